@@ -1,0 +1,45 @@
+# What every target shares: the language, warnings as errors, sanitizers, ccache; and hpo_part(), one library a folder.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+    set(CMAKE_BUILD_TYPE Release)
+endif()
+
+find_program(HPO_CCACHE ccache)
+if(HPO_CCACHE)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${HPO_CCACHE})
+endif()
+
+set(HPO_SANITIZE "" CACHE STRING "Sanitizers of the whole build: address,undefined or thread")
+option(HPO_FUZZ "Build the fuzzers (clang with libFuzzer)" OFF)
+
+add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    # GCC 12's false positives on std::variant and std::string members.
+    add_compile_options(-Wno-maybe-uninitialized -Wno-restrict)
+endif()
+if(HPO_SANITIZE)
+    add_compile_options(-fsanitize=${HPO_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    add_link_options(-fsanitize=${HPO_SANITIZE})
+    if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+        add_compile_options(-Wno-tsan)
+    endif()
+endif()
+
+# hpo_part(NAME [LINKS...]): the library of the current folder, from every .cpp in it but main.cpp. A new file needs no edit here.
+function(hpo_part name)
+    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+    list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
+    if(sources)
+        add_library(${name} STATIC ${sources})
+        target_link_libraries(${name} PUBLIC hpo_foundation ${ARGN})
+        target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR})
+    else()
+        add_library(${name} INTERFACE)
+        target_link_libraries(${name} INTERFACE hpo_foundation ${ARGN})
+        target_include_directories(${name} INTERFACE ${CMAKE_SOURCE_DIR})
+    endif()
+endfunction()

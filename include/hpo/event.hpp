@@ -1,0 +1,171 @@
+// What can happen in a study: a closed list. The engine appends each to the store before it acts on it; a study is the
+// fold of its events, so resuming is replaying.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "hpo/result.hpp"
+#include "hpo/study.hpp"
+#include "hpo/trial.hpp"
+
+namespace hpo {
+
+namespace event {
+
+struct SessionStarted {  ///< an `hpo run` took the study
+    std::string host;
+    std::int64_t pid = 0;
+    std::string version;
+};
+struct SessionEnded {    ///< and let it go, cleanly
+    double seconds = 0;  ///< that it held it
+    std::string reason;  ///< why the study or the session ended, in words
+};
+struct Proposed {  ///< trial exists from here on, queued
+    std::int64_t trial = 0;
+    Point point;
+    Params params;
+};
+struct Launched {  ///< an attempt was given to a worker
+    std::int64_t trial = 0;
+    std::int64_t attempt = 0;
+    std::string where;
+};
+struct Reported {  ///< a step; replaces the attempt's steps from `report.step` on
+    std::int64_t trial = 0;
+    std::int64_t attempt = 0;
+    Report report;
+};
+struct Paused {  ///< waits at its rung with a checkpoint
+    std::int64_t trial = 0;
+    std::int64_t attempt = 0;
+    std::string rule;
+    std::string reason;
+};
+struct Requeued {  ///< queued again: an attempt that does not count, a retry, or a promotion
+    std::int64_t trial = 0;
+    std::int64_t attempt = 0;
+    Outcome outcome = Outcome::lost;
+    bool charged = false;  ///< counts against the trial's retries
+    std::string reason;
+};
+struct Finished {  ///< final; durable before anyone is told
+    std::int64_t trial = 0;
+    std::int64_t attempt = 0;
+    TrialState state = TrialState::complete;
+    std::string rule;
+    std::string reason;
+};
+
+}  // namespace event
+
+using Event = std::variant<event::SessionStarted, event::SessionEnded, event::Proposed, event::Launched,
+                           event::Reported, event::Paused, event::Requeued, event::Finished>;
+
+/// An event as the store keeps it.
+struct StoredEvent {
+    std::int64_t sequence = 0;  ///< 1, 2, 3, ... one sequence for all
+    double time = 0;            ///< seconds since the epoch
+    Event event;
+};
+
+/// A study as its events have made it so far.
+struct StudyRecord {
+    std::vector<TrialRecord> trials;  ///< trial n at index n - 1
+    double seconds = 0;               ///< held by ended sessions, added up
+    std::int64_t sequence = 0;        ///< of the last event applied
+    bool held = false;                ///< a session started and did not end (it may have been killed)
+    std::string end_reason;           ///< of the last ended session
+
+    [[nodiscard]] TrialRecord& trial(std::int64_t number) { return trials.at(static_cast<std::size_t>(number) - 1); }
+    [[nodiscard]] const TrialRecord& trial(std::int64_t number) const {
+        return trials.at(static_cast<std::size_t>(number) - 1);
+    }
+};
+
+/// Recomputes `value` and `best_step` of a trial from its curve. Non-finite and missing metrics do not count.
+inline void score(TrialRecord& trial, const Objective& objective) {
+    trial.value.reset();
+    trial.best_step = 0;
+    for (const Report& report : trial.curve) {
+        const auto found = report.metrics.find(objective.metric);
+        if (found == report.metrics.end() || !std::isfinite(found->second)) continue;
+        if (objective.at == Objective::At::best && trial.value &&
+            !better(objective.direction, found->second, *trial.value))
+            continue;
+        trial.value = found->second;
+        trial.best_step = report.step;
+    }
+}
+
+/// Adds one event. Events that name an unknown trial throw std::out_of_range: the store checks before it appends.
+inline void apply(StudyRecord& study, const StoredEvent& stored, const Objective& objective) {
+    const double time = stored.time;
+    std::visit(Overloaded{
+                   [&](const event::SessionStarted&) {
+                       study.held = true;
+                       // Whatever the last session left running has no worker any more.
+                       for (TrialRecord& trial : study.trials)
+                           if (trial.state == TrialState::running)
+                               trial.state = TrialState::queued, trial.where.clear();
+                   },
+                   [&](const event::SessionEnded& e) {
+                       study.held = false;
+                       study.seconds += e.seconds;
+                       study.end_reason = e.reason;
+                   },
+                   [&](const event::Proposed& e) {
+                       TrialRecord trial;
+                       trial.number = e.trial;
+                       trial.point = e.point;
+                       trial.params = e.params;
+                       trial.queued_at = time;
+                       study.trials.push_back(std::move(trial));
+                   },
+                   [&](const event::Launched& e) {
+                       TrialRecord& trial = study.trial(e.trial);
+                       trial.state = TrialState::running;
+                       trial.attempt = e.attempt;
+                       trial.where = e.where;
+                       if (trial.started_at == 0) trial.started_at = time;
+                   },
+                   [&](const event::Reported& e) {
+                       TrialRecord& trial = study.trial(e.trial);
+                       std::erase_if(trial.curve, [&](const Report& r) { return r.step >= e.report.step; });
+                       trial.curve.push_back(e.report);
+                       score(trial, objective);
+                   },
+                   [&](const event::Paused& e) {
+                       TrialRecord& trial = study.trial(e.trial);
+                       trial.state = TrialState::paused;
+                       trial.where.clear();
+                       trial.rule = e.rule;
+                       trial.reason = e.reason;
+                   },
+                   [&](const event::Requeued& e) {
+                       TrialRecord& trial = study.trial(e.trial);
+                       trial.state = TrialState::queued;
+                       trial.where.clear();
+                       trial.rule.clear();
+                       trial.reason = e.reason;
+                       trial.failures += e.charged ? 1 : 0;
+                   },
+                   [&](const event::Finished& e) {
+                       TrialRecord& trial = study.trial(e.trial);
+                       trial.state = e.state;
+                       trial.where.clear();
+                       trial.rule = e.rule;
+                       trial.reason = e.reason;
+                       trial.ended_at = time;
+                   },
+               },
+               stored.event);
+    study.sequence = stored.sequence;
+}
+
+}  // namespace hpo

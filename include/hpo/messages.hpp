@@ -1,0 +1,116 @@
+// The protocol's messages as plain structs; docs beside this file (PROTOCOL.md) give the byte format, wire.hpp is the
+// codec.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "hpo/footprint.hpp"
+#include "hpo/study.hpp"
+#include "hpo/trial.hpp"
+
+namespace hpo {
+
+inline constexpr int protocol_version = 1;
+inline constexpr std::size_t max_line_bytes = 64 * 1024;  ///< of one message, its newline included
+
+/// Which attempt a message speaks of. An older attempt's words are fenced out by the number.
+struct AttemptId {
+    std::int64_t trial = 0;
+    std::int64_t attempt = 0;
+    friend bool operator==(const AttemptId&, const AttemptId&) = default;
+    friend auto operator<=>(const AttemptId&, const AttemptId&) = default;
+};
+
+namespace from_worker {
+
+struct Hello {  ///< first message on a connection
+    int version = protocol_version;
+    std::string token;  ///< HPO_TOKEN of the environment
+    std::int64_t pid = 0;
+    std::int64_t slots = 1;
+    std::string backend;                    ///< cpu
+    std::vector<std::string> capabilities;  ///< plan, checkpoint
+};
+struct PlanAnswer {
+    std::int64_t id = 0;  ///< of the question
+    std::string error;    ///< empty: the answer stands
+    Footprint footprint;
+    std::int64_t arena_bytes = 0;
+    std::int64_t data_bytes = 0;
+    std::int64_t parameters = 0;  ///< trainable numbers
+    std::int64_t iterations_per_step = 0;
+    double flops_per_step = 0;  ///< matrix products, forward and backward
+};
+struct Started {
+    AttemptId id;
+    std::int64_t from_step = 0;  ///< steps already done, by the checkpoint
+};
+struct Reported {
+    AttemptId id;
+    Report report;
+};
+struct Alive {
+    AttemptId id;       ///< trial 0: the worker as a whole
+    std::string phase;  ///< loading, compiling, training, ...
+};
+struct Finished {
+    AttemptId id;
+    Outcome outcome = Outcome::complete;  ///< complete, stopped, paused, diverged, failed or out_of_memory
+    std::string message;                  ///< in words, for diverged, failed and out_of_memory
+    Metrics values;                       ///< final ones: test_accuracy, test_loss, ... where asked for
+    std::string checkpoint;               ///< file of the last step; empty: none
+};
+struct Log {
+    AttemptId id;
+    std::string text;
+};
+
+}  // namespace from_worker
+
+namespace to_worker {
+
+struct Welcome {
+    int version = protocol_version;
+    double alive_every = 5;  ///< seconds; a worker that is silent longer than the progress timeout is stopped
+};
+struct Plan {
+    std::int64_t id = 0;
+    Params params;
+    std::int64_t epochs = 1;
+    std::uint64_t data_seed = 0;
+};
+struct Run {
+    AttemptId id;
+    Params params;                ///< native: leaf keys of worker_keys.hpp, fixed and sampled together
+    std::int64_t steps = 1;       ///< budget
+    std::uint64_t seed = 0;       ///< of the trial
+    std::uint64_t data_seed = 0;  ///< of the split: the study's seed
+    Objective objective;          ///< whose best step's weights are kept
+    std::string folder;           ///< for last.ckpt and best.ckpt; empty: no checkpoints
+    bool resume = false;          ///< go on from folder/last.ckpt if it is there and whole
+    bool test = false;            ///< at the end, evaluate the kept weights on the test split
+    std::string save;             ///< at the end, write the kept weights to this safetensors file; empty: do not
+};
+enum class Action { go_on, stop, pause };
+struct Decision {  ///< the answer to a report
+    AttemptId id;
+    std::int64_t step = 0;
+    Action action = Action::go_on;
+};
+struct Stop {  ///< at any time; the trial ends with outcome stopped at the next iteration
+    AttemptId id;
+};
+struct Shutdown {};
+
+}  // namespace to_worker
+
+using WorkerMessage = std::variant<from_worker::Hello, from_worker::PlanAnswer, from_worker::Started,
+                                   from_worker::Reported, from_worker::Alive, from_worker::Finished, from_worker::Log>;
+using OrchestratorMessage = std::variant<to_worker::Welcome, to_worker::Plan, to_worker::Run, to_worker::Decision,
+                                         to_worker::Stop, to_worker::Shutdown>;
+
+}  // namespace hpo

@@ -1,0 +1,70 @@
+// A checked study: what one YAML file means. Made by orchestrator/study, where the keys and their defaults are
+// documented.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hpo/space.hpp"
+
+namespace hpo {
+
+enum class Direction { minimize, maximize };
+
+/// A trial's value: `metric` at its best step, or at its last.
+struct Objective {
+    enum class At { best, last };
+    std::string metric = "val_accuracy";
+    Direction direction = Direction::maximize;
+    At at = At::best;
+};
+
+/// Whether `a` is better than `b` for the direction.
+inline bool better(Direction direction, double a, double b) { return direction == Direction::minimize ? a < b : a > b; }
+
+/// `name: value` pairs of one sampler or rule, checked by the part that owns them.
+struct PartSpec {
+    std::string type;
+    Params options;
+};
+
+struct Budget {
+    std::int64_t trials = 64;
+    std::int64_t epochs = 20;              ///< steps a trial may take
+    std::optional<double> seconds;         ///< of the study, added up over resumes
+    std::optional<std::int64_t> patience;  ///< trials without a better best
+};
+
+struct Policy {
+    std::int64_t min_batch_size = 256;
+    bool scaled = true;  ///< `regularization: scaled|off`: priors depend on the batch size
+};
+
+struct Resources {
+    std::optional<std::int64_t> parallel;  ///< trials at once; absent: as many as fit
+    std::string backend = "auto";          ///< auto, cpu
+    std::optional<std::int64_t> memory;    ///< host bytes `hpo` may book; absent: what is available, less a reserve
+    double gpu_reserve = 0.10;             ///< fraction of a device
+    double progress_timeout = 600;         ///< seconds of silence after which a worker is stopped
+    double grace = 5;                      ///< seconds from TERM to KILL
+    std::int64_t retries = 2;              ///< further attempts after a worker died
+};
+
+struct Study {
+    std::string name;
+    std::uint64_t seed = 1;
+    Objective objective;
+    Space space;
+    Params worker;                     ///< native: fixed leaf keys (worker_keys.hpp), path-less
+    std::vector<std::string> command;  ///< a script's command; empty: the native worker
+    Budget budget;
+    PartSpec sampler{"auto", {}};
+    std::vector<PartSpec> stopping;
+    Policy policy;
+    Resources resources;
+    std::string source;  ///< the YAML text it was read from
+};
+
+}  // namespace hpo

@@ -1,0 +1,76 @@
+// Trials: their states, what they report, and the record that the events of a study add up to.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hpo/space.hpp"
+
+namespace hpo {
+
+enum class TrialState { queued, running, paused, complete, stopped, diverged, failed };
+
+inline constexpr std::array<std::string_view, 7> trial_state_names{"queued",  "running",  "paused", "complete",
+                                                                   "stopped", "diverged", "failed"};
+
+constexpr std::string_view to_text(TrialState state) { return trial_state_names[static_cast<std::size_t>(state)]; }
+
+constexpr bool is_final(TrialState state) { return state >= TrialState::complete; }
+
+/// Names to finite or non-finite numbers: loss, val_loss, val_accuracy, ... A script's own names are free.
+using Metrics = std::map<std::string, double>;
+
+/// One step of a trial, counted from 1. What was not measured is absent, never zero.
+struct Report {
+    std::int64_t step = 0;
+    Metrics metrics;                              ///< loss, val_loss, val_accuracy (fractions of 1)
+    std::optional<std::int64_t> iteration;        ///< optimizer updates so far
+    std::optional<double> seconds;                ///< of training so far, over all attempts, by the worker's clock
+    std::optional<double> iterations_per_second;  ///< last window
+    std::optional<double> iterations_per_second_overall;
+    std::optional<double> samples_per_second;  ///< last window
+    std::optional<double> samples_per_second_overall;
+    std::optional<double> gradient_norm;     ///< mean over the step
+    std::optional<double> learning_rate;     ///< at the end of the step
+    std::optional<double> loss_deviation;    ///< standard deviation of the loss over the last 100 iterations
+    std::optional<double> loss_trend;        ///< slope of a line through them, per iteration
+    std::optional<std::int64_t> peak_bytes;  ///< host memory
+    std::string warning;                     ///< unstable training, in words; empty: none
+};
+
+/// How an attempt ended, as the worker or the engine saw it.
+enum class Outcome { complete, stopped, paused, diverged, failed, out_of_memory, lost, interrupted };
+
+inline constexpr std::array<std::string_view, 8> outcome_names{"complete", "stopped",       "paused", "diverged",
+                                                               "failed",   "out_of_memory", "lost",   "interrupted"};
+
+constexpr std::string_view to_text(Outcome outcome) { return outcome_names[static_cast<std::size_t>(outcome)]; }
+
+/// All that is known of one trial: the fold of its events (event.hpp).
+struct TrialRecord {
+    std::int64_t number = 0;  ///< from 1, in the order of proposal
+    TrialState state = TrialState::queued;
+    std::int64_t attempt = 0;   ///< attempts begun
+    std::int64_t failures = 0;  ///< attempts charged to the trial
+    Point point;
+    Params params;                ///< the space's active parameters alone
+    std::vector<Report> curve;    ///< by step, each step once
+    std::optional<double> value;  ///< of the objective, so far
+    std::int64_t best_step = 0;   ///< where `value` was reached; 0: nowhere yet
+    std::string rule;             ///< of stopped trials: the rule's name, or "user"
+    std::string reason;           ///< in words; of the end, the pause or the last attempt
+    std::string where;            ///< place of the running attempt ("cpu 0"); empty: none
+    std::int64_t log = 0;         ///< last attempt with a log; 0: none
+    double queued_at = 0;         ///< seconds since the epoch
+    double started_at = 0;        ///< of the first attempt; 0: not yet
+    double ended_at = 0;          ///< 0: not yet
+
+    [[nodiscard]] std::int64_t steps() const { return curve.empty() ? 0 : curve.back().step; }
+};
+
+}  // namespace hpo

@@ -1,0 +1,5 @@
+#pragma once
+
+namespace hpo {
+inline constexpr const char* version = "0.1.0";
+}  // namespace hpo

@@ -1,0 +1,363 @@
+// The JSON codec of messages.hpp, one message a line (PROTOCOL.md). Included by one .cpp in each program, and by tests.
+// Non-finite numbers travel as the strings "nan", "inf" and "-inf". Unknown keys are ignored, so that a newer peer may
+// say more.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "hpo/messages.hpp"
+#include "hpo/result.hpp"
+
+namespace hpo::wire {
+
+using Json = nlohmann::json;
+
+/// A message that is not of the protocol's form. Thrown and caught within this header.
+struct Malformed : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+inline Json from(double number) {
+    if (std::isfinite(number)) return number;
+    return std::isnan(number) ? "nan" : number > 0 ? "inf" : "-inf";
+}
+inline Json from(const std::optional<double>& number) { return number ? from(*number) : Json(nullptr); }
+
+inline Json from(const Value& value) {
+    return std::visit(
+        [](const auto& held) -> Json {
+            if constexpr (std::is_same_v<std::decay_t<decltype(held)>, double>)
+                return from(held);
+            else
+                return held;
+        },
+        value);
+}
+inline Json from(const Params& params) {
+    Json json = Json::object();
+    for (const auto& [name, value] : params) json[name] = from(value);
+    return json;
+}
+inline Json from(const Metrics& metrics) {
+    Json json = Json::object();
+    for (const auto& [name, value] : metrics) json[name] = from(value);
+    return json;
+}
+inline Json from(const AttemptId& id) { return {{"trial", id.trial}, {"attempt", id.attempt}}; }
+
+inline const Json& member(const Json& json, const char* key) {
+    const auto found = json.find(key);
+    if (found == json.end()) throw Malformed(std::string("no \"") + key + "\"");
+    return *found;
+}
+inline double to_double(const Json& json) {
+    if (json.is_number()) return json.get<double>();
+    if (json == "nan") return std::numeric_limits<double>::quiet_NaN();
+    if (json == "inf") return std::numeric_limits<double>::infinity();
+    if (json == "-inf") return -std::numeric_limits<double>::infinity();
+    throw Malformed("not a number: " + json.dump(-1, ' ', true, Json::error_handler_t::replace).substr(0, 60));
+}
+/// Whole numbers of at most 2^53 in magnitude, also when written as a float.
+inline std::int64_t to_int(const Json& json) {
+    const double number = to_double(json);
+    if (!(std::abs(number) <= 0x1p53) || number != std::floor(number)) throw Malformed("not a whole number below 2^53");
+    return static_cast<std::int64_t>(number);
+}
+inline std::string to_string(const Json& json) {
+    if (!json.is_string()) throw Malformed("not a string");
+    return json.get<std::string>();
+}
+inline Value to_value(const Json& json) {
+    if (json.is_boolean()) return json.get<bool>();
+    if (json.is_number_integer()) return to_int(json);
+    if (json.is_number()) return json.get<double>();
+    if (json.is_array()) {
+        std::vector<std::int64_t> list;
+        for (const Json& item : json) list.push_back(to_int(item));
+        return list;
+    }
+    return to_string(json);
+}
+inline Params to_params(const Json& json) {
+    if (!json.is_object()) throw Malformed("parameters are not an object");
+    Params params;
+    for (const auto& [name, value] : json.items()) params.emplace(name, to_value(value));
+    return params;
+}
+inline Metrics to_metrics(const Json& json) {
+    if (!json.is_object()) throw Malformed("metrics are not an object");
+    Metrics metrics;
+    for (const auto& [name, value] : json.items()) metrics.emplace(name, to_double(value));
+    return metrics;
+}
+inline AttemptId to_id(const Json& json) {
+    const AttemptId id{to_int(member(json, "trial")), to_int(member(json, "attempt"))};
+    if (id.trial < 0 || id.attempt < 0) throw Malformed("negative trial or attempt");
+    return id;
+}
+template <std::size_t N>
+std::size_t to_index(const Json& json, const std::array<std::string_view, N>& names) {
+    const auto word = to_string(json);
+    for (std::size_t i = 0; i < N; ++i)
+        if (names[i] == word) return i;
+    throw Malformed("unknown word \"" + word.substr(0, 60) + "\"");
+}
+
+// clang-format off
+/// The optional telemetry of a report: key and member, once for both directions.
+inline constexpr std::tuple report_numbers{
+    std::pair{"seconds", &Report::seconds},
+    std::pair{"it_s", &Report::iterations_per_second},
+    std::pair{"it_s_overall", &Report::iterations_per_second_overall},
+    std::pair{"samples_s", &Report::samples_per_second},
+    std::pair{"samples_s_overall", &Report::samples_per_second_overall},
+    std::pair{"grad_norm", &Report::gradient_norm},
+    std::pair{"lr", &Report::learning_rate},
+    std::pair{"loss_deviation", &Report::loss_deviation},
+    std::pair{"loss_trend", &Report::loss_trend},
+};
+// clang-format on
+
+inline Json from(const Report& report) {
+    Json json{{"step", report.step}, {"metrics", from(report.metrics)}};
+    std::apply(
+        [&](const auto&... field) {
+            ((report.*(field.second) ? void(json[field.first] = from(*(report.*(field.second)))) : void()), ...);
+        },
+        report_numbers);
+    if (report.iteration) json["iteration"] = *report.iteration;
+    if (report.peak_bytes) json["peak_bytes"] = *report.peak_bytes;
+    if (!report.warning.empty()) json["warning"] = report.warning;
+    return json;
+}
+inline Report to_report(const Json& json) {
+    Report report;
+    report.step = to_int(member(json, "step"));
+    report.metrics = to_metrics(member(json, "metrics"));
+    const auto optional = [&](const char* key, auto& into, auto&& convert) {
+        if (const auto found = json.find(key); found != json.end() && !found->is_null()) into = convert(*found);
+    };
+    std::apply([&](const auto&... field) { (optional(field.first, report.*(field.second), to_double), ...); },
+               report_numbers);
+    optional("iteration", report.iteration, to_int);
+    optional("peak_bytes", report.peak_bytes, to_int);
+    optional("warning", report.warning, to_string);
+    return report;
+}
+
+inline constexpr std::array<std::string_view, 3> action_names{"continue", "stop", "pause"};
+inline constexpr std::array<std::string_view, 2> direction_names{"minimize", "maximize"};
+inline constexpr std::array<std::string_view, 2> at_names{"best", "last"};
+
+inline Json from(const Objective& objective) {
+    return {{"metric", objective.metric},
+            {"direction", direction_names[static_cast<std::size_t>(objective.direction)]},
+            {"at", at_names[static_cast<std::size_t>(objective.at)]}};
+}
+inline Objective to_objective(const Json& json) {
+    return {to_string(member(json, "metric")),
+            static_cast<Direction>(to_index(member(json, "direction"), direction_names)),
+            static_cast<Objective::At>(to_index(member(json, "at"), at_names))};
+}
+
+inline Json body(const WorkerMessage& message) {
+    using namespace from_worker;
+    return std::visit(
+        Overloaded{
+            [](const Hello& m) {
+                return Json{{"type", "hello"},
+                            {"version", m.version},
+                            {"token", m.token},
+                            {"pid", m.pid},
+                            {"slots", m.slots},
+                            {"backend", m.backend},
+                            {"capabilities", m.capabilities}};
+            },
+            [](const PlanAnswer& m) {
+                Json json{{"type", "plan"}, {"id", m.id}};
+                if (!m.error.empty()) return json["error"] = m.error, json;
+                json.update({{"device_bytes", m.footprint.device_bytes},
+                             {"host_bytes", m.footprint.host_bytes},
+                             {"cores", m.footprint.cores},
+                             {"arena_bytes", m.arena_bytes},
+                             {"data_bytes", m.data_bytes},
+                             {"parameters", m.parameters},
+                             {"iterations_per_step", m.iterations_per_step},
+                             {"flops_per_step", m.flops_per_step}});
+                return json;
+            },
+            [](const Started& m) {
+                Json json{{"type", "started"}, {"from_step", m.from_step}};
+                return json.update(from(m.id)), json;
+            },
+            [](const Reported& m) {
+                Json json{{"type", "report"}};
+                return json.update(from(m.report)), json.update(from(m.id)), json;
+            },
+            [](const Alive& m) {
+                Json json{{"type", "alive"}, {"phase", m.phase}};
+                return json.update(from(m.id)), json;
+            },
+            [](const Finished& m) {
+                Json json{{"type", "finished"}, {"outcome", to_text(m.outcome)}, {"values", from(m.values)}};
+                if (!m.message.empty()) json["message"] = m.message;
+                if (!m.checkpoint.empty()) json["checkpoint"] = m.checkpoint;
+                return json.update(from(m.id)), json;
+            },
+            [](const Log& m) {
+                Json json{{"type", "log"}, {"text", m.text}};
+                return json.update(from(m.id)), json;
+            },
+        },
+        message);
+}
+
+inline Json body(const OrchestratorMessage& message) {
+    using namespace to_worker;
+    return std::visit(Overloaded{
+                          [](const Welcome& m) {
+                              return Json{{"type", "welcome"}, {"version", m.version}, {"alive_every", m.alive_every}};
+                          },
+                          [](const Plan& m) {
+                              return Json{{"type", "plan"},
+                                          {"id", m.id},
+                                          {"params", from(m.params)},
+                                          {"epochs", m.epochs},
+                                          {"data_seed", m.data_seed}};
+                          },
+                          [](const Run& m) {
+                              Json json{
+                                  {"type", "run"},      {"params", from(m.params)}, {"steps", m.steps},
+                                  {"seed", m.seed},     {"data_seed", m.data_seed}, {"objective", from(m.objective)},
+                                  {"folder", m.folder}, {"resume", m.resume},       {"test", m.test},
+                                  {"save", m.save}};
+                              return json.update(from(m.id)), json;
+                          },
+                          [](const Decision& m) {
+                              Json json{{"type", "decision"},
+                                        {"step", m.step},
+                                        {"action", action_names[static_cast<std::size_t>(m.action)]}};
+                              return json.update(from(m.id)), json;
+                          },
+                          [](const Stop& m) {
+                              Json json{{"type", "stop"}};
+                              return json.update(from(m.id)), json;
+                          },
+                          [](const Shutdown&) {
+                              return Json{{"type", "shutdown"}};
+                          },
+                      },
+                      message);
+}
+
+/// One line, its newline included. Bytes that are not UTF-8 are replaced.
+template <class Message>
+std::string encode(const Message& message) {
+    return body(message).dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+inline WorkerMessage worker_message(const Json& json) {
+    using namespace from_worker;
+    const std::string type = to_string(member(json, "type"));
+    const auto text_or_empty = [&](const char* key) {
+        const auto found = json.find(key);
+        return found == json.end() ? std::string() : to_string(*found);
+    };
+    if (type == "report") return Reported{to_id(json), to_report(json)};
+    if (type == "alive") return Alive{to_id(json), text_or_empty("phase")};
+    if (type == "started") return Started{to_id(json), to_int(member(json, "from_step"))};
+    if (type == "log") return Log{to_id(json), to_string(member(json, "text"))};
+    if (type == "finished") {
+        const auto outcome = static_cast<Outcome>(to_index(member(json, "outcome"), outcome_names));
+        if (outcome > Outcome::out_of_memory) throw Malformed("an outcome that is not a worker's to say");
+        return Finished{to_id(json), outcome, text_or_empty("message"),
+                        json.contains("values") ? to_metrics(json["values"]) : Metrics{}, text_or_empty("checkpoint")};
+    }
+    if (type == "hello") {
+        Hello hello;
+        hello.version = static_cast<int>(to_int(member(json, "version")));
+        hello.token = text_or_empty("token");
+        hello.pid = to_int(member(json, "pid"));
+        hello.slots = json.contains("slots") ? to_int(json["slots"]) : 1;
+        hello.backend = text_or_empty("backend");
+        if (const auto found = json.find("capabilities"); found != json.end())
+            for (const Json& item : *found) hello.capabilities.push_back(to_string(item));
+        return hello;
+    }
+    if (type == "plan") {
+        PlanAnswer answer;
+        answer.id = to_int(member(json, "id"));
+        answer.error = text_or_empty("error");
+        if (!answer.error.empty()) return answer;
+        answer.footprint = {to_int(member(json, "device_bytes")), to_int(member(json, "host_bytes")),
+                            to_double(member(json, "cores"))};
+        answer.arena_bytes = to_int(member(json, "arena_bytes"));
+        answer.data_bytes = to_int(member(json, "data_bytes"));
+        answer.parameters = to_int(member(json, "parameters"));
+        answer.iterations_per_step = to_int(member(json, "iterations_per_step"));
+        answer.flops_per_step = to_double(member(json, "flops_per_step"));
+        return answer;
+    }
+    throw Malformed("unknown type \"" + type.substr(0, 60) + "\"");
+}
+
+inline OrchestratorMessage orchestrator_message(const Json& json) {
+    using namespace to_worker;
+    const std::string type = to_string(member(json, "type"));
+    const auto flag = [&](const char* key) {
+        const Json& found = member(json, key);
+        if (!found.is_boolean()) throw Malformed("not true or false");
+        return found.get<bool>();
+    };
+    if (type == "decision")
+        return Decision{to_id(json), to_int(member(json, "step")),
+                        static_cast<Action>(to_index(member(json, "action"), action_names))};
+    if (type == "stop") return Stop{to_id(json)};
+    if (type == "shutdown") return Shutdown{};
+    if (type == "welcome")
+        return Welcome{static_cast<int>(to_int(member(json, "version"))), to_double(member(json, "alive_every"))};
+    if (type == "plan")
+        return Plan{to_int(member(json, "id")), to_params(member(json, "params")), to_int(member(json, "epochs")),
+                    static_cast<std::uint64_t>(to_int(member(json, "data_seed")))};
+    if (type == "run")
+        return Run{to_id(json),
+                   to_params(member(json, "params")),
+                   to_int(member(json, "steps")),
+                   static_cast<std::uint64_t>(to_int(member(json, "seed"))),
+                   static_cast<std::uint64_t>(to_int(member(json, "data_seed"))),
+                   to_objective(member(json, "objective")),
+                   to_string(member(json, "folder")),
+                   flag("resume"),
+                   flag("test"),
+                   to_string(member(json, "save"))};
+    throw Malformed("unknown type \"" + type.substr(0, 60) + "\"");
+}
+
+namespace detail {
+/// Depth is bounded by the line's length; nlohmann's parser keeps its own stack, so that deep nesting cannot overflow
+/// ours.
+template <class Convert>
+auto decode(std::string_view line, Convert&& convert) -> Result<decltype(convert(std::declval<const Json&>()))> {
+    const Json json = Json::parse(line, nullptr, false);
+    if (json.is_discarded()) return Error{"not JSON"};
+    if (!json.is_object()) return Error{"not a JSON object"};
+    try {
+        return convert(json);
+    } catch (const std::exception& malformed) {
+        return Error{malformed.what()};
+    }
+}
+}  // namespace detail
+
+/// A line without its newline. Errors say what was missing or wrong, in words that hold at most 60 bytes of the line.
+inline Result<WorkerMessage> decode_worker(std::string_view line) { return detail::decode(line, worker_message); }
+inline Result<OrchestratorMessage> decode_orchestrator(std::string_view line) {
+    return detail::decode(line, orchestrator_message);
+}
+
+}  // namespace hpo::wire

@@ -1,0 +1,76 @@
+// The native worker's configuration: every leaf key, once. The orchestrator checks studies against this table, the
+// worker reads its configuration by it. A new key is a row here and its use in the worker.
+#pragma once
+
+#include <array>
+#include <limits>
+#include <string_view>
+
+namespace hpo {
+
+struct WorkerKey {
+    enum class Type { integer, real, text, list, flag };
+    std::string_view section;  ///< "", data, model or training
+    std::string_view name;     ///< unique over all sections
+    Type type;
+    double low;                 ///< numeric: least value allowed
+    double high;                ///< numeric: greatest value allowed
+    std::string_view choices;   ///< text: allowed words, separated by '|'; empty: any
+    std::string_view fallback;  ///< default as written in YAML; empty: none, see `meaning`
+    std::string_view meaning;   ///< one line for --help, errors and the README
+};
+
+namespace worker_key_detail {
+inline constexpr double none = std::numeric_limits<double>::infinity();
+using T = WorkerKey::Type;
+}  // namespace worker_key_detail
+
+// clang-format off
+inline constexpr std::array worker_keys = [] {
+    using worker_key_detail::none;
+    using worker_key_detail::T;
+    return std::array{
+        WorkerKey{"", "task", T::text, 0, 0, "image-classification|classification", "classification", "what is trained"},
+        WorkerKey{"data", "format", T::text, 0, 0, "idx|synthetic", "idx", "idx: IDX files, plain or gzip; synthetic: Gaussian clusters, made from the seed"},
+        WorkerKey{"data", "path", T::text, 0, 0, "", "", "idx: a folder, or the name of one below /usr/share/datasets"},
+        WorkerKey{"data", "validation", T::real, 0.001, 0.9, "", "0.1", "fraction of the training samples kept for validation"},
+        WorkerKey{"data", "subset", T::integer, 1, 1e9, "", "", "use only so many training samples (before the split); default all"},
+        WorkerKey{"data", "samples", T::integer, 16, 1e8, "", "4096", "synthetic: training samples (a quarter as many for testing)"},
+        WorkerKey{"data", "features", T::integer, 1, 65536, "", "32", "synthetic: features of a sample"},
+        WorkerKey{"data", "classes", T::integer, 2, 4096, "", "4", "synthetic: classes"},
+        WorkerKey{"data", "noise", T::real, 0, 100, "", "1.0", "synthetic: standard deviation of each cluster (centres have deviation 1)"},
+        WorkerKey{"model", "type", T::text, 0, 0, "mlp", "mlp", "the model family"},
+        WorkerKey{"model", "hidden", T::list, 1, 65536, "", "", "widths of the hidden layers, one by one; or use width and depth"},
+        WorkerKey{"model", "width", T::integer, 1, 65536, "", "256", "width of each hidden layer, unless hidden is given"},
+        WorkerKey{"model", "depth", T::integer, 0, 64, "", "2", "number of hidden layers, unless hidden is given"},
+        WorkerKey{"model", "activation", T::text, 0, 0, "relu|gelu|silu", "relu", "after each hidden layer"},
+        WorkerKey{"model", "norm", T::text, 0, 0, "none|layer", "none", "normalisation before each activation"},
+        WorkerKey{"model", "dropout", T::real, 0, 0.95, "", "0.0", "probability that a hidden unit is dropped in training"},
+        WorkerKey{"training", "batch_size", T::integer, 1, 1e6, "", "256", "samples of one optimizer update (all micro-batches together)"},
+        WorkerKey{"training", "accumulation", T::integer, 1, 1024, "", "1", "micro-batches of one update"},
+        WorkerKey{"training", "optimizer", T::text, 0, 0, "adamw|sgd", "adamw", "AdamW, or SGD with momentum"},
+        WorkerKey{"training", "lr", T::real, 0, 1e3, "", "0.001", "peak learning rate"},
+        WorkerKey{"training", "weight_decay", T::real, 0, 1e3, "", "0.01", "decoupled (AdamW) or added to the gradient (SGD); weights only"},
+        WorkerKey{"training", "momentum", T::real, 0, 0.9999, "", "0.9", "SGD"},
+        WorkerKey{"training", "nesterov", T::flag, 0, 0, "", "false", "SGD"},
+        WorkerKey{"training", "beta1", T::real, 0, 0.9999, "", "0.9", "AdamW"},
+        WorkerKey{"training", "beta2", T::real, 0, 0.999999, "", "0.999", "AdamW"},
+        WorkerKey{"training", "epsilon", T::real, 1e-16, 1, "", "1.0e-8", "AdamW"},
+        WorkerKey{"training", "schedule", T::text, 0, 0, "constant|cosine|one-cycle", "cosine", "of the learning rate, over all epochs of the budget"},
+        WorkerKey{"training", "warmup", T::real, 0, 1e6, "", "0.0", "epochs of linear warm-up (one-cycle: 30 % of the budget if 0)"},
+        WorkerKey{"training", "label_smoothing", T::real, 0, 0.99, "", "0.0", "probability mass spread evenly over all classes"},
+        WorkerKey{"training", "clip", T::real, 0, none, "", "0.0", "largest norm of the gradient; 0: not clipped"},
+        WorkerKey{"training", "eval_every", T::integer, 0, 1e9, "", "0", "iterations of one step; 0: one epoch"},
+        WorkerKey{"training", "seed", T::integer, 0, 9007199254740991.0, "", "", "of the trial; default: drawn from the study's seed and the trial's number"},
+    };
+}();
+// clang-format on
+
+/// The row of a leaf name; nullptr if there is none.
+constexpr const WorkerKey* find_worker_key(std::string_view name) {
+    for (const auto& key : worker_keys)
+        if (key.name == name) return &key;
+    return nullptr;
+}
+
+}  // namespace hpo
