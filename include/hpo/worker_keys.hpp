@@ -6,10 +6,12 @@
 #include <limits>
 #include <string_view>
 
+#include "hpo/options.hpp"
+
 namespace hpo {
 
 struct WorkerKey {
-    enum class Type { integer, real, text, list, flag };
+    using Type = OptionType;
     std::string_view section;  ///< "", data, model or training
     std::string_view name;     ///< unique over all sections
     Type type;
