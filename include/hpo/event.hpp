@@ -77,9 +77,11 @@ struct StoredEvent {
 /// A study as its events have made it so far.
 struct StudyRecord {
     std::vector<TrialRecord> trials;  ///< trial n at index n - 1
-    double seconds = 0;               ///< held by ended sessions, added up
+    double seconds = 0;               ///< held by past sessions, added up; a killed one counts to its last event
     std::int64_t sequence = 0;        ///< of the last event applied
     bool held = false;                ///< a session started and did not end (it may have been killed)
+    double held_since = 0;            ///< seconds since the epoch; of the last session
+    double last_time = 0;             ///< of the last event applied
     std::string end_reason;           ///< of the last ended session
 
     [[nodiscard]] TrialRecord& trial(std::int64_t number) { return trials.at(static_cast<std::size_t>(number) - 1); }
@@ -108,7 +110,9 @@ inline void apply(StudyRecord& study, const StoredEvent& stored, const Objective
     const double time = stored.time;
     std::visit(Overloaded{
                    [&](const event::SessionStarted&) {
-                       study.held = true;
+                       if (study.held) study.seconds += std::max(0.0, study.last_time - study.held_since);
+                study.held = true;
+                study.held_since = time;
                        // Whatever the last session left running has no worker any more.
                        for (TrialRecord& trial : study.trials)
                            if (trial.state == TrialState::running)
@@ -166,6 +170,7 @@ inline void apply(StudyRecord& study, const StoredEvent& stored, const Objective
                },
                stored.event);
     study.sequence = stored.sequence;
+    study.last_time = time;
 }
 
 }  // namespace hpo
