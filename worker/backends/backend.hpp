@@ -1,0 +1,244 @@
+// The seam between what is trained and what computes it.
+//
+// A Device gives memory (Buffer) and queues (Stream). A Stream works on one arena: the memory of one group of K trials
+// of one shape, its lanes, laid out by tensor.hpp before the first step; nothing is allocated after that. Every
+// operation does the same for each lane: a lane's numbers depend on that lane alone. What differs between the lanes
+// (learning rate, decay, dropout probability, smoothing, seed, iteration, alive) is an array of K in the arena: a
+// tensor of 1 x 1 made by Layout::add_lane_array, or an entry (Tensor::at) of a table [1, H] made by Layout::add. What
+// they share is an argument.
+//
+// Operations are enqueued in order; only `read` and `synchronise` wait. Shapes below are of one lane: B samples of a
+// batch, I inputs, O outputs, C classes, P elements of the parameter block; f32 unless said. "Written": the old content
+// does not matter (it may be NaN). Inputs and outputs may not overlap unless said. A wrong shape is a bug: asserted.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "hpo/result.hpp"
+#include "worker/backends/tensor.hpp"
+
+namespace hpo {
+
+/// Memory of a device, aligned as `alignment` says. Freed with the object, which must not outlive its device.
+class Buffer {
+   public:
+    virtual ~Buffer() = default;
+    [[nodiscard]] virtual std::size_t bytes() const = 0;
+};
+
+/// Rows of labelled samples in a buffer of their own, shared by all lanes. A feature is x * scale + shift.
+struct Samples {
+    const Buffer* buffer = nullptr;
+    Tensor features;  ///< f32 or u8 [N, I]
+    Tensor labels;    ///< i32 [N, 1]
+    float scale = 1;
+    float shift = 0;
+};
+
+/// Whether an operation writes a gradient or adds to it (micro-batches after the first).
+enum class Write : std::uint8_t { set, add };
+
+/// gelu is the exact one, x * Phi(x) with the error function; silu is x * sigmoid(x).
+enum class Activation : std::uint8_t { none, relu, gelu, silu };
+
+/// Inverted dropout: an element is 0 with `probability` (rounded to a multiple of 2^-16), else divided by what remains.
+/// The draw of row r and column c depends on (seed, iteration, site, first_row + r, c) alone: micro-batches draw as the
+/// whole batch would.
+struct Dropout {
+    Tensor probability;          ///< lane array; default: no dropout, the rest is not looked at
+    Tensor seed;                 ///< lane array u64
+    Tensor iteration;            ///< lane array u32
+    Tensor mask;                 ///< u8 [B, O], written by forward, read by backward; none for relu, which needs none
+    std::uint32_t site = 0;      ///< which dropout of the model this is
+    std::int64_t first_row = 0;  ///< of this micro-batch in its batch
+};
+
+struct Gather {
+    Tensor indices;  ///< i32 [1, B] row numbers into samples
+    Tensor output;   ///< [B, I] written
+    Tensor labels;   ///< i32 [B, 1] written
+};
+
+struct Linear {
+    Tensor input;   ///< [B, I]
+    Tensor weight;  ///< [O, I]
+    Tensor output;  ///< [B, O] written: input * weight^T. The bias comes with the next operation
+};
+
+struct LinearBackward {
+    Tensor output_gradient;  ///< [B, O]
+    Tensor input;            ///< [B, I]
+    Tensor weight;           ///< [O, I]
+    Tensor weight_gradient;  ///< [O, I] by `write`: output_gradient^T * input
+    Tensor input_gradient;   ///< [B, I] written: output_gradient * weight; none for the first layer
+    Write write = Write::set;
+};
+
+/// a = pre + bias; output = dropout(activation(a)).
+struct Activate {
+    Activation activation = Activation::none;
+    Tensor pre;     ///< [B, O]; becomes a, unless it is `output` itself
+    Tensor bias;    ///< [1, O], or none
+    Tensor output;  ///< [B, O] written; may be `pre` for none and relu, which need no `a` backward
+    Dropout dropout;
+};
+
+struct ActivateBackward {
+    Activation activation = Activation::none;
+    Tensor gradient;       ///< [B, O] of the output; becomes that of a
+    Tensor pre;            ///< [B, O] a; looked at by gelu and silu alone
+    Tensor output;         ///< [B, O]; looked at by relu alone
+    Tensor bias_gradient;  ///< [1, O] by `write`: column sums of a's gradient; or none
+    Dropout dropout;       ///< as forward, with its mask
+    Write write = Write::set;
+};
+
+/// a = input + bias; output = (a - mean) * rstd * scale + shift over each row (Ba, Kiros, Hinton 2016); variance with
+/// 1/O.
+struct LayerNorm {
+    Tensor input;   ///< [B, O]; becomes a
+    Tensor bias;    ///< [1, O]
+    Tensor scale;   ///< [1, O]
+    Tensor shift;   ///< [1, O]
+    Tensor output;  ///< [B, O] written
+    Tensor mean;    ///< [B, 1] written
+    Tensor rstd;    ///< [B, 1] written: 1 / sqrt(variance + epsilon)
+    float epsilon = 1e-5F;
+};
+
+struct LayerNormBackward {
+    Tensor gradient;        ///< [B, O] of the output; becomes that of a
+    Tensor input;           ///< [B, O] a
+    Tensor mean;            ///< [B, 1]
+    Tensor rstd;            ///< [B, 1]
+    Tensor scale;           ///< [1, O]
+    Tensor scale_gradient;  ///< [1, O] by `write`
+    Tensor shift_gradient;  ///< [1, O] by `write`
+    Tensor bias_gradient;   ///< [1, O] by `write`
+    Write write = Write::set;
+};
+
+/// Softmax and cross-entropy against (1 - smoothing) * one-hot + smoothing / C.
+struct CrossEntropy {
+    Tensor logits;     ///< [B, C]
+    Tensor labels;     ///< i32 [B, 1], each in [0, C)
+    Tensor smoothing;  ///< lane array
+    Tensor loss;       ///< [1, 1] by `write`: weight * the sum over the rows
+    Tensor correct;    ///< i32 [1, 1] by `write`: rows whose greatest logit (the first of equals) is the label's
+    Tensor gradient;   ///< [B, C] written, that of `loss`; may be `logits`; none: not wanted
+    float weight = 1;  ///< 1 / (samples of the whole batch) for a mean
+    Write write = Write::set;
+};
+
+/// norm = |gradient|; factor = limit > 0 and norm > limit ? limit / norm : 1.
+struct GradientNorm {
+    Tensor gradient;  ///< [1, P]
+    Tensor limit;     ///< lane array
+    Tensor norm;      ///< [1, 1] written
+    Tensor factor;    ///< [1, 1] written, for the optimizers
+};
+
+/// The parameter block of each lane and what updates it. Lanes that are not alive keep their weights and state.
+struct Update {
+    Tensor weights;            ///< [1, P] updated
+    Tensor gradient;           ///< [1, P]
+    std::int64_t decayed = 0;  ///< elements [0, decayed) are subject to weight decay
+    Tensor learning_rate;      ///< [1, 1]
+    Tensor weight_decay;       ///< lane array
+    Tensor factor;             ///< [1, 1] the gradient is multiplied by this; none: 1
+    Tensor alive;              ///< lane array u8
+};
+
+/// Loshchilov and Hutter 2019, as torch.optim.AdamW: w -= lr * decay * w, then
+/// w -= lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon) with t = iteration + 1.
+struct AdamW {
+    Update update;
+    Tensor first_moment;   ///< [1, P] updated; 0 at the start
+    Tensor second_moment;  ///< [1, P] updated; 0 at the start
+    Tensor beta1;          ///< lane array
+    Tensor beta2;          ///< lane array
+    Tensor epsilon;        ///< lane array
+    Tensor iteration;      ///< lane array u32: updates done before this one
+};
+
+/// As torch.optim.SGD: g += decay * w; velocity = momentum * velocity + g; w -= lr * (nesterov ? g + momentum *
+/// velocity : velocity).
+struct Sgd {
+    Update update;
+    Tensor velocity;  ///< [1, P] updated; 0 at the start
+    Tensor momentum;  ///< lane array
+    bool nesterov = false;
+};
+
+/// A queue of operations on one arena. Used by one thread at a time; must not outlive its arena.
+class Stream {
+   public:
+    virtual ~Stream() = default;
+
+    [[nodiscard]] virtual int lanes() const = 0;
+
+    /// Copies `data` to one lane of `to`, all of it; `data` may be reused on return.
+    virtual void write_bytes(const Tensor& to, int lane, std::span<const std::byte> data) = 0;
+    /// Waits for what was enqueued before, then copies one lane of `from`, all of it.
+    virtual void read_bytes(const Tensor& from, int lane, std::span<std::byte> data) = 0;
+    virtual void synchronise() = 0;
+
+    virtual void fill(const Tensor& to, float value) = 0;         ///< f32
+    virtual void copy(const Tensor& from, const Tensor& to) = 0;  ///< same shape and type
+    /// f32, uniform in [-bound, bound) by Philox of (seed, Purpose::initialise, site, element); seed: lane array u64.
+    virtual void initialise(const Tensor& to, float bound, const Tensor& seed, std::uint32_t site) = 0;
+
+    virtual void gather(const Samples& samples, const Gather& arguments) = 0;
+    virtual void linear(const Linear& arguments) = 0;
+    virtual void linear_backward(const LinearBackward& arguments) = 0;
+    virtual void activate(const Activate& arguments) = 0;
+    virtual void activate_backward(const ActivateBackward& arguments) = 0;
+    virtual void layer_norm(const LayerNorm& arguments) = 0;
+    virtual void layer_norm_backward(const LayerNormBackward& arguments) = 0;
+    virtual void cross_entropy(const CrossEntropy& arguments) = 0;
+    virtual void gradient_norm(const GradientNorm& arguments) = 0;
+    virtual void adamw(const AdamW& arguments) = 0;
+    virtual void sgd(const Sgd& arguments) = 0;
+    /// iteration += 1 (lane array u32) where alive (lane array u8) is not 0. The last operation of an update.
+    virtual void advance(const Tensor& iteration, const Tensor& alive) = 0;
+
+    // The same for numbers rather than bytes.
+    template <class T>
+    void write(const Tensor& to, int lane, std::span<const T> values) {
+        assert(to.type == type_of<T>());
+        write_bytes(to, lane, std::as_bytes(values));
+    }
+    template <class T>
+    void write(const Tensor& to, int lane, T value) {
+        write(to, lane, std::span<const T>(&value, 1));
+    }
+    template <class T>
+    void read(const Tensor& from, int lane, std::span<T> values) {
+        assert(from.type == type_of<T>());
+        read_bytes(from, lane, std::as_writable_bytes(values));
+    }
+    template <class T>
+    T read(const Tensor& from, int lane) {
+        T value{};
+        read(from, lane, std::span<T>(&value, 1));
+        return value;
+    }
+};
+
+/// Something that computes. Its methods may be called by any thread.
+class Device {
+   public:
+    virtual ~Device() = default;
+
+    [[nodiscard]] virtual std::string name() const = 0;  ///< backend and what it runs on: "cpu, x86-64-v4, SkylakeX"
+    /// Zeroed memory of exactly so many bytes. Fails when there is not enough.
+    virtual Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) = 0;
+    /// `arena` and the tensors of every operation come from one Layout of `lanes` lanes.
+    virtual std::unique_ptr<Stream> stream(Buffer& arena, int lanes) = 0;
+};
+
+}  // namespace hpo

@@ -1,0 +1,29 @@
+// The CPU backend: OpenBLAS for matrix products, vectorised kernels for the rest, one thread. Operations run at once.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "worker/backends/backend.hpp"
+
+namespace hpo {
+
+/// Levels of the x86-64 architecture the kernels are compiled for; above x86_64 this CPU may lack them.
+enum class CpuLevel { x86_64_v2, x86_64_v3, x86_64_v4 };
+
+/// Those that this CPU has, in rising order; never empty.
+std::vector<CpuLevel> cpu_levels();
+std::string to_text(CpuLevel level);
+
+/// A device on the best level this CPU has, or on `level`. Makes OpenBLAS use one thread.
+std::unique_ptr<Device> make_cpu_device(std::optional<CpuLevel> level = {});
+
+/// OpenBLAS chooses its kernels for the CPU when the library is loaded, and falls back to AVX2 ones on CPUs newer than
+/// itself (0.3.21 on AMD's Zen 5: 115 instead of 213 GFLOP/s a core). Where the CPU has AVX-512 and the kernels chosen
+/// do not use it, this is the value that OPENBLAS_CORETYPE should have had: set it in the environment and execute the
+/// program again, or start it so. Empty where OpenBLAS chose well, and where the variable is set already.
+std::optional<std::string> better_blas_core();
+
+}  // namespace hpo

@@ -1,0 +1,105 @@
+// Where things lie in a trial group's memory: tensors as plain numbers, and the layout that hands them out. Pure: no
+// memory is touched here, so that asking for a plan and running it are the same code.
+#pragma once
+
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+
+namespace hpo {
+
+enum class Type : std::uint8_t { f32, i32, u32, u64, u8 };
+
+constexpr std::size_t size_of(Type type) {
+    switch (type) {
+        case Type::u8:
+            return 1;
+        case Type::u64:
+            return 8;
+        default:
+            return 4;
+    }
+}
+
+template <class T>
+constexpr Type type_of();
+template <>
+constexpr Type type_of<float>() {
+    return Type::f32;
+}
+template <>
+constexpr Type type_of<std::int32_t>() {
+    return Type::i32;
+}
+template <>
+constexpr Type type_of<std::uint32_t>() {
+    return Type::u32;
+}
+template <>
+constexpr Type type_of<std::uint64_t>() {
+    return Type::u64;
+}
+template <>
+constexpr Type type_of<std::uint8_t>() {
+    return Type::u8;
+}
+
+/// Everything in an arena begins at a multiple of this many bytes: a cache line, and the widest vector register.
+inline constexpr std::size_t alignment = 64;
+
+constexpr std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+/// One row-major matrix for each lane of a group, as an offset into a buffer. A default-made one means "none".
+struct Tensor {
+    std::size_t offset = 0;       ///< bytes from the buffer's start to lane 0's first element
+    std::size_t lane_stride = 0;  ///< bytes from one lane's first element to the next lane's
+    std::int64_t rows = 0;
+    std::int64_t columns = 0;
+    Type type = Type::f32;
+
+    explicit operator bool() const { return rows > 0; }
+    [[nodiscard]] std::int64_t elements() const { return rows * columns; }  ///< of one lane
+    [[nodiscard]] std::size_t bytes() const { return static_cast<std::size_t>(elements()) * size_of(type); }
+
+    /// A matrix inside this one: `count_rows` x `count_columns` dense elements from element `first` on.
+    [[nodiscard]] Tensor slice(std::int64_t first, std::int64_t count_rows, std::int64_t count_columns) const {
+        assert(first >= 0 && first + count_rows * count_columns <= elements());
+        return {offset + static_cast<std::size_t>(first) * size_of(type), lane_stride, count_rows, count_columns, type};
+    }
+    /// The first `count` rows: a batch shorter than planned.
+    [[nodiscard]] Tensor first_rows(std::int64_t count) const { return slice(0, count, columns); }
+    /// One element of a row: entry `index` of a table, for instance this iteration's learning rate.
+    [[nodiscard]] Tensor at(std::int64_t index) const { return slice(index, 1, 1); }
+};
+
+/// Places tensors one behind the other. `bytes()` is what the arena takes, exactly.
+class Layout {
+   public:
+    explicit Layout(int lanes) : lanes_(lanes) { assert(lanes > 0); }
+
+    /// A matrix for each lane, each aligned.
+    Tensor add(Type type, std::int64_t rows, std::int64_t columns) {
+        const std::size_t stride = aligned(static_cast<std::size_t>(rows * columns) * size_of(type));
+        return place({0, stride, rows, columns, type}, stride * static_cast<std::size_t>(lanes_));
+    }
+    /// One number for each lane, side by side: an array of K.
+    Tensor add_lane_array(Type type) {
+        const std::size_t stride = size_of(type);
+        return place({0, stride, 1, 1, type}, aligned(stride * static_cast<std::size_t>(lanes_)));
+    }
+
+    [[nodiscard]] int lanes() const { return lanes_; }
+    [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+   private:
+    Tensor place(Tensor tensor, std::size_t bytes) {
+        tensor.offset = bytes_;
+        bytes_ += bytes;
+        return tensor;
+    }
+
+    int lanes_;
+    std::size_t bytes_ = 0;
+};
+
+}  // namespace hpo
