@@ -1,4 +1,4 @@
-// The JSON codec of messages.hpp, one message a line (PROTOCOL.md). Included by one .cpp in each program, and by tests.
+// The JSON codec of messages.hpp, one message a line (PROTOCOL.md). Included by .cpp files alone: the header is heavy.
 // Non-finite numbers travel as the strings "nan", "inf" and "-inf". Unknown keys are ignored, so that a newer peer may
 // say more.
 #pragma once

@@ -1,0 +1,102 @@
+#include "orchestrator/store/event_codec.hpp"
+
+#include "hpo/wire.hpp"
+
+namespace hpo {
+namespace {
+
+using wire::Json;
+
+Json body_of(const event::SessionStarted& e) { return {{"host", e.host}, {"pid", e.pid}, {"version", e.version}}; }
+Json body_of(const event::SessionEnded& e) { return {{"seconds", wire::from(e.seconds)}, {"reason", e.reason}}; }
+Json body_of(const event::Proposed& e) {
+    Json point = Json::array();
+    for (double coordinate : e.point) point.push_back(wire::from(coordinate));
+    return {{"point", std::move(point)}, {"params", wire::from(e.params)}};
+}
+Json body_of(const event::Launched& e) { return {{"where", e.where}}; }
+Json body_of(const event::Reported& e) { return wire::from(e.report); }
+Json body_of(const event::Paused& e) { return {{"rule", e.rule}, {"reason", e.reason}}; }
+Json body_of(const event::Requeued& e) {
+    return {{"outcome", to_text(e.outcome)}, {"charged", e.charged}, {"reason", e.reason}};
+}
+Json body_of(const event::Finished& e) { return {{"state", to_text(e.state)}, {"rule", e.rule}, {"reason", e.reason}}; }
+
+std::int64_t attempt_of(const Event& event) {
+    return std::visit(
+        [](const auto& e) -> std::int64_t {
+            if constexpr (requires { e.attempt; })
+                return e.attempt;
+            else
+                return 0;
+        },
+        event);
+}
+
+Event from_body(int kind, std::int64_t trial, std::int64_t attempt, const Json& json) {
+    using wire::member, wire::to_double, wire::to_index, wire::to_int, wire::to_string;
+    switch (kind) {
+        case 1:
+            return event::SessionStarted{to_string(member(json, "host")), to_int(member(json, "pid")),
+                                         to_string(member(json, "version"))};
+        case 2:
+            return event::SessionEnded{to_double(member(json, "seconds")), to_string(member(json, "reason"))};
+        case kind_proposed: {
+            event::Proposed proposed{trial, {}, wire::to_params(member(json, "params"))};
+            for (const Json& coordinate : member(json, "point")) proposed.point.push_back(to_double(coordinate));
+            return proposed;
+        }
+        case 4:
+            return event::Launched{trial, attempt, to_string(member(json, "where"))};
+        case 5:
+            return event::Reported{trial, attempt, wire::to_report(json)};
+        case 6:
+            return event::Paused{trial, attempt, to_string(member(json, "rule")), to_string(member(json, "reason"))};
+        case 7:
+            return event::Requeued{trial, attempt,
+                                   static_cast<Outcome>(to_index(member(json, "outcome"), outcome_names)),
+                                   member(json, "charged").get<bool>(), to_string(member(json, "reason"))};
+        case 8:
+            return event::Finished{trial, attempt,
+                                   static_cast<TrialState>(to_index(member(json, "state"), trial_state_names)),
+                                   to_string(member(json, "rule")), to_string(member(json, "reason"))};
+        default:
+            throw wire::Malformed("an event of unknown kind " + std::to_string(kind));
+    }
+}
+
+}  // namespace
+
+std::int64_t trial_of(const Event& event) {
+    return std::visit(
+        [](const auto& e) -> std::int64_t {
+            if constexpr (requires { e.trial; })
+                return e.trial;
+            else
+                return 0;
+        },
+        event);
+}
+
+bool is_durable(const Event& event) {
+    return !std::holds_alternative<event::SessionStarted>(event) && !std::holds_alternative<event::Launched>(event) &&
+           !std::holds_alternative<event::Reported>(event);
+}
+
+EventRow to_row(const Event& event) {
+    const Json json = std::visit([](const auto& e) { return body_of(e); }, event);
+    return {static_cast<int>(event.index()) + 1, trial_of(event), attempt_of(event),
+            json.dump(-1, ' ', false, Json::error_handler_t::replace)};
+}
+
+Result<Event> to_event(int kind, std::int64_t trial, std::int64_t attempt, std::string_view body) {
+    const Json json = Json::parse(body, nullptr, false);
+    if (!json.is_object()) return Error{"its body is not a JSON object"};
+    try {
+        return from_body(kind, trial, attempt, json);
+    } catch (const std::exception& malformed) {
+        return Error{malformed.what()};
+    }
+}
+
+}  // namespace hpo

@@ -1,0 +1,34 @@
+// Events as rows of the database: a kind, a trial, an attempt and a JSON body. The numbers and keys are part of every
+// stored study: append, never change.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "hpo/event.hpp"
+#include "hpo/result.hpp"
+
+namespace hpo {
+
+struct EventRow {
+    int kind = 0;              ///< index in the variant, counted from 1
+    std::int64_t trial = 0;    ///< 0: of the study as a whole
+    std::int64_t attempt = 0;  ///< 0: none
+    std::string body;          ///< a JSON object; bytes that are not UTF-8 are replaced
+};
+
+EventRow to_row(const Event& event);
+
+/// The way back, bit for bit, non-finite numbers included. An Error says what is wrong with the row.
+Result<Event> to_event(int kind, std::int64_t trial, std::int64_t attempt, std::string_view body);
+
+/// The trial an event speaks of; 0: of the study.
+std::int64_t trial_of(const Event& event);
+
+/// Whether the loss of power must not lose it once it is acknowledged: all but starts and reports.
+bool is_durable(const Event& event);
+
+inline constexpr int kind_proposed = 3;
+
+}  // namespace hpo

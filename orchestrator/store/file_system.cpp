@@ -1,0 +1,33 @@
+#include "orchestrator/store/file_system.hpp"
+
+#include <sys/vfs.h>
+
+#include <array>
+#include <utility>
+
+namespace hpo {
+
+std::optional<std::string> network_name(unsigned long magic) {
+    static constexpr std::array<std::pair<unsigned long, const char*>, 9> known{{
+        {0x6969, "NFS"},
+        {0x517B, "SMB"},
+        {0xFF534D42, "CIFS"},
+        {0xFE534D42, "SMB 2"},
+        {0x5346414F, "AFS"},
+        {0x0BD00BD0, "Lustre"},
+        {0x00C36400, "Ceph"},
+        {0x19830326, "BeeGFS"},
+        {0x47504653, "GPFS"},
+    }};
+    for (const auto& [number, name] : known)
+        if (number == (magic & 0xFFFFFFFF)) return name;
+    return std::nullopt;
+}
+
+std::optional<std::string> network_file_system(const std::filesystem::path& path) {
+    struct statfs status {};
+    if (::statfs(path.c_str(), &status) != 0) return std::nullopt;
+    return network_name(static_cast<unsigned long>(status.f_type));
+}
+
+}  // namespace hpo

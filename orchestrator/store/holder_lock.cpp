@@ -1,0 +1,134 @@
+#include "orchestrator/store/holder_lock.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <utility>
+
+namespace hpo {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string host_name() {
+    char name[256] = {};
+    return ::gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
+}
+
+/// An open-file-description lock: like flock() it belongs to the open file and ends with its last descriptor, and
+/// unlike flock() one can ask who stands in the way without taking it.
+struct flock whole_file(short type) {
+    struct flock lock {};
+    lock.l_type = type;
+    lock.l_whence = SEEK_SET;
+    return lock;
+}
+
+bool try_lock(int fd) {
+    auto lock = whole_file(F_WRLCK);
+    return ::fcntl(fd, F_OFD_SETLK, &lock) == 0;
+}
+
+bool is_locked(int fd) {
+    auto lock = whole_file(F_WRLCK);
+    return ::fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+/// Whether `path` still names the open file: one that was deleted meanwhile would be a lock nobody else sees.
+bool same_file(int fd, const std::filesystem::path& path) {
+    struct stat open {
+    }, named{};
+    return ::fstat(fd, &open) == 0 && ::stat(path.c_str(), &named) == 0 && open.st_ino == named.st_ino &&
+           open.st_dev == named.st_dev;
+}
+
+std::optional<Holder> read_holder(int fd) {
+    char buffer[1024];
+    const auto size = ::pread(fd, buffer, sizeof buffer, 0);
+    if (size <= 0) return std::nullopt;
+    const Json json = Json::parse(buffer, buffer + size, nullptr, false);
+    try {
+        return Holder{json.at("pid").get<std::int64_t>(), json.at("host").get<std::string>(),
+                      json.value("socket", std::string())};
+    } catch (const Json::exception&) {
+        return std::nullopt;
+    }
+}
+
+Result<void> write_holder(int fd, const Holder& holder, const std::filesystem::path& path) {
+    const std::string text = Json{{"pid", holder.pid}, {"host", holder.host}, {"socket", holder.socket}}.dump(
+                                 -1, ' ', false, Json::error_handler_t::replace) +
+                             '\n';
+    if (::ftruncate(fd, 0) != 0 || ::pwrite(fd, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()))
+        return Error{path.string() + ": cannot be written: " + std::strerror(errno)};
+    return {};
+}
+
+/// A lock that was taken an instant ago may not say by whom yet, or still name the last, dead holder.
+std::optional<Holder> read_living_holder(int fd) {
+    using namespace std::chrono;
+    const auto deadline = steady_clock::now() + seconds(1);
+    for (;;) {
+        auto holder = read_holder(fd);
+        const bool living = holder && (holder->host != host_name() || ::kill(static_cast<pid_t>(holder->pid), 0) == 0 ||
+                                       errno == EPERM);
+        if (living || steady_clock::now() > deadline) return holder;
+        std::this_thread::sleep_for(milliseconds(5));
+    }
+}
+
+}  // namespace
+
+Result<HolderLock> HolderLock::take(const StudyFolder& study) {
+    const auto path = study.lock();
+    for (;;) {
+        HolderLock lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+        if (lock.fd_ < 0) return Error{path.string() + ": cannot be opened: " + std::strerror(errno)};
+        if (!try_lock(lock.fd_)) {
+            if (errno != EAGAIN && errno != EACCES)
+                return Error{path.string() + ": cannot be locked: " + std::strerror(errno)};
+            const auto holder = read_living_holder(lock.fd_);
+            const std::string who =
+                holder ? "process " + std::to_string(holder->pid) + " on " + holder->host : "another process";
+            return Error{"study " + study.name() + " is already being run by " + who + " (" + path.string() + ")"};
+        }
+        if (!same_file(lock.fd_, path)) continue;
+        if (auto written = write_holder(lock.fd_, {::getpid(), host_name(), ""}, path); !written)
+            return written.error();
+        return lock;
+    }
+}
+
+Result<void> HolderLock::publish(const std::string& socket) {
+    return write_holder(fd_, {::getpid(), host_name(), socket}, "lock");
+}
+
+HolderLock::HolderLock(HolderLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+HolderLock& HolderLock::operator=(HolderLock&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+}
+HolderLock::~HolderLock() {
+    if (fd_ >= 0) ::close(fd_);
+}
+
+std::optional<Holder> holder_of(const StudyFolder& study) {
+    const int fd = ::open(study.lock().c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return std::nullopt;
+    std::optional<Holder> holder;
+    if (is_locked(fd)) {
+        holder = read_living_holder(fd);
+        if (!holder) holder = Holder{0, "unknown", ""};
+    }
+    ::close(fd);
+    return holder;
+}
+
+}  // namespace hpo

@@ -1,0 +1,127 @@
+#include "orchestrator/store/sqlite.hpp"
+
+#include <sqlite3.h>
+
+#include <cstring>
+
+namespace hpo::sqlite {
+namespace {
+
+/// A path as a file: URI. '?', '#' and '%' would end it or be decoded.
+std::string uri(const std::filesystem::path& file, std::string_view query) {
+    static constexpr char digits[] = "0123456789abcdef";
+    std::string text = "file:";
+    for (unsigned char c : std::filesystem::absolute(file).string()) {
+        if (c == '?' || c == '#' || c == '%') {
+            text += {'%', digits[c >> 4], digits[c & 15]};
+        } else {
+            text += static_cast<char>(c);
+        }
+    }
+    return text.append(query);
+}
+
+}  // namespace
+
+void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+void Database::Close::operator()(sqlite3* connection) const { sqlite3_close_v2(connection); }
+
+void Statement::bind(int index, std::int64_t number) { sqlite3_bind_int64(statement_.get(), index, number); }
+void Statement::bind(int index, double number) { sqlite3_bind_double(statement_.get(), index, number); }
+void Statement::bind(int index, std::string_view text) {
+    sqlite3_bind_text64(statement_.get(), index, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+}
+
+Statement::Step Statement::step() {
+    switch (sqlite3_step(statement_.get())) {
+        case SQLITE_ROW:
+            return Step::row;
+        case SQLITE_DONE:
+            return Step::done;
+        default:
+            return Step::failed;
+    }
+}
+
+void Statement::reset() { sqlite3_reset(statement_.get()); }
+
+std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(statement_.get(), column); }
+double Statement::real(int column) const { return sqlite3_column_double(statement_.get(), column); }
+std::string_view Statement::text(int column) const {
+    const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), column));
+    return bytes ? std::string_view(bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column)))
+                 : std::string_view();
+}
+
+Result<Database> Database::open(const std::filesystem::path& file, Mode mode, int busy_ms) {
+    Database database;
+    database.file_ = file;
+    sqlite3* connection = nullptr;
+    const bool writes = mode == Mode::read_write || mode == Mode::create;
+    const int flags = SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
+                      (writes ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) |
+                      (mode == Mode::create ? SQLITE_OPEN_CREATE : 0);
+    const std::string name = uri(file, mode == Mode::immutable ? "?immutable=1" : "");
+    const int status = sqlite3_open_v2(name.c_str(), &connection, flags, nullptr);
+    database.connection_.reset(connection);
+    if (status != SQLITE_OK) return database.error();
+    // Readers never checkpoint, not even the last one to close.
+    if (!writes) sqlite3_db_config(connection, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+    sqlite3_busy_timeout(connection, busy_ms);
+    return database;
+}
+
+Result<void> Database::run(const std::string& sql) {
+    if (sqlite3_exec(handle(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) return error();
+    return {};
+}
+
+Result<Statement> Database::prepare(std::string_view sql) {
+    sqlite3_stmt* raw = nullptr;
+    if (sqlite3_prepare_v3(handle(), sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT, &raw,
+                           nullptr) != SQLITE_OK)
+        return error();
+    Statement statement;
+    statement.statement_.reset(raw);
+    return statement;
+}
+
+Result<std::string> Database::value(const std::string& sql) {
+    auto statement = prepare(sql);
+    if (!statement) return statement.error();
+    switch (statement->step()) {
+        case Statement::Step::row:
+            return std::string(statement->text(0));
+        case Statement::Step::done:
+            return std::string();
+        case Statement::Step::failed:
+            return error();
+    }
+    return error();
+}
+
+Error Database::error() const {
+    const std::string at = file_.string() + ": ";
+    const int code = handle() ? sqlite3_extended_errcode(handle()) : SQLITE_NOMEM;
+    const int system = handle() ? sqlite3_system_errno(handle()) : 0;
+    switch (code & 0xff) {
+        case SQLITE_FULL:
+            return {at + "the disk is full: free some space, then run again"};
+        case SQLITE_CORRUPT:
+            return {at + "the database is corrupt; nothing was changed: restore it from a copy"};
+        case SQLITE_NOTADB:
+            return {at + "is not a study's database (or its first bytes are damaged)"};
+        case SQLITE_READONLY:
+            return {at + "cannot be written: read-only file or folder"};
+        case SQLITE_BUSY:
+        case SQLITE_LOCKED:
+            return {at + "is locked by another program"};
+        default:
+            break;
+    }
+    std::string words = handle() ? sqlite3_errmsg(handle()) : "out of memory";
+    if (system != 0) words += std::string(": ") + std::strerror(system);
+    return {at + words};
+}
+
+}  // namespace hpo::sqlite

@@ -1,0 +1,65 @@
+// The few calls of SQLite that the store makes, with owners and words for errors. Included by this folder alone.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "hpo/result.hpp"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace hpo::sqlite {
+
+enum class Mode { read_only, immutable, read_write, create };
+
+/// A prepared statement. Bind, step, read, and `reset` when done; a statement that is not reset holds its lock.
+class Statement {
+   public:
+    Statement() = default;
+    void bind(int index, std::int64_t number);
+    void bind(int index, double number);
+    void bind(int index, std::string_view text);  ///< copied
+
+    enum class Step { row, done, failed };
+    Step step();
+    void reset();
+
+    [[nodiscard]] std::int64_t integer(int column) const;
+    [[nodiscard]] double real(int column) const;
+    [[nodiscard]] std::string_view text(int column) const;  ///< lives until the next step or reset
+
+   private:
+    friend class Database;
+    struct Finalize {
+        void operator()(sqlite3_stmt* statement) const;
+    };
+    std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+};
+
+/// One connection; not thread-safe. It waits `busy_ms` for locks that others hold.
+class Database {
+   public:
+    static Result<Database> open(const std::filesystem::path& file, Mode mode, int busy_ms);
+
+    Result<void> run(const std::string& sql);
+    Result<Statement> prepare(std::string_view sql);
+    /// The first column of the first row as text; empty: no row.
+    Result<std::string> value(const std::string& sql);
+
+    /// The last failure in words, with the cure where there is one.
+    [[nodiscard]] Error error() const;
+    [[nodiscard]] sqlite3* handle() const { return connection_.get(); }
+
+   private:
+    struct Close {
+        void operator()(sqlite3* connection) const;
+    };
+    std::filesystem::path file_;
+    std::unique_ptr<sqlite3, Close> connection_;
+};
+
+}  // namespace hpo::sqlite
