@@ -1,0 +1,176 @@
+#include "worker/models/mlp.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "worker/models/settings.hpp"
+
+namespace hpo {
+
+Mlp::Mlp(MlpShape shape, std::int64_t features, std::int64_t classes)
+    : Model(features, classes), shape_(std::move(shape)) {
+    std::vector<Parameter> parameters;
+    const auto add = [&](Parameter parameter) {
+        parameters.push_back(std::move(parameter));
+        return static_cast<int>(parameters.size()) - 1;
+    };
+    std::int64_t inputs = features;
+    for (std::size_t i = 0; i <= shape_.hidden.size(); ++i) {
+        Layer layer;
+        layer.hidden = i < shape_.hidden.size();
+        layer.inputs = inputs;
+        layer.outputs = layer.hidden ? shape_.hidden[i] : classes;
+        const std::string prefix = "layers." + std::to_string(i) + ".";
+        const auto bound = std::sqrt((layer.hidden ? 6.0 : 1.0) / static_cast<double>(inputs));
+        layer.weight = add({prefix + "weight", {layer.outputs, inputs}, 0, true, static_cast<float>(bound), 0});
+        layer.bias = add({prefix + "bias", {layer.outputs}, 0, false, 0, 0});
+        if (layer.hidden && shape_.layer_norm) {
+            layer.norm_scale = add({prefix + "norm.weight", {layer.outputs}, 0, false, 0, 1});
+            layer.norm_shift = add({prefix + "norm.bias", {layer.outputs}, 0, false, 0, 0});
+        }
+        inputs = layer.outputs;
+        layers_.push_back(layer);
+    }
+    block_ = place_parameters(std::move(parameters));
+}
+
+double Mlp::forward_flops() const {
+    double sum = 0;
+    for (const auto& layer : layers_) sum += 2.0 * static_cast<double>(layer.inputs * layer.outputs);
+    return sum;
+}
+
+double Mlp::backward_flops() const {
+    const auto& first = layers_.front();  // whose input needs no gradient
+    return 2 * forward_flops() - 2.0 * static_cast<double>(first.inputs * first.outputs);
+}
+
+void Mlp::plan(Layout& layout, std::int64_t rows) {
+    const bool relu = shape_.activation == Activation::relu;
+    std::int64_t widest = 0;
+    for (auto& layer : layers_) {
+        const auto matrix = [&] { return layout.add(Type::f32, rows, layer.outputs); };
+        layer.linear = layer.normed = layer.output = matrix();
+        if (!layer.hidden) continue;
+        widest = std::max(widest, layer.outputs);
+        if (shape_.layer_norm) {
+            layer.normed = layer.output = matrix();
+            layer.mean = layout.add(Type::f32, rows, 1);
+            layer.rstd = layout.add(Type::f32, rows, 1);
+        }
+        if (relu) continue;  // it works in place and its output tells what was dropped
+        layer.output = matrix();
+        layer.mask = layout.add(Type::u8, rows, layer.outputs);
+    }
+    if (widest == 0) return;
+    for (auto& gradient : gradient_) gradient = layout.add(Type::f32, rows, widest);
+}
+
+Tensor Mlp::parameter(int index, const Tensor& block) const {
+    return block_.parameters[static_cast<std::size_t>(index)].in(block);
+}
+
+Dropout Mlp::dropout(std::size_t layer, std::int64_t rows, const Training& training) const {
+    const Tensor& mask = layers_[layer].mask;
+    return {.probability = training.dropout,
+            .seed = training.seed,
+            .iteration = training.iteration,
+            .mask = mask ? mask.first_rows(rows) : Tensor{},
+            .site = static_cast<std::uint32_t>(layer),
+            .first_row = training.first_row};
+}
+
+void Mlp::normalise_and_activate(Stream& stream, std::size_t index, const Tensor& weights, std::int64_t rows,
+                                 const Training* training) const {
+    const Layer& layer = layers_[index];
+    Tensor bias = parameter(layer.bias, weights);
+    if (layer.mean) {
+        stream.layer_norm({.input = layer.linear.first_rows(rows),
+                           .bias = bias,
+                           .scale = parameter(layer.norm_scale, weights),
+                           .shift = parameter(layer.norm_shift, weights),
+                           .output = layer.normed.first_rows(rows),
+                           .mean = layer.mean.first_rows(rows),
+                           .rstd = layer.rstd.first_rows(rows)});
+        bias = {};
+    }
+    stream.activate({.activation = layer.hidden ? shape_.activation : Activation::none,
+                     .pre = layer.normed.first_rows(rows),
+                     .bias = bias,
+                     .output = layer.output.first_rows(rows),
+                     .dropout = layer.hidden && training ? dropout(index, rows, *training) : Dropout{}});
+}
+
+Tensor Mlp::forward(Stream& stream, const Tensor& weights, const Tensor& input, const Training* training) {
+    const std::int64_t rows = input.rows;
+    Tensor current = input;
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+        const Layer& layer = layers_[i];
+        stream.linear(
+            {.input = current, .weight = parameter(layer.weight, weights), .output = layer.linear.first_rows(rows)});
+        normalise_and_activate(stream, i, weights, rows, training);
+        current = layer.output.first_rows(rows);
+    }
+    return current;
+}
+
+void Mlp::backward(Stream& stream, const Tensor& weights, const Tensor& gradients, const Tensor& input,
+                   const Tensor& logits_gradient, const Training& training, Write write) {
+    const std::int64_t rows = input.rows;
+    Tensor gradient = logits_gradient;
+    for (std::size_t i = layers_.size(); i-- > 0;) {
+        const Layer& layer = layers_[i];
+        const Tensor bias_gradient = parameter(layer.bias, gradients);
+        stream.activate_backward({.activation = layer.hidden ? shape_.activation : Activation::none,
+                                  .gradient = gradient,
+                                  .pre = layer.normed.first_rows(rows),
+                                  .output = layer.output.first_rows(rows),
+                                  .bias_gradient = layer.mean ? Tensor{} : bias_gradient,
+                                  .dropout = layer.hidden ? dropout(i, rows, training) : Dropout{},
+                                  .write = write});
+        if (layer.mean)
+            stream.layer_norm_backward({.gradient = gradient,
+                                        .input = layer.linear.first_rows(rows),
+                                        .mean = layer.mean.first_rows(rows),
+                                        .rstd = layer.rstd.first_rows(rows),
+                                        .scale = parameter(layer.norm_scale, weights),
+                                        .scale_gradient = parameter(layer.norm_scale, gradients),
+                                        .shift_gradient = parameter(layer.norm_shift, gradients),
+                                        .bias_gradient = bias_gradient,
+                                        .write = write});
+        const Tensor below = i > 0 ? layers_[i - 1].output.first_rows(rows) : input;
+        const Tensor below_gradient = i > 0 ? gradient_[i % 2].slice(0, rows, layer.inputs) : Tensor{};
+        stream.linear_backward({.output_gradient = gradient,
+                                .input = below,
+                                .weight = parameter(layer.weight, weights),
+                                .weight_gradient = parameter(layer.weight, gradients),
+                                .input_gradient = below_gradient,
+                                .write = write});
+        gradient = below_gradient;
+    }
+}
+
+Result<std::unique_ptr<Model>> make_mlp(const Params& params, std::int64_t features, std::int64_t classes) {
+    MlpShape shape;
+    auto hidden = list_setting(params, "hidden");
+    if (!hidden) return hidden.error();
+    shape.hidden = *hidden;
+    if (!params.contains("hidden")) {
+        const auto width = integer_setting(params, "width");
+        if (!width) return width.error();
+        const auto depth = integer_setting(params, "depth");
+        if (!depth) return depth.error();
+        shape.hidden.assign(static_cast<std::size_t>(*depth), *width);
+    }
+    const auto activation = text_setting(params, "activation");
+    if (!activation) return activation.error();
+    shape.activation = *activation == "relu"   ? Activation::relu
+                       : *activation == "gelu" ? Activation::gelu
+                                               : Activation::silu;
+    const auto norm = text_setting(params, "norm");
+    if (!norm) return norm.error();
+    shape.layer_norm = *norm == "layer";
+    return std::unique_ptr<Model>(std::make_unique<Mlp>(std::move(shape), features, classes));
+}
+
+}  // namespace hpo

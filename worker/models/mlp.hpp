@@ -1,0 +1,59 @@
+// The multilayer perceptron: for each hidden layer linear, layer norm (if asked for), activation, dropout; then linear.
+//
+// Hidden weights are drawn by He et al. 2015 (uniform, sqrt(6 / fan_in)), the last layer's with 1 / sqrt(fan_in), so
+// that first logits are small; biases are 0, norms 1 and 0.
+#pragma once
+
+#include "worker/models/model.hpp"
+
+namespace hpo {
+
+struct MlpShape {
+    std::vector<std::int64_t> hidden;  ///< widths; may be empty: softmax regression
+    Activation activation = Activation::relu;
+    bool layer_norm = false;
+};
+
+class Mlp : public Model {
+   public:
+    Mlp(MlpShape shape, std::int64_t features, std::int64_t classes);
+
+    [[nodiscard]] double forward_flops() const override;
+    [[nodiscard]] double backward_flops() const override;
+    void plan(Layout& layout, std::int64_t rows) override;
+    Tensor forward(Stream& stream, const Tensor& weights, const Tensor& input, const Training* training) override;
+    void backward(Stream& stream, const Tensor& weights, const Tensor& gradients, const Tensor& input,
+                  const Tensor& logits_gradient, const Training& training, Write write) override;
+
+   private:
+    /// A linear layer with what follows it; tensors are [rows, outputs] unless said.
+    struct Layer {
+        std::int64_t inputs = 0;
+        std::int64_t outputs = 0;
+        bool hidden = true;
+        int weight = 0;  ///< indices into the block's parameters
+        int bias = 0;
+        int norm_scale = -1;
+        int norm_shift = -1;
+        Tensor linear;  ///< before the norm or the activation
+        Tensor normed;  ///< after the norm; the same as `linear` without one
+        Tensor output;
+        Tensor mean;  ///< [rows, 1], with a norm
+        Tensor rstd;
+        Tensor mask;  ///< u8
+    };
+
+    [[nodiscard]] Tensor parameter(int index, const Tensor& block) const;
+    [[nodiscard]] Dropout dropout(std::size_t layer, std::int64_t rows, const Training& training) const;
+    void normalise_and_activate(Stream& stream, std::size_t layer, const Tensor& weights, std::int64_t rows,
+                                const Training* training) const;
+
+    MlpShape shape_;
+    std::vector<Layer> layers_;
+    Tensor gradient_[2];  ///< [rows, widest hidden]: of a layer's output, by turns
+};
+
+/// From the leaf keys hidden or width and depth, activation, norm.
+Result<std::unique_ptr<Model>> make_mlp(const Params& params, std::int64_t features, std::int64_t classes);
+
+}  // namespace hpo
