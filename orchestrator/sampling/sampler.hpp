@@ -3,35 +3,51 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
-#include "hpo/result.hpp"
-#include "hpo/study.hpp"
+#include "hpo/space.hpp"
 
 namespace hpo {
+
+/// Where a trial lies: its point, and for each dimension whether its parameters hold it (conditions).
+struct Site {
+    Point point;
+    std::vector<bool> active;
+};
 
 /// What became of a trial, for the sampler.
 struct Observation {
     std::int64_t trial = 0;
-    Point point;
-    std::vector<bool> active;  ///< a flag a dimension: whether the trial's parameters hold it
-    std::optional<double>
-        loss;  ///< smaller is better, whatever the direction; absent: diverged or failed, counts as worst
+    Site site;
+    std::optional<double> loss;  ///< smaller is better, whatever the direction, and finite; absent: diverged, failed or
+                                 ///< nothing measured, counts as worst
+    std::int64_t steps = 0;      ///< trained so far: a stopped or paused trial's loss is of fewer steps
 };
 
-/// Deterministic: a proposal depends on the seed, the trial's number, the retry and the order of `tell` alone. Not
-/// thread-safe.
+/// What a sampler is made for.
+struct SamplerSetup {
+    std::uint64_t seed = 1;
+    std::int64_t trials = 64;                               ///< budget of the study; a hint, studies may be extended
+    Space space;                                            ///< one coordinate a dimension, in this order
+    std::function<std::vector<bool>(const Point&)> active;  ///< which dimensions a point's parameters hold
+};
+
+/// Deterministic: a proposal depends on the seed, the trial's number, the retry, `pending` and the order of `tell`
+/// alone. Not thread-safe.
 class Sampler {
    public:
     virtual ~Sampler() = default;
 
-    /// A point for trial `trial` (from 1). `pending`: points of trials that run, wait or are paused; `retry` counts up
-    /// from 0 when a proposal was a duplicate of an earlier trial.
-    virtual Point propose(std::int64_t trial, std::span<const Point> pending, int retry) = 0;
+    /// A point for trial `trial` (from 1), one coordinate in [0, 1] a dimension. `pending`: trials that have not told
+    /// anything yet; `retry` counts up from 0 when the proposal was a duplicate of an earlier trial.
+    virtual Point propose(std::int64_t trial, std::span<const Site> pending, int retry) = 0;
 
-    /// A trial ended. Called once a trial, in the order in which results were stored.
+    /// A trial ended or was paused, in the order in which this was stored. A trial told again (paused, then ended)
+    /// replaces what it told before.
     virtual void tell(const Observation& observation) = 0;
 };
 

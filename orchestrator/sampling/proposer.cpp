@@ -1,0 +1,128 @@
+#include "orchestrator/sampling/proposer.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "hpo/random.hpp"
+#include "orchestrator/sampling/registry.hpp"
+
+namespace hpo {
+
+namespace {
+
+constexpr int sampler_retries = 16;
+constexpr int uniform_retries = 1000;
+constexpr std::uint64_t enumerable = 20000;  ///< spaces up to this size are searched for what is left
+
+std::string key_of(const Params& params) {
+    std::string key;
+    for (const auto& [name, value] : params) key += name + '=' + to_text(value) + '\n';
+    return key;
+}
+
+/// The product of all dimensions' sizes: exact without conditions, else an upper bound.
+std::optional<std::uint64_t> bound_of(const CubeMap& map) {
+    std::uint64_t product = 1;
+    for (std::size_t i = 0; i < map.space().size(); ++i) {
+        const auto count = map.values(i);
+        if (!count) return std::nullopt;
+        if (*count > enumerable || product > enumerable) return enumerable + 1;
+        product *= *count;
+    }
+    return product;
+}
+
+/// The `number`-th combination of all dimensions' values.
+Params combination(const CubeMap& map, std::uint64_t number) {
+    std::vector<std::uint64_t> indices(map.space().size());
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+        const std::uint64_t count = *map.values(i);
+        indices[i] = number % count;
+        number /= count;
+    }
+    return map.pick(indices);
+}
+
+}  // namespace
+
+Result<Proposer> Proposer::make(const Study& study) {
+    auto map = CubeMap::make(study.space, study.policy, study.worker);
+    if (!map) return map.error();
+    SamplerSetup setup;
+    setup.seed = study.seed;
+    setup.trials = study.budget.trials;
+    setup.space = study.space;
+    setup.active = [shared = std::make_shared<const CubeMap>(*map)](const Point& point) {
+        return shared->active(point);
+    };
+    auto sampler = make_sampler(study.sampler, setup);
+    if (!sampler) return sampler.error();
+    return Proposer(study, *std::move(map), *std::move(sampler));
+}
+
+Proposer::Proposer(const Study& study, CubeMap map, std::unique_ptr<Sampler> sampler)
+    : seed_(study.seed),
+      direction_(study.objective.direction),
+      map_(std::move(map)),
+      sampler_(std::move(sampler)),
+      bound_(bound_of(map_)) {}
+
+std::optional<Proposal> Proposer::propose(std::int64_t trial) {
+    if (bound_ && seen_.size() >= *bound_) return std::nullopt;
+    std::vector<Site> pending;
+    pending.reserve(pending_.size());
+    for (const auto& [number, site] : pending_) pending.push_back(site);
+    for (int retry = 0; retry < sampler_retries; ++retry) {
+        const Point point = map_.canonical(sampler_->propose(trial, pending, retry));
+        Params params = map_.params(point);
+        if (!seen_.contains(key_of(params))) return Proposal{point, std::move(params)};
+    }
+    return unseen(trial);
+}
+
+/// The sampler insists on what is known: draw from the priors, and in small spaces look for what is left.
+std::optional<Proposal> Proposer::unseen(std::int64_t trial) {
+    const std::size_t dimensions = map_.space().size();
+    const auto draw = [&](std::uint64_t element) {
+        return draw_unit(seed_, Purpose::startup, static_cast<std::uint64_t>(trial), element);
+    };
+    if (bound_ && *bound_ <= enumerable) {
+        std::vector<Params> left;
+        std::unordered_set<std::string> met = seen_;
+        for (std::uint64_t number = 0; number < *bound_; ++number) {
+            Params params = combination(map_, number);
+            if (met.insert(key_of(params)).second) left.push_back(std::move(params));
+        }
+        if (left.empty()) return std::nullopt;
+        Params& chosen = left[static_cast<std::size_t>(draw(0) * static_cast<double>(left.size()))];
+        return Proposal{*map_.point(chosen), std::move(chosen)};
+    }
+    for (int retry = 0; retry < uniform_retries; ++retry) {
+        Point point(dimensions);
+        for (std::size_t d = 0; d < dimensions; ++d)
+            point[d] = draw(static_cast<std::uint64_t>(retry) * dimensions + d);
+        point = map_.canonical(point);
+        Params params = map_.params(point);
+        if (!seen_.contains(key_of(params))) return Proposal{std::move(point), std::move(params)};
+    }
+    return std::nullopt;
+}
+
+void Proposer::proposed(const TrialRecord& trial) {
+    seen_.insert(key_of(trial.params));
+    pending_[trial.number] = {trial.point, map_.active(trial.params)};
+}
+
+void Proposer::tell(const TrialRecord& trial) {
+    pending_.erase(trial.number);
+    Observation observation;
+    observation.trial = trial.number;
+    observation.site = {trial.point, map_.active(trial.params)};
+    observation.steps = trial.steps();
+    const bool counts = trial.state != TrialState::diverged && trial.state != TrialState::failed;
+    if (counts && trial.value && std::isfinite(*trial.value))
+        observation.loss = direction_ == Direction::minimize ? *trial.value : -*trial.value;
+    sampler_->tell(observation);
+}
+
+}  // namespace hpo

@@ -1,0 +1,59 @@
+// What the engine asks for configurations: sampler, policy and de-duplication behind one door.
+//
+// The engine tells everything that happens to trials, in the order of the stored events: `proposed` once a trial,
+// `tell` at each pause and at the end. Replaying a study's events therefore rebuilds the proposer, and the next
+// proposal is the one that an uninterrupted study would have made.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "hpo/result.hpp"
+#include "hpo/study.hpp"
+#include "hpo/trial.hpp"
+#include "orchestrator/sampling/policy.hpp"
+#include "orchestrator/sampling/sampler.hpp"
+
+namespace hpo {
+
+struct Proposal {
+    Point point;
+    Params params;  ///< the space's active parameters alone
+};
+
+class Proposer {
+   public:
+    /// Fails where the sampler or the policy cannot serve the study, in words.
+    static Result<Proposer> make(const Study& study);
+
+    /// A configuration for trial `trial` (from 1) that no earlier trial has; nothing when the space is exhausted: there
+    /// is none left. Changes nothing: the engine stores the trial and then says `proposed`.
+    [[nodiscard]] std::optional<Proposal> propose(std::int64_t trial);
+
+    /// A trial exists from here on.
+    void proposed(const TrialRecord& trial);
+
+    /// A trial was paused or has ended: teaches the sampler `trial.value`, oriented by the objective. Diverged and
+    /// failed trials count as worst; so do those that measured nothing.
+    void tell(const TrialRecord& trial);
+
+    [[nodiscard]] const CubeMap& map() const { return map_; }
+
+   private:
+    Proposer(const Study& study, CubeMap map, std::unique_ptr<Sampler> sampler);
+    [[nodiscard]] std::optional<Proposal> unseen(std::int64_t trial);
+
+    std::uint64_t seed_;
+    Direction direction_;
+    CubeMap map_;
+    std::unique_ptr<Sampler> sampler_;
+    std::unordered_set<std::string> seen_;  ///< parameters of all trials, as text
+    std::map<std::int64_t, Site> pending_;  ///< proposed, and not told yet
+    std::optional<std::uint64_t> bound_;    ///< upper bound of distinct configurations; absent: a continuum
+};
+
+}  // namespace hpo

@@ -1,0 +1,34 @@
+#include "orchestrator/sampling/registry.hpp"
+
+#include <array>
+#include <vector>
+
+namespace hpo {
+
+namespace {
+constexpr std::array rows{&auto_row, &random_row, &sobol_row, &tpe_row};
+}
+
+std::span<const PartOptions> sampler_vocabulary() {
+    static const std::vector<PartOptions> parts = [] {
+        std::vector<PartOptions> made;
+        for (const SamplerRow* row : rows) made.push_back(row->part);
+        return made;
+    }();
+    return parts;
+}
+
+Result<std::unique_ptr<Sampler>> make_sampler(const PartSpec& spec, const SamplerSetup& setup) {
+    for (const SamplerRow* row : rows) {
+        if (row->part.name != spec.type) continue;
+        for (const auto& [name, value] : spec.options)
+            if (!find_option(row->part.options, name))
+                return Error{"sampler " + spec.type + " has no option \"" + name + "\""};
+        return row->make(spec.options, setup);
+    }
+    std::string known;
+    for (const SamplerRow* row : rows) known += (known.empty() ? "" : ", ") + std::string(row->part.name);
+    return Error{"unknown sampler \"" + spec.type + "\"; known are " + known};
+}
+
+}  // namespace hpo

@@ -1,0 +1,32 @@
+// The samplers a study file may name (`sampler: {type: ..., option: ...}`). A new sampler is a file with its row and
+// one line in registry.cpp.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "hpo/options.hpp"
+#include "hpo/result.hpp"
+#include "hpo/study.hpp"
+#include "orchestrator/sampling/sampler.hpp"
+
+namespace hpo {
+
+/// One row. `make` may count on options that are known and in range; it fails for what the table cannot say.
+struct SamplerRow {
+    PartOptions part;
+    Result<std::unique_ptr<Sampler>> (*make)(const Params& options, const SamplerSetup& setup);
+};
+
+extern const SamplerRow random_row;
+extern const SamplerRow sobol_row;
+extern const SamplerRow tpe_row;
+extern const SamplerRow auto_row;
+
+/// Names, meanings and options of all samplers, for checks, errors and help.
+std::span<const PartOptions> sampler_vocabulary();
+
+/// Fails for unknown types and options, and where the sampler cannot serve the space.
+Result<std::unique_ptr<Sampler>> make_sampler(const PartSpec& spec, const SamplerSetup& setup);
+
+}  // namespace hpo

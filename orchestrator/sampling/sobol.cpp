@@ -1,0 +1,59 @@
+// Sobol's sequence with the direction numbers of Joe and Kuo ("Constructing Sobol sequences with better two-dimensional
+// projections", SIAM J. Sci. Comput. 2008; Boost's table), shifted modulo 1 by the seed (Cranley and Patterson:
+// "Randomization of number theoretic methods for multiple integration", SIAM J. Numer. Anal. 1976). Trial n takes the
+// n-th point, so that proposals depend on nothing but seed and number.
+
+#include "orchestrator/sampling/sobol.hpp"
+
+#include <boost/random/sobol.hpp>
+#include <cmath>
+
+#include "hpo/random.hpp"
+#include "orchestrator/sampling/registry.hpp"
+
+namespace hpo {
+
+namespace {
+
+class SobolSampler final : public Sampler {
+   public:
+    explicit SobolSampler(const SamplerSetup& setup) : seed_(setup.seed), dimensions_(setup.space.size()) {}
+
+    Point propose(std::int64_t trial, std::span<const Site>, int retry) override {
+        return sobol_point(seed_, static_cast<std::uint64_t>(trial), dimensions_, retry);
+    }
+
+    void tell(const Observation&) override {}
+
+   private:
+    std::uint64_t seed_;
+    std::size_t dimensions_;
+};
+
+}  // namespace
+
+Point sobol_point(std::uint64_t seed, std::uint64_t number, std::size_t dimensions, int retry) {
+    Point point(dimensions);
+    if (dimensions == 0) return point;
+    boost::random::sobol engine(dimensions);
+    engine.seed(number);
+    const double scale = std::ldexp(1.0, -64);
+    for (std::size_t d = 0; d < dimensions; ++d) {
+        // A duplicate's retry is another shift of the same point: the sequence itself belongs to the other trials.
+        const double shift = draw_unit(seed, Purpose::startup, static_cast<std::uint64_t>(retry), d);
+        const double shifted = static_cast<double>(engine()) * scale + shift;
+        point[d] = shifted >= 1 ? shifted - 1 : shifted;
+    }
+    return point;
+}
+
+constinit const SamplerRow sobol_row{{"sobol", "evenly spread points (quasi-random)", {}},
+                                     [](const Params&, const SamplerSetup& setup) -> Result<std::unique_ptr<Sampler>> {
+                                         if (setup.space.size() > sobol_dimensions)
+                                             return Error{"sampler sobol serves " + std::to_string(sobol_dimensions) +
+                                                          " parameters at most, the space has " +
+                                                          std::to_string(setup.space.size())};
+                                         return std::unique_ptr<Sampler>(std::make_unique<SobolSampler>(setup));
+                                     }};
+
+}  // namespace hpo

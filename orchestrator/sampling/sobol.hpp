@@ -1,0 +1,17 @@
+// Points of a shifted Sobol sequence, for the sobol sampler and for the start of tpe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "hpo/space.hpp"
+
+namespace hpo {
+
+/// The most dimensions that Boost's table of direction numbers holds.
+inline constexpr std::size_t sobol_dimensions = 3667;
+
+/// Point `number` (from 1) in [0, 1)^dimensions; `seed` and `retry` choose the shift.
+Point sobol_point(std::uint64_t seed, std::uint64_t number, std::size_t dimensions, int retry);
+
+}  // namespace hpo

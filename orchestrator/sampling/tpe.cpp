@@ -1,0 +1,133 @@
+// The tree-structured Parzen estimator (Bergstra, Bardenet, Bengio, Kegl: "Algorithms for hyper-parameter
+// optimization", NeurIPS 2011), multivariate (Falkner, Klein, Hutter: "BOHB", ICML 2018; Watanabe: "Tree-structured
+// Parzen estimator: understanding its algorithm components and their roles for better empirical performance", arXiv
+// 2304.11127, 2023).
+//
+// The trials are split by loss into a few good ones and the rest; a density is fitted to each, candidates are drawn
+// from the good one, and the candidate with the highest ratio good/rest is proposed. Trials that have not told anything
+// yet count among the rest, so that parallel workers do not pile up on one spot. Diverged and failed trials stand last.
+// A trial that was stopped or paused stands where the value it reached puts it: values of an objective `at: best` never
+// fall with further steps, so that survivors of ASHA come first, as they should, while a trial that a plateau ended
+// early with a good value keeps its rank (an order by steps first, as Optuna sorts pruned trials, would lose it).
+//
+// The cost of a proposal is bounded: at most `max_good` good kernels and `max_rest` of the rest, spread evenly over
+// their ranks.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <unordered_map>
+
+#include "hpo/random.hpp"
+#include "orchestrator/sampling/parzen.hpp"
+#include "orchestrator/sampling/registry.hpp"
+#include "orchestrator/sampling/sobol.hpp"
+
+namespace hpo {
+
+namespace {
+
+constexpr std::size_t max_good = 25;
+constexpr std::size_t max_rest = 500;
+
+constexpr std::array options{
+    Option{"startup", OptionType::integer, 1, 1e6, {}, "10", "trials proposed by sobol before the model is asked"},
+    Option{"gamma", OptionType::real, 0.01, 0.5, {}, "0.1", "fraction of the trials that counts as good (25 at most)"},
+    Option{"prior_weight", OptionType::real, 0.001, 100, {}, "1.0", "weight of the prior, where a trial weighs 1"},
+    Option{"candidates", OptionType::integer, 1, 10000, {}, "24", "points drawn, of which the best is proposed"},
+};
+
+class TpeSampler final : public Sampler {
+   public:
+    TpeSampler(const Params& given, const SamplerSetup& setup)
+        : setup_(setup),
+          startup_(static_cast<std::size_t>(number_option(given, options, "startup"))),
+          gamma_(number_option(given, options, "gamma")),
+          prior_weight_(number_option(given, options, "prior_weight")),
+          candidates_(static_cast<std::size_t>(number_option(given, options, "candidates"))) {
+        for (const Dimension& d : setup.space)
+            choices_.push_back(d.kind == Kind::categorical ? d.choices.size() : std::size_t{0});
+    }
+
+    Point propose(std::int64_t trial, std::span<const Site> pending, int retry) override {
+        const auto number = static_cast<std::uint64_t>(trial);
+        const bool starting = number <= startup_ || ranking_.size() < startup_ || measured_ == 0;
+        std::uint64_t element = static_cast<std::uint64_t>(retry) << 24;
+        const std::function<double()> uniform = [&] {
+            return draw_unit(setup_.seed, Purpose::sampler, number, element++);
+        };
+        if (starting) return start(number, retry, uniform);
+
+        const std::size_t good = std::min(
+            {max_good, static_cast<std::size_t>(std::ceil(gamma_ * static_cast<double>(ranking_.size()))), measured_});
+        std::vector<const Site*> best, rest;
+        for (std::size_t i = 0; i < good; ++i) best.push_back(&told_[ranking_[i]].site);
+        const std::size_t others = ranking_.size() - good;
+        const std::size_t kept = std::min(others, max_rest);
+        for (std::size_t i = 0; i < kept; ++i) rest.push_back(&told_[ranking_[good + i * others / kept]].site);
+        for (const Site& site : pending) rest.push_back(&site);
+
+        const ParzenEstimator promising(choices_, best, prior_weight_);
+        const ParzenEstimator known(choices_, rest, prior_weight_);
+        Point chosen;
+        double highest = -1;
+        for (std::size_t i = 0; i < candidates_; ++i) {
+            Site site{promising.sample(uniform), {}};
+            site.active = setup_.active(site.point);
+            const double ratio = promising.density(site) / known.density(site);
+            if (ratio <= highest) continue;
+            highest = ratio;
+            chosen = std::move(site.point);
+        }
+        return chosen;
+    }
+
+    void tell(const Observation& observation) override {
+        const auto [known, fresh] = index_.try_emplace(observation.trial, told_.size());
+        if (fresh) {
+            told_.push_back(observation);
+        } else {
+            ranking_.erase(std::find(ranking_.begin(), ranking_.end(), known->second));
+            measured_ -= told_[known->second].loss ? 1 : 0;
+            told_[known->second] = observation;
+        }
+        measured_ += observation.loss ? 1 : 0;
+        const auto before = [&](std::size_t a, std::size_t b) {
+            const Observation &x = told_[a], &y = told_[b];
+            if (x.loss.has_value() != y.loss.has_value()) return x.loss.has_value();
+            if (x.loss && *x.loss != *y.loss) return *x.loss < *y.loss;
+            return x.trial < y.trial;
+        };
+        ranking_.insert(std::lower_bound(ranking_.begin(), ranking_.end(), known->second, before), known->second);
+    }
+
+   private:
+    Point start(std::uint64_t number, int retry, const std::function<double()>& uniform) const {
+        const std::size_t dimensions = choices_.size();
+        if (dimensions <= sobol_dimensions) return sobol_point(setup_.seed, number, dimensions, retry);
+        Point point(dimensions);
+        for (double& x : point) x = uniform();
+        return point;
+    }
+
+    SamplerSetup setup_;
+    std::size_t startup_;
+    double gamma_;
+    double prior_weight_;
+    std::size_t candidates_;
+    ChoiceCounts choices_;
+    std::vector<Observation> told_;                        ///< in the order of the first tell
+    std::unordered_map<std::int64_t, std::size_t> index_;  ///< trial to index of told_
+    std::vector<std::size_t> ranking_;                     ///< indices of told_, best first
+    std::size_t measured_ = 0;                             ///< told with a loss
+};
+
+}  // namespace
+
+constinit const SamplerRow tpe_row{
+    {"tpe", "learns from results: Parzen estimators of the good and the other trials", options},
+    [](const Params& given, const SamplerSetup& setup) -> Result<std::unique_ptr<Sampler>> {
+        return std::unique_ptr<Sampler>(std::make_unique<TpeSampler>(given, setup));
+    }};
+
+}  // namespace hpo
