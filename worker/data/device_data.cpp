@@ -1,0 +1,160 @@
+#include "worker/data/device_data.hpp"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "worker/data/memory.hpp"
+
+namespace hpo {
+namespace {
+
+struct Placed {
+    Tensor features;
+    Tensor labels;
+    std::size_t bytes = 0;
+};
+
+Placed place(const DataShape& shape, std::int64_t rows) {
+    Layout layout(1);
+    Placed placed;
+    placed.features = layout.add(shape.pixels ? Type::u8 : Type::f32, rows, shape.features);
+    placed.labels = layout.add(Type::i32, rows, 1);
+    placed.bytes = layout.bytes();
+    return placed;
+}
+
+std::uint32_t checksum(std::uint32_t crc, std::span<const std::byte> bytes) {
+    return static_cast<std::uint32_t>(crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+}
+
+/// Sums over the rows of the training split, as they come by.
+class Moments {
+   public:
+    Moments(const Split& split, const DataShape& shape)
+        : shape_(shape), trains_(static_cast<std::size_t>(shape.train), false) {
+        for (const std::int32_t row : split.train) trains_[static_cast<std::size_t>(row)] = true;
+    }
+
+    void add(std::int64_t first, std::span<const std::byte> values) {
+        const auto row_bytes = static_cast<std::size_t>(shape_.row_bytes());
+        for (std::size_t i = 0; i * row_bytes < values.size(); ++i) {
+            if (!trains_[static_cast<std::size_t>(first) + i]) continue;
+            const std::byte* row = values.data() + i * row_bytes;
+            shape_.pixels ? add_pixels(reinterpret_cast<const std::uint8_t*>(row)) : add_floats(row);
+            count_ += static_cast<double>(shape_.features);
+        }
+    }
+
+    [[nodiscard]] double mean() const { return sum_ / count_; }
+    [[nodiscard]] double deviation() const {
+        const double variance = squares_ / count_ - mean() * mean();
+        return variance > 1e-12 * squares_ / count_ ? std::sqrt(variance) : 1;
+    }
+
+   private:
+    void add_pixels(const std::uint8_t* row) {
+        // Whole numbers, so that a double holds them exactly; 32 bits hold the squares of 4096 pixels.
+        for (std::int64_t begin = 0; begin < shape_.features; begin += 4096) {
+            std::uint32_t sum = 0;
+            std::uint32_t squares = 0;
+            const std::int64_t end = std::min(begin + 4096, shape_.features);
+            for (std::int64_t j = begin; j < end; ++j) {
+                sum += row[j];
+                squares += std::uint32_t{row[j]} * row[j];
+            }
+            sum_ += sum;
+            squares_ += squares;
+        }
+    }
+    void add_floats(const std::byte* row) {
+        for (std::int64_t j = 0; j < shape_.features; ++j) {
+            float value = 0;
+            std::memcpy(&value, row + j * 4, 4);
+            sum_ += value;
+            squares_ += double{value} * value;
+        }
+    }
+
+    DataShape shape_;
+    std::vector<bool> trains_;
+    double sum_ = 0;
+    double squares_ = 0;
+    double count_ = 0;
+};
+
+/// A stream that writes into a buffer of samples.
+struct Target {
+    Placed placed;
+    std::unique_ptr<Stream> stream;
+
+    void take(std::int64_t first, std::span<const std::byte> values, std::span<const std::int32_t> labels) const {
+        const auto rows = static_cast<std::int64_t>(labels.size());
+        const std::int64_t columns = placed.features.columns;
+        stream->write_bytes(placed.features.slice(first * columns, rows, columns), 0, values);
+        stream->write(placed.labels.slice(first, rows, 1), 0, labels);
+    }
+};
+
+}  // namespace
+
+std::int64_t data_bytes(const DataShape& shape, const SplitSizes& sizes) {
+    return static_cast<std::int64_t>(place(shape, shape.train).bytes + place(shape, shape.test).bytes +
+                                     static_cast<std::size_t>(sizes.train + sizes.validation) * sizeof(std::int32_t));
+}
+
+std::int64_t DeviceData::bytes() const {
+    return static_cast<std::int64_t>(train_buffer->bytes() + test_buffer->bytes() +
+                                     (split.train.size() + split.validation.size()) * sizeof(std::int32_t));
+}
+
+Result<std::unique_ptr<DeviceData>> load_to_device(Device& device, const DataConfig& config, std::uint64_t data_seed,
+                                                   const std::function<void()>& progress) {
+    const auto shape = describe_data(config);
+    if (!shape) return shape.error();
+    const auto sizes = split_sizes(config, shape->train);
+    if (!sizes) return sizes.error();
+    auto data = std::make_unique<DeviceData>();
+    data->config = config;
+    data->data_seed = data_seed;
+    data->shape = *shape;
+    data->split = make_split(*sizes, shape->train, data_seed);
+
+    const Placed train = place(*shape, shape->train);
+    const Placed test = place(*shape, shape->test);
+    for (auto [placed, buffer, samples] :
+         {std::tuple(&train, &data->train_buffer, &data->train), std::tuple(&test, &data->test_buffer, &data->test)}) {
+        auto memory = device.allocate(placed->bytes);
+        if (!memory) throw OutOfMemory("the data set: " + memory.error().message);
+        *buffer = *std::move(memory);
+        *samples = Samples{buffer->get(), placed->features, placed->labels};
+    }
+
+    const Target to_train{train, device.stream(*data->train_buffer, 1)};
+    const Target to_test{test, device.stream(*data->test_buffer, 1)};
+    Moments moments(data->split, *shape);
+    std::uint32_t crc = 0;
+    const auto loaded = load_data(
+        config, data_seed,
+        [&](Part part, std::int64_t first, std::span<const std::byte> values, std::span<const std::int32_t> labels) {
+            (part == Part::train ? to_train : to_test).take(first, values, labels);
+            if (part == Part::train) moments.add(first, values);
+            crc = checksum(checksum(crc, values), std::as_bytes(labels));
+            if (progress) progress();
+        });
+    if (!loaded) return loaded.error();
+
+    data->mean = static_cast<float>(moments.mean());
+    data->deviation = static_cast<float>(moments.deviation());
+    for (Samples* samples : {&data->train, &data->test}) {
+        samples->scale = static_cast<float>(1 / moments.deviation());
+        samples->shift = static_cast<float>(-moments.mean() / moments.deviation());
+    }
+    data->fingerprint = crc;
+    return data;
+}
+
+}  // namespace hpo

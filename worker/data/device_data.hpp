@@ -1,0 +1,38 @@
+// A data set in a device's memory, split and ready to train on. A worker keeps it from trial to trial.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "worker/backends/backend.hpp"
+#include "worker/data/dataset.hpp"
+#include "worker/data/split.hpp"
+
+namespace hpo {
+
+struct DeviceData {
+    DataConfig config;
+    std::uint64_t data_seed = 0;
+    DataShape shape;
+    Split split;  ///< on the host
+    std::unique_ptr<Buffer> train_buffer;
+    std::unique_ptr<Buffer> test_buffer;
+    Samples train;  ///< with the normalisation: scale = 1 / deviation and shift = -mean / deviation, by the mean and
+    Samples test;   ///< the deviation over all values of the training split (deviation 1 if they are all the same)
+    float mean = 0;
+    float deviation = 1;
+    std::uint32_t fingerprint = 0;  ///< CRC-32 of values and labels: checkpoints are bound to it
+
+    [[nodiscard]] std::int64_t bytes() const;
+};
+
+/// What DeviceData::bytes() will be.
+std::int64_t data_bytes(const DataShape& shape, const SplitSizes& sizes);
+
+/// `progress` is called at least once a megabyte. Errors are load_data's; a device without enough memory throws
+/// OutOfMemory.
+Result<std::unique_ptr<DeviceData>> load_to_device(Device& device, const DataConfig& config, std::uint64_t data_seed,
+                                                   const std::function<void()>& progress = {});
+
+}  // namespace hpo

@@ -1,0 +1,118 @@
+// Image classification from four IDX files: {train,t10k}-{images-idx3,labels-idx1}-ubyte, each plain or with .gz.
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include "worker/data/dataset.hpp"
+#include "worker/data/idx.hpp"
+
+namespace hpo {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view system_folder = "/usr/share/datasets";
+
+/// A folder as given, or the name of one below /usr/share/datasets, where Debian's dataset packages put theirs.
+Result<fs::path> find_folder(const std::string& path) {
+    if (path.empty()) return Error{"data.path: needed for format idx: a folder, or a name such as fashion-mnist"};
+    std::error_code ignored;
+    if (fs::is_directory(path, ignored)) return fs::path(path);
+    const bool bare_name = path.find('/') == std::string::npos;
+    const fs::path shared = fs::path(system_folder) / path;
+    if (bare_name && fs::is_directory(shared, ignored)) return shared;
+    std::string message = "data.path: no folder " + path;
+    if (bare_name)
+        message += " and no " + shared.string() + "; Debian's data sets install with: apt install dataset-" + path;
+    return Error{message};
+}
+
+Result<fs::path> find_file(const fs::path& folder, const std::string& name) {
+    std::error_code ignored;
+    for (const char* suffix : {"", ".gz"})
+        if (const fs::path file = folder / (name + suffix); fs::exists(file, ignored)) return file;
+    std::string message = "data.path: " + (folder / name).string() + "[.gz] is missing";
+    if (folder.parent_path() == system_folder)
+        message += "; reinstall it with: apt install --reinstall dataset-" + folder.filename().string();
+    return Error{message};
+}
+
+struct Files {
+    fs::path images;
+    fs::path labels;
+};
+
+Result<Files> find_files(const std::string& path, const std::string& prefix) {
+    const auto folder = find_folder(path);
+    if (!folder) return folder.error();
+    auto images = find_file(*folder, prefix + "-images-idx3-ubyte");
+    if (!images) return images.error();
+    auto labels = find_file(*folder, prefix + "-labels-idx1-ubyte");
+    if (!labels) return labels.error();
+    return Files{*std::move(images), *std::move(labels)};
+}
+
+Result<std::vector<std::int32_t>> read_labels(const fs::path& file) {
+    std::vector<std::int32_t> labels;
+    const auto shape = read_idx(file, [&](std::int64_t, std::span<const std::uint8_t> bytes) {
+        labels.insert(labels.end(), bytes.begin(), bytes.end());
+    });
+    if (!shape) return shape.error();
+    return labels;
+}
+
+/// Labels say how many classes there are, so they are read even to describe; they are small.
+struct Described {
+    Files files;
+    std::int64_t features = 0;
+    std::vector<std::int32_t> labels;
+
+    [[nodiscard]] std::int64_t count() const { return static_cast<std::int64_t>(labels.size()); }
+    [[nodiscard]] std::int64_t classes() const { return *std::max_element(labels.begin(), labels.end()) + 1; }
+};
+
+Result<Described> describe_part(const std::string& path, const std::string& prefix) {
+    auto files = find_files(path, prefix);
+    if (!files) return files.error();
+    const auto shape = read_idx_shape(files->images);
+    if (!shape) return shape.error();
+    auto labels = read_labels(files->labels);
+    if (!labels) return labels.error();
+    Described part{*std::move(files), item_bytes(*shape), *std::move(labels)};
+    if ((*shape)[0] != part.count())
+        return Error{part.files.labels.string() + ": " + std::to_string(part.count()) + " labels for the " +
+                     std::to_string((*shape)[0]) + " images of " + part.files.images.string()};
+    return part;
+}
+
+Result<void> load_part(const std::string& path, Part which, const std::string& prefix, const RowSink& sink) {
+    const auto part = describe_part(path, prefix);
+    if (!part) return part.error();
+    const auto shape = read_idx(part->files.images, [&](std::int64_t first, std::span<const std::uint8_t> bytes) {
+        const auto count = static_cast<std::int64_t>(bytes.size()) / part->features;
+        sink(which, first, std::as_bytes(bytes),
+             std::span(part->labels).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)));
+    });
+    if (!shape) return shape.error();
+    return {};
+}
+
+}  // namespace
+
+Result<DataShape> describe_idx(const DataConfig& config) {
+    const auto train = describe_part(config.path, "train");
+    if (!train) return train.error();
+    const auto test = describe_part(config.path, "t10k");
+    if (!test) return test.error();
+    if (train->features != test->features)
+        return Error{"data.path: " + config.path + ": training images have " + std::to_string(train->features) +
+                     " pixels, test images " + std::to_string(test->features)};
+    return DataShape{train->count(), test->count(), train->features, std::max(train->classes(), test->classes()), true};
+}
+
+Result<void> load_idx(const DataConfig& config, std::uint64_t, const RowSink& sink) {
+    if (auto loaded = load_part(config.path, Part::train, "train", sink); !loaded) return loaded;
+    return load_part(config.path, Part::test, "t10k", sink);
+}
+
+}  // namespace hpo

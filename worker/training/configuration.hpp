@@ -1,0 +1,47 @@
+// From the flat parameters of a trial to typed, checked configuration. worker_keys.hpp is the table: types, ranges,
+// words and defaults come from there alone.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "hpo/result.hpp"
+#include "hpo/value.hpp"
+#include "worker/data/dataset.hpp"
+
+namespace hpo {
+
+enum class ScheduleKind { constant, cosine, one_cycle };
+enum class OptimizerKind { adamw, sgd };
+
+struct TrainingConfig {
+    std::int64_t batch_size = 256;
+    std::int64_t accumulation = 1;
+    OptimizerKind optimizer = OptimizerKind::adamw;
+    double lr = 0.001;
+    double weight_decay = 0.01;
+    double momentum = 0.9;
+    bool nesterov = false;
+    double beta1 = 0.9;
+    double beta2 = 0.999;
+    double epsilon = 1e-8;
+    ScheduleKind schedule = ScheduleKind::cosine;
+    double warmup = 0;   ///< epochs
+    double dropout = 0;  ///< the model's, but free to differ between lanes
+    double label_smoothing = 0;
+    double clip = 0;              ///< 0: off
+    std::int64_t eval_every = 0;  ///< iterations of a step; 0: an epoch
+};
+
+struct Configuration {
+    DataConfig data;
+    TrainingConfig training;
+    std::optional<std::uint64_t> seed;  ///< of the trial, if the configuration names one
+    Params all;                         ///< every key with its value, defaults filled in, `hidden` for width and depth;
+                                        ///< make_model takes its part from here
+};
+
+/// Errors name the key and what it may be.
+Result<Configuration> read_configuration(const Params& given);
+
+}  // namespace hpo

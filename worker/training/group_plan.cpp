@@ -1,0 +1,64 @@
+#include "worker/training/group_plan.hpp"
+
+#include <algorithm>
+
+namespace hpo {
+namespace {
+
+constexpr std::int64_t most_window = 32;         // iterations
+constexpr std::int64_t window_samples = 65'536;  // whose indices are kept, about
+constexpr std::int64_t evaluation_rows = 128;    // at least, where there are so many
+
+}  // namespace
+
+Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape& shape, const SplitSizes& sizes,
+                             int lanes) {
+    const TrainingConfig& training = configuration.training;
+    if (training.batch_size > sizes.train)
+        return Error{"training.batch_size: " + std::to_string(training.batch_size) + " is more than the " +
+                     std::to_string(sizes.train) + " samples there are to train on"};
+    auto model = make_model(configuration.all, shape.features, shape.classes);
+    if (!model) return model.error();
+
+    GroupPlan plan;
+    plan.model = *std::move(model);
+    plan.shared = training;
+    plan.lanes = lanes;
+    plan.micro_batch = training.batch_size / training.accumulation;
+    plan.rows = std::max(plan.micro_batch, std::min(evaluation_rows, sizes.validation));
+    plan.iterations_per_epoch = sizes.train / training.batch_size;
+    plan.iterations_per_step = training.eval_every > 0 ? training.eval_every : plan.iterations_per_epoch;
+    plan.window = std::clamp(window_samples / training.batch_size, std::int64_t{1},
+                             std::min({most_window, plan.iterations_per_epoch, plan.iterations_per_step}));
+
+    Layout layout(lanes);
+    const std::int64_t parameters = plan.model->block().elements;
+    const bool two_moments = training.optimizer == OptimizerKind::adamw;
+    plan.weights = layout.add(Type::f32, 1, parameters);
+    plan.gradient = layout.add(Type::f32, 1, parameters);
+    plan.first_moment = layout.add(Type::f32, 1, parameters);
+    if (two_moments) plan.second_moment = layout.add(Type::f32, 1, parameters);
+    plan.model->plan(layout, plan.rows);
+    plan.input = layout.add(Type::f32, plan.rows, shape.features);
+    plan.labels = layout.add(Type::i32, plan.rows, 1);
+    plan.indices = layout.add(Type::i32, 1, std::max(plan.window * training.batch_size, plan.rows));
+    for (Tensor* table : {&plan.learning_rate, &plan.loss, &plan.norm}) *table = layout.add(Type::f32, 1, plan.window);
+    for (Tensor* number : {&plan.factor, &plan.eval_loss}) *number = layout.add(Type::f32, 1, 1);
+    plan.correct = layout.add(Type::i32, 1, 1);
+    plan.seed = layout.add_lane_array(Type::u64);
+    plan.iteration = layout.add_lane_array(Type::u32);
+    plan.alive = layout.add_lane_array(Type::u8);
+    for (Tensor* array : {&plan.weight_decay, &plan.dropout, &plan.smoothing, &plan.no_smoothing, &plan.clip,
+                          &plan.beta1, &plan.beta2, &plan.epsilon, &plan.momentum})
+        *array = layout.add_lane_array(Type::f32);
+    plan.arena_bytes = layout.bytes();
+
+    plan.state_elements = parameters * (two_moments ? 3 : 2);
+    plan.host_bytes = lanes * 4 * (sizes.train + plan.state_elements + parameters);
+    plan.flops_per_step = static_cast<double>(plan.iterations_per_step * training.batch_size) *
+                              (plan.model->forward_flops() + plan.model->backward_flops()) +
+                          static_cast<double>(sizes.validation) * plan.model->forward_flops();
+    return plan;
+}
+
+}  // namespace hpo

@@ -1,0 +1,50 @@
+// Is the training still well? The loss of the last iterations, what a line through them says, and when to warn.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace hpo {
+
+/// The last `capacity` losses, oldest first; plain data, so that a checkpoint can hold it.
+class LossWindow {
+   public:
+    static constexpr std::size_t capacity = 100;
+
+    void push(double loss);
+    [[nodiscard]] std::size_t size() const { return count_; }
+
+    struct Line {
+        double mean = 0;
+        double deviation = 0;  ///< standard deviation around the mean (n - 1)
+        double slope = 0;      ///< least squares, per iteration
+        double error = 0;      ///< standard error of the slope
+    };
+    /// From 3 losses on.
+    [[nodiscard]] std::optional<Line> line() const;
+
+   private:
+    [[nodiscard]] double at(std::size_t i) const { return losses_[(first_ + i) % capacity]; }
+
+    std::array<double, capacity> losses_{};
+    std::uint64_t first_ = 0;
+    std::uint64_t count_ = 0;
+};
+
+/// What a step showed of the gradient.
+struct GradientNorms {
+    double mean = 0;
+    double largest = 0;
+};
+
+/// Unstable training in words; empty: none of these holds.
+/// - the deviation of the last losses is more than half of their mean;
+/// - they rise: the line through them climbs by more than a tenth of the mean over the window, and its slope is more
+///   than four times its standard error;
+/// - the step's largest gradient norm is more than 20 times its mean, or the mean is above 1000.
+/// With fewer than 20 losses nothing is said of them.
+std::string health_warning(const LossWindow& window, const GradientNorms& norms);
+
+}  // namespace hpo

@@ -1,0 +1,26 @@
+// The learning rate over a trial's whole budget: a pure function of the iteration, so that a resumed trial needs no
+// state. Warm-up rises linearly to the peak (Goyal et al., arXiv:1706.02677); cosine falls to zero over what is left
+// (Loshchilov and Hutter, arXiv:1608.03983, without restarts); one-cycle is Smith and Topin's (arXiv:1708.07120) in the
+// form that PyTorch made common: cosine from peak/25 up to the peak and down to peak/250,000; momentum is left alone.
+#pragma once
+
+#include <cstdint>
+
+#include "worker/training/configuration.hpp"
+
+namespace hpo {
+
+struct Schedule {
+    ScheduleKind kind = ScheduleKind::constant;
+    double peak = 0.001;
+    std::int64_t iterations = 1;  ///< of the whole budget, > 0
+    std::int64_t warmup = 0;      ///< iterations, at most `iterations`; one-cycle: of its rise
+
+    /// Of update `iteration`, counted from 0. Beyond the budget: as at its end.
+    [[nodiscard]] double at(std::int64_t iteration) const;
+};
+
+/// A warm-up longer than the budget is cut to it; one-cycle without one rises over 30 % of the budget.
+Schedule make_schedule(const TrainingConfig& config, std::int64_t iterations, std::int64_t iterations_per_epoch);
+
+}  // namespace hpo

@@ -1,0 +1,233 @@
+#include "worker/training/trainer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace hpo {
+
+Trainer::Trainer(Device& device, Buffer& arena, GroupPlan plan, const DeviceData& data, std::span<const LaneSpec> lanes,
+                 std::int64_t steps, const Clock& clock)
+    : plan_(std::move(plan)),
+      data_(data),
+      clock_(clock),
+      stream_(device.stream(arena, plan_.lanes)),
+      lanes_(lanes.size()),
+      numbers_(static_cast<std::size_t>(plan_.window)) {
+    assert(lanes.size() == static_cast<std::size_t>(plan_.lanes) && arena.bytes() >= plan_.arena_bytes);
+    for (std::size_t k = 0; k < lanes.size(); ++k) {
+        lanes_[k].spec = lanes[k];
+        lanes_[k].schedule =
+            make_schedule(lanes[k].training, steps * plan_.iterations_per_step, plan_.iterations_per_epoch);
+        lanes_[k].order.resize(data.split.train.size());
+    }
+    write_lane_arrays();
+    plan_.model->initialise(*stream_, plan_.weights, plan_.seed);
+    stream_->fill(plan_.gradient, 0);
+    stream_->fill(plan_.first_moment, 0);
+    if (plan_.second_moment) stream_->fill(plan_.second_moment, 0);
+}
+
+void Trainer::write_lane_arrays() {
+    for (int k = 0; k < plan_.lanes; ++k) {
+        const LaneSpec& spec = lanes_[index(k)].spec;
+        const auto number = [&](const Tensor& to, double value) { stream_->write(to, k, static_cast<float>(value)); };
+        number(plan_.weight_decay, spec.training.weight_decay);
+        number(plan_.dropout, spec.training.dropout);
+        number(plan_.smoothing, spec.training.label_smoothing);
+        number(plan_.no_smoothing, 0);
+        number(plan_.clip, spec.training.clip);
+        number(plan_.beta1, spec.training.beta1);
+        number(plan_.beta2, spec.training.beta2);
+        number(plan_.epsilon, spec.training.epsilon);
+        number(plan_.momentum, spec.training.momentum);
+        stream_->write(plan_.seed, k, spec.seed);
+        stream_->write(plan_.iteration, k, std::uint32_t{0});
+        stream_->write(plan_.alive, k, std::uint8_t{1});
+    }
+}
+
+bool Trainer::train_step(const GoOn& go_on) {
+    const Seconds begin = clock_.now();
+    for (Lane& lane : lanes_) lane.step = {};
+    step_iterations_ = 0;
+    while (step_iterations_ < plan_.iterations_per_step) {
+        const std::int64_t left_of_epoch = plan_.iterations_per_epoch - iteration_ % plan_.iterations_per_epoch;
+        const std::int64_t count =
+            std::min({plan_.window, plan_.iterations_per_step - step_iterations_, left_of_epoch});
+        prepare_window(count);
+        for (std::int64_t slot = 0; slot < count; ++slot) {
+            if (!go_on()) return false;
+            iterate(slot);
+        }
+        look_at_window(count);
+        if (std::none_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.alive; })) break;
+    }
+    for (Lane& lane : lanes_) {
+        lane.step.loss /= static_cast<double>(step_iterations_);
+        lane.step.norms.mean /= static_cast<double>(step_iterations_);
+    }
+    step_seconds_ = (clock_.now() - begin).count();
+    return true;
+}
+
+/// Uploads the samples' numbers and the rates of the next `count` iterations, which lie in one epoch.
+void Trainer::prepare_window(std::int64_t count) {
+    const std::int64_t batch = plan_.shared.batch_size;
+    const std::int64_t epoch = iteration_ / plan_.iterations_per_epoch;
+    const std::int64_t first = iteration_ % plan_.iterations_per_epoch * batch;
+    for (int k = 0; k < plan_.lanes; ++k) {
+        Lane& lane = lanes_[index(k)];
+        if (lane.order_epoch != epoch) {
+            std::copy(data_.split.train.begin(), data_.split.train.end(), lane.order.begin());
+            shuffle(lane.spec.seed, Purpose::shuffle, static_cast<std::uint64_t>(epoch), lane.order);
+            lane.order_epoch = epoch;
+        }
+        stream_->write(
+            plan_.indices.slice(0, 1, count * batch), k,
+            std::span<const std::int32_t>(lane.order.data() + first, static_cast<std::size_t>(count * batch)));
+        for (std::int64_t i = 0; i < count; ++i)
+            numbers_[static_cast<std::size_t>(i)] = static_cast<float>(lane.schedule.at(iteration_ + i));
+        stream_->write(plan_.learning_rate.slice(0, 1, count), k,
+                       std::span<const float>(numbers_.data(), static_cast<std::size_t>(count)));
+    }
+}
+
+/// One update of every lane: entry `slot` of the window's tables.
+void Trainer::iterate(std::int64_t slot) {
+    const Tensor input = plan_.input.first_rows(plan_.micro_batch);
+    const Tensor labels = plan_.labels.first_rows(plan_.micro_batch);
+    Training training{plan_.dropout, plan_.seed, plan_.iteration, 0};
+    for (std::int64_t micro = 0; micro < plan_.shared.accumulation; ++micro) {
+        const Write write = micro == 0 ? Write::set : Write::add;
+        training.first_row = micro * plan_.micro_batch;
+        const std::int64_t first = slot * plan_.shared.batch_size + training.first_row;
+        stream_->gather(data_.train, {plan_.indices.slice(first, 1, plan_.micro_batch), input, labels});
+        const Tensor logits = plan_.model->forward(*stream_, plan_.weights, input, &training);
+        CrossEntropy loss;
+        loss.logits = logits;
+        loss.labels = labels;
+        loss.smoothing = plan_.smoothing;
+        loss.loss = plan_.loss.at(slot);
+        loss.correct = plan_.correct;
+        loss.gradient = logits;
+        loss.weight = 1.0F / static_cast<float>(plan_.shared.batch_size);
+        loss.write = write;
+        stream_->cross_entropy(loss);
+        plan_.model->backward(*stream_, plan_.weights, plan_.gradient, input, logits, training, write);
+    }
+    update(slot);
+    ++iteration_;
+}
+
+void Trainer::update(std::int64_t slot) {
+    stream_->gradient_norm({plan_.gradient, plan_.clip, plan_.norm.at(slot), plan_.factor});
+    const Update update{
+        plan_.weights, plan_.gradient, plan_.model->block().decayed, plan_.learning_rate.at(slot), plan_.weight_decay,
+        plan_.factor,  plan_.alive};
+    if (plan_.shared.optimizer == OptimizerKind::adamw)
+        stream_->adamw({update, plan_.first_moment, plan_.second_moment, plan_.beta1, plan_.beta2, plan_.epsilon,
+                        plan_.iteration});
+    else
+        stream_->sgd({update, plan_.first_moment, plan_.momentum, plan_.shared.nesterov});
+    stream_->advance(plan_.iteration, plan_.alive);
+}
+
+/// Reads what the last `count` iterations left in the tables.
+void Trainer::look_at_window(std::int64_t count) {
+    const std::span<float> numbers(numbers_.data(), static_cast<std::size_t>(count));
+    for (int k = 0; k < plan_.lanes; ++k) {
+        Lane& lane = lanes_[index(k)];
+        if (!lane.alive) continue;
+        stream_->read(plan_.loss.slice(0, 1, count), k, numbers);
+        for (std::size_t i = 0; i < numbers.size(); ++i) {
+            lane.step.loss += numbers[i];
+            if (std::isfinite(numbers[i])) {
+                lane.window.push(numbers[i]);
+            } else if (lane.step.diverged_at < 0) {
+                lane.step.diverged_at = iteration_ - count + static_cast<std::int64_t>(i);
+                lane.alive = false;
+                stream_->write(plan_.alive, k, std::uint8_t{0});
+            }
+        }
+        stream_->read(plan_.norm.slice(0, 1, count), k, numbers);
+        for (const float norm : numbers) {
+            lane.step.norms.mean += norm;
+            lane.step.norms.largest = std::max(lane.step.norms.largest, static_cast<double>(norm));
+        }
+        lane.step.learning_rate = lane.schedule.at(iteration_ - 1);
+    }
+    step_iterations_ += count;
+}
+
+bool Trainer::evaluate_validation(const GoOn& go_on) {
+    return evaluate(data_.train, static_cast<std::int64_t>(data_.split.validation.size()),
+                    data_.split.validation.data(), go_on);
+}
+
+bool Trainer::evaluate_test(const GoOn& go_on) {
+    if (test_rows_.empty()) {
+        test_rows_.resize(static_cast<std::size_t>(data_.shape.test));
+        std::iota(test_rows_.begin(), test_rows_.end(), 0);
+    }
+    return evaluate(data_.test, data_.shape.test, test_rows_.data(), go_on);
+}
+
+bool Trainer::evaluate(const Samples& samples, std::int64_t count, const std::int32_t* rows, const GoOn& go_on) {
+    for (std::int64_t first = 0; first < count; first += plan_.rows) {
+        if (!go_on()) return false;
+        const std::int64_t size = std::min(plan_.rows, count - first);
+        const Tensor indices = plan_.indices.slice(0, 1, size);
+        const Tensor input = plan_.input.first_rows(size);
+        const Tensor labels = plan_.labels.first_rows(size);
+        for (int k = 0; k < plan_.lanes; ++k)
+            stream_->write(indices, k, std::span<const std::int32_t>(rows + first, static_cast<std::size_t>(size)));
+        stream_->gather(samples, {indices, input, labels});
+        CrossEntropy loss;
+        loss.logits = plan_.model->forward(*stream_, plan_.weights, input, nullptr);
+        loss.labels = labels;
+        loss.smoothing = plan_.no_smoothing;
+        loss.loss = plan_.eval_loss;
+        loss.correct = plan_.correct;
+        loss.weight = 1.0F / static_cast<float>(count);
+        loss.write = first == 0 ? Write::set : Write::add;
+        stream_->cross_entropy(loss);
+    }
+    for (int k = 0; k < plan_.lanes; ++k) {
+        Evaluation& evaluation = lanes_[index(k)].evaluation;
+        evaluation.loss = stream_->read<float>(plan_.eval_loss, k);
+        evaluation.accuracy =
+            static_cast<double>(stream_->read<std::int32_t>(plan_.correct, k)) / static_cast<double>(count);
+    }
+    return true;
+}
+
+void Trainer::read_weights(int lane, std::span<float> to) { stream_->read(plan_.weights, lane, to); }
+
+void Trainer::write_weights(int lane, std::span<const float> from) { stream_->write(plan_.weights, lane, from); }
+
+template <class F>
+void Trainer::each_state_tensor(F&& visit) const {
+    const auto size = static_cast<std::size_t>(plan_.weights.columns);
+    visit(plan_.weights, std::size_t{0}, size);
+    visit(plan_.first_moment, size, size);
+    if (plan_.second_moment) visit(plan_.second_moment, 2 * size, size);
+}
+
+void Trainer::read_state(int lane, std::span<float> to) {
+    each_state_tensor([&](const Tensor& tensor, std::size_t first, std::size_t size) {
+        stream_->read(tensor, lane, to.subspan(first, size));
+    });
+}
+
+void Trainer::restore(int lane, std::span<const float> state, const LossWindow& window, std::int64_t iteration) {
+    each_state_tensor([&](const Tensor& tensor, std::size_t first, std::size_t size) {
+        stream_->write(tensor, lane, state.subspan(first, size));
+    });
+    stream_->write(plan_.iteration, lane, static_cast<std::uint32_t>(iteration));
+    lanes_[index(lane)].window = window;
+    iteration_ = iteration;
+}
+
+}  // namespace hpo

@@ -1,0 +1,106 @@
+// Trains a group of lanes: trials of one shape, side by side in one arena. It knows models and backends by their seams
+// alone, and neither files nor messages. After the first step it allocates nothing.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "hpo/clock.hpp"
+#include "worker/backends/backend.hpp"
+#include "worker/data/device_data.hpp"
+#include "worker/training/group_plan.hpp"
+#include "worker/training/health.hpp"
+#include "worker/training/schedule.hpp"
+
+namespace hpo {
+
+/// One trial of the group. Its `training` may differ from the others' in what GroupPlan::shared does not name.
+struct LaneSpec {
+    TrainingConfig training;
+    std::uint64_t seed = 0;
+};
+
+/// What the last step of a lane showed.
+struct LaneStep {
+    double loss = 0;  ///< mean over the step's iterations, with label smoothing
+    GradientNorms norms;
+    double learning_rate = 0;       ///< of the last iteration
+    std::int64_t diverged_at = -1;  ///< first iteration (from 0) with a loss that is not finite; -1: none
+};
+
+struct Evaluation {
+    double loss = 0;  ///< mean cross-entropy, without label smoothing
+    double accuracy = 0;
+};
+
+/// Asked before each iteration and each pass of an evaluation; false ends the work at once.
+using GoOn = std::function<bool()>;
+
+class Trainer {
+   public:
+    /// `arena` has at least plan.arena_bytes; its content does not matter. `data` and `arena` must outlive the trainer.
+    /// `steps`: the whole budget, which the schedules stretch over. Weights are initialised by the lanes' seeds.
+    Trainer(Device& device, Buffer& arena, GroupPlan plan, const DeviceData& data, std::span<const LaneSpec> lanes,
+            std::int64_t steps, const Clock& clock);
+
+    /// One step of every lane that lives; false if `go_on` said so (the lanes are then between two steps, good for
+    /// nothing but another trainer). A lane whose loss stops being finite dies: its weights stay as they are.
+    /// The loss of each iteration is looked at, plan.window iterations at a time.
+    bool train_step(const GoOn& go_on);
+
+    /// With the weights as they are, into evaluations(); false if `go_on` said so.
+    bool evaluate_validation(const GoOn& go_on);
+    bool evaluate_test(const GoOn& go_on);
+
+    [[nodiscard]] const LaneStep& step_of(int lane) const { return lanes_[index(lane)].step; }
+    [[nodiscard]] const Evaluation& evaluation_of(int lane) const { return lanes_[index(lane)].evaluation; }
+    [[nodiscard]] const LossWindow& window_of(int lane) const { return lanes_[index(lane)].window; }
+    [[nodiscard]] const GroupPlan& plan() const { return plan_; }
+    [[nodiscard]] std::int64_t iteration() const { return iteration_; }  ///< updates done
+    [[nodiscard]] double step_seconds() const { return step_seconds_; }  ///< training time of the last step
+
+    /// Weights [P], or weights and moments [plan.state_elements], as ParameterBlock places them.
+    void read_weights(int lane, std::span<float> to);
+    void write_weights(int lane, std::span<const float> from);
+    void read_state(int lane, std::span<float> to);
+    /// Goes on after `iteration` updates, for all lanes alike.
+    void restore(int lane, std::span<const float> state, const LossWindow& window, std::int64_t iteration);
+
+   private:
+    struct Lane {
+        LaneSpec spec;
+        Schedule schedule;
+        std::vector<std::int32_t> order;  ///< rows in the order of epoch `order_epoch`
+        std::int64_t order_epoch = -1;
+        bool alive = true;
+        LossWindow window;
+        LaneStep step;
+        Evaluation evaluation;
+    };
+
+    [[nodiscard]] static std::size_t index(int lane) { return static_cast<std::size_t>(lane); }
+    void write_lane_arrays();
+    void prepare_window(std::int64_t count);
+    void iterate(std::int64_t slot);
+    void update(std::int64_t slot);
+    void look_at_window(std::int64_t count);
+    bool evaluate(const Samples& samples, std::int64_t count, const std::int32_t* rows, const GoOn& go_on);
+    template <class F>
+    void each_state_tensor(F&& visit) const;
+
+    GroupPlan plan_;
+    const DeviceData& data_;
+    const Clock& clock_;
+    std::unique_ptr<Stream> stream_;
+    std::vector<Lane> lanes_;
+    std::int64_t iteration_ = 0;
+    std::int64_t step_iterations_ = 0;  ///< looked at in this step
+    double step_seconds_ = 0;
+    std::vector<float> numbers_;           ///< [window]
+    std::vector<std::int32_t> test_rows_;  ///< 0, 1, 2, ... once the test split is asked for
+};
+
+}  // namespace hpo
