@@ -1,0 +1,90 @@
+#include <algorithm>
+#include <map>
+
+#include "orchestrator/study/entries.hpp"
+#include "orchestrator/study/study_file.hpp"
+
+namespace hpo {
+
+namespace {
+
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+/// Dotted keys and texts, in the order of the file.
+Pairs flat(const Study& study) {
+    Pairs pairs;
+    for (const study::Group& group : study::groups_of(study))
+        for (const auto& [key, text] : group.fields) {
+            std::string path = group.section;
+            for (const std::string& part : {group.name, key})
+                if (!part.empty()) path += (path.empty() ? "" : ".") + part;
+            pairs.emplace_back(std::move(path), text);
+        }
+    return pairs;
+}
+
+std::string refusal_of(const std::string& key, const Study& before, const Study& after) {
+    if (key.starts_with("resources.")) return {};
+    if (key == "budget.epochs")
+        return after.budget.epochs > before.budget.epochs ? "" : "trials may have gone further already";
+    if (key.starts_with("budget.")) return {};
+    if (key == "study") return "another name is another study";
+    if (key.starts_with("stopping")) return "the decisions so far were made by the rules before";
+    if (key.starts_with("sampler")) return "the trials so far were proposed by the sampler before";
+    if (key == "seed" || key.starts_with("policy.")) return "trials drawn before and after would not belong together";
+    return "trials before and after could not be compared";
+}
+
+/// The names of one kind in their order: it decides which coordinate is which, and which rule speaks first.
+template <class Items, class Name>
+std::string order_of(const Items& items, Name&& name) {
+    std::string text;
+    for (const auto& item : items) text += (text.empty() ? "" : ", ") + name(item);
+    return text;
+}
+
+}  // namespace
+
+std::vector<Difference> compare(const Study& before, const Study& after) {
+    std::vector<Difference> differences;
+    const Pairs old_pairs = flat(before);
+    const Pairs new_pairs = flat(after);
+    const std::map<std::string, std::string> old_texts(old_pairs.begin(), old_pairs.end());
+    const std::map<std::string, std::string> new_texts(new_pairs.begin(), new_pairs.end());
+    const auto differ = [&](const std::string& key, const std::string& was, const std::string& is) {
+        differences.push_back({key, was, is, refusal_of(key, before, after)});
+    };
+    for (const auto& [key, text] : old_pairs) {
+        const auto found = new_texts.find(key);
+        if (found == new_texts.end())
+            differ(key, text, "");
+        else if (found->second != text)
+            differ(key, text, found->second);
+    }
+    for (const auto& [key, text] : new_pairs)
+        if (old_texts.count(key) == 0) differ(key, "", text);
+
+    const auto order = [&](const std::string& key, const std::string& was, const std::string& is) {
+        const bool told = std::any_of(differences.begin(), differences.end(),
+                                      [&](const Difference& d) { return d.key.starts_with(key + "."); });
+        if (was != is && !told) differ(key, was, is);
+    };
+    const auto dimension_name = [](const Dimension& dimension) { return dimension.name; };
+    const auto rule_name = [](const PartSpec& rule) { return rule.type; };
+    order("space", order_of(before.space, dimension_name), order_of(after.space, dimension_name));
+    order("stopping", order_of(before.stopping, rule_name), order_of(after.stopping, rule_name));
+    return differences;
+}
+
+std::string refusal(const std::vector<Difference>& differences) {
+    std::string text;
+    for (const Difference& difference : differences) {
+        if (difference.refusal.empty()) continue;
+        const auto side = [](const std::string& value) { return value.empty() ? "(absent)" : value; };
+        text += (text.empty() ? "  " : "\n  ") + difference.key + ": " + side(difference.before) + " -> " +
+                side(difference.after) + " (" + difference.refusal + ")";
+    }
+    return text;
+}
+
+}  // namespace hpo

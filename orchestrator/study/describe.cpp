@@ -1,0 +1,140 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "orchestrator/study/fields.hpp"
+#include "orchestrator/study/study_file.hpp"
+
+namespace hpo {
+
+namespace {
+
+using std::string;
+
+/// Values a dimension can take; nothing: a continuum.
+std::optional<double> values_of(const Dimension& dimension) {
+    if (dimension.kind == Kind::categorical) return static_cast<double>(dimension.choices.size());
+    if (dimension.low == dimension.high) return 1;
+    if (dimension.kind == Kind::real && !dimension.step) return {};
+    return std::round((dimension.high - dimension.low) / dimension.step.value_or(1)) + 1;
+}
+
+Value value_at(const Dimension& dimension, std::size_t index) {
+    if (dimension.kind == Kind::categorical) return dimension.choices[index];
+    return static_cast<std::int64_t>(dimension.low + static_cast<double>(index) * dimension.step.value_or(1));
+}
+
+/// Counts by walking through the values of the parameters that others depend on, parents before children.
+class Counter {
+   public:
+    explicit Counter(const Space& space) : space_(space) {
+        // Parents first: what depends on nothing unplaced is next. The study file has no circles.
+        std::vector<bool> placed(space.size(), false);
+        while (order_.size() < space.size()) {
+            const std::size_t before = order_.size();
+            for (std::size_t i = 0; i < space.size(); ++i) {
+                const auto ready = [&](const Condition& c) {
+                    for (std::size_t j = 0; j < space.size(); ++j)
+                        if (space[j].name == c.parameter) return bool(placed[j]);
+                    return true;
+                };
+                if (placed[i] || !std::all_of(space[i].when.begin(), space[i].when.end(), ready)) continue;
+                placed[i] = true;
+                order_.push_back(i);
+            }
+            if (order_.size() == before) break;
+        }
+    }
+
+    /// Nothing: too many combinations of parents to walk through.
+    std::optional<double> count() {
+        const double total = from(0);
+        return steps_ > max_steps ? std::nullopt : std::optional(total);
+    }
+
+   private:
+    static constexpr int max_steps = 100000;
+
+    bool is_parent(const string& name) const {
+        return std::any_of(space_.begin(), space_.end(), [&](const Dimension& dimension) {
+            return std::any_of(dimension.when.begin(), dimension.when.end(),
+                               [&](const Condition& c) { return c.parameter == name; });
+        });
+    }
+
+    bool active(const Dimension& dimension) const {
+        return std::all_of(dimension.when.begin(), dimension.when.end(), [&](const Condition& c) {
+            const auto held = values_.find(c.parameter);
+            return held != values_.end() && std::find(c.any_of.begin(), c.any_of.end(), held->second) != c.any_of.end();
+        });
+    }
+
+    double from(std::size_t at) {
+        if (at == order_.size() || ++steps_ > max_steps) return 1;
+        const Dimension& dimension = space_[order_[at]];
+        if (!active(dimension)) return from(at + 1);
+        const double size = *values_of(dimension);
+        if (!is_parent(dimension.name)) return size * from(at + 1);
+        double sum = 0;
+        for (std::size_t i = 0; static_cast<double>(i) < size && steps_ <= max_steps; ++i) {
+            values_[dimension.name] = value_at(dimension, i);
+            sum += from(at + 1);
+        }
+        values_.erase(dimension.name);
+        return sum;
+    }
+
+    const Space& space_;
+    std::vector<std::size_t> order_;
+    Params values_;
+    int steps_ = 0;
+};
+
+string counted(double count, const string& noun) {
+    return study::short_number(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+string describe(const Space& space) {
+    if (space.empty()) return "nothing varies";
+    const bool finite =
+        std::all_of(space.begin(), space.end(), [](const Dimension& d) { return values_of(d).has_value(); });
+    if (finite)
+        if (const auto count = Counter(space).count()) return counted(*count, "configuration");
+    std::array<double, 3> kinds{};
+    double conditional = 0;
+    for (const Dimension& dimension : space) {
+        ++kinds[static_cast<std::size_t>(dimension.kind)];
+        conditional += dimension.when.empty() ? 0 : 1;
+    }
+    string text;
+    for (const auto& [count, noun] : {std::pair{kinds[0], "float"}, {kinds[1], "int"}, {kinds[2], "categorical"}})
+        if (count > 0) text += (text.empty() ? "" : ", ") + study::short_number(count) + " " + noun;
+    if (conditional > 0) text += "; " + study::short_number(conditional) + " conditional";
+    return counted(static_cast<double>(space.size()), "parameter") + ": " + text;
+}
+
+string describe(const Dimension& dimension) {
+    string text;
+    if (dimension.kind == Kind::categorical) {
+        text = "one of ";
+        for (std::size_t i = 0; i < dimension.choices.size(); ++i)
+            text += (i > 0 ? ", " : "") + to_text(dimension.choices[i]);
+    } else {
+        text = dimension.kind == Kind::real ? "float " : "int ";
+        text += study::short_number(dimension.low) + " to " + study::short_number(dimension.high);
+        if (dimension.step) text += " by " + study::short_number(*dimension.step);
+        if (dimension.log) text += ", log";
+    }
+    for (const Condition& condition : dimension.when) {
+        text += &condition == &dimension.when.front() ? ", only with " : " and ";
+        text += condition.parameter + " = ";
+        for (std::size_t i = 0; i < condition.any_of.size(); ++i)
+            text += (i > 0 ? " or " : "") + to_text(condition.any_of[i]);
+    }
+    return text;
+}
+
+}  // namespace hpo

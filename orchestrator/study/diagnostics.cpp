@@ -1,0 +1,156 @@
+#include "orchestrator/study/diagnostics.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+#include <tuple>
+
+#include "orchestrator/study/utf8.hpp"
+
+namespace hpo::study {
+
+namespace {
+
+constexpr std::size_t shown_problems = 20;
+constexpr std::size_t shown_columns = 110;
+
+/// Code points of a valid stretch of UTF-8.
+std::size_t width(std::string_view text) {
+    return static_cast<std::size_t>(std::count_if(
+        text.begin(), text.end(), [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }));
+}
+
+char folded(char letter) {
+    return letter == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+}
+
+/// Insertions, deletions, replacements and swaps of neighbours that lead from `a` to `b` (optimal string alignment).
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> before, last(b.size() + 1), row(b.size() + 1);
+    std::iota(last.begin(), last.end(), std::size_t{0});
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        row[0] = i;
+        for (std::size_t j = 1; j <= b.size(); ++j) {
+            const bool same = folded(a[i - 1]) == folded(b[j - 1]);
+            row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (same ? 0 : 1)});
+            if (i > 1 && j > 1 && folded(a[i - 1]) == folded(b[j - 2]) && folded(a[i - 2]) == folded(b[j - 1]))
+                row[j] = std::min(row[j], before[j - 2] + 1);
+        }
+        before = std::move(last);
+        last = row;
+    }
+    return last[b.size()];
+}
+
+}  // namespace
+
+std::string printable(std::string_view text, std::size_t limit) {
+    std::string out;
+    while (!text.empty()) {
+        const std::size_t length = code_point_length(text);
+        if (out.size() + std::max<std::size_t>(length, 1) > limit) return out + "...";
+        if (length == 0 || is_control(text.substr(0, length)))
+            out += '?';
+        else
+            out += text.substr(0, length);
+        text.remove_prefix(std::max<std::size_t>(length, 1));
+    }
+    return out;
+}
+
+std::string_view nearest(std::string_view word, const std::vector<std::string_view>& candidates) {
+    if (word.size() > 64) return {};
+    std::string_view best;
+    std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
+    for (const std::string_view candidate : candidates) {
+        const std::size_t distance = edit_distance(word, candidate);
+        if (distance < best_distance && distance < candidate.size()) best = candidate, best_distance = distance;
+    }
+    return best;
+}
+
+std::string suggestion(std::string_view word, const std::vector<std::string_view>& candidates) {
+    if (const auto near = nearest(word, candidates); !near.empty())
+        return "; did you mean '" + std::string(near) + "'?";
+    if (candidates.empty() || candidates.size() > 12) return {};
+    std::string text = "; known: ";
+    for (const std::string_view candidate : candidates) {
+        if (text.size() > 9) text += ", ";
+        text += candidate;
+    }
+    return text;
+}
+
+Diagnostics::Diagnostics(std::string file_name, std::string_view text) : names_{std::move(file_name)} {
+    while (true) {
+        const auto end = text.find('\n');
+        lines_.emplace_back(text.substr(0, end));
+        if (end == std::string_view::npos) break;
+        text.remove_prefix(end + 1);
+    }
+}
+
+int Diagnostics::add_option(std::string name) {
+    names_.push_back(std::move(name));
+    return static_cast<int>(names_.size()) - 1;
+}
+
+void Diagnostics::error(Place place, std::string message) { problems_.push_back({place, std::move(message), {}}); }
+
+void Diagnostics::note(Place place, std::string message) {
+    problems_.back().notes.emplace_back(place, std::move(message));
+}
+
+void Diagnostics::render(std::string& out, Place place, std::string_view message) const {
+    out += printable(names_[static_cast<std::size_t>(place.source)], 400);
+    const bool in_file = place.source == 0 && place.line >= 1 && static_cast<std::size_t>(place.line) <= lines_.size();
+    if (!in_file) {
+        out += ": ";
+        out += message;
+        out += '\n';
+        return;
+    }
+    const std::string_view line = lines_[static_cast<std::size_t>(place.line) - 1];
+    const std::size_t start = std::min(static_cast<std::size_t>(std::max(place.column, 1)) - 1, line.size());
+    const std::size_t length = std::min(static_cast<std::size_t>(std::max(place.length, 1)), line.size() - start);
+    out += ":" + std::to_string(place.line) + ":" + std::to_string(width(line.substr(0, start)) + 1) + ": ";
+    out += message;
+
+    // A window of the line that holds the place, begun at a whole code point.
+    std::size_t from =
+        start + std::min<std::size_t>(length, 40) > shown_columns ? start - std::min<std::size_t>(start, 40) : 0;
+    while (from > 0 && (static_cast<unsigned char>(line[from]) & 0xC0) == 0x80) --from;
+    const std::string number = std::to_string(place.line);
+    const std::string gutter = std::string(number.size() < 5 ? 5 - number.size() : 0, ' ') + number;
+    const std::string before = printable(line.substr(from, start - from), line.size());
+    std::string window = printable(line.substr(from), shown_columns);
+    std::replace(window.begin(), window.end(), '\t', ' ');
+    while (!window.empty() && (window.back() == ' ' || window.back() == '?') && line.ends_with('\r') &&
+           from + window.size() >= line.size())
+        window.pop_back();
+    const std::size_t room = width(window) > width(before) ? width(window) - width(before) : 1;
+    const std::size_t marked = std::clamp<std::size_t>(width(line.substr(start, length)), 1, room);
+    out += "\n" + gutter + " | " + (from > 0 ? "..." : "") + window;
+    out += "\n" + std::string(gutter.size(), ' ') + " | " + std::string(width(before) + (from > 0 ? 3 : 0), ' ') + '^' +
+           std::string(marked - 1, '~') + "\n";
+}
+
+std::string Diagnostics::text() const {
+    std::vector<const Problem*> ordered;
+    for (const Problem& problem : problems_) ordered.push_back(&problem);
+    std::stable_sort(ordered.begin(), ordered.end(), [](const Problem* a, const Problem* b) {
+        return std::tie(a->place.source, a->place.line, a->place.column) <
+               std::tie(b->place.source, b->place.line, b->place.column);
+    });
+    std::string out;
+    for (std::size_t i = 0; i < ordered.size() && i < shown_problems; ++i) {
+        render(out, ordered[i]->place, ordered[i]->message);
+        for (const auto& [place, message] : ordered[i]->notes) render(out, place, "note: " + message);
+    }
+    if (ordered.size() > shown_problems)
+        out += "... and " + std::to_string(ordered.size() - shown_problems) + " more\n";
+    if (!out.empty()) out.pop_back();
+    return out;
+}
+
+}  // namespace hpo::study

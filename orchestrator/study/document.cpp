@@ -1,0 +1,210 @@
+#include "orchestrator/study/document.hpp"
+
+#include <yaml-cpp/depthguard.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <array>
+#include <sstream>
+
+#include "orchestrator/study/utf8.hpp"
+
+namespace hpo::study {
+
+namespace {
+
+/// Ends the parse; thrown through yaml-cpp and caught in parse_yaml.
+struct Refused {
+    Place place;
+    std::string message;
+    std::optional<Place> first;  ///< of two equal keys
+};
+
+/// Builds the tree on a stack of its own and refuses what is too deep, too large or not needed.
+class Builder final : public YAML::EventHandler {
+   public:
+    explicit Builder(int source) : source_(source) {}
+
+    Node root;
+    [[nodiscard]] bool any() const { return documents_ > 0; }
+
+    void OnDocumentStart(const YAML::Mark& mark) override {
+        if (++documents_ > 1) throw Refused{place(mark), "a second document; a study file holds one", {}};
+    }
+    void OnDocumentEnd() override {}
+
+    void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { add(leaf(mark, anchor, Node::Kind::null)); }
+    void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
+        throw Refused{place(mark), "aliases (*name) are not used in study files; write the value out", {}};
+    }
+    void OnAnchor(const YAML::Mark& mark, const std::string&) override {
+        throw Refused{place(mark), "anchors (&name) are not used in study files; write the value out", {}};
+    }
+    void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  const std::string& value) override {
+        Node node = leaf(mark, anchor, Node::Kind::scalar);
+        refuse_tag(mark, tag);
+        node.plain = tag == "?";
+        node.text = value;
+        const bool one_line = value.find('\n') == std::string::npos;
+        node.place.length = one_line ? static_cast<int>(value.size()) + (node.plain ? 0 : 2) : 1;
+        for (std::string_view rest = value; !rest.empty();) {
+            const std::size_t length = code_point_length(rest);
+            if (length == 0 || is_control(rest.substr(0, length)))
+                throw Refused{node.place, "a control character or broken UTF-8 in a value", {}};
+            rest.remove_prefix(length);
+        }
+        add(std::move(node));
+    }
+    void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                         YAML::EmitterStyle::value) override {
+        open(mark, tag, anchor, Node::Kind::list);
+    }
+    void OnSequenceEnd() override { close(); }
+    void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                    YAML::EmitterStyle::value) override {
+        open(mark, tag, anchor, Node::Kind::map);
+    }
+    void OnMapEnd() override { close(); }
+
+    [[nodiscard]] Place place(const YAML::Mark& mark) const {
+        if (mark.is_null()) return {source_, 0, 1, 1};
+        return {source_, mark.line + 1, mark.column + 1, 1};
+    }
+
+   private:
+    /// A list or map under construction. `key`: of a map, read and waiting for its value.
+    struct Level {
+        Node node;
+        std::optional<Entry> key;
+    };
+
+    Node leaf(const YAML::Mark& mark, YAML::anchor_t anchor, Node::Kind kind) {
+        if (anchor != 0) OnAnchor(mark, {});
+        if (++nodes_ > max_nodes) throw Refused{place(mark), "more than " + std::to_string(max_nodes) + " values", {}};
+        Node node;
+        node.kind = kind;
+        node.place = place(mark);
+        return node;
+    }
+
+    void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
+        if (tag != "?" && tag != "!" && !tag.empty())
+            throw Refused{place(mark), "tags (!name) are not used in study files", {}};
+    }
+
+    void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, Node::Kind kind) {
+        refuse_tag(mark, tag);
+        if (stack_.size() == max_depth)
+            throw Refused{place(mark), "nested more than " + std::to_string(max_depth) + " deep", {}};
+        if (!stack_.empty() && stack_.back().node.kind == Node::Kind::map && !stack_.back().key)
+            throw Refused{place(mark), "a key must be a word, not a list or a map", {}};
+        stack_.push_back({leaf(mark, anchor, kind), {}});
+    }
+
+    void close() {
+        Node node = std::move(stack_.back().node);
+        stack_.pop_back();
+        add(std::move(node));
+    }
+
+    void add(Node node) {
+        if (stack_.empty()) {
+            root = std::move(node);
+            return;
+        }
+        Level& level = stack_.back();
+        if (level.node.kind == Node::Kind::list) {
+            level.node.items.push_back(std::move(node));
+        } else if (level.key) {
+            level.key->value = std::move(node);
+            level.node.entries.push_back(std::move(*level.key));
+            level.key.reset();
+        } else {
+            if (node.kind != Node::Kind::scalar || node.text.empty())
+                throw Refused{node.place, "a key without a name", {}};
+            for (const Entry& entry : level.node.entries)
+                if (entry.key == node.text)
+                    throw Refused{node.place, "the key '" + printable(node.text) + "' appears twice", entry.place};
+            level.key = Entry{std::move(node.text), node.place, {}};
+        }
+    }
+
+    int source_;
+    int documents_ = 0;
+    std::size_t nodes_ = 0;
+    std::vector<Level> stack_;
+};
+
+/// What yaml-cpp says, and what a person needs to hear.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 9> cures{{
+    {"illegal map value", "a ':' where no key may stand: check the indentation, or quote a value that holds ': '"},
+    {"end of map not found", "this line does not belong to the map above: check its indentation"},
+    {"end of map flow not found", "a '}' or ',' is missing in a {...}"},
+    {"end of sequence flow not found", "a ']' or ',' is missing in a [...]"},
+    {"end of sequence not found", "this line does not belong to the list above: check its indentation"},
+    {"illegal EOF in scalar", "a quoted text is not closed"},
+    {"illegal document indicator in scalar", "a quoted text is not closed"},
+    {"illegal tab when looking for indentation", "a tab in the indentation: use spaces"},
+    {"bad file", "the file cannot be read"},
+}};
+
+std::string explained(const std::string& message) {
+    for (const auto& [said, meant] : cures)
+        if (message == said) return std::string(meant);
+    return "not YAML: " + printable(message, 200);
+}
+
+/// The first byte that no study file holds, before yaml-cpp sees any.
+std::optional<Refused> refused_bytes(std::string_view text, int source) {
+    if (text.size() > max_bytes) return Refused{{source, 0, 1, 1}, "larger than 256 KiB: this is not a study file", {}};
+    Place at{source, 1, 1, 1};
+    bool indentation = true;
+    while (!text.empty()) {
+        const std::size_t length = code_point_length(text);
+        if (length == 0) return Refused{at, "not UTF-8", {}};
+        if (is_control(text.substr(0, length))) return Refused{at, "a control character", {}};
+        if (text[0] == '\r' && !text.starts_with("\r\n")) return Refused{at, "a carriage return within a line", {}};
+        if (text[0] == '\t' && indentation) return Refused{at, "a tab in the indentation: use spaces", {}};
+        indentation = text[0] == '\n' || (indentation && text[0] == ' ');
+        at.column += static_cast<int>(length);
+        if (text[0] == '\n') ++at.line, at.column = 1;
+        text.remove_prefix(length);
+    }
+    return {};
+}
+
+}  // namespace
+
+std::optional<Node> parse_yaml(std::string_view text, int source, Diagnostics& diagnostics) {
+    Builder builder(source);
+    try {
+        if (auto refused = refused_bytes(text, source)) throw Refused(std::move(*refused));
+        std::istringstream stream{std::string(text)};
+        YAML::Parser parser(stream);
+        while (parser.HandleNextDocument(builder)) {
+        }
+        return std::move(builder.root);
+    } catch (const Refused& refused) {
+        diagnostics.error(refused.place, refused.message);
+        if (refused.first) diagnostics.note(*refused.first, "it is here first");
+    } catch (const YAML::DeepRecursion& error) {
+        diagnostics.error(builder.place(error.mark), "nested more than " + std::to_string(max_depth) + " deep");
+    } catch (const YAML::Exception& error) {
+        diagnostics.error(builder.place(error.mark), explained(error.msg));
+    } catch (const std::exception& error) {
+        // yaml-cpp lets a few exceptions of the standard library out, for instance of numbers in directives.
+        diagnostics.error({source, 0, 1, 1}, explained(error.what()));
+    }
+    return {};
+}
+
+const Node* find(const Node& map, std::string_view key) {
+    for (const Entry& entry : map.entries)
+        if (entry.key == key) return &entry.value;
+    return nullptr;
+}
+
+}  // namespace hpo::study

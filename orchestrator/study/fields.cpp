@@ -1,0 +1,313 @@
+#include "orchestrator/study/fields.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+namespace hpo::study {
+
+namespace {
+
+using std::string;
+using std::string_view;
+
+bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
+
+string_view digits(string_view& text) {
+    const auto end = std::find_if_not(text.begin(), text.end(), is_digit);
+    const string_view found = text.substr(0, static_cast<std::size_t>(end - text.begin()));
+    text.remove_prefix(found.size());
+    return found;
+}
+
+enum class Looks { text, whole, real, non_finite, flag };
+
+Looks looks(string_view text) {
+    if (text == "true" || text == "false") return Looks::flag;
+    string_view rest = text;
+    if (rest.starts_with('-') || rest.starts_with('+')) rest.remove_prefix(1);
+    string lower(rest.substr(0, 16));
+    for (char& letter : lower) letter = static_cast<char>(letter >= 'A' && letter <= 'Z' ? letter + 32 : letter);
+    if (lower == ".inf" || lower == ".nan" || lower == "inf" || lower == "nan" || lower == "infinity")
+        return Looks::non_finite;
+    const bool before = !digits(rest).empty();
+    if (before && rest.empty()) return Looks::whole;
+    bool after = false;
+    if (rest.starts_with('.')) {
+        rest.remove_prefix(1);
+        after = !digits(rest).empty();
+    }
+    if (!before && !after) return Looks::text;
+    if (rest.starts_with('e') || rest.starts_with('E')) {
+        rest.remove_prefix(1);
+        if (rest.starts_with('-') || rest.starts_with('+')) rest.remove_prefix(1);
+        if (digits(rest).empty()) return Looks::text;
+    }
+    return rest.empty() ? Looks::real : Looks::text;
+}
+
+/// Of a text that looks like a number; infinite if it is too large, zero if too small.
+double number_of(string_view text) {
+    if (text.starts_with('+')) text.remove_prefix(1);
+    double number = 0;
+    const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (status != std::errc::result_out_of_range) return number;
+    const auto exponent = text.find_first_of("eE");
+    const bool tiny = exponent != string_view::npos && exponent + 1 < text.size() && text[exponent + 1] == '-';
+    if (tiny) return 0;
+    return text.starts_with('-') ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+}
+
+/// What stands there, for the end of a message.
+string found(const Node& node) {
+    switch (node.kind) {
+        case Node::Kind::null:
+            return "nothing";
+        case Node::Kind::list:
+            return "a list";
+        case Node::Kind::map:
+            return "a map";
+        case Node::Kind::scalar:
+            break;
+    }
+    if (node.plain) return printable(node.text);
+    return "the text \"" + printable(node.text) + "\"" +
+           (looks(node.text) == Looks::text ? "" : " (remove the quotes)");
+}
+
+std::nullopt_t expected(Diagnostics& diagnostics, const Node& node, string_view name, string_view what) {
+    diagnostics.error(node.place, "'" + string(name) + "' must be " + string(what) + ", found " + found(node));
+    return std::nullopt;
+}
+
+bool is_plain(const Node& node) { return node.kind == Node::Kind::scalar && node.plain; }
+
+bool is_number(const Node& node) {
+    if (!is_plain(node)) return false;
+    const Looks type = looks(node.text);
+    return type == Looks::whole || type == Looks::real;
+}
+
+/// `number unit` pairs, added up; nothing if it is no such text.
+template <std::size_t N>
+std::optional<double> measured(string_view text, const std::array<std::pair<string_view, double>, N>& units) {
+    if (text.empty()) return {};
+    double sum = 0;
+    double last = std::numeric_limits<double>::infinity();
+    while (!text.empty()) {
+        const string_view start = text;
+        if (digits(text).empty()) return {};
+        if (text.starts_with('.')) {
+            text.remove_prefix(1);
+            if (digits(text).empty()) return {};
+        }
+        const double number = number_of(start.substr(0, start.size() - text.size()));
+        const auto unit_end = std::find_if(text.begin(), text.end(), is_digit);
+        const string_view unit = text.substr(0, static_cast<std::size_t>(unit_end - text.begin()));
+        const auto row = std::find_if(units.begin(), units.end(), [&](const auto& item) { return item.first == unit; });
+        if (row == units.end() || row->second >= last) return {};
+        last = row->second;
+        sum += number * row->second;
+        text.remove_prefix(unit.size());
+    }
+    return sum;
+}
+
+constexpr std::array<std::pair<string_view, double>, 5> time_units{
+    {{"d", 86400.0}, {"h", 3600.0}, {"m", 60.0}, {"s", 1.0}, {"ms", 0.001}}};
+constexpr std::array<std::pair<string_view, double>, 7> size_units{
+    {{"GiB", 1073741824.0}, {"MiB", 1048576.0}, {"KiB", 1024.0}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1.0}}};
+
+string time_text(double seconds) { return short_number(seconds) + "s"; }
+
+}  // namespace
+
+Fields::Fields(Diagnostics& diagnostics, const Node* node, string path)
+    : diagnostics_(diagnostics), node_(node), path_(std::move(path)) {
+    if (node_ == nullptr || node_->kind == Node::Kind::map) return;
+    const string subject = path_.empty() ? "a study file" : "'" + path_ + "'";
+    diagnostics.error(node_->place, subject + " must be a map (key: value), found " + found(*node_));
+    node_ = nullptr;
+}
+
+const Node* Fields::take(string_view key) {
+    known_.push_back(key);
+    return node_ == nullptr ? nullptr : find(*node_, key);
+}
+
+const Node* Fields::need(string_view key, string_view what) {
+    const Node* value = take(key);
+    if (value == nullptr && node_ != nullptr)
+        diagnostics_.error(node_->place, "'" + path_of(key) + "' is missing: " + string(what));
+    return value;
+}
+
+bool Fields::knows(string_view key) const { return std::find(known_.begin(), known_.end(), key) != known_.end(); }
+
+string Fields::path_of(string_view key) const { return path_.empty() ? string(key) : path_ + "." + string(key); }
+
+void Fields::finish() const {
+    if (node_ == nullptr) return;
+    for (const Entry& entry : node_->entries) {
+        if (knows(entry.key)) continue;
+        const string where = path_.empty() ? "" : " in '" + path_ + "'";
+        diagnostics_.error(entry.place,
+                           "unknown key '" + printable(entry.key) + "'" + where + suggestion(entry.key, known_));
+    }
+}
+
+std::optional<Value> natural_value(Diagnostics& diagnostics, const Node& node, string_view name) {
+    if (node.kind != Node::Kind::scalar) return expected(diagnostics, node, name, "a single value");
+    if (!node.plain) return Value(node.text);
+    switch (looks(node.text)) {
+        case Looks::flag:
+            return Value(node.text == "true");
+        case Looks::text:
+            return Value(node.text);
+        case Looks::non_finite:
+            return expected(diagnostics, node, name, "finite");
+        case Looks::whole:
+        case Looks::real:
+            break;
+    }
+    const double number = number_of(node.text);
+    if (!std::isfinite(number)) return expected(diagnostics, node, name, "finite");
+    if (looks(node.text) == Looks::real) return Value(number);
+    if (std::abs(number) > max_whole) return expected(diagnostics, node, name, "at most 2^53 in magnitude");
+    return Value(static_cast<std::int64_t>(number));
+}
+
+std::optional<Value> option_value(Diagnostics& diagnostics, const Node& node, const Option& option) {
+    const auto wrap = [](auto value) -> std::optional<Value> {
+        if (!value) return std::nullopt;
+        return Value(*value);
+    };
+    switch (option.type) {
+        case OptionType::integer:
+            return wrap(whole(diagnostics, node, option.name, option.low, option.high));
+        case OptionType::real:
+            return wrap(real(diagnostics, node, option.name, option.low, option.high));
+        case OptionType::flag:
+            return wrap(flag(diagnostics, node, option.name));
+        case OptionType::text: {
+            if (option.choices.empty()) return wrap(text(diagnostics, node, option.name));
+            const auto words = words_of(option.choices);
+            const auto index = word(diagnostics, node, option.name, words);
+            if (!index) return {};
+            return Value(string(words[*index]));
+        }
+        case OptionType::list:
+            break;
+    }
+    if (node.kind != Node::Kind::list) return expected(diagnostics, node, option.name, "a list such as [512, 256]");
+    std::vector<std::int64_t> list;
+    for (const Node& item : node.items) {
+        const auto number = whole(diagnostics, item, option.name, option.low, option.high);
+        if (!number) return {};
+        list.push_back(*number);
+    }
+    return Value(std::move(list));
+}
+
+std::optional<std::int64_t> whole(Diagnostics& diagnostics, const Node& node, string_view name, double low,
+                                  double high) {
+    high = std::min(high, max_whole);
+    const string what = "a whole number " + range_text(low, high);
+    if (!is_number(node)) return expected(diagnostics, node, name, what);
+    const double number = number_of(node.text);
+    if (!(number >= low && number <= high) || number != std::floor(number))
+        return expected(diagnostics, node, name, what);
+    return static_cast<std::int64_t>(number);
+}
+
+std::optional<double> real(Diagnostics& diagnostics, const Node& node, string_view name, double low, double high) {
+    const string what = "a number " + range_text(low, high);
+    if (!is_number(node)) return expected(diagnostics, node, name, what);
+    const double number = number_of(node.text);
+    if (!std::isfinite(number) || number < low || number > high) return expected(diagnostics, node, name, what);
+    return number;
+}
+
+std::optional<string> text(Diagnostics& diagnostics, const Node& node, string_view name) {
+    if (node.kind != Node::Kind::scalar || node.text.empty()) return expected(diagnostics, node, name, "a text");
+    return node.text;
+}
+
+std::optional<bool> flag(Diagnostics& diagnostics, const Node& node, string_view name) {
+    if (!is_plain(node) || looks(node.text) != Looks::flag) return expected(diagnostics, node, name, "true or false");
+    return node.text == "true";
+}
+
+std::optional<std::size_t> word(Diagnostics& diagnostics, const Node& node, string_view name,
+                                const std::vector<string_view>& words) {
+    if (node.kind == Node::Kind::scalar) {
+        const auto at = std::find(words.begin(), words.end(), node.text);
+        if (at != words.end()) return static_cast<std::size_t>(at - words.begin());
+    }
+    string what;
+    for (std::size_t i = 0; i < words.size(); ++i)
+        what += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + string(words[i]);
+    string message = "'" + string(name) + "' must be " + what + ", found " + found(node);
+    if (node.kind == Node::Kind::scalar && words.size() > 1)
+        if (const auto near = nearest(node.text, words); !near.empty())
+            message += "; did you mean '" + string(near) + "'?";
+    diagnostics.error(node.place, message);
+    return {};
+}
+
+std::optional<double> duration(Diagnostics& diagnostics, const Node& node, string_view name, double low, double high) {
+    const auto seconds = is_plain(node) ? measured(node.text, time_units) : std::nullopt;
+    if (!seconds) {
+        const string cure = is_number(node) ? " (which unit? " + node.text + "s, " + node.text + "m)" : "";
+        diagnostics.error(node.place, "'" + string(name) + "' must be a duration such as 30m, 1h30m or 90s, found " +
+                                          found(node) + cure);
+        return {};
+    }
+    if (!(*seconds >= low && *seconds <= high))
+        return expected(diagnostics, node, name, "from " + time_text(low) + " to " + time_text(high));
+    return seconds;
+}
+
+std::optional<std::int64_t> size(Diagnostics& diagnostics, const Node& node, string_view name) {
+    const auto bytes = is_plain(node) ? measured(node.text, size_units) : std::nullopt;
+    if (!bytes || !(*bytes >= 1 && *bytes <= max_whole) || *bytes != std::floor(*bytes))
+        return expected(diagnostics, node, name, "a size such as 4GiB or 512MiB");
+    return static_cast<std::int64_t>(*bytes);
+}
+
+std::optional<double> fraction(Diagnostics& diagnostics, const Node& node, string_view name, double low, double high) {
+    Node number = node;
+    const bool percent = is_plain(node) && node.text.ends_with('%');
+    if (percent) number.text.pop_back();
+    const double value = is_number(number) ? number_of(number.text) / (percent ? 100 : 1) : -1;
+    if (value >= low && value <= high) return value;
+    return expected(diagnostics, node, name,
+                    "a share from " + short_number(low * 100) + "% to " + short_number(high * 100) + "%, such as 10%");
+}
+
+std::vector<string_view> words_of(string_view choices) {
+    std::vector<string_view> words;
+    while (!choices.empty()) {
+        const auto bar = choices.find('|');
+        words.push_back(choices.substr(0, bar));
+        choices = bar == string_view::npos ? string_view() : choices.substr(bar + 1);
+    }
+    return words;
+}
+
+string range_text(double low, double high) {
+    if (!std::isfinite(high) || high == max_whole) return "of at least " + short_number(low);
+    return "from " + short_number(low) + " to " + short_number(high);
+}
+
+string short_number(double number) {
+    if (number == std::floor(number) && std::abs(number) <= max_whole)
+        return std::to_string(static_cast<std::int64_t>(number));
+    return to_text(number);
+}
+
+bool looks_like_other(string_view text) { return looks(text) != Looks::text; }
+
+}  // namespace hpo::study

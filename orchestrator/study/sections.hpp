@@ -1,0 +1,45 @@
+// The two sections of a study file that need each other: `space` and `worker`.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "hpo/study.hpp"
+#include "hpo/worker_keys.hpp"
+#include "orchestrator/study/fields.hpp"
+
+namespace hpo::study {
+
+struct ReadSpace {
+    Space space;
+    std::vector<Place> places;  ///< of the names, one a dimension
+};
+
+struct ReadWorker {
+    bool native = true;
+    std::vector<std::string> command;
+    Params params;
+    std::map<std::string, Place> places;  ///< of the names in `params`
+    Place place;                          ///< of the section
+};
+
+/// Dimensions that are broken are reported and left out. With `native`, names and ranges are those of worker_keys.hpp.
+ReadSpace read_space(Diagnostics& diagnostics, const Node* node, bool native);
+
+ReadWorker read_worker(Diagnostics& diagnostics, const Node* node);
+
+/// What only both together, and the policy, can break: names set twice, hidden beside width, too small batches.
+void check_together(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker, const Policy& policy);
+
+/// [A-Za-z_][A-Za-z0-9_.-]{0,63}: what a script's parameter may be called.
+bool is_name(std::string_view name);
+std::string not_a_name(std::string_view name);
+
+/// The role that a parameter of this name has unless `role` says otherwise.
+Role recognised_role(std::string_view name, Kind kind);
+
+/// The row of worker_keys.hpp as an option table's row.
+Option option_of(const WorkerKey& key);
+
+}  // namespace hpo::study

@@ -1,0 +1,381 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include "orchestrator/study/sections.hpp"
+
+namespace hpo::study {
+
+namespace {
+
+using std::string;
+using std::string_view;
+
+constexpr std::size_t max_dimensions = 256;
+constexpr std::array<string_view, 3> kind_words{"float", "int", "categorical"};
+constexpr std::array<string_view, 4> role_words{"none", "batch_size", "learning_rate", "regularizer"};
+
+template <std::size_t N>
+std::vector<string_view> list(const std::array<string_view, N>& words) {
+    return {words.begin(), words.end()};
+}
+
+/// Equal as parameters: 1 and 1.0 are the same number.
+bool same(const Value& a, const Value& b) {
+    if (a == b) return true;
+    const double none = std::nan("");
+    return number_or(a, none) == number_or(b, none);
+}
+
+class SpaceReader {
+   public:
+    SpaceReader(Diagnostics& diagnostics, bool native) : diagnostics_(diagnostics), native_(native) {}
+
+    ReadSpace read(const Node& node) {
+        if (node.entries.size() > max_dimensions)
+            diagnostics_.error(node.place, "more than " + std::to_string(max_dimensions) + " parameters");
+        for (const Entry& entry : node.entries) dimension(entry);
+        for (const auto& [index, when] : conditions_) read_conditions(result_.space[index], *when);
+        check_cycles();
+        return std::move(result_);
+    }
+
+   private:
+    void dimension(const Entry& entry) {
+        const WorkerKey* key = native_ ? find_worker_key(entry.key) : nullptr;
+        if (!known_name(entry, key)) return;
+
+        Fields fields(diagnostics_, &entry.value, "space." + entry.key);
+        if (fields.node() == nullptr) return;
+        Dimension dimension;
+        dimension.name = entry.key;
+        const Node* type = fields.need("type", "float, int or categorical");
+        const Node* low = fields.take("low");
+        const Node* high = fields.take("high");
+        const Node* step = fields.take("step");
+        const Node* log = fields.take("log");
+        const Node* choices = fields.take("choices");
+        const Node* role = fields.take("role");
+        const Node* when = fields.take("when");
+        fields.finish();
+        if (type == nullptr) return;
+        const auto kind = word(diagnostics_, *type, fields.path_of("type"), list(kind_words));
+        if (!kind) return;
+        dimension.kind = static_cast<Kind>(*kind);
+
+        const bool categorical = dimension.kind == Kind::categorical;
+        bool fits = true;
+        const auto refuse = [&](const Node* node, string_view name, string_view why) {
+            if (node == nullptr) return;
+            diagnostics_.error(node->place, "'" + fields.path_of(name) + "' " + string(why));
+            fits = false;
+        };
+        if (categorical) {
+            const string_view why = "is for numbers; a categorical parameter has 'choices'";
+            refuse(low, "low", why), refuse(high, "high", why), refuse(step, "step", why), refuse(log, "log", why);
+        } else {
+            refuse(choices, "choices", "is for type: categorical; a number has 'low' and 'high'");
+        }
+        if (!fits || !fits_key(dimension, key, *type)) return;
+        if (categorical ? !read_choices(dimension, key, choices, entry)
+                        : !read_range(dimension, key, low, high, step, log, entry))
+            return;
+        dimension.role = recognised_role(dimension.name, dimension.kind);
+        if (role != nullptr) read_role(dimension, *role);
+        if (when != nullptr) conditions_.emplace_back(result_.space.size(), when);
+        result_.space.push_back(std::move(dimension));
+        result_.places.push_back(entry.place);
+    }
+
+    bool known_name(const Entry& entry, const WorkerKey* key) {
+        if (!is_name(entry.key)) {
+            diagnostics_.error(entry.place, not_a_name(entry.key));
+            return false;
+        }
+        if (!native_) return true;
+        if (key == nullptr) {
+            std::vector<string_view> names;
+            for (const WorkerKey& row : worker_keys)
+                if (row.section == "model" || row.section == "training") names.push_back(row.name);
+            diagnostics_.error(entry.place,
+                               "unknown parameter '" + entry.key + "' in 'space'" + suggestion(entry.key, names));
+            return false;
+        }
+        if (key->section == "data" || key->section.empty()) {
+            diagnostics_.error(entry.place, "'" + entry.key +
+                                                "' cannot vary: trials on different data or tasks cannot be compared; "
+                                                "fix it in 'worker'");
+            return false;
+        }
+        return true;
+    }
+
+    /// Whether a dimension of this kind can give the worker's key what it takes.
+    bool fits_key(const Dimension& dimension, const WorkerKey* key, const Node& type) {
+        if (key == nullptr || dimension.kind == Kind::categorical) return true;
+        if (key->type == OptionType::integer && dimension.kind == Kind::integer) return true;
+        if (key->type == OptionType::real) return true;
+        const string_view cure = key->type == OptionType::integer ? "int" : "categorical";
+        diagnostics_.error(type.place,
+                           "'" + dimension.name + "' takes type: " + string(cure) + ", found " + printable(type.text));
+        return false;
+    }
+
+    bool read_choices(Dimension& dimension, const WorkerKey* key, const Node* choices, const Entry& entry) {
+        const string path = "space." + dimension.name + ".choices";
+        if (choices == nullptr) {
+            diagnostics_.error(entry.place, "'" + path + "' is missing: a list such as [relu, gelu]");
+            return false;
+        }
+        if (choices->kind != Node::Kind::list || choices->items.empty()) {
+            diagnostics_.error(choices->place, "'" + path + "' must be a list of at least one choice");
+            return false;
+        }
+        const std::size_t before = choices->items.size();
+        for (const Node& item : choices->items) {
+            const auto value = key != nullptr ? option_value(diagnostics_, item, option_of(*key))
+                                              : natural_value(diagnostics_, item, path);
+            if (!value) continue;
+            const auto twin = std::find_if(dimension.choices.begin(), dimension.choices.end(),
+                                           [&](const Value& other) { return same(other, *value); });
+            if (twin != dimension.choices.end())
+                diagnostics_.error(item.place, "'" + path + "' holds " + printable(to_text(*value)) + " twice");
+            else
+                dimension.choices.push_back(*value);
+        }
+        return dimension.choices.size() == before;
+    }
+
+    bool read_range(Dimension& dimension, const WorkerKey* key, const Node* low, const Node* high, const Node* step,
+                    const Node* log, const Entry& entry) {
+        const string path = "space." + dimension.name;
+        for (const auto& [node, name] : {std::pair{low, "low"}, std::pair{high, "high"}})
+            if (node == nullptr)
+                diagnostics_.error(entry.place, "'" + path + "." + name + "' is missing: the range is 'low' to 'high'");
+        if (low == nullptr || high == nullptr) return false;
+
+        const double least = key != nullptr ? key->low : -std::numeric_limits<double>::infinity();
+        const double most = key != nullptr ? key->high : std::numeric_limits<double>::infinity();
+        const auto number = [&](const Node& node, string_view name) -> std::optional<double> {
+            if (dimension.kind == Kind::real) return real(diagnostics_, node, path + "." + string(name), least, most);
+            const auto value = whole(diagnostics_, node, path + "." + string(name), std::max(least, -max_whole), most);
+            return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
+        };
+        const auto from = number(*low, "low");
+        const auto to = number(*high, "high");
+        if (!from || !to) return false;
+        if (*from > *to) {
+            diagnostics_.error(low->place, "'" + path + ".low' (" + short_number(*from) + ") is above 'high' (" +
+                                               short_number(*to) + ")");
+            return false;
+        }
+        dimension.low = *from;
+        dimension.high = *to;
+        if (!std::isfinite(*to - *from)) {
+            diagnostics_.error(high->place, "'" + path + "' is wider than a float can hold");
+            return false;
+        }
+        if (log != nullptr) {
+            const auto answer = flag(diagnostics_, *log, path + ".log");
+            if (!answer) return false;
+            dimension.log = *answer;
+        }
+        if (dimension.log && *from <= 0) {
+            diagnostics_.error(low->place,
+                               "'" + path + ".low' must be above 0 with log: true, found " + short_number(*from));
+            return false;
+        }
+        return step == nullptr || read_step(dimension, *step);
+    }
+
+    bool read_step(Dimension& dimension, const Node& node) {
+        const string path = "space." + dimension.name + ".step";
+        if (dimension.log) {
+            diagnostics_.error(node.place, "'" + path + "' and log: true exclude each other");
+            return false;
+        }
+        const double width = dimension.high - dimension.low;
+        std::optional<double> step;
+        if (dimension.kind == Kind::integer) {
+            if (const auto value = whole(diagnostics_, node, path, 1, max_whole)) step = static_cast<double>(*value);
+        } else {
+            step = real(diagnostics_, node, path, 0, std::numeric_limits<double>::max());
+            if (step && *step == 0) {
+                diagnostics_.error(node.place, "'" + path + "' must be above 0");
+                return false;
+            }
+        }
+        if (!step) return false;
+        const double steps = width / *step;
+        const double nearest_whole = std::round(steps);
+        if (!(steps < 1e9)) {
+            diagnostics_.error(node.place, "'" + path + "' is too fine: more than 1e9 steps; leave it out");
+            return false;
+        }
+        if (std::abs(steps - nearest_whole) > 1e-6 * std::max(1.0, steps)) {
+            const double last = dimension.low + std::floor(steps) * *step;
+            diagnostics_.error(node.place, "'" + path + "' (" + short_number(*step) + ") does not lead from " +
+                                               short_number(dimension.low) + " to " + short_number(dimension.high) +
+                                               "; the last value on its way is " + rounded(last));
+            return false;
+        }
+        dimension.step = *step;
+        return true;
+    }
+
+    /// 0.5, where the sum of steps gave 0.5000000000000001.
+    static string rounded(double number) {
+        char buffer[40];
+        std::snprintf(buffer, sizeof buffer, "%.10g", number);
+        return buffer;
+    }
+
+    void read_role(Dimension& dimension, const Node& node) {
+        const auto index = word(diagnostics_, node, "space." + dimension.name + ".role", list(role_words));
+        if (!index) return;
+        const Role role = static_cast<Role>(*index);
+        const bool counts = dimension.kind == Kind::integer ||
+                            (dimension.kind == Kind::categorical &&
+                             std::all_of(dimension.choices.begin(), dimension.choices.end(), [](const Value& choice) {
+                                 return std::holds_alternative<std::int64_t>(choice);
+                             }));
+        if (role == Role::batch_size && !counts)
+            diagnostics_.error(node.place, "role: batch_size is for type: int, or choices of whole numbers");
+        else if ((role == Role::learning_rate || role == Role::regularizer) && dimension.kind != Kind::real)
+            diagnostics_.error(node.place, "role: " + node.text + " is for type: float");
+        else
+            dimension.role = role;
+    }
+
+    void read_conditions(Dimension& dimension, const Node& node) {
+        Fields fields(diagnostics_, &node, "space." + dimension.name + ".when");
+        if (fields.node() == nullptr) return;
+        if (node.entries.empty())
+            diagnostics_.error(node.place, "'" + fields.path() + "' names no parameter; leave it out");
+        for (const Entry& entry : node.entries) {
+            const auto parent = std::find_if(result_.space.begin(), result_.space.end(),
+                                             [&](const Dimension& other) { return other.name == entry.key; });
+            if (parent == result_.space.end()) {
+                std::vector<string_view> names;
+                for (const Dimension& other : result_.space)
+                    if (other.name != dimension.name) names.push_back(other.name);
+                diagnostics_.error(entry.place, "'" + fields.path() + "' needs a parameter of 'space', found '" +
+                                                    printable(entry.key) + "'" + suggestion(entry.key, names));
+                continue;
+            }
+            if (parent->kind == Kind::real) {
+                diagnostics_.error(entry.place,
+                                   "a condition needs a categorical or int parameter; '" + entry.key + "' is a float");
+                continue;
+            }
+            Condition condition{entry.key, {}};
+            if (entry.value.kind == Node::Kind::list) {
+                if (entry.value.items.empty())
+                    diagnostics_.error(entry.value.place, "'" + fields.path_of(entry.key) + "' holds no value");
+                for (const Node& item : entry.value.items) read_possible(condition, *parent, item, fields);
+            } else {
+                read_possible(condition, *parent, entry.value, fields);
+            }
+            dimension.when.push_back(std::move(condition));
+        }
+    }
+
+    /// One value of a condition, as the parent writes it.
+    void read_possible(Condition& condition, const Dimension& parent, const Node& node, const Fields& fields) {
+        const auto value = natural_value(diagnostics_, node, fields.path_of(parent.name));
+        if (!value) return;
+        if (parent.kind == Kind::integer) {
+            const double number = number_or(*value, std::nan(""));
+            const double steps = (number - parent.low) / parent.step.value_or(1);
+            if (number >= parent.low && number <= parent.high && steps == std::floor(steps))
+                return condition.any_of.emplace_back(static_cast<std::int64_t>(number)), void();
+        } else {
+            for (const Value& choice : parent.choices)
+                if (same(choice, *value)) return condition.any_of.push_back(choice);
+        }
+        diagnostics_.error(node.place, "'" + parent.name + "' is never " + printable(to_text(*value)) + "; it is " +
+                                           describe_values(parent));
+    }
+
+    static string describe_values(const Dimension& dimension) {
+        if (dimension.kind == Kind::integer)
+            return short_number(dimension.low) + " to " + short_number(dimension.high) +
+                   (dimension.step ? " by " + short_number(*dimension.step) : "");
+        string words;
+        for (const Value& choice : dimension.choices) words += (words.empty() ? "" : ", ") + to_text(choice);
+        return "one of " + printable(words, 200);
+    }
+
+    /// A parameter that depends on itself, by way of others or not, could never become active.
+    void check_cycles() {
+        const auto index_of = [&](const string& name) {
+            std::size_t i = 0;
+            while (result_.space[i].name != name) ++i;
+            return i;
+        };
+        std::vector<int> seen(result_.space.size(), 0);  // 1: on the way, 2: done
+        std::vector<std::size_t> way;
+        const auto visit = [&](const auto& self, std::size_t i) -> bool {
+            if (seen[i] == 2) return false;
+            if (seen[i] == 1) {
+                string text;
+                for (auto at = std::find(way.begin(), way.end(), i); at != way.end(); ++at)
+                    text += result_.space[*at].name + " -> ";
+                diagnostics_.error(result_.places[i], "'when' goes in a circle: " + text + result_.space[i].name);
+                return true;
+            }
+            seen[i] = 1;
+            way.push_back(i);
+            for (const Condition& condition : result_.space[i].when)
+                if (self(self, index_of(condition.parameter))) return true;
+            way.pop_back();
+            seen[i] = 2;
+            return false;
+        };
+        for (std::size_t i = 0; i < result_.space.size(); ++i)
+            if (visit(visit, i)) return;
+    }
+
+    Diagnostics& diagnostics_;
+    bool native_;
+    ReadSpace result_;
+    std::vector<std::pair<std::size_t, const Node*>> conditions_;
+};
+
+}  // namespace
+
+ReadSpace read_space(Diagnostics& diagnostics, const Node* node, bool native) {
+    if (node == nullptr || node->kind == Node::Kind::null) return {};
+    const Fields fields(diagnostics, node, "space");
+    if (fields.node() == nullptr) return {};
+    return SpaceReader(diagnostics, native).read(*node);
+}
+
+bool is_name(string_view name) {
+    const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+    return !name.empty() && name.size() <= 64 && letter(name[0]) && std::all_of(name.begin(), name.end(), [&](char c) {
+        return letter(c) || (c >= '0' && c <= '9') || c == '-' || c == '.';
+    });
+}
+
+string not_a_name(string_view name) {
+    return "'" + printable(name) +
+           "' is no name for a parameter: letters, digits, '_', '-' and '.', 64 at most, a letter or '_' first";
+}
+
+Role recognised_role(string_view name, Kind kind) {
+    if (name == "batch_size") return Role::batch_size;
+    if (kind != Kind::real) return Role::none;
+    if (name == "lr" || name == "learning_rate") return Role::learning_rate;
+    for (const string_view known :
+         {"weight_decay", "wd", "l1", "l2", "dropout", "dropout_rate", "drop_path", "label_smoothing"})
+        if (name == known) return Role::regularizer;
+    return Role::none;
+}
+
+Option option_of(const WorkerKey& key) {
+    return {key.name, key.type, key.low, key.high, key.choices, key.fallback, key.meaning};
+}
+
+}  // namespace hpo::study

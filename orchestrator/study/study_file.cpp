@@ -1,0 +1,289 @@
+#include "orchestrator/study/study_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "orchestrator/study/overrides.hpp"
+#include "orchestrator/study/sections.hpp"
+
+namespace hpo {
+
+namespace {
+
+using namespace study;
+using std::string;
+using std::string_view;
+
+constexpr double max_steps = 1e6;
+constexpr double max_seconds = 3650.0 * 86400.0;
+
+bool is_word(string_view text, string_view extra) {
+    return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), [&](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               extra.find(c) != string_view::npos;
+    });
+}
+
+template <class T, class U>
+void assign(T& into, const std::optional<U>& value) {
+    if (value) into = *value;
+}
+
+/// Reads the sections one by one into a study; `study` is whole if the diagnostics stay clean.
+class StudyReader {
+   public:
+    StudyReader(Diagnostics& diagnostics, const Vocabulary& vocabulary)
+        : diagnostics_(diagnostics), vocabulary_(vocabulary) {}
+
+    Study read(const Node& root) {
+        Fields file(diagnostics_, &root, "");
+        if (file.node() == nullptr) return {};
+        if (const Node* node = file.need("study", "a name such as phase1")) read_name(*node);
+        if (const Node* node = file.take("seed")) assign(study_.seed, whole(diagnostics_, *node, "seed", 0, max_whole));
+        const Node* objective = file.take("objective");
+        const Node* space = file.take("space");
+        const Node* worker = file.need("worker", "what a trial trains: task, data, model and training");
+        const Node* budget = file.take("budget");
+        const Node* sampler = file.take("sampler");
+        const Node* stopping = file.take("stopping");
+        const Node* policy = file.take("policy");
+        const Node* resources = file.take("resources");
+        finish(file);
+
+        const ReadWorker fixed = read_worker(diagnostics_, worker);
+        const ReadSpace varied = read_space(diagnostics_, space, fixed.native);
+        read_objective(objective, fixed.native);
+        read_budget(budget);
+        read_sampler(sampler);
+        read_stopping(stopping);
+        read_policy(policy);
+        read_resources(resources);
+        if (worker != nullptr) check_together(diagnostics_, varied, fixed, study_.policy);
+        study_.space = varied.space;
+        study_.worker = fixed.params;
+        study_.command = fixed.command;
+        return std::move(study_);
+    }
+
+   private:
+    /// A leaf key of the worker that stands at the top (or was set there by an option) gets its whole path told.
+    void finish(Fields& file) {
+        if (file.node() == nullptr) return;
+        for (const Entry& entry : file.node()->entries) {
+            const WorkerKey* key = find_worker_key(entry.key);
+            if (key == nullptr || file.knows(entry.key)) continue;
+            const string path =
+                "worker." + string(key->section) + (key->section.empty() ? "" : ".") + string(key->name);
+            diagnostics_.error(entry.place, "unknown key '" + entry.key + "'; did you mean '" + path + "'?");
+            file.take(key->name);
+        }
+        file.finish();
+    }
+
+    void read_name(const Node& node) {
+        const auto name = text(diagnostics_, node, "study");
+        if (!name) return;
+        if (is_word(*name, "._-") && (*name)[0] != '.')
+            study_.name = *name;
+        else
+            diagnostics_.error(
+                node.place,
+                "'study' must be 1 to 64 letters, digits, '.', '_' or '-', no '.' first, found " + printable(*name));
+    }
+
+    void read_objective(const Node* node, bool native) {
+        Fields fields(diagnostics_, node, "objective");
+        const Node* metric = fields.take("metric");
+        const Node* direction = fields.take("direction");
+        const Node* at = fields.take("at");
+        fields.finish();
+        Objective& objective = study_.objective;
+        if (at != nullptr)
+            if (const auto index = word(diagnostics_, *at, "objective.at", {"best", "last"}))
+                objective.at = static_cast<Objective::At>(*index);
+        std::optional<Direction> given;
+        if (direction != nullptr)
+            if (const auto index = word(diagnostics_, *direction, "objective.direction", {"minimize", "maximize"}))
+                given = static_cast<Direction>(*index);
+        if (!native) {
+            if (metric == nullptr || direction == nullptr) {
+                const Place place = node == nullptr ? Place{} : node->place;
+                diagnostics_.error(place,
+                                   "a script's objective needs 'metric' (a name that it reports) and 'direction' "
+                                   "(minimize or maximize)");
+                return;
+            }
+            const auto name = text(diagnostics_, *metric, "objective.metric");
+            if (name && !is_word(*name, "._-/"))
+                diagnostics_.error(metric->place,
+                                   "'objective.metric' must be 1 to 64 letters, digits, '.', '_', '-' "
+                                   "or '/', found " +
+                                       printable(*name));
+            assign(objective.metric, name);
+            assign(objective.direction, given);
+            return;
+        }
+        static const std::vector<string_view> metrics{"val_accuracy", "val_loss", "loss"};
+        if (metric != nullptr) {
+            const auto index = word(diagnostics_, *metric, "objective.metric", metrics);
+            if (!index) return;
+            objective.metric = metrics[*index];
+        }
+        objective.direction = objective.metric == "val_accuracy" ? Direction::maximize : Direction::minimize;
+        if (given && *given != objective.direction)
+            diagnostics_.error(direction->place, "'" + objective.metric + "' is better when it is " +
+                                                     (*given == Direction::minimize ? "larger: direction: maximize"
+                                                                                    : "smaller: direction: minimize"));
+    }
+
+    void read_budget(const Node* node) {
+        Fields fields(diagnostics_, node, "budget");
+        Budget& budget = study_.budget;
+        if (const Node* n = fields.take("trials"))
+            assign(budget.trials, whole(diagnostics_, *n, "budget.trials", 1, max_steps));
+        if (const Node* n = fields.take("epochs"))
+            assign(budget.epochs, whole(diagnostics_, *n, "budget.epochs", 1, max_steps));
+        if (const Node* n = fields.take("time"))
+            assign(budget.seconds, duration(diagnostics_, *n, "budget.time", 1, max_seconds));
+        if (const Node* n = fields.take("patience"))
+            assign(budget.patience, whole(diagnostics_, *n, "budget.patience", 1, max_steps));
+        fields.finish();
+    }
+
+    void read_policy(const Node* node) {
+        Fields fields(diagnostics_, node, "policy");
+        if (const Node* n = fields.take("min_batch_size"))
+            assign(study_.policy.min_batch_size, whole(diagnostics_, *n, "policy.min_batch_size", 1, max_steps));
+        if (const Node* n = fields.take("regularization"))
+            if (const auto index = word(diagnostics_, *n, "policy.regularization", {"scaled", "off"}))
+                study_.policy.scaled = *index == 0;
+        fields.finish();
+    }
+
+    void read_resources(const Node* node) {
+        Fields fields(diagnostics_, node, "resources");
+        Resources& resources = study_.resources;
+        const auto is_auto = [](const Node& n) { return n.kind == Node::Kind::scalar && n.text == "auto"; };
+        if (const Node* n = fields.take("parallel"); n != nullptr && !is_auto(*n))
+            assign(resources.parallel, whole(diagnostics_, *n, "resources.parallel", 1, 1024));
+        if (const Node* n = fields.take("backend"))
+            if (const auto index = word(diagnostics_, *n, "resources.backend", {"auto", "cpu"}))
+                resources.backend = *index == 0 ? "auto" : "cpu";
+        if (const Node* n = fields.take("memory"); n != nullptr && !is_auto(*n))
+            assign(resources.memory, size(diagnostics_, *n, "resources.memory"));
+        if (const Node* n = fields.take("gpu_reserve"))
+            assign(resources.gpu_reserve, fraction(diagnostics_, *n, "resources.gpu_reserve", 0, 0.9));
+        if (const Node* n = fields.take("progress_timeout"))
+            assign(resources.progress_timeout,
+                   duration(diagnostics_, *n, "resources.progress_timeout", 1, max_seconds));
+        if (const Node* n = fields.take("grace"))
+            assign(resources.grace, duration(diagnostics_, *n, "resources.grace", 0, 3600));
+        if (const Node* n = fields.take("retries"))
+            assign(resources.retries, whole(diagnostics_, *n, "resources.retries", 0, 100));
+        fields.finish();
+    }
+
+    void read_sampler(const Node* node) {
+        if (node == nullptr) return;
+        Fields fields(diagnostics_, node, "sampler");
+        const Node* type = fields.need("type", "the sampler's name, such as auto");
+        if (type != nullptr) study_.sampler = read_part(*node, *type, "type", "sampler", vocabulary_.samplers);
+    }
+
+    void read_stopping(const Node* node) {
+        if (node == nullptr || node->kind == Node::Kind::null) return;
+        if (node->kind != Node::Kind::list)
+            return diagnostics_.error(node->place, "'stopping' must be a list of rules, such as [{rule: plateau}]");
+        for (const Node& item : node->items) {
+            Fields fields(diagnostics_, &item, "stopping");
+            const Node* rule = fields.need("rule", "the rule's name, such as plateau");
+            if (rule == nullptr) continue;
+            PartSpec part = read_part(item, *rule, "rule", "stopping rule", vocabulary_.rules);
+            const bool twice = std::any_of(study_.stopping.begin(), study_.stopping.end(),
+                                           [&](const PartSpec& other) { return other.type == part.type; });
+            if (twice)
+                diagnostics_.error(rule->place, "the rule '" + part.type + "' is listed twice");
+            else if (!part.type.empty())
+                study_.stopping.push_back(std::move(part));
+        }
+    }
+
+    /// A sampler or a rule: its name under `name_key`, all other keys its options.
+    PartSpec read_part(const Node& node, const Node& name_node, string_view name_key, const string& what,
+                       std::span<const PartOptions> table) {
+        PartSpec part{"", {}};
+        const auto name = text(diagnostics_, name_node, what + "'s name");
+        if (!name) return part;
+        if (!is_word(*name, "_-")) {
+            diagnostics_.error(name_node.place, "'" + printable(*name) + "' is no name of a " + what);
+            return part;
+        }
+        part.type = *name;
+        const auto row =
+            std::find_if(table.begin(), table.end(), [&](const PartOptions& r) { return r.name == *name; });
+        if (!table.empty() && row == table.end()) {
+            std::vector<string_view> names;
+            for (const PartOptions& r : table) names.push_back(r.name);
+            diagnostics_.error(name_node.place, "unknown " + what + " '" + *name + "'" + suggestion(*name, names));
+            return part;
+        }
+        Fields fields(diagnostics_, &node, what + " '" + *name + "'");
+        fields.take(name_key);
+        for (const Entry& entry : node.entries) {
+            if (entry.key == name_key) continue;
+            if (table.empty()) {
+                if (auto value = natural_value(diagnostics_, entry.value, entry.key))
+                    part.options.emplace(entry.key, std::move(*value));
+            } else if (const Option* option = find_option(row->options, entry.key)) {
+                if (auto value = option_value(diagnostics_, entry.value, *option))
+                    part.options.emplace(entry.key, std::move(*value));
+            }
+        }
+        if (table.empty()) return part;
+        for (const Option& option : row->options) fields.take(option.name);
+        fields.finish();
+        return part;
+    }
+
+    Diagnostics& diagnostics_;
+    const Vocabulary& vocabulary_;
+    Study study_;
+};
+
+}  // namespace
+
+Result<Study> parse_study(string_view text, const string& file_name, std::span<const string> set,
+                          const Vocabulary& vocabulary) {
+    if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+    Diagnostics diagnostics(file_name, text);
+    auto root = parse_yaml(text, 0, diagnostics);
+    if (!root) return Error{diagnostics.text()};
+    if (root->kind == Node::Kind::null) {
+        diagnostics.error({}, "empty: a study file needs at least 'study' and 'worker'");
+        return Error{diagnostics.text()};
+    }
+    for (const string& assignment : set) apply_override(diagnostics, *root, assignment);
+    if (!diagnostics.ok()) return Error{diagnostics.text()};
+    Study study = StudyReader(diagnostics, vocabulary).read(*root);
+    if (!diagnostics.ok()) return Error{diagnostics.text()};
+    study.source = set.empty() ? string(text) : write_study(study);
+    return study;
+}
+
+Result<Study> read_study(const std::filesystem::path& file, std::span<const string> set, const Vocabulary& vocabulary) {
+    std::error_code status;
+    if (std::filesystem::is_directory(file, status)) return Error{file.string() + ": a folder, not a study file"};
+    errno = 0;
+    std::ifstream stream(file, std::ios::binary);
+    if (!stream) return Error{file.string() + ": " + std::strerror(errno != 0 ? errno : EIO)};
+    string text(max_bytes + 1, '\0');
+    stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+    if (stream.bad()) return Error{file.string() + ": " + std::strerror(errno != 0 ? errno : EIO)};
+    text.resize(static_cast<std::size_t>(stream.gcount()));
+    return parse_study(text, file.string(), set, vocabulary);
+}
+
+}  // namespace hpo

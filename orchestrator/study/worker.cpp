@@ -1,0 +1,162 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "orchestrator/study/sections.hpp"
+
+namespace hpo::study {
+
+namespace {
+
+using std::string;
+using std::string_view;
+
+constexpr std::array<string_view, 3> sections{"data", "model", "training"};
+
+void read_native(Diagnostics& diagnostics, Fields& worker, ReadWorker& result) {
+    const auto take = [&](Fields& fields, const WorkerKey& key) {
+        const Node* node = fields.take(key.name);
+        if (node == nullptr) return;
+        result.places.emplace(key.name, node->place);
+        if (auto value = option_value(diagnostics, *node, option_of(key)))
+            result.params.emplace(key.name, std::move(*value));
+    };
+    for (const WorkerKey& key : worker_keys)
+        if (key.section.empty()) take(worker, key);
+    for (const string_view section : sections) {
+        const Node* node = worker.take(section);
+        if (node == nullptr || node->kind == Node::Kind::null) continue;
+        Fields fields(diagnostics, node, "worker." + string(section));
+        for (const WorkerKey& key : worker_keys)
+            if (key.section == section) take(fields, key);
+        fields.finish();
+    }
+}
+
+void read_command(Diagnostics& diagnostics, Fields& worker, const Node& node, ReadWorker& result) {
+    result.native = false;
+    if (node.kind != Node::Kind::list || node.items.empty())
+        diagnostics.error(node.place,
+                          "'worker.command' must be a list: the program and its arguments, such as "
+                          "[python3, train.py]");
+    for (const Node& item : node.items)
+        if (const auto argument = text(diagnostics, item, "worker.command")) result.command.push_back(*argument);
+    const Node* params = worker.take("params");
+    if (params == nullptr || params->kind == Node::Kind::null) return;
+    const Fields fields(diagnostics, params, "worker.params");
+    if (fields.node() == nullptr) return;
+    for (const Entry& entry : params->entries) {
+        if (!is_name(entry.key)) {
+            diagnostics.error(entry.place, not_a_name(entry.key));
+            continue;
+        }
+        result.places.emplace(entry.key, entry.place);
+        if (auto value = natural_value(diagnostics, entry.value, fields.path_of(entry.key)))
+            result.params.emplace(entry.key, std::move(*value));
+    }
+}
+
+bool has(const ReadSpace& space, string_view name) {
+    return std::any_of(space.space.begin(), space.space.end(),
+                       [&](const Dimension& dimension) { return dimension.name == name; });
+}
+
+Place place_of(const ReadSpace& space, const ReadWorker& worker, string_view name) {
+    for (std::size_t i = 0; i < space.space.size(); ++i)
+        if (space.space[i].name == name) return space.places[i];
+    const auto found = worker.places.find(string(name));
+    return found == worker.places.end() ? worker.place : found->second;
+}
+
+void check_native(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker) {
+    const auto given = [&](string_view name) { return worker.places.count(string(name)) != 0 || has(space, name); };
+    const auto place = [&](string_view name) { return place_of(space, worker, name); };
+    for (const string_view name : {"width", "depth"}) {
+        if (!given("hidden") || !given(name)) continue;
+        diagnostics.error(place("hidden"),
+                          "'hidden' and '" + string(name) + "' exclude each other: hidden lists all widths");
+        diagnostics.note(place(name), "'" + string(name) + "' is here");
+    }
+    const auto format = worker.params.find("format");
+    const bool synthetic = format != worker.params.end() && format->second == Value(string("synthetic"));
+    if (synthetic) {
+        if (given("path")) diagnostics.error(place("path"), "'worker.data.path' is for format: idx");
+        return;
+    }
+    for (const string_view name : {"samples", "features", "classes", "noise"})
+        if (given(name)) diagnostics.error(place(name), "'worker.data." + string(name) + "' is for format: synthetic");
+    if (!given("path"))
+        diagnostics.error(worker.place,
+                          "'worker.data.path' is missing: a folder of IDX files, or the name of one below "
+                          "/usr/share/datasets");
+}
+
+/// Large batches train faster on the same hardware; small ones are allowed in writing alone.
+void check_batch_size(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker,
+                      const Policy& policy) {
+    const auto refuse = [&](Place place, const string& subject, double size) {
+        const string least = short_number(static_cast<double>(policy.min_batch_size));
+        diagnostics.error(place,
+                          subject + " is under policy.min_batch_size (" + least +
+                              "): small batches leave the machine idle; use " + least +
+                              " or more, or allow it in writing: policy: {min_batch_size: " + short_number(size) + "}");
+    };
+    const auto least = static_cast<double>(policy.min_batch_size);
+    bool searched = false;
+    for (std::size_t i = 0; i < space.space.size(); ++i) {
+        const Dimension& dimension = space.space[i];
+        if (dimension.role != Role::batch_size) continue;
+        if (searched)
+            diagnostics.error(space.places[i], "a second parameter with role: batch_size; give one of them role: none");
+        searched = true;
+        double smallest = dimension.low;
+        if (dimension.kind == Kind::categorical) {
+            smallest = HUGE_VAL;
+            for (const Value& choice : dimension.choices) smallest = std::min(smallest, number_or(choice, HUGE_VAL));
+        }
+        if (smallest < least)
+            refuse(space.places[i], "'" + dimension.name + "' of " + short_number(smallest), smallest);
+    }
+    if (searched) return;
+    const auto fixed = worker.params.find("batch_size");
+    if (fixed != worker.params.end()) {
+        const double size = number_or(fixed->second, HUGE_VAL);
+        if (size < least) refuse(worker.places.at("batch_size"), "'batch_size' of " + short_number(size), size);
+    } else if (worker.native && worker.places.count("batch_size") == 0) {
+        const double size = std::stod(string(find_worker_key("batch_size")->fallback));
+        if (size < least) refuse(worker.place, "the default 'batch_size' of " + short_number(size), size);
+    }
+}
+
+}  // namespace
+
+ReadWorker read_worker(Diagnostics& diagnostics, const Node* node) {
+    ReadWorker result;
+    if (node == nullptr) return result;
+    result.place = node->place;
+    Fields worker(diagnostics, node, "worker");
+    if (worker.node() == nullptr) return result;
+    if (const Node* command = find(*node, "command")) {
+        worker.take("command");
+        read_command(diagnostics, worker, *command, result);
+        worker.finish();
+        return result;
+    }
+    read_native(diagnostics, worker, result);
+    worker.take("command");
+    worker.finish();
+    return result;
+}
+
+void check_together(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker, const Policy& policy) {
+    for (std::size_t i = 0; i < space.space.size(); ++i) {
+        const auto fixed = worker.places.find(space.space[i].name);
+        if (fixed == worker.places.end()) continue;
+        diagnostics.error(space.places[i], "'" + space.space[i].name + "' is set in 'space' and in 'worker': keep one");
+        diagnostics.note(fixed->second, "it is fixed here");
+    }
+    if (worker.native) check_native(diagnostics, space, worker);
+    check_batch_size(diagnostics, space, worker, policy);
+}
+
+}  // namespace hpo::study

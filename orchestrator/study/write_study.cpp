@@ -1,0 +1,237 @@
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "hpo/worker_keys.hpp"
+#include "orchestrator/study/entries.hpp"
+#include "orchestrator/study/sections.hpp"
+#include "orchestrator/study/study_file.hpp"
+
+namespace hpo {
+
+namespace study {
+
+namespace {
+
+using std::string;
+using std::string_view;
+using Pairs = std::vector<std::pair<string, string>>;
+
+string yaml(const Value& value) {
+    if (const auto* text = std::get_if<string>(&value)) return yaml_text(*text);
+    return to_text(value);
+}
+
+template <class Items, class Write>
+string list_text(const Items& items, Write&& write) {
+    string text = "[";
+    for (const auto& item : items) text += (text.size() > 1 ? ", " : "") + write(item);
+    return text + "]";
+}
+
+string duration_text(double seconds) {
+    for (const auto& [unit, length] : {std::pair{"h", 3600.0}, std::pair{"m", 60.0}})
+        if (seconds >= length && seconds / length == std::floor(seconds / length))
+            return short_number(seconds / length) + unit;
+    char buffer[1200];
+    const auto end = std::to_chars(buffer, buffer + sizeof buffer, seconds, std::chars_format::fixed).ptr;
+    return string(buffer, end) + "s";
+}
+
+string size_text(std::int64_t bytes) {
+    for (const auto& [unit, length] : {std::pair{"GiB", std::int64_t{1} << 30}, std::pair{"MiB", std::int64_t{1} << 20},
+                                       std::pair{"KiB", std::int64_t{1} << 10}})
+        if (bytes % length == 0) return std::to_string(bytes / length) + unit;
+    return std::to_string(bytes) + "B";
+}
+
+constexpr std::string_view kind_text(Kind kind) {
+    return kind == Kind::real ? "float" : kind == Kind::integer ? "int" : "categorical";
+}
+
+constexpr std::string_view role_text(Role role) {
+    switch (role) {
+        case Role::batch_size:
+            return "batch_size";
+        case Role::learning_rate:
+            return "learning_rate";
+        case Role::regularizer:
+            return "regularizer";
+        case Role::none:
+            break;
+    }
+    return "none";
+}
+
+Pairs fields_of(const Dimension& dimension) {
+    Pairs fields{{"type", string(kind_text(dimension.kind))}};
+    if (dimension.kind == Kind::categorical) {
+        fields.emplace_back("choices", list_text(dimension.choices, yaml));
+    } else {
+        const auto number = [&](double value) {
+            return dimension.kind == Kind::integer ? short_number(value) : to_text(value);
+        };
+        fields.emplace_back("low", number(dimension.low));
+        fields.emplace_back("high", number(dimension.high));
+        if (dimension.step) fields.emplace_back("step", number(*dimension.step));
+        if (dimension.log) fields.emplace_back("log", "true");
+    }
+    if (dimension.role != recognised_role(dimension.name, dimension.kind))
+        fields.emplace_back("role", role_text(dimension.role));
+    if (!dimension.when.empty()) {
+        string text = "{";
+        for (const Condition& condition : dimension.when)
+            text += (text.size() > 1 ? ", " : "") + yaml_text(condition.parameter) + ": " +
+                    list_text(condition.any_of, yaml);
+        fields.emplace_back("when", text + "}");
+    }
+    return fields;
+}
+
+void add_worker(std::vector<Group>& groups, const Study& study) {
+    if (!study.command.empty()) {
+        groups.push_back({"worker", "", {{"command", list_text(study.command, yaml_text)}}});
+        Group params{"worker", "params", {}};
+        for (const auto& [name, value] : study.worker) params.fields.emplace_back(name, yaml(value));
+        if (!params.fields.empty()) groups.push_back(std::move(params));
+        return;
+    }
+    for (const string_view section : {"", "data", "model", "training"}) {
+        Group group{"worker", string(section), {}};
+        for (const WorkerKey& key : worker_keys)
+            if (key.section == section)
+                if (const auto found = study.worker.find(string(key.name)); found != study.worker.end())
+                    group.fields.emplace_back(key.name, yaml(found->second));
+        if (!group.fields.empty()) groups.push_back(std::move(group));
+    }
+    if (groups.back().section != "worker") groups.push_back({"worker", "", {}});
+}
+
+Group part(string section, string name, string key, const PartSpec& spec) {
+    Group group{std::move(section), std::move(name), {{std::move(key), yaml_text(spec.type)}}};
+    for (const auto& [option, value] : spec.options) group.fields.emplace_back(option, yaml(value));
+    return group;
+}
+
+}  // namespace
+
+string yaml_text(string_view text) {
+    const auto plain = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+               c == '/' || c == '-' || c == '+';
+    };
+    string lower;
+    for (const char c : text.substr(0, 8)) lower += static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+    // The words that some YAML reader or other takes for something else than text.
+    const auto words = {"true", "false", "yes", "no", "on", "off", "y", "n", "null"};
+    const bool bare = !text.empty() && text[0] != '.' && text[0] != '-' && text[0] != '+' &&
+                      std::all_of(text.begin(), text.end(), plain) && !looks_like_other(text) &&
+                      std::find(words.begin(), words.end(), lower) == words.end();
+    if (bare) return string(text);
+    string out = "\"";
+    for (const char c : text) {
+        switch (c) {
+            case '"':
+                out += "\\\"";
+                break;
+            case '\\':
+                out += "\\\\";
+                break;
+            case '\n':
+                out += "\\n";
+                break;
+            case '\r':
+                out += "\\r";
+                break;
+            case '\t':
+                out += "\\t";
+                break;
+            default:
+                out += c;
+        }
+    }
+    return out + '"';
+}
+
+std::vector<Group> groups_of(const Study& study) {
+    std::vector<Group> groups;
+    groups.push_back({"", "", {{"study", yaml_text(study.name)}, {"seed", std::to_string(study.seed)}}});
+    groups.push_back({"objective",
+                      "",
+                      {{"metric", yaml_text(study.objective.metric)},
+                       {"direction", study.objective.direction == Direction::minimize ? "minimize" : "maximize"},
+                       {"at", study.objective.at == Objective::At::best ? "best" : "last"}}});
+    for (const Dimension& dimension : study.space) groups.push_back({"space", dimension.name, fields_of(dimension)});
+    add_worker(groups, study);
+
+    Group budget{"budget",
+                 "",
+                 {{"trials", std::to_string(study.budget.trials)}, {"epochs", std::to_string(study.budget.epochs)}}};
+    if (study.budget.seconds) budget.fields.emplace_back("time", duration_text(*study.budget.seconds));
+    if (study.budget.patience) budget.fields.emplace_back("patience", std::to_string(*study.budget.patience));
+    groups.push_back(std::move(budget));
+
+    groups.push_back(part("sampler", "", "type", study.sampler));
+    for (const PartSpec& rule : study.stopping) groups.push_back(part("stopping", rule.type, "rule", rule));
+    groups.push_back({"policy",
+                      "",
+                      {{"min_batch_size", std::to_string(study.policy.min_batch_size)},
+                       {"regularization", study.policy.scaled ? "scaled" : "off"}}});
+    const Resources& resources = study.resources;
+    groups.push_back({"resources",
+                      "",
+                      {{"parallel", resources.parallel ? std::to_string(*resources.parallel) : "auto"},
+                       {"backend", yaml_text(resources.backend)},
+                       {"memory", resources.memory ? size_text(*resources.memory) : "auto"},
+                       {"gpu_reserve", to_text(resources.gpu_reserve)},
+                       {"progress_timeout", duration_text(resources.progress_timeout)},
+                       {"grace", duration_text(resources.grace)},
+                       {"retries", std::to_string(resources.retries)}}});
+    return groups;
+}
+
+}  // namespace study
+
+std::string write_study(const Study& study) {
+    std::string out;
+    std::string section;
+    for (const study::Group& group : study::groups_of(study)) {
+        std::string flow = "{";
+        for (const auto& [key, text] : group.fields)
+            flow += (flow.size() > 1 ? ", " : "") + study::yaml_text(key) + ": " + text;
+        flow += "}\n";
+        const bool nested = group.section == "space" || group.section == "worker" || group.section == "stopping";
+        if (nested && group.section != section) {
+            out += group.section + ":";
+            out += group.fields.empty() ? " {}\n" : "\n";
+        }
+        section = group.section;
+        if (group.section == "stopping") {
+            out += "  - " + flow;
+        } else if (!nested && !group.section.empty()) {
+            out += group.section + ": " + flow;
+        } else if (!group.name.empty()) {
+            out += "  " + study::yaml_text(group.name) + ": " + flow;
+        } else {
+            for (const auto& [key, text] : group.fields)
+                out += (nested ? "  " : "") + study::yaml_text(key) + ": " + text + "\n";
+        }
+    }
+    return out;
+}
+
+Study fix_parameters(const Study& study, const Params& params) {
+    Study fixed = study;
+    fixed.name = study.name.substr(0, 59) + "-best";
+    for (const auto& [name, value] : params) fixed.worker.insert_or_assign(name, value);
+    fixed.space.clear();
+    fixed.stopping.clear();
+    fixed.sampler = {"auto", {}};
+    fixed.budget.trials = 1;
+    fixed.budget.seconds.reset();
+    fixed.budget.patience.reset();
+    fixed.source = write_study(fixed);
+    return fixed;
+}
+
+}  // namespace hpo
