@@ -47,7 +47,9 @@ enum class Activation : std::uint8_t { none, relu, gelu, silu };
 
 /// Inverted dropout: an element is 0 with `probability` (rounded to a multiple of 2^-16), else divided by what remains.
 /// The draw of row r and column c depends on (seed, iteration, site, first_row + r, c) alone: micro-batches draw as the
-/// whole batch would.
+/// whole batch would. It is 16 bits, dropped when below probability * 2^16: with q = c mod 128, half q mod 2 (0: the
+/// low one) of word q / 32 of draw_block(seed, Purpose::dropout, iteration, block), where block's low word is first_row
+/// + r and its high word site * 2^16 + c / 128 * 16 + q mod 32 / 2. Laid out for vectors: 16 blocks make 128 columns.
 struct Dropout {
     Tensor probability;          ///< lane array; default: no dropout, the rest is not looked at
     Tensor seed;                 ///< lane array u64
@@ -189,7 +191,8 @@ class Stream {
 
     virtual void fill(const Tensor& to, float value) = 0;         ///< f32
     virtual void copy(const Tensor& from, const Tensor& to) = 0;  ///< same shape and type
-    /// f32, uniform in [-bound, bound) by Philox of (seed, Purpose::initialise, site, element); seed: lane array u64.
+    /// f32, uniform in [-bound, bound) by Philox of (seed, Purpose::initialise, site, element): the upper
+    /// 24 bits of draw_bits; seed: lane array u64.
     virtual void initialise(const Tensor& to, float bound, const Tensor& seed, std::uint32_t site) = 0;
 
     virtual void gather(const Samples& samples, const Gather& arguments) = 0;

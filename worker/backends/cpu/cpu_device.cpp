@@ -1,0 +1,92 @@
+#include "worker/backends/cpu/cpu_device.hpp"
+
+#include <cblas.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <string_view>
+
+#include "worker/backends/cpu/cpu_stream.hpp"
+
+namespace hpo {
+namespace {
+
+const Kernels& kernels_of(CpuLevel level) {
+    switch (level) {
+        case CpuLevel::x86_64_v4:
+            return kernels_v4;
+        case CpuLevel::x86_64_v3:
+            return kernels_v3;
+        default:
+            return kernels_v2;
+    }
+}
+
+class CpuDevice : public Device {
+   public:
+    explicit CpuDevice(CpuLevel level) : level_(level) { openblas_set_num_threads(1); }
+
+    [[nodiscard]] std::string name() const override {
+        return "cpu, " + to_text(level_) + ", OpenBLAS " + openblas_get_corename();
+    }
+    Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override {
+        auto buffer = std::make_unique<CpuBuffer>(bytes);
+        if (bytes > 0 && !buffer->data()) return Error{"not enough memory for " + std::to_string(bytes) + " bytes"};
+        return std::unique_ptr<Buffer>(std::move(buffer));
+    }
+    std::unique_ptr<Stream> stream(Buffer& arena, int lanes) override {
+        return std::make_unique<CpuStream>(kernels_of(level_), static_cast<CpuBuffer&>(arena), lanes);
+    }
+
+   private:
+    CpuLevel level_;
+};
+
+}  // namespace
+
+CpuBuffer::CpuBuffer(std::size_t bytes)
+    : bytes_(bytes), data_(static_cast<std::byte*>(::operator new (bytes, std::align_val_t{alignment}, std::nothrow))) {
+    if (data_) std::memset(data_, 0, bytes);  // touched now: no page faults in the first step
+}
+
+CpuBuffer::~CpuBuffer() { ::operator delete (data_, std::align_val_t{alignment}); }
+
+std::vector<CpuLevel> cpu_levels() {
+    __builtin_cpu_init();
+    std::vector<CpuLevel> levels{CpuLevel::x86_64_v2};
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi2"))
+        return levels;
+    levels.push_back(CpuLevel::x86_64_v3);
+    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+        !__builtin_cpu_supports("avx512cd") || !__builtin_cpu_supports("avx512dq") ||
+        !__builtin_cpu_supports("avx512vl"))
+        return levels;
+    levels.push_back(CpuLevel::x86_64_v4);
+    return levels;
+}
+
+std::string to_text(CpuLevel level) {
+    switch (level) {
+        case CpuLevel::x86_64_v4:
+            return "x86-64-v4";
+        case CpuLevel::x86_64_v3:
+            return "x86-64-v3";
+        default:
+            return "x86-64-v2";
+    }
+}
+
+std::unique_ptr<Device> make_cpu_device(std::optional<CpuLevel> level) {
+    return std::make_unique<CpuDevice>(level.value_or(cpu_levels().back()));
+}
+
+std::optional<std::string> better_blas_core() {
+    constexpr std::string_view avx512_cores[] = {"SkylakeX", "Cooperlake", "SapphireRapids"};
+    if (cpu_levels().back() != CpuLevel::x86_64_v4 || std::getenv("OPENBLAS_CORETYPE")) return {};
+    for (const auto core : avx512_cores)
+        if (core == openblas_get_corename()) return {};
+    return "SkylakeX";
+}
+
+}  // namespace hpo

@@ -1,0 +1,258 @@
+#include "worker/backends/cpu/cpu_stream.hpp"
+
+#include <cblas.h>
+
+#include <cmath>
+#include <cstring>
+
+namespace hpo {
+namespace {
+
+/// Dense row-major C [m, n] = or += op(A) * op(B).
+void multiply(CBLAS_TRANSPOSE a_form, CBLAS_TRANSPOSE b_form, std::int64_t m, std::int64_t n, std::int64_t k,
+              const float* a, const float* b, float* c, Write write) {
+    const auto extent = [](std::int64_t number) { return static_cast<blasint>(number); };
+    cblas_sgemm(CblasRowMajor, a_form, b_form, extent(m), extent(n), extent(k), 1.0F, a,
+                extent(a_form == CblasNoTrans ? k : m), b, extent(b_form == CblasNoTrans ? n : k),
+                write == Write::add ? 1.0F : 0.0F, c, extent(n));
+}
+
+std::uint32_t low_word(std::uint64_t seed) { return static_cast<std::uint32_t>(seed); }
+std::uint32_t high_word(std::uint64_t seed) { return static_cast<std::uint32_t>(seed >> 32); }
+
+}  // namespace
+
+template <class T>
+T* CpuStream::at(const Tensor& tensor, int lane) const {
+    if (!tensor) return nullptr;
+    assert(tensor.type == type_of<std::remove_const_t<T>>());
+    const std::size_t offset = tensor.offset + static_cast<std::size_t>(lane) * tensor.lane_stride;
+    assert(offset + tensor.bytes() <= arena_.bytes());
+    return reinterpret_cast<T*>(arena_.data() + offset);
+}
+
+template <class T>
+T CpuStream::value(const Tensor& tensor, int lane) const {
+    assert(tensor.elements() == 1);
+    return *at<T>(tensor, lane);
+}
+
+DropoutDraw CpuStream::draw(const Dropout& dropout, int lane) const {
+    if (!dropout.probability) return {};
+    const float probability = value(dropout.probability, lane);
+    const auto threshold = static_cast<std::uint32_t>(std::lround(probability * 65536.0F));
+    assert(threshold < 65536);
+    const auto seed = value<std::uint64_t>(dropout.seed, lane);
+    return {.threshold = threshold,
+            .scale = 65536.0F / static_cast<float>(65536 - threshold),
+            .key0 = low_word(seed),
+            .key1 = high_word(seed),
+            .iteration = value<std::uint32_t>(dropout.iteration, lane),
+            .site = dropout.site,
+            .first_row = static_cast<std::uint32_t>(dropout.first_row),
+            .mask = at<std::uint8_t>(dropout.mask, lane)};
+}
+
+void CpuStream::prepare(const Tensor& target, int lane, Write write) const {
+    if (!target || write == Write::add) return;
+    std::memset(arena_.data() + target.offset + static_cast<std::size_t>(lane) * target.lane_stride, 0, target.bytes());
+}
+
+void CpuStream::write_bytes(const Tensor& to, int lane, std::span<const std::byte> data) {
+    assert(data.size() == to.bytes() && lane < lanes_);
+    std::memcpy(arena_.data() + to.offset + static_cast<std::size_t>(lane) * to.lane_stride, data.data(), data.size());
+}
+
+void CpuStream::read_bytes(const Tensor& from, int lane, std::span<std::byte> data) {
+    assert(data.size() == from.bytes() && lane < lanes_);
+    std::memcpy(data.data(), arena_.data() + from.offset + static_cast<std::size_t>(lane) * from.lane_stride,
+                data.size());
+}
+
+void CpuStream::fill(const Tensor& to, float value) {
+    for (int lane = 0; lane < lanes_; ++lane) {
+        float* target = at(to, lane);
+        for (std::int64_t i = 0; i < to.elements(); ++i) target[i] = value;
+    }
+}
+
+void CpuStream::copy(const Tensor& from, const Tensor& to) {
+    assert(from.elements() == to.elements() && from.type == to.type);
+    for (int lane = 0; lane < lanes_; ++lane)
+        std::memcpy(arena_.data() + to.offset + static_cast<std::size_t>(lane) * to.lane_stride,
+                    arena_.data() + from.offset + static_cast<std::size_t>(lane) * from.lane_stride, from.bytes());
+}
+
+void CpuStream::initialise(const Tensor& to, float bound, const Tensor& seed, std::uint32_t site) {
+    for (int lane = 0; lane < lanes_; ++lane) {
+        const auto key = value<std::uint64_t>(seed, lane);
+        kernels_.initialise(to.elements(), bound, low_word(key), high_word(key), site, at(to, lane));
+    }
+}
+
+void CpuStream::gather(const Samples& samples, const Gather& arguments) {
+    const Tensor& output = arguments.output;
+    const Tensor& features = samples.features;
+    assert(output.columns == features.columns && output.rows == arguments.indices.columns);
+    assert(arguments.labels.rows == output.rows);
+    const std::byte* source = static_cast<const CpuBuffer*>(samples.buffer)->data();
+    const auto* labels = reinterpret_cast<const std::int32_t*>(source + samples.labels.offset);
+    for (int lane = 0; lane < lanes_; ++lane) {
+        const auto* indices = at<std::int32_t>(arguments.indices, lane);
+        if (features.type == Type::u8)
+            kernels_.gather_u8(output.rows, output.columns,
+                               reinterpret_cast<const std::uint8_t*>(source + features.offset), indices, samples.scale,
+                               samples.shift, at(output, lane));
+        else
+            kernels_.gather_f32(output.rows, output.columns, reinterpret_cast<const float*>(source + features.offset),
+                                indices, samples.scale, samples.shift, at(output, lane));
+        auto* targets = at<std::int32_t>(arguments.labels, lane);
+        for (std::int64_t row = 0; row < output.rows; ++row) targets[row] = labels[indices[row]];
+    }
+}
+
+void CpuStream::linear(const Linear& arguments) {
+    const auto& [input, weight, output] = arguments;
+    assert(input.columns == weight.columns && output.rows == input.rows && output.columns == weight.rows);
+    for (int lane = 0; lane < lanes_; ++lane)
+        multiply(CblasNoTrans, CblasTrans, input.rows, weight.rows, input.columns, at(input, lane), at(weight, lane),
+                 at(output, lane), Write::set);
+}
+
+void CpuStream::linear_backward(const LinearBackward& arguments) {
+    const Tensor& gradient = arguments.output_gradient;
+    const Tensor& input = arguments.input;
+    const Tensor& weight = arguments.weight;
+    assert(gradient.rows == input.rows && gradient.columns == weight.rows && input.columns == weight.columns);
+    assert(arguments.weight_gradient.elements() == weight.elements());
+    for (int lane = 0; lane < lanes_; ++lane) {
+        multiply(CblasTrans, CblasNoTrans, weight.rows, weight.columns, input.rows, at(gradient, lane), at(input, lane),
+                 at(arguments.weight_gradient, lane), arguments.write);
+        if (!arguments.input_gradient) continue;
+        assert(arguments.input_gradient.elements() == input.elements());
+        multiply(CblasNoTrans, CblasNoTrans, input.rows, weight.columns, weight.rows, at(gradient, lane),
+                 at(weight, lane), at(arguments.input_gradient, lane), Write::set);
+    }
+}
+
+void CpuStream::activate(const Activate& arguments) {
+    const auto& [activation, pre, bias, output, dropout] = arguments;
+    assert(pre.elements() == output.elements() && (!bias || bias.elements() == pre.columns));
+    assert(pre.offset != output.offset || activation == Activation::none || activation == Activation::relu);
+    for (int lane = 0; lane < lanes_; ++lane)
+        kernels_.activate[static_cast<int>(activation)](pre.rows, pre.columns, at(pre, lane), at(bias, lane),
+                                                        at(output, lane), draw(dropout, lane));
+}
+
+void CpuStream::activate_backward(const ActivateBackward& arguments) {
+    const Tensor& gradient = arguments.gradient;
+    for (int lane = 0; lane < lanes_; ++lane) {
+        prepare(arguments.bias_gradient, lane, arguments.write);
+        float* own = at(gradient, lane);
+        const float* pre = at(arguments.pre, lane);
+        const float* output = at(arguments.output, lane);
+        const DropoutDraw dropout = draw(arguments.dropout, lane);
+        assert(dropout.threshold == 0 || dropout.mask || arguments.activation == Activation::relu);
+        kernels_.activate_backward[static_cast<int>(arguments.activation)](gradient.rows, gradient.columns, own,
+                                                                           pre ? pre : own, output ? output : own,
+                                                                           at(arguments.bias_gradient, lane), dropout);
+    }
+}
+
+void CpuStream::layer_norm(const LayerNorm& arguments) {
+    const Tensor& input = arguments.input;
+    for (int lane = 0; lane < lanes_; ++lane)
+        kernels_.layer_norm(input.rows, input.columns, at(input, lane), at(arguments.bias, lane),
+                            at(arguments.scale, lane), at(arguments.shift, lane), at(arguments.output, lane),
+                            at(arguments.mean, lane), at(arguments.rstd, lane), arguments.epsilon);
+}
+
+void CpuStream::layer_norm_backward(const LayerNormBackward& arguments) {
+    const Tensor& gradient = arguments.gradient;
+    for (int lane = 0; lane < lanes_; ++lane) {
+        for (const Tensor* target : {&arguments.scale_gradient, &arguments.shift_gradient, &arguments.bias_gradient}) {
+            assert(target->elements() == gradient.columns);
+            prepare(*target, lane, arguments.write);
+        }
+        kernels_.layer_norm_backward(gradient.rows, gradient.columns, at(gradient, lane), at(arguments.input, lane),
+                                     at(arguments.mean, lane), at(arguments.rstd, lane), at(arguments.scale, lane),
+                                     at(arguments.scale_gradient, lane), at(arguments.shift_gradient, lane),
+                                     at(arguments.bias_gradient, lane));
+    }
+}
+
+void CpuStream::cross_entropy(const CrossEntropy& arguments) {
+    const Tensor& logits = arguments.logits;
+    assert(arguments.labels.rows == logits.rows);
+    for (int lane = 0; lane < lanes_; ++lane) {
+        prepare(arguments.loss, lane, arguments.write);
+        prepare(arguments.correct, lane, arguments.write);
+        kernels_.cross_entropy(logits.rows, logits.columns, at(logits, lane), at<std::int32_t>(arguments.labels, lane),
+                               value(arguments.smoothing, lane), arguments.weight, at(arguments.loss, lane),
+                               at<std::int32_t>(arguments.correct, lane), at(arguments.gradient, lane));
+    }
+}
+
+void CpuStream::gradient_norm(const GradientNorm& arguments) {
+    for (int lane = 0; lane < lanes_; ++lane) {
+        const auto norm = static_cast<float>(
+            std::sqrt(kernels_.sum_of_squares(arguments.gradient.elements(), at(arguments.gradient, lane))));
+        const float limit = value(arguments.limit, lane);
+        *at(arguments.norm, lane) = norm;
+        *at(arguments.factor, lane) = limit > 0 && norm > limit ? limit / norm : 1.0F;
+    }
+}
+
+void CpuStream::adamw(const AdamW& arguments) {
+    const Update& update = arguments.update;
+    const std::int64_t decayed = update.decayed;
+    for (int lane = 0; lane < lanes_; ++lane) {
+        if (!value<std::uint8_t>(update.alive, lane)) continue;
+        const double rate = value(update.learning_rate, lane);
+        const double t = value<std::uint32_t>(arguments.iteration, lane) + 1.0;
+        const float beta1 = value(arguments.beta1, lane);
+        const float beta2 = value(arguments.beta2, lane);
+        AdamWStep step{.decay = static_cast<float>(1 - rate * value(update.weight_decay, lane)),
+                       .factor = update.factor ? value(update.factor, lane) : 1.0F,
+                       .beta1 = beta1,
+                       .beta2 = beta2,
+                       .step = static_cast<float>(rate / (1 - std::pow(beta1, t))),
+                       .inverse_root = static_cast<float>(1 / std::sqrt(1 - std::pow(beta2, t))),
+                       .epsilon = value(arguments.epsilon, lane)};
+        float* weights = at(update.weights, lane);
+        const float* gradient = at(update.gradient, lane);
+        float* first = at(arguments.first_moment, lane);
+        float* second = at(arguments.second_moment, lane);
+        kernels_.adamw(decayed, step, weights, gradient, first, second);
+        step.decay = 1;
+        kernels_.adamw(update.weights.elements() - decayed, step, weights + decayed, gradient + decayed,
+                       first + decayed, second + decayed);
+    }
+}
+
+void CpuStream::sgd(const Sgd& arguments) {
+    const Update& update = arguments.update;
+    const std::int64_t decayed = update.decayed;
+    for (int lane = 0; lane < lanes_; ++lane) {
+        if (!value<std::uint8_t>(update.alive, lane)) continue;
+        SgdStep step{.learning_rate = value(update.learning_rate, lane),
+                     .decay = value(update.weight_decay, lane),
+                     .factor = update.factor ? value(update.factor, lane) : 1.0F,
+                     .momentum = value(arguments.momentum, lane),
+                     .nesterov = arguments.nesterov};
+        float* weights = at(update.weights, lane);
+        const float* gradient = at(update.gradient, lane);
+        float* velocity = at(arguments.velocity, lane);
+        kernels_.sgd(decayed, step, weights, gradient, velocity);
+        step.decay = 0;
+        kernels_.sgd(update.weights.elements() - decayed, step, weights + decayed, gradient + decayed,
+                     velocity + decayed);
+    }
+}
+
+void CpuStream::advance(const Tensor& iteration, const Tensor& alive) {
+    for (int lane = 0; lane < lanes_; ++lane)
+        if (value<std::uint8_t>(alive, lane)) ++*at<std::uint32_t>(iteration, lane);
+}
+
+}  // namespace hpo

@@ -1,0 +1,65 @@
+// The CPU's queue: each operation is done when its call returns.
+#pragma once
+
+#include "worker/backends/backend.hpp"
+#include "worker/backends/cpu/kernels.hpp"
+
+namespace hpo {
+
+class CpuBuffer : public Buffer {
+   public:
+    /// Null data when there is not enough memory. Zeroed.
+    explicit CpuBuffer(std::size_t bytes);
+    ~CpuBuffer() override;
+    CpuBuffer(const CpuBuffer&) = delete;
+    CpuBuffer& operator=(const CpuBuffer&) = delete;
+
+    [[nodiscard]] std::size_t bytes() const override { return bytes_; }
+    [[nodiscard]] std::byte* data() const { return data_; }
+
+   private:
+    std::size_t bytes_;
+    std::byte* data_;
+};
+
+class CpuStream : public Stream {
+   public:
+    CpuStream(const Kernels& kernels, CpuBuffer& arena, int lanes) : kernels_(kernels), arena_(arena), lanes_(lanes) {}
+
+    [[nodiscard]] int lanes() const override { return lanes_; }
+    void write_bytes(const Tensor& to, int lane, std::span<const std::byte> data) override;
+    void read_bytes(const Tensor& from, int lane, std::span<std::byte> data) override;
+    void synchronise() override {}
+    void fill(const Tensor& to, float value) override;
+    void copy(const Tensor& from, const Tensor& to) override;
+    void initialise(const Tensor& to, float bound, const Tensor& seed, std::uint32_t site) override;
+    void gather(const Samples& samples, const Gather& arguments) override;
+    void linear(const Linear& arguments) override;
+    void linear_backward(const LinearBackward& arguments) override;
+    void activate(const Activate& arguments) override;
+    void activate_backward(const ActivateBackward& arguments) override;
+    void layer_norm(const LayerNorm& arguments) override;
+    void layer_norm_backward(const LayerNormBackward& arguments) override;
+    void cross_entropy(const CrossEntropy& arguments) override;
+    void gradient_norm(const GradientNorm& arguments) override;
+    void adamw(const AdamW& arguments) override;
+    void sgd(const Sgd& arguments) override;
+    void advance(const Tensor& iteration, const Tensor& alive) override;
+
+   private:
+    /// One lane's elements; null for none.
+    template <class T = float>
+    [[nodiscard]] T* at(const Tensor& tensor, int lane) const;
+    /// A lane array's number for one lane.
+    template <class T = float>
+    [[nodiscard]] T value(const Tensor& tensor, int lane) const;
+    [[nodiscard]] DropoutDraw draw(const Dropout& dropout, int lane) const;
+    /// As the kernels add: zeroes what is to be written.
+    void prepare(const Tensor& target, int lane, Write write) const;
+
+    const Kernels& kernels_;
+    CpuBuffer& arena_;
+    int lanes_;
+};
+
+}  // namespace hpo

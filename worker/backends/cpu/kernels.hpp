@@ -1,0 +1,74 @@
+// The element-wise part of the CPU backend as a table of functions, once for each level of x86-64. All matrices are
+// dense, row-major and of one lane; "adds" means that the caller has zeroed the target if it wants it written.
+#pragma once
+
+#include <cstdint>
+
+namespace hpo {
+
+/// One lane's dropout, see Dropout in backend.hpp.
+struct DropoutDraw {
+    std::uint32_t threshold = 0;  ///< a 16-bit draw below it drops; 0: no dropout
+    float scale = 1;              ///< of what is kept
+    std::uint32_t key0 = 0;       ///< the seed's words
+    std::uint32_t key1 = 0;
+    std::uint32_t iteration = 0;
+    std::uint32_t site = 0;
+    std::uint32_t first_row = 0;
+    std::uint8_t* mask = nullptr;  ///< [rows, columns] or null
+};
+
+struct AdamWStep {
+    float decay;   ///< 1 - lr * weight decay
+    float factor;  ///< of the gradient
+    float beta1;
+    float beta2;
+    float step;          ///< lr / (1 - beta1^t)
+    float inverse_root;  ///< 1 / sqrt(1 - beta2^t)
+    float epsilon;
+};
+
+struct SgdStep {
+    float learning_rate;
+    float decay;  ///< times w is added to the gradient
+    float factor;
+    float momentum;
+    bool nesterov;
+};
+
+struct Kernels {
+    /// pre += bias (null: none); output = dropout(f(pre)); output may be pre for [0] and [1]. By Activation.
+    void (*activate[4])(std::int64_t rows, std::int64_t columns, float* pre, const float* bias, float* output,
+                        const DropoutDraw& dropout);
+    /// gradient *= f'(pre) * dropout; bias_gradient (null: none) adds its column sums. By Activation.
+    void (*activate_backward[4])(std::int64_t rows, std::int64_t columns, float* gradient, const float* pre,
+                                 const float* output, float* bias_gradient, const DropoutDraw& dropout);
+    /// As LayerNorm in backend.hpp.
+    void (*layer_norm)(std::int64_t rows, std::int64_t columns, float* input, const float* bias, const float* scale,
+                       const float* shift, float* output, float* mean, float* rstd, float epsilon);
+    /// As LayerNormBackward; the three parameter gradients add.
+    void (*layer_norm_backward)(std::int64_t rows, std::int64_t columns, float* gradient, const float* input,
+                                const float* mean, const float* rstd, const float* scale, float* scale_gradient,
+                                float* shift_gradient, float* bias_gradient);
+    /// Adds to loss and correct; gradient null: not wanted; it may be logits.
+    void (*cross_entropy)(std::int64_t rows, std::int64_t columns, const float* logits, const std::int32_t* labels,
+                          float smoothing, float weight, float* loss, std::int32_t* correct, float* gradient);
+    /// output row r = source row indices[r] * scale + shift.
+    void (*gather_f32)(std::int64_t rows, std::int64_t columns, const float* source, const std::int32_t* indices,
+                       float scale, float shift, float* output);
+    void (*gather_u8)(std::int64_t rows, std::int64_t columns, const std::uint8_t* source, const std::int32_t* indices,
+                      float scale, float shift, float* output);
+    double (*sum_of_squares)(std::int64_t count, const float* values);
+    void (*adamw)(std::int64_t count, const AdamWStep& step, float* weights, const float* gradient, float* first,
+                  float* second);
+    void (*sgd)(std::int64_t count, const SgdStep& step, float* weights, const float* gradient, float* velocity);
+    /// Uniform in [-bound, bound), element e from word e % 4 of the block e / 4.
+    void (*initialise)(std::int64_t count, float bound, std::uint32_t key0, std::uint32_t key1, std::uint32_t site,
+                       float* values);
+};
+
+extern const Kernels kernels_v2;
+extern const Kernels kernels_v3;
+extern const Kernels kernels_v4;
+
+}  // namespace hpo

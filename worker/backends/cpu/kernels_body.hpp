@@ -1,0 +1,415 @@
+// The kernels, compiled once for each level with HPO_KERNEL_TABLE set to the table's name. Everything but the table is
+// in an unnamed namespace and nothing of the standard library is called: an inline function compiled here for AVX-512
+// could otherwise be the copy that the linker keeps for the whole program.
+#include <cstdint>
+
+#include "worker/backends/cpu/kernels.hpp"
+
+namespace hpo {
+namespace {
+
+using std::int32_t;
+using std::int64_t;
+using std::uint32_t;
+using std::uint64_t;
+using std::uint8_t;
+
+// ---- Functions of one number, branch-free, so that a loop over them becomes vector code ----
+
+inline float clamp(float x, float low, float high) { return x < low ? low : (x > high ? high : x); }
+
+/// e^x, 2 ulp; NaN stays NaN. Below -87.3 the smallest normal number, above 88.3 about 2e38: enough for softmax and
+/// sigmoid. Cody and Waite's reduction, then the polynomial of Cephes' expf.
+inline float exponential(float x) {
+    const float bounded = clamp(x, -87.3F, 88.3F);
+    constexpr float round = 12582912.0F;  // 1.5 * 2^23: adding it leaves the nearest integer in the low bits
+    const float shifted = bounded * 1.44269504088896341F + round;
+    const float n = shifted - round;
+    const float r = (bounded - n * 0.693359375F) - n * -2.12194440e-4F;
+    float p = 1.9875691500e-4F;
+    p = p * r + 1.3981999507e-3F;
+    p = p * r + 8.3334519073e-3F;
+    p = p * r + 4.1665795894e-2F;
+    p = p * r + 1.6666665459e-1F;
+    p = p * r + 5.0000001201e-1F;
+    p = p * r * r + r + 1.0F;
+    const uint32_t exponent = (__builtin_bit_cast(uint32_t, shifted) << 23) + 0x3F800000U;
+    return p * __builtin_bit_cast(float, exponent);
+}
+
+/// The rational minimax approximation of Eigen, 4 ulp, +-1 beyond +-4.
+inline float error_function(float x) {
+    const float b = clamp(x, -4.0F, 4.0F);
+    const float s = b * b;
+    float p = -2.72614225801306e-10F;
+    p = p * s + 2.77068142495902e-08F;
+    p = p * s + -2.10102402082508e-06F;
+    p = p * s + -5.69250639462346e-05F;
+    p = p * s + -7.34990630326855e-04F;
+    p = p * s + -2.95459980854025e-03F;
+    p = p * s + -1.60960333262415e-02F;
+    float q = -1.45660718464996e-05F;
+    q = q * s + -2.13374055278905e-04F;
+    q = q * s + -1.68282697438203e-03F;
+    q = q * s + -7.37332916720468e-03F;
+    q = q * s + -1.42647390514189e-02F;
+    return b * p / q;
+}
+
+struct Identity {
+    static float value(float x) { return x; }
+    static float slope(float, float) { return 1; }
+};
+struct Relu {
+    static float value(float x) { return x < 0 ? 0 : x; }  // NaN stays NaN: divergence must show
+    static float slope(float, float output) { return output > 0 ? 1 : 0; }
+};
+struct Gelu {
+    static float normal(float x) { return 0.5F + 0.5F * error_function(x * 0.70710678118654752F); }
+    static float value(float x) { return x * normal(x); }
+    static float slope(float x, float) { return normal(x) + x * 0.39894228040143268F * exponential(-0.5F * x * x); }
+};
+struct Silu {
+    static float sigmoid(float x) { return 1.0F / (1.0F + exponential(-x)); }
+    static float value(float x) { return x * sigmoid(x); }
+    static float slope(float x, float) {
+        const float s = sigmoid(x);
+        return s * (1.0F + x * (1.0F - s));
+    }
+};
+
+// ---- Philox4x32-10 over 16 blocks at once (the same numbers as hpo/random.hpp) ----
+
+constexpr int wide = 16;
+
+struct PhiloxLanes {
+    uint32_t word[4][wide];
+};
+
+inline void philox(PhiloxLanes& c, uint32_t key0, uint32_t key1) {
+    for (int round = 0; round < 10; ++round) {
+#pragma omp simd
+        for (int i = 0; i < wide; ++i) {
+            const uint64_t low = uint64_t{0xD2511F53U} * c.word[0][i];
+            const uint64_t high = uint64_t{0xCD9E8D57U} * c.word[2][i];
+            c.word[0][i] = static_cast<uint32_t>(high >> 32) ^ c.word[1][i] ^ key0;
+            c.word[1][i] = static_cast<uint32_t>(high);
+            c.word[2][i] = static_cast<uint32_t>(low >> 32) ^ c.word[3][i] ^ key1;
+            c.word[3][i] = static_cast<uint32_t>(low);
+        }
+        key0 += 0x9E3779B9U;
+        key1 += 0xBB67AE85U;
+    }
+}
+
+constexpr uint32_t purpose_initialise = 5;
+constexpr uint32_t purpose_dropout = 6;
+constexpr int64_t group = 128;  ///< columns whose draws come from one run of 16 blocks
+
+/// 1 where the element of `row` and column group * 128 + i is kept.
+inline void draw_mask(const DropoutDraw& dropout, uint32_t row, uint32_t column_group, uint8_t* kept) {
+    PhiloxLanes c;
+    for (int i = 0; i < wide; ++i) {
+        c.word[0][i] = row;
+        c.word[1][i] = dropout.site << 16 | (column_group * wide + static_cast<uint32_t>(i));
+        c.word[2][i] = dropout.iteration;
+        c.word[3][i] = purpose_dropout;
+    }
+    philox(c, dropout.key0, dropout.key1);
+    std::uint16_t draws[group];
+    __builtin_memcpy(draws, c.word, sizeof draws);
+#pragma omp simd
+    for (int i = 0; i < group; ++i) kept[i] = draws[i] >= dropout.threshold;
+}
+
+// ---- Activation, bias and dropout ----
+
+template <class F, bool drop>
+void activate_rows(int64_t rows, int64_t columns, float* pre, const float* bias, float* output,
+                   const DropoutDraw& dropout) {
+    for (int64_t row = 0; row < rows; ++row) {
+        for (int64_t first = 0; first < columns; first += group) {
+            const int64_t count = columns - first < group ? columns - first : group;
+            float* a = pre + row * columns + first;
+            float* y = output + row * columns + first;
+            if (bias) {
+                const float* b = bias + first;
+#pragma omp simd
+                for (int64_t i = 0; i < count; ++i) a[i] += b[i];
+            }
+            if constexpr (drop) {
+                uint8_t kept[group];
+                draw_mask(dropout, dropout.first_row + static_cast<uint32_t>(row), static_cast<uint32_t>(first / group),
+                          kept);
+#pragma omp simd
+                for (int64_t i = 0; i < count; ++i) y[i] = kept[i] ? F::value(a[i]) * dropout.scale : 0;
+                if (dropout.mask)
+                    __builtin_memcpy(dropout.mask + row * columns + first, kept, static_cast<uint64_t>(count));
+            } else {
+#pragma omp simd
+                for (int64_t i = 0; i < count; ++i) y[i] = F::value(a[i]);
+            }
+        }
+    }
+}
+
+template <class F>
+void activate(int64_t rows, int64_t columns, float* pre, const float* bias, float* output, const DropoutDraw& dropout) {
+    if (dropout.threshold > 0)
+        activate_rows<F, true>(rows, columns, pre, bias, output, dropout);
+    else
+        activate_rows<F, false>(rows, columns, pre, bias, output, dropout);
+}
+
+/// `masked`: what was dropped is told by the mask; else (relu) by an output of 0, or nothing was.
+template <class F, bool masked>
+void activate_backward_rows(int64_t rows, int64_t columns, float* gradient, const float* pre, const float* output,
+                            float* bias_gradient, const DropoutDraw& dropout) {
+    const float scale = dropout.scale;
+    for (int64_t row = 0; row < rows; ++row) {
+        float* g = gradient + row * columns;
+        const float* a = pre + row * columns;
+        const float* y = output + row * columns;
+        const uint8_t* kept = masked ? dropout.mask + row * columns : nullptr;
+        const auto one = [&](int64_t i) {
+            const float slope = F::slope(a[i], y[i]) * scale;
+            if constexpr (masked)
+                return kept[i] ? g[i] * slope : 0.0F;
+            else
+                return g[i] * slope;
+        };
+        if (bias_gradient) {
+#pragma omp simd
+            for (int64_t i = 0; i < columns; ++i) {
+                g[i] = one(i);
+                bias_gradient[i] += g[i];
+            }
+        } else {
+#pragma omp simd
+            for (int64_t i = 0; i < columns; ++i) g[i] = one(i);
+        }
+    }
+}
+
+template <class F, bool needs_mask>
+void activate_backward(int64_t rows, int64_t columns, float* gradient, const float* pre, const float* output,
+                       float* bias_gradient, const DropoutDraw& dropout) {
+    if (needs_mask && dropout.threshold > 0)
+        activate_backward_rows<F, true>(rows, columns, gradient, pre, output, bias_gradient, dropout);
+    else
+        activate_backward_rows<F, false>(rows, columns, gradient, pre, output, bias_gradient, dropout);
+}
+
+// ---- Layer norm ----
+
+void layer_norm(int64_t rows, int64_t columns, float* input, const float* bias, const float* scale, const float* shift,
+                float* output, float* mean, float* rstd, float epsilon) {
+    const float share = 1.0F / static_cast<float>(columns);
+    for (int64_t row = 0; row < rows; ++row) {
+        float* a = input + row * columns;
+        float* y = output + row * columns;
+        float sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (int64_t i = 0; i < columns; ++i) {
+            a[i] += bias[i];
+            sum += a[i];
+        }
+        const float m = sum * share;
+        float squares = 0;
+#pragma omp simd reduction(+ : squares)
+        for (int64_t i = 0; i < columns; ++i) squares += (a[i] - m) * (a[i] - m);
+        const float r = 1.0F / __builtin_sqrtf(squares * share + epsilon);
+#pragma omp simd
+        for (int64_t i = 0; i < columns; ++i) y[i] = (a[i] - m) * r * scale[i] + shift[i];
+        mean[row] = m;
+        rstd[row] = r;
+    }
+}
+
+void layer_norm_backward(int64_t rows, int64_t columns, float* gradient, const float* input, const float* mean,
+                         const float* rstd, const float* scale, float* scale_gradient, float* shift_gradient,
+                         float* bias_gradient) {
+    const float share = 1.0F / static_cast<float>(columns);
+    for (int64_t row = 0; row < rows; ++row) {
+        float* g = gradient + row * columns;
+        const float* a = input + row * columns;
+        const float m = mean[row];
+        const float r = rstd[row];
+        float sum = 0;     // of g * scale
+        float moment = 0;  // of g * scale * normalised
+#pragma omp simd reduction(+ : sum, moment)
+        for (int64_t i = 0; i < columns; ++i) {
+            const float normalised = (a[i] - m) * r;
+            scale_gradient[i] += g[i] * normalised;
+            shift_gradient[i] += g[i];
+            sum += g[i] * scale[i];
+            moment += g[i] * scale[i] * normalised;
+        }
+        const float mean_sum = sum * share;
+        const float mean_moment = moment * share;
+#pragma omp simd
+        for (int64_t i = 0; i < columns; ++i) {
+            g[i] = r * (g[i] * scale[i] - mean_sum - (a[i] - m) * r * mean_moment);
+            bias_gradient[i] += g[i];
+        }
+    }
+}
+
+// ---- Softmax cross-entropy ----
+
+/// The 16 numbers from `row` + first on; past the end `padding`, in `spare`.
+inline const float* sixteen(const float* row, int64_t first, int64_t columns, float padding, float* spare) {
+    if (first + wide <= columns) return row + first;
+    for (int64_t i = 0; i < wide; ++i) spare[i] = first + i < columns ? row[first + i] : padding;
+    return spare;
+}
+
+void cross_entropy(int64_t rows, int64_t columns, const float* logits, const int32_t* labels, float smoothing,
+                   float weight, float* loss, int32_t* correct, float* gradient) {
+    constexpr float lowest = -__FLT_MAX__;
+    const float spread = smoothing / static_cast<float>(columns);
+    float total = 0;
+    int32_t hits = 0;
+    float spare[wide];
+    for (int64_t row = 0; row < rows; ++row) {
+        const float* z = logits + row * columns;
+        const int64_t label = labels[row];
+        float greatest = lowest;
+        int64_t winner = 0;
+        for (int64_t i = 0; i < columns; ++i) {
+            if (z[i] > greatest) {
+                greatest = z[i];
+                winner = i;
+            }
+        }
+        float exponentials = 0;
+        float sum = 0;  // of z - greatest
+        for (int64_t first = 0; first < columns; first += wide) {
+            const float* x = sixteen(z, first, columns, lowest, spare);
+#pragma omp simd reduction(+ : exponentials, sum)
+            for (int64_t i = 0; i < wide; ++i) {
+                exponentials += first + i < columns ? exponential(x[i] - greatest) : 0.0F;
+                sum += first + i < columns ? x[i] - greatest : 0.0F;
+            }
+        }
+        const float normaliser = __builtin_logf(exponentials);
+        total += normaliser - (1 - smoothing) * (z[label] - greatest) - spread * sum;
+        hits += winner == label;
+        if (!gradient) continue;
+        float* g = gradient + row * columns;
+        const float inverse = weight / exponentials;
+        const float even = weight * spread;
+        for (int64_t first = 0; first < columns; first += wide) {
+            const float* x = sixteen(z, first, columns, lowest, spare);
+            const int64_t count = columns - first < wide ? columns - first : wide;
+            float result[wide];
+#pragma omp simd
+            for (int64_t i = 0; i < wide; ++i) result[i] = exponential(x[i] - greatest) * inverse - even;
+            for (int64_t i = 0; i < count; ++i) g[first + i] = result[i];
+        }
+        g[label] -= weight * (1 - smoothing);
+    }
+    *loss += weight * total;
+    *correct += hits;
+}
+
+// ---- Batches ----
+
+template <class T>
+void gather(int64_t rows, int64_t columns, const T* source, const int32_t* indices, float scale, float shift,
+            float* output) {
+    constexpr int64_t line = 64 / sizeof(T);
+    for (int64_t row = 0; row < rows; ++row) {
+        if (row + 2 < rows) {  // rows lie anywhere: the hardware cannot guess the next
+            const T* later = source + indices[row + 2] * columns;
+            for (int64_t i = 0; i < columns; i += line) __builtin_prefetch(later + i);
+        }
+        const T* x = source + indices[row] * columns;
+        float* y = output + row * columns;
+#pragma omp simd
+        for (int64_t i = 0; i < columns; ++i) y[i] = static_cast<float>(x[i]) * scale + shift;
+    }
+}
+
+// ---- Optimizers and parameters ----
+
+double sum_of_squares(int64_t count, const float* values) {
+    double total = 0;
+    constexpr int64_t block = 4096;  // floats within, doubles across: exact enough, and one pass at full width
+    for (int64_t first = 0; first < count; first += block) {
+        const int64_t end = first + block < count ? first + block : count;
+        float sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (int64_t i = first; i < end; ++i) sum += values[i] * values[i];
+        total += sum;
+    }
+    return total;
+}
+
+void adamw(int64_t count, const AdamWStep& step, float* __restrict weights, const float* __restrict gradient,
+           float* __restrict first, float* __restrict second) {
+    const AdamWStep s = step;
+    const float rest1 = 1 - s.beta1;
+    const float rest2 = 1 - s.beta2;
+#pragma omp simd
+    for (int64_t i = 0; i < count; ++i) {
+        const float g = gradient[i] * s.factor;
+        const float m = s.beta1 * first[i] + rest1 * g;
+        const float v = s.beta2 * second[i] + rest2 * g * g;
+        first[i] = m;
+        second[i] = v;
+        weights[i] = weights[i] * s.decay - s.step * m / (__builtin_sqrtf(v) * s.inverse_root + s.epsilon);
+    }
+}
+
+void sgd(int64_t count, const SgdStep& step, float* __restrict weights, const float* __restrict gradient,
+         float* __restrict velocity) {
+    const SgdStep s = step;
+    const float own = s.nesterov ? 1.0F : 0.0F;
+    const float carried = s.nesterov ? s.momentum : 1.0F;
+#pragma omp simd
+    for (int64_t i = 0; i < count; ++i) {
+        const float g = gradient[i] * s.factor + s.decay * weights[i];
+        const float u = s.momentum * velocity[i] + g;
+        velocity[i] = u;
+        weights[i] -= s.learning_rate * (own * g + carried * u);
+    }
+}
+
+void initialise(int64_t count, float bound, uint32_t key0, uint32_t key1, uint32_t site, float* values) {
+    const float unit = bound * 0x1.0p-23F;
+    for (int64_t first = 0; first < count; first += 4 * wide) {
+        PhiloxLanes c;
+        for (int i = 0; i < wide; ++i) {
+            const uint64_t block = static_cast<uint64_t>(first / 4 + i);
+            c.word[0][i] = static_cast<uint32_t>(block);
+            c.word[1][i] = static_cast<uint32_t>(block >> 32);
+            c.word[2][i] = site;
+            c.word[3][i] = purpose_initialise;
+        }
+        philox(c, key0, key1);
+        const int64_t rest = count - first < 4 * wide ? count - first : 4 * wide;
+        for (int64_t i = 0; i < rest; ++i)
+            values[first + i] = static_cast<float>(static_cast<int32_t>(c.word[i % 4][i / 4] >> 8) - (1 << 23)) * unit;
+    }
+}
+
+}  // namespace
+
+extern const Kernels HPO_KERNEL_TABLE;
+const Kernels HPO_KERNEL_TABLE = {
+    .activate = {activate<Identity>, activate<Relu>, activate<Gelu>, activate<Silu>},
+    .activate_backward = {activate_backward<Identity, true>, activate_backward<Relu, false>,
+                          activate_backward<Gelu, true>, activate_backward<Silu, true>},
+    .layer_norm = layer_norm,
+    .layer_norm_backward = layer_norm_backward,
+    .cross_entropy = cross_entropy,
+    .gather_f32 = gather<float>,
+    .gather_u8 = gather<uint8_t>,
+    .sum_of_squares = sum_of_squares,
+    .adamw = adamw,
+    .sgd = sgd,
+    .initialise = initialise,
+};
+
+}  // namespace hpo
