@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "hpo/messages.hpp"
@@ -13,32 +14,62 @@ namespace hpo {
 
 struct Verdict {
     to_worker::Action action = to_worker::Action::go_on;
-    std::string rule;    ///< its name in the study file
+    std::string rule;    ///< its name in the study file; empty: go on
     std::string reason;  ///< in words, with the numbers
 };
 
+/// Not thread-safe. Every rule meets the same promises (tests/contract/stopping): it never acts before its grace, never
+/// on a metric that is missing or not finite (but divergence, whose business that is), and judges each step once.
 class StoppingRule {
    public:
     virtual ~StoppingRule() = default;
 
     /// A step was stored: `trial.curve.back()`. A step may be reported again (a resumed attempt repeats the steps after
-    /// its checkpoint): the answer for a step already judged must not depend on how often it came.
-    virtual Verdict report(const TrialRecord& trial) = 0;
+    /// its checkpoint): the answer stays the one given first, but that a promoted trial goes on where it was paused.
+    Verdict report(const TrialRecord& trial) {
+        Judged& judged = judged_[trial.number];
+        if (trial.steps() < judged.step) return {};
+        if (trial.steps() > judged.step) judged = {trial.steps(), judge(trial)};
+        return judged.verdict;
+    }
 
     /// A trial ended for good (any final state).
-    virtual void ended(const TrialRecord& trial) { (void)trial; }
-
-    /// Paused trials that may go on now, the most promising first. Asked whenever a worker is free.
-    [[nodiscard]] virtual std::vector<std::int64_t> promotions() const { return {}; }
+    void ended(const TrialRecord& trial) {
+        judged_.erase(trial.number);
+        on_end(trial);
+    }
 
     /// A paused trial was queued again.
-    virtual void promoted(std::int64_t trial) { (void)trial; }
+    void promoted(std::int64_t trial) {
+        judged_[trial].verdict = {};
+        on_promotion(trial);
+    }
 
-    /// A paused trial will not go on any more (the study ended): why, in words.
+    /// Whether the study will propose further trials (its budget of trials, its patience or its space may be used up).
+    /// Changes what is promotable, never a verdict: a resumed study need not know when it was said before.
+    virtual void expect_trials(bool more) { (void)more; }
+
+    /// Paused trials that may go on now, the most promising first. Asked whenever a worker is free, before a new trial
+    /// is proposed.
+    [[nodiscard]] virtual std::vector<std::int64_t> promotions() const { return {}; }
+
+    /// A paused trial will not go on any more (the study ends): why, in words; empty: not this rule's trial.
     [[nodiscard]] virtual std::string verdict_on_paused(std::int64_t trial) const {
         (void)trial;
         return {};
     }
+
+   private:
+    /// The verdict on the last step, which was not judged before.
+    virtual Verdict judge(const TrialRecord& trial) = 0;
+    virtual void on_end(const TrialRecord& trial) { (void)trial; }
+    virtual void on_promotion(std::int64_t trial) { (void)trial; }
+
+    struct Judged {
+        std::int64_t step = 0;
+        Verdict verdict;
+    };
+    std::unordered_map<std::int64_t, Judged> judged_;
 };
 
 }  // namespace hpo

@@ -1,0 +1,154 @@
+// ASHA: asynchronous successive halving, by promotion (Li et al.: "A system for massively parallel hyperparameter
+// tuning", MLSys 2020).
+//
+// Rungs stand at grace, grace factor, grace factor^2, ... steps, below the budget of a trial. A trial that reaches a
+// rung goes on if it is among the best floor(n / factor) of the n trials that have reached it so far, itself included;
+// else it pauses, and is promoted when others have moved it among them. Nobody waits for a rung to fill.
+//
+// The end of a study: while further trials are expected, a rung of fewer than `factor` trials promotes nobody. When
+// none is expected any more, the best of every rung may go on too. So each rung's best moves up, and the best trial of
+// the last rung is trained to the full budget however small the study is; the price is at most one trial a rung.
+//
+// A trial's value at a rung is the objective's up to there: the best of its steps, or the last one (`at`). A trial
+// whose report has no value goes on and is ranked when one does.
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+
+#include "orchestrator/stopping/metric.hpp"
+#include "orchestrator/stopping/registry.hpp"
+
+namespace hpo {
+
+namespace {
+
+constexpr std::array options{
+    Option{"grace", OptionType::integer, 1, 1e9, {}, "1", "steps to the first rung"},
+    Option{"factor",
+           OptionType::integer,
+           2,
+           1000,
+           {},
+           "3",
+           "the best one in so many goes on; rungs lie as many times apart"},
+};
+
+/// A trial at a rung, with its value oriented so that smaller is better.
+struct Entry {
+    double loss = 0;
+    std::int64_t trial = 0;
+    friend auto operator<=>(const Entry&, const Entry&) = default;
+};
+
+struct Rung {
+    std::int64_t step = 0;
+    std::vector<Entry> ranking;     ///< all that reached it, best first
+    std::set<std::int64_t> paused;  ///< those of them that wait here
+
+    [[nodiscard]] std::size_t place(std::int64_t trial) const {
+        const auto found =
+            std::find_if(ranking.begin(), ranking.end(), [&](const Entry& e) { return e.trial == trial; });
+        return static_cast<std::size_t>(found - ranking.begin());
+    }
+};
+
+class Asha final : public StoppingRule {
+   public:
+    explicit Asha(const RuleSetup& setup)
+        : objective_(setup.objective),
+          metric_{setup.objective.metric, setup.objective.direction},
+          factor_(static_cast<std::size_t>(number_option(setup.options, options, "factor"))) {
+        const auto factor = static_cast<std::int64_t>(factor_);
+        for (auto step = static_cast<std::int64_t>(number_option(setup.options, options, "grace")); step < setup.steps;
+             step *= factor)
+            rungs_.push_back({step, {}, {}});
+    }
+
+    void expect_trials(bool more) override { more_ = more; }
+
+    [[nodiscard]] std::vector<std::int64_t> promotions() const override {
+        std::vector<std::int64_t> promotable;
+        for (auto rung = rungs_.rbegin(); rung != rungs_.rend(); ++rung) {
+            if (rung->paused.empty()) continue;
+            const std::size_t places = more_ ? quota(*rung) : std::max<std::size_t>(quota(*rung), 1);
+            for (std::size_t i = 0; i < places; ++i)
+                if (rung->paused.contains(rung->ranking[i].trial)) promotable.push_back(rung->ranking[i].trial);
+        }
+        return promotable;
+    }
+
+    [[nodiscard]] std::string verdict_on_paused(std::int64_t trial) const override {
+        for (std::size_t i = 0; i < rungs_.size(); ++i)
+            if (rungs_[i].paused.contains(trial)) return standing(i, trial, true);
+        return {};
+    }
+
+   private:
+    Verdict judge(const TrialRecord& trial) override {
+        leave(trial.number);
+        if (!metric_(trial.curve.back())) return {};
+        std::optional<std::size_t> reached;
+        for (std::size_t i = 0; i < rungs_.size() && rungs_[i].step <= trial.steps(); ++i) {
+            const auto value = value_at(trial, rungs_[i].step);
+            if (!value || rungs_[i].place(trial.number) < rungs_[i].ranking.size()) continue;
+            const Entry entry{metric_.direction == Direction::minimize ? *value : -*value, trial.number};
+            auto& ranking = rungs_[i].ranking;
+            ranking.insert(std::lower_bound(ranking.begin(), ranking.end(), entry), entry);
+            reached = i;
+        }
+        if (!reached || rungs_[*reached].place(trial.number) < quota(rungs_[*reached])) return {};
+        rungs_[*reached].paused.insert(trial.number);
+        return {to_worker::Action::pause, "asha", standing(*reached, trial.number, false)};
+    }
+
+    void on_end(const TrialRecord& trial) override { leave(trial.number); }
+    void on_promotion(std::int64_t trial) override { leave(trial); }
+
+    void leave(std::int64_t trial) {
+        for (Rung& rung : rungs_) rung.paused.erase(trial);
+    }
+
+    [[nodiscard]] std::size_t quota(const Rung& rung) const { return rung.ranking.size() / factor_; }
+
+    /// A script may report every few steps: the first report at or above a rung stands for it.
+    [[nodiscard]] std::optional<double> value_at(const TrialRecord& trial, std::int64_t step) const {
+        std::optional<double> value;
+        for (const Report& report : trial.curve) {
+            if (const auto found = metric_(report))
+                if (objective_.at == Objective::At::last || !value || metric_.better(*found, *value)) value = found;
+            if (report.step >= step) break;
+        }
+        return value;
+    }
+
+    /// "7th of 21 at rung 2 (3 steps), the best 7 go on"; `past`: "went on".
+    [[nodiscard]] std::string standing(std::size_t index, std::int64_t trial, bool past) const {
+        const Rung& rung = rungs_[index];
+        const std::size_t place = rung.place(trial) + 1;
+        const std::size_t last = place % 10, tens = place % 100 / 10;
+        const char* const ending = tens == 1 ? "th" : last == 1 ? "st" : last == 2 ? "nd" : last == 3 ? "rd" : "th";
+        const std::string where = std::to_string(place) + ending + " of " + std::to_string(rung.ranking.size()) +
+                                  " at rung " + std::to_string(index + 1) + " (" + counted(rung.step, "step") + "), ";
+        const std::size_t places = past ? std::max<std::size_t>(quota(rung), 1) : quota(rung);
+        if (places == 0)
+            return where + "which promotes from " + counted(static_cast<std::int64_t>(factor_), "trial") + " on";
+        if (places == 1) return where + (past ? "the best one went on" : "the best one goes on");
+        return where + "the best " + std::to_string(places) + (past ? " went on" : " go on");
+    }
+
+    Objective objective_;
+    WatchedMetric metric_;
+    std::size_t factor_;
+    std::vector<Rung> rungs_;
+    bool more_ = true;
+};
+
+}  // namespace
+
+constinit const RuleRow asha_row{
+    {"asha", "pauses trials at rungs and lets the best of each go on (successive halving)", options},
+    [](const RuleSetup& setup) -> std::unique_ptr<StoppingRule> { return std::make_unique<Asha>(setup); }};
+
+}  // namespace hpo

@@ -1,0 +1,55 @@
+// What a rule watches: a metric and its direction.
+#pragma once
+
+#include <cmath>
+#include <cstdio>
+#include <optional>
+#include <string>
+
+#include "hpo/study.hpp"
+#include "hpo/trial.hpp"
+
+namespace hpo {
+
+struct WatchedMetric {
+    std::string name;
+    Direction direction = Direction::minimize;
+
+    /// Of the last report up to now; nothing if it is missing or not finite.
+    [[nodiscard]] std::optional<double> operator()(const Report& report) const {
+        const auto found = report.metrics.find(name);
+        if (found == report.metrics.end() || !std::isfinite(found->second)) return std::nullopt;
+        return found->second;
+    }
+    [[nodiscard]] bool better(double a, double b) const { return hpo::better(direction, a, b); }
+};
+
+/// `metric` and `direction` as a rule's options give them. The objective's metric has the objective's direction;
+/// another one is minimized unless `direction` says otherwise.
+inline WatchedMetric watched_metric(const Params& options, const Objective& objective) {
+    const auto text = [&](const char* name) {
+        const auto found = options.find(name);
+        const auto* given = found == options.end() ? nullptr : std::get_if<std::string>(&found->second);
+        return given ? *given : std::string();
+    };
+    WatchedMetric metric{objective.metric, objective.direction};
+    if (const std::string name = text("metric"); !name.empty() && name != objective.metric)
+        metric = {name, Direction::minimize};
+    if (const std::string direction = text("direction"); !direction.empty())
+        metric.direction = direction == "maximize" ? Direction::maximize : Direction::minimize;
+    return metric;
+}
+
+/// Four significant digits, for reasons.
+inline std::string shown(double number) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.4g", number);
+    return text;
+}
+
+/// "1 step", "3 steps".
+inline std::string counted(std::int64_t number, const std::string& noun) {
+    return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
+}
+
+}  // namespace hpo

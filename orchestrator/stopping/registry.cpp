@@ -1,0 +1,33 @@
+#include "orchestrator/stopping/registry.hpp"
+
+#include <array>
+
+namespace hpo {
+
+namespace {
+constexpr std::array rows{&plateau_row, &divergence_row, &median_row, &asha_row};
+}
+
+std::span<const PartOptions> rule_vocabulary() {
+    static const std::vector<PartOptions> parts = [] {
+        std::vector<PartOptions> made;
+        for (const RuleRow* row : rows) made.push_back(row->part);
+        return made;
+    }();
+    return parts;
+}
+
+Result<std::unique_ptr<StoppingRule>> make_rule(const PartSpec& spec, const Objective& objective, std::int64_t steps) {
+    for (const RuleRow* row : rows) {
+        if (row->part.name != spec.type) continue;
+        for (const auto& [name, value] : spec.options)
+            if (!find_option(row->part.options, name))
+                return Error{"stopping rule " + spec.type + " has no option \"" + name + "\""};
+        return row->make({spec.options, objective, steps});
+    }
+    std::string known;
+    for (const RuleRow* row : rows) known += (known.empty() ? "" : ", ") + std::string(row->part.name);
+    return Error{"unknown stopping rule \"" + spec.type + "\"; known are " + known};
+}
+
+}  // namespace hpo
