@@ -13,10 +13,10 @@ namespace hpo {
 
 /// What a machine has, read live. Bytes.
 struct Machine {
-    double cores = 1;                  ///< this process may use
-    std::int64_t memory = 0;           ///< capacity of the host
-    std::int64_t memory_reserve = 0;   ///< left free on purpose
-    std::int64_t memory_others = 0;    ///< used by anything that is not booked here
+    double cores = 1;                 ///< this process may use
+    std::int64_t memory = 0;          ///< capacity of the host
+    std::int64_t memory_reserve = 0;  ///< left free on purpose
+    std::int64_t memory_others = 0;   ///< used by anything that is not booked here
 };
 
 /// A trial that holds its footprint: it runs, or its worker is about to run it.
@@ -29,16 +29,22 @@ struct Booking {
 using Waiting = Booking;
 
 struct Admission {
-    std::vector<std::int64_t> launch;      ///< in this order
+    std::vector<std::int64_t> launch;  ///< in this order
     struct Refusal {
         std::int64_t trial = 0;
-        std::string reason;                ///< with the numbers
+        std::string reason;  ///< with the numbers
     };
-    std::vector<Refusal> never;            ///< too large for the empty machine: they fail, loudly
+    std::vector<Refusal> never;  ///< too large for the empty machine: they fail, loudly
 };
 
-/// Launches in order while cores and memory last and fewer than `parallel` run. The first trial that does not fit keeps a reservation: later,
-/// smaller ones go before it only into what it leaves over once enough of the running ones have ended (backfill), so that it does not starve.
+/// Launches in order while cores and memory last and fewer than `parallel` run. The first trial that does not fit keeps
+/// a reservation: later, smaller ones go before it only into what it leaves over once enough of the running ones, the
+/// oldest first, have ended (backfill: Lifka, "The ANL/IBM SP scheduling system", 1995, without run times), so that it
+/// does not starve.
+///
+/// `running` stands in the order of launch; a trial launched a moment ago counts. A trial that fits the machine but for
+/// what other programs use waits while anything runs; when nothing runs and nothing can start, the first of those fails
+/// too, so that something always happens.
 Admission admit(const Machine& machine, std::span<const Booking> running, std::span<const Waiting> waiting,
                 std::optional<std::int64_t> parallel);
 

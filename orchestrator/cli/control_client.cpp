@@ -1,0 +1,60 @@
+#include "orchestrator/cli/control_client.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+namespace hpo {
+namespace {
+
+struct Socket {
+    int fd;
+    ~Socket() {
+        if (fd >= 0) ::close(fd);
+    }
+};
+
+}  // namespace
+
+Result<std::string> ask(const std::string& path, const std::string& line, double seconds) {
+    using Clock = std::chrono::steady_clock;
+    const auto deadline =
+        Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path.empty() || path.size() >= sizeof address.sun_path) return Error{"it has no control socket (yet)"};
+    std::memcpy(address.sun_path, path.c_str(), path.size());
+
+    const Socket socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+    const auto failed = [&](const char* what) { return Error{path + ": " + what + ": " + std::strerror(errno)}; };
+    if (socket.fd < 0) return failed("no socket");
+    if (::connect(socket.fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+        return failed("nobody listens");
+    const std::string request = line + '\n';
+    if (::send(socket.fd, request.data(), request.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(request.size()))
+        return failed("cannot send");
+
+    std::string answer;
+    constexpr std::size_t longest = 64 * 1024;
+    while (answer.size() < longest) {
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+        pollfd waiting{socket.fd, POLLIN, 0};
+        const int ready = left > 0 ? ::poll(&waiting, 1, static_cast<int>(left)) : 0;
+        if (ready < 0 && errno == EINTR) continue;
+        if (ready == 0) return Error{path + ": no answer within " + std::to_string(static_cast<int>(seconds)) + " s"};
+        char buffer[4096];
+        const auto size = ::recv(socket.fd, buffer, sizeof buffer, 0);
+        if (size < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+        if (size <= 0) return Error{path + ": closed without an answer"};
+        answer.append(buffer, static_cast<std::size_t>(size));
+        if (const auto end = answer.find('\n'); end != std::string::npos) return answer.substr(0, end);
+    }
+    return Error{path + ": an answer that does not end"};
+}
+
+}  // namespace hpo

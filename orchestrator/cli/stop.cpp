@@ -1,0 +1,50 @@
+#include <CLI/App.hpp>
+#include <charconv>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "hpo/result.hpp"
+#include "orchestrator/cli/commands.hpp"
+#include "orchestrator/cli/control_client.hpp"
+#include "orchestrator/cli/study_choice.hpp"
+#include "orchestrator/cli/trial_choice.hpp"
+#include "orchestrator/store/holder_lock.hpp"
+
+namespace hpo::commands {
+namespace {
+
+int run(const std::string& what, const std::string& study_argument) {
+    const auto chosen = split_trial(what, study_argument, /*trial_required=*/false);
+    const StudyFolder study = choose_study(chosen.study);
+    const auto holder = holder_of(study);
+    if (!holder) throw Fatal("study " + study.name() + " is not running: there is nothing to stop");
+    nlohmann::json request{{"op", "stop"}};
+    if (chosen.trial) request["trial"] = *chosen.trial;
+    const auto line = ask(holder->socket, request.dump());
+    if (!line)
+        throw Fatal("study " + study.name() + " is run by process " + std::to_string(holder->pid) + " on " +
+                    holder->host + ", which cannot be reached: " + line.error().message);
+    const auto answer = nlohmann::json::parse(*line, nullptr, false);
+    if (!answer.is_object() || !answer.value("ok", false))
+        throw Fatal(answer.is_object() ? answer.value("error", "refused without a reason")
+                                       : "an answer that is no JSON");
+    print(chosen.trial ? "trial " + std::to_string(*chosen.trial) + " of " + study.name() + " stops\n"
+                       : "study " + study.name() + " stops; hpo run goes on with it later\n");
+    return 0;
+}
+
+}  // namespace
+
+CommandAction stop(CLI::App& app) {
+    struct Arguments {
+        std::string what, study;
+    };
+    const auto arguments = std::make_shared<Arguments>();
+    app.add_option("WHAT", arguments->what, "A trial's number, STUDY/TRIAL, or a study")->required();
+    app.add_option("--study", arguments->study, "The study of the trial; default: the one changed last");
+    return [arguments] { return run(arguments->what, arguments->study); };
+}
+
+}  // namespace hpo::commands

@@ -1,0 +1,48 @@
+#include "orchestrator/cli/study_choice.hpp"
+
+#include <system_error>
+#include <vector>
+
+#include "hpo/result.hpp"
+
+namespace hpo {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool has_database(const StudyFolder& study) {
+    std::error_code ignored;
+    return fs::exists(study.database(), ignored);
+}
+
+[[noreturn]] void no_such_study(const std::string& argument, const std::vector<StudyFolder>& studies) {
+    std::string message = "no study '" + argument + "'";
+    if (studies.empty()) {
+        message += "; there is none below " + runs_folder().string() + "/ yet: hpo run FILE.yaml makes one";
+    } else {
+        message += "; there are: ";
+        constexpr std::size_t shown = 8;
+        for (std::size_t i = 0; i < studies.size() && i < shown; ++i) message += (i ? ", " : "") + studies[i].name();
+        if (studies.size() > shown) message += ", ... (hpo ls)";
+    }
+    throw Fatal(message);
+}
+
+}  // namespace
+
+StudyFolder choose_study(const std::string& argument) {
+    const auto studies = list_studies(runs_folder());
+    if (argument.empty()) {
+        if (studies.empty())
+            throw Fatal("no study below " + runs_folder().string() + "/ yet: hpo run FILE.yaml makes one");
+        return studies.front();
+    }
+    if (is_study_name(argument))
+        if (const StudyFolder named = study_folder(argument); has_database(named)) return named;
+    const fs::path path = fs::path(argument).lexically_normal();
+    if (const StudyFolder folder{path.filename().empty() ? path.parent_path() : path}; has_database(folder))
+        return folder;
+    no_such_study(argument, studies);
+}
+
+}  // namespace hpo

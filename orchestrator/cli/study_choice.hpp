@@ -1,0 +1,14 @@
+// Which study a command means, and a look at it.
+#pragma once
+
+#include <string>
+
+#include "orchestrator/store/study_folder.hpp"
+
+namespace hpo {
+
+/// `argument`: a study's name, its folder, or its YAML file; empty: the only study, or the one changed last. Ends the
+/// command with what exists, and the nearest name, when there is no such study.
+StudyFolder choose_study(const std::string& argument);
+
+}  // namespace hpo
