@@ -1,0 +1,124 @@
+#include "orchestrator/devices/host.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <sstream>
+
+namespace hpo {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
+
+/// "key: 1234 kB" of /proc/meminfo, in bytes; 0 if it is not there.
+std::int64_t meminfo(const fs::path& root, const std::string& key) {
+    std::ifstream file(root / "proc/meminfo");
+    for (std::string line; std::getline(file, line);)
+        if (line.starts_with(key + ":")) return std::atoll(line.c_str() + key.size() + 1) * 1024;
+    return 0;
+}
+
+/// The first word of a file as a number; nothing for "max", an empty or a missing file.
+std::optional<std::int64_t> number_in(const fs::path& file) {
+    std::ifstream stream(file);
+    std::int64_t number = 0;
+    return stream >> number ? std::optional(number) : std::nullopt;
+}
+
+/// The folders of this process's control group and of those around it, the innermost first: any of them may set the limit.
+std::vector<fs::path> control_groups(const fs::path& root, const std::string& controller) {
+    std::ifstream file(root / "proc/self/cgroup");
+    fs::path base, inner;
+    for (std::string line; std::getline(file, line);) {
+        std::istringstream fields(line);
+        std::string id, names, path;
+        std::getline(fields, id, ':');
+        std::getline(fields, names, ':');
+        std::getline(fields, path);
+        const bool v2 = names.empty();
+        const bool v1 = ("," + names + ",").find("," + controller + ",") != std::string::npos;
+        if (!v1 && !(v2 && base.empty())) continue;
+        base = root / "sys/fs/cgroup" / (v1 ? names : "");
+        inner = fs::path(path).relative_path();
+    }
+    std::vector<fs::path> folders;
+    if (base.empty()) return folders;
+    for (fs::path part = inner; !part.empty(); part = part.parent_path()) folders.push_back(base / part);
+    folders.push_back(base);
+    return folders;
+}
+
+struct MemoryLimit {
+    std::int64_t limit = no_limit;
+    std::int64_t left = no_limit;
+};
+
+MemoryLimit memory_limit(const fs::path& root) {
+    MemoryLimit found;
+    for (const fs::path& group : control_groups(root, "memory")) {
+        auto limit = number_in(group / "memory.max");
+        auto used = number_in(group / "memory.current");
+        if (!limit) limit = number_in(group / "memory.limit_in_bytes"), used = number_in(group / "memory.usage_in_bytes");
+        if (!limit) continue;
+        found.limit = std::min(found.limit, *limit);
+        found.left = std::min(found.left, std::max<std::int64_t>(0, *limit - used.value_or(0)));
+    }
+    return found;
+}
+
+double core_quota(const fs::path& root) {
+    double cores = std::numeric_limits<double>::infinity();
+    for (const fs::path& group : control_groups(root, "cpu")) {
+        std::ifstream v2(group / "cpu.max");
+        double quota = 0, period = 0;
+        if (v2 >> quota >> period && period > 0) {
+            cores = std::min(cores, quota / period);
+            continue;
+        }
+        const auto old_quota = number_in(group / "cpu.cfs_quota_us"), old_period = number_in(group / "cpu.cfs_period_us");
+        if (old_quota && old_period && *old_quota > 0 && *old_period > 0)
+            cores = std::min(cores, static_cast<double>(*old_quota) / static_cast<double>(*old_period));
+    }
+    return cores;
+}
+
+}  // namespace
+
+Host read_host(const fs::path& root) {
+    Host host;
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    if (sched_getaffinity(0, sizeof mask, &mask) == 0)
+        for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+            if (CPU_ISSET(static_cast<std::size_t>(cpu), &mask)) host.cpus.push_back(cpu);
+    if (host.cpus.empty()) host.cpus.push_back(0);
+    host.cores = std::max(1.0, std::min(static_cast<double>(host.cpus.size()), core_quota(root)));
+    host.memory = std::min(meminfo(root, "MemTotal"), memory_limit(root).limit);
+
+    host.cpu_name = "unknown CPU";
+    std::ifstream cpuinfo(root / "proc/cpuinfo");
+    for (std::string line; std::getline(cpuinfo, line);)
+        if (line.starts_with("model name")) {
+            host.cpu_name = line.substr(std::min(line.find(':') + 2, line.size()));
+            break;
+        }
+    return host;
+}
+
+std::int64_t available_memory(const fs::path& root) {
+    return std::min(meminfo(root, "MemAvailable"), memory_limit(root).left);
+}
+
+std::string host_name() {
+    char name[256] = {};
+    return gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
+}
+
+}  // namespace hpo

@@ -1,0 +1,27 @@
+// The machine as this process may use it: cores, host memory, name. Read from /proc, the affinity mask and the control group.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace hpo {
+
+struct Host {
+    std::vector<int> cpus;             ///< in the affinity mask, ascending; never empty
+    double cores = 1;                  ///< of them, what the control group's quota allows; at least 1
+    std::int64_t memory = 0;           ///< bytes this process could have at most: installed, or the control group's limit
+    std::string cpu_name;              ///< "AMD EPYC 9B14"; "unknown CPU" where the kernel does not say
+};
+
+/// `root` is prepended to /proc and /sys: tests bring their own.
+Host read_host(const std::filesystem::path& root = "/");
+
+/// Bytes that could be had right now without swapping: MemAvailable, or what the control group has left if that is less.
+std::int64_t available_memory(const std::filesystem::path& root = "/");
+
+/// The machine's network name.
+std::string host_name();
+
+}  // namespace hpo
