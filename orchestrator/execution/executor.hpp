@@ -42,6 +42,7 @@ struct Exited {                       ///< the worker and all its descendants ar
     bool out_of_memory_kill = false;  ///< by the kernel's out-of-memory killer, as far as can be told
     std::string log_tail;             ///< last lines of its output, printable
     std::int64_t peak_bytes = 0;      ///< largest resident set, 0: unknown
+    std::string cause;                ///< why the executor itself ended it, in words; empty: it did not
 };
 struct LaunchFailed {     ///< fork, exec or the connection failed; nothing is left behind
     int error = 0;        ///< errno
@@ -62,13 +63,14 @@ class Executor {
     virtual ~Executor() = default;
 
     /// Starts a worker in a free place; the outcome comes as Ready or LaunchFailed (also when it exits before hello:
-    /// Exited).
+    /// Exited). A worker that never says hello is the caller's to time out.
     virtual void launch(Place place, const LaunchSpec& spec) = 0;
     /// Queues a message. Ignored when the place's worker is gone: Exited is on its way.
     virtual void send(Place place, const OrchestratorMessage& message) = 0;
     /// Where the worker's stdout and stderr go from now on (appended, capped); empty: nowhere but the tail.
     virtual void log_to(Place place, const std::filesystem::path& file) = 0;
-    /// TERM to the worker's process group, KILL to the whole tree after `grace` seconds.
+    /// TERM to the worker's process group, KILL to the whole tree after `grace` seconds. Whoever wants a gentler end
+    /// sends to_worker::Shutdown first.
     virtual void terminate(Place place, double grace) = 0;
     /// KILL to the whole tree, now.
     virtual void kill(Place place) = 0;

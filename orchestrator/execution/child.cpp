@@ -1,0 +1,137 @@
+#include "orchestrator/execution/child.hpp"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+namespace hpo::warden {
+namespace {
+
+/// Some containers allow a million descriptors, and programs that close them one by one then take seconds to start.
+constexpr rlim_t most_descriptors = 65536;
+
+enum Stage { redirect, enter, execute };
+
+struct Failure {
+    int stage;
+    int error;
+};
+
+std::vector<std::string> merged_environment(const std::vector<std::string>& added) {
+    const auto name_of = [](std::string_view entry) { return entry.substr(0, entry.find('=')); };
+    std::vector<std::string> all;
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+        bool replaced = false;
+        for (const auto& other : added) replaced |= name_of(other) == name_of(*entry);
+        if (!replaced) all.emplace_back(*entry);
+    }
+    all.insert(all.end(), added.begin(), added.end());
+    return all;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& strings) {
+    std::vector<char*> list;
+    for (auto& text : strings) list.push_back(text.data());
+    list.push_back(nullptr);
+    return list;
+}
+
+void set_affinity(const std::vector<int>& cpus) {
+    if (cpus.empty()) return;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const int cpu : cpus)
+        if (cpu >= 0 && cpu < CPU_SETSIZE) CPU_SET(cpu, &set);
+    // A hint: a machine that has taken the core away still runs the worker.
+    (void)::sched_setaffinity(0, sizeof set, &set);
+}
+
+void reset_signals() {
+    for (const int signal : {SIGPIPE, SIGHUP, SIGINT}) ::signal(signal, SIG_DFL);
+    sigset_t none;
+    sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+void bound_descriptors() {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > most_descriptors) {
+        limit.rlim_cur = most_descriptors;
+        ::setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+/// The child's side; comes back with what failed.
+Failure become(const Start& start, char** argv, char** envp, pid_t warden, int output) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != warden) ::_exit(127);  // it died before the line above
+    ::setpgid(0, 0);
+    set_affinity(start.cpus);
+    bound_descriptors();
+    const int empty = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (empty < 0 || ::dup2(empty, 0) < 0 || ::dup2(output, 1) < 0 || ::dup2(output, 2) < 0) return {redirect, errno};
+    // What is above 2 closes at exec, whoever opened it; the pipe for our own failure as well.
+    (void)::syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
+    if (!start.folder.empty() && ::chdir(start.folder.c_str()) != 0) return {enter, errno};
+    reset_signals();
+    environ = envp;
+    ::execvp(argv[0], argv);
+    return {execute, errno};
+}
+
+Child failure(int error, std::string what) {
+    Child child;
+    child.error = error;
+    child.failed = std::move(what);
+    return child;
+}
+
+}  // namespace
+
+Child start_child(const Start& start) {
+    const std::string run = "start " + (start.command.empty() ? std::string("an empty command") : start.command[0]);
+    if (start.command.empty()) return failure(EINVAL, run);
+    std::vector<std::string> command = start.command;
+    std::vector<std::string> environment = merged_environment(start.environment);
+    const std::vector<char*> argv = pointers(command);
+    const std::vector<char*> envp = pointers(environment);
+
+    Descriptor output_read, output_write, failure_read, failure_write;
+    if (!make_pipe(output_read, output_write) || !make_pipe(failure_read, failure_write)) return failure(errno, run);
+    const pid_t warden = ::getpid();
+    const pid_t pid = ::fork();
+    if (pid < 0) return failure(errno, run);
+    if (pid == 0) {
+        const Failure failed =
+            become(start, const_cast<char**>(argv.data()), const_cast<char**>(envp.data()), warden, output_write.get());
+        (void)!::write(failure_write.get(), &failed, sizeof failed);
+        ::_exit(127);
+    }
+    failure_write.reset();
+    output_write.reset();
+    Failure failed{};
+    ssize_t size;
+    do size = ::read(failure_read.get(), &failed, sizeof failed);
+    while (size < 0 && errno == EINTR);
+    if (size == sizeof failed) {
+        while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+        }
+        return failure(failed.error, failed.stage == enter ? "enter " + start.folder : run);
+    }
+    ::fcntl(output_read.get(), F_SETFL, O_NONBLOCK);
+    Child child;
+    child.pid = pid;
+    child.output = std::move(output_read);
+    return child;
+}
+
+}  // namespace hpo::warden

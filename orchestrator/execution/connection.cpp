@@ -1,0 +1,77 @@
+#include "orchestrator/execution/connection.hpp"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/write.hpp>
+
+#include "hpo/printable.hpp"
+#include "hpo/wire.hpp"
+
+namespace hpo {
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+namespace {
+
+/// Of one turn: what a worker that talks without end can hold the others up by. A hundred reports or so.
+constexpr std::size_t chunk_bytes = 16 * 1024;
+/// Of messages that the peer has not read.
+constexpr std::size_t queue_bytes = 4 * 1024 * 1024;
+
+}  // namespace
+
+WorkerConnection::WorkerConnection(Socket socket) : socket_(std::move(socket)), buffer_(chunk_bytes, '\0') {}
+
+void WorkerConnection::read() {
+    socket_.async_read_some(asio::buffer(buffer_), [self = shared_from_this()](error_code error, std::size_t size) {
+        if (error) {
+            const auto garbage = self->events_.garbage;
+            const auto closed = self->events_.closed;
+            if (garbage && !self->lines_.rest().empty()) garbage("an unfinished line at the end");
+            self->close();
+            if (closed) closed();
+            return;
+        }
+        self->take(size);
+        if (self->socket_.is_open()) self->read();
+    });
+}
+
+void WorkerConnection::take(std::size_t size) {
+    const auto dropped = lines_.dropped();
+    // Copies of the callbacks: a message may change who listens (hello), or close us.
+    lines_.feed(std::string_view(buffer_).substr(0, size), [&](std::string_view line) {
+        auto decoded = wire::decode_worker(line);
+        if (decoded) {
+            if (const auto tell = events_.message) tell(*std::move(decoded));
+        } else if (const auto tell = events_.garbage) {
+            tell(printable(decoded.error().message));
+        }
+    });
+    for (auto count = dropped; count < lines_.dropped(); ++count)
+        if (const auto tell = events_.garbage) tell("a line of more than " + std::to_string(max_line_bytes) + " bytes");
+}
+
+bool WorkerConnection::send(const OrchestratorMessage& message) {
+    if (!socket_.is_open()) return true;
+    if (queued_.size() + writing_.size() > queue_bytes) return false;
+    queued_ += wire::encode(message);
+    if (writing_.empty()) write();
+    return true;
+}
+
+void WorkerConnection::write() {
+    writing_ = std::exchange(queued_, {});
+    asio::async_write(socket_, asio::buffer(writing_), [self = shared_from_this()](error_code error, std::size_t) {
+        self->writing_.clear();
+        // A broken connection is noticed by reading, when what the peer still said has been taken in.
+        if (!error && self->socket_.is_open() && !self->queued_.empty()) self->write();
+    });
+}
+
+void WorkerConnection::close() {
+    events_ = {};
+    error_code ignored;
+    socket_.close(ignored);
+}
+
+}  // namespace hpo

@@ -1,0 +1,48 @@
+// A file descriptor that is closed when its owner goes.
+#pragma once
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <utility>
+
+namespace hpo {
+
+class Descriptor {
+   public:
+    Descriptor() = default;
+    explicit Descriptor(int fd) : fd_(fd) {}
+    Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    Descriptor& operator=(Descriptor&& other) noexcept {
+        if (this != &other) {
+            reset();
+            fd_ = std::exchange(other.fd_, -1);
+        }
+        return *this;
+    }
+    ~Descriptor() { reset(); }
+
+    [[nodiscard]] int get() const { return fd_; }
+    [[nodiscard]] explicit operator bool() const { return fd_ >= 0; }
+    [[nodiscard]] int release() { return std::exchange(fd_, -1); }
+    void reset() {
+        if (fd_ >= 0) ::close(fd_);
+        fd_ = -1;
+    }
+
+   private:
+    int fd_ = -1;
+};
+
+/// Both ends close on exec and lie above 0, 1 and 2, so that no redirection of a child can hit them. False: errno.
+inline bool make_pipe(Descriptor& read_end, Descriptor& write_end) {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return false;
+    for (auto [end, target] : {std::pair{ends[0], &read_end}, {ends[1], &write_end}}) {
+        *target = Descriptor(end);
+        if (end <= 2) *target = Descriptor(::fcntl(end, F_DUPFD_CLOEXEC, 3));
+    }
+    return read_end && write_end;
+}
+
+}  // namespace hpo

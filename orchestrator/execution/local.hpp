@@ -1,0 +1,53 @@
+// Workers as processes of this machine, each below its warden, on one event loop and one thread.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "hpo/result.hpp"
+#include "orchestrator/execution/executor.hpp"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace hpo {
+
+struct LocalOptions {
+    /// Tells this study's processes from all others', also after a crash (processes.hpp): stable for its folder,
+    /// without
+    /// ':'. At most one executor a mark at a time.
+    std::string mark;
+    /// What is executed, with `warden_word`, for a warden; it calls run_warden().
+    std::filesystem::path program = "/proc/self/exe";
+    double alive_every = 5;                    ///< seconds, told to workers
+    std::int64_t log_bytes = 4 * 1024 * 1024;  ///< cap of one log file
+};
+
+class LocalExecutor final : public Executor {
+   public:
+    /// Fails if there is no place for the socket. `loop` and `listener` outlive the executor. Nothing is started, and
+    /// nothing swept, before the first launch: the caller sweeps (processes.hpp) once it holds the study.
+    static Result<std::unique_ptr<LocalExecutor>> make(boost::asio::io_context& loop, LocalOptions options,
+                                                       ExecutionListener listener);
+    /// Kills everything and waits until it is gone: usually milliseconds; 2 s for what is stuck in the kernel.
+    ~LocalExecutor() override;
+
+    void launch(Place place, const LaunchSpec& spec) override;
+    void send(Place place, const OrchestratorMessage& message) override;
+    void log_to(Place place, const std::filesystem::path& file) override;
+    void terminate(Place place, double grace) override;
+    void kill(Place place) override;
+
+    /// The private folder (0700) of the workers' socket, for other sockets as well; removed by the destructor.
+    [[nodiscard]] const std::filesystem::path& folder() const;
+
+   private:
+    class Impl;
+    explicit LocalExecutor(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace hpo

@@ -1,0 +1,100 @@
+#include "orchestrator/execution/processes.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <csignal>
+#include <memory>
+#include <string_view>
+#include <thread>
+
+#include "orchestrator/execution/descriptor.hpp"
+
+namespace hpo {
+namespace {
+
+/// All of a file of /proc, at most `limit` bytes; empty if it cannot be read.
+std::string read_file(const std::string& path, std::size_t limit) {
+    std::string text;
+    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file) return text;
+    char buffer[16384];
+    ssize_t size;
+    while (text.size() < limit && (size = ::read(file.get(), buffer, sizeof buffer)) > 0)
+        text.append(buffer, static_cast<std::size_t>(size));
+    return text;
+}
+
+/// From "pid (any name) state parent ...": the name may hold spaces and brackets, so the last bracket counts.
+pid_t parent_of(pid_t pid) {
+    const std::string stat = read_file("/proc/" + std::to_string(pid) + "/stat", 4096);
+    const auto name_end = stat.rfind(')');
+    pid_t parent = 0;
+    if (name_end != std::string::npos && stat.size() > name_end + 4)
+        std::from_chars(stat.data() + name_end + 4, stat.data() + stat.size(), parent);
+    return parent;
+}
+
+bool has_mark(std::string_view environment, const std::string& entry) {
+    while (!environment.empty()) {
+        const auto end = std::min(environment.find('\0'), environment.size());
+        const auto variable = environment.substr(0, end);
+        if (variable.starts_with(entry) && (variable.size() == entry.size() || variable[entry.size()] == ':'))
+            return true;
+        environment.remove_prefix(std::min(end + 1, environment.size()));
+    }
+    return false;
+}
+
+}  // namespace
+
+std::vector<pid_t> all_processes() {
+    std::vector<pid_t> pids;
+    const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), ::closedir);
+    if (!folder) return pids;
+    while (const dirent* entry = ::readdir(folder.get())) {
+        const std::string_view name = entry->d_name;
+        pid_t pid = 0;
+        if (std::from_chars(name.data(), name.data() + name.size(), pid).ec == std::errc() && pid > 0)
+            pids.push_back(pid);
+    }
+    return pids;
+}
+
+std::vector<pid_t> children_of(pid_t parent) {
+    std::vector<pid_t> pids = all_processes();
+    std::erase_if(pids, [&](pid_t pid) { return parent_of(pid) != parent; });
+    return pids;
+}
+
+std::size_t kill_marked(const std::string& mark) {
+    const std::string entry = std::string(mark_variable) + "=" + mark;
+    std::size_t found = 0;
+    for (const pid_t pid : all_processes()) {
+        if (pid == ::getpid()) continue;
+        // The pidfd first: if the pid changes hands before its environment is read, the signal goes to the dead one.
+        const Descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+        if (!handle || !has_mark(read_file("/proc/" + std::to_string(pid) + "/environ", 4 << 20), entry)) continue;
+        ++found;
+        (void)::syscall(SYS_pidfd_send_signal, handle.get(), SIGKILL, nullptr, 0);
+    }
+    return found;
+}
+
+bool sweep(const std::string& mark, std::chrono::milliseconds deadline) {
+    const auto end = std::chrono::steady_clock::now() + deadline;
+    // Twice clean, for a process that was between two programs had no environment to be read.
+    for (int clean = 0; clean < 2;) {
+        clean = kill_marked(mark) == 0 ? clean + 1 : 0;
+        if (clean == 2) break;
+        if (std::chrono::steady_clock::now() > end) return false;
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    return true;
+}
+
+}  // namespace hpo

@@ -1,0 +1,31 @@
+// Looking at other processes through /proc, and killing what a study left behind. A bare pid may be anybody's a moment
+// later: nothing here signals one that it does not hold, as an unreaped child or by a pidfd.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace hpo {
+
+/// The name of the mark in a worker's environment. Its value is the study's mark, ':' and the place.
+inline constexpr const char* mark_variable = "HPO_MARK";
+
+/// Every process below /proc; a snapshot.
+std::vector<pid_t> all_processes();
+
+/// Those whose parent is `parent`, zombies included.
+std::vector<pid_t> children_of(pid_t parent);
+
+/// One round: SIGKILL to every process of this user, but the caller, whose mark is `mark` or begins with `mark` and
+/// ':'. Returns how many were found.
+std::size_t kill_marked(const std::string& mark);
+
+/// Rounds until nothing with the mark is left. False: something would not die before the deadline. For a run that
+/// begins: it clears what an orchestrator and a warden that were killed together left running.
+bool sweep(const std::string& mark, std::chrono::milliseconds deadline = std::chrono::seconds(2));
+
+}  // namespace hpo

@@ -1,0 +1,257 @@
+#include "orchestrator/execution/warden.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include "orchestrator/execution/child.hpp"
+#include "orchestrator/execution/frames.hpp"
+#include "orchestrator/execution/processes.hpp"
+
+namespace hpo::warden {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr std::size_t chunk_bytes = 64 * 1024;
+/// Unsent notices above which the worker's output waits in its pipe, and the worker with it.
+constexpr std::size_t backlog_bytes = 256 * 1024;
+/// Output taken after the end; what still writes then is no descendant.
+constexpr std::size_t last_words_bytes = 1024 * 1024;
+/// Between two looks at what is left to kill, should no SIGCHLD come.
+constexpr milliseconds kill_again{10};
+
+/// Kills of the kernel for want of memory so far, on the whole machine; 0: it does not say.
+long long out_of_memory_kills() {
+    long long kills = 0;
+    if (std::FILE* file = std::fopen("/proc/vmstat", "re")) {
+        char line[256];
+        while (std::fgets(line, sizeof line, file) != nullptr)
+            if (std::sscanf(line, "oom_kill %lld", &kills) == 1) break;
+        std::fclose(file);
+    }
+    return kills;
+}
+
+class Warden {
+   public:
+    int run();
+
+   private:
+    void wait_for_something();
+    void take_signals();
+    void take_orders();
+    void carry_out(std::uint32_t kind, std::string_view payload);
+    void start(std::string_view payload);
+    void take_output(std::size_t most);
+    void reap();
+    void kill_children();
+    void tell_end();
+    void flush();
+    [[nodiscard]] bool killing() const { return doomed_ || (worker_ != 0 && (ended_ || kill_ordered_)); }
+
+    Descriptor signals_;
+    FrameReader orders_;
+    std::string notices_;  ///< not yet written
+    bool doomed_ = false;  ///< the orchestrator is gone: kill, then exit
+    bool childless_ = true;
+
+    pid_t worker_ = 0;  ///< 0: none, the place is free
+    Descriptor output_;
+    bool ended_ = false;  ///< the worker was reaped; its descendants may live
+    bool kill_ordered_ = false;
+    int status_ = 0;
+    rusage usage_{};
+    long long kills_before_ = 0;
+    std::optional<Clock::time_point> kill_at_;  ///< end of the grace period
+};
+
+int Warden::run() {
+    ::setsid();
+    ::prctl(PR_SET_NAME, "hpo-warden");
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+    for (const int signal : {SIGPIPE, SIGHUP, SIGINT}) ::signal(signal, SIG_IGN);
+    sigset_t watched;
+    sigemptyset(&watched);
+    sigaddset(&watched, SIGCHLD);
+    sigaddset(&watched, SIGTERM);
+    ::sigprocmask(SIG_SETMASK, &watched, nullptr);
+    signals_ = Descriptor(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
+    if (!signals_) return 1;
+    for (const int fd : {0, 1}) {
+        ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+        ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+    }
+    while (!(doomed_ && childless_)) {
+        wait_for_something();
+        reap();
+        flush();
+    }
+    return 0;
+}
+
+void Warden::wait_for_something() {
+    int timeout = -1;
+    if (killing()) {
+        timeout = static_cast<int>(kill_again.count());
+    } else if (kill_at_) {
+        const auto left = std::chrono::ceil<milliseconds>(*kill_at_ - Clock::now()).count();
+        timeout = static_cast<int>(std::max<decltype(left)>(left, 0));
+    }
+    const auto wanted = [](int fd, bool want, short what) { return pollfd{want ? fd : -1, what, 0}; };
+    pollfd fds[] = {wanted(0, !doomed_, POLLIN), wanted(signals_.get(), true, POLLIN),
+                    wanted(output_.get(), notices_.size() < backlog_bytes, POLLIN),
+                    wanted(1, !doomed_ && !notices_.empty(), POLLOUT)};
+    if (::poll(fds, std::size(fds), timeout) < 0) return;
+    if (fds[0].revents != 0) take_orders();
+    if (fds[1].revents != 0) take_signals();
+    if (fds[2].revents != 0) take_output(chunk_bytes);
+    if (kill_at_ && Clock::now() >= *kill_at_) kill_ordered_ = true;
+}
+
+void Warden::take_signals() {
+    signalfd_siginfo info;
+    while (::read(signals_.get(), &info, sizeof info) == sizeof info)
+        if (info.ssi_signo == SIGTERM) doomed_ = true;
+}
+
+void Warden::take_orders() {
+    char buffer[chunk_bytes];
+    const ssize_t size = ::read(0, buffer, sizeof buffer);
+    if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    const bool sound =
+        size > 0 && orders_.feed({buffer, static_cast<std::size_t>(size)},
+                                 [&](std::uint32_t kind, std::string_view text) { carry_out(kind, text); });
+    if (!sound) doomed_ = true;
+}
+
+void Warden::carry_out(std::uint32_t kind, std::string_view payload) {
+    switch (static_cast<Order>(kind)) {
+        case Order::start:
+            if (worker_ == 0 && !doomed_) start(payload);
+            break;
+        case Order::terminate:
+            // The worker is not reaped, so that its pid and its group are its own still.
+            if (worker_ == 0 || ended_) break;
+            ::kill(-worker_, SIGTERM);
+            kill_at_ = Clock::now() + milliseconds(std::atoll(std::string(payload).c_str()));
+            break;
+        case Order::kill:
+            kill_ordered_ = worker_ != 0;
+            break;
+    }
+}
+
+void Warden::start(std::string_view payload) {
+    Child child = start_child(unpack_start(payload));
+    if (child.pid == 0) {
+        notices_ += frame(Notice::failed, pack({std::to_string(child.error), child.failed}));
+        return;
+    }
+    worker_ = child.pid;
+    output_ = std::move(child.output);
+    ended_ = kill_ordered_ = childless_ = false;
+    kill_at_.reset();
+    kills_before_ = out_of_memory_kills();
+}
+
+void Warden::take_output(std::size_t most) {
+    char buffer[chunk_bytes];
+    for (std::size_t taken = 0; output_ && taken < most;) {
+        const ssize_t size = ::read(output_.get(), buffer, sizeof buffer);
+        if (size < 0 && errno == EINTR) continue;
+        if (size < 0 && errno == EAGAIN) return;
+        if (size <= 0) return output_.reset();
+        taken += static_cast<std::size_t>(size);
+        notices_ += frame(Notice::output, {buffer, static_cast<std::size_t>(size)});
+    }
+}
+
+/// Takes in who has died: the worker, and orphans that came to us as their sub-reaper.
+void Warden::reap() {
+    if (worker_ != 0 && !ended_) {
+        // While the worker is a zombie, its process group cannot be another's: its members die with it, all at once.
+        siginfo_t info{};
+        if (::waitid(P_PID, static_cast<id_t>(worker_), &info, WEXITED | WNOWAIT | WNOHANG) == 0 && info.si_pid != 0)
+            ::kill(-worker_, SIGKILL);
+    }
+    for (;;) {
+        int status = 0;
+        rusage usage{};
+        const pid_t pid = ::wait4(-1, &status, WNOHANG, &usage);
+        if (pid < 0 && errno == EINTR) continue;
+        if (pid <= 0) {
+            childless_ = pid < 0;
+            break;
+        }
+        if (pid != worker_) continue;
+        ended_ = true;
+        status_ = status;
+        usage_ = usage;
+    }
+    if (worker_ == 0) return;
+    if (ended_ && childless_)
+        tell_end();
+    else if (killing())
+        kill_children();
+}
+
+/// Children alone, of whatever depth they came from: they cannot be reaped behind our back, so that no pid here is a
+/// stranger's. Their own children come to us when they die. A group dies in one stroke, which no fork outruns.
+void Warden::kill_children() {
+    for (const pid_t pid : children_of(::getpid())) {
+        const pid_t group = ::getpgid(pid);
+        if (group > 0 && group != ::getpgrp()) ::kill(-group, SIGKILL);
+        ::kill(pid, SIGKILL);
+    }
+}
+
+void Warden::tell_end() {
+    take_output(last_words_bytes);
+    output_.reset();
+    const int signal = WIFSIGNALED(status_) ? WTERMSIG(status_) : 0;
+    const bool no_memory = signal == SIGKILL && !kill_ordered_ && out_of_memory_kills() > kills_before_;
+    notices_ += frame(Notice::exited,
+                      pack({std::to_string(WIFEXITED(status_) ? WEXITSTATUS(status_) : 0), std::to_string(signal),
+                            no_memory ? "1" : "0", std::to_string(static_cast<long long>(usage_.ru_maxrss) * 1024)}));
+    worker_ = 0;
+    kill_at_.reset();
+}
+
+void Warden::flush() {
+    while (!notices_.empty()) {
+        const ssize_t size = ::write(1, notices_.data(), notices_.size());
+        if (size < 0 && errno == EINTR) continue;
+        if (size < 0 && errno == EAGAIN) return;
+        if (size < 0) {
+            doomed_ = true;
+            notices_.clear();
+            return;
+        }
+        notices_.erase(0, static_cast<std::size_t>(size));
+    }
+}
+
+}  // namespace
+}  // namespace hpo::warden
+
+namespace hpo {
+
+int run_warden(int, char**) { return warden::Warden().run(); }
+
+}  // namespace hpo

@@ -1,0 +1,53 @@
+// The orchestrator's end of one warden: starts it, sends orders, takes notices, and notices its end.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "orchestrator/execution/frames.hpp"
+
+namespace hpo {
+
+class WardenLink : public std::enable_shared_from_this<WardenLink> {
+   public:
+    struct Events {
+        std::function<void(warden::Notice, std::string_view)> notice;
+        std::function<void()> gone;  ///< the warden is dead and reaped; nothing follows
+    };
+
+    WardenLink(boost::asio::io_context& loop, Events events);
+    ~WardenLink();
+
+    /// Executes `program __warden` with HPO_MARK=mark. 0, or the errno of what failed.
+    int start(const std::filesystem::path& program, const std::string& mark);
+    void order(warden::Order order, std::string_view payload = {});
+    /// Closes the pipe, upon which the warden kills all below it and exits. No more events.
+    void close();
+    /// After close(): blocks until it has exited and reaps it. False: it is stuck.
+    bool wait(std::chrono::steady_clock::time_point deadline);
+    /// After close(): KILL to the warden itself.
+    void destroy();
+
+   private:
+    struct Process;
+    void read();
+    void write();
+    void ended();
+
+    Events events_;
+    std::unique_ptr<Process> process_;
+    boost::asio::posix::stream_descriptor orders_;
+    boost::asio::posix::stream_descriptor notices_;
+    warden::FrameReader frames_;
+    std::string buffer_;
+    std::string queued_;
+    std::string writing_;
+};
+
+}  // namespace hpo

@@ -1,0 +1,72 @@
+#include "orchestrator/execution/worker_log.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "hpo/printable.hpp"
+
+namespace hpo {
+namespace {
+
+constexpr std::size_t recent_bytes = 8 * 1024;
+constexpr int tail_lines = 20;
+
+}  // namespace
+
+void WorkerLog::open(const std::filesystem::path& file) {
+    file_.reset();
+    recent_.clear();
+    size_ = 0;
+    if (file.empty()) return;
+    // Never a device or a pipe that somebody put there: opening or writing it could block.
+    file_ = Descriptor(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644));
+    struct stat info {};
+    if (!file_ || ::fstat(file_.get(), &info) != 0 || !S_ISREG(info.st_mode)) return file_.reset();
+    size_ = info.st_size;
+    if (size_ >= cap_) file_.reset();
+}
+
+void WorkerLog::append(std::string_view bytes) {
+    write(bytes);
+    if (bytes.size() > recent_bytes) bytes.remove_prefix(bytes.size() - recent_bytes);
+    recent_.append(bytes);
+    if (recent_.size() > 2 * recent_bytes) recent_.erase(0, recent_.size() - recent_bytes);
+}
+
+void WorkerLog::write(std::string_view bytes) {
+    if (!file_) return;
+    const bool last = size_ + static_cast<std::int64_t>(bytes.size()) > cap_;
+    std::string cut;
+    if (last) {
+        cut = bytes.substr(0, static_cast<std::size_t>(cap_ - size_));
+        cut += "\n[the log is full at " + std::to_string(cap_) + " bytes; the rest was dropped]\n";
+        bytes = cut;
+    }
+    size_ += static_cast<std::int64_t>(bytes.size());
+    while (!bytes.empty()) {
+        const ssize_t written = ::write(file_.get(), bytes.data(), bytes.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) return file_.reset();  // disk full: the log ends here, the trial goes on
+        bytes.remove_prefix(static_cast<std::size_t>(written));
+    }
+    if (last) file_.reset();
+}
+
+std::string WorkerLog::tail() const {
+    std::string_view text = recent_;
+    if (text.size() > recent_bytes) text.remove_prefix(text.size() - recent_bytes);
+    while (text.ends_with('\n')) text.remove_suffix(1);
+    std::size_t begin = text.size();
+    for (int lines = 0; lines < tail_lines && begin != 0; ++lines) {
+        const auto newline = text.rfind('\n', begin - 1);
+        begin = newline == std::string_view::npos ? 0 : newline;
+        if (begin != 0 && lines + 1 == tail_lines) ++begin;
+    }
+    return printable(text.substr(begin), true);
+}
+
+}  // namespace hpo

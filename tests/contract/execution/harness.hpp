@@ -1,0 +1,167 @@
+// Real executors, wardens and workers for tests, on an event loop that runs until what was waited for has happened.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "orchestrator/execution/local.hpp"
+#include "orchestrator/execution/processes.hpp"
+
+namespace hpo::testing_execution {
+
+inline const std::string fake_worker = HPO_BINARY_DIR "/tests/support/fake-worker";
+constexpr std::chrono::seconds patience{20};
+
+/// A mark of its own for each use, so that tests run beside each other.
+inline std::string new_mark() {
+    static int count = 0;
+    return "test." + std::to_string(::getpid()) + "." + std::to_string(++count);
+}
+
+/// Processes with the mark that can still run: zombies have no environment.
+inline std::vector<pid_t> marked(const std::string& mark) {
+    std::vector<pid_t> found;
+    for (const pid_t pid : all_processes()) {
+        std::ifstream file("/proc/" + std::to_string(pid) + "/environ");
+        std::stringstream text;
+        text << file.rdbuf();
+        if (text.str().find("HPO_MARK=" + mark) != std::string::npos) found.push_back(pid);
+    }
+    return found;
+}
+
+/// Polls what no event tells of, such as other processes' ends.
+inline bool eventually(const std::function<bool()>& holds, std::chrono::milliseconds within = patience) {
+    const auto deadline = std::chrono::steady_clock::now() + within;
+    while (!holds()) {
+        if (std::chrono::steady_clock::now() > deadline) return false;
+        ::usleep(1000);
+    }
+    return true;
+}
+
+class Bench {
+   public:
+    explicit Bench(LocalOptions options = {}) {
+        if (options.mark.empty()) options.mark = new_mark();
+        mark = options.mark;
+        auto made = LocalExecutor::make(loop, options, [this](Place place, const execution::What& what) {
+            log.emplace_back(place, what);
+            if (listener) listener(place, what);
+        });
+        if (!made) throw std::runtime_error(made.error().message);
+        executor = *std::move(made);
+    }
+
+    /// A fake worker; `script` is carried out at its start.
+    void launch(Place place, const std::string& script = "") {
+        launch(place, {fake_worker}, {{"FAKE_WORKER", script}});
+    }
+    void launch(Place place, std::vector<std::string> command, std::map<std::string, std::string> environment) {
+        executor->launch(place, {std::move(command), std::move(environment), {}, {}});
+    }
+
+    /// The next event of type T at the place, from those that have come or come yet; fails after a while.
+    template <class T>
+    T next(Place place) {
+        std::size_t& seen = seen_[place];
+        T result;
+        const bool came = until([&] {
+            for (; seen < log.size(); ++seen)
+                if (log[seen].first == place)
+                    if (const auto* what = std::get_if<T>(&log[seen].second)) {
+                        result = *what;
+                        ++seen;
+                        return true;
+                    }
+            return false;
+        });
+        EXPECT_TRUE(came) << "waited for an event that did not come";
+        return result;
+    }
+    template <class T>
+    T next_said(Place place) {
+        for (;;) {
+            const auto said = next<execution::Said>(place);
+            if (HasFailed()) return {};
+            if (const auto* message = std::get_if<T>(&said.message)) return *message;
+        }
+    }
+    template <class T>
+    [[nodiscard]] std::size_t count(Place place) const {
+        std::size_t found = 0;
+        for (const auto& [where, what] : log) found += where == place && std::holds_alternative<T>(what);
+        return found;
+    }
+
+    /// Runs the loop until `holds`. False: it took too long.
+    bool until(const std::function<bool()>& holds, std::chrono::milliseconds within = patience) {
+        const auto deadline = std::chrono::steady_clock::now() + within;
+        while (!holds()) {
+            if (std::chrono::steady_clock::now() > deadline) return false;
+            loop.restart();
+            loop.run_one_until(deadline);
+        }
+        return true;
+    }
+
+    void run_trial(Place place, const std::string& script, std::int64_t steps = 3, AttemptId id = {1, 1}) {
+        to_worker::Run run;
+        run.id = id;
+        run.params = {{"fake", script}, {"lr", 0.01}};
+        run.steps = steps;
+        executor->send(place, run);
+    }
+    void go_on(Place place, const from_worker::Reported& report) {
+        executor->send(place, to_worker::Decision{report.id, report.report.step, to_worker::Action::go_on});
+    }
+    /// Answers reports with `continue` until the trial is over.
+    from_worker::Finished finish(Place place) {
+        for (;;) {
+            const auto said = next<execution::Said>(place);
+            if (HasFailed()) return {};
+            if (const auto* report = std::get_if<from_worker::Reported>(&said.message)) go_on(place, *report);
+            if (const auto* end = std::get_if<from_worker::Finished>(&said.message)) return *end;
+        }
+    }
+
+    boost::asio::io_context loop;
+    std::string mark;
+    std::vector<std::pair<Place, execution::What>> log;
+    ExecutionListener listener;
+    std::unique_ptr<LocalExecutor> executor;
+
+   private:
+    static bool HasFailed() { return ::testing::Test::HasFailure(); }
+    std::map<Place, std::size_t> seen_;
+};
+
+/// A folder that is gone at the end.
+class Folder {
+   public:
+    Folder() {
+        std::string name = (std::filesystem::temp_directory_path() / "hpo-test-XXXXXX").string();
+        path = ::mkdtemp(name.data());
+    }
+    ~Folder() { std::filesystem::remove_all(path); }
+    std::filesystem::path path;
+};
+
+inline std::string content(const std::filesystem::path& file) {
+    std::stringstream text;
+    text << std::ifstream(file).rdbuf();
+    return text.str();
+}
+
+}  // namespace hpo::testing_execution
