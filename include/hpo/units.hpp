@@ -21,9 +21,20 @@ inline std::string short_number(double number) {
     else if (size >= 1000)
         std::snprintf(text, sizeof text, "%.0f", number);
     else if (size >= 1)
-        std::snprintf(text, sizeof text, "%.*f", size >= 99.995 ? 1 : size >= 9.9995 ? 2 : 3, number);
+        std::snprintf(text, sizeof text, "%.*f",
+                      size >= 999.95   ? 0
+                      : size >= 99.995 ? 1
+                      : size >= 9.9995 ? 2
+                                       : 3,
+                      number);
     else
-        std::snprintf(text, sizeof text, "%.*f", size >= 0.1 ? 4 : size >= 0.01 ? 5 : size >= 0.001 ? 6 : 7, number);
+        std::snprintf(text, sizeof text, "%.*f",
+                      size >= 0.99995 ? 3
+                      : size >= 0.1   ? 4
+                      : size >= 0.01  ? 5
+                      : size >= 0.001 ? 6
+                                      : 7,
+                      number);
     return text;
 }
 
@@ -42,11 +53,11 @@ inline std::string bytes_text(double bytes) {
     return text;
 }
 
-/// 850 ms, 12.3 s, 4m 05s, 2h 07m, 3d 04h. Not below zero.
+/// 850 ms, 12.3 s, 4m 05s, 2h 07m, 3d 04h. What is not a time (negative, not finite) is none: 0 ms.
 inline std::string duration_text(double seconds) {
-    if (!(seconds >= 0)) seconds = 0;
+    if (!(seconds >= 0 && seconds < 1e12)) seconds = 0;
     char text[40];
-    const auto whole = static_cast<long long>(std::min(seconds, 1e12) + 0.5);
+    const auto whole = static_cast<long long>(seconds + 0.5);
     if (seconds < 0.9995)
         std::snprintf(text, sizeof text, "%.0f ms", seconds * 1000);
     else if (seconds < 59.95)

@@ -72,8 +72,10 @@ int parse_and_run(int argc, char** argv) {
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& outcome) {
+        if (outcome.get_exit_code() == 0) return app.exit(outcome);  // --help, --version
         const auto parsed = app.get_subcommands();
-        return (parsed.empty() ? app : *parsed.front()).exit(outcome) == 0 ? 0 : usage_error;
+        (parsed.empty() ? app : *parsed.front()).exit(outcome);
+        return usage_error;
     }
     for (const auto& [sub, action] : declared)
         if (sub->parsed()) return action();

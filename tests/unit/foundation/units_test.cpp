@@ -1,0 +1,51 @@
+#include "hpo/units.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace hpo {
+namespace {
+
+TEST(Units, NumbersHaveFourSignificantDigits) {
+    EXPECT_EQ(short_number(0.89531), "0.8953");
+    EXPECT_EQ(short_number(1), "1.000");
+    EXPECT_EQ(short_number(12.344), "12.34");
+    EXPECT_EQ(short_number(-123.44), "-123.4");
+    EXPECT_EQ(short_number(4821.4), "4821");
+    EXPECT_EQ(short_number(0.00031), "0.0003100");
+    EXPECT_EQ(short_number(1.23e-7), "1.230e-07");
+    EXPECT_EQ(short_number(12345678), "1.235e+07");
+    EXPECT_EQ(short_number(0), "0");
+    EXPECT_EQ(short_number(std::numeric_limits<double>::quiet_NaN()), "nan");
+    EXPECT_EQ(short_number(-std::numeric_limits<double>::infinity()), "-inf");
+}
+
+TEST(Units, RoundingUpDoesNotAddADigit) {
+    EXPECT_EQ(short_number(9.9999), "10.00");
+    EXPECT_EQ(short_number(99.999), "100.0");
+    EXPECT_EQ(short_number(999.99), "1000");
+    EXPECT_EQ(short_number(0.99999), "1.000");
+}
+
+TEST(Units, Bytes) {
+    EXPECT_EQ(bytes_text(512), "512 B");
+    EXPECT_EQ(bytes_text(3.25 * 1024 * 1024), "3.250 MiB");
+    EXPECT_EQ(bytes_text(22.94 * 1024 * 1024 * 1024), "22.94 GiB");
+    EXPECT_EQ(bytes_text(1023.9 * 1024), "1024 KiB");
+    EXPECT_EQ(bytes_text(0), "0 B");
+}
+
+TEST(Units, Durations) {
+    EXPECT_EQ(duration_text(0.85), "850 ms");
+    EXPECT_EQ(duration_text(12.34), "12.3 s");
+    EXPECT_EQ(duration_text(59.97), "1m 00s");
+    EXPECT_EQ(duration_text(245), "4m 05s");
+    EXPECT_EQ(duration_text(7620), "2h 07m");
+    EXPECT_EQ(duration_text(273600), "3d 04h");
+    EXPECT_EQ(duration_text(-1), "0 ms");
+    EXPECT_EQ(duration_text(std::numeric_limits<double>::infinity()), "0 ms");
+}
+
+}  // namespace
+}  // namespace hpo
