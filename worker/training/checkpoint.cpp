@@ -1,0 +1,107 @@
+#include "worker/training/checkpoint.hpp"
+
+#include <zlib.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+
+namespace hpo {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "checkpoints are written as memory has them");
+
+struct Header {
+    std::array<char, 8> magic{'H', 'P', 'O', 'C', 'K', 'P', 'T', '1'};
+    std::uint64_t binding = 0;
+    std::int64_t step = 0;
+    std::uint64_t bytes = 0;
+};
+
+struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, Close>;
+
+Error failed(const std::filesystem::path& file, const std::string& why) { return {file.string() + ": " + why}; }
+Error failed_by_errno(const std::filesystem::path& file) { return failed(file, std::strerror(errno)); }
+
+uLong checksum(uLong crc, std::span<const std::byte> bytes) {
+    return crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
+}
+
+template <class T>
+std::span<const std::byte> bytes_of(const T& object) {
+    return std::as_bytes(std::span(&object, 1));
+}
+
+bool put(std::FILE* file, std::span<const std::byte> bytes) {
+    return std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
+}
+bool get(std::FILE* file, std::span<std::byte> bytes) {
+    return std::fread(bytes.data(), 1, bytes.size(), file) == bytes.size();
+}
+
+}  // namespace
+
+std::uint64_t checkpoint_binding(std::string_view words) {
+    std::uint64_t hash = 0xcbf29ce484222325;
+    for (const char letter : words) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
+    return hash;
+}
+
+Result<void> write_checkpoint(const std::filesystem::path& file, std::uint64_t binding, std::int64_t step,
+                              std::span<const std::span<const std::byte>> parts) {
+    std::filesystem::path beside = file;
+    beside += ".tmp";
+    const auto give_up = [&] {
+        const Error error = failed_by_errno(beside);
+        std::remove(beside.c_str());
+        return error;
+    };
+    File out(std::fopen(beside.c_str(), "wbe"));
+    if (!out) return failed_by_errno(beside);
+    std::setvbuf(out.get(), nullptr, _IONBF, 0);
+
+    Header header;
+    header.binding = binding;
+    header.step = step;
+    for (const auto& part : parts) header.bytes += part.size();
+    if (!put(out.get(), bytes_of(header))) return give_up();
+    uLong crc = checksum(0, bytes_of(header));
+    for (const auto& part : parts) {
+        if (!put(out.get(), part)) return give_up();
+        crc = checksum(crc, part);
+    }
+    if (!put(out.get(), bytes_of(static_cast<std::uint32_t>(crc)))) return give_up();
+    if (std::fclose(out.release()) != 0) return give_up();
+    if (std::rename(beside.c_str(), file.c_str()) != 0) return give_up();
+    return {};
+}
+
+Result<std::int64_t> read_checkpoint(const std::filesystem::path& file, std::uint64_t binding,
+                                     std::span<const std::span<std::byte>> parts) {
+    const File in(std::fopen(file.c_str(), "rbe"));
+    if (!in) return failed_by_errno(file);
+    Header header;
+    if (!get(in.get(), std::as_writable_bytes(std::span(&header, 1)))) return failed(file, "damaged: too short");
+    if (header.magic != Header{}.magic) return failed(file, "not a checkpoint of this version");
+    if (header.binding != binding) return failed(file, "of another configuration, seed or data set");
+    std::uint64_t expected = 0;
+    for (const auto& part : parts) expected += part.size();
+    if (header.bytes != expected) return failed(file, "damaged: the wrong size");
+    uLong crc = checksum(0, bytes_of(header));
+    for (const auto& part : parts) {
+        if (!get(in.get(), part)) return failed(file, "damaged: too short");
+        crc = checksum(crc, part);
+    }
+    std::uint32_t stored = 0;
+    if (!get(in.get(), std::as_writable_bytes(std::span(&stored, 1)))) return failed(file, "damaged: too short");
+    if (stored != crc || std::fgetc(in.get()) != EOF) return failed(file, "damaged: the checksum is wrong");
+    return header.step;
+}
+
+}  // namespace hpo

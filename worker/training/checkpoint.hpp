@@ -1,0 +1,32 @@
+// Checkpoint files: weights and what is needed to go on, in one file that is either whole or refused.
+//
+// Little-endian: "HPOCKPT1", u64 binding, i64 step, u64 bytes of the payload, the payload, u32 CRC-32 of all before it.
+// The binding is a hash of everything that the numbers inside follow from; a file of another trial, configuration, data
+// set or format is refused by it. A file is written beside its place and renamed into it: a reader sees the old one or
+// the new one. It is not synced to the disk: after a power cut the checksum tells, and the trial begins again.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "hpo/result.hpp"
+
+namespace hpo {
+
+/// FNV-1a over the words that a checkpoint is bound to.
+std::uint64_t checkpoint_binding(std::string_view words);
+
+/// The payload is the parts, one behind the other. Errors carry the file and the system's reason; the file that was
+/// there before is then untouched.
+Result<void> write_checkpoint(const std::filesystem::path& file, std::uint64_t binding, std::int64_t step,
+                              std::span<const std::span<const std::byte>> parts);
+
+/// Fills the parts, whose sizes must add up to the payload's, and returns the step. Errors say whether the file is
+/// missing, damaged or another trial's; the parts' content is then undefined.
+Result<std::int64_t> read_checkpoint(const std::filesystem::path& file, std::uint64_t binding,
+                                     std::span<const std::span<std::byte>> parts);
+
+}  // namespace hpo

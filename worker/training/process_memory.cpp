@@ -1,0 +1,45 @@
+#include "worker/training/process_memory.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <string_view>
+
+namespace hpo {
+namespace {
+
+/// The number behind `key` ("VmHWM:") in a file of lines such as "VmHWM:   1234 kB". Allocates nothing.
+std::optional<std::int64_t> kilobytes(const char* file, std::string_view key) {
+    const int descriptor = open(file, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return std::nullopt;
+    char buffer[8192];
+    const auto size = read(descriptor, buffer, sizeof buffer);
+    close(descriptor);
+    const std::string_view text(buffer, size > 0 ? static_cast<std::size_t>(size) : 0);
+    const auto found = text.find(key);
+    if (found == std::string_view::npos) return std::nullopt;
+    const auto digits = text.find_first_of("0123456789", found + key.size());
+    if (digits == std::string_view::npos) return std::nullopt;
+    std::int64_t number = 0;
+    std::from_chars(text.data() + digits, text.data() + text.size(), number);
+    return number * 1024;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> resident_bytes() { return kilobytes("/proc/self/status", "VmRSS:"); }
+
+std::optional<std::int64_t> peak_bytes() { return kilobytes("/proc/self/status", "VmHWM:"); }
+
+void reset_peak() {
+    const int descriptor = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+    if (descriptor < 0) return;
+    // Where the kernel refuses, the peak stays the process's: an upper bound.
+    [[maybe_unused]] const auto written = write(descriptor, "5", 1);
+    close(descriptor);
+}
+
+std::optional<std::int64_t> available_bytes() { return kilobytes("/proc/meminfo", "MemAvailable:"); }
+
+}  // namespace hpo

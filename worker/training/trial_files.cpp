@@ -1,0 +1,66 @@
+#include "worker/training/trial_files.hpp"
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <type_traits>
+
+#include "worker/training/checkpoint.hpp"
+#include "worker/training/safetensors.hpp"
+
+namespace hpo {
+
+static_assert(std::is_trivially_copyable_v<TrialProgress>);
+
+TrialFiles::TrialFiles(const std::string& folder, std::string_view binding)
+    : folder_(folder), binding_(checkpoint_binding(binding)) {
+    std::error_code ignored;  // writing will say it
+    if (there()) std::filesystem::create_directories(folder_, ignored);
+}
+
+Result<void> TrialFiles::write_last(const TrialProgress& progress, std::span<const float> state) {
+    const std::array parts{std::as_bytes(std::span(&progress, 1)), std::as_bytes(state)};
+    return write_checkpoint(last(), binding_, progress.step, parts);
+}
+
+Result<void> TrialFiles::read_last(TrialProgress& progress, std::span<float> state) {
+    const std::array parts{std::as_writable_bytes(std::span(&progress, 1)), std::as_writable_bytes(state)};
+    const auto step = read_checkpoint(last(), binding_, parts);
+    if (!step) return step.error();
+    return {};
+}
+
+Result<void> TrialFiles::write_best(std::span<const float> weights, std::int64_t step) {
+    const std::array parts{std::as_bytes(weights)};
+    return write_checkpoint(best(), binding_, step, parts);
+}
+
+Result<void> TrialFiles::read_best(std::span<float> weights, const TrialProgress& progress) {
+    const std::array parts{std::as_writable_bytes(weights)};
+    const auto step = read_checkpoint(best(), binding_, parts);
+    if (!step) return step.error();
+    if (*step != progress.best_step && *step != progress.step + 1)
+        return Error{best() + ": of step " + std::to_string(*step) + ", not " + std::to_string(progress.best_step)};
+    return {};
+}
+
+Result<void> save_model(const std::filesystem::path& file, const Configuration& configuration, const Model& model,
+                        const DeviceData& data, std::span<const float> weights, std::int64_t step) {
+    std::vector<NamedTensor> tensors;
+    for (const Parameter& parameter : model.block().parameters)
+        tensors.push_back({parameter.name, parameter.shape,
+                           weights.subspan(static_cast<std::size_t>(parameter.first),
+                                           static_cast<std::size_t>(parameter.elements()))});
+    tensors.push_back({"input.mean", {1}, {&data.mean, 1}});
+    tensors.push_back({"input.deviation", {1}, {&data.deviation, 1}});
+    auto keys = nlohmann::json::object();
+    for (const auto& [name, value] : configuration.all) std::visit([&](const auto& held) { keys[name] = held; }, value);
+    return write_safetensors(file,
+                             {{"format", "hpo-model"},
+                              {"version", "1"},
+                              {"classes", std::to_string(model.classes())},
+                              {"step", std::to_string(step)},
+                              {"configuration", keys.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)}},
+                             tensors);
+}
+
+}  // namespace hpo

@@ -1,0 +1,54 @@
+// The two checkpoint files of a trial, and the model it exports.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "hpo/result.hpp"
+#include "worker/data/device_data.hpp"
+#include "worker/models/model.hpp"
+#include "worker/training/configuration.hpp"
+#include "worker/training/health.hpp"
+
+namespace hpo {
+
+/// How far a trial is; goes into last.ckpt as memory has it.
+struct TrialProgress {
+    std::int64_t step = 0;       ///< steps done
+    std::int64_t iteration = 0;  ///< updates done
+    std::int64_t best_step = 0;  ///< of the objective (at: last: the last with a finite value); 0: none
+    double best_value = 0;
+    double seconds = 0;  ///< of training, over all attempts
+    LossWindow window;
+};
+
+class TrialFiles {
+   public:
+    /// An empty folder: there are no files, and nothing may be read or written. `binding` is what the files' content
+    /// follows from, in words.
+    TrialFiles(const std::string& folder, std::string_view binding);
+
+    [[nodiscard]] bool there() const { return !folder_.empty(); }
+    [[nodiscard]] std::string last() const { return folder_ / "last.ckpt"; }
+    [[nodiscard]] std::string best() const { return folder_ / "best.ckpt"; }
+
+    Result<void> write_last(const TrialProgress& progress, std::span<const float> state);
+    Result<void> read_last(TrialProgress& progress, std::span<float> state);
+    Result<void> write_best(std::span<const float> weights, std::int64_t step);
+    /// It must be of progress.best_step, or of the step after the last checkpoint: that one was interrupted between its
+    /// two files, will be repeated, and will write the same again.
+    Result<void> read_best(std::span<float> weights, const TrialProgress& progress);
+
+   private:
+    std::filesystem::path folder_;
+    std::uint64_t binding_;
+};
+
+/// The format is safetensors.hpp's.
+Result<void> save_model(const std::filesystem::path& file, const Configuration& configuration, const Model& model,
+                        const DeviceData& data, std::span<const float> weights, std::int64_t step);
+
+}  // namespace hpo

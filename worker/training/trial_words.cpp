@@ -1,0 +1,78 @@
+#include "worker/training/trial_words.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+namespace hpo {
+namespace {
+
+template <class... Arguments>
+std::string format(const char* pattern, Arguments... arguments) {
+    std::array<char, 256> buffer{};
+    std::snprintf(buffer.data(), buffer.size(), pattern, arguments...);
+    return buffer.data();
+}
+
+/// Keys that say nothing of what is not in use.
+bool is_idle(const std::string& key, const Configuration& configuration) {
+    const auto is = [&](std::initializer_list<std::string_view> names) {
+        return std::find(names.begin(), names.end(), key) != names.end();
+    };
+    const bool synthetic = configuration.data.format == "synthetic";
+    if (is({"samples", "features", "classes", "noise"})) return !synthetic;
+    if (is({"momentum", "nesterov"})) return configuration.training.optimizer != OptimizerKind::sgd;
+    if (is({"beta1", "beta2", "epsilon"})) return configuration.training.optimizer != OptimizerKind::adamw;
+    return is({"seed"});
+}
+
+}  // namespace
+
+bool is_metric(std::string_view name) { return name == "loss" || name == "val_loss" || name == "val_accuracy"; }
+
+std::string megabytes(double bytes) { return format("%.1f MB", bytes / 1e6); }
+
+std::string configuration_line(const to_worker::Run& run, const Configuration& configuration, const GroupPlan& plan,
+                               const DeviceData& data, const std::string& device) {
+    std::string line = format("trial %lld, attempt %lld:", static_cast<long long>(run.id.trial),
+                              static_cast<long long>(run.id.attempt));
+    for (const auto& [key, value] : configuration.all)
+        if (!is_idle(key, configuration)) line += " " + key + "=" + to_text(value);
+    line += format(" seed=%llu", static_cast<unsigned long long>(configuration.seed.value_or(run.seed)));
+    line += format("; %lld parameters, %zu samples to train on, %zu to validate, %lld to test",
+                   static_cast<long long>(plan.model->block().count()), data.split.train.size(),
+                   data.split.validation.size(), static_cast<long long>(data.shape.test));
+    line += format("; %lld steps of %lld iterations; arena ", static_cast<long long>(run.steps),
+                   static_cast<long long>(plan.iterations_per_step));
+    return line + megabytes(static_cast<double>(plan.arena_bytes)) + ", data " +
+           megabytes(static_cast<double>(data.bytes())) + "; " + device;
+}
+
+std::string step_line(const Report& report, std::int64_t steps) {
+    std::string line = format("step %lld/%lld:", static_cast<long long>(report.step), static_cast<long long>(steps));
+    for (const char* name : {"loss", "val_loss", "val_accuracy"})
+        if (const auto found = report.metrics.find(name); found != report.metrics.end())
+            line += format(" %s %.4f,", name, found->second);
+    line += format(" %.1f it/s, %.0f samples/s, gradient %.3g, lr %.3g", report.iterations_per_second.value_or(0),
+                   report.samples_per_second.value_or(0), report.gradient_norm.value_or(0),
+                   report.learning_rate.value_or(0));
+    if (!report.warning.empty()) line += "; " + report.warning;
+    return line;
+}
+
+std::string test_line(double accuracy, double loss, std::int64_t step) {
+    return format("test, with the weights of step %lld: accuracy %.4f, loss %.4f", static_cast<long long>(step),
+                  accuracy, loss);
+}
+
+std::string binding_words(const to_worker::Run& run, const Configuration& configuration, std::uint32_t fingerprint) {
+    std::string words;
+    for (const auto& [key, value] : configuration.all) words += key + "=" + to_text(value) + "\n";
+    words += format("seed %llu, data seed %llu, data %08x, steps %lld, ",
+                    static_cast<unsigned long long>(configuration.seed.value_or(run.seed)),
+                    static_cast<unsigned long long>(run.data_seed), fingerprint, static_cast<long long>(run.steps));
+    return words + run.objective.metric + (run.objective.direction == Direction::minimize ? " min" : " max") +
+           (run.objective.at == Objective::At::best ? " best" : " last");
+}
+
+}  // namespace hpo

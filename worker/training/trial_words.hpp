@@ -1,0 +1,29 @@
+// What a trial says of itself: the lines of its log, and the words its checkpoints are bound to.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "hpo/messages.hpp"
+#include "worker/data/device_data.hpp"
+#include "worker/training/configuration.hpp"
+#include "worker/training/group_plan.hpp"
+
+namespace hpo {
+
+/// Whether a step reports it.
+bool is_metric(std::string_view name);
+
+/// "23.4 MB"
+std::string megabytes(double bytes);
+
+std::string configuration_line(const to_worker::Run& run, const Configuration& configuration, const GroupPlan& plan,
+                               const DeviceData& data, const std::string& device);
+std::string step_line(const Report& report, std::int64_t steps);
+std::string test_line(double accuracy, double loss, std::int64_t step);
+
+/// Everything that the bits of a trial's training follow from.
+std::string binding_words(const to_worker::Run& run, const Configuration& configuration, std::uint32_t fingerprint);
+
+}  // namespace hpo
