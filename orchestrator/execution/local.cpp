@@ -33,7 +33,7 @@ namespace {
 
 constexpr std::size_t most_strangers = 64;     ///< connections that have not said hello
 constexpr seconds hello_within{10};            ///< of a connection
-constexpr seconds exit_after_close_within{5};  ///< of a worker that has closed its connection
+constexpr seconds exit_after_close_within{3};  ///< of a worker that has closed its connection
 constexpr seconds last_messages_within{1};     ///< of a worker that has exited
 constexpr seconds garbage_told_every{1};
 constexpr milliseconds sweep_again{5};

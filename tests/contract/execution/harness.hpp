@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -38,6 +39,19 @@ inline std::vector<pid_t> marked(const std::string& mark) {
         text << file.rdbuf();
         if (text.str().find("HPO_MARK=" + mark) != std::string::npos) found.push_back(pid);
     }
+    return found;
+}
+
+inline std::string content(const std::filesystem::path& file) {
+    std::stringstream text;
+    text << std::ifstream(file).rdbuf();
+    return text.str();
+}
+
+/// The wardens among them.
+inline std::vector<pid_t> wardens(const std::string& mark) {
+    std::vector<pid_t> found = marked(mark);
+    std::erase_if(found, [](pid_t pid) { return content("/proc/" + std::to_string(pid) + "/comm") != "hpo-warden\n"; });
     return found;
 }
 
@@ -157,11 +171,5 @@ class Folder {
     ~Folder() { std::filesystem::remove_all(path); }
     std::filesystem::path path;
 };
-
-inline std::string content(const std::filesystem::path& file) {
-    std::stringstream text;
-    text << std::ifstream(file).rdbuf();
-    return text.str();
-}
 
 }  // namespace hpo::testing_execution

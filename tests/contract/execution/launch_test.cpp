@@ -1,0 +1,153 @@
+// Launches: what a worker is given, what it is not, and what happens when it cannot be started (FAILURES 12, 13).
+#include <sys/resource.h>
+
+#include <cerrno>
+#include <csignal>
+
+#include "tests/contract/execution/harness.hpp"
+
+namespace hpo::testing_execution {
+namespace {
+
+using execution::Exited;
+using execution::LaunchFailed;
+using execution::Ready;
+using testing::HasSubstr;
+
+std::string output_of(std::vector<std::string> command, LaunchSpec spec = {}) {
+    Bench bench;
+    spec.command = std::move(command);
+    bench.executor->launch(0, spec);
+    return bench.next<Exited>(0).log_tail;
+}
+
+std::size_t descriptors_of(pid_t pid) {
+    const std::filesystem::directory_iterator all("/proc/" + std::to_string(pid) + "/fd");
+    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+TEST(Launch, ACommandThatIsNotThereFailsWithItsErrno) {
+    Bench bench;
+    bench.launch(0, {"/no/such/worker"}, {});
+    const auto failed = bench.next<LaunchFailed>(0);
+    EXPECT_EQ(failed.error, ENOENT);
+    EXPECT_EQ(failed.message, "cannot start /no/such/worker: No such file or directory");
+    bench.launch(0, {"/etc/passwd"}, {});
+    EXPECT_EQ(bench.next<LaunchFailed>(0).error, EACCES);
+    bench.launch(0, {}, {});
+    EXPECT_EQ(bench.next<LaunchFailed>(0).error, EINVAL);
+    bench.launch(0, {std::string("a\0b", 3)}, {});
+    EXPECT_EQ(bench.next<LaunchFailed>(0).error, EINVAL);
+    bench.executor->launch(0, {{fake_worker}, {}, {}, "/no/such/folder"});
+    EXPECT_EQ(bench.next<LaunchFailed>(0).message, "cannot enter /no/such/folder: No such file or directory");
+    bench.launch(0);
+    bench.next<Ready>(0);
+}
+
+TEST(Launch, WithoutFreeDescriptorsItFailsWithEMFILEAndLaterSucceeds) {
+    Bench bench;
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    const rlimit tight{descriptors_of(::getpid()), before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &tight), 0);
+    bench.launch(0);
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+    const auto failed = bench.next<LaunchFailed>(0);
+    EXPECT_EQ(failed.error, EMFILE);
+    EXPECT_THAT(failed.message, HasSubstr("Too many open files"));
+    bench.launch(0);
+    bench.next<Ready>(0);
+}
+
+TEST(Launch, AWardenThatCannotBeStartedFailsTheLaunch) {
+    LocalOptions options;
+    options.program = "/no/such/hpo";
+    Bench bench(options);
+    bench.launch(0);
+    EXPECT_EQ(bench.next<LaunchFailed>(0).error, ENOENT);
+}
+
+TEST(Launch, TheCommandIsFoundOnPathAndItsArgumentsAreNeverAShellsText) {
+    EXPECT_EQ(output_of({"printf", "%s|", ";$(touch x)", "-n", "two\nlines", ""}), ";$(touch x)|-n|two\nlines||");
+}
+
+TEST(Launch, AWorkerInheritsNoDescriptorButItsOwnThree) {
+    // The fourth is ls's own, of the folder it reads.
+    EXPECT_EQ(output_of({"/bin/ls", "/proc/self/fd"}), "0\n1\n2\n3");
+    EXPECT_EQ(output_of({"/bin/readlink", "/proc/self/fd/0"}), "/dev/null");
+}
+
+TEST(Launch, AWorkerStartsWithNoSignalBlockedOrIgnored) {
+    ::signal(SIGPIPE, SIG_IGN);
+    EXPECT_EQ(output_of({"/bin/grep", "-E", "Sig(Blk|Ign)", "/proc/self/status"}),
+              "SigBlk: 0000000000000000\nSigIgn: 0000000000000000");
+    ::signal(SIGPIPE, SIG_DFL);
+}
+
+TEST(Launch, FolderAffinityAndEnvironmentAreTheOnesAskedFor) {
+    Folder folder;
+    EXPECT_EQ(output_of({"/bin/pwd"}, {{}, {}, {}, folder.path}), folder.path.string());
+    EXPECT_EQ(output_of({"/bin/grep", "Cpus_allowed_list", "/proc/self/status"}, {{}, {}, {0}, {}}),
+              "Cpus_allowed_list: 0");
+    EXPECT_EQ(output_of({"/bin/sh", "-c", "echo $HOME $GREETING"}, {{}, {{"HOME", "/h"}, {"GREETING", "hi"}}, {}, {}}),
+              "/h hi");
+}
+
+TEST(Launch, EveryWorkerHasATokenOfItsOwnAndThePrivateFolderIsPrivate) {
+    Bench bench;
+    std::set<std::string> tokens;
+    for (int i = 0; i < 3; ++i) {
+        bench.launch(0, {"/bin/sh", "-c", "echo $HPO_TOKEN"}, {});
+        tokens.insert(bench.next<Exited>(0).log_tail);
+    }
+    EXPECT_EQ(tokens.size(), 3U);
+    EXPECT_EQ(tokens.begin()->size(), 32U);
+    const auto folder = bench.executor->folder();
+    EXPECT_EQ(std::filesystem::status(folder).permissions(), std::filesystem::perms::owner_all);
+    bench.executor.reset();
+    EXPECT_FALSE(std::filesystem::exists(folder));
+}
+
+TEST(Launch, TheWardenLeadsASessionOfItsOwnSoThatTerminalSignalsPassItBy) {
+    Bench bench;
+    bench.launch(0);
+    bench.next<Ready>(0);
+    const auto found = wardens(bench.mark);
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(::getsid(found[0]), found[0]);
+    ::kill(found[0], SIGINT);
+    ::kill(found[0], SIGHUP);
+    bench.run_trial(0, "");
+    EXPECT_EQ(bench.finish(0).outcome, Outcome::complete);
+}
+
+TEST(Launch, DescriptorsStayFlatOverAThousandLaunches) {
+    Bench bench;
+    const auto launch_once = [&](Place place) { bench.launch(place, {"/bin/true"}, {}); };
+    for (Place place : {0, 1}) launch_once(place);
+    for (Place place : {0, 1}) bench.next<Exited>(place);
+    const auto before = descriptors_of(::getpid());
+    const auto found = wardens(bench.mark);
+    ASSERT_EQ(found.size(), 2U);
+    const auto warden_before = descriptors_of(found[0]);
+
+    int launched = 0;
+    int ended = 0;
+    const auto began = std::chrono::steady_clock::now();
+    bench.listener = [&](Place place, const execution::What& what) {
+        ASSERT_TRUE(std::holds_alternative<Exited>(what));
+        ++ended;
+        if (launched < 1000) ++launched, launch_once(place);
+    };
+    for (Place place : {0, 1}) ++launched, launch_once(place);
+    ASSERT_TRUE(bench.until([&] { return ended == launched; }));
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+    RecordProperty("launches_per_second", std::to_string(static_cast<int>(1000 / took.count())));
+    std::printf("%.0f launches a second, two at a time\n", 1000 / took.count());
+
+    EXPECT_EQ(descriptors_of(::getpid()), before);
+    EXPECT_EQ(descriptors_of(found[0]), warden_before);
+}
+
+}  // namespace
+}  // namespace hpo::testing_execution

@@ -1,0 +1,209 @@
+// What workers say, and how much of it (FAILURES 14 to 19).
+#include <csignal>
+
+#include "tests/contract/execution/harness.hpp"
+
+namespace hpo::testing_execution {
+namespace {
+
+using execution::Exited;
+using execution::Garbage;
+using execution::Ready;
+using std::chrono::duration;
+using std::chrono::steady_clock;
+using testing::HasSubstr;
+
+std::int64_t resident_bytes() {
+    long pages = 0;
+    long resident = 0;
+    std::ifstream("/proc/self/statm") >> pages >> resident;
+    return resident * ::sysconf(_SC_PAGESIZE);
+}
+
+/// Lines that are no messages, sent before the second report of a trial.
+struct Nonsense {
+    const char* name;
+    const char* script;
+    std::int64_t lines;  ///< counted as garbage, at least
+    const char* why;
+};
+
+void PrintTo(const Nonsense& nonsense, std::ostream* out) { *out << nonsense.script; }
+
+class NotMessages : public testing::TestWithParam<Nonsense> {};
+
+TEST_P(NotMessages, AreCountedInBoundedMemoryAndTheStreamGoesOn) {
+    Bench bench;
+    bench.launch(0);
+    bench.next<Ready>(0);
+    const auto before = resident_bytes();
+    std::int64_t lines = 0;
+    std::string why;
+    bench.listener = [&](Place, const execution::What& what) {
+        if (const auto* garbage = std::get_if<Garbage>(&what)) lines += garbage->lines, why = garbage->example;
+    };
+    bench.run_trial(0, GetParam().script);
+    EXPECT_EQ(bench.finish(0).outcome, Outcome::complete);
+    EXPECT_TRUE(bench.until([&] { return lines >= GetParam().lines; })) << lines;
+    EXPECT_THAT(why, HasSubstr(GetParam().why));
+    EXPECT_LE(bench.count<Garbage>(0), 5U);
+    EXPECT_LT(resident_bytes() - before, 64 << 20);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    OfEachKind, NotMessages,
+    testing::Values(Nonsense{"HalfALine", "halfline@2", 1, "not JSON"},
+                    Nonsense{"AHundredMegabyteLine", "longline=100000000@2", 1, "a line of more than 65536 bytes"},
+                    Nonsense{"BinaryGarbage", "binary=100000@2", 300, ""},
+                    Nonsense{"DeepNesting", "nested=60000@2", 1, "not JSON"},
+                    Nonsense{"BadUtf8", "badutf8@2", 1, "not JSON"},
+                    Nonsense{"EmptyLines", "blank=100000@2", 100000, "not JSON"},
+                    Nonsense{"StepsAbove2To53", "step=huge@2", 1, "not a whole number below 2^53"}),
+    [](const auto& given) { return given.param.name; });
+
+TEST(Words, AnUnfinishedLineAtTheEndIsToldBeforeTheEnd) {
+    Bench bench;
+    bench.launch(0);
+    bench.next<Ready>(0);
+    bench.run_trial(0, "cut@1");
+    EXPECT_EQ(bench.next<Garbage>(0).example, "an unfinished line at the end");
+    EXPECT_EQ(bench.next<Exited>(0).code, 0);
+}
+
+TEST(Words, NonFiniteLossesArrive) {
+    Bench bench;
+    bench.launch(0);
+    bench.next<Ready>(0);
+    bench.run_trial(0, "nan@1");
+    const auto report = bench.next_said<from_worker::Reported>(0);
+    EXPECT_TRUE(std::isnan(report.report.metrics.at("loss")));
+    bench.go_on(0, report);
+    EXPECT_EQ(bench.next_said<from_worker::Finished>(0).outcome, Outcome::diverged);
+}
+
+TEST(Words, WrongStepsAndOtherAttemptsArePassedOnForTheCallerToFence) {
+    Bench bench;
+    bench.launch(0);
+    bench.next<Ready>(0);
+    bench.run_trial(0, "step=-5@1;old@1", 1, {4, 2});
+    EXPECT_EQ(bench.next_said<from_worker::Reported>(0).report.step, -5);
+    EXPECT_EQ(bench.next_said<from_worker::Reported>(0).id, (AttemptId{4, 1}));
+    EXPECT_EQ(bench.next_said<from_worker::Reported>(0).id, (AttemptId{4, 2}));
+}
+
+TEST(Words, AWrongTokenIsTurnedAwayAndTheWorkerNeverReady) {
+    Bench bench;
+    bench.launch(0, "token=guess");
+    EXPECT_EQ(bench.next<Exited>(0).code, 0);
+    EXPECT_EQ(bench.count<Ready>(0), 0U);
+}
+
+TEST(Words, AnotherVersionOfTheProtocolEndsTheWorkerWithThatCause) {
+    Bench bench;
+    bench.launch(0, "version=99");
+    EXPECT_EQ(bench.next<Exited>(0).cause, "it speaks version 99 of the protocol, not 1");
+    EXPECT_EQ(bench.count<Ready>(0), 0U);
+}
+
+TEST(Words, AWorkerThatNeverReadsIsKilledWhenItsQueueIsFull) {
+    Bench bench;
+    bench.launch(0);
+    bench.next<Ready>(0);
+    bench.run_trial(0, "deaf@1", 1);
+    bench.next_said<from_worker::Reported>(0);
+    const auto before = resident_bytes();
+    to_worker::Run big;
+    big.id = {2, 1};
+    big.params["text"] = std::string(30000, 'x');
+    for (int i = 0; i < 1000; ++i) bench.executor->send(0, big);
+    EXPECT_LT(resident_bytes() - before, 32 << 20);
+    const auto exited = bench.next<Exited>(0);
+    EXPECT_EQ(exited.signal, SIGKILL);
+    EXPECT_EQ(exited.cause, "it did not read its messages");
+}
+
+/// The longest that a well-behaved worker's reports took to come and be answered while `other` went on in place 0.
+double slowest_round_trip(const std::string& other, const std::function<bool(const Bench&)>& over) {
+    Bench bench;
+    for (Place place : {0, 1}) bench.launch(place);
+    for (Place place : {0, 1}) bench.next<Ready>(place);
+    bench.run_trial(0, other, 1);
+    bench.run_trial(1, "", 1'000'000'000, {2, 1});
+    double slowest = 0;
+    auto last = steady_clock::now();
+    std::size_t round_trips = 0;
+    bench.listener = [&](Place place, const execution::What& what) {
+        const auto* said = std::get_if<execution::Said>(&what);
+        if (place != 1 || said == nullptr) return;
+        const auto* report = std::get_if<from_worker::Reported>(&said->message);
+        if (report == nullptr) return;
+        slowest = std::max(slowest, duration<double>(steady_clock::now() - last).count());
+        last = steady_clock::now();
+        ++round_trips;
+        bench.go_on(1, *report);
+        bench.log.pop_back();
+    };
+    const auto before = resident_bytes();
+    EXPECT_TRUE(bench.until([&] { return over(bench); }, std::chrono::seconds(60)));
+    EXPECT_LT(resident_bytes() - before, std::int64_t{1} << 30);  // the test keeps what was said
+    EXPECT_GT(round_trips, 10U);
+    return slowest;
+}
+
+TEST(Words, AMillionLinesFromOneWorkerDoNotDelayTheOthers) {
+    const auto finished = [](const Bench& bench) { return bench.count<execution::Said>(0) >= 100'000; };
+    std::size_t polls = 0;
+    EXPECT_LT(slowest_round_trip("flood=1000000;nowait",
+                                 [&](const Bench& bench) { return ++polls % 5000 == 0 && finished(bench); }),
+              1.0);
+}
+
+TEST(Words, AFloodOfOutputDoesNotDelayTheOthers) {
+    std::size_t polls = 0;
+    EXPECT_LT(slowest_round_trip("spew=300000000;exit=0@end;nowait",
+                                 [&](const Bench& bench) {
+                                     return ++polls % 100 == 0 &&
+                                            bench.count<Exited>(0) + (bench.count<execution::Said>(0) > 2) > 0;
+                                 }),
+              1.0);
+}
+
+TEST(Words, AFloodOfOutputIsDrainedAndItsFileCapped) {
+    Folder folder;
+    LocalOptions options;
+    options.log_bytes = 100'000;
+    Bench bench(options);
+    bench.executor->log_to(0, folder.path / "trial.log");
+    bench.launch(0, "spew=50000000;say=the end;exit=0");
+    EXPECT_THAT(bench.next<Exited>(0).log_tail, testing::EndsWith("the end"));
+    const std::string text = content(folder.path / "trial.log");
+    EXPECT_LT(text.size(), 100'100U);
+    EXPECT_THAT(text, HasSubstr("[the log is full at 100000 bytes; the rest was dropped]"));
+}
+
+TEST(Words, EachTrialsOutputGoesToTheFileSetBeforeIt) {
+    Folder folder;
+    Bench bench;
+    bench.launch(0);
+    bench.next<Ready>(0);
+    for (const std::string name : {"a", "b"}) {
+        bench.executor->log_to(0, folder.path / name);
+        bench.run_trial(0, "say=this is " + name + "@1");
+        bench.finish(0);
+        EXPECT_TRUE(bench.until([&] { return content(folder.path / name) == "this is " + name + "\n"; }));
+    }
+}
+
+TEST(Words, ALogThatCannotBeWrittenHurtsNobody) {
+    Bench bench;
+    bench.launch(0);
+    bench.next<Ready>(0);
+    for (const char* file : {"/no/such/folder/log", "/dev/full", "/proc/self/stat", "/"}) {
+        bench.executor->log_to(0, file);
+        bench.run_trial(0, "spew=100000@1");
+        EXPECT_EQ(bench.finish(0).outcome, Outcome::complete);
+    }
+}
+
+}  // namespace
+}  // namespace hpo::testing_execution
