@@ -25,6 +25,25 @@ double truncated_normal(double centre, double deviation, const std::function<dou
     }
 }
 
+/// Scott's rule, n^(-1/(d+4)) times the deviation of the centres, times 0.7: it narrows as the good trials draw
+/// together and keeps dimensions that do not matter wide. The prior counts among the centres, so that few of them claim
+/// little; the floor is Watanabe's.
+double bandwidth(std::span<const Site* const> sites, std::size_t dimension, double prior_weight) {
+    constexpr double uniform_mean = 0.5, uniform_square = 1.0 / 3;
+    double weight = prior_weight, sum = prior_weight * uniform_mean, squares = prior_weight * uniform_square;
+    for (const Site* site : sites) {
+        if (!site->active[dimension]) continue;
+        const double x = site->point[dimension];
+        weight += 1;
+        sum += x;
+        squares += x * x;
+    }
+    const double mean = sum / weight;
+    const double deviation = std::sqrt(std::max(squares / weight - mean * mean, 0.0));
+    const double exponent = -1 / (static_cast<double>(sites.empty() ? 0 : sites[0]->point.size()) + 4);
+    return std::clamp(0.7 * deviation * std::pow(weight, exponent), 0.03, 0.5);
+}
+
 }  // namespace
 
 std::size_t choice_at(double coordinate, std::size_t count) {
@@ -34,10 +53,9 @@ std::size_t choice_at(double coordinate, std::size_t count) {
 ParzenEstimator::ParzenEstimator(const ChoiceCounts& choices, std::span<const Site* const> sites, double prior_weight)
     : choices_(choices), count_(sites.size()), prior_weight_(prior_weight) {
     const std::size_t dimensions = choices.size();
-    const double n = static_cast<double>(std::max<std::size_t>(count_, 1));
-    // Scott's rule for d dimensions around the deviation of a kernel alone (0.2), and a floor: with few points a narrow
-    // kernel would claim knowledge that is not there ("magic clipping", Watanabe 2023).
-    bandwidth_ = std::max(0.2 * std::pow(n, -1 / (static_cast<double>(dimensions) + 4)), 1 / std::min(100.0, n + 2));
+    const double n = static_cast<double>(count_);
+    bandwidth_.resize(dimensions);
+    for (std::size_t d = 0; d < dimensions; ++d) bandwidth_[d] = bandwidth(sites, d, prior_weight);
     centres_.resize(count_ * dimensions);
     heights_.resize(count_ * dimensions);
     own_.resize(dimensions);
@@ -59,7 +77,7 @@ ParzenEstimator::ParzenEstimator(const ChoiceCounts& choices, std::span<const Si
                 centres_[at] = static_cast<double>(choice_at(x, choices[d]));
             } else {
                 centres_[at] = x;
-                heights_[at] = 1 / (bandwidth_ * std::sqrt(2 * std::numbers::pi) * mass_inside(x, bandwidth_));
+                heights_[at] = 1 / (bandwidth_[d] * std::sqrt(2 * std::numbers::pi) * mass_inside(x, bandwidth_[d]));
             }
         }
     }
@@ -75,7 +93,7 @@ Point ParzenEstimator::sample(const std::function<double()>& uniform) const {
         if (centre == inactive) {
             point[d] = uniform();
         } else if (choices_[d] == 0) {
-            point[d] = truncated_normal(centre, bandwidth_, uniform);
+            point[d] = truncated_normal(centre, bandwidth_[d], uniform);
         } else {
             const double c = static_cast<double>(choices_[d]);
             const double u = uniform();
@@ -89,7 +107,6 @@ Point ParzenEstimator::sample(const std::function<double()>& uniform) const {
 
 double ParzenEstimator::density(const Site& site) const {
     const std::size_t dimensions = choices_.size();
-    const double scale = -0.5 / (bandwidth_ * bandwidth_);
     double total = prior_weight_;
     for (std::size_t i = 0; i < count_; ++i) {
         const double* const centre = &centres_[i * dimensions];
@@ -101,12 +118,12 @@ double ParzenEstimator::density(const Site& site) const {
             if (choices_[d]) {
                 factor *= static_cast<double>(choice_at(site.point[d], choices_[d])) == centre[d] ? own_[d] : other_[d];
             } else {
-                const double off = site.point[d] - centre[d];
+                const double off = (site.point[d] - centre[d]) / bandwidth_[d];
                 distance += off * off;
                 factor *= height[d];
             }
         }
-        total += factor * std::exp(scale * distance);
+        total += factor * std::exp(-0.5 * distance);
     }
     return total / (static_cast<double>(count_) + prior_weight_);
 }

@@ -32,8 +32,8 @@ class ParzenEstimator {
     const ChoiceCounts& choices_;
     std::size_t count_;
     double prior_weight_;
-    double bandwidth_;             ///< standard deviation of the numeric kernels
-    std::vector<double> centres_;  ///< count x dimensions; for categorical: the index of the choice
+    std::vector<double> bandwidth_;  ///< a dimension: standard deviation of its numeric kernels
+    std::vector<double> centres_;    ///< count x dimensions; for categorical: the index of the choice
     std::vector<double>
         heights_;                ///< of each numeric kernel: 1 / (sqrt(2 pi) bandwidth mass inside [0, 1]); 0: inactive
     std::vector<double> own_;    ///< per dimension: a categorical kernel's density on its own bin

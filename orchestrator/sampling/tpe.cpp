@@ -32,7 +32,7 @@ constexpr std::size_t max_rest = 500;
 
 constexpr std::array options{
     Option{"startup", OptionType::integer, 1, 1e6, {}, "10", "trials proposed by sobol before the model is asked"},
-    Option{"gamma", OptionType::real, 0.01, 0.5, {}, "0.1", "fraction of the trials that counts as good (25 at most)"},
+    Option{"gamma", OptionType::real, 0.01, 0.5, {}, "0.15", "fraction of the trials that counts as good (25 at most)"},
     Option{"prior_weight", OptionType::real, 0.001, 100, {}, "1.0", "weight of the prior, where a trial weighs 1"},
     Option{"candidates", OptionType::integer, 1, 10000, {}, "24", "points drawn, of which the best is proposed"},
 };

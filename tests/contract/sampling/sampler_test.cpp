@@ -1,0 +1,323 @@
+// What every sampler promises. A new row of the registry is tested here without an edit.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numbers>
+
+#include "hpo/random.hpp"
+#include "orchestrator/sampling/proposer.hpp"
+#include "orchestrator/sampling/registry.hpp"
+
+namespace hpo {
+namespace {
+
+Dimension real(std::string name, double low = 0, double high = 1, bool log = false, Role role = Role::none) {
+    Dimension d;
+    d.name = std::move(name);
+    d.low = low;
+    d.high = high;
+    d.log = log;
+    d.role = role;
+    return d;
+}
+
+Dimension choice(std::string name, std::vector<Value> choices) {
+    Dimension d;
+    d.name = std::move(name);
+    d.kind = Kind::categorical;
+    d.choices = std::move(choices);
+    return d;
+}
+
+Value word(const char* text) { return std::string(text); }
+
+Space training_space() {
+    Dimension batch = real("batch_size", 256, 4096, true, Role::batch_size);
+    batch.kind = Kind::integer;
+    Dimension depth = real("depth", 1, 6);
+    depth.kind = Kind::integer;
+    Dimension momentum = real("momentum", 0.8, 0.99);
+    momentum.when = {{"optimizer", {word("sgd")}}};
+    return {
+        batch, real("lr", 3e-4, 3e-2, true, Role::learning_rate), real("dropout", 0.0, 0.6, false, Role::regularizer),
+        depth, choice("optimizer", {word("adamw"), word("sgd")}), momentum};
+}
+
+using Loss = std::function<double(const Params&)>;
+
+double at(const Params& params, const std::string& name) {
+    const auto found = params.find(name);
+    return found == params.end() ? 0 : number_or(found->second, 0);
+}
+
+double training_loss(const Params& params) {
+    const bool sgd = params.at("optimizer") == word("sgd");
+    const double off = std::log10(at(params, "lr")) - (sgd ? -1.7 : -2.9);
+    return off * off + std::abs(at(params, "dropout") - 0.2) + (sgd ? std::abs(at(params, "momentum") - 0.95) : 0.3) +
+           0.05 * std::abs(at(params, "depth") - 3);
+}
+
+class EverySampler : public testing::TestWithParam<std::string> {
+   protected:
+    [[nodiscard]] Study study(Space space, std::uint64_t seed = 1, std::int64_t trials = 64) const {
+        Study made;
+        made.seed = seed;
+        made.space = std::move(space);
+        made.sampler.type = GetParam();
+        made.objective.direction = Direction::minimize;
+        made.budget.trials = trials;
+        return made;
+    }
+
+    /// The trials of a sequential study.
+    [[nodiscard]] static std::vector<TrialRecord> run(const Study& study, std::int64_t trials, const Loss& loss) {
+        Proposer proposer = *Proposer::make(study);
+        std::vector<TrialRecord> records;
+        for (std::int64_t n = 1; n <= trials; ++n) {
+            auto proposal = proposer.propose(n);
+            if (!proposal) break;
+            TrialRecord trial;
+            trial.number = n;
+            trial.point = proposal->point;
+            trial.params = proposal->params;
+            proposer.proposed(trial);
+            trial.state = TrialState::complete;
+            trial.value = loss(trial.params);
+            proposer.tell(trial);
+            records.push_back(trial);
+        }
+        return records;
+    }
+
+    [[nodiscard]] static SamplerSetup setup(const Space& space, std::uint64_t seed = 1) {
+        SamplerSetup made;
+        made.seed = seed;
+        made.space = space;
+        made.active = [map = *CubeMap::make(space, {}, {})](const Point& point) { return map.active(point); };
+        return made;
+    }
+};
+
+std::vector<std::string> names() {
+    std::vector<std::string> all;
+    for (const PartOptions& part : sampler_vocabulary()) all.emplace_back(part.name);
+    return all;
+}
+INSTANTIATE_TEST_SUITE_P(Sampler, EverySampler, testing::ValuesIn(names()),
+                         [](const auto& suite) { return suite.param; });
+
+TEST_P(EverySampler, StaysInTheUnitCubeWithOneCoordinateADimension) {
+    const Space space = training_space();
+    auto sampler = *make_sampler({GetParam(), {}}, setup(space));
+    for (std::int64_t trial = 1; trial <= 300; ++trial) {
+        const Point point = sampler->propose(trial, {}, static_cast<int>(trial % 3));
+        ASSERT_EQ(point.size(), space.size());
+        for (const double x : point) {
+            ASSERT_GE(x, 0);
+            ASSERT_LE(x, 1);
+        }
+        sampler->tell({trial, {point, std::vector<bool>(space.size(), true)}, point[0], 1});
+    }
+}
+
+TEST_P(EverySampler, DependsOnTheSeedAloneAsLongAsTheResultsAreTheSame) {
+    const auto params_of = [](const std::vector<TrialRecord>& trials) {
+        std::vector<Params> all;
+        for (const TrialRecord& trial : trials) all.push_back(trial.params);
+        return all;
+    };
+    const auto once = params_of(run(study(training_space()), 60, training_loss));
+    EXPECT_EQ(params_of(run(study(training_space()), 60, training_loss)), once);
+    EXPECT_NE(params_of(run(study(training_space(), 2), 60, training_loss)), once);
+}
+
+TEST_P(EverySampler, ProposesAfterAReplayWhatItWouldHaveProposedWithoutIt) {
+    const Study what = study(training_space());
+    const auto trials = run(what, 61, training_loss);
+    Proposer resumed = *Proposer::make(what);
+    for (std::size_t i = 0; i < 60; ++i) {
+        resumed.proposed(trials[i]);
+        resumed.tell(trials[i]);
+    }
+    EXPECT_EQ(resumed.propose(61)->point, trials[60].point);
+}
+
+TEST_P(EverySampler, ParallelWorkersGetDifferentConfigurations) {
+    Proposer proposer = *Proposer::make(study({real("x"), real("y")}));
+    std::vector<TrialRecord> waiting;
+    for (std::int64_t n = 1; n <= 80; ++n) {
+        const auto proposal = proposer.propose(n);
+        ASSERT_TRUE(proposal);
+        for (const TrialRecord& other : waiting)
+            EXPECT_GT(std::hypot(other.point[0] - proposal->point[0], other.point[1] - proposal->point[1]), 1e-4);
+        TrialRecord trial;
+        trial.number = n;
+        trial.point = proposal->point;
+        trial.params = proposal->params;
+        proposer.proposed(trial);
+        waiting.push_back(trial);
+        if (waiting.size() < 8) continue;
+        TrialRecord first = waiting.front();  // eight run at once, the oldest ends
+        waiting.erase(waiting.begin());
+        first.state = TrialState::complete;
+        first.value = std::hypot(first.point[0] - 0.4, first.point[1] - 0.6);
+        proposer.tell(first);
+    }
+}
+
+TEST_P(EverySampler, ARetryIsAnotherPoint) {
+    auto sampler = *make_sampler({GetParam(), {}}, setup({real("x"), real("y")}));
+    for (std::int64_t trial = 1; trial <= 40; ++trial) {
+        const Point point = sampler->propose(trial, {}, 0);
+        EXPECT_NE(sampler->propose(trial, {}, 1), point);
+        sampler->tell({trial, {point, {true, true}}, point[0], 1});
+    }
+}
+
+TEST_P(EverySampler, ServesOneDimensionAndNone) {
+    EXPECT_EQ(run(study({real("x")}), 50, [](const Params& p) { return at(p, "x"); }).size(), 50u);
+    EXPECT_EQ(run(study({choice("c", {true})}), 5, [](const Params&) { return 1.0; }).size(), 1u);
+    EXPECT_EQ(run(study({}), 5, [](const Params&) { return 1.0; }).size(), 1u);
+}
+
+TEST_P(EverySampler, ProposesAThousandTrialsWithConditionsAndCoversTheSpace) {
+    const auto trials = run(study(training_space(), 1, 1000), 1000, [](const Params&) { return 1.0; });
+    ASSERT_EQ(trials.size(), 1000u);
+    int sgd = 0;
+    for (const TrialRecord& trial : trials) {
+        EXPECT_EQ(trial.params.contains("momentum"), trial.params.at("optimizer") == word("sgd"));
+        sgd += trial.params.contains("momentum");
+    }
+    EXPECT_GT(sgd, 50);
+    EXPECT_LT(sgd, 950);
+}
+
+double median(std::vector<double> values) {
+    std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+    return values[values.size() / 2];
+}
+
+/// Medians of a parameter for batches below 512 and above 2048, with one optimizer.
+struct Medians {
+    double small = 0;
+    double large = 0;
+};
+
+Medians medians(Study study, const std::string& name, const char* optimizer, bool scaled) {
+    study.policy.scaled = scaled;
+    std::vector<double> small, large;
+    for (study.seed = 1; study.seed <= 60; ++study.seed) {
+        Proposer proposer = *Proposer::make(study);
+        for (std::int64_t n = 1; n <= 30; ++n) {
+            TrialRecord trial;
+            trial.number = n;
+            Proposal proposal = *proposer.propose(n);
+            trial.point = proposal.point;
+            trial.params = proposal.params;
+            proposer.proposed(trial);
+            trial.state = TrialState::complete;
+            trial.value = draw_unit(study.seed, Purpose::synthetic, static_cast<std::uint64_t>(n), 0);
+            proposer.tell(trial);
+            if (trial.params.at("optimizer") != word(optimizer)) continue;
+            if (at(trial.params, "batch_size") < 512) small.push_back(at(trial.params, name));
+            if (at(trial.params, "batch_size") > 2048) large.push_back(at(trial.params, name));
+        }
+    }
+    return {median(small), median(large)};
+}
+
+// Results that teach nothing give every sampler the same points with the policy and without it: what differs is the
+// policy's. Buckets of an octave each, around batches of 362 and 2896; the declared medians belong to 1024.
+TEST_P(EverySampler, LearningRatesGrowWithTheRootOfTheBatchForAdamWAndLinearlyForSgd) {
+    const Study what = study(training_space(), 1, 100);
+    const auto exponents = [&](const char* optimizer) {
+        const Medians off = medians(what, "lr", optimizer, false), on = medians(what, "lr", optimizer, true);
+        return std::pair{std::log2(on.small / off.small), std::log2(on.large / off.large)};
+    };
+    const auto [adam_small, adam_large] = exponents("adamw");
+    EXPECT_NEAR(adam_small, -0.75, 0.25);
+    EXPECT_NEAR(adam_large, 0.75, 0.25);
+    const auto [sgd_small, sgd_large] = exponents("sgd");
+    EXPECT_NEAR(sgd_small, -1.5, 0.5);
+    EXPECT_NEAR(sgd_large, 1.5, 0.5);
+}
+
+TEST_P(EverySampler, RegularizersLeanTowardsStrongerValuesForLargeBatches) {
+    const Study what = study(training_space(), 1, 100);
+    const Medians off = medians(what, "dropout", "adamw", false), on = medians(what, "dropout", "adamw", true);
+    // Odds (362 / 256)^(1/4) and (2896 / 256)^(1/4): medians move from 0.3 to 0.313 and to 0.388.
+    EXPECT_NEAR(on.small - off.small, 0.013, 0.01);
+    EXPECT_NEAR(on.large - off.large, 0.088, 0.03);
+}
+
+// ---- samplers that learn
+
+struct Problem {
+    const char* name;
+    Space space;
+    Loss loss;
+};
+
+std::vector<Problem> problems() {
+    Space five;
+    for (int i = 0; i < 5; ++i) five.push_back(real("x" + std::to_string(i)));
+    return {
+        {"sphere of five dimensions", five,
+         [](const Params& p) {
+             double sum = 0;
+             for (int i = 0; i < 5; ++i) sum += std::pow(at(p, "x" + std::to_string(i)) - 0.2 - 0.13 * i, 2);
+             return sum;
+         }},
+        {"Branin's function",
+         {real("a", -5, 10), real("b", 0, 15)},
+         [](const Params& p) {
+             const double x = at(p, "a"), y = at(p, "b"), pi = std::numbers::pi;
+             const double t = y - 5.1 / (4 * pi * pi) * x * x + 5 / pi * x - 6;
+             return t * t + 10 * (1 - 1 / (8 * pi)) * std::cos(x) + 10 - 0.397887;
+         }},
+        {"a training with conditions", training_space(), training_loss},
+    };
+}
+
+TEST_P(EverySampler, ReachesHalfTheRegretOfRandomSearchIfItLearns) {
+    if (GetParam() != "tpe" && GetParam() != "auto") GTEST_SKIP() << "does not learn";
+    for (const Problem& problem : problems()) {
+        const auto regret = [&](const std::string& sampler) {
+            std::vector<double> best;
+            for (std::uint64_t seed = 1; seed <= 15; ++seed) {
+                Study what = study(problem.space, seed);
+                what.sampler.type = sampler;
+                double least = INFINITY;
+                for (const TrialRecord& trial : run(what, 64, problem.loss)) least = std::min(least, *trial.value);
+                best.push_back(least);
+            }
+            return median(best);
+        };
+        EXPECT_LT(regret(GetParam()), 0.5 * regret("random")) << problem.name;
+    }
+}
+
+TEST_P(EverySampler, AvoidsTheRegionOfFailuresIfItLearns) {
+    if (GetParam() != "tpe" && GetParam() != "auto") GTEST_SKIP() << "does not learn";
+    Proposer proposer = *Proposer::make(study({real("x"), real("y")}));
+    int failures = 0;
+    for (std::int64_t n = 1; n <= 64; ++n) {
+        const Proposal proposal = *proposer.propose(n);
+        TrialRecord trial;
+        trial.number = n;
+        trial.point = proposal.point;
+        trial.params = proposal.params;
+        proposer.proposed(trial);
+        const bool fails = proposal.point[0] > 0.5;
+        trial.state = fails ? TrialState::diverged : TrialState::complete;
+        trial.value = 1 - proposal.point[0];  // the best lies just beside the failures
+        proposer.tell(trial);
+        failures += n > 24 && fails;
+    }
+    EXPECT_LT(failures, 20) << "of the last 40";
+}
+
+}  // namespace
+}  // namespace hpo

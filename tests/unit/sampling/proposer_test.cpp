@@ -1,0 +1,177 @@
+#include "orchestrator/sampling/proposer.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <set>
+
+namespace hpo {
+namespace {
+
+Dimension choice(std::string name, int count) {
+    Dimension d;
+    d.name = std::move(name);
+    d.kind = Kind::categorical;
+    for (int i = 0; i < count; ++i) d.choices.emplace_back(std::string(1, static_cast<char>('a' + i)));
+    return d;
+}
+
+Dimension real(std::string name) {
+    Dimension d;
+    d.name = std::move(name);
+    return d;
+}
+
+Study study_of(Space space, std::string sampler) {
+    Study study;
+    study.space = std::move(space);
+    study.sampler.type = std::move(sampler);
+    return study;
+}
+
+Proposer made(const Study& study) {
+    auto proposer = Proposer::make(study);
+    EXPECT_TRUE(proposer) << proposer.error().message;
+    return *std::move(proposer);
+}
+
+TrialRecord record(std::int64_t number, const Proposal& proposal) {
+    TrialRecord trial;
+    trial.number = number;
+    trial.point = proposal.point;
+    trial.params = proposal.params;
+    return trial;
+}
+
+TrialRecord ended(TrialRecord trial, TrialState state, std::optional<double> value) {
+    trial.state = state;
+    trial.value = value;
+    return trial;
+}
+
+class EverySampler : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Proposer, EverySampler, testing::Values("auto", "random", "sobol", "tpe"));
+
+TEST_P(EverySampler, ProposesEachConfigurationOfASmallSpaceOnceAndThenSaysThatItIsExhausted) {
+    Dimension child = choice("child", 4);
+    child.when = {{"first", {std::string("a")}}};
+    Proposer proposer = made(study_of({child, choice("first", 3), choice("second", 5)}, GetParam()));
+    const std::size_t configurations = (4 + 2) * 5;
+    std::set<Params> seen;
+    for (std::int64_t trial = 1;; ++trial) {
+        const auto proposal = proposer.propose(trial);
+        if (!proposal) break;
+        EXPECT_TRUE(seen.insert(proposal->params).second) << "a duplicate at trial " << trial;
+        ASSERT_LE(seen.size(), configurations);
+        proposer.proposed(record(trial, *proposal));
+        proposer.tell(ended(record(trial, *proposal), TrialState::complete, 0.5));
+    }
+    EXPECT_EQ(seen.size(), configurations);
+}
+
+TEST_P(EverySampler, AnEmptySpaceHasOneConfiguration) {
+    Proposer proposer = made(study_of({}, GetParam()));
+    const auto only = proposer.propose(1);
+    ASSERT_TRUE(only);
+    EXPECT_TRUE(only->params.empty());
+    proposer.proposed(record(1, *only));
+    EXPECT_FALSE(proposer.propose(2));
+}
+
+TEST_P(EverySampler, AProposalThatWasNotStoredIsMadeAgain) {
+    Proposer proposer = made(study_of({real("x"), choice("c", 3)}, GetParam()));
+    for (std::int64_t trial = 1; trial <= 40; ++trial) {
+        const auto proposal = proposer.propose(trial);
+        ASSERT_TRUE(proposal);
+        EXPECT_EQ(proposer.propose(trial)->params, proposal->params);
+        proposer.proposed(record(trial, *proposal));
+        proposer.tell(ended(record(trial, *proposal), TrialState::complete, proposal->point[0]));
+    }
+}
+
+TEST(Proposer, FollowsTheObjectivesDirection) {
+    for (const Direction direction : {Direction::minimize, Direction::maximize}) {
+        Study study = study_of({real("x")}, "tpe");
+        study.objective.direction = direction;
+        Proposer proposer = made(study);
+        double late = 0;
+        for (std::int64_t trial = 1; trial <= 60; ++trial) {
+            const Proposal proposal = *proposer.propose(trial);
+            proposer.proposed(record(trial, proposal));
+            proposer.tell(ended(record(trial, proposal), TrialState::complete, proposal.point[0]));
+            if (trial > 40) late += proposal.point[0] / 20;
+        }
+        EXPECT_LT(direction == Direction::minimize ? late : 1 - late, 0.3);
+    }
+}
+
+TEST(Proposer, DivergedAndFailedTrialsCountAsWorstWhateverTheyReachedBefore) {
+    for (const TrialState state : {TrialState::diverged, TrialState::failed}) {
+        Proposer proposer = made(study_of({real("x")}, "tpe"));
+        int there = 0;
+        for (std::int64_t trial = 1; trial <= 60; ++trial) {
+            const Proposal proposal = *proposer.propose(trial);
+            const bool bad = proposal.point[0] > 0.5;
+            proposer.proposed(record(trial, proposal));
+            proposer.tell(ended(record(trial, proposal), bad ? state : TrialState::complete, bad ? 1.0 : 0.5));
+            there += trial > 20 && bad;
+        }
+        EXPECT_LT(there, 8) << "of 40 proposals after the start";
+    }
+}
+
+TEST(Proposer, NothingButFailuresDoesNotStopIt) {
+    Proposer proposer = made(study_of({real("x"), choice("c", 3)}, "tpe"));
+    for (std::int64_t trial = 1; trial <= 40; ++trial) {
+        const auto proposal = proposer.propose(trial);
+        ASSERT_TRUE(proposal);
+        proposer.proposed(record(trial, *proposal));
+        proposer.tell(ended(record(trial, *proposal), TrialState::failed, std::nullopt));
+    }
+}
+
+TEST(Proposer, APausedTrialTeachesAndIsReplacedByWhatItReachesLater) {
+    const Study study = study_of({real("x")}, "tpe");
+    Proposer told_twice = made(study), told_once = made(study);
+    for (std::int64_t trial = 1; trial <= 30; ++trial) {
+        const Proposal proposal = *told_twice.propose(trial);
+        ASSERT_EQ(told_once.propose(trial)->point, proposal.point);
+        told_twice.proposed(record(trial, proposal));
+        told_once.proposed(record(trial, proposal));
+        told_twice.tell(ended(record(trial, proposal), TrialState::paused, 1 - proposal.point[0]));
+        told_twice.tell(ended(record(trial, proposal), TrialState::complete, proposal.point[0]));
+        told_once.tell(ended(record(trial, proposal), TrialState::complete, proposal.point[0]));
+    }
+}
+
+TEST(Proposer, AValueThatIsNotFiniteTeachesNoModel) {
+    Proposer proposer = made(study_of({real("x")}, "tpe"));
+    for (std::int64_t trial = 1; trial <= 40; ++trial) {
+        const Proposal proposal = *proposer.propose(trial);
+        ASSERT_TRUE(std::isfinite(proposal.point[0]));
+        proposer.proposed(record(trial, proposal));
+        proposer.tell(ended(record(trial, proposal), TrialState::complete, trial % 2 ? std::nan("") : INFINITY));
+    }
+}
+
+TEST(Proposer, RefusesUnknownSamplersAndOptionsByName) {
+    const auto unknown = Proposer::make(study_of({real("x")}, "gp"));
+    ASSERT_FALSE(unknown);
+    EXPECT_EQ(unknown.error().message, "unknown sampler \"gp\"; known are auto, random, sobol, tpe");
+    Study study = study_of({real("x")}, "tpe");
+    study.sampler.options["gama"] = 0.2;
+    const auto option = Proposer::make(study);
+    ASSERT_FALSE(option);
+    EXPECT_EQ(option.error().message, "sampler tpe has no option \"gama\"");
+}
+
+TEST(Proposer, SobolNamesItsLimit) {
+    Space space;
+    for (int i = 0; i < 3668; ++i) space.push_back(real("x" + std::to_string(i)));
+    const auto proposer = Proposer::make(study_of(space, "sobol"));
+    ASSERT_FALSE(proposer);
+    EXPECT_EQ(proposer.error().message, "sampler sobol serves 3667 parameters at most, the space has 3668");
+}
+
+}  // namespace
+}  // namespace hpo
