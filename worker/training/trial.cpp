@@ -92,7 +92,8 @@ class Trial {
     [[nodiscard]] GoOn asking(const char* phase) {
         return [this, phase] { return host_.go_on(phase); };
     }
-    [[nodiscard]] Finished ended(Outcome outcome, std::string message = {}) const {
+    [[nodiscard]] Finished ended(Outcome outcome, std::string message = {}) {
+        if (progress_.best_step > 0) values_[run_.objective.metric] = progress_.best_value;
         return {run_.id, outcome, std::move(message), values_, checkpoint_};
     }
 
@@ -221,7 +222,6 @@ void Trial::save_last() {
 }
 
 void Trial::test_and_save() {
-    if (progress_.best_step > 0) values_[run_.objective.metric] = progress_.best_value;
     if (!run_.test && run_.save.empty()) return;
     // The weights of the last step go through the same buffer, so that there is one way to save.
     const bool kept = keeps_best() && progress_.best_step > 0;

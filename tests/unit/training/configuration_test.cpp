@@ -1,0 +1,67 @@
+#include "worker/training/configuration.hpp"
+
+#include <gmock/gmock.h>
+
+#include <limits>
+
+namespace hpo {
+namespace {
+
+using testing::HasSubstr;
+
+std::string error_of(const Params& params) {
+    const auto got = read_configuration(params);
+    return got ? "" : got.error().message;
+}
+
+TEST(Configuration, AbsentKeysHaveTheTablesDefaults) {
+    const auto got = read_configuration({});
+    ASSERT_TRUE(got) << got.error().message;
+    EXPECT_EQ(got->training.batch_size, 256);
+    EXPECT_EQ(got->training.epsilon, 1e-8);
+    EXPECT_EQ(got->training.schedule, ScheduleKind::cosine);
+    EXPECT_EQ(got->data.validation, 0.1);
+    EXPECT_EQ(got->data.subset, 0);
+    EXPECT_FALSE(got->seed);
+    EXPECT_EQ(std::get<std::vector<std::int64_t>>(got->all.at("hidden")), (std::vector<std::int64_t>{256, 256}));
+}
+
+TEST(Configuration, WidthAndDepthBecomeHidden) {
+    const auto got = read_configuration({{"width", std::int64_t{8}}, {"depth", std::int64_t{3}}});
+    ASSERT_TRUE(got);
+    EXPECT_EQ(std::get<std::vector<std::int64_t>>(got->all.at("hidden")), (std::vector<std::int64_t>{8, 8, 8}));
+    EXPECT_FALSE(got->all.contains("width"));
+    const auto linear = read_configuration({{"depth", std::int64_t{0}}});
+    EXPECT_TRUE(std::get<std::vector<std::int64_t>>(linear->all.at("hidden")).empty());
+}
+
+TEST(Configuration, HiddenCannotStandBesideWidthOrDepth) {
+    EXPECT_THAT(error_of({{"hidden", std::vector<std::int64_t>{4}}, {"depth", std::int64_t{3}}}), HasSubstr("depth"));
+}
+
+TEST(Configuration, NumbersMayComeInEitherForm) {
+    const auto got = read_configuration({{"batch_size", 512.0}, {"lr", std::int64_t{1}}});
+    ASSERT_TRUE(got) << got.error().message;
+    EXPECT_EQ(got->training.batch_size, 512);
+    EXPECT_EQ(got->training.lr, 1.0);
+}
+
+TEST(Configuration, ErrorsNameTheKeyAndWhatItMayBe) {
+    EXPECT_THAT(error_of({{"batch_size", 1.5}}), HasSubstr("training.batch_size: 1.5 is not a whole number from 1 to"));
+    EXPECT_THAT(error_of({{"batch_size", std::int64_t{0}}}), HasSubstr("training.batch_size"));
+    EXPECT_THAT(error_of({{"dropout", 1.0}}), HasSubstr("model.dropout: 1.0 is not a number from 0.0 to 0.95"));
+    EXPECT_THAT(error_of({{"lr", std::numeric_limits<double>::quiet_NaN()}}), HasSubstr("training.lr"));
+    EXPECT_THAT(error_of({{"optimizer", std::string("lion")}}), HasSubstr("one of adamw|sgd"));
+    EXPECT_THAT(error_of({{"optimizer", std::string("adam")}}), HasSubstr("one of adamw|sgd"));
+    EXPECT_THAT(error_of({{"nesterov", std::int64_t{1}}}), HasSubstr("true or false"));
+    EXPECT_THAT(error_of({{"hidden", std::vector<std::int64_t>{4, 0}}}), HasSubstr("model.hidden: [4, 0]"));
+    EXPECT_THAT(error_of({{"learning_rate", 0.1}}), HasSubstr("learning_rate: not a key"));
+}
+
+TEST(Configuration, AccumulationMustDivideTheBatch) {
+    EXPECT_THAT(error_of({{"batch_size", std::int64_t{100}}, {"accumulation", std::int64_t{3}}}),
+                HasSubstr("training.accumulation: 3 does not divide training.batch_size (100)"));
+}
+
+}  // namespace
+}  // namespace hpo

@@ -1,0 +1,187 @@
+#include "worker/training/trainer.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "tests/unit/worker/allocations.hpp"
+#include "tests/unit/worker/workbench.hpp"
+
+namespace hpo {
+namespace {
+
+const GoOn always = [] { return true; };
+
+struct Group {
+    /// One lane for each of `lanes`, which must agree in shape.
+    explicit Group(const std::vector<Params>& lanes, std::int64_t steps = 3, std::vector<std::uint64_t> seeds = {})
+        : data(*load_to_device(*bench.device, read_configuration(lanes[0])->data, 5)) {
+        const auto configuration = *read_configuration(lanes[0]);
+        const SplitSizes sizes{static_cast<std::int64_t>(data->split.train.size()),
+                               static_cast<std::int64_t>(data->split.validation.size())};
+        auto plan = *plan_group(configuration, data->shape, sizes, static_cast<int>(lanes.size()));
+        arena = *bench.device->allocate(plan.arena_bytes);
+        std::vector<LaneSpec> specs;
+        for (std::size_t k = 0; k < lanes.size(); ++k)
+            specs.push_back({read_configuration(lanes[k])->training, k < seeds.size() ? seeds[k] : 77});
+        trainer.emplace(*bench.device, *arena, std::move(plan), *data, specs, steps, bench.clock);
+    }
+
+    std::vector<float> state(int lane) {
+        std::vector<float> got(static_cast<std::size_t>(trainer->plan().state_elements));
+        trainer->read_state(lane, got);
+        return got;
+    }
+    std::vector<float> weights(int lane) {
+        std::vector<float> got(static_cast<std::size_t>(trainer->plan().weights.columns));
+        trainer->read_weights(lane, got);
+        return got;
+    }
+
+    test::Bench bench;
+    std::unique_ptr<DeviceData> data;
+    std::unique_ptr<Buffer> arena;
+    std::optional<Trainer> trainer;
+};
+
+double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+    double largest = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(double{a[i]} - b[i]));
+    return largest;
+}
+
+TEST(Trainer, LearnsWhatThereIsToLearn) {
+    Group group({test::with(test::small_params(), {{"noise", 0.5}})});
+    for (int step = 0; step < 3; ++step) ASSERT_TRUE(group.trainer->train_step(always));
+    ASSERT_TRUE(group.trainer->evaluate_validation(always));
+    EXPECT_GT(group.trainer->evaluation_of(0).accuracy, 0.95);
+    ASSERT_TRUE(group.trainer->evaluate_test(always));
+    EXPECT_GT(group.trainer->evaluation_of(0).accuracy, 0.95);
+}
+
+TEST(Trainer, AllocatesNothingAfterTheFirstStep) {
+    for (const char* optimizer : {"adamw", "sgd"}) {
+        Group group({test::with(test::small_params(), {{"optimizer", std::string(optimizer)},
+                                                       {"accumulation", std::int64_t{2}},
+                                                       {"norm", std::string("layer")},
+                                                       {"activation", std::string("gelu")}})});
+        ASSERT_TRUE(group.trainer->train_step(always));
+        ASSERT_TRUE(group.trainer->evaluate_validation(always));
+        const std::int64_t before = test::allocations();
+        for (int step = 0; step < 2; ++step) {
+            ASSERT_TRUE(group.trainer->train_step(always));
+            ASSERT_TRUE(group.trainer->evaluate_validation(always));
+        }
+        EXPECT_EQ(test::allocations(), before) << optimizer;
+    }
+}
+
+TEST(Trainer, EachLaneTrainsAsItWouldAlone) {
+    const Params first = test::small_params();
+    const Params second = test::with(first, {{"lr", 0.002},
+                                             {"dropout", 0.5},
+                                             {"weight_decay", 0.3},
+                                             {"label_smoothing", 0.0},
+                                             {"clip", 0.5},
+                                             {"schedule", std::string("one-cycle")}});
+    const Params third = test::with(first, {{"beta1", 0.8}, {"beta2", 0.95}, {"epsilon", 1e-6}});
+    Group all({first, second, third}, 3, {77, 78, 79});
+    ASSERT_TRUE(all.trainer->train_step(always));
+    ASSERT_TRUE(all.trainer->train_step(always));
+    ASSERT_TRUE(all.trainer->evaluate_validation(always));
+    const std::vector<Params> each{first, second, third};
+    for (int lane = 0; lane < 3; ++lane) {
+        Group alone({each[static_cast<std::size_t>(lane)]}, 3, {77 + static_cast<std::uint64_t>(lane)});
+        ASSERT_TRUE(alone.trainer->train_step(always));
+        ASSERT_TRUE(alone.trainer->train_step(always));
+        ASSERT_TRUE(alone.trainer->evaluate_validation(always));
+        EXPECT_EQ(all.state(lane), alone.state(0)) << lane;
+        EXPECT_EQ(all.trainer->step_of(lane).loss, alone.trainer->step_of(0).loss);
+        EXPECT_EQ(all.trainer->evaluation_of(lane).loss, alone.trainer->evaluation_of(0).loss);
+    }
+}
+
+TEST(Trainer, AnUnhealthyLaneDiesAloneAndKeepsItsWeights) {
+    const Params well = test::with(test::small_params(), {{"optimizer", std::string("sgd")}, {"clip", 0.0}});
+    const Params wild = test::with(well, {{"lr", 1000.0}, {"warmup", 0.0}, {"schedule", std::string("constant")}});
+    Group group({well, wild}, 4);
+    for (int step = 0; step < 2; ++step) ASSERT_TRUE(group.trainer->train_step(always));
+    Group alone({well}, 4);
+    for (int step = 0; step < 2; ++step) ASSERT_TRUE(alone.trainer->train_step(always));
+    EXPECT_EQ(group.state(0), alone.state(0));
+    const auto dead = group.weights(1);
+    ASSERT_TRUE(group.trainer->train_step(always));
+    EXPECT_EQ(std::memcmp(dead.data(), group.weights(1).data(), dead.size() * 4), 0);
+}
+
+TEST(Trainer, AccumulatedMicroBatchesEqualTheWholeBatch) {
+    for (const char* optimizer : {"adamw", "sgd"}) {
+        const Params whole = test::with(test::small_params(), {{"optimizer", std::string(optimizer)}});
+        Group one({whole});
+        Group four({test::with(whole, {{"accumulation", std::int64_t{4}}})});
+        // Before rounding has been amplified: one epoch is 14 updates.
+        ASSERT_TRUE(one.trainer->train_step(always));
+        ASSERT_TRUE(four.trainer->train_step(always));
+        EXPECT_LT(largest_difference(one.weights(0), four.weights(0)), 2e-4) << optimizer;
+        EXPECT_NEAR(one.trainer->step_of(0).loss, four.trainer->step_of(0).loss, 1e-4);
+        EXPECT_NE(one.weights(0), Group({whole}).weights(0));
+    }
+}
+
+TEST(Trainer, EndsAtTheIterationItIsToldTo) {
+    Group group({test::small_params()});
+    int left = 5;
+    EXPECT_FALSE(group.trainer->train_step([&] { return left-- > 0; }));
+    EXPECT_EQ(group.trainer->iteration(), 5);
+    EXPECT_FALSE(group.trainer->evaluate_validation([] { return false; }));
+}
+
+TEST(Trainer, StepsOfSomeIterationsCrossEpochsAsEpochsWould) {
+    Group epochs({test::small_params()}, 2);
+    for (int step = 0; step < 2; ++step) ASSERT_TRUE(epochs.trainer->train_step(always));
+    ASSERT_EQ(epochs.trainer->iteration(), 28);
+    Group sevens({test::with(test::small_params(), {{"eval_every", std::int64_t{4}}})}, 7);
+    for (int step = 0; step < 7; ++step) ASSERT_TRUE(sevens.trainer->train_step(always));
+    EXPECT_EQ(epochs.state(0), sevens.state(0));
+}
+
+TEST(Trainer, NormalisesByTheTrainingSplit) {
+    Group group({test::small_params()});
+    // Clusters of N(0, 1) centres with noise 2: the deviation is near sqrt(5).
+    EXPECT_NEAR(group.data->deviation, std::sqrt(5), 0.15);
+    EXPECT_FLOAT_EQ(group.data->train.scale, 1 / group.data->deviation);
+    EXPECT_FLOAT_EQ(group.data->train.shift, -group.data->mean / group.data->deviation);
+}
+
+TEST(Plan, SaysWhatIsThenAllocatedToTheByte) {
+    test::Bench bench;
+    bench.workshop.process_bytes = 1'000'000;
+    const Params params = test::with(test::small_params(), {{"norm", std::string("layer")}});
+    const auto answer = answer_plan({7, params, 3, 5}, bench.workshop);
+    ASSERT_EQ(answer.error, "");
+    EXPECT_EQ(answer.id, 7);
+    EXPECT_FALSE(bench.workshop.data);
+    test::FakeHost host;
+    run_trial(test::small_run(params, 1), bench.workshop, host);
+    EXPECT_EQ(answer.arena_bytes, static_cast<std::int64_t>(bench.workshop.arena->bytes()));
+    EXPECT_EQ(answer.data_bytes, bench.workshop.data->bytes());
+    EXPECT_EQ(answer.parameters, 20 * 24 + 24 + 24 * 2 + 24 * 16 + 16 + 16 * 2 + 16 * 5 + 5);
+    EXPECT_EQ(answer.iterations_per_step, 900 / 64);
+    const double products = 20 * 24 + 24 * 16 + 16 * 5;
+    EXPECT_EQ(answer.flops_per_step, 2 * products * (14 * 64 + 100) + 2 * (2 * products - 20 * 24) * 14 * 64);
+    const auto host_floats = 900 + bench.workshop.state.size() + bench.workshop.best.size();
+    EXPECT_EQ(answer.footprint.host_bytes,
+              1'000'000 + answer.arena_bytes + answer.data_bytes + static_cast<std::int64_t>(4 * host_floats));
+    EXPECT_EQ(answer_plan({7, params, 3, 5}, bench.workshop).footprint.host_bytes, answer.footprint.host_bytes);
+}
+
+TEST(Plan, RefusesABatchLargerThanWhatThereIsToTrainOn) {
+    test::Bench bench;
+    const auto answer =
+        answer_plan({1, test::with(test::small_params(), {{"batch_size", std::int64_t{901}}}), 1, 5}, bench.workshop);
+    EXPECT_THAT(answer.error, testing::HasSubstr("training.batch_size: 901 is more than the 900 samples"));
+}
+
+}  // namespace
+}  // namespace hpo

@@ -1,0 +1,80 @@
+// What the worker's tests stand on: a CPU device, small synthetic trials, and a host that answers as it is told.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "worker/backends/cpu/cpu_device.hpp"
+#include "worker/training/trainer.hpp"
+#include "worker/training/trial.hpp"
+
+namespace hpo::test {
+
+/// 1000 samples (900 to train on, 100 to validate), an MLP with all that has state or randomness.
+inline Params small_params() {
+    return {{"format", std::string("synthetic")},
+            {"samples", std::int64_t{1000}},
+            {"features", std::int64_t{20}},
+            {"classes", std::int64_t{5}},
+            {"noise", 2.0},
+            {"hidden", std::vector<std::int64_t>{24, 16}},
+            {"dropout", 0.2},
+            {"batch_size", std::int64_t{64}},
+            {"lr", 0.01},
+            {"label_smoothing", 0.1},
+            {"clip", 1.0},
+            {"warmup", 1.0}};
+}
+
+inline Params with(Params params, const Params& changes) {
+    for (const auto& [name, value] : changes) params[name] = value;
+    return params;
+}
+
+inline to_worker::Run small_run(Params params, std::int64_t steps) {
+    to_worker::Run run;
+    run.id = {1, 1};
+    run.params = std::move(params);
+    run.steps = steps;
+    run.seed = 77;
+    run.data_seed = 5;
+    return run;
+}
+
+/// A worker's lasting part; the clock stands still unless moved.
+struct Bench {
+    std::unique_ptr<Device> device = make_cpu_device();
+    ManualClock clock;
+    Workshop workshop{*device, clock, 0, {}, {}, {}, {}};
+};
+
+/// Told to stop in the middle of nowhere, as by SIGKILL.
+struct Killed {};
+
+class FakeHost : public TrialHost {
+   public:
+    bool go_on(std::string_view phase) override {
+        ++asked;
+        if (phases.empty() || phases.back() != phase) phases.emplace_back(phase);
+        return !on_ask || on_ask();
+    }
+    void started(std::int64_t from) override { from_step = from; }
+    std::optional<to_worker::Action> report(const Report& report) override {
+        reports.push_back(report);
+        return on_report ? on_report(report) : to_worker::Action::go_on;
+    }
+    void say(const std::string& line) override { said += line + "\n"; }
+
+    std::function<bool()> on_ask;
+    std::function<std::optional<to_worker::Action>(const Report&)> on_report;
+    std::vector<Report> reports;
+    std::vector<std::string> phases;
+    std::int64_t asked = 0;
+    std::int64_t from_step = -1;
+    std::string said;
+};
+
+}  // namespace hpo::test
