@@ -1,0 +1,250 @@
+#include "tests/contract/backend_cpu/rig.hpp"
+
+namespace hpo::test {
+namespace {
+
+constexpr Activation all[] = {Activation::none, Activation::relu, Activation::gelu, Activation::silu};
+
+double f(Activation activation, double a) {
+    switch (activation) {
+        case Activation::relu:
+            return a > 0 ? a : 0;
+        case Activation::gelu:
+            return a * 0.5 * std::erfc(-a / std::sqrt(2.0));
+        case Activation::silu:
+            return a / (1 + std::exp(-a));
+        default:
+            return a;
+    }
+}
+
+bool in_place(Activation activation) { return activation == Activation::none || activation == Activation::relu; }
+
+/// The draws as the header describes them.
+bool kept(double probability, std::uint64_t seed, std::uint32_t iteration, std::uint32_t site, std::int64_t row,
+          std::int64_t column) {
+    const auto q = static_cast<std::uint64_t>(column % 128);
+    const std::uint64_t high = (std::uint64_t{site} << 16) + static_cast<std::uint64_t>(column / 128 * 16) + q % 32 / 2;
+    const auto block = draw_block(seed, Purpose::dropout, iteration, high << 32 | static_cast<std::uint64_t>(row));
+    const std::uint32_t draw = block[q / 32] >> (q % 2 * 16) & 0xFFFF;
+    return draw >= std::lround(probability * 65536);
+}
+
+double probability_of(int lane) { return lane == 1 ? 0.0 : 0.25 + 0.25 * lane; }
+
+/// A layer's activation with everything it needs; pre and bias of moderate size, or far out.
+struct Case {
+    Tensor pre, bias, output, gradient, bias_gradient;
+    Dropout dropout;
+
+    Case(Rig& rig, const Shape& shape, Activation activation, bool drop, double size = 3) {
+        pre = rig.random(shape.rows, shape.columns, -size, size);
+        bias = rig.random(1, shape.columns);
+        output = in_place(activation) ? pre : rig.output(shape.rows, shape.columns);
+        gradient = rig.random(shape.rows, shape.columns);
+        bias_gradient = rig.output(1, shape.columns);
+        if (!drop) return;
+        dropout.probability = rig.lane_array<float>([](int lane) { return static_cast<float>(probability_of(lane)); });
+        dropout.seed = rig.lane_array<std::uint64_t>(
+            [](int lane) { return (std::uint64_t{77} << 33) + static_cast<std::uint64_t>(lane); });
+        dropout.iteration =
+            rig.lane_array<std::uint32_t>([](int lane) { return 40U + static_cast<std::uint32_t>(lane); });
+        if (!in_place(activation) || activation == Activation::none)
+            dropout.mask =
+                rig.integers<std::uint8_t>(shape.rows, shape.columns, [](int, std::int64_t) { return 0xEE; });
+        dropout.site = 3;
+        dropout.first_row = 5;
+    }
+};
+
+/// dropout(f(pre + bias)) of one lane in doubles.
+Numbers reference(Activation activation, const Shape& shape, const Numbers& pre, const Numbers& bias,
+                  const Dropout& dropout, int lane) {
+    Numbers y(pre.size());
+    const double p = dropout.probability ? probability_of(lane) : 0;
+    for (std::int64_t i = 0; i < shape.rows * shape.columns; ++i) {
+        const std::int64_t row = i / shape.columns, column = i % shape.columns;
+        const bool stays = p == 0 || kept(p, (std::uint64_t{77} << 33) + static_cast<std::uint64_t>(lane),
+                                          40U + static_cast<std::uint32_t>(lane), 3, row + 5, column);
+        y[number(i)] = stays ? f(activation, pre[number(i)] + bias[number(column)]) / (1 - p) : 0;
+    }
+    return y;
+}
+
+TEST(Activation, IsTheFunctionOfPrePlusBiasThenDropout) {
+    for (const auto activation : all)
+        for (const auto& shape : odd_shapes)
+            for (const bool drop : {false, true})
+                in_every_way([&](Rig& rig) {
+                    const Case c(rig, shape, activation, drop);
+                    rig.start();
+                    std::vector<Numbers> before;
+                    for (int k = 0; k < rig.lanes(); ++k) before.push_back(rig.values(c.pre, k));
+                    rig.stream().activate({activation, c.pre, c.bias, c.output, c.dropout});
+                    for (int k = 0; k < rig.lanes(); ++k)
+                        expect_near(rig.values(c.output, k),
+                                    reference(activation, shape, before[number(k)], rig.values(c.bias, k), c.dropout,
+                                              rig.name_of(k)),
+                                    1e-6);
+                });
+}
+
+TEST(Activation, GradientsAgreeWithFiniteDifferences) {
+    for (const auto activation : all)
+        for (const auto& shape : odd_shapes)
+            for (const bool drop : {false, true})
+                in_every_way([&](Rig& rig) {
+                    const Case c(rig, shape, activation, drop);
+                    rig.start();
+                    std::vector<Numbers> before, up;
+                    for (int k = 0; k < rig.lanes(); ++k) {
+                        before.push_back(rig.values(c.pre, k));
+                        up.push_back(rig.values(c.gradient, k));
+                    }
+                    rig.stream().activate({activation, c.pre, c.bias, c.output, c.dropout});
+                    rig.stream().activate_backward(
+                        {activation, c.gradient, c.pre, c.output, c.bias_gradient, c.dropout, Write::set});
+                    for (int k = 0; k < rig.lanes(); ++k) {
+                        const Numbers bias = rig.values(c.bias, k);
+                        const auto run = [&](const Numbers& pre, const Numbers& shift) {
+                            return reference(activation, shape, pre, shift, c.dropout, rig.name_of(k));
+                        };
+                        // Each element of the output depends on one of pre: one evaluation gives all differences.
+                        const double h = 1e-6;
+                        Numbers above = before[number(k)], below = above, wanted(above.size());
+                        for (auto& x : above) x += h;
+                        for (auto& x : below) x -= h;
+                        const Numbers high = run(above, bias), low = run(below, bias);
+                        Numbers sums(number(shape.columns));
+                        for (std::size_t i = 0; i < wanted.size(); ++i) {
+                            wanted[i] = up[number(k)][i] * (high[i] - low[i]) / (2 * h);
+                            sums[i % number(shape.columns)] += wanted[i];
+                        }
+                        expect_near(rig.values(c.gradient, k), wanted, 3e-6);
+                        expect_near(rig.values(c.bias_gradient, k), sums, 1e-5);
+                    }
+                });
+}
+
+TEST(Activation, AddsToTheBiasGradientOfEarlierMicroBatches) {
+    in_every_way([&](Rig& rig) {
+        const Tensor gradient = rig.random(7, 17), sum = rig.random(1, 17);
+        rig.start();
+        std::vector<Numbers> before;
+        for (int k = 0; k < rig.lanes(); ++k) before.push_back(rig.values(sum, k));
+        ActivateBackward backward;
+        backward.gradient = gradient;
+        backward.bias_gradient = sum;
+        backward.write = Write::add;
+        rig.stream().activate_backward(backward);
+        for (int k = 0; k < rig.lanes(); ++k) {
+            Numbers wanted = before[number(k)];
+            const Numbers g = rig.values(gradient, k);
+            for (std::size_t i = 0; i < g.size(); ++i) wanted[i % 17] += g[i];
+            expect_near(rig.values(sum, k), wanted, 1e-6);
+        }
+    });
+}
+
+TEST(Activation, HoldsFarFromZero) {
+    for (const auto activation : all)
+        in_every_way([&](Rig& rig) {
+            const Case c(rig, {3, 65}, activation, false, 300);
+            rig.start();
+            std::vector<Numbers> before;
+            for (int k = 0; k < rig.lanes(); ++k) before.push_back(rig.values(c.pre, k));
+            rig.stream().activate({activation, c.pre, c.bias, c.output, c.dropout});
+            rig.stream().activate_backward(
+                {activation, c.gradient, c.pre, c.output, c.bias_gradient, c.dropout, Write::set});
+            for (int k = 0; k < rig.lanes(); ++k) {
+                expect_near(rig.values(c.output, k),
+                            reference(activation, {3, 65}, before[number(k)], rig.values(c.bias, k), c.dropout, k),
+                            1e-6);
+                for (const double g : rig.values(c.gradient, k)) EXPECT_TRUE(std::isfinite(g));
+            }
+        });
+}
+
+TEST(Activation, LetsNaNThrough) {
+    for (const auto activation : all)
+        for (const CpuLevel level : cpu_levels()) {
+            Rig rig(level, 1, 0);
+            const Case c(rig, {1, 33}, activation, false);
+            rig.start();
+            rig.stream().write(c.bias.at(20), 0, std::numeric_limits<float>::quiet_NaN());
+            rig.stream().activate({activation, c.pre, c.bias, c.output, c.dropout});
+            const Numbers y = rig.values(c.output, 0);
+            for (std::size_t i = 0; i < y.size(); ++i) EXPECT_EQ(std::isnan(y[i]), i == 20) << i;
+        }
+}
+
+TEST(Dropout, DropsTheShareAskedForAndKeepsTheMean) {
+    Rig rig(cpu_levels().back(), 1, 0);
+    const std::int64_t rows = 512, columns = 512;
+    const Tensor ones = rig.output(rows, columns);
+    Dropout dropout;
+    dropout.probability = rig.lane_array<float>([](int) { return 0.3F; });
+    dropout.seed = rig.lane_array<std::uint64_t>([](int) { return 9; });
+    dropout.iteration = rig.lane_array<std::uint32_t>([](int) { return 0; });
+    rig.start();
+    rig.stream().fill(ones, 1);
+    rig.stream().activate({Activation::relu, ones, {}, ones, dropout});
+    double zeros = 0, sum = 0;
+    for (const double y : rig.values(ones, 0)) {
+        zeros += y == 0;
+        sum += y;
+    }
+    const double count = static_cast<double>(rows * columns);
+    const double deviation = std::sqrt(0.3 * 0.7 / count);
+    EXPECT_NEAR(zeros / count, 0.3, 5 * deviation);
+    EXPECT_NEAR(sum / count, 1, 5 * deviation / 0.7);
+}
+
+TEST(Dropout, DrawsMicroBatchesAsTheWholeBatch) {
+    in_every_way([&](Rig& rig) {
+        const Case c(rig, {10, 70}, Activation::relu, true);
+        const Tensor whole = rig.output(10, 70), parts = rig.output(10, 70);
+        rig.start();
+        rig.stream().fill(whole, 1);
+        rig.stream().fill(parts, 1);
+        rig.stream().activate({Activation::relu, whole, {}, whole, c.dropout});
+        for (const std::int64_t first : {0, 4}) {
+            Dropout dropout = c.dropout;
+            dropout.first_row += first;
+            const Tensor part = parts.slice(first * 70, first == 0 ? 4 : 6, 70);
+            rig.stream().activate({Activation::relu, part, {}, part, dropout});
+        }
+        for (int k = 0; k < rig.lanes(); ++k) EXPECT_EQ(rig.bytes(whole, k), rig.bytes(parts, k));
+    });
+}
+
+TEST(Dropout, DrawsAnewForEachSiteIterationAndSeed) {
+    Rig rig(cpu_levels().back(), 1, 0);
+    std::vector<Tensor> outputs;
+    for (int i = 0; i < 4; ++i) outputs.push_back(rig.output(8, 128));
+    Dropout dropout;
+    dropout.probability = rig.lane_array<float>([](int) { return 0.5F; });
+    dropout.seed = rig.lane_array<std::uint64_t>([](int) { return 9; });
+    dropout.iteration = rig.lane_array<std::uint32_t>([](int) { return 0; });
+    const Tensor other_seed = rig.lane_array<std::uint64_t>([](int) { return 10; });
+    const Tensor later = rig.lane_array<std::uint32_t>([](int) { return 1; });
+    rig.start();
+    Dropout draws[] = {dropout, dropout, dropout, dropout};
+    draws[1].site = 1;
+    draws[2].iteration = later;
+    draws[3].seed = other_seed;
+    for (std::size_t i = 0; i < 4; ++i) {
+        rig.stream().fill(outputs[i], 1);
+        rig.stream().activate({Activation::relu, outputs[i], {}, outputs[i], draws[i]});
+    }
+    for (std::size_t i = 0; i < 4; ++i)
+        for (std::size_t j = 0; j < i; ++j) {
+            const Numbers a = rig.values(outputs[i], 0), b = rig.values(outputs[j], 0);
+            double same = 0;
+            for (std::size_t e = 0; e < a.size(); ++e) same += a[e] == b[e];
+            EXPECT_NEAR(same / static_cast<double>(a.size()), 0.5, 0.1) << i << " and " << j;
+        }
+}
+
+}  // namespace
+}  // namespace hpo::test

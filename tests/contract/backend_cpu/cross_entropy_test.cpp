@@ -1,0 +1,128 @@
+#include "tests/contract/backend_cpu/rig.hpp"
+
+namespace hpo::test {
+namespace {
+
+double smoothing_of(int lane) { return 0.1 * lane; }
+
+std::int32_t label_of(int lane, std::int64_t row, std::int64_t classes) {
+    return static_cast<std::int32_t>((row * 7 + lane) % classes);
+}
+
+double reference(const Shape& shape, const Numbers& z, int lane, double weight) {
+    const auto classes = number(shape.columns);
+    const double spread = smoothing_of(lane) / static_cast<double>(classes);
+    double total = 0;
+    for (std::size_t row = 0; row < number(shape.rows); ++row) {
+        const double* x = z.data() + row * classes;
+        const double greatest = *std::max_element(x, x + classes);
+        double sum = 0;
+        for (std::size_t c = 0; c < classes; ++c) sum += std::exp(x[c] - greatest);
+        for (std::size_t c = 0; c < classes; ++c) {
+            const bool hit = static_cast<int>(c) == label_of(lane, static_cast<std::int64_t>(row), shape.columns);
+            total -= ((hit ? 1 - smoothing_of(lane) : 0) + spread) * (x[c] - greatest - std::log(sum));
+        }
+    }
+    return weight * total;
+}
+
+struct Case {
+    Tensor logits, labels, smoothing, loss, correct, gradient;
+
+    Case(Rig& rig, const Shape& shape, double size = 4) {
+        logits = rig.random(shape.rows, shape.columns, -size, size);
+        labels = rig.integers<std::int32_t>(
+            shape.rows, 1, [=](int lane, std::int64_t row) { return label_of(lane, row, shape.columns); });
+        smoothing = rig.lane_array<float>([](int lane) { return static_cast<float>(smoothing_of(lane)); });
+        loss = rig.output(1, 1);
+        correct = rig.integers<std::int32_t>(1, 1, [](int, std::int64_t) { return 1000; });
+        gradient = rig.output(shape.rows, shape.columns);
+    }
+};
+
+TEST(CrossEntropy, AgreesWithItsDefinitionAndFiniteDifferences) {
+    for (const auto& shape : odd_shapes)
+        in_every_way([&](Rig& rig) {
+            const Case c(rig, shape);
+            rig.start();
+            const float weight = 1.0F / static_cast<float>(shape.rows);
+            rig.stream().cross_entropy(
+                {c.logits, c.labels, c.smoothing, c.loss, c.correct, c.gradient, weight, Write::set});
+            for (int k = 0; k < rig.lanes(); ++k) {
+                const Numbers z = rig.values(c.logits, k);
+                const auto loss = [&](const Numbers& v) { return reference(shape, v, rig.name_of(k), weight); };
+                expect_near(rig.values(c.loss, k), {loss(z)}, 2e-6);
+                expect_near(rig.values(c.gradient, k), differences(z, loss), 2e-6);
+            }
+        });
+}
+
+TEST(CrossEntropy, CountsRowsWhoseFirstGreatestLogitIsTheLabels) {
+    in_every_way([&](Rig& rig) {
+        const Case c(rig, {17, 10});
+        rig.start();
+        rig.stream().cross_entropy({c.logits, c.labels, c.smoothing, c.loss, c.correct, {}, 1, Write::set});
+        for (int k = 0; k < rig.lanes(); ++k) {
+            const Numbers z = rig.values(c.logits, k);
+            int wanted = 0;
+            for (std::int64_t row = 0; row < 17; ++row)
+                wanted += std::max_element(z.begin() + row * 10, z.begin() + row * 10 + 10) - z.begin() - row * 10 ==
+                          label_of(rig.name_of(k), row, 10);
+            EXPECT_EQ(rig.stream().read<std::int32_t>(c.correct, k), wanted);
+        }
+        rig.stream().fill(c.logits, 1);
+        rig.stream().cross_entropy({c.logits, c.labels, c.smoothing, c.loss, c.correct, {}, 1, Write::set});
+        for (int k = 0; k < rig.lanes(); ++k) {
+            int zeros = 0;
+            for (std::int64_t row = 0; row < 17; ++row) zeros += label_of(rig.name_of(k), row, 10) == 0;
+            EXPECT_EQ(rig.stream().read<std::int32_t>(c.correct, k), zeros);
+        }
+    });
+}
+
+TEST(CrossEntropy, WritesTheGradientOverTheLogitsIfAskedTo) {
+    in_every_way([&](Rig& rig) {
+        const Case c(rig, {7, 33});
+        rig.start();
+        rig.stream().cross_entropy({c.logits, c.labels, c.smoothing, c.loss, c.correct, c.gradient, 1, Write::set});
+        rig.stream().cross_entropy({c.logits, c.labels, c.smoothing, c.loss, c.correct, c.logits, 1, Write::set});
+        for (int k = 0; k < rig.lanes(); ++k) EXPECT_EQ(rig.bytes(c.gradient, k), rig.bytes(c.logits, k));
+    });
+}
+
+TEST(CrossEntropy, AddsLossAndCountOfLaterBatches) {
+    in_every_way([&](Rig& rig) {
+        const Case c(rig, {7, 10});
+        rig.start();
+        rig.stream().cross_entropy({c.logits, c.labels, c.smoothing, c.loss, c.correct, {}, 1, Write::set});
+        std::vector<float> loss;
+        std::vector<std::int32_t> correct;
+        for (int k = 0; k < rig.lanes(); ++k) {
+            loss.push_back(rig.stream().read<float>(c.loss, k));
+            correct.push_back(rig.stream().read<std::int32_t>(c.correct, k));
+        }
+        rig.stream().cross_entropy({c.logits, c.labels, c.smoothing, c.loss, c.correct, {}, 1, Write::add});
+        for (int k = 0; k < rig.lanes(); ++k) {
+            EXPECT_FLOAT_EQ(rig.stream().read<float>(c.loss, k), 2 * loss[number(k)]);
+            EXPECT_EQ(rig.stream().read<std::int32_t>(c.correct, k), 2 * correct[number(k)]);
+        }
+    });
+}
+
+TEST(CrossEntropy, StaysFiniteForLogitsInTheThousandsAndShowsNaN) {
+    in_every_way([&](Rig& rig) {
+        const Case c(rig, {7, 10}, 5000);
+        rig.start();
+        rig.stream().cross_entropy({c.logits, c.labels, c.smoothing, c.loss, c.correct, c.gradient, 1, Write::set});
+        for (int k = 0; k < rig.lanes(); ++k) {
+            expect_near(rig.values(c.loss, k), {reference({7, 10}, rig.values(c.logits, k), rig.name_of(k), 1)}, 1e-5);
+            for (const double g : rig.values(c.gradient, k)) EXPECT_TRUE(std::isfinite(g));
+            rig.stream().write(c.logits.at(25), k, std::numeric_limits<float>::quiet_NaN());
+        }
+        rig.stream().cross_entropy({c.logits, c.labels, c.smoothing, c.loss, c.correct, {}, 1, Write::set});
+        for (int k = 0; k < rig.lanes(); ++k) EXPECT_TRUE(std::isnan(rig.stream().read<float>(c.loss, k)));
+    });
+}
+
+}  // namespace
+}  // namespace hpo::test

@@ -1,0 +1,89 @@
+#include "tests/contract/backend_cpu/rig.hpp"
+
+namespace hpo::test {
+namespace {
+
+constexpr double epsilon = 1e-5;
+
+Numbers reference(const Shape& shape, const Numbers& input, const Numbers& bias, const Numbers& scale,
+                  const Numbers& shift) {
+    Numbers y(input.size());
+    const auto columns = number(shape.columns);
+    for (std::size_t row = 0; row < number(shape.rows); ++row) {
+        Numbers a(columns);
+        double mean = 0, variance = 0;
+        for (std::size_t i = 0; i < columns; ++i) mean += a[i] = input[row * columns + i] + bias[i];
+        mean /= static_cast<double>(columns);
+        for (const double x : a) variance += (x - mean) * (x - mean);
+        variance /= static_cast<double>(columns);
+        for (std::size_t i = 0; i < columns; ++i)
+            y[row * columns + i] = (a[i] - mean) / std::sqrt(variance + epsilon) * scale[i] + shift[i];
+    }
+    return y;
+}
+
+/// Where a row has one or very few numbers the variance may be next to nothing, and 1 / deviation magnifies rounding.
+double tolerance(const Shape& shape) { return shape.columns < 4 ? 2e-2 : 2e-5; }
+
+TEST(LayerNorm, AgreesWithItsDefinitionAndFiniteDifferences) {
+    for (const auto& shape : odd_shapes)
+        in_every_way([&](Rig& rig) {
+            const Tensor input = rig.random(shape.rows, shape.columns, -2, 2), bias = rig.random(1, shape.columns);
+            const Tensor scale = rig.random(1, shape.columns, 0.5, 2), shift = rig.random(1, shape.columns);
+            const Tensor output = rig.output(shape.rows, shape.columns);
+            const Tensor mean = rig.output(shape.rows, 1), rstd = rig.output(shape.rows, 1);
+            const Tensor gradient = rig.random(shape.rows, shape.columns);
+            const Tensor scale_gradient = rig.output(1, shape.columns), shift_gradient = rig.output(1, shape.columns);
+            const Tensor bias_gradient = rig.random(1, shape.columns);
+            rig.start();
+            std::vector<Numbers> before, up, earlier;
+            for (int k = 0; k < rig.lanes(); ++k) {
+                before.push_back(rig.values(input, k));
+                up.push_back(rig.values(gradient, k));
+            }
+            rig.stream().layer_norm({input, bias, scale, shift, output, mean, rstd, static_cast<float>(epsilon)});
+            rig.stream().layer_norm_backward(
+                {gradient, input, mean, rstd, scale, scale_gradient, shift_gradient, bias_gradient, Write::set});
+            for (int k = 0; k < rig.lanes(); ++k) {
+                const Numbers x = before[number(k)], b = rig.values(bias, k), s = rig.values(scale, k),
+                              t = rig.values(shift, k), g = up[number(k)];
+                expect_near(rig.values(output, k), reference(shape, x, b, s, t), tolerance(shape));
+                const auto slope = [&](const Numbers& at, auto&& place) {
+                    return differences(at, [&](const Numbers& v) { return dot(place(v), g); });
+                };
+                expect_near(rig.values(gradient, k),
+                            slope(x, [&](const Numbers& v) { return reference(shape, v, b, s, t); }), tolerance(shape));
+                expect_near(rig.values(bias_gradient, k),
+                            slope(b, [&](const Numbers& v) { return reference(shape, x, v, s, t); }), tolerance(shape));
+                expect_near(rig.values(scale_gradient, k),
+                            slope(s, [&](const Numbers& v) { return reference(shape, x, b, v, t); }), tolerance(shape));
+                expect_near(rig.values(shift_gradient, k),
+                            slope(t, [&](const Numbers& v) { return reference(shape, x, b, s, v); }), tolerance(shape));
+            }
+        });
+}
+
+TEST(LayerNorm, AddsToTheGradientsOfEarlierMicroBatches) {
+    in_every_way([&](Rig& rig) {
+        const Tensor input = rig.random(3, 17), scale = rig.random(1, 17), mean = rig.random(3, 1),
+                     rstd = rig.random(3, 1, 0.5, 2);
+        const Tensor g1 = rig.random(3, 17), g2 = rig.output(3, 17);
+        std::vector<Tensor> set, add;
+        for (int i = 0; i < 3; ++i) set.push_back(rig.output(1, 17));
+        for (int i = 0; i < 3; ++i) add.push_back(rig.output(1, 17));
+        rig.start();
+        rig.stream().copy(g1, g2);
+        for (const auto& tensor : add) rig.stream().fill(tensor, 1);
+        rig.stream().layer_norm_backward({g1, input, mean, rstd, scale, set[0], set[1], set[2], Write::set});
+        rig.stream().layer_norm_backward({g2, input, mean, rstd, scale, add[0], add[1], add[2], Write::add});
+        for (int k = 0; k < rig.lanes(); ++k)
+            for (std::size_t i = 0; i < 3; ++i) {
+                Numbers wanted = rig.values(set[i], k);
+                for (auto& x : wanted) x += 1;
+                expect_near(rig.values(add[i], k), wanted, 1e-6);
+            }
+    });
+}
+
+}  // namespace
+}  // namespace hpo::test

@@ -1,0 +1,180 @@
+// What every operation is tested on: an arena with gaps between the tensors, random inputs that differ from lane to
+// lane, outputs that hold NaN at first.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "hpo/random.hpp"
+#include "worker/backends/cpu/cpu_device.hpp"
+
+namespace hpo::test {
+
+using Numbers = std::vector<double>;
+
+/// Lanes `first_lane` to `first_lane + lanes - 1` of a computation, on one level of the CPU. Declare tensors, `start`,
+/// enqueue, look.
+class Rig {
+   public:
+    Rig(CpuLevel level, int lanes, int first_lane)
+        : device_(make_cpu_device(level)), layout_(lanes), first_lane_(first_lane) {}
+
+    /// Values uniform in [low, high), other ones for each tensor and lane.
+    Tensor random(std::int64_t rows, std::int64_t columns, double low = -1, double high = 1) {
+        const std::uint64_t number = declared_.size();
+        return declare<float>(rows, columns, false, [=](int lane, std::int64_t i) {
+            return static_cast<float>(low + (high - low) * draw_unit(7, Purpose::synthetic,
+                                                                     number * 8 + static_cast<std::uint64_t>(lane),
+                                                                     static_cast<std::uint64_t>(i)));
+        });
+    }
+    Tensor output(std::int64_t rows, std::int64_t columns) {
+        return declare<float>(rows, columns, false,
+                              [](int, std::int64_t) { return std::numeric_limits<float>::quiet_NaN(); });
+    }
+    template <class T>
+    Tensor integers(std::int64_t rows, std::int64_t columns, std::function<T(int lane, std::int64_t i)> value) {
+        return declare<T>(rows, columns, false, std::move(value));
+    }
+    template <class T = float>
+    Tensor lane_array(std::function<T(int lane)> value) {
+        return declare<T>(1, 1, true, [value](int lane, std::int64_t) { return value(lane); });
+    }
+
+    /// Ends the declaring: memory, the gaps' pattern, the values.
+    void start() {
+        arena_ = std::move(*device_->allocate(layout_.bytes()));
+        stream_ = device_->stream(*arena_, layout_.lanes());
+        stream_->write_bytes(everything(), 0, std::vector<std::byte>(layout_.bytes(), pattern));
+        for (const auto& declared : declared_)
+            for (int lane = 0; lane < layout_.lanes(); ++lane) declared.write(*stream_, lane, first_lane_ + lane);
+    }
+
+    Stream& stream() { return *stream_; }
+    [[nodiscard]] int lanes() const { return layout_.lanes(); }
+    /// What `lane` is called in values: the same computation alone and among others has the same.
+    [[nodiscard]] int name_of(int lane) const { return first_lane_ + lane; }
+
+    Numbers values(const Tensor& tensor, int lane) {
+        std::vector<float> raw(static_cast<std::size_t>(tensor.elements()));
+        stream_->read(tensor, lane, std::span<float>(raw));
+        return {raw.begin(), raw.end()};
+    }
+    std::vector<std::byte> bytes(const Tensor& tensor, int lane) {
+        std::vector<std::byte> raw(tensor.bytes());
+        stream_->read_bytes(tensor, lane, raw);
+        return raw;
+    }
+
+    /// Every tensor's bytes of one lane.
+    std::vector<std::byte> lane_bytes(int lane) {
+        std::vector<std::byte> all;
+        for (const auto& declared : declared_) {
+            const auto one = bytes(declared.tensor, lane);
+            all.insert(all.end(), one.begin(), one.end());
+        }
+        return all;
+    }
+
+    void expect_gaps_untouched() {
+        auto arena = bytes(everything(), 0);
+        for (const auto& declared : declared_)
+            for (int lane = 0; lane < lanes(); ++lane) {
+                const auto first =
+                    declared.tensor.offset + static_cast<std::size_t>(lane) * declared.tensor.lane_stride;
+                for (std::size_t i = 0; i < declared.tensor.bytes(); ++i) arena[first + i] = pattern;
+            }
+        for (std::size_t i = 0; i < arena.size(); ++i)
+            ASSERT_EQ(arena[i], pattern) << "byte " << i << " lies in no tensor and was written";
+    }
+
+   private:
+    static constexpr std::byte pattern{0xA5};
+
+    struct Declared {
+        Tensor tensor;
+        std::function<void(Stream&, int lane, int name)> write;
+    };
+
+    template <class T>
+    Tensor declare(std::int64_t rows, std::int64_t columns, bool array, std::function<T(int, std::int64_t)> value) {
+        const Tensor tensor = array ? layout_.add_lane_array(type_of<T>()) : layout_.add(type_of<T>(), rows, columns);
+        layout_.add(Type::u8, 1, 64);
+        declared_.push_back({tensor, [tensor, value](Stream& stream, int lane, int name) {
+                                 std::vector<T> values(static_cast<std::size_t>(tensor.elements()));
+                                 for (std::size_t i = 0; i < values.size(); ++i)
+                                     values[i] = value(name, static_cast<std::int64_t>(i));
+                                 stream.write(tensor, lane, std::span<const T>(values));
+                             }});
+        return tensor;
+    }
+
+    [[nodiscard]] Tensor everything() const { return {0, 0, 1, static_cast<std::int64_t>(layout_.bytes()), Type::u8}; }
+
+    std::unique_ptr<Device> device_;
+    Layout layout_;
+    int first_lane_;
+    std::vector<Declared> declared_;
+    std::unique_ptr<Buffer> arena_;
+    std::unique_ptr<Stream> stream_;
+};
+
+/// Runs `computation` on every level this CPU has: with three lanes, and with each of these lanes alone, which must
+/// leave the same bits; nothing outside the tensors may be written.
+inline void in_every_way(const std::function<void(Rig&)>& computation) {
+    for (const CpuLevel level : cpu_levels()) {
+        SCOPED_TRACE(to_text(level));
+        constexpr int lanes = 3;
+        Rig together(level, lanes, 0);
+        computation(together);
+        together.expect_gaps_untouched();
+        for (int lane = 0; lane < lanes; ++lane) {
+            SCOPED_TRACE("lane " + std::to_string(lane));
+            Rig alone(level, 1, lane);
+            computation(alone);
+            alone.expect_gaps_untouched();
+            ASSERT_EQ(alone.lane_bytes(0), together.lane_bytes(lane)) << "the lane depends on its company";
+        }
+    }
+}
+
+struct Shape {
+    std::int64_t rows;
+    std::int64_t columns;
+};
+inline constexpr Shape odd_shapes[] = {{1, 1}, {1, 3}, {3, 1}, {3, 7}, {7, 17}, {17, 33}, {5, 65}, {2, 129}, {3, 257}};
+
+inline void expect_near(const Numbers& got, const Numbers& wanted, double tolerance) {
+    ASSERT_EQ(got.size(), wanted.size());
+    for (std::size_t i = 0; i < got.size(); ++i)
+        ASSERT_NEAR(got[i], wanted[i], tolerance * (1 + std::abs(wanted[i]))) << "element " << i;
+}
+
+/// The gradient of `f` at `point` by central differences.
+inline Numbers differences(Numbers point, const std::function<double(const Numbers&)>& f, double step = 1e-5) {
+    Numbers gradient(point.size());
+    for (std::size_t i = 0; i < point.size(); ++i) {
+        const double middle = point[i];
+        point[i] = middle + step;
+        const double above = f(point);
+        point[i] = middle - step;
+        gradient[i] = (above - f(point)) / (2 * step);
+        point[i] = middle;
+    }
+    return gradient;
+}
+
+inline double dot(const Numbers& a, const Numbers& b) {
+    double sum = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+    return sum;
+}
+
+inline std::size_t number(std::int64_t value) { return static_cast<std::size_t>(value); }
+
+}  // namespace hpo::test
