@@ -17,6 +17,7 @@
 #include "hpo/result.hpp"
 #include "hpo/version.hpp"
 #include "orchestrator/cli/commands.hpp"
+#include "orchestrator/execution/warden.hpp"
 
 namespace hpo {
 namespace {
@@ -92,6 +93,8 @@ void print(std::string_view text) {
 }
 
 int run_cli(int argc, char** argv) {
+    // Before anything else: a warden starts in a millisecond or two and reads no options.
+    if (argc > 1 && std::strcmp(argv[1], warden_word) == 0) return run_warden(argc, argv);
     try {
         return parse_and_run(argc, argv);
     } catch (const Fatal& fatal) {
