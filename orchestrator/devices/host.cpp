@@ -32,7 +32,8 @@ std::optional<std::int64_t> number_in(const fs::path& file) {
     return stream >> number ? std::optional(number) : std::nullopt;
 }
 
-/// The folders of this process's control group and of those around it, the innermost first: any of them may set the limit.
+/// The folders of this process's control group and of those around it, the innermost first: any of them may set the
+/// limit.
 std::vector<fs::path> control_groups(const fs::path& root, const std::string& controller) {
     std::ifstream file(root / "proc/self/cgroup");
     fs::path base, inner;
@@ -65,7 +66,8 @@ MemoryLimit memory_limit(const fs::path& root) {
     for (const fs::path& group : control_groups(root, "memory")) {
         auto limit = number_in(group / "memory.max");
         auto used = number_in(group / "memory.current");
-        if (!limit) limit = number_in(group / "memory.limit_in_bytes"), used = number_in(group / "memory.usage_in_bytes");
+        if (!limit)
+            limit = number_in(group / "memory.limit_in_bytes"), used = number_in(group / "memory.usage_in_bytes");
         if (!limit) continue;
         found.limit = std::min(found.limit, *limit);
         found.left = std::min(found.left, std::max<std::int64_t>(0, *limit - used.value_or(0)));
@@ -82,7 +84,8 @@ double core_quota(const fs::path& root) {
             cores = std::min(cores, quota / period);
             continue;
         }
-        const auto old_quota = number_in(group / "cpu.cfs_quota_us"), old_period = number_in(group / "cpu.cfs_period_us");
+        const auto old_quota = number_in(group / "cpu.cfs_quota_us"),
+                   old_period = number_in(group / "cpu.cfs_period_us");
         if (old_quota && old_period && *old_quota > 0 && *old_period > 0)
             cores = std::min(cores, static_cast<double>(*old_quota) / static_cast<double>(*old_period));
     }
@@ -114,6 +117,12 @@ Host read_host(const fs::path& root) {
 
 std::int64_t available_memory(const fs::path& root) {
     return std::min(meminfo(root, "MemAvailable"), memory_limit(root).left);
+}
+
+std::int64_t resident_memory(std::int64_t pid, const fs::path& root) {
+    std::ifstream file(root / "proc" / std::to_string(pid) / "statm");
+    std::int64_t total = 0, resident = 0;
+    return file >> total >> resident ? resident * sysconf(_SC_PAGESIZE) : 0;
 }
 
 std::string host_name() {

@@ -1,4 +1,5 @@
-// The machine as this process may use it: cores, host memory, name. Read from /proc, the affinity mask and the control group.
+// The machine as this process may use it: cores, host memory, name. Read from /proc, the affinity mask and the control
+// group.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +10,21 @@
 namespace hpo {
 
 struct Host {
-    std::vector<int> cpus;             ///< in the affinity mask, ascending; never empty
-    double cores = 1;                  ///< of them, what the control group's quota allows; at least 1
-    std::int64_t memory = 0;           ///< bytes this process could have at most: installed, or the control group's limit
-    std::string cpu_name;              ///< "AMD EPYC 9B14"; "unknown CPU" where the kernel does not say
+    std::vector<int> cpus;    ///< in the affinity mask, ascending; never empty
+    double cores = 1;         ///< of them, what the control group's quota allows; at least 1
+    std::int64_t memory = 0;  ///< bytes this process could have at most: installed, or the control group's limit
+    std::string cpu_name;     ///< "AMD EPYC 9B14"; "unknown CPU" where the kernel does not say
 };
 
 /// `root` is prepended to /proc and /sys: tests bring their own.
 Host read_host(const std::filesystem::path& root = "/");
 
-/// Bytes that could be had right now without swapping: MemAvailable, or what the control group has left if that is less.
+/// Bytes that could be had right now without swapping: MemAvailable, or what the control group has left if that is
+/// less.
 std::int64_t available_memory(const std::filesystem::path& root = "/");
+
+/// Bytes of physical memory that a process holds; 0 when it is gone. Of shared pages, all of them.
+std::int64_t resident_memory(std::int64_t pid, const std::filesystem::path& root = "/");
 
 /// The machine's network name.
 std::string host_name();

@@ -1,0 +1,44 @@
+// The control socket of a running study: how `hpo stop` and `hpo top` reach its holder. One JSON object a line in, one
+// out:
+//     {"op": "stop"}               -> {"ok": true}       the study ends as if interrupted
+//     {"op": "stop", "trial": 3}   -> {"ok": true}  or  {"ok": false, "error": "trial 3 has ended already: complete"}
+//     {"op": "status"}             -> {"ok": true, "study": "phase1", "pid": 4711, "running": 2}
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "hpo/result.hpp"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace hpo {
+
+struct ControlActions {
+    std::function<Result<void>(std::int64_t trial)> stop_trial;
+    std::function<void()> stop_study;
+    std::function<std::int64_t()> running;  ///< trials that run now
+};
+
+/// Listens until destroyed; then the socket file is gone. A line is at most 4 KiB; a connection that says nothing
+/// sensible is answered with an error, and one that does not read its answers is dropped.
+class ControlServer {
+   public:
+    ControlServer(boost::asio::io_context& loop, const std::filesystem::path& socket, std::string study,
+                  ControlActions actions);
+    ~ControlServer();
+
+   private:
+    struct Impl;
+    std::shared_ptr<Impl> impl_;
+};
+
+/// The answer to one line; pure but for the actions.
+std::string answer_control(const std::string& line, const std::string& study, const ControlActions& actions);
+
+}  // namespace hpo

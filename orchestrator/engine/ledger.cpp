@@ -1,0 +1,162 @@
+#include "orchestrator/engine/ledger.hpp"
+
+#include <cmath>
+
+namespace hpo {
+
+namespace {
+
+constexpr std::size_t replay_batch = 10'000;
+
+/// The name of a metric that is not finite; nothing if all are.
+const std::string* non_finite(const Report& report) {
+    for (const auto& [name, number] : report.metrics)
+        if (!std::isfinite(number)) return &name;
+    return nullptr;
+}
+
+}  // namespace
+
+Ledger::Ledger(const Study& study, Store& store, Proposer proposer, Rules rules)
+    : study_(study), store_(store), proposer_(std::move(proposer)), rules_(std::move(rules)) {}
+
+Result<void> Ledger::replay() {
+    for (;;) {
+        auto batch = store_.events(record_.sequence, replay_batch);
+        if (!batch) return batch.error();
+        for (const StoredEvent& stored : *batch) {
+            try {
+                apply(record_, stored, study_.objective);
+                learn(stored.event);
+            } catch (const std::exception& contradiction) {
+                return Error{"event " + std::to_string(stored.sequence) +
+                             " of the study contradicts those before it (" + contradiction.what() + ")"};
+            }
+        }
+        if (batch->size() < replay_batch) return {};
+    }
+}
+
+void Ledger::store(const Event& event) {
+    const auto stored = store_.append(event);
+    if (!stored) throw StoreFailed(stored.error().message);
+    apply(record_, *stored, study_.objective);
+    if (on_event) on_event(*stored);
+}
+
+void Ledger::enter(const Event& event) {
+    store(event);
+    learn(event);
+}
+
+void Ledger::learn(const Event& event) {
+    std::visit(Overloaded{
+                   [&](const event::Proposed& e) {
+                       unfinished_.insert(e.trial);
+                       proposer_.proposed(record_.trial(e.trial));
+                   },
+                   // The rules' own state is rebuilt by judging again; what they said then stands in the events that follow.
+                   [&](const event::Reported& e) {
+                       const bool judged = !non_finite(e.report) && e.report.step < study_.budget.epochs;
+                       if (judged) rules_.report(record_.trial(e.trial));
+                   },
+                   [&](const event::Paused& e) { proposer_.tell(record_.trial(e.trial)); },
+                   [&](const event::Requeued& e) {
+                       if (e.outcome == Outcome::paused) rules_.promoted(e.trial);
+                   },
+                   [&](const event::Finished& e) {
+                       const TrialRecord& trial = record_.trial(e.trial);
+                       unfinished_.erase(e.trial);
+                       rules_.ended(trial);
+                       proposer_.tell(trial);
+                       ++ended_since_best_;
+                       const bool counts = e.state == TrialState::complete || e.state == TrialState::stopped;
+                       if (!counts || !trial.value) return;
+                       if (best_ended_ && !better(study_.objective.direction, *trial.value, *best_ended_)) return;
+                       best_ended_ = trial.value;
+                       ended_since_best_ = 0;
+                   },
+                   [](const auto&) {},
+               },
+               event);
+}
+
+void Ledger::session_started(event::SessionStarted session) { enter(std::move(session)); }
+
+void Ledger::session_ended(double seconds, const std::string& reason) { enter(event::SessionEnded{seconds, reason}); }
+
+std::optional<std::int64_t> Ledger::propose() {
+    const auto number = static_cast<std::int64_t>(record_.trials.size()) + 1;
+    auto proposal = proposer_.propose(number);
+    if (!proposal) return std::nullopt;
+    enter(event::Proposed{number, std::move(proposal->point), std::move(proposal->params)});
+    return number;
+}
+
+std::int64_t Ledger::launch(std::int64_t trial, const std::string& where) {
+    const std::int64_t attempt = record_.trial(trial).attempt + 1;
+    enter(event::Launched{trial, attempt, where});
+    return attempt;
+}
+
+Verdict Ledger::report(std::int64_t number, Report report) {
+    const TrialRecord& trial = record_.trial(number);
+    const std::int64_t step = report.step;
+    const std::string* broken = non_finite(report);
+    const std::string broken_text =
+        broken ? *broken + " is " + to_text(report.metrics.at(*broken)) + " at step " + std::to_string(step) : "";
+
+    store(event::Reported{number, trial.attempt, std::move(report)});
+
+    using to_worker::Action;
+    if (broken) {
+        finish(number, TrialState::diverged, "", broken_text);
+        return {Action::stop, "", broken_text};
+    }
+    if (step >= study_.budget.epochs) {
+        finish(number, TrialState::complete, "", "");
+        return {};
+    }
+    Verdict verdict = rules_.report(trial);
+    if (verdict.action == Action::stop) finish(number, TrialState::stopped, verdict.rule, verdict.reason);
+    if (verdict.action == Action::pause) enter(event::Paused{number, trial.attempt, verdict.rule, verdict.reason});
+    return verdict;
+}
+
+void Ledger::finish(std::int64_t trial, TrialState state, const std::string& rule, const std::string& reason) {
+    enter(event::Finished{trial, record_.trial(trial).attempt, state, rule, reason});
+}
+
+void Ledger::requeue(std::int64_t trial, Outcome outcome, bool charged, const std::string& reason) {
+    enter(event::Requeued{trial, record_.trial(trial).attempt, outcome, charged, reason});
+}
+
+void Ledger::promote(std::int64_t trial) { requeue(trial, Outcome::paused, false, "promoted"); }
+
+std::vector<std::int64_t> Ledger::promotions(bool last) {
+    rules_.expect_trials(!last);
+    std::vector<std::int64_t> paused;
+    for (const std::int64_t trial : rules_.promotions())
+        if (record_.trial(trial).state == TrialState::paused) paused.push_back(trial);
+    return paused;
+}
+
+void Ledger::close_paused() {
+    for (const std::int64_t number : std::set(unfinished_)) {
+        const TrialRecord& trial = record_.trial(number);
+        if (trial.state != TrialState::paused) continue;
+        std::string reason = rules_.verdict_on_paused(trial.number);
+        finish(trial.number, TrialState::stopped, trial.rule, reason.empty() ? trial.reason : reason);
+    }
+}
+
+const TrialRecord* Ledger::best() const {
+    const TrialRecord* best = nullptr;
+    for (const TrialRecord& trial : record_.trials) {
+        const bool counts = trial.value && trial.state != TrialState::diverged && trial.state != TrialState::failed;
+        if (counts && (!best || better(study_.objective.direction, *trial.value, *best->value))) best = &trial;
+    }
+    return best;
+}
+
+}  // namespace hpo

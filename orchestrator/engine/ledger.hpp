@@ -1,0 +1,78 @@
+// The study's books: the record of what happened, and the sampler and rules that learn from it. Each entry is stored
+// before anyone acts on it; opening the books again replays the entries, which rebuilds everything.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "hpo/event.hpp"
+#include "orchestrator/sampling/proposer.hpp"
+#include "orchestrator/stopping/rules.hpp"
+#include "orchestrator/store/store.hpp"
+
+namespace hpo {
+
+/// Thrown when the store refuses an entry (a full disk, an I/O error): the study ends at once, with nothing falsely
+/// done.
+struct StoreFailed : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// Not thread-safe. Every method that changes something throws StoreFailed and then has changed nothing.
+class Ledger {
+   public:
+    /// `store` must outlive the ledger. The proposer and the rules are fresh ones, made from the same study.
+    Ledger(const Study& study, Store& store, Proposer proposer, Rules rules);
+
+    /// Reads all entries. Fails if they cannot be read or contradict each other.
+    Result<void> replay();
+
+    void session_started(event::SessionStarted session);
+    void session_ended(double seconds, const std::string& reason);
+
+    /// A new trial, queued; nothing when the space is exhausted.
+    std::optional<std::int64_t> propose();
+    /// The next attempt of a queued trial; returns its number.
+    std::int64_t launch(std::int64_t trial, const std::string& where);
+    /// A step, judged: on stop, pause and completion the trial has already ended or paused in the books when this
+    /// returns.
+    Verdict report(std::int64_t trial, Report report);
+    void finish(std::int64_t trial, TrialState state, const std::string& rule, const std::string& reason);
+    void requeue(std::int64_t trial, Outcome outcome, bool charged, const std::string& reason);
+    /// A paused trial goes on: queued again.
+    void promote(std::int64_t trial);
+    /// Paused trials that the rules let go on, the most promising first. `last`: no new trials will come.
+    [[nodiscard]] std::vector<std::int64_t> promotions(bool last);
+    /// No new trials, nothing runs, nothing promotable: what is still paused ends as stopped.
+    void close_paused();
+
+    /// Told of each entry once it is stored and applied; not of replayed ones.
+    std::function<void(const StoredEvent&)> on_event;
+
+    [[nodiscard]] const StudyRecord& record() const { return record_; }
+    /// Numbers of the trials that have not ended, ascending: what a decision has to look at, however many have ended.
+    [[nodiscard]] const std::set<std::int64_t>& unfinished() const { return unfinished_; }
+    /// The trial with the best value; nothing before the first value.
+    [[nodiscard]] const TrialRecord* best() const;
+    /// Trials that ended since the best value was reached (for `budget.patience`).
+    [[nodiscard]] std::int64_t ended_since_best() const { return ended_since_best_; }
+
+   private:
+    void enter(const Event& event);
+    void store(const Event& event);
+    void learn(const Event& event);
+
+    const Study& study_;
+    Store& store_;
+    Proposer proposer_;
+    Rules rules_;
+    StudyRecord record_;
+    std::set<std::int64_t> unfinished_;
+    std::optional<double> best_ended_;
+    std::int64_t ended_since_best_ = 0;
+};
+
+}  // namespace hpo

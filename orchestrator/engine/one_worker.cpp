@@ -1,0 +1,92 @@
+#include "orchestrator/engine/one_worker.hpp"
+
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+#include <optional>
+
+#include "orchestrator/engine/workers.hpp"
+#include "orchestrator/execution/local.hpp"
+
+namespace hpo {
+
+struct OneWorker::Impl {
+    boost::asio::io_context loop{1};
+    boost::asio::signal_set signals{loop, SIGINT, SIGTERM, SIGHUP};
+    int signal = 0;
+    std::function<void(const execution::What&)> listener;
+    std::unique_ptr<LocalExecutor> executor;
+
+    /// Runs the loop until `what` hands over an answer; an Error if the worker ends first.
+    template <class Answer, class Handle>
+    Result<Answer> wait(Handle&& handle) {
+        std::optional<Result<Answer>> answer;
+        listener = [&](const execution::What& what) {
+            if (const auto* exited = std::get_if<execution::Exited>(&what))
+                answer = Error{(exited->signal ? "the worker died of signal " + std::to_string(exited->signal)
+                                               : "the worker exited with status " + std::to_string(exited->code)) +
+                               (exited->log_tail.empty() ? "" : "; its last words:\n" + exited->log_tail)};
+            else if (const auto* failed = std::get_if<execution::LaunchFailed>(&what))
+                answer = Error{failed->message};
+            else
+                handle(what, answer);
+        };
+        while (!answer && signal == 0) loop.run_one();
+        if (signal != 0) {
+            executor.reset();
+            throw Fatal("interrupted", signal == SIGINT ? 130 : 143);
+        }
+        return std::move(*answer);
+    }
+};
+
+OneWorker::OneWorker() : impl_(std::make_unique<Impl>()) {}
+OneWorker::~OneWorker() = default;
+
+Result<std::unique_ptr<OneWorker>> OneWorker::start(const Study& study, const Programs& programs) {
+    std::unique_ptr<OneWorker> one(new OneWorker);
+    Impl& impl = *one->impl_;
+    impl.signals.async_wait([&impl](auto error, int number) {
+        if (!error) impl.signal = number;
+    });
+    auto executor =
+        LocalExecutor::make(impl.loop, {.mark = "hpo-one-" + std::to_string(getpid()), .program = programs.hpo},
+                            [&impl](Place, const execution::What& what) { impl.listener(what); });
+    if (!executor) return executor.error();
+    impl.executor = std::move(*executor);
+    impl.executor->launch(0, worker_launch(study, programs.worker, {}, 0));
+    const auto ready = impl.wait<bool>([](const execution::What& what, auto& answer) {
+        if (std::holds_alternative<execution::Ready>(what)) answer = true;
+    });
+    if (!ready) return ready.error();
+    return one;
+}
+
+Result<from_worker::PlanAnswer> OneWorker::plan(const Params& params, std::int64_t epochs, std::uint64_t data_seed) {
+    impl_->executor->send(0, to_worker::Plan{1, params, epochs, data_seed});
+    return impl_->wait<from_worker::PlanAnswer>([](const execution::What& what, auto& answer) {
+        const auto* said = std::get_if<execution::Said>(&what);
+        if (!said) return;
+        if (const auto* plan = std::get_if<from_worker::PlanAnswer>(&said->message))
+            answer = plan->error.empty() ? Result<from_worker::PlanAnswer>(*plan) : Error{plan->error};
+    });
+}
+
+Result<from_worker::Finished> OneWorker::run(const to_worker::Run& run,
+                                             const std::function<to_worker::Action(const Report&)>& decide) {
+    impl_->executor->send(0, run);
+    return impl_->wait<from_worker::Finished>([&](const execution::What& what, auto& answer) {
+        const auto* said = std::get_if<execution::Said>(&what);
+        if (!said) return;
+        if (const auto* reported = std::get_if<from_worker::Reported>(&said->message);
+            reported && reported->id == run.id)
+            impl_->executor->send(0, to_worker::Decision{run.id, reported->report.step, decide(reported->report)});
+        if (const auto* finished = std::get_if<from_worker::Finished>(&said->message);
+            finished && finished->id == run.id)
+            answer = *finished;
+    });
+}
+
+}  // namespace hpo

@@ -1,0 +1,253 @@
+#include "orchestrator/engine/runner.hpp"
+
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <csignal>
+#include <fstream>
+#include <optional>
+
+#include "hpo/version.hpp"
+#include "orchestrator/devices/host.hpp"
+#include "orchestrator/engine/checkpoints.hpp"
+#include "orchestrator/engine/control.hpp"
+#include "orchestrator/engine/workers.hpp"
+#include "orchestrator/execution/local.hpp"
+#include "orchestrator/execution/processes.hpp"
+#include "orchestrator/store/holder_lock.hpp"
+
+namespace hpo {
+
+namespace asio = boost::asio;
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto draw_every = 250ms;
+
+/// Tells this study's processes from all others', also after a crash: the same folder gives the same mark.
+std::string study_mark(const StudyFolder& folder) {
+    struct stat info {};
+    stat(folder.path.c_str(), &info);
+    return "hpo-" + std::to_string(info.st_dev) + "-" + std::to_string(info.st_ino);
+}
+
+std::shared_ptr<spdlog::logger> open_log(const StudyFolder& folder) {
+    auto log = std::make_shared<spdlog::logger>(
+        "hpo", std::make_shared<spdlog::sinks::basic_file_sink_mt>(folder.log().string()));
+    log->set_pattern("%Y-%m-%d %H:%M:%S.%e %^%l%$ %v");
+    log->flush_on(spdlog::level::info);
+    // A log that cannot be written (a full disk) is dropped; the study goes on.
+    log->set_error_handler([](const std::string&) {});
+    return log;
+}
+
+/// Everything that lives as long as one session.
+class Session {
+   public:
+    Session(const Study& study, const StudyFolder& folder, const Programs& programs, RunObserver& observer,
+            Store& store, Ledger ledger, std::shared_ptr<spdlog::logger> log)
+        : study_(study),
+          folder_(folder),
+          observer_(observer),
+          log_(std::move(log)),
+          store_(store),
+          ledger_(std::move(ledger)),
+          programs_(programs),
+          host_(read_host()),
+          plan_(plan_workers(study, host_)) {}
+
+    Result<RunOutcome> run(HolderLock& lock) {
+        auto executor = LocalExecutor::make(loop_, {.mark = study_mark(folder_), .program = programs_.hpo},
+                                            [this](Place place, const execution::What& what) {
+                                                engine_->on(place, what);
+                                                finish_if_done();
+                                            });
+        if (!executor) return executor.error();
+        executor_ = std::move(*executor);
+
+        ledger_.on_event = [this](const StoredEvent& stored) { observer_.happened(ledger_.record(), stored); };
+        ledger_.session_started({host_name(), getpid(), version});
+        engine_.emplace(parts(), plan_.places);
+
+        const auto socket = executor_->folder() / "control";
+        ControlServer control(loop_, socket, study_.name, control_actions());
+        if (const auto published = lock.publish(socket.string()); !published) return published.error();
+
+        observer_.begun(view());
+        listen_to_signals();
+        engine_->start();
+        tick();
+        draw();
+        if (!engine_->done()) loop_.run();
+
+        RunOutcome outcome;
+        outcome.end = engine_->end();
+        outcome.reason = engine_->end_reason();
+        outcome.signal = signal_;
+        outcome.session = (clock_.now() - begun_).count();
+        try {
+            ledger_.session_ended(outcome.session, outcome.reason);
+        } catch (const StoreFailed& failed) {
+            log_->error("the end of the session was not stored: {}", failed.what());
+        }
+        observer_.draw(view());
+        outcome.record = ledger_.record();
+        outcome.seconds = outcome.record.seconds;
+        log_->info("session ended: {}", outcome.reason);
+        return outcome;
+    }
+
+   private:
+    EngineParts parts() {
+        return {.study = study_,
+                .ledger = ledger_,
+                .executor = *executor_,
+                .clock = clock_,
+                .machine = [this](auto workers) { return live_machine(study_, host_, workers); },
+                .worker = [this](Place place) { return worker_launch(study_, programs_.worker, plan_, place); },
+                .log_file = [this](std::int64_t trial) { return folder_.trial_log(trial); },
+                .checkpoints =
+                    [this](std::int64_t trial) {
+                        std::error_code failed;
+                        std::filesystem::create_directories(folder_.checkpoints(trial), failed);
+                        return std::filesystem::absolute(folder_.checkpoints(trial));
+                    },
+                .notice =
+                    [this](const Notice& notice) {
+                        const auto level = notice.level == Notice::Level::info      ? spdlog::level::info
+                                           : notice.level == Notice::Level::warning ? spdlog::level::warn
+                                                                                    : spdlog::level::err;
+                        if (notice.trial)
+                            log_->log(level, "trial {}: {}", notice.trial, notice.text);
+                        else
+                            log_->log(level, "{}", notice.text);
+                        observer_.notice(notice);
+                    },
+                .trial_ended = [this](const TrialRecord& trial) { keeper_.trial_ended(trial); }};
+    }
+
+    ControlActions control_actions() {
+        return {.stop_trial =
+                    [this](std::int64_t trial) {
+                        auto stopped = engine_->stop_trial(trial);
+                        finish_if_done();
+                        return stopped;
+                    },
+                .stop_study =
+                    [this] {
+                        engine_->interrupt("stopped by hpo stop");
+                        finish_if_done();
+                    },
+                .running = [this] { return static_cast<std::int64_t>(engine_->running().size()); }};
+    }
+
+    [[nodiscard]] SessionView view() const {
+        return {ledger_.record(), engine_->seconds(), plan_.places, engine_->running()};
+    }
+
+    void finish_if_done() {
+        if (engine_->done()) loop_.stop();
+    }
+
+    void tick() {
+        engine_->tick();
+        finish_if_done();
+        ticker_.expires_after(1s);
+        ticker_.async_wait([this](auto error) {
+            if (!error) tick();
+        });
+    }
+
+    void draw() {
+        if (!observer_.draw(view())) end_by(SIGHUP);
+        drawer_.expires_after(draw_every);
+        drawer_.async_wait([this](auto error) {
+            if (!error) draw();
+        });
+    }
+
+    void listen_to_signals() {
+        signals_.async_wait([this](auto error, int number) {
+            if (error) return;
+            end_by(number);
+            listen_to_signals();
+        });
+    }
+
+    /// The first signal asks everyone to leave; a second SIGINT or SIGTERM kills.
+    void end_by(int number) {
+        if (signal_ != 0 && number != SIGHUP) {
+            engine_->kill();
+        } else if (signal_ == 0) {
+            signal_ = number;
+            const char* name = number == SIGINT    ? "interrupted"
+                               : number == SIGTERM ? "terminated"
+                                                   : "the terminal was closed";
+            engine_->interrupt(name);
+        }
+        finish_if_done();
+    }
+
+    const Study& study_;
+    const StudyFolder& folder_;
+    RunObserver& observer_;
+    std::shared_ptr<spdlog::logger> log_;
+    Store& store_;
+    Ledger ledger_;
+    const Programs& programs_;
+    SteadyClock clock_;
+    Seconds begun_ = clock_.now();
+    Host host_;
+    WorkerPlan plan_;
+    CheckpointKeeper keeper_{study_, folder_, ledger_.record()};
+    asio::io_context loop_{1};
+    asio::steady_timer ticker_{loop_};
+    asio::steady_timer drawer_{loop_};
+    asio::signal_set signals_{loop_, SIGINT, SIGTERM, SIGHUP};
+    int signal_ = 0;
+    std::unique_ptr<LocalExecutor> executor_;
+    std::optional<Engine> engine_;
+};
+
+}  // namespace
+
+Programs installed_programs() {
+    const auto self = std::filesystem::read_symlink("/proc/self/exe");
+    return {self, self.parent_path() / "hpo-worker"};
+}
+
+Result<RunOutcome> run_study(const Study& study, const StudyFolder& folder, const Programs& programs,
+                             RunObserver& observer,
+                             const std::function<Result<void>(const std::string& before)>& accepted) {
+    if (const auto made = make_study_folder(folder); !made) return made.error();
+    auto lock = HolderLock::take(folder);
+    if (!lock) return lock.error();
+    auto store = open_store(folder.database());
+    if (!store) return store.error();
+    if (const std::string before = (*store)->source(); !before.empty())
+        if (const auto welcome = accepted(before); !welcome) return welcome.error();
+
+    auto proposer = Proposer::make(study);
+    if (!proposer) return proposer.error();
+    auto rules = Rules::make(study);
+    if (!rules) return rules.error();
+    Ledger ledger(study, **store, std::move(*proposer), std::move(*rules));
+    if (const auto replayed = ledger.replay(); !replayed) return replayed.error();
+    if (const auto kept = (*store)->set_source(study.source); !kept) return kept.error();
+    std::ofstream(folder.yaml()) << study.source;
+
+    if (!sweep(study_mark(folder)))
+        return Error{"processes of an earlier run of " + study.name +
+                     " would not die; see ps for HPO_MARK=" + study_mark(folder)};
+    Session session(study, folder, programs, observer, **store, std::move(ledger), open_log(folder));
+    return session.run(*lock);
+}
+
+}  // namespace hpo

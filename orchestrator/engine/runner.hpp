@@ -1,0 +1,63 @@
+// Runs a study on this machine: takes its folder, replays its books, and drives the engine with real processes, time,
+// signals and the control socket until the study or the session ends.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "hpo/result.hpp"
+#include "hpo/study.hpp"
+#include "orchestrator/engine/engine.hpp"
+#include "orchestrator/store/study_folder.hpp"
+
+namespace hpo {
+
+/// The programs of an installation, by absolute path.
+struct Programs {
+    std::filesystem::path hpo;
+    std::filesystem::path worker;
+};
+
+/// The running program, and the worker beside it.
+Programs installed_programs();
+
+/// The running session, for those who watch.
+struct SessionView {
+    const StudyRecord& record;
+    double seconds;  ///< of the study, over all sessions
+    int places;      ///< trials at once
+    std::vector<std::int64_t> running;
+};
+
+class RunObserver {
+   public:
+    virtual ~RunObserver() = default;
+    /// The session begins; `record` holds what earlier ones stored.
+    virtual void begun(const SessionView&) {}
+    /// An event was stored and applied.
+    virtual void happened(const StudyRecord&, const StoredEvent&) {}
+    virtual void notice(const Notice&) {}
+    /// About four times a second. False: nobody can see it any more (a closed terminal), the session ends as by
+    /// SIGTERM.
+    virtual bool draw(const SessionView&) { return true; }
+};
+
+struct RunOutcome {
+    Engine::End end = Engine::End::none;
+    std::string reason;
+    int signal = 0;  ///< that ended the session; 0: none
+    StudyRecord record;
+    double seconds = 0;  ///< of the study, over all sessions
+    double session = 0;  ///< of this session
+};
+
+/// Fails before anything is launched: the folder cannot be written, another process holds the study, the database is
+/// not sound. `accepted` decides whether the stored study may go on with this one (`before`: its source) and is asked
+/// while the study is held.
+Result<RunOutcome> run_study(const Study& study, const StudyFolder& folder, const Programs& programs,
+                             RunObserver& observer,
+                             const std::function<Result<void>(const std::string& before)>& accepted);
+
+}  // namespace hpo

@@ -1,0 +1,139 @@
+"""What the end-to-end tests share: a folder of their own, the built programs, and ways to look at processes and studies from outside."""
+import json
+import os
+import pathlib
+import select
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("HPO_BUILD", SOURCE / "build" / "release"))
+HPO = str(BUILD / "bin" / "hpo")
+WORKER = str(BUILD / "bin" / "hpo-worker")
+FAKE = str(BUILD / "tests" / "support" / "fake-worker")
+DEADLINE = float(os.environ.get("HPO_TEST_DEADLINE", "60"))  # of one wait; never a duration that is waited out
+
+
+def processes_of(folder):
+    """Pids whose environment says that they belong to a study below `folder` (HPO_MARK holds device and inode)."""
+    marks = set()
+    for path in pathlib.Path(folder).glob("runs/*"):
+        info = path.stat()
+        marks.add(f"hpo-{info.st_dev}-{info.st_ino}")
+    found = []
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            environment = pathlib.Path("/proc", entry, "environ").read_bytes()
+            state = pathlib.Path("/proc", entry, "stat").read_text().rsplit(")", 1)[1].split()[0]
+        except OSError:
+            continue
+        if state in "ZX":
+            continue
+        for item in environment.split(b"\0"):
+            if item.startswith(b"HPO_MARK=") and item[9:].decode().split(":")[0] in marks:
+                found.append(int(entry))
+    return found
+
+
+def wait_for(what, deadline=DEADLINE, message="nothing happened before the deadline"):
+    """Polls `what` until it is true, and returns it."""
+    end = time.monotonic() + deadline
+    while True:
+        got = what()
+        if got:
+            return got
+        if time.monotonic() > end:
+            raise AssertionError(message)
+        select.select([], [], [], 0.005)
+
+
+class Case(unittest.TestCase):
+    """Each test runs in an empty folder."""
+
+    def setUp(self):
+        self._folder = tempfile.TemporaryDirectory(prefix="hpo-e2e-")
+        self.folder = pathlib.Path(self._folder.name)
+        self.children = []
+
+    def tearDown(self):
+        for child in self.children:
+            if child.poll() is None:
+                child.kill()
+            child.wait()
+            for stream in (child.stdout, child.stderr):
+                if stream:
+                    stream.close()
+        for pid in processes_of(self.folder):
+            os.kill(pid, signal.SIGKILL)
+        self._folder.cleanup()
+
+    def hpo(self, *arguments, status=0, timeout=DEADLINE * 2, environment=None, stdin=subprocess.DEVNULL):
+        """Runs hpo to its end and returns what it printed on stdout; `.error` holds stderr."""
+        done = subprocess.run([HPO, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True, stdin=stdin,
+                              timeout=timeout, env={**os.environ, **(environment or {})})
+        self.assertEqual(done.returncode, status, f"hpo {' '.join(map(str, arguments))}\n{done.stdout}\n{done.stderr}")
+        self.error = done.stderr
+        return done.stdout
+
+    def start(self, *arguments, environment=None, **more):
+        child = subprocess.Popen([HPO, *map(str, arguments)], cwd=self.folder, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
+                                 env={**os.environ, **(environment or {})}, **more)
+        self.children.append(child)
+        return child
+
+    def study(self, text, name="study.yaml"):
+        path = self.folder / name
+        path.write_text(text)
+        return path
+
+    def trials(self, study):
+        return json.loads(self.hpo("ls", study, "--json"))["trials"]
+
+    def database(self, study):
+        return self.folder / "runs" / study / "study.db"
+
+    def assert_sound(self, study):
+        connection = sqlite3.connect(f"file:{self.database(study)}?mode=ro", uri=True)
+        try:
+            self.assertEqual(connection.execute("pragma integrity_check").fetchall(), [("ok",)])
+        finally:
+            connection.close()
+
+    def assert_nobody_left(self, within=2.0):
+        wait_for(lambda: not processes_of(self.folder), within,
+                 f"still there after {within} s: {[(p, pathlib.Path('/proc', str(p), 'cmdline').read_bytes()) for p in processes_of(self.folder)]}")
+
+
+SYNTHETIC = """\
+study: {name}
+seed: {seed}
+objective: {{metric: val_loss, direction: minimize}}
+space:
+  lr: {{type: float, low: 1.0e-4, high: 1.0e-1, log: true}}
+  weight_decay: {{type: float, low: 1.0e-4, high: 1.0e-1, log: true}}
+worker:
+  task: classification
+  data: {{format: synthetic, samples: {samples}, features: 16, classes: 3}}
+  model: {{type: mlp, hidden: [16]}}
+  training: {{batch_size: 256}}
+budget: {{trials: {trials}, epochs: {epochs}}}
+sampler: {{type: random}}
+resources: {{parallel: {parallel}}}
+{more}
+"""
+
+
+def synthetic(name="small", seed=1, samples=2048, trials=6, epochs=5, parallel=2, more=""):
+    return SYNTHETIC.format(**locals())
+
+
+if __name__ == "__main__":
+    sys.exit("run tests/run, or ctest in the build folder")

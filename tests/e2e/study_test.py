@@ -1,0 +1,132 @@
+"""A study from one YAML file to the best configuration, with real native workers."""
+import json
+import os
+import signal
+import unittest
+
+from harness import Case, synthetic, wait_for
+
+
+class Study(Case):
+    def test_a_study_runs_to_its_end_and_prints_the_best_configuration(self):
+        out = self.hpo("run", self.study(synthetic()))
+        trials = self.trials("small")
+        self.assertEqual([t["trial"] for t in trials], [1, 2, 3, 4, 5, 6])
+        self.assertEqual({t["state"] for t in trials}, {"complete"})
+        self.assertEqual({t["steps"] for t in trials}, {5})
+        self.assertEqual({t["attempt"] for t in trials}, {1})
+        best = min(trials, key=lambda t: t["values"]["val_loss"])
+        self.assertIn("val_loss", out)
+        exported = json.loads(self.hpo("best", "small", "--format", "json"))
+        self.assertIn(str(best["params"]["lr"]), json.dumps(exported))
+        self.assert_nobody_left()
+        self.assert_sound("small")
+
+    def test_running_a_finished_study_again_repeats_nothing(self):
+        study = self.study(synthetic(trials=3))
+        self.hpo("run", study)
+        before = self.trials("small")
+        self.hpo("run", study)
+        self.assertEqual(self.trials("small"), before)
+
+    def test_a_larger_budget_goes_on_where_it_was(self):
+        study = self.study(synthetic(trials=2))
+        self.hpo("run", study)
+        before = self.trials("small")
+        self.hpo("run", study, "--trials", 4)
+        after = self.trials("small")
+        self.assertEqual(after[:2], before)
+        self.assertEqual(len(after), 4)
+
+    def test_the_same_seed_gives_the_same_curves_to_the_bit_with_one_slot(self):
+        study = self.study(synthetic(parallel=1, trials=3))
+        self.hpo("run", study)
+        first = self.trials("small")
+        self.hpo("run", study, "--fresh")
+        again = self.trials("small")
+        self.assertEqual([(t["params"], t["values"]) for t in first], [(t["params"], t["values"]) for t in again])
+
+    def test_a_trials_own_curve_does_not_depend_on_what_runs_beside_it(self):
+        self.hpo("run", self.study(synthetic(parallel=1, trials=4)))
+        alone = self.trials("small")
+        self.hpo("run", self.study(synthetic(parallel=2, trials=4)), "--fresh")
+        beside = self.trials("small")
+        self.assertEqual([(t["params"], t["values"]) for t in alone], [(t["params"], t["values"]) for t in beside])
+
+    def test_a_changed_space_is_refused_with_the_difference_and_nothing_is_touched(self):
+        self.hpo("run", self.study(synthetic(trials=2)))
+        before = self.trials("small")
+        changed = synthetic(trials=2).replace("1.0e-1, log: true", "2.0e-1, log: true", 1)
+        self.hpo("run", self.study(changed), status=1)
+        self.assertIn("space.lr.high", self.error)
+        self.assertIn("0.2", self.error)
+        self.assertEqual(self.trials("small"), before)
+
+    def test_ctrl_c_stores_everything_and_the_next_run_goes_on(self):
+        study = self.study(synthetic(trials=40, epochs=20, samples=20000))
+        child = self.start("run", study)
+        wait_for(lambda: self.database("small").exists() and
+                 sum(t["state"] == "complete" for t in self.trials("small")) >= 2)
+        child.send_signal(signal.SIGINT)
+        self.assertEqual(child.wait(20), 130, child.stderr.read())
+        self.assert_nobody_left()
+        before = [t for t in self.trials("small") if t["state"] == "complete"]
+        self.assertGreaterEqual(len(before), 2)
+        self.assertLess(len(before), 40)
+        self.hpo("run", study, "--trials", len(before) + 4)
+        after = {t["trial"]: t for t in self.trials("small")}
+        for trial in before:
+            self.assertEqual(after[trial["trial"]], trial)
+
+    def test_sigterm_ends_with_143(self):
+        child = self.start("run", self.study(synthetic(trials=400, epochs=20)))
+        wait_for(lambda: self.database("small").exists() and self.trials("small"))
+        child.send_signal(signal.SIGTERM)
+        self.assertEqual(child.wait(20), 143)
+        self.assert_nobody_left()
+
+    def test_a_second_run_of_a_running_study_is_refused_naming_the_holder(self):
+        study = self.study(synthetic(trials=400, epochs=20))
+        child = self.start("run", study)
+        wait_for(lambda: self.database("small").exists() and self.trials("small"))
+        self.hpo("run", study, status=1)
+        self.assertIn(str(child.pid), self.error)
+
+    def test_hpo_stop_ends_a_trial_and_then_the_study(self):
+        study = self.study(synthetic(trials=400, epochs=1000, samples=20000))
+        child = self.start("run", study)
+        wait_for(lambda: self.database("small").exists() and
+                 any(t["steps"] > 0 for t in self.trials("small")))
+        self.hpo("stop", "1")
+        self.assertEqual((self.trials("small")[0]["state"]), "stopped")
+        self.hpo("stop", "small")
+        self.assertEqual(child.wait(20), 0)
+        self.assert_nobody_left()
+
+    def test_an_invalid_study_names_file_line_and_column_and_launches_nothing(self):
+        study = self.study(synthetic().replace("weight_decay:", "weigth_decay:"))
+        self.hpo("run", study, status=1)
+        self.assertRegex(self.error, r"study\.yaml:6:3: .*weigth_decay.*weight_decay")
+        self.assertFalse((self.folder / "runs").exists())
+
+    def test_small_batches_are_refused_unless_the_study_says_so_in_writing(self):
+        small = synthetic(trials=1).replace("batch_size: 256", "batch_size: 64")
+        self.hpo("run", self.study(small), status=1)
+        self.assertIn("policy.min_batch_size", self.error)
+        self.hpo("run", self.study(small + "policy: {min_batch_size: 64}\n"))
+
+    @unittest.skipIf(os.geteuid() == 0 and not os.path.exists("/usr/bin/setpriv"), "needs an ordinary user")
+    def test_a_folder_that_cannot_be_written_is_an_error_before_anything_is_launched(self):
+        study = self.study(synthetic())
+        (self.folder / "runs").write_text("a file where the folder should be")
+        self.hpo("run", study, status=1)
+        self.assertIn("runs", self.error)
+
+    def test_json_lines_are_json_and_end_with_the_best(self):
+        out = self.hpo("run", self.study(synthetic(trials=2)), "--json")
+        lines = [json.loads(line) for line in out.splitlines()]
+        self.assertIn("best", lines[-1])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

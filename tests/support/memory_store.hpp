@@ -1,0 +1,36 @@
+// A store in memory: the contract of store.hpp without a disk. `fail_from` makes every append from that sequence on
+// fail, as a full disk does.
+#pragma once
+
+#include <limits>
+
+#include "orchestrator/store/store.hpp"
+
+namespace hpo::test {
+
+class MemoryStore final : public Store {
+   public:
+    [[nodiscard]] std::string source() const override { return source_; }
+    Result<void> set_source(const std::string& yaml) override { return source_ = yaml, Result<void>{}; }
+
+    Result<std::vector<StoredEvent>> events(std::int64_t after, std::size_t limit) const override {
+        const auto from = std::min(static_cast<std::size_t>(after), kept.size());
+        const auto to = std::min(from + limit, kept.size());
+        return std::vector<StoredEvent>(kept.begin() + static_cast<std::ptrdiff_t>(from),
+                                        kept.begin() + static_cast<std::ptrdiff_t>(to));
+    }
+    Result<StoredEvent> append(const Event& event) override {
+        const auto sequence = static_cast<std::int64_t>(kept.size()) + 1;
+        if (sequence >= fail_from) return Error{"disk full"};
+        kept.push_back({sequence, static_cast<double>(sequence), event});
+        return kept.back();
+    }
+
+    std::vector<StoredEvent> kept;
+    std::int64_t fail_from = std::numeric_limits<std::int64_t>::max();
+
+   private:
+    std::string source_;
+};
+
+}  // namespace hpo::test

@@ -1,0 +1,419 @@
+// The loop with played workers: no process, no disk, no time but what the test gives.
+#include "orchestrator/engine/engine.hpp"
+
+#include <gmock/gmock.h>
+
+#include <csignal>
+
+#include "tests/support/memory_store.hpp"
+#include "tests/support/played_executor.hpp"
+
+namespace hpo {
+namespace {
+
+using test::MemoryStore;
+using test::PlayedExecutor;
+using testing::HasSubstr;
+
+Study small_study() {
+    Study study;
+    study.name = "small";
+    study.objective = {"loss", Direction::minimize, Objective::At::best};
+    study.space = {Dimension{.name = "x"}};
+    study.command = {"played"};
+    study.budget.trials = 3;
+    study.budget.epochs = 2;
+    study.sampler.type = "random";
+    study.policy.scaled = false;
+    return study;
+}
+
+/// One session of an engine over a store that may outlive it.
+class Played {
+   public:
+    Played(const Study& study, MemoryStore& store, int places)
+        : study_(study), ledger_(study_, store, *Proposer::make(study_), *Rules::make(study_)) {
+        EXPECT_TRUE(ledger_.replay());
+        ledger_.session_started({"host", 1, "test"});
+        engine.emplace(EngineParts{.study = study_,
+                                   .ledger = ledger_,
+                                   .executor = executor,
+                                   .clock = clock,
+                                   .machine = [](auto) { return Machine{.cores = 64, .memory = 1 << 30}; },
+                                   .worker = [](Place) { return LaunchSpec{}; },
+                                   .log_file = [](std::int64_t) { return ""; },
+                                   .checkpoints = [](std::int64_t) { return ""; },
+                                   .notice = [this](const Notice& notice) { notices += notice.text + '\n'; },
+                                   .trial_ended = [](const TrialRecord&) {}},
+                       places);
+        engine->start();
+    }
+
+    void ready(Place place, std::vector<std::string> capabilities = {}) {
+        engine->on(place, execution::Ready{{.capabilities = std::move(capabilities)}});
+    }
+    void say(Place place, WorkerMessage message) { engine->on(place, execution::Said{std::move(message)}); }
+    void exit(Place place, int signal, int code = 0) {
+        engine->on(place, execution::Exited{code, signal, false, "last words", 0});
+    }
+
+    /// The attempt the place was asked to run; trial 0: none.
+    AttemptId asked(Place place) {
+        const auto run = executor.take<to_worker::Run>(place);
+        return run ? run->id : AttemptId{};
+    }
+    to_worker::Action report(Place place, AttemptId id, std::int64_t step, double loss) {
+        say(place, from_worker::Reported{id, {.step = step, .metrics = {{"loss", loss}}}});
+        const auto decision = executor.take<to_worker::Decision>(place);
+        EXPECT_TRUE(decision) << "no decision for step " << step;
+        return decision ? decision->action : to_worker::Action::stop;
+    }
+    void finish(Place place, AttemptId id, Outcome outcome = Outcome::complete, std::string message = {}) {
+        say(place, from_worker::Finished{id, outcome, std::move(message), {}, {}});
+    }
+    void complete(Place place, AttemptId id) {
+        report(place, id, 1, 0.5);
+        report(place, id, 2, 0.4);
+        finish(place, id);
+    }
+    const TrialRecord& trial(std::int64_t number) const { return ledger_.record().trial(number); }
+    const StudyRecord& record() const { return ledger_.record(); }
+
+    PlayedExecutor executor;
+    ManualClock clock;
+    std::optional<Engine> engine;
+    std::string notices;
+
+   private:
+    Study study_;
+    Ledger ledger_;
+};
+
+TEST(Engine, RunsTheBudgetOneAfterTheOtherInAWarmWorker) {
+    MemoryStore store;
+    Played play(small_study(), store, 1);
+    ASSERT_EQ(play.executor.launched.size(), 1u);
+    play.ready(0);
+    for (std::int64_t trial = 1; trial <= 3; ++trial) {
+        const AttemptId id = play.asked(0);
+        EXPECT_EQ(id, (AttemptId{trial, 1}));
+        play.complete(0, id);
+        EXPECT_EQ(play.trial(trial).state, TrialState::complete);
+        EXPECT_EQ(play.trial(trial).value, 0.4);
+    }
+    EXPECT_EQ(play.executor.launched.size(), 1u);
+    EXPECT_FALSE(play.engine->done()) << "the worker has not left yet";
+    EXPECT_TRUE(play.executor.terminated.contains(0));
+    play.exit(0, 0);
+    EXPECT_TRUE(play.engine->done());
+    EXPECT_EQ(play.engine->end(), Engine::End::finished);
+}
+
+TEST(Engine, ATrialIsCompleteInTheBooksBeforeItsLastDecisionIsSent) {
+    MemoryStore store;
+    Played play(small_study(), store, 1);
+    play.ready(0);
+    const AttemptId id = play.asked(0);
+    play.report(0, id, 1, 0.5);
+    play.report(0, id, 2, 0.4);
+    EXPECT_EQ(play.trial(1).state, TrialState::complete);
+    play.exit(0, SIGKILL);  // what happens to the worker now changes nothing
+    EXPECT_EQ(play.trial(1).state, TrialState::complete);
+    EXPECT_EQ(play.trial(1).attempt, 1);
+}
+
+TEST(Engine, AWorkerThatDiesIsRetriedTwiceAndThenTheTrialFailsWithTheSignalAndTheLastWords) {
+    MemoryStore store;
+    Played play(small_study(), store, 1);
+    for (std::int64_t attempt = 1; attempt <= 3; ++attempt) {
+        play.ready(0);
+        const AttemptId id = play.asked(0);
+        EXPECT_EQ(id, (AttemptId{1, attempt}));
+        play.exit(0, SIGSEGV);
+    }
+    EXPECT_EQ(play.trial(1).state, TrialState::failed);
+    EXPECT_THAT(play.trial(1).reason, HasSubstr("SIGSEGV"));
+    EXPECT_THAT(play.trial(1).reason, HasSubstr("last words"));
+    play.ready(0);
+    EXPECT_EQ(play.asked(0).trial, 2);
+}
+
+TEST(Engine, WordsOfAnOlderAttemptAreNotUsed) {
+    MemoryStore store;
+    Played play(small_study(), store, 1);
+    play.ready(0);
+    play.asked(0);
+    play.exit(0, SIGKILL);
+    play.ready(0);
+    const AttemptId id = play.asked(0);
+    ASSERT_EQ(id, (AttemptId{1, 2}));
+    play.say(0, from_worker::Reported{{1, 1}, {.step = 2, .metrics = {{"loss", 0.0}}}});
+    play.finish(0, {1, 1});
+    EXPECT_EQ(play.trial(1).steps(), 0);
+    EXPECT_EQ(play.trial(1).state, TrialState::running);
+}
+
+TEST(Engine, StepsThatRepeatGoBackOrExceedTheBudgetAreNeverStored) {
+    MemoryStore store;
+    Study study = small_study();
+    study.budget.epochs = 5;
+    Played play(study, store, 1);
+    play.ready(0);
+    const AttemptId id = play.asked(0);
+    for (const std::int64_t step : {2, 2, 1, 0, -1, 6}) play.report(0, id, step, 0.1 * static_cast<double>(step));
+    EXPECT_EQ(play.trial(1).curve.size(), 1u);
+    EXPECT_EQ(play.trial(1).state, TrialState::running);
+    EXPECT_THAT(play.notices, HasSubstr("step -1 was reported after step 2"));
+}
+
+TEST(Engine, ANonFiniteLossEndsTheTrialAsDivergedWithTheStep) {
+    MemoryStore store;
+    Played play(small_study(), store, 1);
+    play.ready(0);
+    const AttemptId id = play.asked(0);
+    EXPECT_EQ(play.report(0, id, 1, std::numeric_limits<double>::quiet_NaN()), to_worker::Action::stop);
+    EXPECT_EQ(play.trial(1).state, TrialState::diverged);
+    EXPECT_EQ(play.trial(1).reason, "loss is nan at step 1");
+    EXPECT_EQ(play.trial(1).value, std::nullopt);
+}
+
+TEST(Engine, ASilentWorkerIsEndedAfterTheProgressTimeoutAndTheTrialSaysSo) {
+    MemoryStore store;
+    Study study = small_study();
+    study.resources.retries = 0;
+    study.resources.progress_timeout = 60;
+    Played play(study, store, 1);
+    play.ready(0);
+    const AttemptId id = play.asked(0);
+    play.clock.advance(Seconds(59));
+    play.engine->tick();
+    EXPECT_TRUE(play.executor.terminated.empty());
+    play.say(0, from_worker::Alive{id, "training"});
+    play.clock.advance(Seconds(59));
+    play.engine->tick();
+    EXPECT_TRUE(play.executor.terminated.empty()) << "an alive worker is not silent";
+    play.clock.advance(Seconds(2));
+    play.engine->tick();
+    EXPECT_TRUE(play.executor.terminated.contains(0));
+    play.exit(0, SIGTERM);
+    EXPECT_EQ(play.trial(1).state, TrialState::failed);
+    EXPECT_THAT(play.trial(1).reason, HasSubstr("silent for 60 s"));
+}
+
+TEST(Engine, AnInterruptQueuesWhatRunsAndTheNextSessionGoesOnWithoutRepeatingWhatIsFinished) {
+    MemoryStore store;
+    {
+        Played play(small_study(), store, 2);
+        play.ready(0);
+        play.ready(1);
+        const AttemptId first = play.asked(0);
+        const AttemptId second = play.asked(1);
+        play.complete(0, first);
+        play.report(1, second, 1, 0.7);
+        play.engine->interrupt("interrupted");
+        EXPECT_EQ(play.trial(2).state, TrialState::queued);
+        play.exit(0, 0);
+        play.exit(1, SIGTERM);
+        EXPECT_TRUE(play.engine->done());
+        EXPECT_EQ(play.trial(2).failures, 0);
+    }
+    Played again(small_study(), store, 2);
+    EXPECT_EQ(again.trial(1).state, TrialState::complete);
+    again.ready(0);
+    again.ready(1);
+    const auto run = again.executor.take<to_worker::Run>(0);
+    ASSERT_TRUE(run);
+    const AttemptId other = again.asked(1);
+    EXPECT_EQ(std::max(run->id.attempt, other.attempt), 2);
+    EXPECT_EQ(std::min(run->id.trial, other.trial), 2);
+    EXPECT_EQ(std::max(run->id.trial, other.trial), 3);
+}
+
+TEST(Engine, AKilledSessionResumesFromItsEventsAlone) {
+    MemoryStore store;
+    {
+        Played play(small_study(), store, 1);
+        play.ready(0);
+        const AttemptId id = play.asked(0);
+        play.report(0, id, 1, 0.5);
+    }  // no word of goodbye
+    Played again(small_study(), store, 1);
+    again.ready(0);
+    const auto run = again.executor.take<to_worker::Run>(0);
+    ASSERT_TRUE(run);
+    EXPECT_EQ(run->id, (AttemptId{1, 2}));
+    EXPECT_TRUE(run->resume);
+    again.complete(0, run->id);
+    EXPECT_EQ(again.trial(1).curve.size(), 2u);
+    EXPECT_EQ(again.trial(1).state, TrialState::complete);
+}
+
+TEST(Engine, AStoredLastStepWithoutItsEndIsCompletedByTheNextSession) {
+    MemoryStore store;
+    {
+        Played play(small_study(), store, 1);
+        play.ready(0);
+        const AttemptId id = play.asked(0);
+        play.report(0, id, 1, 0.5);
+        play.report(0, id, 2, 0.4);
+    }
+    ASSERT_TRUE(std::holds_alternative<event::Finished>(store.kept.back().event));
+    store.kept.pop_back();  // killed between the two
+    Played again(small_study(), store, 1);
+    EXPECT_EQ(again.trial(1).state, TrialState::complete);
+}
+
+TEST(Engine, TheSameEventsGiveTheSameProposalsAfterAResume) {
+    MemoryStore whole, broken;
+    const Study study = small_study();
+    const auto play_all = [](Played& play) {
+        for (Place place = 0; !play.engine->done();) {
+            if (!play.executor.launched.empty()) {
+                play.executor.launched.clear();
+                play.ready(place);
+            }
+            const AttemptId id = play.asked(place);
+            if (id.trial == 0)
+                play.exit(place, 0);
+            else
+                play.complete(place, id);
+        }
+    };
+    Played uninterrupted(study, whole, 1);
+    play_all(uninterrupted);
+    {
+        Played first(study, broken, 1);
+        first.ready(0);
+        first.complete(0, first.asked(0));
+    }
+    Played second(study, broken, 1);
+    play_all(second);
+    ASSERT_EQ(second.record().trials.size(), uninterrupted.record().trials.size());
+    for (std::size_t i = 0; i < second.record().trials.size(); ++i)
+        EXPECT_EQ(second.record().trials[i].params, uninterrupted.record().trials[i].params);
+}
+
+TEST(Engine, ThreeFailedLaunchesInARowEndTheStudyAndFailNoTrial) {
+    MemoryStore store;
+    Played play(small_study(), store, 1);
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_FALSE(play.engine->done());
+        play.engine->on(0, execution::LaunchFailed{EAGAIN, "cannot start played: Resource temporarily unavailable"});
+    }
+    EXPECT_TRUE(play.engine->done());
+    EXPECT_EQ(play.engine->end(), Engine::End::failed);
+    EXPECT_THAT(play.engine->end_reason(), HasSubstr("Resource temporarily unavailable"));
+    for (const TrialRecord& trial : play.record().trials) EXPECT_FALSE(is_final(trial.state));
+}
+
+TEST(Engine, OneCauseThatFailsEveryTrialEndsTheStudyInsteadOfUsingUpItsBudget) {
+    MemoryStore store;
+    Study study = small_study();
+    study.budget.trials = 200;
+    Played play(study, store, 1);
+    play.ready(0);
+    for (int i = 0; i < 3; ++i) play.finish(0, play.asked(0), Outcome::failed, "no data");
+    EXPECT_EQ(play.engine->end(), Engine::End::failed);
+    EXPECT_EQ(play.record().trials.size(), 3u);
+    EXPECT_THAT(play.engine->end_reason(), HasSubstr("no data"));
+}
+
+TEST(Engine, AFullDiskEndsTheSessionAndNothingIsFalselyComplete) {
+    MemoryStore store;
+    Played play(small_study(), store, 1);
+    play.ready(0);
+    const AttemptId id = play.asked(0);
+    play.report(0, id, 1, 0.5);
+    store.fail_from = static_cast<std::int64_t>(store.kept.size()) + 2;  // the last report fits, its end does not
+    play.say(0, from_worker::Reported{id, {.step = 2, .metrics = {{"loss", 0.4}}}});
+    EXPECT_FALSE(play.executor.take<to_worker::Decision>(0)) << "acknowledged, but not stored";
+    EXPECT_EQ(play.engine->end(), Engine::End::failed);
+    EXPECT_THAT(play.engine->end_reason(), HasSubstr("disk full"));
+    EXPECT_FALSE(is_final(play.trial(1).state));
+    play.exit(0, 0);
+    EXPECT_TRUE(play.engine->done());
+}
+
+TEST(Engine, TheTimeBudgetCountsAllSessionsAndLeavesTheRestQueued) {
+    MemoryStore store;
+    Study study = small_study();
+    study.budget.seconds = 100;
+    Played play(study, store, 1);
+    play.ready(0);
+    play.asked(0);
+    play.clock.advance(Seconds(99));
+    play.engine->tick();
+    EXPECT_EQ(play.engine->end(), Engine::End::none);
+    play.clock.advance(Seconds(2));
+    play.engine->tick();
+    EXPECT_EQ(play.engine->end(), Engine::End::finished);
+    EXPECT_EQ(play.trial(1).state, TrialState::queued);
+}
+
+TEST(Engine, AUsersStopEndsARunningTrialAtOnceInTheBooks) {
+    MemoryStore store;
+    Played play(small_study(), store, 1);
+    play.ready(0);
+    const AttemptId id = play.asked(0);
+    play.report(0, id, 1, 0.5);
+    ASSERT_TRUE(play.engine->stop_trial(1));
+    EXPECT_EQ(play.trial(1).state, TrialState::stopped);
+    EXPECT_EQ(play.trial(1).rule, "user");
+    EXPECT_TRUE(play.executor.take<to_worker::Stop>(0));
+    play.finish(0, id, Outcome::stopped);
+    EXPECT_EQ(play.asked(0).trial, 2);
+    EXPECT_FALSE(play.engine->stop_trial(1));
+    EXPECT_FALSE(play.engine->stop_trial(99));
+}
+
+TEST(Engine, AskingForThePlanComesBeforeTheRunAndATrialThatCannotFitFailsWithTheNumbers) {
+    MemoryStore store;
+    Played play(small_study(), store, 1);
+    play.ready(0, {"plan"});
+    auto plan = play.executor.take<to_worker::Plan>(0);
+    ASSERT_TRUE(plan);
+    play.say(0, from_worker::PlanAnswer{.id = plan->id, .footprint = {0, std::int64_t{8} << 30, 1}});
+    EXPECT_EQ(play.trial(1).state, TrialState::failed);
+    EXPECT_THAT(play.trial(1).reason, HasSubstr("8"));
+    plan = play.executor.take<to_worker::Plan>(0);
+    ASSERT_TRUE(plan);
+    play.say(0, from_worker::PlanAnswer{.id = plan->id, .footprint = {0, 1 << 20, 1}});
+    EXPECT_EQ(play.asked(0).trial, 2);
+}
+
+TEST(Engine, APausedTrialWaitsAndIsPromotedWithItsCheckpoint) {
+    MemoryStore store;
+    Study study = small_study();
+    study.budget.trials = 4;
+    study.budget.epochs = 4;
+    study.stopping = {{"asha", {{"grace", std::int64_t{1}}, {"factor", std::int64_t{2}}}}};
+    Played play(study, store, 1);
+    play.ready(0);
+    std::map<std::int64_t, std::int64_t> attempts;
+    int steps = 0;
+    for (AttemptId id = play.asked(0); id.trial != 0; id = play.asked(0)) {
+        attempts[id.trial] = id.attempt;
+        for (std::int64_t step = play.trial(id.trial).steps() + 1;; ++step, ++steps) {
+            const auto action = play.report(0, id, step, static_cast<double>(id.trial));
+            if (action == to_worker::Action::pause)
+                play.finish(0, id, Outcome::paused);
+            else if (action == to_worker::Action::stop)
+                play.finish(0, id, Outcome::stopped);
+            else if (step == study.budget.epochs)
+                play.finish(0, id);
+            else
+                continue;
+            break;
+        }
+    }
+    EXPECT_EQ(play.engine->end(), Engine::End::finished);
+    EXPECT_EQ(play.trial(1).state, TrialState::complete) << "the best one is trained to the end";
+    EXPECT_EQ(play.trial(4).state, TrialState::stopped);
+    EXPECT_THAT(play.trial(4).rule, "asha");
+    EXPECT_LT(steps, 16);
+    EXPECT_GT(attempts[1], 1);
+    for (const TrialRecord& trial : play.record().trials) EXPECT_TRUE(is_final(trial.state)) << trial.number;
+}
+
+}  // namespace
+}  // namespace hpo
