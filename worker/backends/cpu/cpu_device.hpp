@@ -20,10 +20,10 @@ std::string to_text(CpuLevel level);
 /// A device on the best level this CPU has, or on `level`. Makes OpenBLAS use one thread.
 std::unique_ptr<Device> make_cpu_device(std::optional<CpuLevel> level = {});
 
-/// OpenBLAS chooses its kernels for the CPU when the library is loaded, and falls back to AVX2 ones on CPUs newer than
-/// itself (0.3.21 on AMD's Zen 5: 115 instead of 213 GFLOP/s a core). Where the CPU has AVX-512 and the kernels chosen
-/// do not use it, this is the value that OPENBLAS_CORETYPE should have had: set it in the environment and execute the
-/// program again, or start it so. Empty where OpenBLAS chose well, and where the variable is set already.
+/// OpenBLAS chooses its kernels when it is loaded, and where it does not know the CPU it may fall back to AVX2 ones at
+/// half the speed. Where the CPU has AVX-512 and the kernels chosen do not use it, this is the value OPENBLAS_CORETYPE
+/// should have: set it in the environment and execute the program again. Empty where OpenBLAS chose well, and where
+/// the variable is set already: then somebody else has chosen.
 std::optional<std::string> better_blas_core();
 
 }  // namespace hpo

@@ -1,0 +1,40 @@
+#include <gtest/gtest.h>
+
+#include "worker/backends/tensor.hpp"
+
+namespace hpo {
+namespace {
+
+TEST(Layout, PlacesEachLaneOfEachTensorAtAMultipleOf64Bytes) {
+    Layout layout(3);
+    layout.add(Type::u8, 1, 1);
+    const Tensor tensor = layout.add(Type::f32, 5, 7);
+    EXPECT_EQ(tensor.offset, 3 * 64U);
+    EXPECT_EQ(tensor.lane_stride, 192U);
+    EXPECT_EQ(tensor.bytes(), 140U);
+    EXPECT_EQ(layout.bytes(), 3 * 64U + 3 * 192U);
+}
+
+TEST(Layout, PutsTheNumbersOfALaneArraySideBySide) {
+    Layout layout(20);
+    const Tensor array = layout.add_lane_array(Type::u64);
+    EXPECT_EQ(array.lane_stride, 8U);
+    EXPECT_EQ(array.elements(), 1);
+    EXPECT_EQ(layout.bytes(), 192U);
+}
+
+TEST(Tensor, SlicesStayInTheirLane) {
+    Layout layout(2);
+    const Tensor block = layout.add(Type::f32, 1, 100);
+    const Tensor matrix = block.slice(20, 4, 5);
+    EXPECT_EQ(matrix.offset, block.offset + 80);
+    EXPECT_EQ(matrix.lane_stride, block.lane_stride);
+    EXPECT_EQ(matrix.first_rows(2).elements(), 10);
+    EXPECT_EQ(matrix.first_rows(2).offset, matrix.offset);
+    EXPECT_EQ(block.at(7).offset, block.offset + 28);
+    EXPECT_FALSE(Tensor{});
+    EXPECT_TRUE(matrix);
+}
+
+}  // namespace
+}  // namespace hpo

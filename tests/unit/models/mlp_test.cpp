@@ -1,0 +1,285 @@
+#include "worker/models/mlp.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "hpo/random.hpp"
+#include "tests/unit/models/allocations.hpp"
+#include "worker/backends/cpu/cpu_device.hpp"
+
+namespace hpo::test {
+namespace {
+
+using testing::ElementsAre;
+
+/// A model in an arena of its own with all that a training step needs.
+struct Net {
+    Net(const MlpShape& shape, std::int64_t features, std::int64_t classes, std::int64_t rows, int lanes, int first = 0)
+        : model(shape, features, classes), layout(lanes) {
+        const std::int64_t size = model.block().elements;
+        for (Tensor* block : {&weights, &gradients, &first_moment, &second_moment})
+            *block = layout.add(Type::f32, 1, size);
+        input = layout.add(Type::f32, rows, features);
+        labels = layout.add(Type::i32, rows, 1);
+        for (Tensor* number :
+             {&dropout, &smoothing, &rate, &decay, &beta1, &beta2, &epsilon, &limit, &norm, &factor, &loss})
+            *number = layout.add_lane_array(Type::f32);
+        correct = layout.add_lane_array(Type::i32);
+        seed = layout.add_lane_array(Type::u64);
+        iteration = layout.add_lane_array(Type::u32);
+        alive = layout.add_lane_array(Type::u8);
+        model.plan(layout, rows);
+        device = make_cpu_device();
+        arena = std::move(*device->allocate(layout.bytes()));
+        stream = device->stream(*arena, lanes);
+        for (int lane = 0; lane < lanes; ++lane) {
+            const int name = first + lane;
+            std::vector<float> samples(static_cast<std::size_t>(rows * features));
+            for (std::size_t i = 0; i < samples.size(); ++i)
+                samples[i] =
+                    static_cast<float>(draw_unit(1, Purpose::synthetic, static_cast<std::uint64_t>(name), i) * 2 - 1);
+            std::vector<std::int32_t> targets(static_cast<std::size_t>(rows));
+            for (std::size_t i = 0; i < targets.size(); ++i)
+                targets[i] = static_cast<std::int32_t>((static_cast<std::int64_t>(i) + name) % classes);
+            stream->write(input, lane, std::span<const float>(samples));
+            stream->write(labels, lane, std::span<const std::int32_t>(targets));
+            stream->write(dropout, lane, 0.25F * static_cast<float>(name));
+            stream->write(smoothing, lane, 0.1F);
+            stream->write(rate, lane, 0.01F / static_cast<float>(1 + name));
+            stream->write(decay, lane, 0.1F);
+            stream->write(beta1, lane, 0.9F);
+            stream->write(beta2, lane, 0.999F);
+            stream->write(epsilon, lane, 1e-8F);
+            stream->write(limit, lane, 1.0F);
+            stream->write(seed, lane, static_cast<std::uint64_t>(40 + name));
+            stream->write(alive, lane, std::uint8_t{1});
+        }
+        model.initialise(*stream, weights, seed);
+    }
+
+    Training training(std::int64_t first_row = 0) const { return {dropout, seed, iteration, first_row}; }
+
+    /// Loss and, if asked for, gradients of rows [first, first + count).
+    void pass(std::int64_t first, std::int64_t count, Write write, bool backward = true) {
+        const Tensor rows = input.slice(first * input.columns, count, input.columns);
+        const Training now = training(first);
+        const Tensor logits = model.forward(*stream, weights, rows, &now);
+        stream->cross_entropy({logits, labels.slice(first, count, 1), smoothing, loss, correct, logits,
+                               1.0F / static_cast<float>(input.rows), write});
+        if (backward) model.backward(*stream, weights, gradients, rows, logits, now, write);
+    }
+
+    void step() {
+        pass(0, input.rows, Write::set);
+        stream->gradient_norm({gradients, limit, norm, factor});
+        stream->adamw({{weights, gradients, model.block().decayed, rate, decay, factor, alive},
+                       first_moment,
+                       second_moment,
+                       beta1,
+                       beta2,
+                       epsilon,
+                       iteration});
+        stream->advance(iteration, alive);
+    }
+
+    std::vector<float> read(const Tensor& tensor, int lane) {
+        std::vector<float> values(static_cast<std::size_t>(tensor.elements()));
+        stream->read(tensor, lane, std::span<float>(values));
+        return values;
+    }
+
+    Mlp model;
+    Layout layout;
+    Tensor weights, gradients, first_moment, second_moment, input, labels;
+    Tensor dropout, smoothing, rate, decay, beta1, beta2, epsilon, limit, norm, factor, loss, correct, seed, iteration,
+        alive;
+    std::unique_ptr<Device> device;
+    std::unique_ptr<Buffer> arena;
+    std::unique_ptr<Stream> stream;
+};
+
+const MlpShape shapes[] = {
+    {{}, Activation::relu, false},         {{33}, Activation::relu, false},   {{17, 9}, Activation::relu, true},
+    {{17, 9, 5}, Activation::gelu, false}, {{17, 9}, Activation::gelu, true}, {{17, 9}, Activation::silu, false},
+    {{130, 33}, Activation::silu, true},
+};
+
+TEST(Mlp, OfTheUsualShapeHas567434ParametersUnderTheUsualNames) {
+    const Mlp model({{512, 256, 128}, Activation::relu, false}, 784, 10);
+    EXPECT_EQ(model.block().count(), 567434);
+    const auto& parameters = model.block().parameters;
+    ASSERT_EQ(parameters.size(), 8U);
+    EXPECT_EQ(parameters[0].name, "layers.0.weight");
+    EXPECT_THAT(parameters[0].shape, ElementsAre(512, 784));
+    EXPECT_EQ(parameters[7].name, "layers.3.bias");
+    EXPECT_THAT(parameters[7].shape, ElementsAre(10));
+    EXPECT_DOUBLE_EQ(model.forward_flops(), 2.0 * (784 * 512 + 512 * 256 + 256 * 128 + 128 * 10));
+    EXPECT_DOUBLE_EQ(model.backward_flops(), 2 * model.forward_flops() - 2.0 * 784 * 512);
+}
+
+TEST(Mlp, NamesItsNorms) {
+    const Mlp model({{4}, Activation::relu, true}, 3, 2);
+    std::vector<std::string> names;
+    for (const auto& parameter : model.block().parameters) names.push_back(parameter.name);
+    EXPECT_THAT(names, ElementsAre("layers.0.weight", "layers.0.bias", "layers.0.norm.weight", "layers.0.norm.bias",
+                                   "layers.1.weight", "layers.1.bias"));
+}
+
+TEST(Mlp, PutsWeightMatricesFirstAndEachParameterAtAMultipleOf64Bytes) {
+    for (const auto& shape : shapes) {
+        const ParameterBlock block = Mlp(shape, 7, 3).block();
+        std::int64_t end = 0;
+        for (const bool decayed : {true, false})
+            for (const auto& parameter : block.parameters)
+                if (parameter.decayed == decayed) {
+                    EXPECT_EQ(parameter.decayed, parameter.shape.size() == 2);
+                    EXPECT_EQ(parameter.first % 16, 0);
+                    EXPECT_GE(parameter.first, end);
+                    EXPECT_EQ(parameter.first < block.decayed, decayed);
+                    end = parameter.first + parameter.elements();
+                }
+        EXPECT_GE(block.elements, end);
+    }
+}
+
+TEST(Mlp, BeginsWithHeWeightsZeroBiasesAndZeroPadding) {
+    Net net({{17, 9}, Activation::relu, true}, 7, 3, 5, 1);
+    const auto all = net.read(net.weights, 0);
+    double outside = 0;
+    for (const float w : all) outside += w != 0;
+    for (const auto& parameter : net.model.block().parameters) {
+        const auto values = net.read(parameter.in(net.weights), 0);
+        if (parameter.decayed) {
+            const double inputs = static_cast<double>(parameter.shape[1]);
+            const double bound = std::sqrt((parameter.name == "layers.2.weight" ? 1 : 6) / inputs);
+            float greatest = 0;
+            for (const float w : values) greatest = std::max(greatest, std::abs(w));
+            EXPECT_LE(greatest, bound * (1 + 1e-6));
+            EXPECT_GT(greatest, bound * 0.8);
+        } else {
+            const float constant = parameter.name.ends_with("norm.weight") ? 1 : 0;
+            for (const float b : values) EXPECT_EQ(b, constant);
+        }
+        for (const float w : values) outside -= w != 0;
+    }
+    EXPECT_EQ(outside, 0) << "weights in the padding";
+}
+
+TEST(Mlp, GradientsAgreeWithFiniteDifferencesOfTheWholeModel) {
+    for (const auto& shape : shapes) {
+        const int lanes = 3;  // lane 0 without dropout, the others with
+        Net net(shape, 7, 3, 6, lanes);
+        net.pass(0, 6, Write::set);
+        for (int lane = 0; lane < lanes; ++lane)
+            for (const auto& parameter : net.model.block().parameters) {
+                const auto gradient = net.read(parameter.in(net.gradients), lane);
+                // Along a random direction, and along a few axes.
+                for (int trial = 0; trial < 4; ++trial) {
+                    std::vector<double> direction(gradient.size());
+                    for (std::size_t i = 0; i < direction.size(); ++i)
+                        direction[i] = trial == 0 ? draw_unit(3, Purpose::synthetic, i, 0) - 0.5
+                                                  : i == static_cast<std::size_t>(trial * 7) % direction.size();
+                    const Tensor place = parameter.in(net.weights);
+                    const auto start = net.read(place, lane);
+                    const auto loss_at = [&](double distance) {
+                        auto moved = start;
+                        for (std::size_t i = 0; i < moved.size(); ++i)
+                            moved[i] += static_cast<float>(distance * direction[i]);
+                        net.stream->write(place, lane, std::span<const float>(moved));
+                        net.pass(0, 6, Write::set, false);
+                        return static_cast<double>(net.stream->read<float>(net.loss, lane));
+                    };
+                    const double h = 2e-3;
+                    const double slope =
+                        (8 * (loss_at(h) - loss_at(-h)) - (loss_at(2 * h) - loss_at(-2 * h))) / (12 * h);
+                    net.stream->write(place, lane, std::span<const float>(start));
+                    double wanted = 0;
+                    for (std::size_t i = 0; i < gradient.size(); ++i) wanted += gradient[i] * direction[i];
+                    EXPECT_NEAR(wanted, slope, 2e-3 * (1 + std::abs(slope)))
+                        << parameter.name << " of lane " << lane << ", " << shape.hidden.size()
+                        << " hidden layers, activation " << static_cast<int>(shape.activation) << ", norm "
+                        << shape.layer_norm;
+                }
+            }
+    }
+}
+
+TEST(Mlp, AddsMicroBatchesUpToTheGradientOfTheWholeBatch) {
+    for (const auto& shape : shapes) {
+        Net whole(shape, 7, 3, 6, 3), parts(shape, 7, 3, 6, 3);
+        whole.pass(0, 6, Write::set);
+        parts.pass(0, 4, Write::set);
+        parts.pass(4, 2, Write::add);
+        for (int lane = 0; lane < 3; ++lane) {
+            EXPECT_NEAR(whole.read(whole.loss, lane)[0], parts.read(parts.loss, lane)[0], 1e-6);
+            const auto wanted = whole.read(whole.gradients, lane), got = parts.read(parts.gradients, lane);
+            for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], wanted[i], 1e-6) << i;
+        }
+    }
+}
+
+TEST(Mlp, TrainsThreeLanesToTheBitsOfThreeRunsAlone) {
+    for (const auto& shape : shapes) {
+        Net together(shape, 7, 3, 6, 3);
+        for (int step = 0; step < 20; ++step) together.step();
+        for (int lane = 0; lane < 3; ++lane) {
+            Net alone(shape, 7, 3, 6, 1, lane);
+            for (int step = 0; step < 20; ++step) alone.step();
+            EXPECT_EQ(alone.read(alone.weights, 0), together.read(together.weights, lane));
+            EXPECT_EQ(alone.read(alone.loss, 0), together.read(together.loss, lane));
+        }
+    }
+}
+
+TEST(Mlp, LearnsALittleProblemByHeart) {
+    for (const auto& shape : shapes) {
+        if (shape.hidden.empty()) continue;
+        Net net(shape, 7, 3, 6, 1);
+        net.stream->write(net.smoothing, 0, 0.0F);
+        net.step();
+        const float before = net.read(net.loss, 0)[0];
+        for (int step = 0; step < 200; ++step) net.step();
+        EXPECT_LT(net.read(net.loss, 0)[0], before / 4);
+    }
+}
+
+TEST(Mlp, EvaluatesWithoutDropoutAnyNumberOfRowsUpToThePlan) {
+    Net net({{17, 9}, Activation::gelu, true}, 7, 3, 6, 3);
+    const auto all = net.model.forward(*net.stream, net.weights, net.input, nullptr);
+    const auto logits = net.read(all, 2);
+    const auto some = net.model.forward(*net.stream, net.weights, net.input.first_rows(4), nullptr);
+    EXPECT_EQ(some.rows, 4);
+    const auto first = net.read(some, 2);
+    for (std::size_t i = 0; i < first.size(); ++i) EXPECT_NEAR(first[i], logits[i], 1e-6);
+}
+
+TEST(Mlp, StepsAllocateNothing) {
+    if (!allocations_are_counted) GTEST_SKIP() << "the sanitizer has an allocator of its own";
+    delete[] new char[100];
+    EXPECT_GT(allocations(), 0) << "the count does not work";
+    Net net({{512, 256}, Activation::gelu, true}, 784, 10, 64, 2);
+    const long before_first = allocations();
+    net.step();
+    const long before = allocations();
+    for (int step = 0; step < 3; ++step) net.step();
+    EXPECT_EQ(allocations(), before);
+    RecordProperty("allocations of the first step", static_cast<int>(before - before_first));
+}
+
+TEST(Mlp, TakesOfTheArenaWhatItPlansAndNothingElse) {
+    // The last byte of the plan is the model's: one row or one lane more must show in the bytes, exactly.
+    const auto bytes = [](std::int64_t rows, int lanes) {
+        Layout layout(lanes);
+        Mlp({{32, 16}, Activation::relu, false}, 7, 10).plan(layout, rows);
+        return layout.bytes();
+    };
+    // Outputs of 32, 16 and 10 columns, and two gradients of the widest hidden layer.
+    EXPECT_EQ(bytes(16, 1), 16U * 4 * (32 + 16 + 10 + 2 * 32));
+    EXPECT_EQ(bytes(16, 3), 3 * bytes(16, 1));
+    Net net({{32, 16}, Activation::relu, false}, 7, 10, 16, 1);
+    EXPECT_EQ(net.arena->bytes(), net.layout.bytes());
+}
+
+}  // namespace
+}  // namespace hpo::test

@@ -1,0 +1,31 @@
+#include <gtest/gtest.h>
+
+#include "worker/models/model.hpp"
+
+namespace hpo {
+namespace {
+
+using List = std::vector<std::int64_t>;
+
+std::string error_of(const Params& params) {
+    const auto model = make_model(params, 784, 10);
+    return model ? "" : model.error().message;
+}
+
+TEST(MakeModel, TakesWidthAndDepthOrTheirDefaultsInPlaceOfHidden) {
+    EXPECT_EQ((*make_model({}, 784, 10))->block().count(), 784 * 256 + 256 + 256 * 256 + 256 + 256 * 10 + 10);
+    const auto model = make_model({{"width", std::int64_t{8}}, {"depth", std::int64_t{3}}}, 5, 2);
+    EXPECT_EQ((*model)->block().count(), 5 * 8 + 8 + 2 * (8 * 8 + 8) + 8 * 2 + 2);
+    EXPECT_EQ((*make_model({{"depth", std::int64_t{0}}}, 5, 2))->block().count(), 5 * 2 + 2);
+}
+
+TEST(MakeModel, NamesTheKeyAndWhatItMayBe) {
+    EXPECT_EQ(error_of({{"activation", std::string("tanh")}}), "activation: tanh is not one of relu|gelu|silu");
+    EXPECT_EQ(error_of({{"hidden", List{128, 0}}}), "hidden: [128, 0] is not a list of whole numbers from 1 to 65536");
+    EXPECT_EQ(error_of({{"width", 2.5}}), "width: 2.5 is not a whole number from 1 to 65536");
+    EXPECT_EQ(error_of({{"norm", true}}), "norm: true is not one of none|layer");
+    EXPECT_EQ(error_of({{"type", std::string("cnn")}}), "type: cnn is not one of mlp");
+}
+
+}  // namespace
+}  // namespace hpo
