@@ -1,0 +1,141 @@
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "hpo/printable.hpp"
+#include "orchestrator/execution/environment.hpp"
+#include "orchestrator/execution/frames.hpp"
+#include "orchestrator/execution/private_folder.hpp"
+#include "orchestrator/execution/processes.hpp"
+
+namespace hpo {
+namespace {
+
+TEST(Frames, ComeOutWholeHoweverTheStreamIsCut) {
+    const std::string bytes = warden::frame(warden::Order::start, "abc") + warden::frame(warden::Order::kill, "") +
+                              warden::frame(warden::Order::terminate, std::string(5, '\0'));
+    for (std::size_t size = 1; size <= bytes.size(); ++size) {
+        warden::FrameReader reader;
+        std::vector<std::pair<std::uint32_t, std::string>> got;
+        for (std::size_t at = 0; at < bytes.size(); at += size)
+            EXPECT_TRUE(reader.feed(std::string_view(bytes).substr(at, size),
+                                    [&](std::uint32_t kind, std::string_view text) { got.emplace_back(kind, text); }));
+        EXPECT_THAT(got, ::testing::ElementsAre(::testing::Pair(1U, "abc"), ::testing::Pair(3U, ""),
+                                                ::testing::Pair(2U, std::string(5, '\0'))));
+    }
+}
+
+TEST(Frames, AnImpossibleSizeIsRefused) {
+    warden::FrameReader reader;
+    EXPECT_FALSE(reader.feed(std::string(8, '\xff'), [](std::uint32_t, std::string_view) {}));
+}
+
+TEST(Frames, AStartSurvivesTheTripWithEmptyAndOddTexts) {
+    const warden::Start sent{{"./x", "", "-n", "a b\nc"}, {"A=", "B=c=d"}, {0, 3}, "/tmp"};
+    const warden::Start got = warden::unpack_start(warden::pack(sent));
+    EXPECT_EQ(got.command, sent.command);
+    EXPECT_EQ(got.environment, sent.environment);
+    EXPECT_EQ(got.cpus, sent.cpus);
+    EXPECT_EQ(got.folder, sent.folder);
+    EXPECT_THROW((void)warden::unpack_start("x"), std::out_of_range);
+}
+
+TEST(Printable, ControlCharactersAndStrayBytesAreShownNotSent) {
+    EXPECT_EQ(printable("plain \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"),
+              "plain \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80");
+    EXPECT_EQ(printable("\x1b[2J\a\t\r\n\x7f"), "\\x1b[2J\\x07 \\x0d\\x0a\\x7f");
+    EXPECT_EQ(printable("a\nb", true), "a\nb");
+    EXPECT_EQ(printable("\xc2\x9b"), "\\xc2\\x9b") << "a C1 control";
+    EXPECT_EQ(printable("\xe2\x80\xae"), "\\xe2\\x80\\xae") << "turns the direction of text";
+    EXPECT_EQ(printable("\xff\xc3"), "\\xff\\xc3");
+    EXPECT_EQ(printable("\xc0\x80\xed\xa0\x80"), "\\xc0\\x80\\xed\\xa0\\x80") << "overlong, and a surrogate";
+}
+
+TEST(WorkerEnvironment, GivesAsManyThreadsAsCores) {
+    EXPECT_EQ(worker_environment(3).at("OPENBLAS_NUM_THREADS"), "3");
+    EXPECT_EQ(worker_environment(0.2).at("OMP_NUM_THREADS"), "1");
+    EXPECT_EQ(worker_environment(1).at("MALLOC_TRIM_THRESHOLD_"), "4000000000");
+}
+
+TEST(PrivateFolder, IsOursAloneAndShortEnoughForASocket) {
+    auto folder = PrivateFolder::make("some study");
+    ASSERT_TRUE(folder) << folder.error().message;
+    struct stat info {};
+    ASSERT_EQ(::stat(folder->path().c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777, 0700U);
+    EXPECT_LT(folder->path().string().size() + 20, 108U);
+    const auto path = folder->path();
+    { const PrivateFolder moved = *std::move(folder); }
+    EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(PrivateFolder, TooLongARuntimeFolderIsNotUsed) {
+    const char* before = std::getenv("XDG_RUNTIME_DIR");
+    const std::string kept = before == nullptr ? "" : before;
+    const std::filesystem::path deep = std::filesystem::temp_directory_path() / std::string(80, 'd');
+    std::filesystem::create_directories(deep);
+    ::setenv("XDG_RUNTIME_DIR", deep.c_str(), 1);
+    auto folder = PrivateFolder::make("another study");
+    before == nullptr ? ::unsetenv("XDG_RUNTIME_DIR") : ::setenv("XDG_RUNTIME_DIR", kept.c_str(), 1);
+    std::filesystem::remove_all(deep);
+    ASSERT_TRUE(folder);
+    EXPECT_EQ(folder->path().parent_path(), "/tmp");
+}
+
+/// A child that waits for ever, with `entry` in its environment, in a program of its own.
+pid_t sleeper(const std::string& entry) {
+    int ready[2];
+    EXPECT_EQ(::pipe2(ready, O_CLOEXEC), 0);
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+        const char* argv[] = {"sleep", "1000", nullptr};
+        const char* envp[] = {"PATH=/usr/bin", entry.c_str(), nullptr};
+        ::execve("/bin/sleep", const_cast<char**>(argv), const_cast<char**>(envp));
+        ::_exit(1);
+    }
+    ::close(ready[1]);
+    char byte;
+    EXPECT_EQ(::read(ready[0], &byte, 1), 0);  // closed by exec
+    ::close(ready[0]);
+    return pid;
+}
+
+bool killed(pid_t pid) {
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+}
+
+TEST(Sweep, KillsTheMarksProcessesAndNoOthers) {
+    const std::string mark = "unit." + std::to_string(::getpid());
+    const pid_t ours = sleeper("HPO_MARK=" + mark + ":3");
+    const pid_t plain = sleeper("HPO_MARK=" + mark);
+    const pid_t others[] = {sleeper("HPO_MARK=" + mark + "1:3"), sleeper("XHPO_MARK=" + mark + ":3"),
+                            sleeper("OTHER=HPO_MARK=" + mark)};
+    EXPECT_EQ(kill_marked(mark + ":3"), 1U);
+    EXPECT_TRUE(killed(ours));
+    EXPECT_TRUE(sweep(mark));
+    EXPECT_TRUE(killed(plain));
+    EXPECT_EQ(kill_marked(mark), 0U);
+    for (const pid_t other : others) {
+        EXPECT_EQ(::waitpid(other, nullptr, WNOHANG), 0);
+        ::kill(other, SIGKILL);
+        ::waitpid(other, nullptr, 0);
+    }
+}
+
+TEST(Processes, ChildrenAreFoundWhateverTheyCallThemselves) {
+    const pid_t child = sleeper("X=1");
+    EXPECT_THAT(children_of(::getpid()), ::testing::Contains(child));
+    EXPECT_THAT(children_of(child), ::testing::IsEmpty());
+    ::kill(child, SIGKILL);
+    EXPECT_THAT(children_of(::getpid()), ::testing::Contains(child)) << "a zombie, until it is reaped";
+    ::waitpid(child, nullptr, 0);
+}
+
+}  // namespace
+}  // namespace hpo

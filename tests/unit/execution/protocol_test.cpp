@@ -1,0 +1,59 @@
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <set>
+
+#include "hpo/wire.hpp"
+
+namespace hpo {
+namespace {
+
+using ::testing::UnorderedElementsAre;
+
+struct Examples {
+    std::set<std::string> from_worker;
+    std::set<std::string> from_orchestrator;
+};
+
+/// Decodes every example of the document by its section's codec, and again what that encodes to.
+Examples decode_document() {
+    std::ifstream document(HPO_SOURCE_DIR "/include/hpo/PROTOCOL.md");
+    Examples found;
+    std::string section;
+    for (std::string line; std::getline(document, line);) {
+        if (line.starts_with("## ")) section = line.substr(3);
+        if (!line.starts_with("    {")) continue;
+        const std::string text = line.substr(4);
+        const auto type = wire::Json::parse(text).at("type").get<std::string>();
+        const auto check = [&](const auto& decoded, auto again) {
+            ASSERT_TRUE(decoded) << text << "\n" << decoded.error().message;
+            const std::string encoded = wire::encode(*decoded);
+            const auto second = again(std::string_view(encoded));
+            ASSERT_TRUE(second) << encoded;
+            EXPECT_EQ(wire::encode(*second), encoded);
+            // Nothing in an example is unknown to the codec: it comes back, member for member.
+            const auto written = wire::Json::parse(encoded);
+            const auto example = wire::Json::parse(text);
+            for (const auto& [key, value] : example.items()) EXPECT_EQ(written.at(key), value) << key;
+        };
+        if (section == "From the worker") {
+            check(wire::decode_worker(text), wire::decode_worker);
+            found.from_worker.insert(type);
+        } else {
+            check(wire::decode_orchestrator(text), wire::decode_orchestrator);
+            found.from_orchestrator.insert(type);
+        }
+    }
+    return found;
+}
+
+TEST(Protocol, EveryExampleOfTheDocumentDecodesAndEveryMessageHasOne) {
+    const Examples found = decode_document();
+    EXPECT_THAT(found.from_worker,
+                UnorderedElementsAre("hello", "plan", "started", "report", "alive", "finished", "log"));
+    EXPECT_THAT(found.from_orchestrator,
+                UnorderedElementsAre("welcome", "plan", "run", "decision", "stop", "shutdown"));
+}
+
+}  // namespace
+}  // namespace hpo
