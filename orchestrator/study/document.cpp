@@ -25,10 +25,16 @@ struct Refused {
 /// Builds the tree on a stack of its own and refuses what is too deep, too large or not needed.
 class Builder final : public YAML::EventHandler {
    public:
-    explicit Builder(int source) : source_(source) {}
+    Builder(std::string_view text, int source) : text_(text), source_(source) {}
 
     Node root;
-    [[nodiscard]] bool any() const { return documents_ > 0; }
+
+    /// The innermost [ or { that is still open.
+    [[nodiscard]] std::optional<Place> open_bracket() const {
+        for (auto level = stack_.rbegin(); level != stack_.rend(); ++level)
+            if (level->flow) return level->node.place;
+        return {};
+    }
 
     void OnDocumentStart(const YAML::Mark& mark) override {
         if (++documents_ > 1) throw Refused{place(mark), "a second document; a study file holds one", {}};
@@ -48,8 +54,7 @@ class Builder final : public YAML::EventHandler {
         refuse_tag(mark, tag);
         node.plain = tag == "?";
         node.text = value;
-        const bool one_line = value.find('\n') == std::string::npos;
-        node.place.length = one_line ? static_cast<int>(value.size()) + (node.plain ? 0 : 2) : 1;
+        node.place.length = node.plain ? static_cast<int>(value.size()) : quoted_length(mark);
         for (std::string_view rest = value; !rest.empty();) {
             const std::size_t length = code_point_length(rest);
             if (length == 0 || is_control(rest.substr(0, length)))
@@ -59,13 +64,13 @@ class Builder final : public YAML::EventHandler {
         add(std::move(node));
     }
     void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                         YAML::EmitterStyle::value) override {
-        open(mark, tag, anchor, Node::Kind::list);
+                         YAML::EmitterStyle::value style) override {
+        open(mark, tag, anchor, style, Node::Kind::list);
     }
     void OnSequenceEnd() override { close(); }
     void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                    YAML::EmitterStyle::value) override {
-        open(mark, tag, anchor, Node::Kind::map);
+                    YAML::EmitterStyle::value style) override {
+        open(mark, tag, anchor, style, Node::Kind::map);
     }
     void OnMapEnd() override { close(); }
 
@@ -78,8 +83,26 @@ class Builder final : public YAML::EventHandler {
     /// A list or map under construction. `key`: of a map, read and waiting for its value.
     struct Level {
         Node node;
+        bool flow = false;  ///< in brackets
         std::optional<Entry> key;
     };
+
+    /// Bytes of the quoted text at `mark`. yaml-cpp takes one that the file's end cuts off for whole; this does not.
+    int quoted_length(const YAML::Mark& mark) const {
+        const auto start = static_cast<std::size_t>(std::max(mark.pos, 0));
+        if (start >= text_.size() || (text_[start] != '"' && text_[start] != '\'')) return 1;  // a block scalar
+        const char quote = text_[start];
+        for (std::size_t i = start + 1; i < text_.size(); ++i) {
+            if (text_[i] == '\\' && quote == '"') {
+                ++i;
+            } else if (text_[i] == quote) {
+                if (quote == '"' || i + 1 == text_.size() || text_[i + 1] != quote)
+                    return static_cast<int>(i - start + 1);
+                ++i;
+            }
+        }
+        throw Refused{place(mark), "a quoted text that is not closed", {}};
+    }
 
     Node leaf(const YAML::Mark& mark, YAML::anchor_t anchor, Node::Kind kind) {
         if (anchor != 0) OnAnchor(mark, {});
@@ -95,13 +118,14 @@ class Builder final : public YAML::EventHandler {
             throw Refused{place(mark), "tags (!name) are not used in study files", {}};
     }
 
-    void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, Node::Kind kind) {
+    void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value style,
+              Node::Kind kind) {
         refuse_tag(mark, tag);
         if (stack_.size() == max_depth)
             throw Refused{place(mark), "nested more than " + std::to_string(max_depth) + " deep", {}};
         if (!stack_.empty() && stack_.back().node.kind == Node::Kind::map && !stack_.back().key)
             throw Refused{place(mark), "a key must be a word, not a list or a map", {}};
-        stack_.push_back({leaf(mark, anchor, kind), {}});
+        stack_.push_back({leaf(mark, anchor, kind), style == YAML::EmitterStyle::Flow, {}});
     }
 
     void close() {
@@ -119,6 +143,8 @@ class Builder final : public YAML::EventHandler {
         if (level.node.kind == Node::Kind::list) {
             level.node.items.push_back(std::move(node));
         } else if (level.key) {
+            // A value that is not there is told of at its key, not where yaml-cpp noticed.
+            if (node.kind == Node::Kind::null) node.place = level.key->place;
             level.key->value = std::move(node);
             level.node.entries.push_back(std::move(*level.key));
             level.key.reset();
@@ -132,6 +158,7 @@ class Builder final : public YAML::EventHandler {
         }
     }
 
+    std::string_view text_;
     int source_;
     int documents_ = 0;
     std::size_t nodes_ = 0;
@@ -139,12 +166,13 @@ class Builder final : public YAML::EventHandler {
 };
 
 /// What yaml-cpp says, and what a person needs to hear.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 9> cures{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 10> cures{{
     {"illegal map value", "a ':' where no key may stand: check the indentation, or quote a value that holds ': '"},
     {"end of map not found", "this line does not belong to the map above: check its indentation"},
     {"end of map flow not found", "a '}' or ',' is missing in a {...}"},
     {"end of sequence flow not found", "a ']' or ',' is missing in a [...]"},
     {"end of sequence not found", "this line does not belong to the list above: check its indentation"},
+    {"illegal flow end", "this bracket closes none that is open"},
     {"illegal EOF in scalar", "a quoted text is not closed"},
     {"illegal document indicator in scalar", "a quoted text is not closed"},
     {"illegal tab when looking for indentation", "a tab in the indentation: use spaces"},
@@ -155,6 +183,25 @@ std::string explained(const std::string& message) {
     for (const auto& [said, meant] : cures)
         if (message == said) return std::string(meant);
     return "not YAML: " + printable(message, 200);
+}
+
+/// `key:value` on the line or the one above it reads as one long word, and what follows as nonsense.
+std::string missing_space(std::string_view text, Place place, std::string_view message) {
+    if (message != "illegal map value") return {};
+    for (int line = 1; line <= place.line && !text.empty(); ++line) {
+        const auto end = text.find('\n');
+        const std::string_view words = text.substr(0, end);
+        const auto start = words.find_first_not_of(" -");
+        const auto colon = words.find(':');
+        const bool glued = start != std::string_view::npos && colon != std::string_view::npos && start < colon &&
+                           colon + 1 < words.size() && words[colon + 1] != ' ' && words[colon + 1] != '\r' &&
+                           words.substr(start, colon - start).find_first_of(" #\"'") == std::string_view::npos;
+        if (glued && line + 1 >= place.line)
+            return "; is a space missing after '" + printable(words.substr(start, colon - start)) + ":' in line " +
+                   std::to_string(line) + "?";
+        text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    }
+    return {};
 }
 
 /// The first byte that no study file holds, before yaml-cpp sees any.
@@ -179,7 +226,7 @@ std::optional<Refused> refused_bytes(std::string_view text, int source) {
 }  // namespace
 
 std::optional<Node> parse_yaml(std::string_view text, int source, Diagnostics& diagnostics) {
-    Builder builder(source);
+    Builder builder(text, source);
     try {
         if (auto refused = refused_bytes(text, source)) throw Refused(std::move(*refused));
         std::istringstream stream{std::string(text)};
@@ -193,7 +240,10 @@ std::optional<Node> parse_yaml(std::string_view text, int source, Diagnostics& d
     } catch (const YAML::DeepRecursion& error) {
         diagnostics.error(builder.place(error.mark), "nested more than " + std::to_string(max_depth) + " deep");
     } catch (const YAML::Exception& error) {
-        diagnostics.error(builder.place(error.mark), explained(error.msg));
+        const Place place = builder.place(error.mark);
+        diagnostics.error(place, explained(error.msg) + missing_space(text, place, error.msg));
+        if (const auto bracket = builder.open_bracket(); bracket && bracket->line != place.line)
+            diagnostics.note(*bracket, "this bracket is open");
     } catch (const std::exception& error) {
         // yaml-cpp lets a few exceptions of the standard library out, for instance of numbers in directives.
         diagnostics.error({source, 0, 1, 1}, explained(error.what()));

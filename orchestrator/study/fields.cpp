@@ -6,12 +6,16 @@
 #include <cmath>
 #include <limits>
 
+#include "hpo/worker_keys.hpp"
+
 namespace hpo::study {
 
 namespace {
 
 using std::string;
 using std::string_view;
+
+constexpr std::size_t max_items = 64;
 
 bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 
@@ -124,11 +128,11 @@ string time_text(double seconds) { return short_number(seconds) + "s"; }
 
 }  // namespace
 
-Fields::Fields(Diagnostics& diagnostics, const Node* node, string path)
+Fields::Fields(Diagnostics& diagnostics, const Node* node, string path, string_view example)
     : diagnostics_(diagnostics), node_(node), path_(std::move(path)) {
     if (node_ == nullptr || node_->kind == Node::Kind::map) return;
     const string subject = path_.empty() ? "a study file" : "'" + path_ + "'";
-    diagnostics.error(node_->place, subject + " must be a map (key: value), found " + found(*node_));
+    diagnostics.error(node_->place, subject + " must be a map (" + string(example) + "), found " + found(*node_));
     node_ = nullptr;
 }
 
@@ -153,9 +157,24 @@ void Fields::finish() const {
     for (const Entry& entry : node_->entries) {
         if (knows(entry.key)) continue;
         const string where = path_.empty() ? "" : " in '" + path_ + "'";
-        diagnostics_.error(entry.place,
-                           "unknown key '" + printable(entry.key) + "'" + where + suggestion(entry.key, known_));
+        diagnostics_.error(entry.place, "unknown key '" + printable(entry.key) + "'" + where + cure(entry));
     }
+}
+
+/// Most unknown keys are one of these: a key of another section, a slip around the colon, a misspelling.
+string Fields::cure(const Entry& entry) const {
+    const bool of_worker = path_.empty() || path_.starts_with("worker");
+    if (const WorkerKey* key = find_worker_key(entry.key); of_worker && key != nullptr && path_ != "worker.params") {
+        const string section = key->section.empty() ? "worker" : "worker." + string(key->section);
+        return "; did you mean '" + section + "." + entry.key + "'?";
+    }
+    if (path_.empty() && (entry.key == "data" || entry.key == "model" || entry.key == "training"))
+        return "; did you mean 'worker." + entry.key + "'?";
+    if (const auto colon = entry.key.find(':'); colon != string::npos && knows(entry.key.substr(0, colon)))
+        return "; is a space missing after '" + entry.key.substr(0, colon + 1) + "'?";
+    if (const auto space = entry.key.find(' '); space != string::npos && knows(entry.key.substr(0, space)))
+        return "; is a ':' missing after '" + entry.key.substr(0, space) + "'?";
+    return suggestion(entry.key, known_);
 }
 
 std::optional<Value> natural_value(Diagnostics& diagnostics, const Node& node, string_view name) {
@@ -201,7 +220,8 @@ std::optional<Value> option_value(Diagnostics& diagnostics, const Node& node, co
         case OptionType::list:
             break;
     }
-    if (node.kind != Node::Kind::list) return expected(diagnostics, node, option.name, "a list such as [512, 256]");
+    if (node.kind != Node::Kind::list || node.items.size() > max_items)
+        return expected(diagnostics, node, option.name, "a list such as [512, 256], of 64 numbers at most");
     std::vector<std::int64_t> list;
     for (const Node& item : node.items) {
         const auto number = whole(diagnostics, item, option.name, option.low, option.high);

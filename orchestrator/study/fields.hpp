@@ -18,9 +18,9 @@ inline constexpr double max_whole = 9007199254740992.0;
 /// The keys of one map. Each key that is asked for is known; finish() reports the others.
 class Fields {
    public:
-    /// `path` of the map, dotted, for messages: empty for the file itself. A node that is no map is an error (once) and
-    /// reads as an empty one; nullptr reads as an empty one.
-    Fields(Diagnostics& diagnostics, const Node* node, std::string path);
+    /// `path` of the map, dotted, and an `example` of it, for messages; empty for the file itself. A node that is no
+    /// map is an error (once) and reads as an empty one; nullptr reads as an empty one.
+    Fields(Diagnostics& diagnostics, const Node* node, std::string path, std::string_view example = "key: value");
 
     /// nullptr: the key is not there.
     const Node* take(std::string_view key);
@@ -35,6 +35,8 @@ class Fields {
     [[nodiscard]] const Node* node() const { return node_; }
 
    private:
+    [[nodiscard]] std::string cure(const Entry& entry) const;
+
     Diagnostics& diagnostics_;
     const Node* node_;
     std::string path_;

@@ -46,7 +46,7 @@ class SpaceReader {
         const WorkerKey* key = native_ ? find_worker_key(entry.key) : nullptr;
         if (!known_name(entry, key)) return;
 
-        Fields fields(diagnostics_, &entry.value, "space." + entry.key);
+        Fields fields(diagnostics_, &entry.value, "space." + entry.key, "{type: float, low: 0.001, high: 0.1}");
         if (fields.node() == nullptr) return;
         Dimension dimension;
         dimension.name = entry.key;
@@ -242,8 +242,8 @@ class SpaceReader {
                              }));
         if (role == Role::batch_size && !counts)
             diagnostics_.error(node.place, "role: batch_size is for type: int, or choices of whole numbers");
-        else if ((role == Role::learning_rate || role == Role::regularizer) && dimension.kind != Kind::real)
-            diagnostics_.error(node.place, "role: " + node.text + " is for type: float");
+        else if ((role == Role::learning_rate || role == Role::regularizer) && dimension.kind == Kind::categorical)
+            diagnostics_.error(node.place, "role: " + node.text + " is for numbers, type: float or int");
         else
             dimension.role = role;
     }
@@ -366,7 +366,7 @@ string not_a_name(string_view name) {
 
 Role recognised_role(string_view name, Kind kind) {
     if (name == "batch_size") return Role::batch_size;
-    if (kind != Kind::real) return Role::none;
+    if (kind == Kind::categorical) return Role::none;
     if (name == "lr" || name == "learning_rate") return Role::learning_rate;
     for (const string_view known :
          {"weight_decay", "wd", "l1", "l2", "dropout", "dropout_rate", "drop_path", "label_smoothing"})

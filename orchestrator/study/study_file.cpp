@@ -51,7 +51,7 @@ class StudyReader {
         const Node* stopping = file.take("stopping");
         const Node* policy = file.take("policy");
         const Node* resources = file.take("resources");
-        finish(file);
+        file.finish();
 
         const ReadWorker fixed = read_worker(diagnostics_, worker);
         const ReadSpace varied = read_space(diagnostics_, space, fixed.native);
@@ -61,7 +61,8 @@ class StudyReader {
         read_stopping(stopping);
         read_policy(policy);
         read_resources(resources);
-        if (worker != nullptr) check_together(diagnostics_, varied, fixed, study_.policy);
+        if (worker != nullptr && worker->kind == Node::Kind::map)
+            check_together(diagnostics_, varied, fixed, study_.policy);
         study_.space = varied.space;
         study_.worker = fixed.params;
         study_.command = fixed.command;
@@ -69,20 +70,6 @@ class StudyReader {
     }
 
    private:
-    /// A leaf key of the worker that stands at the top (or was set there by an option) gets its whole path told.
-    void finish(Fields& file) {
-        if (file.node() == nullptr) return;
-        for (const Entry& entry : file.node()->entries) {
-            const WorkerKey* key = find_worker_key(entry.key);
-            if (key == nullptr || file.knows(entry.key)) continue;
-            const string path =
-                "worker." + string(key->section) + (key->section.empty() ? "" : ".") + string(key->name);
-            diagnostics_.error(entry.place, "unknown key '" + entry.key + "'; did you mean '" + path + "'?");
-            file.take(key->name);
-        }
-        file.finish();
-    }
-
     void read_name(const Node& node) {
         const auto name = text(diagnostics_, node, "study");
         if (!name) return;

@@ -68,6 +68,35 @@ Place place_of(const ReadSpace& space, const ReadWorker& worker, string_view nam
     return found == worker.places.end() ? worker.place : found->second;
 }
 
+/// The whole numbers that a parameter may be, as far as their divisors go: for a range its ends and the value after
+/// the first one.
+std::vector<std::int64_t> samples_of(const ReadSpace& space, const ReadWorker& worker, string_view name) {
+    const auto number = [](double value) { return static_cast<std::int64_t>(value); };
+    for (const Dimension& dimension : space.space) {
+        if (dimension.name != name) continue;
+        std::vector<std::int64_t> numbers;
+        for (const Value& choice : dimension.choices) numbers.push_back(number(number_or(choice, 1)));
+        if (dimension.kind == Kind::categorical) return numbers;
+        const double second = std::min(dimension.low + dimension.step.value_or(1), dimension.high);
+        return {number(dimension.low), number(second), number(dimension.high)};
+    }
+    const auto fixed = worker.params.find(string(name));
+    if (fixed != worker.params.end()) return {number(number_or(fixed->second, 1))};
+    return {std::stoll(string(find_worker_key(name)->fallback))};
+}
+
+/// An update is made of equal micro-batches.
+void check_accumulation(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker) {
+    for (const std::int64_t parts : samples_of(space, worker, "accumulation"))
+        for (const std::int64_t size : samples_of(space, worker, "batch_size")) {
+            if (size % parts == 0) continue;
+            diagnostics.error(place_of(space, worker, "accumulation"), "'accumulation' of " + std::to_string(parts) +
+                                                                           " does not divide a 'batch_size' of " +
+                                                                           std::to_string(size));
+            return;
+        }
+}
+
 void check_native(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker) {
     const auto given = [&](string_view name) { return worker.places.count(string(name)) != 0 || has(space, name); };
     const auto place = [&](string_view name) { return place_of(space, worker, name); };
@@ -77,6 +106,7 @@ void check_native(Diagnostics& diagnostics, const ReadSpace& space, const ReadWo
                           "'hidden' and '" + string(name) + "' exclude each other: hidden lists all widths");
         diagnostics.note(place(name), "'" + string(name) + "' is here");
     }
+    check_accumulation(diagnostics, space, worker);
     const auto format = worker.params.find("format");
     const bool synthetic = format != worker.params.end() && format->second == Value(string("synthetic"));
     if (synthetic) {

@@ -1,0 +1,52 @@
+// The protocol: bytes in chunks of odd sizes, cut into lines, decoded as both sides' messages. What was accepted is
+// encoded as a line that decodes to the same; no line is longer than the limit.
+#include <cstdint>
+#include <cstdlib>
+
+#include "hpo/lines.hpp"
+#include "hpo/wire.hpp"
+
+namespace {
+
+using namespace hpo;
+
+void require(bool holds) {
+    if (!holds) std::abort();
+}
+
+template <class Decode>
+void round_trip(std::string_view line, Decode&& decode) {
+    const auto message = decode(line);
+    if (!message) {
+        require(!message.error().message.empty() && message.error().message.size() < 1024);
+        return;
+    }
+    std::string encoded = wire::encode(*message);
+    require(encoded.find('\n') == encoded.size() - 1);
+    encoded.pop_back();
+    const auto again = decode(encoded);
+    require(again.ok());
+    require(wire::encode(*again) == encoded + '\n');
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    std::string_view bytes(reinterpret_cast<const char*>(data), size);
+    constexpr std::size_t limit = 4096;
+    LineSplitter lines(limit);
+    const auto take = [&](std::string_view line) {
+        require(line.size() < limit && line.find('\n') == std::string_view::npos);
+        round_trip(line, wire::decode_worker);
+        round_trip(line, wire::decode_orchestrator);
+    };
+    std::size_t chunk = 1;
+    while (!bytes.empty()) {
+        lines.feed(bytes.substr(0, chunk), take);
+        bytes.remove_prefix(std::min(chunk, bytes.size()));
+        chunk = chunk * 7 % 1021 + 1;
+        require(lines.rest().size() <= limit);
+    }
+    take(lines.rest());
+    return 0;
+}
