@@ -22,19 +22,14 @@ struct Refused {
     std::optional<Place> first;  ///< of two equal keys
 };
 
+constexpr std::string_view list_as_key = "a key must be a word, not a list or a map";
+
 /// Builds the tree on a stack of its own and refuses what is too deep, too large or not needed.
 class Builder final : public YAML::EventHandler {
    public:
     Builder(std::string_view text, int source) : text_(text), source_(source) {}
 
     Node root;
-
-    /// The innermost [ or { that is still open.
-    [[nodiscard]] std::optional<Place> open_bracket() const {
-        for (auto level = stack_.rbegin(); level != stack_.rend(); ++level)
-            if (level->flow) return level->node.place;
-        return {};
-    }
 
     void OnDocumentStart(const YAML::Mark& mark) override {
         if (++documents_ > 1) throw Refused{place(mark), "a second document; a study file holds one", {}};
@@ -64,13 +59,13 @@ class Builder final : public YAML::EventHandler {
         add(std::move(node));
     }
     void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                         YAML::EmitterStyle::value style) override {
-        open(mark, tag, anchor, style, Node::Kind::list);
+                         YAML::EmitterStyle::value) override {
+        open(mark, tag, anchor, Node::Kind::list);
     }
     void OnSequenceEnd() override { close(); }
     void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                    YAML::EmitterStyle::value style) override {
-        open(mark, tag, anchor, style, Node::Kind::map);
+                    YAML::EmitterStyle::value) override {
+        open(mark, tag, anchor, Node::Kind::map);
     }
     void OnMapEnd() override { close(); }
 
@@ -83,7 +78,6 @@ class Builder final : public YAML::EventHandler {
     /// A list or map under construction. `key`: of a map, read and waiting for its value.
     struct Level {
         Node node;
-        bool flow = false;  ///< in brackets
         std::optional<Entry> key;
     };
 
@@ -118,14 +112,13 @@ class Builder final : public YAML::EventHandler {
             throw Refused{place(mark), "tags (!name) are not used in study files", {}};
     }
 
-    void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value style,
-              Node::Kind kind) {
+    void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, Node::Kind kind) {
         refuse_tag(mark, tag);
         if (stack_.size() == max_depth)
             throw Refused{place(mark), "nested more than " + std::to_string(max_depth) + " deep", {}};
         if (!stack_.empty() && stack_.back().node.kind == Node::Kind::map && !stack_.back().key)
-            throw Refused{place(mark), "a key must be a word, not a list or a map", {}};
-        stack_.push_back({leaf(mark, anchor, kind), style == YAML::EmitterStyle::Flow, {}});
+            throw Refused{place(mark), std::string(list_as_key), {}};
+        stack_.push_back({leaf(mark, anchor, kind), {}});
     }
 
     void close() {
@@ -166,12 +159,13 @@ class Builder final : public YAML::EventHandler {
 };
 
 /// What yaml-cpp says, and what a person needs to hear.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 10> cures{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 11> cures{{
     {"illegal map value", "a ':' where no key may stand: check the indentation, or quote a value that holds ': '"},
     {"end of map not found", "this line does not belong to the map above: check its indentation"},
     {"end of map flow not found", "a '}' or ',' is missing in a {...}"},
     {"end of sequence flow not found", "a ']' or ',' is missing in a [...]"},
     {"end of sequence not found", "this line does not belong to the list above: check its indentation"},
+    {"the referenced anchor is not defined", "aliases (*name) are not used in study files; write the value out"},
     {"illegal flow end", "this bracket closes none that is open"},
     {"illegal EOF in scalar", "a quoted text is not closed"},
     {"illegal document indicator in scalar", "a quoted text is not closed"},
@@ -183,6 +177,44 @@ std::string explained(const std::string& message) {
     for (const auto& [said, meant] : cures)
         if (message == said) return std::string(meant);
     return "not YAML: " + printable(message, 200);
+}
+
+/// The innermost bracket that is open at the end of the text. yaml-cpp tells of one far from it, or as something else.
+std::optional<Refused> unclosed_bracket(std::string_view text, int source) {
+    std::vector<Place> open;
+    Place at{source, 1, 1, 1};
+    char quote = 0;
+    bool comment = false;
+    char last = '\n';
+    std::vector<char> kinds;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        const bool starts = std::string_view(" \n\r\t[{,:").find(last) != std::string_view::npos;
+        if (comment) {
+            comment = c != '\n';
+        } else if (quote != 0) {
+            if (c == '\\' && quote == '"' && i + 1 < text.size() && text[i + 1] != '\n')
+                ++i, ++at.column;
+            else if (c == quote)
+                quote = 0;
+        } else if ((c == '"' || c == '\'') && starts) {
+            quote = c;
+        } else if (c == '#' && starts) {
+            comment = true;
+        } else if (c == '[' || c == '{') {
+            open.push_back(at);
+            kinds.push_back(c);
+        } else if (c == ']' || c == '}') {
+            if (open.empty() || kinds.back() != (c == ']' ? '[' : '{')) return {};
+            open.pop_back();
+            kinds.pop_back();
+        }
+        last = c;
+        ++at.column;
+        if (c == '\n') ++at.line, at.column = 1;
+    }
+    if (open.empty()) return {};
+    return Refused{open.back(), std::string("this '") + kinds.back() + "' is not closed", {}};
 }
 
 /// `key:value` on the line or the one above it reads as one long word, and what follows as nonsense.
@@ -235,15 +267,20 @@ std::optional<Node> parse_yaml(std::string_view text, int source, Diagnostics& d
         }
         return std::move(builder.root);
     } catch (const Refused& refused) {
+        if (const auto bracket = refused.message == list_as_key ? unclosed_bracket(text, source) : std::nullopt) {
+            diagnostics.error(bracket->place, bracket->message);
+            return {};
+        }
         diagnostics.error(refused.place, refused.message);
         if (refused.first) diagnostics.note(*refused.first, "it is here first");
     } catch (const YAML::DeepRecursion& error) {
         diagnostics.error(builder.place(error.mark), "nested more than " + std::to_string(max_depth) + " deep");
     } catch (const YAML::Exception& error) {
         const Place place = builder.place(error.mark);
-        diagnostics.error(place, explained(error.msg) + missing_space(text, place, error.msg));
-        if (const auto bracket = builder.open_bracket(); bracket && bracket->line != place.line)
-            diagnostics.note(*bracket, "this bracket is open");
+        if (const auto bracket = unclosed_bracket(text, source))
+            diagnostics.error(bracket->place, bracket->message);
+        else
+            diagnostics.error(place, explained(error.msg) + missing_space(text, place, error.msg));
     } catch (const std::exception& error) {
         // yaml-cpp lets a few exceptions of the standard library out, for instance of numbers in directives.
         diagnostics.error({source, 0, 1, 1}, explained(error.what()));

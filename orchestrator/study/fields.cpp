@@ -64,6 +64,22 @@ double number_of(string_view text) {
     return text.starts_with('-') ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
 }
 
+/// Of a text that looks like a number: a whole one of at most 2^53 in magnitude, also written as 1e3. Not by way of a
+/// double, which would take 2^53 + 1 for 2^53.
+std::optional<std::int64_t> exact_whole(string_view text) {
+    if (text.starts_with('+')) text.remove_prefix(1);
+    if (looks(text) == Looks::whole) {
+        std::int64_t number = 0;
+        const auto status = std::from_chars(text.data(), text.data() + text.size(), number).ec;
+        const auto limit = static_cast<std::int64_t>(max_whole);
+        if (status != std::errc{} || number > limit || number < -limit) return {};
+        return number;
+    }
+    const double number = number_of(text);
+    if (!(std::abs(number) <= max_whole) || number != std::floor(number)) return {};
+    return static_cast<std::int64_t>(number);
+}
+
 /// What stands there, for the end of a message.
 string found(const Node& node) {
     switch (node.kind) {
@@ -191,11 +207,14 @@ std::optional<Value> natural_value(Diagnostics& diagnostics, const Node& node, s
         case Looks::real:
             break;
     }
+    if (looks(node.text) == Looks::whole) {
+        const auto number = exact_whole(node.text);
+        if (!number) return expected(diagnostics, node, name, "at most 2^53 in magnitude");
+        return Value(*number);
+    }
     const double number = number_of(node.text);
     if (!std::isfinite(number)) return expected(diagnostics, node, name, "finite");
-    if (looks(node.text) == Looks::real) return Value(number);
-    if (std::abs(number) > max_whole) return expected(diagnostics, node, name, "at most 2^53 in magnitude");
-    return Value(static_cast<std::int64_t>(number));
+    return Value(number);
 }
 
 std::optional<Value> option_value(Diagnostics& diagnostics, const Node& node, const Option& option) {
@@ -236,10 +255,10 @@ std::optional<std::int64_t> whole(Diagnostics& diagnostics, const Node& node, st
     high = std::min(high, max_whole);
     const string what = "a whole number " + range_text(low, high);
     if (!is_number(node)) return expected(diagnostics, node, name, what);
-    const double number = number_of(node.text);
-    if (!(number >= low && number <= high) || number != std::floor(number))
+    const auto number = exact_whole(node.text);
+    if (!number || static_cast<double>(*number) < low || static_cast<double>(*number) > high)
         return expected(diagnostics, node, name, what);
-    return static_cast<std::int64_t>(number);
+    return number;
 }
 
 std::optional<double> real(Diagnostics& diagnostics, const Node& node, string_view name, double low, double high) {
@@ -325,7 +344,8 @@ string range_text(double low, double high) {
 string short_number(double number) {
     if (number == std::floor(number) && std::abs(number) <= max_whole)
         return std::to_string(static_cast<std::int64_t>(number));
-    return to_text(number);
+    char buffer[32];
+    return {buffer, std::to_chars(buffer, buffer + sizeof buffer, number, std::chars_format::general).ptr};
 }
 
 bool looks_like_other(string_view text) { return looks(text) != Looks::text; }

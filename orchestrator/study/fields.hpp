@@ -71,7 +71,7 @@ std::optional<double> fraction(Diagnostics& diagnostics, const Node& node, std::
 std::vector<std::string_view> words_of(std::string_view choices);
 /// "from 1 to 64", "at least 0".
 std::string range_text(double low, double high);
-/// 256, 0.001, 1e+20: without the ".0" of whole floats.
+/// For people: 256, 0.0003, 1e-16; shortest digits that read back the same.
 std::string short_number(double number);
 /// Whether a text of YAML that stands without quotes reads as something else than text.
 bool looks_like_other(std::string_view text);

@@ -175,7 +175,8 @@ class StudyReader {
 
     void read_sampler(const Node* node) {
         if (node == nullptr) return;
-        Fields fields(diagnostics_, node, "sampler");
+        const bool bare = node->kind == Node::Kind::scalar && is_word(node->text, "_-");
+        Fields fields(diagnostics_, node, "sampler", "type: " + (bare ? node->text : "auto"));
         const Node* type = fields.need("type", "the sampler's name, such as auto");
         if (type != nullptr) study_.sampler = read_part(*node, *type, "type", "sampler", vocabulary_.samplers);
     }
@@ -217,7 +218,7 @@ class StudyReader {
             diagnostics_.error(name_node.place, "unknown " + what + " '" + *name + "'" + suggestion(*name, names));
             return part;
         }
-        Fields fields(diagnostics_, &node, what + " '" + *name + "'");
+        Fields fields(diagnostics_, &node, what + " " + *name);
         fields.take(name_key);
         for (const Entry& entry : node.entries) {
             if (entry.key == name_key) continue;

@@ -39,8 +39,13 @@ void read_command(Diagnostics& diagnostics, Fields& worker, const Node& node, Re
         diagnostics.error(node.place,
                           "'worker.command' must be a list: the program and its arguments, such as "
                           "[python3, train.py]");
-    for (const Node& item : node.items)
-        if (const auto argument = text(diagnostics, item, "worker.command")) result.command.push_back(*argument);
+    for (const Node& item : node.items) {
+        const bool program = result.command.empty();
+        if (item.kind == Node::Kind::scalar && !(program && item.text.empty()))
+            result.command.push_back(item.text);
+        else
+            diagnostics.error(item.place, "'worker.command' must be a list of texts: the program, then its arguments");
+    }
     const Node* params = worker.take("params");
     if (params == nullptr || params->kind == Node::Kind::null) return;
     const Fields fields(diagnostics, params, "worker.params");

@@ -17,8 +17,16 @@ using std::string;
 using std::string_view;
 using Pairs = std::vector<std::pair<string, string>>;
 
+/// With a point in it, without which some YAML readers take 3e-04 for a text.
+string float_text(double number) {
+    string text = to_text(number);
+    if (const auto e = text.find('e'); e != string::npos && text.find('.') == string::npos) text.insert(e, ".0");
+    return text;
+}
+
 string yaml(const Value& value) {
     if (const auto* text = std::get_if<string>(&value)) return yaml_text(*text);
+    if (const auto* number = std::get_if<double>(&value)) return float_text(*number);
     return to_text(value);
 }
 
@@ -69,7 +77,7 @@ Pairs fields_of(const Dimension& dimension) {
         fields.emplace_back("choices", list_text(dimension.choices, yaml));
     } else {
         const auto number = [&](double value) {
-            return dimension.kind == Kind::integer ? short_number(value) : to_text(value);
+            return dimension.kind == Kind::integer ? short_number(value) : float_text(value);
         };
         fields.emplace_back("low", number(dimension.low));
         fields.emplace_back("high", number(dimension.high));
@@ -183,7 +191,7 @@ std::vector<Group> groups_of(const Study& study) {
                       {{"parallel", resources.parallel ? std::to_string(*resources.parallel) : "auto"},
                        {"backend", yaml_text(resources.backend)},
                        {"memory", resources.memory ? size_text(*resources.memory) : "auto"},
-                       {"gpu_reserve", to_text(resources.gpu_reserve)},
+                       {"gpu_reserve", float_text(resources.gpu_reserve)},
                        {"progress_timeout", duration_text(resources.progress_timeout)},
                        {"grace", duration_text(resources.grace)},
                        {"retries", std::to_string(resources.retries)}}});

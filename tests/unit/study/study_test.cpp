@@ -1,14 +1,261 @@
+// What a study file means when nothing is wrong with it.
 #include <gmock/gmock.h>
 
-#include "orchestrator/study/study_file.hpp"
+#include <filesystem>
+
+#include "support.hpp"
 
 namespace hpo {
 namespace {
 
-TEST(ReadyStudies, DebugReads) {
-    const auto study = read_study(HPO_SOURCE_DIR "/studies/debug.yaml");
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+using testing::StartsWith;
+
+const char* const documented = R"(
+study: phase1
+seed: 7
+objective: {metric: val_loss, direction: minimize, at: last}
+space:
+  batch_size:   {type: int, low: 256, high: 4096, log: true}
+  lr:           {type: float, low: 3.0e-4, high: 3.0e-2, log: true}
+  dropout:      {type: float, low: 0.1, high: 0.5, step: 0.1}
+  activation:   {type: categorical, choices: [relu, gelu]}
+  optimizer:    {type: categorical, choices: [adamw, sgd]}
+  momentum:     {type: float, low: 0.8, high: 0.99, when: {optimizer: [sgd]}}
+worker:
+  task: image-classification
+  data: {format: idx, path: fashion-mnist}
+  model: {type: mlp, hidden: [512, 256, 128]}
+  training: {schedule: cosine, label_smoothing: 0.1, clip: 1, nesterov: true, seed: 9007199254740991}
+budget: {trials: 32, epochs: 10, time: 1h30m, patience: 24}
+sampler: {type: tpe, startup: 12}
+stopping: [{rule: plateau, patience: 3, min_delta: 0.001}, {rule: asha, grace: 1, factor: 3}]
+policy: {min_batch_size: 128, regularization: off}
+resources: {parallel: 2, backend: cpu, memory: 4GiB, gpu_reserve: 15%, progress_timeout: 2m, grace: 0.5s, retries: 0}
+)";
+
+TEST(StudyFile, EveryKeyArrives) {
+    const auto study = parse(documented);
     ASSERT_TRUE(study) << study.error().message;
-    EXPECT_EQ(study->name, "debug");
+    EXPECT_EQ(study->name, "phase1");
+    EXPECT_EQ(study->seed, 7u);
+    EXPECT_EQ(study->objective.metric, "val_loss");
+    EXPECT_EQ(study->objective.direction, Direction::minimize);
+    EXPECT_EQ(study->objective.at, Objective::At::last);
+    EXPECT_EQ(study->budget.trials, 32);
+    EXPECT_EQ(study->budget.epochs, 10);
+    EXPECT_EQ(study->budget.seconds, 5400);
+    EXPECT_EQ(study->budget.patience, 24);
+    EXPECT_EQ(study->sampler.type, "tpe");
+    EXPECT_THAT(study->sampler.options, ElementsAre(Pair("startup", Value(std::int64_t{12}))));
+    ASSERT_EQ(study->stopping.size(), 2u);
+    EXPECT_EQ(study->stopping[0].type, "plateau");
+    EXPECT_EQ(study->stopping[0].options.at("min_delta"), Value(0.001));
+    EXPECT_EQ(study->policy.min_batch_size, 128);
+    EXPECT_FALSE(study->policy.scaled);
+    EXPECT_EQ(study->resources.parallel, 2);
+    EXPECT_EQ(study->resources.backend, "cpu");
+    EXPECT_EQ(study->resources.memory, std::int64_t{4} << 30);
+    EXPECT_EQ(study->resources.gpu_reserve, 0.15);
+    EXPECT_EQ(study->resources.progress_timeout, 120);
+    EXPECT_EQ(study->resources.grace, 0.5);
+    EXPECT_EQ(study->resources.retries, 0);
+    EXPECT_TRUE(study->command.empty());
+    EXPECT_EQ(study->source, documented);
+}
+
+TEST(StudyFile, TheWorkersKeysAreOneFlatMapInTheTypesOfTheirTable) {
+    const auto study = parse(documented);
+    ASSERT_TRUE(study) << study.error().message;
+    EXPECT_THAT(
+        study->worker,
+        ElementsAre(Pair("clip", Value(1.0)), Pair("format", Value(std::string("idx"))),
+                    Pair("hidden", Value(std::vector<std::int64_t>{512, 256, 128})),
+                    Pair("label_smoothing", Value(0.1)), Pair("nesterov", Value(true)),
+                    Pair("path", Value(std::string("fashion-mnist"))), Pair("schedule", Value(std::string("cosine"))),
+                    Pair("seed", Value(std::int64_t{9007199254740991})),
+                    Pair("task", Value(std::string("image-classification"))), Pair("type", Value(std::string("mlp")))));
+}
+
+TEST(StudyFile, TheSpaceKeepsTheOrderOfTheFile) {
+    const auto study = parse(documented);
+    ASSERT_TRUE(study) << study.error().message;
+    const Space& space = study->space;
+    ASSERT_EQ(space.size(), 6u);
+    EXPECT_EQ(space[0].name, "batch_size");
+    EXPECT_EQ(space[0].kind, Kind::integer);
+    EXPECT_EQ(space[0].low, 256);
+    EXPECT_EQ(space[0].high, 4096);
+    EXPECT_TRUE(space[0].log);
+    EXPECT_EQ(space[2].step, 0.1);
+    EXPECT_EQ(space[3].kind, Kind::categorical);
+    EXPECT_THAT(space[3].choices, ElementsAre(Value(std::string("relu")), Value(std::string("gelu"))));
+    ASSERT_EQ(space[5].when.size(), 1u);
+    EXPECT_EQ(space[5].when[0].parameter, "optimizer");
+    EXPECT_THAT(space[5].when[0].any_of, ElementsAre(Value(std::string("sgd"))));
+}
+
+TEST(StudyFile, RolesAreRecognisedByNameAndMayBeDeclared) {
+    const auto study = parse(synthetic + R"(
+space:
+  batch_size:   {type: categorical, choices: [256, 512]}
+  lr:           {type: float, low: 0.001, high: 0.1}
+  weight_decay: {type: float, low: 0.001, high: 0.1, role: none}
+  dropout:      {type: float, low: 0.1, high: 0.5}
+  clip:         {type: float, low: 0.1, high: 5, role: regularizer}
+  width:        {type: int, low: 1, high: 5}
+)");
+    ASSERT_TRUE(study) << study.error().message;
+    std::vector<Role> roles;
+    for (const Dimension& dimension : study->space) roles.push_back(dimension.role);
+    EXPECT_THAT(roles, ElementsAre(Role::batch_size, Role::learning_rate, Role::none, Role::regularizer,
+                                   Role::regularizer, Role::none));
+}
+
+TEST(StudyFile, ChoicesTakeTheTypeOfTheirKey) {
+    const auto study = parse(synthetic + R"(
+space:
+  lr: {type: categorical, choices: [1, 0.5]}
+  hidden: {type: categorical, choices: [[512, 256], []]}
+  nesterov: {type: categorical, choices: [true, false]}
+)");
+    ASSERT_TRUE(study) << study.error().message;
+    EXPECT_THAT(study->space[0].choices, ElementsAre(Value(1.0), Value(0.5)));
+    EXPECT_THAT(study->space[1].choices,
+                ElementsAre(Value(std::vector<std::int64_t>{512, 256}), Value(std::vector<std::int64_t>{})));
+    EXPECT_THAT(study->space[2].choices, ElementsAre(Value(true), Value(false)));
+}
+
+TEST(StudyFile, AScriptsParametersAreFree) {
+    const auto study = parse(R"(
+study: script
+objective: {metric: test/score, direction: maximize}
+space:
+  my_param: {type: float, low: -5, high: 5}
+  kind: {type: categorical, choices: [a, 1, 2.5, true, "1"]}
+  depth: {type: int, low: 1, high: 9, step: 2, when: {kind: a}}
+worker: {command: [python3, train.py, --fast], params: {rounds: 5, label: "7"}}
+)");
+    ASSERT_TRUE(study) << study.error().message;
+    EXPECT_THAT(study->command, ElementsAre("python3", "train.py", "--fast"));
+    EXPECT_THAT(study->worker,
+                ElementsAre(Pair("label", Value(std::string("7"))), Pair("rounds", Value(std::int64_t{5}))));
+    EXPECT_THAT(study->space[1].choices, ElementsAre(Value(std::string("a")), Value(std::int64_t{1}), Value(2.5),
+                                                     Value(true), Value(std::string("1"))));
+    EXPECT_EQ(study->objective.metric, "test/score");
+}
+
+TEST(StudyFile, AStudyWithoutASpaceIsOneConfiguration) {
+    for (const char* space : {"", "space: {}\n", "space:\n"}) {
+        const auto study = parse(synthetic + space);
+        ASSERT_TRUE(study) << study.error().message;
+        EXPECT_TRUE(study->space.empty());
+    }
+}
+
+TEST(StudyFile, LeavesDefaultsToTheStudyStruct) {
+    const auto study = parse(synthetic);
+    ASSERT_TRUE(study) << study.error().message;
+    EXPECT_EQ(study->seed, 1u);
+    EXPECT_EQ(study->objective.metric, "val_accuracy");
+    EXPECT_EQ(study->budget.trials, 64);
+    EXPECT_EQ(study->budget.seconds, std::nullopt);
+    EXPECT_EQ(study->sampler.type, "auto");
+    EXPECT_TRUE(study->stopping.empty());
+    EXPECT_EQ(study->resources.parallel, std::nullopt);
+}
+
+TEST(StudyFile, TheMetricDecidesTheDirectionWhereNoneIsWritten) {
+    EXPECT_EQ(parse(synthetic + "objective: {metric: val_loss}\n")->objective.direction, Direction::minimize);
+    EXPECT_EQ(parse(synthetic + "objective: {metric: val_accuracy}\n")->objective.direction, Direction::maximize);
+}
+
+TEST(StudyFile, ReadsWithWindowsLineEndsAndAByteOrderMark) {
+    const auto study = parse("\xEF\xBB\xBFstudy: s\r\nworker: {data: {format: synthetic}}\r\nseed: 5\r\n");
+    ASSERT_TRUE(study) << study.error().message;
+    EXPECT_EQ(study->seed, 5u);
+}
+
+TEST(StudyFile, DurationsAndSizesTakeTheUsualUnits) {
+    const auto seconds = [](const std::string& text) {
+        return parse(synthetic + "budget: {time: " + text + "}\n")->budget.seconds;
+    };
+    EXPECT_EQ(seconds("90s"), 90);
+    EXPECT_EQ(seconds("1h30m"), 5400);
+    EXPECT_EQ(seconds("2d"), 172800);
+    EXPECT_EQ(seconds("1.5h"), 5400);
+    const auto bytes = [](const std::string& text) {
+        return parse(synthetic + "resources: {memory: " + text + "}\n")->resources.memory;
+    };
+    EXPECT_EQ(bytes("512MiB"), 536870912);
+    EXPECT_EQ(bytes("2GB"), 2000000000);
+    EXPECT_EQ(bytes("auto"), std::nullopt);
+}
+
+TEST(Overrides, AreAppliedInOrderAndBeforeTheCheck) {
+    const auto study =
+        parse(documented, {"budget.trials=8", "worker.training.clip=0.5", "space.lr.high=0.1", "space.lr.high=0.2",
+                           "stopping=[{rule: median}]", "space.momentum=null", "resources.memory=1GiB"});
+    ASSERT_TRUE(study) << study.error().message;
+    EXPECT_EQ(study->budget.trials, 8);
+    EXPECT_EQ(study->worker.at("clip"), Value(0.5));
+    EXPECT_EQ(study->space[1].high, 0.2);
+    EXPECT_EQ(study->space.size(), 5u);
+    ASSERT_EQ(study->stopping.size(), 1u);
+    EXPECT_EQ(study->stopping[0].type, "median");
+}
+
+TEST(Overrides, MakeTheSectionsTheyNeed) {
+    const auto study = parse(synthetic, {"budget.trials=8", "space.lr={type: float, low: 0.1, high: 0.2}"});
+    ASSERT_TRUE(study) << study.error().message;
+    EXPECT_EQ(study->budget.trials, 8);
+    EXPECT_EQ(study->space.size(), 1u);
+}
+
+TEST(Overrides, ArePartOfTheSourceThatIsStored) {
+    const auto study = parse(synthetic, {"budget.trials=8"});
+    ASSERT_TRUE(study) << study.error().message;
+    const auto again = parse(study->source);
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_EQ(again->budget.trials, 8);
+}
+
+TEST(Overrides, ErrorsNameTheOption) {
+    EXPECT_EQ(problem(synthetic, {"budget.trails=8"}),
+              "--set budget.trails=8: unknown key 'trails' in 'budget'; did you mean 'trials'?");
+    EXPECT_EQ(problem(synthetic, {"lr=0.1"}), "--set lr=0.1: unknown key 'lr'; did you mean 'worker.training.lr'?");
+    EXPECT_EQ(problem(synthetic, {"budget.trials=many"}),
+              "--set budget.trials=many: 'budget.trials' must be a whole number from 1 to 1000000, found many");
+    EXPECT_EQ(problem(synthetic, {"budget.trials"}),
+              "--set budget.trials: expected key=value, such as budget.trials=8");
+    EXPECT_EQ(problem(synthetic, {"budget.trials="}),
+              "--set budget.trials=: expected a value after '='; key=null removes a key");
+    EXPECT_EQ(problem(synthetic, {"budget..trials=1"}), "--set budget..trials=1: a key without a name in '.trials'");
+    EXPECT_EQ(problem(synthetic + "stopping: [{rule: asha}]\n", {"stopping.asha.factor=3"}),
+              "--set stopping.asha.factor=3: 'stopping' is not a map; set it as a whole: 'stopping=[...]'");
+    EXPECT_EQ(problem(synthetic, {"stopping=[{rule: asha"}), "--set stopping=[{rule: asha: this '{' is not closed");
+}
+
+TEST(ReadStudy, AFileThatCannotBeReadIsNamedWithTheReason) {
+    const auto missing = read_study("/nowhere/s.yaml");
+    ASSERT_FALSE(missing);
+    EXPECT_EQ(missing.error().message, "/nowhere/s.yaml: No such file or directory");
+    const auto folder = read_study("/tmp");
+    ASSERT_FALSE(folder);
+    EXPECT_EQ(folder.error().message, "/tmp: a folder, not a study file");
+}
+
+TEST(ReadyStudies, EachReadsAndIsNamedLikeItsFile) {
+    int count = 0;
+    for (const auto& file : std::filesystem::directory_iterator(HPO_SOURCE_DIR "/studies")) {
+        const auto study = read_study(file.path());
+        ASSERT_TRUE(study) << study.error().message;
+        EXPECT_EQ(study->name, file.path().stem());
+        ++count;
+    }
+    EXPECT_GE(count, 2);
 }
 
 }  // namespace

@@ -1,0 +1,322 @@
+// What a person reads when a study file is wrong.
+#include <gmock/gmock.h>
+
+#include "support.hpp"
+
+namespace hpo {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+TEST(Errors, ShowTheLineTheCaretAndTheNearestKey) {
+    EXPECT_EQ(problem(R"(study: s
+worker:
+  data: {format: synthetic}
+  training: {weigth_decay: 0.1}
+)"),
+              "s.yaml:4:14: unknown key 'weigth_decay' in 'worker.training'; did you mean 'weight_decay'?\n"
+              "    4 |   training: {weigth_decay: 0.1}\n"
+              "      |              ^~~~~~~~~~~~");
+}
+
+TEST(Errors, AllProblemsAreToldInTheOrderOfTheFile) {
+    EXPECT_EQ(
+        problem(R"(study: s
+sed: 1
+worker: {data: {format: synthetic}}
+budget: {trials: 0, time: 30}
+)"),
+        "s.yaml:2:1: unknown key 'sed'; did you mean 'seed'?\n"
+        "    2 | sed: 1\n"
+        "      | ^~~\n"
+        "s.yaml:4:18: 'budget.trials' must be a whole number from 1 to 1000000, found 0\n"
+        "    4 | budget: {trials: 0, time: 30}\n"
+        "      |                  ^\n"
+        "s.yaml:4:27: 'budget.time' must be a duration such as 30m, 1h30m or 90s, found 30 (which unit? 30s, 30m)\n"
+        "    4 | budget: {trials: 0, time: 30}\n"
+        "      |                           ^~");
+}
+
+TEST(Errors, ColumnsAndCaretsCountCharactersNotBytes) {
+    EXPECT_EQ(problem(synthetic + "budget: {\"größe\": 1, trials: x}\n"),
+              "s.yaml:3:10: unknown key 'größe' in 'budget'; known: trials, epochs, time, patience\n"
+              "    3 | budget: {\"größe\": 1, trials: x}\n"
+              "      |          ^~~~~~~\n"
+              "s.yaml:3:30: 'budget.trials' must be a whole number from 1 to 1000000, found x\n"
+              "    3 | budget: {\"größe\": 1, trials: x}\n"
+              "      |                              ^");
+}
+
+TEST(Errors, ANameInSpaceAndWorkerNamesBothPlaces) {
+    EXPECT_EQ(problem(R"(study: s
+space:
+  lr: {type: float, low: 0.1, high: 0.2}
+worker:
+  data: {format: synthetic}
+  training: {lr: 0.1}
+)"),
+              "s.yaml:3:3: 'lr' is set in 'space' and in 'worker': keep one\n"
+              "    3 |   lr: {type: float, low: 0.1, high: 0.2}\n"
+              "      |   ^~\n"
+              "s.yaml:6:18: note: it is fixed here\n"
+              "    6 |   training: {lr: 0.1}\n"
+              "      |                  ^~~");
+}
+
+TEST(Errors, ADuplicateKeyNamesBothPlaces) {
+    EXPECT_EQ(problem("study: s\nbudget:\n  trials: 1\n  trials: 2\n"),
+              "s.yaml:4:3: the key 'trials' appears twice\n"
+              "    4 |   trials: 2\n"
+              "      |   ^~~~~~\n"
+              "s.yaml:3:3: note: it is here first\n"
+              "    3 |   trials: 1\n"
+              "      |   ^~~~~~");
+}
+
+TEST(Errors, AnOpenBracketIsShownWhereItOpened) {
+    EXPECT_EQ(problem("study: s\nbudget: {trials: 64  # ']' and \"}\" in a comment\nsampler: {type: auto}\n"),
+              "s.yaml:2:9: this '{' is not closed\n"
+              "    2 | budget: {trials: 64  # ']' and \"}\" in a comment\n"
+              "      |         ^");
+}
+
+TEST(Errors, AreAtMostTwentyAndSayHowManyMore) {
+    std::string text = synthetic;
+    for (int i = 0; i < 30; ++i) text += "key" + std::to_string(i) + ": 1\n";
+    EXPECT_THAT(problem(text), testing::EndsWith("\n... and 10 more"));
+}
+
+TEST(Errors, LongLinesAreShownAroundThePlace) {
+    EXPECT_EQ(problem("study: s\nworker: {data: {path: " + std::string(500, 'x') + "}, model: {widht: 3}}\n"),
+              "s.yaml:2:534: unknown key 'widht' in 'worker.model'; did you mean 'width'?\n"
+              "    2 | ..." +
+                  std::string(29, 'x') +
+                  "}, model: {widht: 3}}\n"
+                  "      |    " +
+                  std::string(40, ' ') + "^~~~~");
+}
+
+struct Slip {
+    const char* text;  ///< after a whole small study
+    const char* said;  ///< the first line of the problem
+};
+
+class Slips : public testing::TestWithParam<Slip> {};
+
+TEST_P(Slips, AreToldWithTheirCure) { EXPECT_EQ(first_line(problem(synthetic + GetParam().text)), GetParam().said); }
+
+INSTANTIATE_TEST_SUITE_P(
+    Syntax, Slips,
+    testing::Values(
+        Slip{"budget: {trials: 64 epochs: 20}", "s.yaml:3:27: a '}' or ',' is missing in a {...}"},
+        Slip{"budget: {trials: 64}}", "s.yaml:3:21: this bracket closes none that is open"},
+        Slip{"budget: {trials: 64", "s.yaml:3:9: this '{' is not closed"},
+        Slip{"stopping: [{rule: asha}", "s.yaml:3:11: this '[' is not closed"},
+        Slip{"budget: {trials:64}",
+             "s.yaml:3:10: unknown key 'trials:64' in 'budget'; is a space missing after 'trials:'?"},
+        Slip{"budget: {trials 64}",
+             "s.yaml:3:10: unknown key 'trials 64' in 'budget'; is a ':' missing after 'trials'?"},
+        Slip{"budget:\n  trials: 1\n   epochs: 1",
+             "s.yaml:5:10: a ':' where no key may stand: check the indentation, or quote a value that holds ': '"},
+        Slip{"budget:\n\ttrials: 1", "s.yaml:4:1: a tab in the indentation: use spaces"},
+        Slip{"objective: {metric: \"val_loss}\n", "s.yaml:3:21: a quoted text that is not closed"},
+        Slip{"budget:\ntrials: 3", "s.yaml:3:1: 'budget' must be a map (key: value), found nothing"},
+        Slip{"---\nstudy: t", "s.yaml:3:1: a second document; a study file holds one"},
+        Slip{"[a]: b", "s.yaml:3:1: a key must be a word, not a list or a map"},
+        Slip{"stopping: [{rule: asha]", "s.yaml:3:23: this bracket closes none that is open"},
+        Slip{"seed: &s 1", "s.yaml:3:7: anchors (&name) are not used in study files; write the value out"},
+        Slip{"seed: *s", "s.yaml:3:7: aliases (*name) are not used in study files; write the value out"},
+        Slip{"seed: !!int 1", "s.yaml:3:7: tags (!name) are not used in study files"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Types, Slips,
+    testing::Values(
+        Slip{"seed: -1", "s.yaml:3:7: 'seed' must be a whole number of at least 0, found -1"},
+        Slip{"seed: \"1\"",
+             "s.yaml:3:7: 'seed' must be a whole number of at least 0, found the text \"1\" (remove the quotes)"},
+        Slip{"seed: 99999999999999999999999",
+             "s.yaml:3:7: 'seed' must be a whole number of at least 0, found 99999999999999999999999"},
+        Slip{"budget: {epochs: 2.5}",
+             "s.yaml:3:18: 'budget.epochs' must be a whole number from 1 to 1000000, found 2.5"},
+        Slip{"budget: {time: 1m1h}",
+             "s.yaml:3:16: 'budget.time' must be a duration such as 30m, 1h30m or 90s, found 1m1h"},
+        Slip{"budget: {time: 0s}", "s.yaml:3:16: 'budget.time' must be from 1s to 315360000s, found 0s"},
+        Slip{"resources: {memory: 4 GB}",
+             "s.yaml:3:21: 'resources.memory' must be a size such as 4GiB or 512MiB, found 4 GB"},
+        Slip{"resources: {gpu_reserve: 110%}",
+             "s.yaml:3:26: 'resources.gpu_reserve' must be a share from 0% to 90%, such as 10%, found 110%"},
+        Slip{"resources: {backend: gpu}",
+             "s.yaml:3:22: 'resources.backend' must be auto or cpu, found gpu; did you mean 'cpu'?"},
+        Slip{"policy: {regularization: scale}",
+             "s.yaml:3:26: 'policy.regularization' must be scaled or off, found scale; did you mean 'scaled'?"},
+        Slip{"stopping: {rule: asha}", "s.yaml:3:11: 'stopping' must be a list of rules, such as [{rule: plateau}]"},
+        Slip{"stopping: [{rule: asha}, {rule: asha}]", "s.yaml:3:33: the rule 'asha' is listed twice"},
+        Slip{"stopping: [{patience: 3}]", "s.yaml:3:12: 'stopping.rule' is missing: the rule's name, such as plateau"},
+        Slip{"sampler: tpe", "s.yaml:3:10: 'sampler' must be a map (type: tpe), found tpe"},
+        Slip{"budget: [1]", "s.yaml:3:9: 'budget' must be a map (key: value), found a list"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Objectives, Slips,
+    testing::Values(Slip{"objective: {metric: val_acuracy}",
+                         "s.yaml:3:21: 'objective.metric' must be val_accuracy, val_loss or loss, found val_acuracy; "
+                         "did you mean 'val_accuracy'?"},
+                    Slip{"objective: {metric: val_loss, direction: maximize}",
+                         "s.yaml:3:42: 'val_loss' is better when it is smaller: direction: minimize"},
+                    Slip{"objective: {direction: minimize}",
+                         "s.yaml:3:24: 'val_accuracy' is better when it is larger: direction: maximize"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Spaces, Slips,
+    testing::Values(
+        Slip{"space: {lr: [0.1, 0.2]}",
+             "s.yaml:3:13: 'space.lr' must be a map ({type: float, low: 0.001, high: 0.1}), found a list"},
+        Slip{"space: {learning_rate: {type: float, low: 1, high: 2}}",
+             "s.yaml:3:9: unknown parameter 'learning_rate' in 'space'"},
+        Slip{"space: {noise: {type: float, low: 1, high: 2}}",
+             "s.yaml:3:9: 'noise' cannot vary: trials on different data or tasks cannot be compared; fix it in "
+             "'worker'"},
+        Slip{"space: {lr: {low: 1, high: 2}}", "s.yaml:3:13: 'space.lr.type' is missing: float, int or categorical"},
+        Slip{"space: {lr: {type: float, low: 1}}",
+             "s.yaml:3:9: 'space.lr.high' is missing: the range is 'low' to 'high'"},
+        Slip{"space: {lr: {type: float, low: 0.2, high: 0.1}}",
+             "s.yaml:3:32: 'space.lr.low' (0.2) is above 'high' (0.1)"},
+        Slip{"space: {lr: {type: float, low: 0, high: 0.1, log: true}}",
+             "s.yaml:3:32: 'space.lr.low' must be above 0 with log: true, found 0"},
+        Slip{"space: {lr: {type: float, low: .nan, high: 0.1}}",
+             "s.yaml:3:32: 'space.lr.low' must be a number from 0 to 1000, found .nan"},
+        Slip{"space: {dropout: {type: float, low: 0.1, high: 1}}",
+             "s.yaml:3:48: 'space.dropout.high' must be a number from 0 to 0.95, found 1"},
+        Slip{"space: {dropout: {type: float, low: 0.1, high: 0.6, step: 0.2}}",
+             "s.yaml:3:59: 'space.dropout.step' (0.2) does not lead from 0.1 to 0.6; the last value on its way is 0.5"},
+        Slip{"space: {lr: {type: float, low: 0.1, high: 0.6, step: 0.1, log: true}}",
+             "s.yaml:3:54: 'space.lr.step' and log: true exclude each other"},
+        Slip{"space: {width: {type: float, low: 1, high: 2}}", "s.yaml:3:23: 'width' takes type: int, found float"},
+        Slip{"space: {optimizer: {type: int, low: 1, high: 2}}",
+             "s.yaml:3:27: 'optimizer' takes type: categorical, found int"},
+        Slip{"space: {optimizer: {type: categorical, choices: [adamw, adam]}}",
+             "s.yaml:3:57: 'optimizer' must be adamw or sgd, found adam; did you mean 'adamw'?"},
+        Slip{"space: {optimizer: {type: categorical, choices: [sgd, sgd]}}",
+             "s.yaml:3:55: 'space.optimizer.choices' holds sgd twice"},
+        Slip{"space: {lr: {type: categorical, choices: [1, 1.0]}}", "s.yaml:3:46: 'space.lr.choices' holds 1.0 twice"},
+        Slip{"space: {optimizer: {type: categorical, choices: []}}",
+             "s.yaml:3:49: 'space.optimizer.choices' must be a list of at least one choice"},
+        Slip{"space: {optimizer: {type: categorical, low: 1, choices: [sgd]}}",
+             "s.yaml:3:45: 'space.optimizer.low' is for numbers; a categorical parameter has 'choices'"},
+        Slip{"space: {optimizer: {type: categorical, choices: [sgd], role: regularizer}}",
+             "s.yaml:3:62: role: regularizer is for numbers, type: float or int"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Conditions, Slips,
+    testing::Values(
+        Slip{"space: {momentum: {type: float, low: 0.1, high: 0.2, when: {optimiser: sgd}}, optimizer: {type: "
+             "categorical, choices: [sgd, adamw]}}",
+             "s.yaml:3:61: 'space.momentum.when' needs a parameter of 'space', found 'optimiser'; did you mean "
+             "'optimizer'?"},
+        Slip{"space: {momentum: {type: float, low: 0.1, high: 0.2, when: {optimizer: sdg}}, optimizer: {type: "
+             "categorical, choices: [sgd, adamw]}}",
+             "s.yaml:3:72: 'optimizer' is never sdg; it is one of sgd, adamw"},
+        Slip{"space: {momentum: {type: float, low: 0.1, high: 0.2, when: {depth: [2, 4]}}, depth: {type: int, low: 1, "
+             "high: 3}}",
+             "s.yaml:3:72: 'depth' is never 4; it is 1 to 3"},
+        Slip{"space: {momentum: {type: float, low: 0.1, high: 0.2, when: {lr: 0.1}}, lr: {type: float, low: 0.1, "
+             "high: 1}}",
+             "s.yaml:3:61: a condition needs a categorical or int parameter; 'lr' is a float"},
+        Slip{"space: {depth: {type: int, low: 1, high: 2, when: {width: 2}}, width: {type: int, low: 1, high: 2, "
+             "when: {depth: 2}}}",
+             "s.yaml:3:9: 'when' goes in a circle: depth -> width -> depth"},
+        Slip{"space: {depth: {type: int, low: 1, high: 2, when: {depth: 2}}}",
+             "s.yaml:3:9: 'when' goes in a circle: depth -> depth"}));
+
+TEST(LargeBatches, ASmallBatchIsRefusedWithTheCureWrittenOut) {
+    const std::string said =
+        "is under policy.min_batch_size (256): small batches leave the machine idle; use 256 or more, or allow it in "
+        "writing: policy: {min_batch_size: 32}";
+    EXPECT_EQ(first_line(problem(synthetic + "space: {batch_size: {type: int, low: 32, high: 512}}")),
+              "s.yaml:3:9: 'batch_size' of 32 " + said);
+    EXPECT_EQ(first_line(problem(synthetic + "space: {batch_size: {type: categorical, choices: [512, 32]}}")),
+              "s.yaml:3:9: 'batch_size' of 32 " + said);
+    EXPECT_EQ(problem(synthetic, {"worker.training.batch_size=32"}),
+              "--set worker.training.batch_size=32: 'batch_size' of 32 " + said);
+    EXPECT_EQ(problem(synthetic + "policy: {min_batch_size: 32}\nspace: {batch_size: {type: int, low: 32, high: 512}}"),
+              "(accepted)");
+}
+
+TEST(LargeBatches, TheDefaultIsCheckedToo) {
+    EXPECT_EQ(first_line(problem(synthetic + "policy: {min_batch_size: 512}")),
+              "s.yaml:2:9: the default 'batch_size' of 256 is under policy.min_batch_size (512): small batches leave "
+              "the machine idle; use 512 or more, or allow it in writing: policy: {min_batch_size: 256}");
+}
+
+TEST(LargeBatches, AScriptsBatchSizeIsRecognised) {
+    const std::string script = "study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [x]}\n";
+    EXPECT_THAT(problem(script + "space: {batch_size: {type: int, low: 32, high: 512}}"),
+                HasSubstr("'batch_size' of 32 is under policy.min_batch_size (256)"));
+    EXPECT_EQ(problem(script + "space: {batch_size: {type: int, low: 32, high: 512, role: none}}"), "(accepted)");
+}
+
+TEST(Worker, KeysThatContradictEachOtherAreRefused) {
+    EXPECT_THAT(problem(synthetic, {"worker.model={hidden: [8], width: 8}"}),
+                HasSubstr("'hidden' and 'width' exclude each other"));
+    EXPECT_THAT(problem(synthetic + "space: {depth: {type: int, low: 1, high: 2}}", {"worker.model.hidden=[8]"}),
+                HasSubstr("'hidden' and 'depth' exclude each other"));
+    EXPECT_THAT(problem(synthetic, {"worker.data.path=fashion-mnist"}),
+                HasSubstr("'worker.data.path' is for format: idx"));
+    EXPECT_THAT(problem("study: s\nworker: {data: {path: x, noise: 2}}"),
+                HasSubstr("'worker.data.noise' is for format: synthetic"));
+    EXPECT_THAT(problem("study: s\nworker: {task: classification}"), HasSubstr("'worker.data.path' is missing"));
+    EXPECT_THAT(problem(synthetic, {"worker.training.accumulation=3"}),
+                HasSubstr("'accumulation' of 3 does not divide a 'batch_size' of 256"));
+}
+
+TEST(Worker, AKeyInTheWrongSectionIsToldItsPlace) {
+    EXPECT_THAT(problem(synthetic, {"worker.model.lr=0.1"}),
+                HasSubstr("unknown key 'lr' in 'worker.model'; did you mean 'worker.training.lr'?"));
+    EXPECT_THAT(problem("study: s\nworker: {}\nmodel: {width: 3}\n"),
+                HasSubstr("unknown key 'model'; did you mean 'worker.model'?"));
+}
+
+TEST(Worker, AScriptsObjectiveMustBeWritten) {
+    EXPECT_THAT(problem("study: s\nworker: {command: [x]}"),
+                HasSubstr("a script's objective needs 'metric' (a name that it reports) and 'direction'"));
+}
+
+TEST(Names, StayWithinAFolder) {
+    for (const char* name : {"../x", ".hidden", "a/b", "\"\"", "\"a b\"", "\"a\\nb\"", "~",
+                             "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"})
+        EXPECT_NE(problem("study: " + std::string(name) + "\nworker: {data: {format: synthetic}}\n"), "(accepted)")
+            << name;
+    for (const char* name : {"phase1", "A.b-c_9", "2024", "-x"})
+        EXPECT_EQ(problem("study: " + std::string(name) + "\nworker: {data: {format: synthetic}}\n"), "(accepted)")
+            << name;
+}
+
+constexpr Option plateau_options[] = {{"patience", OptionType::integer, 1, 1000, "", "3", ""},
+                                      {"min_delta", OptionType::real, 0, 1, "", "0.001", ""}};
+constexpr PartOptions rules[] = {{"plateau", "", plateau_options}, {"divergence", "", {}}};
+constexpr PartOptions samplers[] = {{"auto", "", {}}, {"tpe", "", {}}};
+constexpr Vocabulary vocabulary{samplers, rules};
+
+TEST(Parts, NamesAndOptionsAreCheckedAgainstTheRegistries) {
+    const auto said = [](const std::string& text) { return first_line(problem(synthetic + text, {}, vocabulary)); };
+    EXPECT_EQ(said("sampler: {type: tpee}"), "s.yaml:3:17: unknown sampler 'tpee'; did you mean 'tpe'?");
+    EXPECT_EQ(said("sampler: {type: auto, gamma: 1}"),
+              "s.yaml:3:23: unknown key 'gamma' in 'sampler auto'; known: type");
+    EXPECT_EQ(said("stopping: [{rule: platau}]"),
+              "s.yaml:3:19: unknown stopping rule 'platau'; did you mean 'plateau'?");
+    EXPECT_EQ(said("stopping: [{rule: hyperband}]"),
+              "s.yaml:3:19: unknown stopping rule 'hyperband'; known: plateau, divergence");
+    EXPECT_EQ(said("stopping: [{rule: plateau, pacience: 3}]"),
+              "s.yaml:3:28: unknown key 'pacience' in 'stopping rule plateau'; did you mean 'patience'?");
+    EXPECT_EQ(said("stopping: [{rule: plateau, patience: 0}]"),
+              "s.yaml:3:38: 'patience' must be a whole number from 1 to 1000, found 0");
+}
+
+TEST(Parts, OptionsTakeTheTypeOfTheirTable) {
+    const auto study = parse_study(synthetic + "stopping: [{rule: plateau, min_delta: 0}]", "s.yaml", {}, vocabulary);
+    ASSERT_TRUE(study) << study.error().message;
+    EXPECT_EQ(study->stopping[0].options.at("min_delta"), Value(0.0));
+}
+
+}  // namespace
+}  // namespace hpo

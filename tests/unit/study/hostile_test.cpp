@@ -1,0 +1,83 @@
+// Files that were made to break a parser: each ends in an error, soon, without a deep stack.
+#include <gmock/gmock.h>
+
+#include "support.hpp"
+
+namespace hpo {
+namespace {
+
+using testing::HasSubstr;
+
+std::string repeated(const std::string& text, int count) {
+    std::string out;
+    for (int i = 0; i < count; ++i) out += text;
+    return out;
+}
+
+TEST(Hostile, ABombOfAliasesIsRefusedAtItsFirstAnchor) {
+    EXPECT_EQ(first_line(problem("a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\n")),
+              "s.yaml:1:4: anchors (&name) are not used in study files; write the value out");
+    EXPECT_NE(problem("study: &a [*a]\n"), "(accepted)");
+    EXPECT_NE(problem("worker:\n  <<: *x\n"), "(accepted)");
+}
+
+TEST(Hostile, AHundredThousandOpenBracketsAreOneError) {
+    for (const char* piece : {"[", "{", "- ", "? ", "[a: ", "{a: ", "!a ", "a: ", "&a ", "'", "\"", "{[", "- {"})
+        EXPECT_NE(problem("study: " + repeated(piece, 60000)), "(accepted)") << piece;
+    EXPECT_NE(problem(repeated("- ", 100000)), "(accepted)");
+    EXPECT_NE(problem(repeated("[", 100000) + repeated("]", 100000)), "(accepted)");
+}
+
+TEST(Hostile, DepthIsBounded) {
+    EXPECT_EQ(first_line(problem("study: " + repeated("[", 40) + "1" + repeated("]", 40))),
+              "s.yaml:1:23: nested more than 16 deep");
+    std::string stairs;
+    for (int i = 0; i < 400; ++i) stairs += repeated(" ", i) + "a:\n";
+    EXPECT_EQ(first_line(problem(stairs)), "s.yaml:17:17: nested more than 16 deep");
+    EXPECT_EQ(problem(synthetic, {repeated("a.", 50000) + "b=1"}).substr(0, 11), "--set a.a.a");
+}
+
+TEST(Hostile, SizeAndNumberOfValuesAreBounded) {
+    EXPECT_EQ(problem(repeated("# padding\n", 30000)), "s.yaml: larger than 256 KiB: this is not a study file");
+    EXPECT_THAT(problem("study: [" + repeated("a, ", 5000) + "]"), HasSubstr("more than 4096 values"));
+    EXPECT_THAT(problem(synthetic + "space: {depth: {type: int, low: 1, high: 2}}",
+                        {"worker.model.hidden=[" + repeated("1,", 100) + "]"}),
+                HasSubstr("of 64 numbers at most"));
+}
+
+TEST(Hostile, BytesThatAreNoTextAreRefusedWithTheirPlace) {
+    EXPECT_EQ(first_line(problem("study: s\nseed: \xff\n")), "s.yaml:2:7: not UTF-8");
+    EXPECT_EQ(first_line(problem("study: \xed\xa0\x80\n")), "s.yaml:1:8: not UTF-8");
+    EXPECT_EQ(first_line(problem("study: \x1b[31m\n")), "s.yaml:1:8: a control character");
+    EXPECT_EQ(first_line(problem(std::string("study: a\0b\n", 11))), "s.yaml:1:9: a control character");
+    EXPECT_EQ(first_line(problem("study: \"\\x1b[31m\"\n")),
+              "s.yaml:1:8: a control character or broken UTF-8 in a value");
+    EXPECT_EQ(first_line(problem("\xff\xfes\0t\0u\0")), "s.yaml:1:1: not UTF-8");
+}
+
+TEST(Hostile, ErrorsNeverHoldRawControlCharacters) {
+    const std::string said = problem("study: \x1b[31mred\xff\n");
+    for (const char c : said) EXPECT_TRUE(c == '\n' || (c >= 0x20 && c < 0x7f)) << static_cast<int>(c);
+}
+
+TEST(Hostile, NothingAtAllIsAnError) {
+    for (const char* text : {"", "\n\n", "# nothing\n", "---\n", "~", "null"})
+        EXPECT_EQ(first_line(problem(text)), "s.yaml: empty: a study file needs at least 'study' and 'worker'") << text;
+    EXPECT_EQ(first_line(problem("- a\n")), "s.yaml:1:1: a study file must be a map (key: value), found a list");
+    EXPECT_EQ(first_line(problem("a")), "s.yaml:1:1: a study file must be a map (key: value), found a");
+}
+
+TEST(Hostile, NumbersThatAreNoneOrTooLargeAreRefused) {
+    for (const char* number : {".nan", ".inf", "-.inf", "1e999", "-1e999", "0x10", "1_000", "1e", ".", "--1"})
+        EXPECT_NE(problem(synthetic, {std::string("worker.training.lr=") + number}), "(accepted)") << number;
+    EXPECT_NE(problem(synthetic, {"seed=9007199254740993"}), "(accepted)");
+    EXPECT_NE(problem(synthetic, {"budget.time=99999999999999999999d"}), "(accepted)");
+    EXPECT_NE(problem(synthetic, {"resources.memory=99999999999GiB"}), "(accepted)");
+    const std::string script = "study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [x]}\n";
+    EXPECT_THAT(problem(script + "space: {x: {type: float, low: -1e308, high: 1e308}}"),
+                HasSubstr("'space.x' is wider than a float can hold"));
+    EXPECT_THAT(problem(script + "space: {x: {type: float, low: 0, high: 1, step: 1e-300}}"), HasSubstr("too fine"));
+}
+
+}  // namespace
+}  // namespace hpo

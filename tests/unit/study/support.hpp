@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "orchestrator/study/study_file.hpp"
+
+namespace hpo {
+
+/// The least that is a study; more keys can follow.
+inline const std::string synthetic = "study: s\nworker: {data: {format: synthetic}}\n";
+
+inline Result<Study> parse(const std::string& text, const std::vector<std::string>& set = {}) {
+    return parse_study(text, "s.yaml", set);
+}
+
+/// What is wrong with it; "(accepted)" if nothing is.
+inline std::string problem(const std::string& text, const std::vector<std::string>& set = {},
+                           const Vocabulary& vocabulary = {}) {
+    const auto study = parse_study(text, "s.yaml", set, vocabulary);
+    return study ? "(accepted)" : study.error().message;
+}
+
+/// Of the first problem, the line that says it.
+inline std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+}  // namespace hpo

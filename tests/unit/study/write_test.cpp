@@ -1,0 +1,242 @@
+// Writing, comparing and describing studies.
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "hpo/random.hpp"
+#include "support.hpp"
+
+namespace hpo {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+const std::string small = R"(study: s
+space:
+  batch_size: {type: int, low: 256, high: 4096, log: true}
+  lr: {type: float, low: 3.0e-4, high: 3.0e-2, log: true}
+  optimizer: {type: categorical, choices: [adamw, sgd]}
+  momentum: {type: float, low: 0.8, high: 0.99, when: {optimizer: sgd}}
+worker:
+  data: {format: idx, path: fashion-mnist}
+  training: {clip: 1}
+budget: {trials: 64, epochs: 20, time: 30m}
+stopping: [{rule: asha, factor: 3}]
+)";
+
+Study study_of(const std::string& text, const std::vector<std::string>& set = {}) {
+    auto study = parse(text, set);
+    if (!study) throw std::runtime_error(study.error().message);
+    return *std::move(study);
+}
+
+TEST(WriteStudy, IsYamlInTheOrderOfTheDocumentation) {
+    EXPECT_EQ(write_study(study_of(small)), R"(study: s
+seed: 1
+objective: {metric: val_accuracy, direction: maximize, at: best}
+space:
+  batch_size: {type: int, low: 256, high: 4096, log: true}
+  lr: {type: float, low: 3.0e-04, high: 0.03, log: true}
+  optimizer: {type: categorical, choices: [adamw, sgd]}
+  momentum: {type: float, low: 0.8, high: 0.99, when: {optimizer: [sgd]}}
+worker:
+  data: {format: idx, path: fashion-mnist}
+  training: {clip: 1.0}
+budget: {trials: 64, epochs: 20, time: 30m}
+sampler: {type: auto}
+stopping:
+  - {rule: asha, factor: 3}
+policy: {min_batch_size: 256, regularization: scaled}
+resources: {parallel: auto, backend: auto, memory: auto, gpu_reserve: 0.1, progress_timeout: 10m, grace: 5s, retries: 2}
+)");
+}
+
+TEST(WriteStudy, AFixedConfigurationIsAWholeRunnableStudy) {
+    const Study fixed = fix_parameters(
+        study_of(small),
+        {{"batch_size", std::int64_t{512}}, {"lr", 0.0012345678901234567}, {"optimizer", std::string("adamw")}});
+    EXPECT_EQ(write_study(fixed), R"(study: s-best
+seed: 1
+objective: {metric: val_accuracy, direction: maximize, at: best}
+worker:
+  data: {format: idx, path: fashion-mnist}
+  training: {batch_size: 512, optimizer: adamw, lr: 0.0012345678901234567, clip: 1.0}
+budget: {trials: 1, epochs: 20}
+sampler: {type: auto}
+policy: {min_batch_size: 256, regularization: scaled}
+resources: {parallel: auto, backend: auto, memory: auto, gpu_reserve: 0.1, progress_timeout: 10m, grace: 5s, retries: 2}
+)");
+    const auto again = parse(fixed.source);
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_EQ(again->worker.at("lr"), Value(0.0012345678901234567));
+}
+
+TEST(WriteStudy, TextsThatLookLikeSomethingElseAreQuoted) {
+    const std::string script = "study: \"1e3\"\nobjective: {metric: m, direction: minimize}\n";
+    for (const char* text : {"a b",
+                             "true",
+                             "yes",
+                             "null",
+                             "~",
+                             "1",
+                             "1e3",
+                             ".inf",
+                             "",
+                             "-",
+                             "--x",
+                             "a: b",
+                             "# a",
+                             "[a]",
+                             "quote \\\" and \\\\",
+                             "tab\\tline\\nend",
+                             "é",
+                             "'",
+                             ";$(touch x)",
+                             "%",
+                             "@a",
+                             "`",
+                             "!"}) {
+        const Study study =
+            study_of(script + "worker: {command: [x, \"" + text + "\"], params: {\"null\": \"" + text + "\"}}\n");
+        const Study again = study_of(write_study(study));
+        EXPECT_EQ(again.command, study.command);
+        EXPECT_EQ(again.worker, study.worker);
+        EXPECT_EQ(again.name, "1e3");
+    }
+}
+
+/// A float of any magnitude, from draws.
+double any_float(std::uint64_t seed, std::uint64_t element) {
+    const double mantissa = draw_unit(seed, Purpose::sampler, 0, element) + 0.5;
+    return std::ldexp(mantissa, static_cast<int>(draw_bits(seed, Purpose::sampler, 1, element) % 600) - 300);
+}
+
+TEST(WriteStudy, AnyStudyReadsBackTheSame) {
+    for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+        const auto pick = [&](std::uint64_t element, std::uint32_t below) {
+            return static_cast<std::int64_t>(draw_bits(seed, Purpose::sampler, 2, element) % below);
+        };
+        Study study;
+        study.name = "s" + std::to_string(seed);
+        study.seed = static_cast<std::uint64_t>(pick(0, 1u << 31));
+        study.objective = {"score", pick(1, 2) == 0 ? Direction::minimize : Direction::maximize,
+                           pick(2, 2) == 0 ? Objective::At::best : Objective::At::last};
+        study.command = {"x"};
+        study.worker = {{"a", any_float(seed, 0)}, {"b", pick(3, 1000)}, {"c", pick(4, 2) == 0}};
+        study.budget = {pick(5, 1000) + 1, pick(6, 1000) + 1, 1 + draw_unit(seed, Purpose::sampler, 3, 0) * 1e6,
+                        pick(7, 1000) + 1};
+        study.sampler = {"tpe", {{"gamma", any_float(seed, 1)}, {"n", pick(8, 100)}}};
+        study.stopping = {{"asha", {{"factor", any_float(seed, 2)}}}, {"median", {}}};
+        study.policy = {pick(9, 100) + 1, pick(10, 2) == 0};
+        study.resources.memory = (std::int64_t{1} << pick(11, 50)) + pick(12, 2);
+        study.resources.gpu_reserve = draw_unit(seed, Purpose::sampler, 3, 1) * 0.9;
+        study.resources.grace = draw_unit(seed, Purpose::sampler, 3, 2);
+        study.resources.progress_timeout = 1 + 60.0 * static_cast<double>(pick(13, 500));
+        Dimension real;
+        real.name = "x";
+        real.low = -any_float(seed, 3);
+        real.high = any_float(seed, 4);
+        real.role = Role::learning_rate;
+        Dimension whole;
+        whole.name = "n";
+        whole.kind = Kind::integer;
+        whole.low = -4;
+        whole.high = 8;
+        whole.step = 3;
+        whole.when = {{"k", {std::string("a"), 2.5}}};
+        Dimension words;
+        words.name = "k";
+        words.kind = Kind::categorical;
+        words.choices = {std::string("a"), std::string("7"), std::int64_t{7}, 2.5, true};
+        study.space = {real, whole, words};
+
+        const std::string written = write_study(study);
+        const auto again = parse(written);
+        ASSERT_TRUE(again) << written << again.error().message;
+        EXPECT_THAT(compare(study, *again), IsEmpty()) << written;
+        EXPECT_EQ(again->worker, study.worker);
+        EXPECT_EQ(again->space[0].low, real.low);
+        EXPECT_EQ(again->space[0].high, real.high);
+        EXPECT_EQ(again->space[2].choices, words.choices);
+        EXPECT_EQ(again->budget.seconds, study.budget.seconds);
+        EXPECT_EQ(again->resources.memory, study.resources.memory);
+        EXPECT_EQ(again->resources.gpu_reserve, study.resources.gpu_reserve);
+        EXPECT_EQ(again->resources.grace, study.resources.grace);
+        EXPECT_EQ(write_study(*again), written);
+    }
+}
+
+TEST(Compare, TheSameMeaningIsNoDifference) {
+    const Study before = study_of(small);
+    EXPECT_THAT(compare(before, before), IsEmpty());
+    EXPECT_THAT(compare(before, study_of("# a comment\n" + small, {"budget.time=1800s"})), IsEmpty());
+}
+
+TEST(Compare, BudgetsAndResourcesAreWelcome) {
+    const auto differences =
+        compare(study_of(small), study_of(small, {"budget.trials=128", "budget.epochs=40", "budget.time=null",
+                                                  "budget.patience=9", "resources.parallel=1"}));
+    EXPECT_EQ(differences.size(), 5u);
+    EXPECT_EQ(refusal(differences), "");
+}
+
+TEST(Compare, WhatMakesTrialsIncomparableIsRefusedWithBeforeAndAfter) {
+    const auto said = [](const std::vector<std::string>& set) {
+        return refusal(compare(study_of(small), study_of(small, set)));
+    };
+    EXPECT_EQ(said({"space.lr.high=0.1", "budget.trials=128"}),
+              "  space.lr.high: 0.03 -> 0.1 (trials before and after could not be compared)");
+    EXPECT_EQ(said({"space.momentum=null"}),
+              "  space.momentum.type: float -> (absent) (trials before and after could not be compared)\n"
+              "  space.momentum.low: 0.8 -> (absent) (trials before and after could not be compared)\n"
+              "  space.momentum.high: 0.99 -> (absent) (trials before and after could not be compared)\n"
+              "  space.momentum.when: {optimizer: [sgd]} -> (absent) (trials before and after could not be compared)");
+    EXPECT_EQ(said({"worker.training.clip=2"}),
+              "  worker.training.clip: 1.0 -> 2.0 (trials before and after could not be compared)");
+    EXPECT_EQ(said({"objective.metric=val_loss"}),
+              "  objective.metric: val_accuracy -> val_loss (trials before and after could not be compared)\n"
+              "  objective.direction: maximize -> minimize (trials before and after could not be compared)");
+    EXPECT_EQ(said({"seed=2"}), "  seed: 1 -> 2 (trials drawn before and after would not belong together)");
+    EXPECT_EQ(said({"sampler={type: random}"}),
+              "  sampler.type: auto -> random (the trials so far were proposed by the sampler before)");
+    EXPECT_EQ(said({"stopping=[{rule: asha, factor: 4}]"}),
+              "  stopping.asha.factor: 3 -> 4 (the decisions so far were made by the rules before)");
+    EXPECT_EQ(said({"budget.epochs=10"}), "  budget.epochs: 20 -> 10 (trials may have gone further already)");
+    EXPECT_NE(said({"policy.regularization=off"}), "");
+    EXPECT_NE(said({"study=t"}), "");
+}
+
+TEST(Compare, TheOrderOfTheSpaceIsPartOfIt) {
+    Study turned = study_of(small);
+    std::swap(turned.space[0], turned.space[1]);
+    EXPECT_EQ(refusal(compare(study_of(small), turned)),
+              "  space: batch_size, lr, optimizer, momentum -> lr, batch_size, optimizer, momentum (trials before and "
+              "after could not be compared)");
+}
+
+TEST(Describe, CountsWhatIsFinite) {
+    const auto said = [](const std::string& space) { return describe(study_of(synthetic + "space: " + space).space); };
+    EXPECT_EQ(said("{}"), "nothing varies");
+    EXPECT_EQ(said("{width: {type: int, low: 8, high: 8}}"), "1 configuration");
+    EXPECT_EQ(said("{width: {type: int, low: 8, high: 32, step: 8}, activation: {type: categorical, choices: [relu, "
+                   "gelu]}}"),
+              "8 configurations");
+    // adamw alone, or sgd with three momenta; each with two depths.
+    EXPECT_EQ(
+        said("{momentum: {type: float, low: 0.7, high: 0.9, step: 0.1, when: {optimizer: sgd}}, optimizer: {type: "
+             "categorical, choices: [adamw, sgd]}, depth: {type: int, low: 1, high: 2}}"),
+        "8 configurations");
+    EXPECT_EQ(describe(study_of(small).space), "4 parameters: 2 float, 1 int, 1 categorical; 1 conditional");
+}
+
+TEST(Describe, ADimensionIsOneLine) {
+    const Study study = study_of(small);
+    std::vector<std::string> lines;
+    for (const Dimension& dimension : study.space) lines.push_back(describe(dimension));
+    EXPECT_THAT(lines, ElementsAre("int 256 to 4096, log", "float 0.0003 to 0.03, log", "one of adamw, sgd",
+                                   "float 0.8 to 0.99, only with optimizer = sgd"));
+}
+
+}  // namespace
+}  // namespace hpo
