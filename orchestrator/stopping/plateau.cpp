@@ -53,10 +53,10 @@ class Progress {
     std::int64_t at_ = 0;
 };
 
-double median(std::vector<double> values) {
-    const std::size_t middle = values.size() / 2;
-    std::sort(values.begin(), values.end());
-    return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+/// Of two middle values the worse one: with few values yet, a lucky one must not become the reference.
+double median(std::vector<double> values, const WatchedMetric& metric) {
+    std::sort(values.begin(), values.end(), [&](double a, double b) { return metric.better(a, b); });
+    return values[values.size() / 2];
 }
 
 class Plateau final : public StoppingRule {
@@ -82,7 +82,7 @@ class Plateau final : public StoppingRule {
             if (recent.size() == window_) recent.erase(recent.begin());
             recent.push_back(*value);
             raw.add(report.step, *value);
-            smooth.add(report.step, median(recent));
+            smooth.add(report.step, median(recent, metric_));
             if (best_step != 0 && !metric_.better(*value, best)) continue;
             best = *value;
             best_step = report.step;

@@ -1,0 +1,275 @@
+#include "orchestrator/stopping/rules.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tests/unit/stopping/curves.hpp"
+
+namespace hpo {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing_curves::feed;
+using testing_curves::rule;
+using testing_curves::trial;
+using testing_curves::upto;
+using to_worker::Action;
+
+const Objective loss_objective{"val_loss", Direction::minimize, Objective::At::best};
+
+Value whole(std::int64_t number) { return number; }
+
+// ---- plateau
+
+TEST(Plateau, StopsAfterPatienceStepsWithoutImprovement) {
+    auto plateau = rule("plateau");
+    const auto [step, verdict] = feed(*plateau, trial(1, {0.5, 0.7, 0.8, 0.8812, 0.8812, 0.8812, 0.8812, 0.8812}));
+    // The median of three reaches 0.8812 a step later than the values do.
+    EXPECT_EQ(step, 8);
+    EXPECT_EQ(verdict.action, Action::stop);
+    EXPECT_EQ(verdict.rule, "plateau");
+    EXPECT_EQ(verdict.reason, "no improvement of val_accuracy by 0.001 in 3 steps (best 0.8812 at step 4)");
+}
+
+TEST(Plateau, AWindowOfOneStepComparesTheValuesThemselves) {
+    auto plateau = rule("plateau", {{"window", whole(1)}});
+    EXPECT_EQ(feed(*plateau, trial(1, {0.5, 0.7, 0.8, 0.9, 0.9, 0.9, 0.9, 0.9})).first, 7);
+}
+
+TEST(Plateau, GoesOnWhileSmallImprovementsAddUpToTheLeastThatCounts) {
+    std::vector<double> slow(30, 0.8);
+    for (std::size_t i = 0; i < slow.size(); ++i) slow[i] += 0.0004 * static_cast<double>(i);
+    EXPECT_EQ(feed(*rule("plateau"), trial(1, slow)).first, 0);
+    for (std::size_t i = 0; i < slow.size(); ++i) slow[i] = 0.8 + 0.0002 * static_cast<double>(i);
+    EXPECT_NE(feed(*rule("plateau"), trial(1, slow)).first, 0);
+}
+
+TEST(Plateau, OneLuckyValueDoesNotEndATrialThatStillLearns) {
+    EXPECT_EQ(feed(*rule("plateau"), trial(1, {0.5, 0.9, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85})).first, 0);
+}
+
+TEST(Plateau, OneUnluckyValueDoesNotEndATrialThatStillLearns) {
+    EXPECT_EQ(feed(*rule("plateau"), trial(1, {0.5, 0.6, 0.7, 0.2, 0.75, 0.3, 0.8, 0.82, 0.84})).first, 0);
+}
+
+TEST(Plateau, MinimizesWhereTheObjectiveDoes) {
+    auto falling = rule("plateau", {}, 20, loss_objective), rising = rule("plateau", {}, 20, loss_objective);
+    EXPECT_EQ(feed(*falling, trial(1, {0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3}, "val_loss")).first, 0);
+    const auto [step, verdict] = feed(*rising, trial(1, {0.3, 0.4, 0.5, 0.6, 0.7}, "val_loss"));
+    EXPECT_EQ(step, 4);
+    EXPECT_EQ(verdict.reason, "no improvement of val_loss by 0.001 in 3 steps (best 0.3 at step 1)");
+}
+
+TEST(Plateau, WatchesAnotherMetricInTheDirectionItIsGiven) {
+    const std::vector<double> rising{0.3, 0.4, 0.5, 0.6, 0.7};
+    EXPECT_EQ(feed(*rule("plateau", {{"metric", std::string("loss")}}), trial(1, rising, "loss")).first, 4);
+    EXPECT_EQ(feed(*rule("plateau", {{"metric", std::string("f1")}, {"direction", std::string("maximize")}}),
+                   trial(1, rising, "f1"))
+                  .first,
+              0);
+}
+
+// ---- divergence
+
+TEST(Divergence, StopsAtOnceWhereTheLossIsNotFinite) {
+    auto divergence = rule("divergence");
+    const auto [step, verdict] = feed(*divergence, trial(1, {2.3, std::nan("")}, "loss"));
+    EXPECT_EQ(step, 2);
+    EXPECT_EQ(verdict.reason, "loss is not finite at step 2");
+    EXPECT_EQ(feed(*rule("divergence"), trial(2, {0.5, INFINITY}, "val_accuracy")).second.reason,
+              "val_accuracy is not finite at step 2");
+}
+
+TEST(Divergence, StopsWhereTheLossStaysAboveItsFirstValue) {
+    const auto [step, verdict] = feed(*rule("divergence"), trial(1, {2, 1, 4, 1, 4, 8}, "loss"));
+    EXPECT_EQ(step, 6);
+    EXPECT_EQ(verdict.reason, "loss is 8 at step 6, above 1.5 times its first value (2) for 2 reports");
+}
+
+TEST(Divergence, ALossThatMultipliesCloseToZeroHasNotDiverged) {
+    EXPECT_EQ(feed(*rule("divergence"), trial(1, {2, 0.001, 0.5, 0.7, 0.9}, "loss")).first, 0);
+}
+
+TEST(Divergence, ALossBelowZeroHasNoScaleToMultiply) {
+    EXPECT_EQ(feed(*rule("divergence"), trial(1, {-2, -1, -0.5, 3, 5}, "loss")).first, 0);
+}
+
+// ---- median
+
+TEST(Median, StopsWhatIsWorseThanTheMedianOfTheOthersRunningAverages) {
+    auto median = rule("median", {{"min_trials", whole(3)}});
+    for (std::int64_t n = 1; n <= 3; ++n)
+        EXPECT_EQ(feed(*median, trial(n, std::vector<double>(3, 0.6 + 0.1 * static_cast<double>(n)))).first, 0);
+    EXPECT_EQ(feed(*median, trial(4, {0.85, 0.85, 0.85})).first, 0);
+    const auto [step, verdict] = feed(*median, trial(5, {0.9, 0.5, 0.5}));
+    EXPECT_EQ(step, 0) << "its best step counts, and that was good";
+    const auto [low_step, low] = feed(*median, trial(6, {0.5, 0.5, 0.5}));
+    EXPECT_EQ(low_step, 1);
+    EXPECT_EQ(low.reason, "best val_accuracy 0.5 after 1 step is worse than the median 0.85 of 5 trials");
+}
+
+TEST(Median, WaitsForEnoughOtherTrialsAtTheStep) {
+    auto median = rule("median", {{"min_trials", whole(2)}});
+    EXPECT_EQ(feed(*median, trial(1, {0.9, 0.9, 0.9})).first, 0);
+    EXPECT_EQ(feed(*median, trial(2, {0.1, 0.1})).first, 0);
+    EXPECT_EQ(feed(*median, trial(3, {0.05})).first, 1);
+}
+
+// ---- ASHA
+
+TEST(Asha, ATrialPausesAtARungUnlessItIsAmongTheBest) {
+    auto asha = rule("asha");
+    EXPECT_EQ(asha->report(trial(1, {0.5})).reason, "1st of 1 at rung 1 (1 step), which promotes from 3 trials on");
+    EXPECT_EQ(asha->report(trial(2, {0.6})).action, Action::pause);
+    EXPECT_EQ(asha->report(trial(3, {0.7})).action, Action::go_on);
+    EXPECT_EQ(asha->report(trial(4, {0.4})).reason, "4th of 4 at rung 1 (1 step), the best one goes on");
+    EXPECT_THAT(asha->promotions(), IsEmpty()) << "the one place is taken";
+}
+
+TEST(Asha, PausedTrialsAreListedWhenOthersHaveMovedThemAmongTheBest) {
+    auto asha = rule("asha");
+    asha->report(trial(1, {0.9}));
+    asha->report(trial(2, {0.5}));
+    EXPECT_THAT(asha->promotions(), IsEmpty());
+    asha->report(trial(3, {0.4}));
+    EXPECT_THAT(asha->promotions(), ElementsAre(1));
+    asha->promoted(1);
+    EXPECT_THAT(asha->promotions(), IsEmpty());
+    EXPECT_EQ(asha->report(trial(1, {0.9})).action, Action::go_on) << "it repeats the step it was paused at";
+    EXPECT_EQ(asha->report(trial(1, {0.9, 0.9})).action, Action::go_on) << "between the rungs";
+    EXPECT_EQ(asha->report(trial(1, {0.9, 0.9, 0.9})).action, Action::pause) << "the next rung, alone";
+}
+
+TEST(Asha, HigherRungsAreListedFirstAndThenBetterValues) {
+    auto asha = rule("asha", {{"factor", whole(2)}});
+    for (std::int64_t n = 1; n <= 8; ++n) asha->report(trial(n, {0.1 * static_cast<double>(9 - n)}));
+    EXPECT_THAT(asha->promotions(), ElementsAre(1, 2, 3, 4));
+    for (const std::int64_t n : {1, 2}) {
+        asha->promoted(n);
+        asha->report(trial(n, {0.1 * static_cast<double>(9 - n), 0.1 * static_cast<double>(n)}));
+    }
+    EXPECT_THAT(asha->promotions(), ElementsAre(1, 3, 4));
+}
+
+TEST(Asha, WhenNoMoreTrialsAreExpectedTheBestOfEachRungGoesOnSoThatOneReachesTheFullBudget) {
+    auto asha = rule("asha");
+    asha->report(trial(1, {0.5}));
+    asha->report(trial(2, {0.6}));
+    EXPECT_THAT(asha->promotions(), IsEmpty());
+    asha->expect_trials(false);
+    EXPECT_THAT(asha->promotions(), ElementsAre(2));
+    std::vector<double> curve{0.6};
+    for (std::int64_t step = 2; step <= 20; ++step) {
+        for (const std::int64_t waiting : asha->promotions())
+            if (waiting == 2) asha->promoted(2);
+        curve.push_back(0.6);
+        const bool rung = step == 3 || step == 9;
+        EXPECT_EQ(asha->report(trial(2, curve)).action, rung ? Action::pause : Action::go_on) << step;
+    }
+    EXPECT_THAT(asha->promotions(), IsEmpty()) << "trial 1 was second of two";
+    EXPECT_EQ(asha->verdict_on_paused(1), "2nd of 2 at rung 1 (1 step), the best one went on");
+    EXPECT_EQ(asha->verdict_on_paused(2), "");
+}
+
+TEST(Asha, MoreTrialsThanBeforeTakeTheLastPromotionsBack) {
+    auto asha = rule("asha");
+    asha->report(trial(1, {0.5}));
+    asha->expect_trials(false);
+    EXPECT_THAT(asha->promotions(), ElementsAre(1));
+    asha->expect_trials(true);
+    EXPECT_THAT(asha->promotions(), IsEmpty());
+}
+
+TEST(Asha, AnEndedTrialIsNotPromotedButKeepsItsPlace) {
+    auto asha = rule("asha");
+    for (std::int64_t n = 1; n <= 3; ++n) asha->report(trial(n, {1.0 - 0.1 * static_cast<double>(n)}));
+    EXPECT_THAT(asha->promotions(), ElementsAre(1));
+    asha->ended(trial(1, {0.9}));
+    EXPECT_THAT(asha->promotions(), IsEmpty());
+}
+
+TEST(Asha, RanksByTheBestStepOrTheLastAsTheObjectiveDoes) {
+    for (const auto at : {Objective::At::best, Objective::At::last}) {
+        auto asha = rule("asha", {{"grace", whole(2)}}, 20, {"val_accuracy", Direction::maximize, at});
+        feed(*asha, trial(1, {0.5, 0.5}));
+        feed(*asha, trial(2, {0.6, 0.6}));
+        EXPECT_EQ(feed(*asha, trial(3, {0.9, 0.1})).first, at == Objective::At::best ? 0 : 2);
+    }
+}
+
+TEST(Asha, AScriptThatReportsEveryFewStepsIsJudgedAtItsFirstReportBeyondARung) {
+    auto asha = rule("asha", {{"grace", whole(3)}}, 100);
+    TrialRecord sparse = trial(1, {0.5, 0.6});
+    sparse.curve[0].step = 2;
+    sparse.curve[1].step = 5;
+    EXPECT_EQ(asha->report(upto(sparse, 1)).action, Action::go_on);
+    EXPECT_EQ(asha->report(sparse).reason, "1st of 1 at rung 1 (3 steps), which promotes from 3 trials on");
+}
+
+TEST(Asha, ABudgetThatEndsAtTheFirstRungHasNoRungs) {
+    auto asha = rule("asha", {{"grace", whole(5)}}, 5);
+    EXPECT_EQ(feed(*asha, trial(1, {0.1, 0.1, 0.1, 0.1, 0.1})).first, 0);
+}
+
+// ---- the list
+
+Rules rules_of(std::vector<PartSpec> list) {
+    Study study;
+    study.stopping = std::move(list);
+    auto made = Rules::make(study);
+    EXPECT_TRUE(made) << made.error().message;
+    return *std::move(made);
+}
+
+TEST(Rules, NoRulesLetEveryTrialGoOn) {
+    Rules rules = rules_of({});
+    EXPECT_EQ(feed(rules, trial(1, {0.5, 0.5, 0.5, 0.5, 0.5, 0.5})).first, 0);
+    EXPECT_THAT(rules.promotions(), IsEmpty());
+    EXPECT_EQ(rules.verdict_on_paused(1), "");
+}
+
+TEST(Rules, StopWinsOverPauseAndPauseOverGoingOn) {
+    Rules rules = rules_of({{"asha", {{"grace", whole(4)}}}, {"plateau", {{"window", whole(1)}}}});
+    const auto [step, verdict] = feed(rules, trial(1, {0.5, 0.5, 0.5, 0.5}));
+    EXPECT_EQ(step, 4);
+    EXPECT_EQ(verdict.action, Action::stop);
+    EXPECT_EQ(verdict.rule, "plateau");
+    const auto [pause_step, pause] = feed(rules, trial(2, {0.5, 0.6, 0.7, 0.8}));
+    EXPECT_EQ(pause_step, 4);
+    EXPECT_EQ(pause.action, Action::pause);
+    EXPECT_EQ(pause.rule, "asha");
+}
+
+TEST(Rules, TheFirstThatStopsIsNamed) {
+    Rules rules = rules_of({{"divergence", {}}, {"plateau", {{"metric", std::string("loss")}, {"window", whole(1)}}}});
+    EXPECT_EQ(feed(rules, trial(1, {1, 1, 2, 2}, "loss")).second.rule, "divergence");
+    EXPECT_EQ(feed(rules, trial(2, {1, 1, 1, 1}, "loss")).second.rule, "plateau");
+}
+
+TEST(Rules, PromotionsAndWordsOnPausedTrialsComeThrough) {
+    Rules rules = rules_of({{"plateau", {}}, {"asha", {}}});
+    for (std::int64_t n = 1; n <= 3; ++n) rules.report(trial(n, {1.0 - 0.1 * static_cast<double>(n)}));
+    EXPECT_THAT(rules.promotions(), ElementsAre(1));
+    EXPECT_EQ(rules.verdict_on_paused(2), "2nd of 3 at rung 1 (1 step), the best one went on");
+    rules.promoted(1);
+    EXPECT_THAT(rules.promotions(), IsEmpty());
+    EXPECT_EQ(rules.report(trial(1, {0.9})).action, Action::go_on);
+    rules.expect_trials(false);
+    rules.ended(trial(1, {0.9}));
+}
+
+TEST(Rules, RefusesUnknownRulesAndOptionsByName) {
+    Study study;
+    study.stopping = {{"hyperband", {}}};
+    const auto unknown = Rules::make(study);
+    ASSERT_FALSE(unknown);
+    EXPECT_EQ(unknown.error().message,
+              "unknown stopping rule \"hyperband\"; known are plateau, divergence, median, asha");
+    study.stopping = {{"asha", {{"graze", whole(1)}}}};
+    const auto option = Rules::make(study);
+    ASSERT_FALSE(option);
+    EXPECT_EQ(option.error().message, "stopping rule asha has no option \"graze\"");
+}
+
+}  // namespace
+}  // namespace hpo
