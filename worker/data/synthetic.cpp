@@ -1,6 +1,7 @@
 // Gaussian clusters: each class has a centre drawn from N(0, 1) in every feature; a sample is its class's centre plus
 // noise. Everything follows from the data seed.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 #include <vector>
@@ -14,16 +15,25 @@ namespace {
 // What the `iteration` of a draw means here.
 enum Stream : std::uint64_t { centres = 0, train_noise = 1, test_noise = 2 };
 
-/// Box and Muller's transform, two words for two numbers: elements `first` and following of the stream.
-void fill_normal(std::uint64_t seed, Stream stream, std::uint64_t first, double deviation, std::span<float> to) {
-    PhiloxBlock block{};
-    for (std::size_t i = 0; i < to.size(); ++i) {
-        const std::uint64_t element = first + i;
-        if (i == 0 || element % 4 == 0) block = draw_block(seed, Purpose::synthetic, stream, element / 4);
-        const std::size_t pair = element % 4 / 2 * 2;
+/// Box and Muller's transform: four numbers of N(0, 1) from the four words.
+std::array<double, 4> normals(const PhiloxBlock& block) {
+    std::array<double, 4> four{};
+    for (std::size_t pair = 0; pair < 4; pair += 2) {
         const double radius = std::sqrt(-2.0 * std::log((block[pair] + 1.0) * 0x1p-32));
         const double angle = 2.0 * std::numbers::pi * block[pair + 1] * 0x1p-32;
-        to[i] = static_cast<float>(deviation * radius * (element % 2 == 0 ? std::cos(angle) : std::sin(angle)));
+        four[pair] = radius * std::cos(angle);
+        four[pair + 1] = radius * std::sin(angle);
+    }
+    return four;
+}
+
+/// Elements `first` and following of the stream.
+void fill_normal(std::uint64_t seed, Stream stream, std::uint64_t first, double deviation, std::span<float> to) {
+    std::array<double, 4> four{};
+    for (std::size_t i = 0; i < to.size(); ++i) {
+        const std::uint64_t element = first + i;
+        if (i == 0 || element % 4 == 0) four = normals(draw_block(seed, Purpose::synthetic, stream, element / 4));
+        to[i] = static_cast<float>(deviation * four[element % 4]);
     }
 }
 

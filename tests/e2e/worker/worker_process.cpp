@@ -1,0 +1,155 @@
+#include "tests/e2e/worker/worker_process.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "hpo/wire.hpp"
+
+extern char** environ;
+
+namespace hpo::test {
+namespace {
+
+void need(bool good, const char* what) {
+    if (!good) throw std::runtime_error(std::string(what) + ": " + std::strerror(errno));
+}
+
+bool readable(int descriptor) {
+    pollfd waiting{descriptor, POLLIN, 0};
+    return poll(&waiting, 1, static_cast<int>(deadline * 1000)) == 1;
+}
+
+std::vector<std::string> environment(const std::string& endpoint) {
+    std::vector<std::string> all;
+    for (char** entry = environ; *entry != nullptr; ++entry)
+        if (std::strncmp(*entry, "HPO_", 4) != 0) all.emplace_back(*entry);
+    if (!endpoint.empty()) all.push_back("HPO_ENDPOINT=" + endpoint);
+    all.emplace_back("HPO_TOKEN=secret");
+    return all;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& words) {
+    std::vector<char*> all;
+    for (std::string& word : words) all.push_back(word.data());
+    all.push_back(nullptr);
+    return all;
+}
+
+}  // namespace
+
+WorkerProcess::WorkerProcess(const std::vector<std::string>& arguments, const std::optional<std::string>& endpoint) {
+    const std::string path = (folder_ / "socket").string();
+    if (!endpoint) {
+        sockaddr_un address{};
+        address.sun_family = AF_UNIX;
+        need(path.size() < sizeof address.sun_path, "the socket's path is too long");
+        path.copy(address.sun_path, path.size());
+        listener_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        need(bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0, "bind");
+        need(listen(listener_, 1) == 0, "listen");
+    }
+    std::vector<std::string> words{HPO_WORKER};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    std::vector<std::string> variables = environment(endpoint.value_or(path));
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 1, (folder_ / "output").c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600);
+    posix_spawn_file_actions_adddup2(&actions, 1, 2);
+    errno = posix_spawn(&pid_, HPO_WORKER, &actions, nullptr, pointers(words).data(), pointers(variables).data());
+    posix_spawn_file_actions_destroy(&actions);
+    need(errno == 0, HPO_WORKER);
+}
+
+WorkerProcess::~WorkerProcess() {
+    if (pid_ > 0) {
+        kill(pid_, SIGKILL);
+        waitpid(pid_, nullptr, 0);
+    }
+    disconnect();
+    if (listener_ >= 0) close(listener_);
+}
+
+void WorkerProcess::accept() {
+    need(readable(listener_), "the worker did not connect");
+    connection_ = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    need(connection_ >= 0, "accept");
+}
+
+void WorkerProcess::send(const OrchestratorMessage& message) { send_bytes(wire::encode(message)); }
+
+void WorkerProcess::send_bytes(std::string_view bytes) {
+    while (!bytes.empty()) {
+        const auto sent = ::send(connection_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+        need(sent > 0, "send");
+        bytes.remove_prefix(static_cast<std::size_t>(sent));
+    }
+}
+
+void WorkerProcess::disconnect() {
+    if (connection_ >= 0) close(connection_);
+    connection_ = -1;
+}
+
+std::optional<WorkerMessage> WorkerProcess::receive_any() {
+    while (received_.empty()) {
+        need(readable(connection_), "nothing from the worker");
+        std::array<char, 65536> buffer;
+        const auto size = recv(connection_, buffer.data(), buffer.size(), 0);
+        if (size <= 0) throw std::runtime_error("the worker hung up; it said: " + output());
+        lines_.feed({buffer.data(), static_cast<std::size_t>(size)}, [&](std::string_view line) {
+            auto message = wire::decode_worker(line);
+            if (!message) throw std::runtime_error("not a message: " + message.error().message);
+            received_.push_back(*std::move(message));
+        });
+    }
+    WorkerMessage message = std::move(received_.front());
+    received_.pop_front();
+    if (const auto* alive = std::get_if<from_worker::Alive>(&message)) {
+        ++alive_[alive->phase];
+        return std::nullopt;
+    }
+    return message;
+}
+
+WorkerMessage WorkerProcess::receive() {
+    while (true)
+        if (auto message = receive_any()) return *std::move(message);
+}
+
+void WorkerProcess::wait_alive(const std::string& phase) {
+    for (const int before = alive(phase); alive(phase) == before;)
+        if (auto other = receive_any()) throw std::runtime_error("a message where none was expected");
+}
+
+int WorkerProcess::wait() {
+    const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
+    need(descriptor >= 0, "pidfd_open");
+    const bool ended = readable(descriptor);
+    close(descriptor);
+    need(ended, "the worker did not end");
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    pid_ = -1;
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+std::string WorkerProcess::output() const {
+    std::ifstream file(folder_ / "output");
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+}  // namespace hpo::test

@@ -1,0 +1,334 @@
+// The real hpo-worker over a real socket.
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "tests/e2e/worker/worker_process.hpp"
+
+namespace hpo {
+namespace {
+
+using test::WorkerProcess;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using to_worker::Action;
+namespace fs = std::filesystem;
+
+Params params(const Params& changes = {}) {
+    Params all{{"format", std::string("synthetic")},
+               {"samples", std::int64_t{1000}},
+               {"features", std::int64_t{20}},
+               {"classes", std::int64_t{5}},
+               {"noise", 1.0},
+               {"hidden", std::vector<std::int64_t>{24, 16}},
+               {"dropout", 0.1},
+               {"batch_size", std::int64_t{64}},
+               {"lr", 0.01}};
+    for (const auto& [name, value] : changes) all[name] = value;
+    return all;
+}
+
+/// So many iterations that only a stop ends it.
+Params endless() { return params({{"eval_every", std::int64_t{1'000'000'000}}}); }
+
+to_worker::Run run_of(std::int64_t trial, std::int64_t steps, const Params& of = params()) {
+    to_worker::Run run;
+    run.id = {trial, 1};
+    run.params = of;
+    run.steps = steps;
+    run.seed = 77;
+    run.data_seed = 5;
+    return run;
+}
+
+/// A worker that has been welcomed.
+struct Worker : WorkerProcess {
+    explicit Worker(double alive_every = 5) {
+        accept();
+        hello = expect<from_worker::Hello>();
+        send(to_worker::Welcome{protocol_version, alive_every});
+    }
+
+    /// Answers each report with `action_at(step)` until the trial is finished.
+    template <class F>
+    from_worker::Finished follow(const AttemptId& id, F&& action_at) {
+        reports.clear();
+        while (true) {
+            WorkerMessage message = receive();
+            if (auto* report = std::get_if<from_worker::Reported>(&message)) {
+                EXPECT_EQ(report->id, id);
+                reports.push_back(report->report);
+                send(to_worker::Decision{id, report->report.step, action_at(report->report.step)});
+            } else if (auto* finished = std::get_if<from_worker::Finished>(&message)) {
+                EXPECT_EQ(finished->id, id);
+                return *finished;
+            } else if (auto* started = std::get_if<from_worker::Started>(&message)) {
+                from_step = started->from_step;
+            }
+        }
+    }
+    from_worker::Finished complete(const to_worker::Run& run) {
+        send(run);
+        return follow(run.id, [](std::int64_t) { return Action::go_on; });
+    }
+
+    from_worker::Hello hello;
+    std::vector<Report> reports;
+    std::int64_t from_step = -1;
+};
+
+TEST(Worker, SaysHelloWithItsToken) {
+    Worker worker;
+    EXPECT_EQ(worker.hello.version, protocol_version);
+    EXPECT_EQ(worker.hello.token, "secret");
+    EXPECT_EQ(worker.hello.slots, 1);
+    EXPECT_EQ(worker.hello.backend, "cpu");
+    EXPECT_THAT(worker.hello.capabilities, ::testing::UnorderedElementsAre("plan", "checkpoint"));
+}
+
+TEST(Worker, AnswersPlansAndSaysWhatIsWrongWithThem) {
+    Worker worker;
+    worker.send(to_worker::Plan{3, params(), 20, 5});
+    const auto answer = worker.expect<from_worker::PlanAnswer>();
+    EXPECT_EQ(answer.id, 3);
+    EXPECT_EQ(answer.error, "");
+    EXPECT_EQ(answer.parameters, 20 * 24 + 24 + 24 * 16 + 16 + 16 * 5 + 5);
+    EXPECT_EQ(answer.iterations_per_step, 14);
+    EXPECT_EQ(answer.footprint.device_bytes, 0);
+    EXPECT_GT(answer.footprint.host_bytes, answer.arena_bytes + answer.data_bytes + 1'000'000);
+    worker.send(to_worker::Plan{4, params({{"batch_size", std::int64_t{5000}}}), 20, 5});
+    EXPECT_THAT(worker.expect<from_worker::PlanAnswer>().error, HasSubstr("training.batch_size: 5000"));
+}
+
+TEST(Worker, ThePlanIsAnUpperBoundOfWhatATrialTakes) {
+    Worker worker;
+    const Params large = params({{"samples", std::int64_t{10000}},
+                                 {"features", std::int64_t{200}},
+                                 {"hidden", std::vector<std::int64_t>{1000, 1000}},
+                                 {"batch_size", std::int64_t{2048}}});
+    worker.send(to_worker::Plan{1, large, 1, 5});
+    const auto answer = worker.expect<from_worker::PlanAnswer>();
+    worker.complete(run_of(1, 1, large));
+    ASSERT_EQ(worker.reports.size(), 1U);
+#ifdef NDEBUG  // a sanitizer's own memory is in no plan
+    const auto peak = static_cast<double>(worker.reports[0].peak_bytes.value());
+    EXPECT_NEAR(peak / static_cast<double>(answer.footprint.host_bytes), 1, 0.1);
+#endif
+}
+
+TEST(Worker, TrainsATrialToItsEnd) {
+    const hpo::testing::TemporaryFolder folder;
+    Worker worker;
+    to_worker::Run run = run_of(1, 4);
+    run.folder = folder / "checkpoints";
+    run.test = true;
+    run.save = folder / "model.safetensors";
+    const auto finished = worker.complete(run);
+    EXPECT_EQ(finished.outcome, Outcome::complete) << finished.message;
+    EXPECT_EQ(worker.reports.size(), 4U);
+    EXPECT_GT(worker.reports[3].metrics.at("val_accuracy"), 0.9);
+    EXPECT_GT(worker.reports[3].iterations_per_second.value(), 0);
+    EXPECT_GT(finished.values.at("test_accuracy"), 0.9);
+    EXPECT_EQ(finished.checkpoint, run.folder + "/last.ckpt");
+    for (const std::string& file : {run.folder + "/last.ckpt", run.folder + "/best.ckpt", run.save})
+        EXPECT_TRUE(fs::exists(file)) << file;
+    EXPECT_THAT(worker.output(), HasSubstr("trial 1, attempt 1: "));
+    EXPECT_THAT(worker.output(), HasSubstr("step 4/4: loss "));
+}
+
+TEST(Worker, APausedTrialGoesOnInAnotherWorkerWithTheSameBits) {
+    const hpo::testing::TemporaryFolder folder;
+    to_worker::Run run = run_of(1, 5);
+    Worker first;
+    ASSERT_EQ(first.complete(run).outcome, Outcome::complete);
+    const auto whole = first.reports;
+    run.folder = folder / "checkpoints";
+    first.send(run);
+    const auto paused = first.follow(run.id, [](auto step) { return step == 3 ? Action::pause : Action::go_on; });
+    EXPECT_EQ(paused.outcome, Outcome::paused);
+    Worker second;
+    run.id.attempt = 2;
+    run.resume = true;
+    EXPECT_EQ(second.complete(run).outcome, Outcome::complete);
+    EXPECT_EQ(second.from_step, 3);
+    ASSERT_EQ(second.reports.size(), 2U);
+    EXPECT_EQ(second.reports[0].metrics, whole[3].metrics);
+    EXPECT_EQ(second.reports[1].metrics, whole[4].metrics);
+}
+
+TEST(Worker, ADecisionToStopEndsTheTrial) {
+    Worker worker;
+    worker.send(run_of(1, 50));
+    const auto finished = worker.follow({1, 1}, [](auto step) { return step == 2 ? Action::stop : Action::go_on; });
+    EXPECT_EQ(finished.outcome, Outcome::stopped);
+    EXPECT_EQ(worker.reports.size(), 2U);
+}
+
+TEST(Worker, AStopEndsATrialInTheMiddleOfAStepAndTheNextOneRuns) {
+    Worker worker(0.01);
+    worker.send(run_of(1, 5, endless()));
+    EXPECT_EQ(worker.expect<from_worker::Started>().from_step, 0);
+    worker.wait_alive("training");
+    worker.send(to_worker::Stop{{1, 7}});  // of another attempt
+    worker.send(to_worker::Plan{9, params(), 1, 5});
+    EXPECT_EQ(worker.expect<from_worker::PlanAnswer>().id, 9);
+    worker.send(to_worker::Stop{{1, 1}});
+    EXPECT_EQ(worker.expect<from_worker::Finished>().outcome, Outcome::stopped);
+    EXPECT_EQ(worker.complete(run_of(2, 1)).outcome, Outcome::complete);
+}
+
+TEST(Worker, AStopWhileADecisionIsAwaitedEndsTheTrial) {
+    Worker worker(0.01);
+    worker.send(run_of(1, 5));
+    worker.expect<from_worker::Started>();
+    worker.expect<from_worker::Reported>();
+    worker.wait_alive("waiting");
+    worker.send(to_worker::Stop{{1, 1}});
+    EXPECT_EQ(worker.expect<from_worker::Finished>().outcome, Outcome::stopped);
+}
+
+TEST(Worker, TellsThatItIsAliveAlsoWhenIdleAndLoading) {
+    Worker worker(0.01);
+    worker.wait_alive("idle");
+    worker.complete(run_of(1, 1, params({{"samples", std::int64_t{20'000}}, {"features", std::int64_t{100}}})));
+    EXPECT_GT(worker.alive("loading"), 0);
+}
+
+TEST(Worker, TrialsThatComeWhileOneRunsWaitTheirTurn) {
+    Worker worker;
+    worker.send(run_of(1, 5, endless()));
+    worker.send(run_of(2, 1));
+    worker.send(run_of(3, 1));
+    worker.expect<from_worker::Started>();
+    worker.send(to_worker::Stop{{2, 1}});
+    EXPECT_EQ(worker.expect<from_worker::Finished>().id.trial, 2);
+    worker.send(to_worker::Stop{{1, 1}});
+    EXPECT_EQ(worker.expect<from_worker::Finished>().id.trial, 1);
+    EXPECT_EQ(worker.follow({3, 1}, [](auto) { return Action::go_on; }).outcome, Outcome::complete);
+}
+
+TEST(Worker, LinesThatAreNoMessagesAreIgnoredAndSaid) {
+    Worker worker;
+    worker.send_bytes("\n{}\nnot json\n\xff\xfe\x00garbage\n[1,2,3]\n");
+    worker.send_bytes(std::string(200'000, 'x') + "\n");
+    worker.send_bytes(R"({"type":"run","trial":1})"
+                      "\n"
+                      R"({"type":"decision","trial":4,"attempt":4,"step":1,"action":"stop"})"
+                      "\n"
+                      R"({"type":"dance"})"
+                      "\n");
+    worker.send_bytes(std::string(3000, '[') + "\n");
+    EXPECT_EQ(worker.complete(run_of(1, 2)).outcome, Outcome::complete);
+    EXPECT_THAT(worker.output(), HasSubstr("ignored a message: not JSON"));
+    EXPECT_THAT(worker.output(), HasSubstr("ignored a message of more than 65536 bytes"));
+    EXPECT_THAT(worker.output(), HasSubstr("ignored a decision on step 1 of trial 4"));
+}
+
+TEST(Worker, AWrongDecisionIsNotTaken) {
+    Worker worker(0.01);
+    worker.send(run_of(1, 2));
+    worker.expect<from_worker::Started>();
+    worker.expect<from_worker::Reported>();
+    worker.send(to_worker::Decision{{1, 2}, 1, Action::stop});
+    worker.send(to_worker::Decision{{1, 1}, 2, Action::stop});
+    worker.wait_alive("waiting");
+    worker.send(to_worker::Decision{{1, 1}, 1, Action::go_on});
+    EXPECT_EQ(worker.expect<from_worker::Reported>().report.step, 2);
+}
+
+TEST(Worker, AFailedTrialLeavesTheWorkerWell) {
+    Worker worker;
+    const auto failed = worker.complete(run_of(1, 1, params({{"lr", std::string("fast")}})));
+    EXPECT_EQ(failed.outcome, Outcome::failed);
+    EXPECT_THAT(failed.message, HasSubstr("training.lr"));
+    const auto large = worker.complete(run_of(2, 1, params({{"hidden", std::vector<std::int64_t>(40, 65536)}})));
+    EXPECT_EQ(large.outcome, Outcome::out_of_memory);
+    EXPECT_EQ(worker.complete(run_of(3, 1)).outcome, Outcome::complete);
+}
+
+TEST(Worker, ADivergedTrialSendsItsLossAndSaysWhere) {
+    Worker worker;
+    const auto finished = worker.complete(run_of(
+        1, 3, params({{"optimizer", std::string("sgd")}, {"schedule", std::string("constant")}, {"lr", 1000.0}})));
+    EXPECT_EQ(finished.outcome, Outcome::diverged);
+    ASSERT_EQ(worker.reports.size(), 1U);
+    EXPECT_FALSE(std::isfinite(worker.reports[0].metrics.at("loss")));
+}
+
+TEST(Worker, EndsWhenTheOrchestratorGoesAway) {
+    Worker idle;
+    idle.disconnect();
+    EXPECT_EQ(idle.wait(), 0);
+    Worker training(0.01);
+    training.send(run_of(1, 5, endless()));
+    training.expect<from_worker::Started>();
+    training.wait_alive("training");
+    training.disconnect();
+    EXPECT_EQ(training.wait(), 0);
+    Worker waiting;
+    waiting.send(run_of(1, 5));
+    waiting.expect<from_worker::Started>();
+    waiting.expect<from_worker::Reported>();
+    waiting.disconnect();
+    EXPECT_EQ(waiting.wait(), 0);
+}
+
+TEST(Worker, EndsWhenToldToShutDown) {
+    Worker idle;
+    idle.send(to_worker::Shutdown{});
+    EXPECT_EQ(idle.wait(), 0);
+    Worker training(0.01);
+    training.send(run_of(1, 5, endless()));
+    training.expect<from_worker::Started>();
+    training.wait_alive("training");
+    training.send(to_worker::Shutdown{});
+    EXPECT_EQ(training.expect<from_worker::Finished>().outcome, Outcome::stopped);
+    EXPECT_EQ(training.wait(), 0);
+}
+
+TEST(Worker, StartedByHandItSaysWhatItIs) {
+    WorkerProcess alone({}, "");
+    EXPECT_EQ(alone.wait(), 2);
+    EXPECT_THAT(alone.output(), HasSubstr("HPO_ENDPOINT"));
+    WorkerProcess version({"--version"}, "");
+    EXPECT_EQ(version.wait(), 0);
+    EXPECT_THAT(version.output(), HasSubstr("hpo-worker 0."));
+    WorkerProcess help({"--help"}, "");
+    EXPECT_EQ(help.wait(), 0);
+    WorkerProcess unknown({"--fast"}, "");
+    EXPECT_EQ(unknown.wait(), 2);
+    EXPECT_THAT(unknown.output(), HasSubstr("--fast"));
+    WorkerProcess nobody({}, "/no/such/socket");
+    EXPECT_EQ(nobody.wait(), 1);
+    EXPECT_THAT(nobody.output(), HasSubstr("/no/such/socket: No such file"));
+}
+
+TEST(Worker, AWarmWorkersNextTrialStartsWithinTwoMilliseconds) {
+    if (!fs::exists("/usr/share/datasets/fashion-mnist")) GTEST_SKIP() << "apt install dataset-fashion-mnist";
+    Worker worker;
+    const Params real{{"format", std::string("idx")},
+                      {"path", std::string("fashion-mnist")},
+                      {"hidden", std::vector<std::int64_t>{512, 256, 128}},
+                      {"eval_every", std::int64_t{1}}};
+    double least = 1e9;
+    for (int trial = 1; trial <= 20; ++trial) {
+        const auto begin = std::chrono::steady_clock::now();
+        worker.send(run_of(trial, 1, real));
+        worker.expect<from_worker::Started>();
+        least = std::min(least, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+        worker.send(to_worker::Stop{{trial, 1}});
+        while (!std::holds_alternative<from_worker::Finished>(worker.receive())) {
+        }
+    }
+    RecordProperty("milliseconds", std::to_string(1000 * least));
+#ifdef NDEBUG
+    EXPECT_LT(least, 0.002);
+#endif
+}
+
+}  // namespace
+}  // namespace hpo
