@@ -1,6 +1,8 @@
 // The kernels, compiled once for each level with HPO_KERNEL_TABLE set to the table's name. Everything but the table is
 // in an unnamed namespace and nothing of the standard library is called: an inline function compiled here for AVX-512
 // could otherwise be the copy that the linker keeps for the whole program.
+#include <immintrin.h>
+
 #include <cstdint>
 
 #include "worker/backends/cpu/kernels.hpp"
@@ -82,23 +84,51 @@ struct Silu {
 
 constexpr int wide = 16;
 
-struct PhiloxLanes {
+// The widest register, and the one instruction the compiler does not find by itself: 32 x 32 to 64 bits in each pair.
+#if defined(__AVX512F__)
+using Pairs = uint64_t __attribute__((vector_size(64)));
+inline Pairs multiply(Pairs a, Pairs b) {
+    return reinterpret_cast<Pairs>(_mm512_mul_epu32(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
+}
+#elif defined(__AVX2__)
+using Pairs = uint64_t __attribute__((vector_size(32)));
+inline Pairs multiply(Pairs a, Pairs b) {
+    return reinterpret_cast<Pairs>(_mm256_mul_epu32(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+}
+#else
+using Pairs = uint64_t __attribute__((vector_size(16)));
+inline Pairs multiply(Pairs a, Pairs b) {
+    return reinterpret_cast<Pairs>(_mm_mul_epu32(reinterpret_cast<__m128i>(a), reinterpret_cast<__m128i>(b)));
+}
+#endif
+
+struct alignas(64) PhiloxLanes {
     uint32_t word[4][wide];
 };
 
-inline void philox(PhiloxLanes& c, uint32_t key0, uint32_t key1) {
-    for (int round = 0; round < 10; ++round) {
-#pragma omp simd
-        for (int i = 0; i < wide; ++i) {
-            const uint64_t low = uint64_t{0xD2511F53U} * c.word[0][i];
-            const uint64_t high = uint64_t{0xCD9E8D57U} * c.word[2][i];
-            c.word[0][i] = static_cast<uint32_t>(high >> 32) ^ c.word[1][i] ^ key0;
-            c.word[1][i] = static_cast<uint32_t>(high);
-            c.word[2][i] = static_cast<uint32_t>(low >> 32) ^ c.word[3][i] ^ key1;
-            c.word[3][i] = static_cast<uint32_t>(low);
+inline void philox(PhiloxLanes& lanes, const uint32_t key0, const uint32_t key1) {
+    constexpr uint64_t low = 0xFFFFFFFF;
+    constexpr int step = sizeof(Pairs) / sizeof(uint32_t);
+    for (int first = 0; first < wide; first += step) {
+        Pairs c[4];
+        for (int i = 0; i < 4; ++i) __builtin_memcpy(&c[i], &lanes.word[i][first], sizeof(Pairs));
+        uint32_t k0 = key0;
+        uint32_t k1 = key1;
+        for (int round = 0; round < 10; ++round) {
+            const Pairs m0 = Pairs{} + 0xD2511F53U;
+            const Pairs m2 = Pairs{} + 0xCD9E8D57U;
+            const Pairs even0 = multiply(c[0], m0);
+            const Pairs odd0 = multiply(c[0] >> 32, m0);
+            const Pairs even2 = multiply(c[2], m2);
+            const Pairs odd2 = multiply(c[2] >> 32, m2);
+            c[0] = ((even2 >> 32) | (odd2 & ~low)) ^ c[1] ^ (k0 | uint64_t{k0} << 32);
+            c[1] = (even2 & low) | (odd2 << 32);
+            c[2] = ((even0 >> 32) | (odd0 & ~low)) ^ c[3] ^ (k1 | uint64_t{k1} << 32);
+            c[3] = (even0 & low) | (odd0 << 32);
+            k0 += 0x9E3779B9U;
+            k1 += 0xBB67AE85U;
         }
-        key0 += 0x9E3779B9U;
-        key1 += 0xBB67AE85U;
+        for (int i = 0; i < 4; ++i) __builtin_memcpy(&lanes.word[i][first], &c[i], sizeof(Pairs));
     }
 }
 
@@ -106,8 +136,8 @@ constexpr uint32_t purpose_initialise = 5;
 constexpr uint32_t purpose_dropout = 6;
 constexpr int64_t group = 128;  ///< columns whose draws come from one run of 16 blocks
 
-/// 1 where the element of `row` and column group * 128 + i is kept.
-inline void draw_mask(const DropoutDraw& dropout, uint32_t row, uint32_t column_group, uint8_t* kept) {
+/// The draws of the elements of `row` and columns column_group * 128 + i.
+inline void draw_group(const DropoutDraw& dropout, uint32_t row, uint32_t column_group, std::uint16_t* draws) {
     PhiloxLanes c;
     for (int i = 0; i < wide; ++i) {
         c.word[0][i] = row;
@@ -116,10 +146,7 @@ inline void draw_mask(const DropoutDraw& dropout, uint32_t row, uint32_t column_
         c.word[3][i] = purpose_dropout;
     }
     philox(c, dropout.key0, dropout.key1);
-    std::uint16_t draws[group];
-    __builtin_memcpy(draws, c.word, sizeof draws);
-#pragma omp simd
-    for (int i = 0; i < group; ++i) kept[i] = draws[i] >= dropout.threshold;
+    __builtin_memcpy(draws, c.word, sizeof c.word);
 }
 
 // ---- Activation, bias and dropout ----
@@ -127,6 +154,8 @@ inline void draw_mask(const DropoutDraw& dropout, uint32_t row, uint32_t column_
 template <class F, bool drop>
 void activate_rows(int64_t rows, int64_t columns, float* pre, const float* bias, float* output,
                    const DropoutDraw& dropout) {
+    const auto threshold = static_cast<int32_t>(dropout.threshold);
+    const float scale = dropout.scale;
     for (int64_t row = 0; row < rows; ++row) {
         for (int64_t first = 0; first < columns; first += group) {
             const int64_t count = columns - first < group ? columns - first : group;
@@ -138,13 +167,15 @@ void activate_rows(int64_t rows, int64_t columns, float* pre, const float* bias,
                 for (int64_t i = 0; i < count; ++i) a[i] += b[i];
             }
             if constexpr (drop) {
-                uint8_t kept[group];
-                draw_mask(dropout, dropout.first_row + static_cast<uint32_t>(row), static_cast<uint32_t>(first / group),
-                          kept);
+                std::uint16_t draws[group];
+                draw_group(dropout, dropout.first_row + static_cast<uint32_t>(row),
+                           static_cast<uint32_t>(first / group), draws);
 #pragma omp simd
-                for (int64_t i = 0; i < count; ++i) y[i] = kept[i] ? F::value(a[i]) * dropout.scale : 0;
-                if (dropout.mask)
-                    __builtin_memcpy(dropout.mask + row * columns + first, kept, static_cast<uint64_t>(count));
+                for (int64_t i = 0; i < count; ++i) y[i] = F::value(a[i]) * (draws[i] < threshold ? 0.0F : scale);
+                if (!dropout.mask) continue;
+                uint8_t* kept = dropout.mask + row * columns + first;
+#pragma omp simd
+                for (int64_t i = 0; i < count; ++i) kept[i] = draws[i] < threshold ? 0 : 1;
             } else {
 #pragma omp simd
                 for (int64_t i = 0; i < count; ++i) y[i] = F::value(a[i]);
