@@ -1,0 +1,84 @@
+#include "orchestrator/view/progress.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "hpo/units.hpp"
+
+namespace hpo::view {
+namespace {
+
+std::vector<double> metric_curve(const TrialRecord& trial, const std::string& metric) {
+    std::vector<double> values;
+    for (const Report& report : trial.curve)
+        if (const auto found = report.metrics.find(metric); found != report.metrics.end())
+            values.push_back(found->second);
+    return values;
+}
+
+std::string last_metric(const TrialRecord& trial, const std::string& metric) {
+    const auto values = metric_curve(trial, metric);
+    return values.empty() ? "-" : short_number(values.back());
+}
+
+Line first_line(const Study& study, const StudyRecord& record, const Moment& moment, const Screen& screen) {
+    const auto ended = count_ended(record);
+    std::string right = " " + std::to_string(ended) + " of " + std::to_string(study.budget.trials) + " trials   " +
+                        duration_text(moment.seconds);
+    if (const auto left = seconds_left(study, record, moment); left && moment.held)
+        right += ", " + duration_text(*left) + " left";
+    Line line;
+    line.add(study.name + " ", Style::strong);
+    const int room = std::min(screen.width - line.width() - columns(right), 32);
+    if (room >= 6)
+        add_bar(line, static_cast<double>(ended) / static_cast<double>(std::max<std::int64_t>(1, study.budget.trials)),
+                room, screen);
+    return line.add(right);
+}
+
+Line best_line(const Study& study, const TrialRecord& best) {
+    Line line;
+    line.add("best ").add(short_number(*best.value), Style::strong);
+    line.add(" " + study.objective.metric + ", trial " + std::to_string(best.number), Style::plain);
+    std::string parameters;
+    for (const auto& [name, value] : best.params) parameters += "  " + name + " " + value_text(value);
+    return line.add(parameters, Style::dim);
+}
+
+Line trial_line(const Study& study, const TrialRecord& trial, const Screen& screen) {
+    const auto epochs = std::to_string(study.budget.epochs);
+    const int digits = static_cast<int>(epochs.size());
+    Line line;
+    line.add("  trial " + pad_left(std::to_string(trial.number), 4, screen), Style::accent);
+    line.add("  " + pad_left(std::to_string(trial.steps()), digits, screen) + "/" + epochs);
+    std::string speed = "-";
+    if (!trial.curve.empty() && trial.curve.back().iterations_per_second)
+        speed = short_number(*trial.curve.back().iterations_per_second);
+    line.add("  " + pad_left(speed, 6, screen) + " it/s");
+    line.add("  loss " + pad_right(last_metric(trial, "loss"), 9, screen));
+    line.add(pad_right(sparkline(metric_curve(trial, "loss"), 10, screen.utf8), 10, screen), Style::accent);
+    return line.add("  " + study.objective.metric + " " + last_metric(trial, study.objective.metric));
+}
+
+}  // namespace
+
+std::string draw_progress(const Study& study, const StudyRecord& record, const Moment& moment, const Screen& screen) {
+    Canvas canvas(screen);
+    canvas.add(first_line(study, record, moment, screen));
+    Line counts;
+    counts.add(states_text(record), Style::plain);
+    if (const auto speed = total_speed(record)) counts.add("   " + short_number(*speed) + " it/s");
+    canvas.add(counts);
+    if (const TrialRecord* best = best_trial(record, study.objective)) canvas.add(best_line(study, *best));
+
+    std::vector<const TrialRecord*> running;
+    for (const TrialRecord& trial : record.trials)
+        if (trial.state == TrialState::running) running.push_back(&trial);
+    const auto room = static_cast<std::size_t>(std::max(canvas.rows_left(), 0));
+    const std::size_t shown = running.size() <= room ? running.size() : room > 0 ? room - 1 : 0;
+    for (std::size_t i = 0; i < shown; ++i) canvas.add(trial_line(study, *running[i], screen));
+    if (shown < running.size()) canvas.add("  and " + std::to_string(running.size() - shown) + " more", Style::dim);
+    return canvas.text();
+}
+
+}  // namespace hpo::view

@@ -1,0 +1,117 @@
+#include "orchestrator/view/report.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "hpo/printable.hpp"
+#include "hpo/units.hpp"
+
+namespace hpo::view {
+namespace {
+
+constexpr std::size_t best_shown = 5;
+
+/// A table with a column a trial and a row a property: as many trials as the width takes.
+void add_best(Canvas& canvas, const Study& study, const std::vector<const TrialRecord*>& ranked, const Screen& screen) {
+    struct Row {
+        std::string name;
+        std::vector<std::string> cells;
+        Style style = Style::plain;
+    };
+    const auto count = std::min(ranked.size(), best_shown);
+    std::vector<Row> rows{
+        {"trial", {}, Style::dim}, {study.objective.metric, {}, Style::strong}, {"at step", {}}, {"time", {}}};
+    for (std::size_t i = 0; i < count; ++i) {
+        const TrialRecord& trial = *ranked[i];
+        rows[0].cells.push_back(std::to_string(trial.number));
+        rows[1].cells.push_back(short_number(*trial.value));
+        rows[2].cells.push_back(std::to_string(trial.best_step) + "/" + std::to_string(study.budget.epochs));
+        const bool timed = !trial.curve.empty() && trial.curve.back().seconds;
+        rows[3].cells.push_back(timed ? duration_text(*trial.curve.back().seconds) : "-");
+    }
+    for (const Dimension& dimension : study.space) {
+        Row row{dimension.name, {}};
+        for (std::size_t i = 0; i < count; ++i) {
+            const auto found = ranked[i]->params.find(dimension.name);
+            row.cells.push_back(found == ranked[i]->params.end() ? "-" : value_text(found->second));
+        }
+        rows.push_back(std::move(row));
+    }
+    int name_width = 0, cell_width = 8;
+    for (const Row& row : rows) {
+        name_width = std::max(name_width, columns(row.name));
+        for (const auto& cell : row.cells) cell_width = std::max(cell_width, columns(cell));
+    }
+    name_width = std::min(name_width, 24);
+    cell_width = std::min(cell_width, 14);
+    const auto fitting = std::max(1, (screen.width - 2 - name_width) / (cell_width + 2));
+    for (const Row& row : rows) {
+        Line line;
+        line.add("  " + pad_right(row.name, name_width, screen), Style::dim);
+        for (std::size_t i = 0; i < std::min(count, static_cast<std::size_t>(fitting)); ++i)
+            line.add("  " + pad_left(row.cells[i], cell_width, screen), row.style);
+        canvas.add(line);
+    }
+}
+
+void add_savings(Canvas& canvas, const Study& study, const StudyRecord& record) {
+    const Savings saved = savings(study, record);
+    if (saved.epochs == 0) return;
+    std::string rules;
+    for (const auto& [rule, count] : saved.stops)
+        rules += (rules.empty() ? "" : ", ") + printable(rule) + " " + std::to_string(count);
+    canvas.blank();
+    canvas.add(Line()
+                   .add("Stopping saved ")
+                   .add(std::to_string(saved.epochs) + " of " + std::to_string(saved.of) + " steps (" +
+                            std::to_string(std::lround(100.0 * static_cast<double>(saved.epochs) /
+                                                       static_cast<double>(saved.of))) +
+                            " %)",
+                        Style::strong)
+                   .add(saved.seconds > 0 ? ", " + duration_text(saved.seconds) + " of training" : ""));
+    canvas.add("  trials stopped by " + rules, Style::dim);
+}
+
+}  // namespace
+
+std::string draw_report(const Study& study, const StudyRecord& record, const Moment& moment, const ReportFacts& facts,
+                        Screen screen) {
+    screen.height = std::numeric_limits<int>::max();
+    Canvas canvas(screen);
+    Line head;
+    head.add(study.name, Style::strong).add(": " + duration_text(moment.seconds));
+    if (!facts.end_reason.empty()) head.add(", " + printable(facts.end_reason));
+    canvas.add(head);
+    canvas.add("  " + states_text(record), Style::plain);
+
+    const auto ranked = ranking(record, study.objective);
+    canvas.blank();
+    if (ranked.empty()) {
+        canvas.add("No trial has reached a value of " + study.objective.metric + ".");
+    } else {
+        canvas.add(ranked.size() == 1 ? "The best by " + study.objective.metric
+                                      : "The best by " + study.objective.metric + ", " +
+                                            std::to_string(std::min(ranked.size(), best_shown)) + " of " +
+                                            std::to_string(ranked.size()));
+        add_best(canvas, study, ranked, screen);
+    }
+    add_savings(canvas, study, record);
+
+    canvas.blank();
+    canvas.add(Line().add("Database, logs and checkpoints  ").add(facts.folder));
+    if (!ranked.empty()) {
+        canvas.add(Line()
+                       .add("Train the best                  ")
+                       .add("hpo best " + study.name + " > best.yaml", Style::accent));
+        canvas.add(Line()
+                       .add("                                ")
+                       .add("hpo train best.yaml -o model.safetensors", Style::accent));
+    }
+    canvas.add(Line().add("Look at the trials              ").add("hpo top " + study.name, Style::accent));
+    if (facts.may_continue)
+        canvas.add(Line().add("Go on                           ").add("hpo run " + facts.source, Style::accent));
+    return canvas.text();
+}
+
+}  // namespace hpo::view

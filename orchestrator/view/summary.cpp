@@ -1,0 +1,141 @@
+#include "orchestrator/view/summary.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "hpo/printable.hpp"
+#include "hpo/units.hpp"
+
+namespace hpo::view {
+
+Moment moment_of(const StudyRecord& record, double now, bool held) {
+    Moment moment{record.seconds, 1, held};
+    if (record.held) moment.seconds += std::max(0.0, (held ? now : record.last_time) - record.held_since);
+    const auto running = count_states(record)[static_cast<std::size_t>(TrialState::running)];
+    moment.places = static_cast<int>(std::max<std::int64_t>(1, running));
+    return moment;
+}
+
+std::array<std::int64_t, 7> count_states(const StudyRecord& record) {
+    std::array<std::int64_t, 7> counts{};
+    for (const TrialRecord& trial : record.trials) ++counts[static_cast<std::size_t>(trial.state)];
+    return counts;
+}
+
+std::int64_t count_ended(const StudyRecord& record) {
+    return std::count_if(record.trials.begin(), record.trials.end(),
+                         [](const TrialRecord& trial) { return is_final(trial.state); });
+}
+
+std::vector<const TrialRecord*> ranking(const StudyRecord& record, const Objective& objective) {
+    std::vector<const TrialRecord*> ranked;
+    for (const TrialRecord& trial : record.trials)
+        if (trial.value && trial.state != TrialState::diverged && trial.state != TrialState::failed)
+            ranked.push_back(&trial);
+    std::stable_sort(ranked.begin(), ranked.end(), [&](const TrialRecord* a, const TrialRecord* b) {
+        return better(objective.direction, *a->value, *b->value);
+    });
+    return ranked;
+}
+
+const TrialRecord* best_trial(const StudyRecord& record, const Objective& objective) {
+    const auto ranked = ranking(record, objective);
+    return ranked.empty() ? nullptr : ranked.front();
+}
+
+std::optional<double> total_speed(const StudyRecord& record) {
+    std::optional<double> total;
+    for (const TrialRecord& trial : record.trials)
+        if (trial.state == TrialState::running && !trial.curve.empty())
+            if (const auto speed = trial.curve.back().iterations_per_second; speed && std::isfinite(*speed))
+                total = total.value_or(0) + *speed;
+    return total;
+}
+
+std::optional<double> seconds_left(const Study& study, const StudyRecord& record, const Moment& moment) {
+    std::optional<double> left;
+    const auto ended = count_ended(record);
+    if (ended > 0 && moment.seconds > 0)
+        left = moment.seconds / static_cast<double>(ended) *
+               static_cast<double>(std::max<std::int64_t>(0, study.budget.trials - ended));
+    if (study.budget.seconds) {
+        const double budget = std::max(0.0, *study.budget.seconds - moment.seconds);
+        left = left ? std::min(*left, budget) : budget;
+    }
+    return left;
+}
+
+Savings savings(const Study& study, const StudyRecord& record) {
+    Savings saved;
+    for (const TrialRecord& trial : record.trials) {
+        if (!is_final(trial.state)) continue;
+        saved.of += study.budget.epochs;
+        if (trial.state != TrialState::stopped || trial.rule.empty() || trial.rule == "user") continue;
+        ++saved.stops[trial.rule];
+        const auto spared = std::max<std::int64_t>(0, study.budget.epochs - trial.steps());
+        saved.epochs += spared;
+        if (trial.curve.empty() || trial.steps() < 1) continue;
+        if (const auto seconds = trial.curve.back().seconds; seconds && std::isfinite(*seconds))
+            saved.seconds += *seconds / static_cast<double>(trial.steps()) * static_cast<double>(spared);
+    }
+    return saved;
+}
+
+std::string states_text(const StudyRecord& record) {
+    const auto counts = count_states(record);
+    std::string text;
+    for (TrialState state : {TrialState::running, TrialState::complete, TrialState::stopped, TrialState::diverged,
+                             TrialState::failed, TrialState::paused, TrialState::queued})
+        if (const auto count = counts[static_cast<std::size_t>(state)]; count > 0) {
+            if (!text.empty()) text += ", ";
+            text += std::to_string(count) + " ";
+            text += to_text(state);
+        }
+    return text.empty() ? "no trials yet" : text;
+}
+
+std::string value_text(const Value& value) {
+    if (const auto* number = std::get_if<double>(&value)) return short_number(*number);
+    return printable(to_text(value));
+}
+
+std::string event_line(const StoredEvent& stored, const StudyRecord& record, const Study& study) {
+    const auto of_trial = [&](std::int64_t number, const std::string& text) {
+        return "trial " + std::to_string(number) + " " + text;
+    };
+    const auto because = [](const std::string& rule, const std::string& reason) {
+        std::string text = rule.empty() ? "" : " by " + printable(rule);
+        if (!reason.empty()) text += ": " + printable(reason);
+        return text;
+    };
+    const auto value = [&](const TrialRecord& trial) {
+        std::string text;
+        if (trial.value)
+            text += ", " + study.objective.metric + " " + short_number(*trial.value) + " at step " +
+                    std::to_string(trial.best_step);
+        if (!trial.curve.empty() && trial.curve.back().seconds)
+            text += ", " + duration_text(*trial.curve.back().seconds);
+        const TrialRecord* best = best_trial(record, study.objective);
+        if (best && best->number == trial.number) return text + ", the best so far";
+        if (best) text += " (best " + short_number(*best->value) + ", trial " + std::to_string(best->number) + ")";
+        return text;
+    };
+    return std::visit(
+        Overloaded{
+            [&](const event::Launched& e) {
+                return of_trial(e.trial, "starts" + (e.attempt > 1 ? ", attempt " + std::to_string(e.attempt) : ""));
+            },
+            [&](const event::Paused& e) { return of_trial(e.trial, "pauses" + because(e.rule, e.reason)); },
+            [&](const event::Requeued& e) { return of_trial(e.trial, "is queued again" + because("", e.reason)); },
+            [&](const event::Finished& e) {
+                const TrialRecord& trial = record.trial(e.trial);
+                return of_trial(e.trial, std::string(to_text(e.state)) + " after " + std::to_string(trial.steps()) +
+                                             (trial.steps() == 1 ? " step" : " steps") + value(trial) +
+                                             because(e.rule, e.reason));
+            },
+            [](const auto&) { return std::string(); },
+        },
+        stored.event);
+}
+
+}  // namespace hpo::view
