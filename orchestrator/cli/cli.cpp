@@ -14,16 +14,36 @@
 #include <utility>
 #include <vector>
 
+#include "hpo/printable.hpp"
 #include "hpo/result.hpp"
 #include "hpo/version.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/execution/warden.hpp"
+#include "orchestrator/study/diagnostics.hpp"
 
 namespace hpo {
 namespace {
 
 // clang-format off
 constexpr std::array table{
+    Command{"ls", "List studies, or the trials of one",
+            "hpo ls                          all studies with their best values\n"
+            "hpo ls phase1                   the trials of one\n"
+            "hpo ls phase1 --json            for programs, also while it runs",
+            commands::ls},
+    Command{"best", "Print the best configuration, complete and ready to run",
+            "hpo best phase1 > best.yaml     for hpo train and hpo run\n"
+            "hpo best phase1 --format json   for programs\n"
+            "python train.py $(hpo best phase1 --format args)",
+            commands::best},
+    Command{"show", "Everything about one trial",
+            "hpo show 7                      trial 7 of the study changed last\n"
+            "hpo show phase1 7               of phase1; phase1/7 is the same",
+            commands::show},
+    Command{"logs", "Print what a trial wrote",
+            "hpo logs 7                      of the study changed last\n"
+            "hpo logs phase1/7 -f            and go on until it ends",
+            commands::logs},
     Command{"stop", "End a trial or a running study",
             "hpo stop 7                      trial 7 of the running study\n"
             "hpo stop phase1/7               trial 7 of phase1\n"
@@ -50,7 +70,7 @@ bool known(std::string_view name) {
 int parse_and_run(int argc, char** argv) {
     CLI::App app{"hpo: the best configuration for a training job, in the least time this machine can find it in",
                  "hpo"};
-    app.set_version_flag("--version", std::string("hpo ") + version);
+    app.set_version_flag("--version", std::string("hpo ") + version, "Print the version and leave");
     app.set_help_flag("-h,--help", "Print this help and leave");
     app.require_subcommand(1);
     app.failure_message([](const CLI::App* at, const CLI::Error& error) {
@@ -67,7 +87,10 @@ int parse_and_run(int argc, char** argv) {
     }
     app.footer(first_steps + "\nhpo COMMAND --help tells more of a command.");
     if (argc > 1 && argv[1][0] != '-' && !known(argv[1])) {
-        std::fprintf(stderr, "hpo: no command '%s'\nTry: hpo --help\n", argv[1]);
+        std::vector<std::string_view> names;
+        for (const Command& command : table) names.push_back(command.name);
+        std::fprintf(stderr, "hpo: no command '%s'%s\nTry: hpo --help\n", printable(argv[1]).c_str(),
+                     study::suggestion(argv[1], names).c_str());
         return usage_error;
     }
     try {

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "hpo/result.hpp"
+#include "orchestrator/study/diagnostics.hpp"
+#include "orchestrator/study/study_file.hpp"
 
 namespace hpo {
 namespace {
@@ -42,6 +44,12 @@ StudyFolder choose_study(const std::string& argument) {
     const fs::path path = fs::path(argument).lexically_normal();
     if (const StudyFolder folder{path.filename().empty() ? path.parent_path() : path}; has_database(folder))
         return folder;
+    if (std::error_code ignored; fs::is_regular_file(path, ignored)) {
+        const auto study = read_study(path);
+        if (!study) throw Fatal(study.error().message);
+        if (const StudyFolder named = study_folder(study->name); has_database(named)) return named;
+        throw Fatal("study " + study->name + " has not been run yet: hpo run " + argument + " begins it");
+    }
     no_such_study(argument, studies);
 }
 

@@ -94,7 +94,7 @@ Line& Line::to(int column) {
 
 std::string Line::render(const Screen& screen, bool chosen) const {
     std::string text;
-    int left = screen.width;
+    int left = screen.width > 0 ? screen.width : std::numeric_limits<int>::max();
     if (chosen && screen.colour) text += escape(Style::chosen);
     for (std::size_t i = 0; i < pieces_.size() && left > 0; ++i) {
         const bool last = i + 1 == pieces_.size();
@@ -108,7 +108,7 @@ std::string Line::render(const Screen& screen, bool chosen) const {
         text += shown;
         if (!code.empty()) text += "\x1b[0m";
     }
-    if (chosen && screen.colour) {
+    if (chosen && screen.colour && screen.width > 0) {
         text.append(static_cast<std::size_t>(std::max(left, 0)), ' ');
         text += "\x1b[0m";
     } else {

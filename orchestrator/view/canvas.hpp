@@ -11,7 +11,7 @@ namespace hpo::view {
 
 /// What a view draws on.
 struct Screen {
-    int width = 80;
+    int width = 80;  ///< 0: lines are as long as they like
     int height = 24;
     bool colour = false;
     bool utf8 = true;  ///< else ASCII alone

@@ -4,17 +4,10 @@
 #include <cmath>
 
 #include "hpo/units.hpp"
+#include "orchestrator/view/detail.hpp"
 
 namespace hpo::view {
 namespace {
-
-std::vector<double> metric_curve(const TrialRecord& trial, const std::string& metric) {
-    std::vector<double> values;
-    for (const Report& report : trial.curve)
-        if (const auto found = report.metrics.find(metric); found != report.metrics.end())
-            values.push_back(found->second);
-    return values;
-}
 
 std::string last_metric(const TrialRecord& trial, const std::string& metric) {
     const auto values = metric_curve(trial, metric);
@@ -29,7 +22,7 @@ Line first_line(const Study& study, const StudyRecord& record, const Moment& mom
         right += ", " + duration_text(*left) + " left";
     Line line;
     line.add(study.name + " ", Style::strong);
-    const int room = std::min(screen.width - line.width() - columns(right), 32);
+    const int room = screen.width <= 0 ? 32 : std::min(screen.width - line.width() - columns(right), 32);
     if (room >= 6)
         add_bar(line, static_cast<double>(ended) / static_cast<double>(std::max<std::int64_t>(1, study.budget.trials)),
                 room, screen);

@@ -45,7 +45,8 @@ void add_best(Canvas& canvas, const Study& study, const std::vector<const TrialR
     }
     name_width = std::min(name_width, 24);
     cell_width = std::min(cell_width, 14);
-    const auto fitting = std::max(1, (screen.width - 2 - name_width) / (cell_width + 2));
+    const int fitting = screen.width <= 0 ? static_cast<int>(best_shown)
+                                          : std::max(1, (screen.width - 2 - name_width) / (cell_width + 2));
     for (const Row& row : rows) {
         Line line;
         line.add("  " + pad_right(row.name, name_width, screen), Style::dim);

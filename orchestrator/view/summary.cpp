@@ -94,6 +94,24 @@ std::string states_text(const StudyRecord& record) {
     return text.empty() ? "no trials yet" : text;
 }
 
+Style state_style(TrialState state) {
+    switch (state) {
+        case TrialState::running:
+            return Style::accent;
+        case TrialState::complete:
+            return Style::good;
+        case TrialState::diverged:
+        case TrialState::failed:
+            return Style::bad;
+        case TrialState::stopped:
+            return Style::notice;
+        case TrialState::queued:
+        case TrialState::paused:
+            return Style::dim;
+    }
+    return Style::plain;
+}
+
 std::string value_text(const Value& value) {
     if (const auto* number = std::get_if<double>(&value)) return short_number(*number);
     return printable(to_text(value));

@@ -10,6 +10,7 @@
 
 #include "hpo/event.hpp"
 #include "hpo/study.hpp"
+#include "orchestrator/view/canvas.hpp"
 
 namespace hpo::view {
 
@@ -49,6 +50,9 @@ Savings savings(const Study& study, const StudyRecord& record);
 
 /// "17 running, 3 queued, 12 complete": states that have trials, in words.
 std::string states_text(const StudyRecord& record);
+
+/// How a state is painted: what goes on calmly, what ended well, what went wrong.
+Style state_style(TrialState state);
 
 /// One parameter as a table shows it: numbers with four digits, text made printable.
 std::string value_text(const Value& value);

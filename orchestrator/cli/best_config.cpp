@@ -1,0 +1,86 @@
+#include "orchestrator/cli/best_config.hpp"
+
+#include <cctype>
+#include <nlohmann/json.hpp>
+
+#include "hpo/random.hpp"
+#include "hpo/units.hpp"
+#include "hpo/wire.hpp"
+#include "orchestrator/study/study_file.hpp"
+
+namespace hpo {
+namespace {
+
+/// Everything the trial ran with: the study's fixed keys, its own parameters, and for the native worker its seed.
+Params complete(const Study& study, const TrialRecord& trial) {
+    Params all = study.worker;
+    for (const auto& [name, value] : trial.params) all.insert_or_assign(name, value);
+    if (study.command.empty() && !all.contains("seed"))
+        all["seed"] = static_cast<std::int64_t>(trial_seed(study.seed, static_cast<std::uint64_t>(trial.number)));
+    return all;
+}
+
+std::string as_yaml(const Study& study, const TrialRecord& trial) {
+    Study fixed = fix_parameters(study, trial.params);
+    if (study.command.empty()) fixed.worker = complete(study, trial);
+    std::string head = "# The best of study " + study.name + ": trial " + std::to_string(trial.number) + ", " +
+                       study.objective.metric + " " + short_number(*trial.value) + " at step " +
+                       std::to_string(trial.best_step) + ".\n";
+    if (study.command.empty()) head += "# hpo train best.yaml -o model.safetensors   (if this file is best.yaml)\n";
+    return head + write_study(fixed);
+}
+
+std::string as_json(const Study& study, const TrialRecord& trial) {
+    const auto ordered = [](const Params& params) { return nlohmann::ordered_json(wire::from(params)); };
+    const nlohmann::ordered_json json{{"study", study.name},
+                                      {"trial", trial.number},
+                                      {"metric", study.objective.metric},
+                                      {"value", wire::from(*trial.value)},
+                                      {"step", trial.best_step},
+                                      {"params", ordered(trial.params)},
+                                      {"worker", ordered(complete(study, trial))}};
+    return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+}
+
+/// What a program takes as an environment variable's name: capitals, digits and underscores, no digit in front.
+std::string variable_name(const std::string& name) {
+    std::string variable;
+    for (const char c : name) {
+        const auto byte = static_cast<unsigned char>(c);
+        variable += byte < 0x80 && std::isalnum(byte) ? static_cast<char>(std::toupper(byte)) : '_';
+    }
+    return variable.empty() || std::isdigit(static_cast<unsigned char>(variable[0])) ? "_" + variable : variable;
+}
+
+/// A script takes what was sampled, the native worker's list is everything.
+Params for_programs(const Study& study, const TrialRecord& trial) {
+    return study.command.empty() ? complete(study, trial) : trial.params;
+}
+
+}  // namespace
+
+std::string shell_word(const std::string& text) {
+    const bool bare = !text.empty() && text.find_first_not_of(
+                                           "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                           "0123456789._-+=/:,@%") == std::string::npos;
+    if (bare) return text;
+    std::string word = "'";
+    for (char c : text) c == '\'' ? word += "'\\''" : word += c;
+    return word + "'";
+}
+
+std::string best_config(const Study& study, const TrialRecord& trial, const std::string& format) {
+    if (format == "yaml") return as_yaml(study, trial);
+    if (format == "json") return as_json(study, trial);
+    std::string text;
+    for (const auto& [name, value] : for_programs(study, trial)) {
+        if (format == "args")
+            text += (text.empty() ? "" : " ") + shell_word("--" + name + "=" + to_text(value));
+        else
+            text += variable_name(name) + "=" + shell_word(to_text(value)) + "\n";
+    }
+    if (format == "args") text += "\n";
+    return text;
+}
+
+}  // namespace hpo

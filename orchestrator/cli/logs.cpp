@@ -1,0 +1,79 @@
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "hpo/printable.hpp"
+#include "hpo/result.hpp"
+#include "orchestrator/cli/commands.hpp"
+#include "orchestrator/cli/study_choice.hpp"
+#include "orchestrator/cli/study_look.hpp"
+#include "orchestrator/cli/trial_choice.hpp"
+#include "orchestrator/view/terminal.hpp"
+
+namespace hpo::commands {
+namespace {
+
+struct Arguments {
+    std::string trial, study;
+    bool follow = false;
+};
+
+struct File {
+    int fd;
+    ~File() {
+        if (fd >= 0) ::close(fd);
+    }
+};
+
+int run(const Arguments& arguments) {
+    const auto chosen = split_trial(arguments.trial, arguments.study, true);
+    StudyLook look = look_or_fail(choose_study(chosen.study));
+    (void)look.trial(*chosen.trial);
+    const auto path = look.folder.trial_log(*chosen.trial);
+    const auto goes_on = [&] {
+        return arguments.follow && look.refresh().ok() && look.holder && !is_final(look.trial(*chosen.trial).state);
+    };
+    const auto wait = [] { ::poll(nullptr, 0, 200); };
+
+    File file{-1};
+    while ((file.fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC)) < 0) {
+        if (errno != ENOENT) throw Fatal(path.string() + ": " + std::strerror(errno));
+        if (!goes_on()) throw Fatal("trial " + std::to_string(*chosen.trial) + " has no log (yet): " + path.string());
+        wait();
+    }
+    // A terminal sees no escape codes of others; a file or a pipe gets the bytes as they are.
+    const bool clean = view::is_terminal(STDOUT_FILENO);
+    char buffer[64 * 1024];
+    for (bool last = false;;) {
+        const auto size = ::read(file.fd, buffer, sizeof buffer);
+        if (size < 0 && errno != EINTR) throw Fatal(path.string() + ": " + std::strerror(errno));
+        if (size > 0) {
+            const std::string_view bytes(buffer, static_cast<std::size_t>(size));
+            print(clean ? printable(bytes, true) : std::string(bytes));
+        } else if (last) {
+            return 0;
+        } else if (!goes_on()) {
+            last = true;  // what was written before the end is read once more
+        } else {
+            wait();
+        }
+    }
+}
+
+}  // namespace
+
+CommandAction logs(CLI::App& app) {
+    const auto arguments = std::make_shared<Arguments>();
+    app.add_option("TRIAL", arguments->trial, "A trial's number, or STUDY/TRIAL")->required();
+    app.add_option("--study", arguments->study, "The study of the trial; default: the one changed last");
+    app.add_flag("-f,--follow", arguments->follow, "Go on until the trial has ended");
+    return [arguments] { return run(*arguments); };
+}
+
+}  // namespace hpo::commands

@@ -1,0 +1,101 @@
+#include <CLI/App.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "hpo/printable.hpp"
+#include "hpo/units.hpp"
+#include "orchestrator/cli/commands.hpp"
+#include "orchestrator/cli/study_choice.hpp"
+#include "orchestrator/cli/study_look.hpp"
+#include "orchestrator/cli/trial_json.hpp"
+#include "orchestrator/view/summary.hpp"
+#include "orchestrator/view/table.hpp"
+#include "orchestrator/view/terminal.hpp"
+
+namespace hpo::commands {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using view::Table;
+
+std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n'; }
+
+int list_all(bool as_json) {
+    Json studies = Json::array();
+    Table table({{"STUDY"},
+                 {"STATE"},
+                 {"ENDED", Table::Align::right},
+                 {"BEST", Table::Align::right},
+                 {"METRIC"},
+                 {"TRIAL", Table::Align::right},
+                 {"FOLDER"}});
+    for (const StudyFolder& folder : list_studies(runs_folder())) {
+        const auto look = look_at(folder);
+        if (!look) {
+            studies.push_back({{"study", folder.name()}, {"error", look.error().message}});
+            table.add({folder.name(), "unreadable", "-", "-", "-", "-", printable(look.error().message)});
+            continue;
+        }
+        studies.push_back(study_json(*look));
+        const TrialRecord* best = view::best_trial(look->record, look->study.objective);
+        const auto ended = view::count_ended(look->record);
+        table.add({look->study.name,
+                   look->holder                         ? "running"
+                   : ended >= look->study.budget.trials ? "done"
+                                                        : "stopped",
+                   std::to_string(ended) + "/" + std::to_string(look->study.budget.trials),
+                   best ? short_number(*best->value) : "-", look->study.objective.metric,
+                   best ? std::to_string(best->number) : "-", folder.path.string()});
+    }
+    if (as_json)
+        print(dump({{"studies", std::move(studies)}}));
+    else if (table.empty())
+        print("No study below " + runs_folder().string() + "/ yet: hpo run FILE.yaml makes one.\n");
+    else
+        print(table.draw(view::screen_of_stdout()));
+    return 0;
+}
+
+int list_trials(const std::string& argument, bool as_json) {
+    const StudyLook look = look_or_fail(choose_study(argument));
+    if (as_json) {
+        print(dump(trials_json(look)));
+        return 0;
+    }
+    Table table({{"TRIAL", Table::Align::right},
+                 {"STATE"},
+                 {"STEPS", Table::Align::right},
+                 {look.study.objective.metric, Table::Align::right},
+                 {"PARAMETERS"},
+                 {"REASON"}});
+    for (const TrialRecord& trial : look.record.trials) {
+        std::string parameters;
+        for (const auto& [name, value] : trial.params)
+            parameters += (parameters.empty() ? "" : " ") + name + "=" + view::value_text(value);
+        table.add({std::to_string(trial.number), std::string(to_text(trial.state)),
+                   std::to_string(trial.steps()) + "/" + std::to_string(look.study.budget.epochs),
+                   trial.value ? short_number(*trial.value) : "-", parameters, printable(trial.reason)});
+    }
+    print(look.study.name + ": " + view::states_text(look.record) + "\n" +
+          (table.empty() ? "" : table.draw(view::screen_of_stdout())));
+    return 0;
+}
+
+}  // namespace
+
+CommandAction ls(CLI::App& app) {
+    struct Arguments {
+        std::string study;
+        bool json = false;
+    };
+    const auto arguments = std::make_shared<Arguments>();
+    app.add_option("STUDY", arguments->study, "A study's name, folder or YAML file; default: list all studies");
+    app.add_flag("--json", arguments->json, "One JSON object for programs");
+    return [arguments] {
+        return arguments->study.empty() ? list_all(arguments->json) : list_trials(arguments->study, arguments->json);
+    };
+}
+
+}  // namespace hpo::commands

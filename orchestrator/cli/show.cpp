@@ -1,0 +1,50 @@
+#include <CLI/App.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "orchestrator/cli/commands.hpp"
+#include "orchestrator/cli/study_choice.hpp"
+#include "orchestrator/cli/study_look.hpp"
+#include "orchestrator/cli/trial_choice.hpp"
+#include "orchestrator/cli/trial_json.hpp"
+#include "orchestrator/view/detail.hpp"
+#include "orchestrator/view/terminal.hpp"
+
+namespace hpo::commands {
+namespace {
+
+struct Arguments {
+    std::string first, second;
+    bool json = false;
+};
+
+int run(const Arguments& arguments) {
+    // hpo show STUDY TRIAL, hpo show TRIAL, hpo show STUDY/TRIAL
+    const auto chosen = arguments.second.empty() ? split_trial(arguments.first, "", true)
+                                                 : split_trial(arguments.second, arguments.first, true);
+    const StudyLook look = look_or_fail(choose_study(chosen.study));
+    const TrialRecord& trial = look.trial(*chosen.trial);
+    if (arguments.json) {
+        print(trial_json(trial).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
+        return 0;
+    }
+    view::TrialFiles files{look.folder.trial_log(trial.number).string(),
+                           look.folder.checkpoints(trial.number).string()};
+    view::Screen screen = view::screen_of_stdout();
+    screen.height = 0;
+    print(view::draw_trial(look.study, trial, files, screen));
+    return 0;
+}
+
+}  // namespace
+
+CommandAction show(CLI::App& app) {
+    const auto arguments = std::make_shared<Arguments>();
+    app.add_option("WHAT", arguments->first, "A trial's number, STUDY/TRIAL, or a study before a number")->required();
+    app.add_option("TRIAL", arguments->second, "The trial's number, when a study stands before it");
+    app.add_flag("--json", arguments->json, "One JSON object for programs");
+    return [arguments] { return run(*arguments); };
+}
+
+}  // namespace hpo::commands

@@ -1,0 +1,54 @@
+#include "orchestrator/cli/study_look.hpp"
+
+#include "orchestrator/study/study_file.hpp"
+
+namespace hpo {
+
+Result<void> StudyLook::refresh() {
+    constexpr std::size_t at_once = 4096;
+    for (;;) {
+        const auto events = store->events(record.sequence, at_once);
+        if (!events) return events.error();
+        try {
+            for (const StoredEvent& event : *events) apply(record, event, study.objective);
+        } catch (const std::out_of_range&) {
+            return Error{folder.database().string() + ": an event of a trial that does not exist"};
+        }
+        if (events->size() < at_once) break;
+    }
+    // Asked after reading: whoever starts it now has no running trials among these events.
+    holder = holder_of(folder);
+    if (!holder)
+        for (TrialRecord& trial : record.trials)
+            if (trial.state == TrialState::running) trial.state = TrialState::queued, trial.where.clear();
+    return {};
+}
+
+const TrialRecord& StudyLook::trial(std::int64_t number) const {
+    const auto count = static_cast<std::int64_t>(record.trials.size());
+    if (number >= 1 && number <= count) return record.trial(number);
+    throw Fatal("study " + folder.name() + " has no trial " + std::to_string(number) +
+                (count == 0 ? ": it has none yet" : ": there are 1 to " + std::to_string(count)));
+}
+
+Result<StudyLook> look_at(const StudyFolder& folder) {
+    StudyLook look;
+    look.folder = folder;
+    auto store = open_store_read_only(folder.database());
+    if (!store) return store.error();
+    look.store = std::move(*store);
+    if (look.store->source().empty()) return Error{"study " + folder.name() + " has not been started yet"};
+    auto study = parse_study(look.store->source(), folder.yaml().string());
+    if (!study) return Error{"the stored study cannot be read:\n" + study.error().message};
+    look.study = std::move(*study);
+    if (auto read = look.refresh(); !read) return read.error();
+    return look;
+}
+
+StudyLook look_or_fail(const StudyFolder& folder) {
+    auto look = look_at(folder);
+    if (!look) throw Fatal(look.error().message);
+    return std::move(*look);
+}
+
+}  // namespace hpo

@@ -1,0 +1,34 @@
+// A study as a viewer sees it: read-only, refreshed by what was appended since.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "hpo/event.hpp"
+#include "hpo/study.hpp"
+#include "orchestrator/store/holder_lock.hpp"
+#include "orchestrator/store/store.hpp"
+#include "orchestrator/store/study_folder.hpp"
+
+namespace hpo {
+
+struct StudyLook {
+    StudyFolder folder;
+    Study study;
+    StudyRecord record;            ///< trials left running by a killed holder count as queued
+    std::optional<Holder> holder;  ///< who runs it now
+    std::unique_ptr<Store> store;
+
+    /// Reads on from record.sequence.
+    Result<void> refresh();
+    /// The trial; ends the command with what exists if there is none of that number.
+    [[nodiscard]] const TrialRecord& trial(std::int64_t number) const;
+};
+
+/// Opens and reads a study.
+Result<StudyLook> look_at(const StudyFolder& folder);
+
+/// The same for a command that cannot go on without: ends it with the reason.
+StudyLook look_or_fail(const StudyFolder& folder);
+
+}  // namespace hpo

@@ -1,0 +1,126 @@
+#include "orchestrator/view/detail.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "hpo/printable.hpp"
+#include "hpo/units.hpp"
+#include "orchestrator/view/summary.hpp"
+
+namespace hpo::view {
+namespace {
+
+constexpr int name_width = 16;
+
+void add_fact(Canvas& canvas, const Screen& screen, const std::string& name, const std::string& text,
+              Style style = Style::plain) {
+    if (!text.empty()) canvas.add(Line().add(pad_right(name, name_width, screen), Style::dim).add(text, style));
+}
+
+void add_parameters(Canvas& canvas, const TrialRecord& trial, const Screen& screen) {
+    const int per_row = std::max(1, (screen.width > 0 ? screen.width : 80) / 40);
+    int in_row = 0;
+    Line line;
+    for (const auto& [name, value] : trial.params) {
+        if (in_row == per_row) canvas.add(line), line = Line(), in_row = 0;
+        line.to(in_row * 40);
+        line.add(pad_right(printable(name), name_width, screen), Style::dim)
+            .add(pad_right(value_text(value), 22, screen));
+        ++in_row;
+    }
+    if (in_row > 0) canvas.add(line);
+}
+
+/// The metrics a table of steps shows: the objective's, then the others in their order.
+std::vector<std::string> shown_metrics(const Study& study, const TrialRecord& trial) {
+    std::set<std::string> names;
+    for (const Report& report : trial.curve)
+        for (const auto& [name, value] : report.metrics) names.insert(name);
+    std::vector<std::string> ordered;
+    if (names.erase(study.objective.metric) > 0) ordered.push_back(study.objective.metric);
+    ordered.insert(ordered.end(), names.begin(), names.end());
+    return ordered;
+}
+
+void add_steps(Canvas& canvas, const Study& study, const TrialRecord& trial, const Screen& screen) {
+    const auto metrics = shown_metrics(study, trial);
+    Line head;
+    head.add(pad_left("STEP", 6, screen) + pad_left("IT/S", 9, screen), Style::dim);
+    for (const auto& name : metrics)
+        head.add(pad_left(printable(name), std::max(11, columns(name) + 2), screen), Style::dim);
+    canvas.add(head);
+    const auto room = static_cast<std::size_t>(std::max(0, canvas.rows_left()));
+    const std::size_t first = trial.curve.size() > room ? trial.curve.size() - room : 0;
+    for (std::size_t i = first; i < trial.curve.size(); ++i) {
+        const Report& report = trial.curve[i];
+        const Style style = report.step == trial.best_step ? Style::strong : Style::plain;
+        Line line;
+        line.add(pad_left(std::to_string(report.step), 6, screen), style);
+        line.add(pad_left(report.iterations_per_second ? short_number(*report.iterations_per_second) : "-", 9, screen),
+                 style);
+        for (const auto& name : metrics) {
+            const auto found = report.metrics.find(name);
+            line.add(pad_left(found == report.metrics.end() ? "-" : short_number(found->second),
+                              std::max(11, columns(name) + 2), screen),
+                     style);
+        }
+        if (report.step == trial.best_step) line.add("  best", Style::good);
+        if (!report.warning.empty()) line.add("  " + printable(report.warning), Style::notice);
+        canvas.add(line);
+    }
+}
+
+}  // namespace
+
+std::vector<double> metric_curve(const TrialRecord& trial, const std::string& metric) {
+    std::vector<double> values;
+    for (const Report& report : trial.curve)
+        if (const auto found = report.metrics.find(metric); found != report.metrics.end())
+            values.push_back(found->second);
+    return values;
+}
+
+std::string draw_trial(const Study& study, const TrialRecord& trial, const TrialFiles& files, Screen screen) {
+    if (screen.height <= 0) screen.height = std::numeric_limits<int>::max();
+    Canvas canvas(screen);
+    canvas.add(Line()
+                   .add("trial " + std::to_string(trial.number), Style::strong)
+                   .add(" of " + study.name + "  ")
+                   .add(to_text(trial.state), state_style(trial.state))
+                   .add(trial.attempt > 1 ? ", attempt " + std::to_string(trial.attempt) : ""));
+    const std::string reason = printable(trial.reason);
+    add_fact(canvas, screen, "reason", trial.rule.empty() ? reason : printable(trial.rule) + ": " + reason);
+    if (trial.value)
+        add_fact(canvas, screen, study.objective.metric,
+                 short_number(*trial.value) + " at step " + std::to_string(trial.best_step) + " of " +
+                     std::to_string(study.budget.epochs),
+                 Style::strong);
+    if (!trial.curve.empty()) {
+        const Report& last = trial.curve.back();
+        std::string pace;
+        if (last.seconds) pace = duration_text(*last.seconds) + " of training";
+        if (last.iterations_per_second_overall)
+            pace += (pace.empty() ? "" : ", ") + short_number(*last.iterations_per_second_overall) + " it/s";
+        if (last.samples_per_second_overall)
+            pace += ", " + short_number(*last.samples_per_second_overall) + " samples/s";
+        add_fact(canvas, screen, "pace", pace);
+        if (last.peak_bytes) add_fact(canvas, screen, "memory", bytes_text(static_cast<double>(*last.peak_bytes)));
+    }
+    add_fact(canvas, screen, "runs on", printable(trial.where));
+    add_fact(canvas, screen, "log", files.log);
+    add_fact(canvas, screen, "checkpoints", files.checkpoints);
+    canvas.blank();
+    add_parameters(canvas, trial, screen);
+    if (trial.curve.empty()) return canvas.text();
+    canvas.blank();
+    for (const std::string& metric : {std::string("loss"), study.objective.metric})
+        if (const auto values = metric_curve(trial, metric); values.size() > 1)
+            add_fact(canvas, screen, metric,
+                     sparkline(values, std::clamp(screen.width - name_width, 10, 60), screen.utf8), Style::accent);
+    canvas.blank();
+    add_steps(canvas, study, trial, screen);
+    return canvas.text();
+}
+
+}  // namespace hpo::view

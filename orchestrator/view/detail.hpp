@@ -1,0 +1,23 @@
+// One trial in full: parameters, curve, reason, files.
+#pragma once
+
+#include <string>
+
+#include "hpo/study.hpp"
+#include "hpo/trial.hpp"
+#include "orchestrator/view/canvas.hpp"
+
+namespace hpo::view {
+
+struct TrialFiles {
+    std::string log;
+    std::string checkpoints;
+};
+
+/// At most screen.height lines, of the steps the last ones; height 0: all steps.
+std::string draw_trial(const Study& study, const TrialRecord& trial, const TrialFiles& files, Screen screen);
+
+/// The values of a metric over the steps that reported it.
+std::vector<double> metric_curve(const TrialRecord& trial, const std::string& metric);
+
+}  // namespace hpo::view

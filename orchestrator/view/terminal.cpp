@@ -1,0 +1,181 @@
+#include "orchestrator/view/terminal.hpp"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+namespace hpo::view {
+namespace {
+
+bool write_all(std::string_view text) {
+    while (!text.empty()) {
+        const auto written = ::write(STDOUT_FILENO, text.data(), text.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0 && errno == EAGAIN) {
+            pollfd ready{STDOUT_FILENO, POLLOUT, 0};
+            if (::poll(&ready, 1, 1000) >= 0) continue;
+        }
+        if (written <= 0) return false;
+        text.remove_prefix(static_cast<std::size_t>(written));
+    }
+    return true;
+}
+
+bool utf8_locale() {
+    for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"})
+        if (const char* value = std::getenv(name); value && *value) {
+            std::string text(value);
+            std::transform(text.begin(), text.end(), text.begin(),
+                           [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+            return text.find("utf-8") != std::string::npos || text.find("utf8") != std::string::npos;
+        }
+    return false;
+}
+
+// Begin and end of a synchronised update keep terminals that know them from showing half a picture; others ignore them.
+constexpr std::string_view begin_update = "\x1b[?2026h", end_update = "\x1b[?2026l";
+constexpr std::string_view enter_screen = "\x1b[?1049h\x1b[?25l", leave_screen = "\x1b[?25h\x1b[?1049l";
+constexpr std::array ending_signals{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
+termios original;
+std::array<struct sigaction, ending_signals.size()> previous;
+struct sigaction previous_winch;
+
+void restore_terminal() {
+    (void)!::write(STDOUT_FILENO, leave_screen.data(), leave_screen.size());
+    ::tcsetattr(STDIN_FILENO, TCSANOW, &original);
+}
+
+/// The handler is reset on entry: the signal, raised again, does what it always does.
+void on_ending_signal(int signal) {
+    restore_terminal();
+    ::raise(signal);
+}
+
+}  // namespace
+
+bool is_terminal(int fd) {
+    const char* term = std::getenv("TERM");
+    return ::isatty(fd) == 1 && term && *term && std::strcmp(term, "dumb") != 0;
+}
+
+Screen screen_of_stdout() {
+    Screen screen{0, 0, false, utf8_locale()};
+    if (::isatty(STDOUT_FILENO) != 1) return screen;
+    winsize size{};
+    const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+    screen.width = known && size.ws_col > 0 ? size.ws_col : 80;
+    screen.height = known && size.ws_row > 0 ? size.ws_row : 24;
+    const char* no_colour = std::getenv("NO_COLOR");
+    screen.colour = is_terminal(STDOUT_FILENO) && !(no_colour && *no_colour);
+    return screen;
+}
+
+bool LiveBlock::draw(const std::string& text) {
+    if (text == block_) return true;
+    std::string out(begin_update);
+    if (rows_ > 0) out += "\x1b[" + std::to_string(rows_) + "A";
+    out += "\r\x1b[J" + text;
+    out += end_update;
+    block_ = text;
+    rows_ = static_cast<int>(std::count(text.begin(), text.end(), '\n'));
+    return write_all(out);
+}
+
+bool LiveBlock::print_above(const std::string& lines) {
+    const std::string block = block_;
+    return clear() && write_all(lines) && draw(block);
+}
+
+bool LiveBlock::clear() { return draw(""); }
+
+FullScreen::FullScreen() {
+    ::tcgetattr(STDIN_FILENO, &original);
+    termios raw = original;
+    raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+    raw.c_cc[VMIN] = 0;
+    raw.c_cc[VTIME] = 0;
+    struct sigaction action {};
+    action.sa_handler = on_ending_signal;
+    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+    for (std::size_t i = 0; i < ending_signals.size(); ++i) ::sigaction(ending_signals[i], &action, &previous[i]);
+    struct sigaction winch {};
+    winch.sa_handler = [](int) {};  // its arrival ends the wait for a key
+    ::sigaction(SIGWINCH, &winch, &previous_winch);
+    ::tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+    write_all(enter_screen);
+}
+
+FullScreen::~FullScreen() {
+    restore_terminal();
+    for (std::size_t i = 0; i < ending_signals.size(); ++i) ::sigaction(ending_signals[i], &previous[i], nullptr);
+    ::sigaction(SIGWINCH, &previous_winch, nullptr);
+}
+
+bool FullScreen::show(const std::string& text) {
+    std::string out(begin_update);
+    out += "\x1b[H";
+    for (std::size_t from = 0; from < text.size();) {
+        const auto end = std::min(text.find('\n', from), text.size());
+        if (from > 0) out += "\r\n";
+        out.append(text, from, end - from);
+        out += "\x1b[K";
+        from = end + 1;
+    }
+    out += "\x1b[J";
+    out += end_update;
+    return write_all(out);
+}
+
+Key FullScreen::read_key(double seconds) {
+    if (pending_.empty()) {
+        pollfd ready{STDIN_FILENO, POLLIN, 0};
+        if (::poll(&ready, 1, static_cast<int>(seconds * 1000)) <= 0) return {};
+        char bytes[64];
+        const auto size = ::read(STDIN_FILENO, bytes, sizeof bytes);
+        if (size <= 0) return {size == 0 || errno == EIO ? KeyCode::closed : KeyCode::none};
+        pending_.assign(bytes, static_cast<std::size_t>(size));
+    }
+    return take_key(pending_);
+}
+
+Key take_key(std::string& bytes) {
+    static constexpr std::array<std::pair<std::string_view, KeyCode>, 14> known{{
+        {"\x1b[A", KeyCode::up},
+        {"\x1bOA", KeyCode::up},
+        {"\x1b[B", KeyCode::down},
+        {"\x1bOB", KeyCode::down},
+        {"\x1b[5~", KeyCode::page_up},
+        {"\x1b[6~", KeyCode::page_down},
+        {"\x1b[H", KeyCode::home},
+        {"\x1bOH", KeyCode::home},
+        {"\x1b[1~", KeyCode::home},
+        {"\x1b[F", KeyCode::end},
+        {"\x1bOF", KeyCode::end},
+        {"\x1b[4~", KeyCode::end},
+        {"\r", KeyCode::enter},
+        {"\n", KeyCode::enter},
+    }};
+    if (bytes.empty()) return {};
+    for (const auto& [sequence, code] : known)
+        if (bytes.starts_with(sequence)) return bytes.erase(0, sequence.size()), Key{code};
+    const char first = bytes[0];
+    if (first != '\x1b') return bytes.erase(0, 1), Key{KeyCode::character, first};
+    if (bytes.size() == 1) return bytes.clear(), Key{KeyCode::escape};
+    // Another key's sequence: up to its final letter or '~'.
+    std::size_t end = bytes[1] == '[' || bytes[1] == 'O' ? 2 : 1;
+    while (end < bytes.size() && (bytes[end] < '@' || bytes[end] > '~')) ++end;
+    bytes.erase(0, end + 1);
+    return {};
+}
+
+}  // namespace hpo::view
