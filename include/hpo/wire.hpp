@@ -60,6 +60,8 @@ inline double to_double(const Json& json) {
     if (json == "nan") return std::numeric_limits<double>::quiet_NaN();
     if (json == "inf") return std::numeric_limits<double>::infinity();
     if (json == "-inf") return -std::numeric_limits<double>::infinity();
+    // dump() recurses, and a line of 64 KiB nests deeper than a small stack bears.
+    if (json.is_structured()) throw Malformed("not a number but a list or an object");
     throw Malformed("not a number: " + json.dump(-1, ' ', true, Json::error_handler_t::replace).substr(0, 60));
 }
 /// Whole numbers of at most 2^53 in magnitude, also when written as a float.

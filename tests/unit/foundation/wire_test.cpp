@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <pthread.h>
 
 #include <cmath>
 
@@ -68,6 +69,25 @@ TEST(Wire, WrongMessagesAreErrorsThatSayWhy) {
     const auto got = wire::decode_worker(R"({"type":"report","trial":1,"step":1,"metrics":{}})");
     ASSERT_FALSE(got);
     EXPECT_EQ(got.error().message, "no \"attempt\"");
+}
+
+TEST(Wire, ALineThatNestsDeeplyIsRefusedOnASmallStack) {
+    const std::string deep = R"({"type":"report","trial":1,"attempt":1,"step":1,"metrics":{"loss":)" +
+                             std::string(32000, '[') + std::string(32000, ']') + "}}";
+    std::string said;
+    const auto decode = [&] {
+        const auto got = wire::decode_worker(deep);
+        said = got ? "accepted" : got.error().message;
+    };
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, std::size_t{1} << 19);
+    pthread_t thread;
+    const auto enter = [](void* call) -> void* { return (*static_cast<decltype(decode)*>(call))(), nullptr; };
+    ASSERT_EQ(pthread_create(&thread, &attributes, enter, const_cast<void*>(static_cast<const void*>(&decode))), 0);
+    pthread_join(thread, nullptr);
+    pthread_attr_destroy(&attributes);
+    EXPECT_EQ(said, "not a number but a list or an object");
 }
 
 TEST(Lines, AnOverlongLineIsDroppedAndTheStreamGoesOn) {
