@@ -16,6 +16,7 @@
 #include <array>
 #include <optional>
 #include <set>
+#include <unordered_map>
 
 #include "orchestrator/stopping/metric.hpp"
 #include "orchestrator/stopping/registry.hpp"
@@ -44,14 +45,8 @@ struct Entry {
 
 struct Rung {
     std::int64_t step = 0;
-    std::vector<Entry> ranking;     ///< all that reached it, best first
-    std::set<std::int64_t> paused;  ///< those of them that wait here
-
-    [[nodiscard]] std::size_t place(std::int64_t trial) const {
-        const auto found =
-            std::find_if(ranking.begin(), ranking.end(), [&](const Entry& e) { return e.trial == trial; });
-        return static_cast<std::size_t>(found - ranking.begin());
-    }
+    std::vector<Entry> ranking;  ///< all that reached it, best first
+    std::set<Entry> paused;      ///< those of them that wait here
 };
 
 class Asha final : public StoppingRule {
@@ -71,66 +66,84 @@ class Asha final : public StoppingRule {
     [[nodiscard]] std::vector<std::int64_t> promotions() const override {
         std::vector<std::int64_t> promotable;
         for (auto rung = rungs_.rbegin(); rung != rungs_.rend(); ++rung) {
-            if (rung->paused.empty()) continue;
             const std::size_t places = more_ ? quota(*rung) : std::max<std::size_t>(quota(*rung), 1);
-            for (std::size_t i = 0; i < places; ++i)
-                if (rung->paused.contains(rung->ranking[i].trial)) promotable.push_back(rung->ranking[i].trial);
+            if (rung->paused.empty() || places == 0) continue;
+            const Entry& last = rung->ranking[places - 1];
+            for (auto entry = rung->paused.begin(); entry != rung->paused.end() && *entry <= last; ++entry)
+                promotable.push_back(entry->trial);
         }
         return promotable;
     }
 
     [[nodiscard]] std::string verdict_on_paused(std::int64_t trial) const override {
-        for (std::size_t i = 0; i < rungs_.size(); ++i)
-            if (rungs_[i].paused.contains(trial)) return standing(i, trial, true);
-        return {};
+        const auto found = waiting_.find(trial);
+        return found == waiting_.end() ? std::string() : standing(found->second, true);
     }
 
    private:
+    /// Where a trial waits.
+    struct Waiting {
+        std::size_t rung = 0;
+        Entry entry;
+    };
+
     Verdict judge(const TrialRecord& trial) override {
         leave(trial.number);
-        if (!metric_(trial.curve.back())) return {};
-        std::optional<std::size_t> reached;
-        for (std::size_t i = 0; i < rungs_.size() && rungs_[i].step <= trial.steps(); ++i) {
-            const auto value = value_at(trial, rungs_[i].step);
-            if (!value || rungs_[i].place(trial.number) < rungs_[i].ranking.size()) continue;
-            const Entry entry{metric_.direction == Direction::minimize ? *value : -*value, trial.number};
-            auto& ranking = rungs_[i].ranking;
+        const auto value = value_of(trial);
+        if (!value) return {};
+        const Entry entry{metric_.direction == Direction::minimize ? *value : -*value, trial.number};
+        std::size_t& reached = reached_[trial.number];
+        const std::size_t before = reached;
+        for (; reached < rungs_.size() && rungs_[reached].step <= trial.steps(); ++reached) {
+            auto& ranking = rungs_[reached].ranking;
             ranking.insert(std::lower_bound(ranking.begin(), ranking.end(), entry), entry);
-            reached = i;
         }
-        if (!reached || rungs_[*reached].place(trial.number) < quota(rungs_[*reached])) return {};
-        rungs_[*reached].paused.insert(trial.number);
-        return {to_worker::Action::pause, "asha", standing(*reached, trial.number, false)};
+        if (reached == before) return {};
+        const Waiting here{reached - 1, entry};
+        Rung& rung = rungs_[here.rung];
+        if (place(here) < quota(rung)) return {};
+        rung.paused.insert(entry);
+        waiting_[trial.number] = here;
+        return {to_worker::Action::pause, "asha", standing(here, false)};
     }
 
-    void on_end(const TrialRecord& trial) override { leave(trial.number); }
+    void on_end(const TrialRecord& trial) override {
+        leave(trial.number);
+        reached_.erase(trial.number);
+    }
     void on_promotion(std::int64_t trial) override { leave(trial); }
 
     void leave(std::int64_t trial) {
-        for (Rung& rung : rungs_) rung.paused.erase(trial);
+        const auto found = waiting_.find(trial);
+        if (found == waiting_.end()) return;
+        rungs_[found->second.rung].paused.erase(found->second.entry);
+        waiting_.erase(found);
     }
 
     [[nodiscard]] std::size_t quota(const Rung& rung) const { return rung.ranking.size() / factor_; }
 
-    /// A script may report every few steps: the first report at or above a rung stands for it.
-    [[nodiscard]] std::optional<double> value_at(const TrialRecord& trial, std::int64_t step) const {
-        std::optional<double> value;
-        for (const Report& report : trial.curve) {
-            if (const auto found = metric_(report))
-                if (objective_.at == Objective::At::last || !value || metric_.better(*found, *value)) value = found;
-            if (report.step >= step) break;
-        }
+    [[nodiscard]] std::size_t place(const Waiting& at) const {
+        const auto& ranking = rungs_[at.rung].ranking;
+        return static_cast<std::size_t>(std::lower_bound(ranking.begin(), ranking.end(), at.entry) - ranking.begin());
+    }
+
+    /// The objective's value up to now; nothing while the last report has none.
+    [[nodiscard]] std::optional<double> value_of(const TrialRecord& trial) const {
+        std::optional<double> value = metric_(trial.curve.back());
+        if (!value || objective_.at == Objective::At::last) return value;
+        for (const Report& report : trial.curve)
+            if (const auto found = metric_(report); found && metric_.better(*found, *value)) value = found;
         return value;
     }
 
     /// "7th of 21 at rung 2 (3 steps), the best 7 go on"; `past`: "went on".
-    [[nodiscard]] std::string standing(std::size_t index, std::int64_t trial, bool past) const {
-        const Rung& rung = rungs_[index];
-        const std::size_t place = rung.place(trial) + 1;
-        const std::size_t last = place % 10, tens = place % 100 / 10;
+    [[nodiscard]] std::string standing(const Waiting& at, bool past) const {
+        const Rung& rung = rungs_[at.rung];
+        const std::size_t number = place(at) + 1;
+        const std::size_t last = number % 10, tens = number % 100 / 10;
         const char* const ending = tens == 1 ? "th" : last == 1 ? "st" : last == 2 ? "nd" : last == 3 ? "rd" : "th";
-        const std::string where = std::to_string(place) + ending + " of " + std::to_string(rung.ranking.size()) +
-                                  " at rung " + std::to_string(index + 1) + " (" + counted(rung.step, "step") + "), ";
+        const std::string where = std::to_string(number) + ending + " of " + std::to_string(rung.ranking.size()) +
+                                  " at rung " + std::to_string(at.rung + 1) + " (" + counted(rung.step, "step") + "), ";
         const std::size_t places = past ? std::max<std::size_t>(quota(rung), 1) : quota(rung);
         if (places == 0)
             return where + "which promotes from " + counted(static_cast<std::int64_t>(factor_), "trial") + " on";
@@ -142,6 +155,8 @@ class Asha final : public StoppingRule {
     WatchedMetric metric_;
     std::size_t factor_;
     std::vector<Rung> rungs_;
+    std::unordered_map<std::int64_t, std::size_t> reached_;  ///< trial to the number of rungs it has reached
+    std::unordered_map<std::int64_t, Waiting> waiting_;      ///< paused trials
     bool more_ = true;
 };
 
