@@ -1,6 +1,6 @@
 // The native side of the MLP benchmark: the worker's own trainer on Fashion-MNIST, as mlp_torch.py does it.
 //
-//     bench_mlp BATCH EPOCHS SEED
+//     bench_mlp BATCH EPOCHS REPEAT SEED
 //
 // Loads, prints "ready" with what it computes on, waits for a line on stdin, trains, and prints one JSON line.
 #include <unistd.h>
@@ -65,12 +65,13 @@ int main(int count, char** arguments) {
         setenv("OPENBLAS_CORETYPE", core->c_str(), 1);
         execv("/proc/self/exe", arguments);
     }
-    if (count != 4) {
-        std::fputs("bench_mlp BATCH EPOCHS SEED\n", stderr);
+    if (count != 5) {
+        std::fputs("bench_mlp BATCH EPOCHS REPEAT SEED\n", stderr);
         return 2;
     }
     try {
-        measure(std::atoll(arguments[1]), std::atoll(arguments[2]), std::strtoull(arguments[3], nullptr, 10));
+        const auto number = [&](int i) { return std::atoll(arguments[i]); };
+        measure(number(1), number(2), static_cast<std::uint64_t>(2 * number(3) + number(4)));
     } catch (const std::exception& error) {
         std::fprintf(stderr, "bench_mlp: %s\n", error.what());
         return 1;

@@ -1,6 +1,6 @@
-"""The baseline of the MLP benchmark: the same training in torch, tuned (see run.py for the environment).
+"""The baseline of the MLP benchmark: the same training in torch, tuned (see run for the environment).
 
-    mlp_torch.py BATCH EPOCHS SEED [loop|foreach]
+    mlp_torch.py loop|foreach BATCH EPOCHS REPEAT SEED
 
 No data loader: the samples lie in memory as normalised float32, a batch is one index_select. Prints "ready", waits for
 a line on stdin, trains, prints one JSON line. loop and foreach are the two forms of AdamW that torch has on a CPU.
@@ -40,10 +40,10 @@ def network():
 
 
 def main():
-    batch, epochs, seed = (int(word) for word in sys.argv[1:4])
-    foreach = sys.argv[4:] == ["foreach"]
+    foreach = {"loop": False, "foreach": True}[sys.argv[1]]
+    batch, epochs, repeat, seed = (int(word) for word in sys.argv[2:])
     torch.set_num_threads(1)
-    torch.manual_seed(seed)
+    torch.manual_seed(2 * repeat + seed)
     images, labels = images_and_labels()
     order = torch.randperm(len(images))
     training, validation = order[6000:], order[:6000]
