@@ -6,6 +6,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -23,6 +24,13 @@ namespace hpo::testing_execution {
 
 inline const std::string fake_worker = HPO_BINARY_DIR "/tests/support/fake-worker";
 constexpr std::chrono::seconds patience{20};
+
+/// What AddressSanitizer keeps of freed memory, for bounds on memory.
+#ifdef __SANITIZE_ADDRESS__
+constexpr std::int64_t quarantine_bytes = 300 << 20;
+#else
+constexpr std::int64_t quarantine_bytes = 0;
+#endif
 
 /// A mark of its own for each use, so that tests run beside each other.
 inline std::string new_mark() {
