@@ -44,6 +44,10 @@ constexpr std::array table{
             "hpo logs 7                      of the study changed last\n"
             "hpo logs phase1/7 -f            and go on until it ends",
             commands::logs},
+    Command{"top", "Watch a study, look into its trials, stop one",
+            "hpo top                         the study changed last; q quits\n"
+            "hpo top phase1 --once           print the table and leave",
+            commands::top},
     Command{"stop", "End a trial or a running study",
             "hpo stop 7                      trial 7 of the running study\n"
             "hpo stop phase1/7               trial 7 of phase1\n"

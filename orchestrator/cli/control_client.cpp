@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 namespace hpo {
 namespace {
@@ -55,6 +56,20 @@ Result<std::string> ask(const std::string& path, const std::string& line, double
         if (const auto end = answer.find('\n'); end != std::string::npos) return answer.substr(0, end);
     }
     return Error{path + ": an answer that does not end"};
+}
+
+Result<void> ask_to_stop(const Holder& holder, std::optional<std::int64_t> trial) {
+    nlohmann::json request{{"op", "stop"}};
+    if (trial) request["trial"] = *trial;
+    const auto line = ask(holder.socket, request.dump());
+    if (!line)
+        return Error{"process " + std::to_string(holder.pid) + " on " + holder.host +
+                     ", which runs the study, cannot be reached: " + line.error().message};
+    const auto answer = nlohmann::json::parse(*line, nullptr, false);
+    if (!answer.is_object() || !answer.contains("ok")) return Error{"an answer that cannot be understood"};
+    if (answer["ok"] == true) return {};
+    return Error{answer.contains("error") && answer["error"].is_string() ? answer["error"].get<std::string>()
+                                                                         : "refused without a reason"};
 }
 
 }  // namespace hpo

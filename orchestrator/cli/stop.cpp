@@ -1,8 +1,5 @@
 #include <CLI/App.hpp>
-#include <charconv>
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 
 #include "hpo/result.hpp"
@@ -20,16 +17,7 @@ int run(const std::string& what, const std::string& study_argument) {
     const StudyFolder study = choose_study(chosen.study);
     const auto holder = holder_of(study);
     if (!holder) throw Fatal("study " + study.name() + " is not running: there is nothing to stop");
-    nlohmann::json request{{"op", "stop"}};
-    if (chosen.trial) request["trial"] = *chosen.trial;
-    const auto line = ask(holder->socket, request.dump());
-    if (!line)
-        throw Fatal("study " + study.name() + " is run by process " + std::to_string(holder->pid) + " on " +
-                    holder->host + ", which cannot be reached: " + line.error().message);
-    const auto answer = nlohmann::json::parse(*line, nullptr, false);
-    if (!answer.is_object() || !answer.value("ok", false))
-        throw Fatal(answer.is_object() ? answer.value("error", "refused without a reason")
-                                       : "an answer that is no JSON");
+    if (const auto stopped = ask_to_stop(*holder, chosen.trial); !stopped) throw Fatal(stopped.error().message);
     print(chosen.trial ? "trial " + std::to_string(*chosen.trial) + " of " + study.name() + " stops\n"
                        : "study " + study.name() + " stops; hpo run goes on with it later\n");
     return 0;

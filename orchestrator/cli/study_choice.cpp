@@ -3,6 +3,7 @@
 #include <system_error>
 #include <vector>
 
+#include "hpo/printable.hpp"
 #include "hpo/result.hpp"
 #include "orchestrator/study/diagnostics.hpp"
 #include "orchestrator/study/study_file.hpp"
@@ -18,16 +19,18 @@ bool has_database(const StudyFolder& study) {
 }
 
 [[noreturn]] void no_such_study(const std::string& argument, const std::vector<StudyFolder>& studies) {
-    std::string message = "no study '" + argument + "'";
-    if (studies.empty()) {
-        message += "; there is none below " + runs_folder().string() + "/ yet: hpo run FILE.yaml makes one";
-    } else {
-        message += "; there are: ";
-        constexpr std::size_t shown = 8;
-        for (std::size_t i = 0; i < studies.size() && i < shown; ++i) message += (i ? ", " : "") + studies[i].name();
-        if (studies.size() > shown) message += ", ... (hpo ls)";
-    }
-    throw Fatal(message);
+    const std::string message = "no study '" + printable(argument) + "'";
+    if (studies.empty())
+        throw Fatal(message + "; there is none below " + runs_folder().string() + "/ yet: hpo run FILE.yaml makes one");
+    std::vector<std::string> names;
+    for (const StudyFolder& study : studies) names.push_back(study.name());
+    const auto near = study::nearest(argument, {names.begin(), names.end()});
+    std::string known;
+    constexpr std::size_t shown = 8;
+    for (std::size_t i = 0; i < names.size() && i < shown; ++i) known += (i ? ", " : "") + names[i];
+    if (names.size() > shown) known += ", ... (hpo ls)";
+    throw Fatal(message + (near.empty() ? "" : "; did you mean '" + std::string(near) + "'?") +
+                "; there are: " + known);
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ Result<void> write_holder(int fd, const Holder& holder, const std::filesystem::p
 /// A lock that was taken an instant ago may not say by whom yet, or still name the last, dead holder.
 std::optional<Holder> read_living_holder(int fd) {
     using namespace std::chrono;
-    const auto deadline = steady_clock::now() + seconds(1);
+    const auto deadline = steady_clock::now() + milliseconds(300);
     for (;;) {
         auto holder = read_holder(fd);
         const bool living = holder && (holder->host != host_name() || ::kill(static_cast<pid_t>(holder->pid), 0) == 0 ||

@@ -19,12 +19,14 @@ std::string trial_name(std::int64_t trial) {
     return text;
 }
 
-/// The log grows between checkpoints while the database itself stays as it is.
+/// The log grows between checkpoints while the database itself stays as it is. Readers leave an empty log: no change.
 fs::file_time_type changed(const StudyFolder& study) {
+    const fs::path log = study.database().string() + "-wal";
     std::error_code error;
     auto time = fs::last_write_time(study.database(), error);
     if (error) time = fs::file_time_type::min();
-    const auto log_time = fs::last_write_time(study.database().string() + "-wal", error);
+    if (const auto size = fs::file_size(log, error); error || size == 0) return time;
+    const auto log_time = fs::last_write_time(log, error);
     return error ? time : std::max(time, log_time);
 }
 

@@ -1,7 +1,9 @@
-// A fresh folder that goes with its owner.
+// A fresh folder that goes with its owner: in memory where the system has such a place, so that no test waits for a
+// disk.
 #pragma once
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <stdexcept>
@@ -12,7 +14,9 @@ namespace hpo::testing {
 class TemporaryFolder {
    public:
     TemporaryFolder() {
-        std::string name = (std::filesystem::temp_directory_path() / "hpo-test-XXXXXX").string();
+        const std::filesystem::path memory = "/dev/shm";
+        const bool fast = !::getenv("TMPDIR") && ::access(memory.c_str(), W_OK) == 0;
+        std::string name = ((fast ? memory : std::filesystem::temp_directory_path()) / "hpo-test-XXXXXX").string();
         if (!::mkdtemp(name.data())) throw std::runtime_error("no temporary folder: " + name);
         path_ = name;
     }

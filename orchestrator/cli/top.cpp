@@ -1,0 +1,95 @@
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <CLI/Validators.hpp>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "orchestrator/cli/commands.hpp"
+#include "orchestrator/cli/control_client.hpp"
+#include "orchestrator/cli/study_choice.hpp"
+#include "orchestrator/cli/study_look.hpp"
+#include "orchestrator/cli/trial_json.hpp"
+#include "orchestrator/view/terminal.hpp"
+#include "orchestrator/view/top.hpp"
+
+namespace hpo::commands {
+namespace {
+
+struct Arguments {
+    std::string study;
+    bool once = false;
+    bool json = false;
+    double interval = 1;
+};
+
+std::string draw(const StudyLook& look, const view::TopState& state, const view::Screen& screen) {
+    const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+    const auto moment = view::moment_of(look.record, now, look.holder.has_value());
+    const view::TrialFiles files{look.folder.trial_log(state.chosen).string(),
+                                 look.folder.checkpoints(state.chosen).string()};
+    return view::draw_top(look.study, look.record, moment, state, files, screen);
+}
+
+/// Asks the holder to stop a trial; what to tell the user.
+std::string stop_trial(const StudyLook& look, std::int64_t trial) {
+    if (!look.holder) return "the study is not running";
+    const auto answer = ask_to_stop(*look.holder, trial);
+    return answer ? "trial " + std::to_string(trial) + " stops" : answer.error().message;
+}
+
+int watch(StudyLook look, double interval) {
+    view::TopState state;
+    std::string farewell;
+    {
+        view::FullScreen terminal;
+        for (;;) {
+            const auto screen = view::screen_of_stdout();
+            if (!terminal.show(draw(look, state, screen))) return 0;
+            const auto key = terminal.read_key(interval);
+            const auto request = view::on_key(state, key, look.record, look.study.objective, screen.height / 2);
+            if (request == view::TopRequest::quit) return 0;
+            if (request == view::TopRequest::stop_chosen) state.message = stop_trial(look, state.chosen);
+            if (const auto read = look.refresh(); !read) {
+                farewell = read.error().message;
+                break;
+            }
+        }
+    }
+    throw Fatal(farewell);
+}
+
+int run(const Arguments& arguments) {
+    StudyLook look = look_or_fail(choose_study(arguments.study));
+    if (arguments.json) {
+        auto json = study_json(look);
+        json["trial_list"] = trials_json(look)["trials"];
+        print(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
+        return 0;
+    }
+    if (!arguments.once && view::is_terminal(STDOUT_FILENO) && view::is_terminal(STDIN_FILENO))
+        return watch(std::move(look), arguments.interval);
+    auto screen = view::screen_of_stdout();
+    screen.height = 0;
+    print(draw(look, {}, screen));
+    return 0;
+}
+
+}  // namespace
+
+CommandAction top(CLI::App& app) {
+    const auto arguments = std::make_shared<Arguments>();
+    app.add_option("STUDY", arguments->study, "A study's name, folder or YAML file; default: the one changed last");
+    app.add_flag("--once", arguments->once, "Print the table once, all trials, and leave");
+    app.add_flag("--json", arguments->json, "Print the same for programs, and leave");
+    app.add_option("--interval", arguments->interval, "Seconds between two looks")
+        ->check(CLI::Range(0.1, 3600.0))
+        ->capture_default_str();
+    return [arguments] { return run(*arguments); };
+}
+
+}  // namespace hpo::commands

@@ -1,0 +1,332 @@
+#include "orchestrator/view/top.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "hpo/printable.hpp"
+#include "hpo/units.hpp"
+
+namespace hpo::view {
+namespace {
+
+constexpr std::array<std::string_view, top_sorts> sort_names{"state", "trial", "value", "it/s", "loss", "memory"};
+
+std::optional<double> speed_of(const TrialRecord& trial) {
+    if (trial.curve.empty()) return std::nullopt;
+    const Report& last = trial.curve.back();
+    return trial.state == TrialState::running || !last.iterations_per_second_overall
+               ? last.iterations_per_second
+               : last.iterations_per_second_overall;
+}
+
+std::optional<double> last_of(const TrialRecord& trial, const std::string& metric) {
+    if (trial.curve.empty()) return std::nullopt;
+    const auto& metrics = trial.curve.back().metrics;
+    const auto found = metrics.find(metric);
+    return found == metrics.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<double> memory_of(const TrialRecord& trial) {
+    if (trial.curve.empty() || !trial.curve.back().peak_bytes) return std::nullopt;
+    return static_cast<double>(*trial.curve.back().peak_bytes);
+}
+
+/// Running, paused, ended with a value, ended without, queued.
+int group_of(const TrialRecord& trial) {
+    if (trial.state == TrialState::running) return 0;
+    if (trial.state == TrialState::paused) return 1;
+    if (trial.state == TrialState::queued) return 4;
+    const bool wrong = trial.state == TrialState::diverged || trial.state == TrialState::failed;
+    return trial.value && !wrong ? 2 : 3;
+}
+
+/// Ascending keys; what is absent or no number comes last.
+double sort_key(const TrialRecord& trial, const Objective& objective, TopSort sort) {
+    const double sign = objective.direction == Direction::maximize ? -1 : 1;
+    const auto or_last = [](std::optional<double> key, double factor) {
+        return key && std::isfinite(*key) ? factor * *key : std::numeric_limits<double>::infinity();
+    };
+    switch (sort) {
+        case TopSort::state:
+            return group_of(trial) == 2 ? or_last(trial.value, sign) : 0;
+        case TopSort::number:
+            return 0;
+        case TopSort::value:
+            return or_last(trial.value, sign);
+        case TopSort::speed:
+            return or_last(speed_of(trial), -1);
+        case TopSort::loss:
+            return or_last(last_of(trial, "loss"), 1);
+        case TopSort::memory:
+            return or_last(memory_of(trial), -1);
+    }
+    return 0;
+}
+
+std::string number_or_dash(const std::optional<double>& number) { return number ? short_number(*number) : "-"; }
+
+struct Column {
+    std::string title;
+    int width;
+    bool right;
+    int rank;  ///< columns of high rank go first when the screen is narrow
+    std::string (*cell)(const Study&, const TrialRecord&, const Screen&);
+};
+
+constexpr int curve_width = 10;
+
+std::vector<Column> all_columns(const Study& study) {
+    const auto metric_width = std::clamp(columns(study.objective.metric), 8, 14);
+    return {
+        {"TRIAL", 5, true, 0,
+         [](const Study&, const TrialRecord& t, const Screen&) { return std::to_string(t.number); }},
+        {"STATE", 8, false, 0,
+         [](const Study&, const TrialRecord& t, const Screen&) { return std::string(hpo::to_text(t.state)); }},
+        {"STEP", 7, true, 1,
+         [](const Study& s, const TrialRecord& t, const Screen&) {
+             return std::to_string(t.steps()) + "/" + std::to_string(s.budget.epochs);
+         }},
+        {"IT/S", 6, true, 3,
+         [](const Study&, const TrialRecord& t, const Screen&) { return number_or_dash(speed_of(t)); }},
+        {"LOSS", 7, true, 4,
+         [](const Study&, const TrialRecord& t, const Screen&) { return number_or_dash(last_of(t, "loss")); }},
+        {"CURVE", curve_width, false, 5,
+         [](const Study&, const TrialRecord& t, const Screen& screen) {
+             return sparkline(metric_curve(t, "loss"), curve_width, screen.utf8);
+         }},
+        {study.objective.metric, metric_width, true, 2,
+         [](const Study&, const TrialRecord& t, const Screen&) { return number_or_dash(t.value); }},
+        {"MEMORY", 9, true, 6,
+         [](const Study&, const TrialRecord& t, const Screen&) {
+             const auto memory = memory_of(t);
+             return memory ? bytes_text(*memory) : "-";
+         }},
+    };
+}
+
+constexpr int reason_room = 12;  // less is not worth a column
+
+/// The columns that fit, in their order, and whether room is left for the reason.
+std::vector<Column> fitting_columns(const Study& study, const Screen& screen) {
+    auto all = all_columns(study);
+    const int width = screen.width > 0 ? screen.width : std::numeric_limits<int>::max();
+    const auto total = [&] {
+        int sum = 0;
+        for (const Column& column : all) sum += column.width + 1;
+        return sum;
+    };
+    while (total() > width && all.size() > 2)
+        all.erase(
+            std::max_element(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; }));
+    return all;
+}
+
+Line head_line(const std::vector<Column>& shown, bool reason, const Screen& screen) {
+    Line line;
+    for (const Column& column : shown)
+        line.add((column.right ? pad_left(column.title, column.width, screen)
+                               : pad_right(column.title, column.width, screen)) +
+                     " ",
+                 Style::dim);
+    if (reason) line.add("REASON", Style::dim);
+    return line;
+}
+
+Line trial_line(const Study& study, const TrialRecord& trial, const std::vector<Column>& shown, bool reason, bool best,
+                const Screen& screen) {
+    Line line;
+    for (const Column& column : shown) {
+        const std::string cell = column.cell(study, trial, screen);
+        Style style = Style::plain;
+        if (column.title == "STATE") style = state_style(trial.state);
+        if (column.title == "CURVE") style = Style::accent;
+        if (best && column.title == study.objective.metric) style = Style::good;
+        line.add(column.right ? pad_left(cell, column.width, screen) : pad_right(cell, column.width, screen), style);
+        line.add(" ");
+    }
+    if (reason) {
+        const std::string text = printable(trial.reason);
+        line.add(trial.rule.empty() ? text : printable(trial.rule) + ": " + text, Style::dim);
+    }
+    return line;
+}
+
+void add_head(Canvas& canvas, const Study& study, const StudyRecord& record, const Moment& moment,
+              const Screen& screen) {
+    const auto ended = count_ended(record);
+    Line line;
+    line.add(study.name, Style::strong);
+    line.add(moment.held ? "  running" : "  not running", moment.held ? Style::good : Style::dim);
+    line.add("  " + std::to_string(ended) + "/" + std::to_string(study.budget.trials));
+    if (const auto speed = total_speed(record)) line.add("  " + short_number(*speed) + " it/s");
+    line.add("  " + duration_text(moment.seconds));
+    if (const auto left = seconds_left(study, record, moment); left && moment.held && ended < study.budget.trials)
+        line.add(", " + duration_text(*left) + " left");
+    canvas.add(line);
+    Line second;
+    if (const TrialRecord* best = best_trial(record, study.objective)) {
+        second.add("best ").add(short_number(*best->value), Style::strong);
+        second.add(" " + study.objective.metric + ", trial " + std::to_string(best->number) + "   ");
+    }
+    if (screen.width == 0 || screen.width - second.width() > 24) second.add(states_text(record), Style::dim);
+    canvas.add(second);
+}
+
+/// The first row shown so that the chosen one is in sight: the middle of the page where that is possible.
+std::size_t first_row(std::size_t chosen, std::size_t count, std::size_t page) {
+    if (count <= page || chosen < page / 2) return 0;
+    return std::min(chosen - page / 2, count - page);
+}
+
+std::size_t index_of(const std::vector<const TrialRecord*>& trials, std::int64_t number) {
+    const auto found = std::find_if(trials.begin(), trials.end(), [&](auto* trial) { return trial->number == number; });
+    return found == trials.end() ? 0 : static_cast<std::size_t>(found - trials.begin());
+}
+
+Line help_line(const TopState& state, const Screen& screen) {
+    if (state.asking)
+        return Line().add("Stop trial " + std::to_string(state.chosen) + "? y: yes, any other key: no", Style::notice);
+    if (!state.message.empty()) return Line().add(printable(state.message), Style::notice);
+    if (state.looking) return Line().add("esc back  x stop  q quit", Style::dim);
+    const std::string arrows = screen.utf8 ? "↑↓" : "j k";
+    return Line().add(arrows + " choose  enter look  s sort: " + std::string(to_text(state.sort)) + "  x stop  q quit",
+                      Style::dim);
+}
+
+}  // namespace
+
+std::string_view to_text(TopSort sort) { return sort_names[static_cast<std::size_t>(sort)]; }
+
+std::vector<const TrialRecord*> sorted(const StudyRecord& record, const Objective& objective, TopSort sort) {
+    struct Row {
+        int group;
+        double key;
+        const TrialRecord* trial;
+    };
+    std::vector<Row> rows;
+    rows.reserve(record.trials.size());
+    for (const TrialRecord& trial : record.trials)
+        rows.push_back({sort == TopSort::state ? group_of(trial) : 0, sort_key(trial, objective, sort), &trial});
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const Row& a, const Row& b) { return a.group != b.group ? a.group < b.group : a.key < b.key; });
+    std::vector<const TrialRecord*> trials;
+    trials.reserve(rows.size());
+    for (const Row& row : rows) trials.push_back(row.trial);
+    return trials;
+}
+
+TopRequest on_key(TopState& state, Key key, const StudyRecord& record, const Objective& objective, int page) {
+    if (key.code == KeyCode::none) return TopRequest::none;
+    if (key.code == KeyCode::closed) return TopRequest::quit;
+    state.message.clear();
+    if (state.asking) {
+        state.asking = false;
+        return key.code == KeyCode::character && key.character == 'y' ? TopRequest::stop_chosen : TopRequest::none;
+    }
+    const auto trials = sorted(record, objective, state.sort);
+    const auto count = static_cast<std::int64_t>(trials.size());
+    const auto at = static_cast<std::int64_t>(index_of(trials, state.chosen));
+    const auto choose = [&](std::int64_t index) {
+        if (count > 0)
+            state.chosen = trials[static_cast<std::size_t>(std::clamp<std::int64_t>(index, 0, count - 1))]->number;
+    };
+    switch (key.code) {
+        case KeyCode::up:
+            choose(at - 1);
+            break;
+        case KeyCode::down:
+            choose(at + 1);
+            break;
+        case KeyCode::page_up:
+            choose(at - page);
+            break;
+        case KeyCode::page_down:
+            choose(at + page);
+            break;
+        case KeyCode::home:
+            choose(0);
+            break;
+        case KeyCode::end:
+            choose(count - 1);
+            break;
+        case KeyCode::enter:
+            choose(at), state.looking = count > 0;
+            break;
+        case KeyCode::escape:
+            state.looking = false;
+            break;
+        case KeyCode::character:
+            switch (key.character) {
+                case 'k':
+                    choose(at - 1);
+                    break;
+                case 'j':
+                    choose(at + 1);
+                    break;
+                case 'g':
+                    choose(0);
+                    break;
+                case 'G':
+                    choose(count - 1);
+                    break;
+                case 's':
+                    state.sort = static_cast<TopSort>((static_cast<int>(state.sort) + 1) % top_sorts);
+                    break;
+                case 'q':
+                    if (!state.looking) return TopRequest::quit;
+                    state.looking = false;
+                    break;
+                case 'x':
+                    choose(at);
+                    if (count > 0 && is_final(record.trial(state.chosen).state))
+                        state.message = "trial " + std::to_string(state.chosen) + " has ended already";
+                    else
+                        state.asking = count > 0;
+                    break;
+                default:
+                    break;
+            }
+            break;
+        case KeyCode::none:
+        case KeyCode::closed:
+            break;
+    }
+    return TopRequest::none;
+}
+
+std::string draw_top(const Study& study, const StudyRecord& record, const Moment& moment, const TopState& state,
+                     const TrialFiles& files, Screen screen) {
+    const bool all = screen.height <= 0;
+    const bool known = state.chosen >= 1 && state.chosen <= static_cast<std::int64_t>(record.trials.size());
+    if (state.looking && known && !all) {
+        Screen above = screen;
+        above.height = std::max(1, screen.height - 1);
+        return draw_trial(study, record.trial(state.chosen), files, above) + help_line(state, screen).render(screen) +
+               '\n';
+    }
+    if (all) screen.height = std::numeric_limits<int>::max();
+    Canvas canvas(screen);
+    add_head(canvas, study, record, moment, screen);
+    const auto shown = fitting_columns(study, screen);
+    int used = 0;
+    for (const Column& column : shown) used += column.width + 1;
+    const bool reason = screen.width <= 0 || screen.width - used >= reason_room;
+    canvas.add(head_line(shown, reason, screen));
+
+    const auto trials = sorted(record, study.objective, state.sort);
+    const auto page = static_cast<std::size_t>(std::max(0, canvas.rows_left() - (all ? 0 : 1)));
+    const std::size_t chosen = index_of(trials, state.chosen);
+    const std::size_t first = all ? 0 : first_row(chosen, trials.size(), page);
+    const TrialRecord* best = best_trial(record, study.objective);
+    for (std::size_t i = first; i < std::min(trials.size(), all ? trials.size() : first + page); ++i)
+        canvas.add(trial_line(study, *trials[i], shown, reason, trials[i] == best, screen), !all && i == chosen);
+    if (!all) {
+        while (canvas.rows_left() > 1) canvas.blank();
+        canvas.add(help_line(state, screen));
+    }
+    return canvas.text();
+}
+
+}  // namespace hpo::view
