@@ -302,6 +302,29 @@ TEST_P(ALearningSampler, ReachesHalfTheRegretOfRandomSearch) {
     }
 }
 
+TEST_P(ALearningSampler, SpreadsTheProposalsOfTrialsThatRunAtTheSameTime) {
+    double distance[2] = {0, 0};  // to the nearest, without and with knowing of the others
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+        for (const bool told : {false, true}) {
+            auto sampler = *make_sampler({GetParam(), {}}, setup({real("x"), real("y")}, seed));
+            for (std::int64_t n = 1; n <= 40; ++n) {
+                const Point point = sampler->propose(n, {}, 0);
+                sampler->tell({n, {point, {true, true}}, std::hypot(point[0] - 0.4, point[1] - 0.6), 1});
+            }
+            std::vector<Site> pending;
+            for (std::int64_t n = 41; n <= 60; ++n) {
+                const Point point = sampler->propose(n, told ? pending : std::vector<Site>{}, 0);
+                double nearest = 2;
+                for (const Site& other : pending)
+                    nearest = std::min(nearest, std::hypot(point[0] - other.point[0], point[1] - other.point[1]));
+                distance[told] += nearest;
+                pending.push_back({point, {true, true}});
+            }
+        }
+    }
+    EXPECT_GT(distance[1], 1.2 * distance[0]);
+}
+
 TEST_P(ALearningSampler, AvoidsTheRegionOfFailures) {
     Proposer proposer = *Proposer::make(study({real("x"), real("y")}));
     int failures = 0;
