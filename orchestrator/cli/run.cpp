@@ -1,0 +1,145 @@
+// hpo run: search, and print the best configuration.
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <chrono>
+#include <csignal>
+#include <ctime>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "orchestrator/cli/best_config.hpp"
+#include "orchestrator/cli/commands.hpp"
+#include "orchestrator/cli/run_observers.hpp"
+#include "orchestrator/cli/study_source.hpp"
+#include "orchestrator/cli/trial_json.hpp"
+#include "orchestrator/store/holder_lock.hpp"
+#include "orchestrator/study/study_file.hpp"
+#include "orchestrator/view/report.hpp"
+#include "orchestrator/view/summary.hpp"
+#include "orchestrator/view/terminal.hpp"
+
+namespace hpo::commands {
+
+namespace {
+
+struct RunArguments {
+    std::string file;
+    std::string trials, time, jobs, seed;
+    std::vector<std::string> set;
+    bool fresh = false, json = false, quiet = false;
+};
+
+/// The options that stand for keys, as overrides; after --set, so that the shorter way wins.
+std::vector<std::string> overrides(const RunArguments& arguments) {
+    std::vector<std::string> set = arguments.set;
+    const auto add = [&](const char* key, const std::string& value) {
+        if (!value.empty()) set.push_back(std::string(key) + '=' + value);
+    };
+    add("budget.trials", arguments.trials);
+    add("budget.time", arguments.time);
+    add("resources.parallel", arguments.jobs);
+    add("seed", arguments.seed);
+    return set;
+}
+
+/// --fresh: the old study is moved aside, not destroyed.
+void move_aside(const StudyFolder& folder) {
+    std::error_code failed;
+    if (!std::filesystem::exists(folder.path, failed)) return;
+    const auto lock = HolderLock::take(folder);
+    if (!lock) throw Fatal(lock.error().message);
+    char time[32];
+    const std::time_t now = std::time(nullptr);
+    std::strftime(time, sizeof time, "-%Y%m%d-%H%M%S", std::localtime(&now));
+    const auto old = folder.path.parent_path() / ".old";
+    std::filesystem::create_directories(old, failed);
+    auto aside = old / (folder.name() + time);
+    for (int n = 2; std::filesystem::exists(aside, failed); ++n)
+        aside = old / (folder.name() + time + '-' + std::to_string(n));
+    std::filesystem::rename(folder.path, aside, failed);
+    if (failed) throw Fatal("cannot move " + folder.path.string() + " aside: " + failed.message());
+    std::fprintf(stderr, "hpo: the earlier study lies in %s now\n", aside.c_str());
+}
+
+/// Whether a stored study may go on as `study`.
+Result<void> may_go_on(const Study& study, const std::string& before) {
+    const auto stored = parse_study(before, "the stored study", {}, known_parts());
+    if (!stored) return Error{"the stored study cannot be read any more:\n" + stored.error().message};
+    const std::string refused = refusal(compare(*stored, study));
+    if (refused.empty()) return {};
+    return Error{"study " + study.name + " has run with other settings, and its trials would not be comparable:\n" +
+                 refused + "Give the study another name, or start anew with --fresh."};
+}
+
+int exit_code(const RunOutcome& outcome) {
+    if (outcome.end == Engine::End::failed) return 1;
+    if (outcome.signal == SIGINT) return 130;
+    return outcome.signal ? 143 : 0;
+}
+
+void print_json_end(const Study& study, const RunOutcome& outcome) {
+    const TrialRecord* best = view::best_trial(outcome.record, study.objective);
+    const nlohmann::ordered_json end{{"event", "ended"},
+                                     {"study", study.name},
+                                     {"reason", outcome.reason},
+                                     {"seconds", outcome.seconds},
+                                     {"trials", outcome.record.trials.size()},
+                                     {"best", best ? trial_json(*best) : nlohmann::ordered_json(nullptr)}};
+    print(end.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+}
+
+int run_command(const RunArguments& arguments) {
+    const Study study = load_study(arguments.file, overrides(arguments));
+    const StudyFolder folder = study_folder(study.name);
+    const Programs programs = installed_programs();
+    if (arguments.fresh) move_aside(folder);
+    std::signal(SIGPIPE, SIG_IGN);
+
+    const RunStyle style = arguments.json ? RunStyle::json : arguments.quiet ? RunStyle::quiet : RunStyle::automatic;
+    Result<RunOutcome> outcome = Error{};
+    {
+        const auto observer = make_run_observer(style, study);
+        outcome = run_study(study, folder, programs, *observer,
+                            [&](const std::string& before) { return may_go_on(study, before); });
+    }
+    if (!outcome) throw Fatal(outcome.error().message);
+
+    const TrialRecord* best = view::best_trial(outcome->record, study.objective);
+    const int code = exit_code(*outcome);
+    if (arguments.json) {
+        print_json_end(study, *outcome);
+    } else if (arguments.quiet) {
+        if (best) print(best_config(study, *best, "yaml"));
+    } else {
+        const view::Moment moment{outcome->seconds, 1, false};
+        const bool more =
+            outcome->end != Engine::End::finished || view::count_ended(outcome->record) < study.budget.trials;
+        print(view::draw_report(study, outcome->record, moment,
+                                {folder.path.string(), outcome->reason, more, arguments.file},
+                                view::screen_of_stdout()));
+    }
+    if (outcome->end == Engine::End::failed) throw Fatal(outcome->reason);
+    if (!best && code == 0) throw Fatal("no trial reported " + study.objective.metric + "; see hpo ls " + study.name);
+    return code;
+}
+
+}  // namespace
+
+CommandAction run(CLI::App& app) {
+    const auto arguments = std::make_shared<RunArguments>();
+    app.add_option("file", arguments->file, "The study file, or the name of a study that has run")->required();
+    app.add_option("--trials", arguments->trials, "Trials in all (budget.trials)");
+    app.add_option("--time", arguments->time, "Time in all, as 90s, 30m or 2h (budget.time)");
+    app.add_option("-j,--jobs", arguments->jobs, "Trials at once (resources.parallel)");
+    app.add_option("--seed", arguments->seed, "The study's seed (seed)");
+    app.add_option("--set", arguments->set, "Override one key: --set space.lr.high=0.1")
+        ->take_all()
+        ->type_name("KEY=VALUE");
+    app.add_flag("--fresh", arguments->fresh, "Start anew; what was there is moved to runs/.old");
+    const auto json = app.add_flag("--json", arguments->json, "A JSON object a line, for programs");
+    app.add_flag("-q,--quiet", arguments->quiet, "Print the best configuration alone, as YAML")->excludes(json);
+    return [arguments] { return run_command(*arguments); };
+}
+
+}  // namespace hpo::commands

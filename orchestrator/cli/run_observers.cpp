@@ -1,0 +1,119 @@
+#include "orchestrator/cli/run_observers.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "orchestrator/cli/trial_json.hpp"
+#include "orchestrator/view/progress.hpp"
+#include "orchestrator/view/summary.hpp"
+#include "orchestrator/view/terminal.hpp"
+
+namespace hpo {
+
+namespace {
+
+using view::Moment;
+
+Moment moment(const SessionView& view) { return {view.seconds, view.places, true}; }
+
+bool write_out(const std::string& text) {
+    return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+}
+
+std::string with_level(const Notice& notice) {
+    const std::string level = notice.level == Notice::Level::error     ? "error: "
+                              : notice.level == Notice::Level::warning ? "warning: "
+                                                                       : "";
+    const std::string trial = notice.trial ? "trial " + std::to_string(notice.trial) + ": " : "";
+    return level + trial + notice.text + '\n';
+}
+
+/// "phase1 goes on: 12 of 64 trials have ended", once, at the start of a resumed study.
+std::string greeting(const Study& study, const SessionView& view) {
+    const auto ended = view::count_ended(view.record);
+    if (ended == 0) return {};
+    return study.name + " goes on: " + std::to_string(ended) + " of " + std::to_string(study.budget.trials) +
+           " trials have ended\n";
+}
+
+class OnTerminal final : public RunObserver {
+   public:
+    explicit OnTerminal(const Study& study) : study_(study) {}
+    ~OnTerminal() override { block_.clear(); }
+
+    void begun(const SessionView& view) override { alive_ = block_.print_above(greeting(study_, view)); }
+    void notice(const Notice& notice) override {
+        if (notice.level != Notice::Level::info) alive_ &= block_.print_above(with_level(notice));
+    }
+    bool draw(const SessionView& view) override {
+        alive_ &= block_.draw(view::draw_progress(study_, view.record, moment(view), view::screen_of_stdout()));
+        return alive_;
+    }
+
+   private:
+    const Study& study_;
+    view::LiveBlock block_;
+    bool alive_ = true;
+};
+
+class InLines final : public RunObserver {
+   public:
+    explicit InLines(const Study& study) : study_(study) {}
+
+    void begun(const SessionView& view) override { alive_ = write_out(greeting(study_, view)); }
+    void happened(const StudyRecord& record, const StoredEvent& stored) override {
+        if (const auto line = view::event_line(stored, record, study_); !line.empty()) alive_ &= write_out(line);
+    }
+    void notice(const Notice& notice) override {
+        if (notice.level != Notice::Level::info) std::fputs(with_level(notice).c_str(), stderr);
+    }
+    bool draw(const SessionView&) override { return alive_; }
+
+   private:
+    const Study& study_;
+    bool alive_ = true;
+};
+
+class InJson final : public RunObserver {
+   public:
+    void happened(const StudyRecord& record, const StoredEvent& stored) override {
+        const auto line = [&](const char* what, std::int64_t trial) {
+            nlohmann::ordered_json json = trial_json(record.trial(trial));
+            json["event"] = what;
+            alive_ &= write_out(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+        };
+        std::visit(Overloaded{[&](const event::Launched& e) { line("launched", e.trial); },
+                              [&](const event::Reported& e) { line("reported", e.trial); },
+                              [&](const event::Paused& e) { line("paused", e.trial); },
+                              [&](const event::Requeued& e) { line("requeued", e.trial); },
+                              [&](const event::Finished& e) { line("finished", e.trial); }, [](const auto&) {}},
+                   stored.event);
+    }
+    void notice(const Notice& notice) override {
+        if (notice.level != Notice::Level::info) std::fputs(with_level(notice).c_str(), stderr);
+    }
+    bool draw(const SessionView&) override { return alive_; }
+
+   private:
+    bool alive_ = true;
+};
+
+class Quiet final : public RunObserver {
+   public:
+    void notice(const Notice& notice) override {
+        if (notice.level == Notice::Level::error) std::fputs(with_level(notice).c_str(), stderr);
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<RunObserver> make_run_observer(RunStyle style, const Study& study) {
+    if (style == RunStyle::json) return std::make_unique<InJson>();
+    if (style == RunStyle::quiet) return std::make_unique<Quiet>();
+    if (view::is_terminal(STDOUT_FILENO)) return std::make_unique<OnTerminal>(study);
+    return std::make_unique<InLines>(study);
+}
+
+}  // namespace hpo
