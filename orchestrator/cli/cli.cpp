@@ -26,6 +26,18 @@ namespace {
 
 // clang-format off
 constexpr std::array table{
+    Command{"run", "Search, and print the best configuration",
+            "hpo run studies/phase1.yaml     search, or go on where it was\n"
+            "hpo run studies/phase1.yaml --time 10m\n"
+            "hpo run studies/phase1.yaml --set budget.epochs=5 --fresh",
+            commands::run},
+    Command{"check", "Say what a study means, or what is wrong with it",
+            "hpo check studies/phase1.yaml   space, memory and time of a trial, how many at once\n"
+            "hpo check studies/phase1.yaml --json",
+            commands::check},
+    Command{"train", "Train one configuration to the end and keep its weights",
+            "hpo train best.yaml -o model.safetensors",
+            commands::train},
     Command{"ls", "List studies, or the trials of one",
             "hpo ls                          all studies with their best values\n"
             "hpo ls phase1                   the trials of one\n"

@@ -23,6 +23,9 @@ struct Command {
 
 namespace commands {
 
+CommandAction run(CLI::App& app);
+CommandAction check(CLI::App& app);
+CommandAction train(CLI::App& app);
 CommandAction ls(CLI::App& app);
 CommandAction show(CLI::App& app);
 CommandAction logs(CLI::App& app);

@@ -64,7 +64,7 @@ class InLines final : public RunObserver {
 
     void begun(const SessionView& view) override { alive_ = write_out(greeting(study_, view)); }
     void happened(const StudyRecord& record, const StoredEvent& stored) override {
-        if (const auto line = view::event_line(stored, record, study_); !line.empty()) alive_ &= write_out(line);
+        if (const auto line = view::event_line(stored, record, study_); !line.empty()) alive_ &= write_out(line + "\n");
     }
     void notice(const Notice& notice) override {
         if (notice.level != Notice::Level::info) std::fputs(with_level(notice).c_str(), stderr);
