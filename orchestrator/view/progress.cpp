@@ -59,8 +59,8 @@ std::string draw_progress(const Study& study, const StudyRecord& record, const M
     Canvas canvas(screen);
     canvas.add(first_line(study, record, moment, screen));
     Line counts;
-    counts.add(states_text(record), Style::plain);
-    if (const auto speed = total_speed(record)) counts.add("   " + short_number(*speed) + " it/s");
+    if (const auto speed = total_speed(record)) counts.add(short_number(*speed) + " it/s", Style::strong).add("   ");
+    counts.add(states_text(record));
     canvas.add(counts);
     if (const TrialRecord* best = best_trial(record, study.objective)) canvas.add(best_line(study, *best));
 

@@ -67,6 +67,15 @@ double sort_key(const TrialRecord& trial, const Objective& objective, TopSort so
 
 std::string number_or_dash(const std::optional<double>& number) { return number ? short_number(*number) : "-"; }
 
+/// 93.0 MiB in at most eight columns.
+std::string short_bytes(double bytes) {
+    const std::string text = bytes_text(bytes);
+    const auto blank = text.find(' ');
+    std::string digits = text.substr(0, std::min<std::size_t>(blank, 4));
+    if (digits.ends_with('.')) digits.pop_back();
+    return digits + text.substr(blank);
+}
+
 struct Column {
     std::string title;
     int width;
@@ -75,10 +84,10 @@ struct Column {
     std::string (*cell)(const Study&, const TrialRecord&, const Screen&);
 };
 
-constexpr int curve_width = 10;
+constexpr int curve_width = 8;
 
 std::vector<Column> all_columns(const Study& study) {
-    const auto metric_width = std::clamp(columns(study.objective.metric), 8, 14);
+    const auto metric_width = std::clamp(columns(study.objective.metric), 8, 10);
     return {
         {"TRIAL", 5, true, 0,
          [](const Study&, const TrialRecord& t, const Screen&) { return std::to_string(t.number); }},
@@ -98,10 +107,10 @@ std::vector<Column> all_columns(const Study& study) {
          }},
         {study.objective.metric, metric_width, true, 2,
          [](const Study&, const TrialRecord& t, const Screen&) { return number_or_dash(t.value); }},
-        {"MEMORY", 9, true, 6,
+        {"MEMORY", 8, true, 6,
          [](const Study&, const TrialRecord& t, const Screen&) {
              const auto memory = memory_of(t);
-             return memory ? bytes_text(*memory) : "-";
+             return memory ? short_bytes(*memory) : "-";
          }},
     };
 }

@@ -1,0 +1,278 @@
+// Views as pictures: what a person sees at 80x24, at 40x10, without a terminal, without colours and with 10,000 trials.
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <fstream>
+#include <sstream>
+
+#include "orchestrator/view/progress.hpp"
+#include "orchestrator/view/report.hpp"
+#include "orchestrator/view/table.hpp"
+#include "orchestrator/view/top.hpp"
+#include "tests/support/sample_study.hpp"
+
+namespace hpo::view {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Le;
+using ::testing::Not;
+
+Study sample_study() {
+    Study study;
+    study.name = "sample";
+    study.seed = 7;
+    study.budget.trials = 16;
+    study.budget.epochs = 10;
+    study.space = {{.name = "batch_size"}, {.name = "lr"}, {.name = "activation"}};
+    return study;
+}
+
+StudyRecord sample_record(std::int64_t trials) {
+    StudyRecord record;
+    std::int64_t sequence = 0;
+    testing::make_sample_events(trials, [&](const Event& event) {
+        ++sequence;
+        apply(record, {sequence, 1000.0 + static_cast<double>(sequence), event}, sample_study().objective);
+    });
+    return record;
+}
+
+constexpr Moment moment{125, 2, true};
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    return lines;
+}
+
+std::vector<int> widths_of(const std::string& text) {
+    std::vector<int> widths;
+    for (const auto& line : lines_of(text)) widths.push_back(columns(line));
+    return widths;
+}
+
+/// Compares with tests/unit/view/pictures/NAME.txt; HPO_DRAW=1 in the environment draws the file anew.
+void expect_picture(const std::string& name, const std::string& text) {
+    const std::string file = HPO_SOURCE_DIR "/tests/unit/view/pictures/" + name + ".txt";
+    if (::getenv("HPO_DRAW")) std::ofstream(file) << text;
+    std::ifstream in(file);
+    std::ostringstream expected;
+    expected << in.rdbuf();
+    EXPECT_EQ(text, expected.str()) << "picture " << name;
+}
+
+TEST(Pictures, TopAt80x24) {
+    const auto text = draw_top(sample_study(), sample_record(16), moment, {}, {}, {80, 24, false, true});
+    EXPECT_EQ(lines_of(text).size(), 24u);
+    EXPECT_THAT(widths_of(text), Each(Le(80)));
+    expect_picture("top_80x24", text);
+}
+
+TEST(Pictures, TopAt40x10InAscii) {
+    const auto text = draw_top(sample_study(), sample_record(16), moment, {}, {}, {40, 10, false, false});
+    EXPECT_EQ(lines_of(text).size(), 10u);
+    EXPECT_THAT(widths_of(text), Each(Le(40)));
+    for (char c : text) EXPECT_TRUE(c == '\n' || (c >= ' ' && c < 127));
+    expect_picture("top_40x10", text);
+}
+
+TEST(Pictures, ProgressAt80x24) {
+    const auto text = draw_progress(sample_study(), sample_record(16), moment, {80, 24, false, true});
+    EXPECT_THAT(widths_of(text), Each(Le(80)));
+    expect_picture("progress_80x24", text);
+}
+
+TEST(Pictures, ProgressOnASmallTerminalSaysHowManyTrialsAreNotShown) {
+    const auto text = draw_progress(sample_study(), sample_record(16), moment, {40, 4, false, true});
+    EXPECT_EQ(lines_of(text).size(), 4u);
+    EXPECT_THAT(widths_of(text), Each(Le(40)));
+    EXPECT_THAT(text, HasSubstr("and 2 more"));
+}
+
+TEST(Pictures, ReportAt80Columns) {
+    const auto text =
+        draw_report(sample_study(), sample_record(16), moment,
+                    {"runs/sample", "all trials have ended", true, "studies/sample.yaml"}, {80, 24, false, true});
+    EXPECT_THAT(widths_of(text), Each(Le(80)));
+    expect_picture("report_80", text);
+}
+
+TEST(Pictures, ReportAt40ColumnsShowsFewerTrials) {
+    const auto text = draw_report(sample_study(), sample_record(16), moment,
+                                  {"runs/sample", "interrupted", true, "s.yaml"}, {40, 10, false, true});
+    EXPECT_THAT(widths_of(text), Each(Le(40)));
+}
+
+TEST(Pictures, ATrialInFull) {
+    expect_picture("trial_80x24", draw_trial(sample_study(), sample_record(16).trial(12),
+                                             {"runs/sample/logs/trial-0012.log", "runs/sample/checkpoints/trial-0012"},
+                                             {80, 24, false, true}));
+}
+
+TEST(Pictures, AStudyWithoutTrialsIsDrawnByEveryView) {
+    const StudyRecord nothing;
+    const Screen screen{80, 24, false, true};
+    EXPECT_THAT(draw_top(sample_study(), nothing, {}, {}, {}, screen), HasSubstr("no trials yet"));
+    EXPECT_THAT(draw_progress(sample_study(), nothing, {}, screen), HasSubstr("no trials yet"));
+    EXPECT_THAT(draw_report(sample_study(), nothing, {}, {}, screen), HasSubstr("No trial has reached a value"));
+}
+
+TEST(Pictures, ColoursAreThereOnlyWhenAskedFor) {
+    const auto record = sample_record(16);
+    for (bool colour : {false, true}) {
+        const Screen screen{80, 24, colour, true};
+        for (const auto& text : {draw_top(sample_study(), record, moment, {}, {}, screen),
+                                 draw_progress(sample_study(), record, moment, screen),
+                                 draw_report(sample_study(), record, moment, {}, screen)})
+            EXPECT_EQ(text.find('\x1b') != std::string::npos, colour);
+    }
+}
+
+TEST(Pictures, ColoursDoNotChangeTheText) {
+    const auto record = sample_record(16);
+    auto strip = [](const std::string& text) {
+        std::string plain;
+        for (std::size_t i = 0; i < text.size(); ++i) {
+            if (text[i] == '\x1b')
+                i = text.find('m', i);
+            else
+                plain += text[i];
+        }
+        return plain;
+    };
+    EXPECT_EQ(strip(draw_progress(sample_study(), record, moment, {80, 24, true, true})),
+              draw_progress(sample_study(), record, moment, {80, 24, false, true}));
+}
+
+TEST(Pictures, ControlCharactersInReasonsAreMadePrintable) {
+    auto record = sample_record(16);
+    record.trial(6).reason = "bad\x1b]0;title\x07 \xff and\nmore";
+    const auto text = draw_top(sample_study(), record, moment, {}, {}, {0, 0, false, true});
+    EXPECT_THAT(text, AllOf(HasSubstr("bad\\x1b]0;title\\x07 \\xff and\\x0amore"), Not(HasSubstr("\x1b")),
+                            Not(HasSubstr("\x07"))));
+}
+
+TEST(Pictures, WithoutATerminalTopShowsAllTrialsAndWholeReasons) {
+    const auto text = draw_top(sample_study(), sample_record(16), moment, {}, {}, {0, 0, false, false});
+    EXPECT_EQ(lines_of(text).size(), 3u + 16u);
+    EXPECT_THAT(text, AllOf(HasSubstr("plateau: no better than 0.8 for 3 steps"), Not(HasSubstr("quit"))));
+}
+
+TEST(Pictures, TenThousandTrialsAreDrawnWithin200Milliseconds) {
+    const auto record = sample_record(10'000);
+    TopState state;
+    state.chosen = 5000;
+    const auto begin = std::chrono::steady_clock::now();
+    std::string text;
+    for (int i = 0; i < 5; ++i) {
+        state.sort = static_cast<TopSort>(i);
+        text = draw_top(sample_study(), record, moment, state, {}, {80, 24, true, true});
+    }
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    EXPECT_LT(took.count() / 5, 0.2);
+    EXPECT_EQ(lines_of(text).size(), 24u);
+    EXPECT_EQ(lines_of(draw_progress(sample_study(), record, moment, {80, 24, false, true})).size(), 5u);
+}
+
+TEST(Canvas, TextIsCutAndPaddedByColumnsNotBytes) {
+    const Screen screen{80, 24, false, true};
+    EXPECT_EQ(pad_right("größe", 7, screen), "größe  ");
+    EXPECT_EQ(pad_left("größe", 7, screen), "  größe");
+    EXPECT_EQ(pad_right("größer", 5, screen), "größ…");
+    EXPECT_EQ(pad_right("larger", 5, {80, 24, false, false}), "la...");
+    EXPECT_EQ(pad_right("abc", 0, screen), "");
+    EXPECT_EQ(columns("▁▂█"), 3);
+}
+
+TEST(Canvas, SparklinesScaleBetweenLeastAndGreatest) {
+    const std::vector<double> falling{4, 3, 2, 1};
+    EXPECT_EQ(sparkline(falling, 10, true), "█▆▃▁");
+    EXPECT_EQ(sparkline(falling, 10, false), "^=._");
+    EXPECT_EQ(sparkline(falling, 2, true), "█▁");
+    EXPECT_EQ(sparkline(std::vector<double>{1, std::nan(""), 2}, 10, true), "▁!█");
+    EXPECT_EQ(sparkline(std::vector<double>{5, 5}, 10, true), "▁▁");
+    EXPECT_EQ(sparkline({}, 10, true), "");
+}
+
+TEST(Canvas, TableColumnsAreAsWideAsTheirCells) {
+    Table table({{"STUDY"}, {"BEST", Table::Align::right}});
+    table.add({"phase1", "0.8953"});
+    table.add({"a", "12"});
+    EXPECT_EQ(table.draw({0, 0, false, true}), "STUDY     BEST\nphase1  0.8953\na           12\n");
+}
+
+TEST(Summary, SavingsAreTheStepsNotRunAtEachStoppedTrialsOwnPace) {
+    const Savings saved = savings(sample_study(), sample_record(16));
+    EXPECT_EQ(saved.epochs, 12);  // trials 1 and 9, six of ten steps each; the user's stop saves nothing
+    EXPECT_DOUBLE_EQ(saved.seconds, 18);
+    EXPECT_THAT(saved.stops, ElementsAre(std::pair("plateau", 2)));
+}
+
+TEST(Summary, TimeLeftIsTheSoonerOfTrialsAndTimeBudget) {
+    Study study = sample_study();
+    const auto record = sample_record(16);  // 12 of 16 ended
+    EXPECT_NEAR(*seconds_left(study, record, {120, 2, true}), 40, 1e-9);
+    study.budget.seconds = 130;
+    EXPECT_NEAR(*seconds_left(study, record, {120, 2, true}), 10, 1e-9);
+    study.budget.seconds.reset();
+    EXPECT_EQ(seconds_left(study, {}, {120, 2, true}), std::nullopt);
+}
+
+TEST(Summary, DivergedAndFailedTrialsAreNeverTheBest) {
+    auto record = sample_record(16);
+    record.trial(6).value = 2.0;
+    EXPECT_EQ(best_trial(record, sample_study().objective)->number, 12);
+}
+
+TEST(Summary, ALineForALogNamesTrialValueAndReason) {
+    const auto record = sample_record(16);
+    EXPECT_EQ(
+        event_line({1, 0, event::Finished{1, 1, TrialState::stopped, "plateau", "no\nbetter"}}, record, sample_study()),
+        "trial 1 stopped after 4 steps, val_accuracy 0.8031 at step 4, 6.0 s (best 0.8975, trial 12) by plateau: "
+        "no\\x0abetter");
+    EXPECT_EQ(event_line({1, 0, event::Reported{}}, record, sample_study()), "");
+}
+
+TEST(Top, KeysMoveTheChoiceSortAndAskBeforeStopping) {
+    const auto record = sample_record(16);
+    const Objective objective = sample_study().objective;
+    TopState state;
+    const auto press = [&](Key key) { return on_key(state, key, record, objective, 5); };
+    const auto letter = [&](char c) { return press({KeyCode::character, c}); };
+    press({KeyCode::down});
+    EXPECT_EQ(state.chosen, 15);  // the second of the running ones
+    letter('s');
+    EXPECT_EQ(state.sort, TopSort::number);
+    EXPECT_EQ(state.chosen, 15);  // the choice stays with its trial
+    letter('x');
+    EXPECT_TRUE(state.asking);
+    EXPECT_EQ(letter('n'), TopRequest::none);
+    letter('x');
+    EXPECT_EQ(letter('y'), TopRequest::stop_chosen);
+    press({KeyCode::home});
+    letter('x');
+    EXPECT_FALSE(state.asking);
+    EXPECT_EQ(state.message, "trial 1 has ended already");
+    press({KeyCode::enter});
+    EXPECT_TRUE(state.looking);
+    EXPECT_EQ(letter('q'), TopRequest::none);
+    EXPECT_EQ(letter('q'), TopRequest::quit);
+    EXPECT_EQ(press({KeyCode::closed}), TopRequest::quit);
+    EXPECT_EQ(on_key(state, {KeyCode::down}, {}, objective, 5), TopRequest::none);
+}
+
+TEST(Terminal, KeysAreTakenFromBytesOneByOne) {
+    std::string bytes = "j\x1b[A\x1b[1;5Cq\r\x1b";
+    std::vector<KeyCode> codes;
+    while (!bytes.empty()) codes.push_back(take_key(bytes).code);
+    EXPECT_THAT(codes, ElementsAre(KeyCode::character, KeyCode::up, KeyCode::none, KeyCode::character, KeyCode::enter,
+                                   KeyCode::escape));
+}
+
+}  // namespace
+}  // namespace hpo::view
