@@ -18,8 +18,12 @@ namespace {
 using from_worker::Finished;
 using to_worker::Action;
 
-/// An arena that is this much larger than needed is kept for the next trial; a still larger one is given back.
+/// An arena or a buffer that is larger than needed by up to so much is kept for the next trial, whose pages are then
+/// there already; a still larger one is given back.
 constexpr std::size_t arena_slack = std::size_t{64} << 20;
+constexpr std::size_t buffer_slack = std::size_t{16} << 20;
+
+bool fits(std::size_t there, std::size_t bytes, std::size_t slack) { return there >= bytes && there - bytes <= slack; }
 
 struct Refused : std::runtime_error {
     using std::runtime_error::runtime_error;
@@ -42,18 +46,28 @@ DeviceData& need_data(Workshop& workshop, const DataConfig& config, std::uint64_
     return *workshop.data;
 }
 
-Buffer& need_arena(Workshop& workshop, std::size_t bytes) {
-    if (workshop.arena && workshop.arena->bytes() >= bytes && workshop.arena->bytes() - bytes <= arena_slack)
-        return *workshop.arena;
-    workshop.arena.reset();
+void need_floats(std::vector<float>& floats, std::int64_t count) {
+    const auto size = static_cast<std::size_t>(count);
+    if (!fits(floats.capacity() * sizeof(float), size * sizeof(float), buffer_slack)) std::vector<float>().swap(floats);
+    floats.resize(size);
+}
+
+/// Arena and host memory for the plan. What is there and does not fit goes before anything new is taken.
+void need_memory(Workshop& workshop, const GroupPlan& plan) {
+    const bool warm = workshop.arena && fits(workshop.arena->bytes(), plan.arena_bytes, arena_slack);
+    if (!warm) workshop.arena.reset();
+    const auto needed = static_cast<std::int64_t>(plan.arena_bytes) + plan.host_bytes;
     const auto available = available_bytes();
-    if (available && static_cast<std::int64_t>(bytes) > *available)
-        throw OutOfMemory("the trial needs " + megabytes(static_cast<double>(bytes)) + "; the machine has " +
-                          megabytes(static_cast<double>(*available)) + " left");
-    auto arena = workshop.device.allocate(bytes);
+    if (!warm && available && needed > *available)
+        throw OutOfMemory("the trial needs " + megabytes(needed) + "; the machine has " + megabytes(*available) +
+                          " left");
+    need_floats(workshop.state, plan.state_elements);
+    need_floats(workshop.best, plan.weights.columns);
+    reset_peak();
+    if (warm) return;
+    auto arena = workshop.device.allocate(plan.arena_bytes);
     if (!arena) throw OutOfMemory("the trial's arena: " + arena.error().message);
     workshop.arena = *std::move(arena);
-    return *workshop.arena;
 }
 
 Trainer make_trainer(const to_worker::Run& run, const Configuration& configuration, Workshop& workshop,
@@ -63,8 +77,8 @@ Trainer make_trainer(const to_worker::Run& run, const Configuration& configurati
                            static_cast<std::int64_t>(data.split.validation.size())};
     GroupPlan plan = need(plan_group(configuration, data.shape, sizes, 1));
     const LaneSpec lane{configuration.training, configuration.seed.value_or(run.seed)};
-    Buffer& arena = need_arena(workshop, plan.arena_bytes);
-    return {workshop.device, arena, std::move(plan), data, {&lane, 1}, run.steps, workshop.clock};
+    need_memory(workshop, plan);
+    return {workshop.device, *workshop.arena, std::move(plan), data, {&lane, 1}, run.steps, workshop.clock};
 }
 
 class Trial {
@@ -76,11 +90,10 @@ class Trial {
           configuration_(need(read_configuration(run.params))),
           trainer_(make_trainer(run, configuration_, workshop, host)),
           files_(run.folder, binding_words(run, configuration_, workshop.data->fingerprint)) {
+        if (run.steps < 1) throw Refused("a budget of " + std::to_string(run.steps) + " steps");
         if (!is_metric(run.objective.metric))
             throw Refused("objective.metric: " + run.objective.metric +
                           " is not one of loss, val_loss and val_accuracy");
-        workshop.state.resize(static_cast<std::size_t>(trainer_.plan().state_elements));
-        workshop.best.resize(static_cast<std::size_t>(trainer_.plan().weights.columns));
     }
 
     Finished go();
@@ -274,7 +287,6 @@ Finished run_trial(const to_worker::Run& run, Workshop& workshop, TrialHost& hos
         if (*message != '\0') host.say(std::string(to_text(outcome)) + ": " + message);
         return Finished{run.id, outcome, message, {}, {}};
     };
-    reset_peak();
     try {
         return Trial(run, workshop, host).go();
     } catch (const ToldToStop&) {
@@ -282,6 +294,8 @@ Finished run_trial(const to_worker::Run& run, Workshop& workshop, TrialHost& hos
     } catch (const std::bad_alloc& error) {
         workshop.arena.reset();
         workshop.data.reset();
+        workshop.state = std::vector<float>();
+        workshop.best = std::vector<float>();
         return ended(Outcome::out_of_memory, error.what());
     } catch (const std::exception& error) {
         return ended(Outcome::failed, error.what());

@@ -30,7 +30,7 @@ bool is_idle(const std::string& key, const Configuration& configuration) {
 
 bool is_metric(std::string_view name) { return name == "loss" || name == "val_loss" || name == "val_accuracy"; }
 
-std::string megabytes(double bytes) { return format("%.1f MB", bytes / 1e6); }
+std::string megabytes(std::int64_t bytes) { return format("%.1f MB", static_cast<double>(bytes) / 1e6); }
 
 std::string configuration_line(const to_worker::Run& run, const Configuration& configuration, const GroupPlan& plan,
                                const DeviceData& data, const std::string& device) {
@@ -44,8 +44,8 @@ std::string configuration_line(const to_worker::Run& run, const Configuration& c
                    data.split.validation.size(), static_cast<long long>(data.shape.test));
     line += format("; %lld steps of %lld iterations; arena ", static_cast<long long>(run.steps),
                    static_cast<long long>(plan.iterations_per_step));
-    return line + megabytes(static_cast<double>(plan.arena_bytes)) + ", data " +
-           megabytes(static_cast<double>(data.bytes())) + "; " + device;
+    return line + megabytes(static_cast<std::int64_t>(plan.arena_bytes)) + ", data " + megabytes(data.bytes()) + "; " +
+           device;
 }
 
 std::string step_line(const Report& report, std::int64_t steps) {

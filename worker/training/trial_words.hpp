@@ -16,7 +16,7 @@ namespace hpo {
 bool is_metric(std::string_view name);
 
 /// "23.4 MB"
-std::string megabytes(double bytes);
+std::string megabytes(std::int64_t bytes);
 
 std::string configuration_line(const to_worker::Run& run, const Configuration& configuration, const GroupPlan& plan,
                                const DeviceData& data, const std::string& device);

@@ -108,15 +108,16 @@ TEST(Worker, ThePlanIsAnUpperBoundOfWhatATrialTakes) {
     Worker worker;
     const Params large = params({{"samples", std::int64_t{10000}},
                                  {"features", std::int64_t{200}},
-                                 {"hidden", std::vector<std::int64_t>{1000, 1000}},
+                                 {"hidden", std::vector<std::int64_t>{1000, 500}},
                                  {"batch_size", std::int64_t{2048}}});
     worker.send(to_worker::Plan{1, large, 1, 5});
     const auto answer = worker.expect<from_worker::PlanAnswer>();
     worker.complete(run_of(1, 1, large));
     ASSERT_EQ(worker.reports.size(), 1U);
 #ifdef NDEBUG  // a sanitizer's own memory is in no plan
-    const auto peak = static_cast<double>(worker.reports[0].peak_bytes.value());
-    EXPECT_NEAR(peak / static_cast<double>(answer.footprint.host_bytes), 1, 0.1);
+    const auto peak = worker.reports[0].peak_bytes.value();
+    EXPECT_LE(peak, answer.footprint.host_bytes);
+    EXPECT_GE(static_cast<double>(peak), 0.9 * static_cast<double>(answer.footprint.host_bytes));
 #endif
 }
 

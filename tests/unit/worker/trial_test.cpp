@@ -320,6 +320,19 @@ TEST_F(TrialFolder, MoreMemoryThanThereIsIsNoFailure) {
     EXPECT_EQ(run_trial(run(1), bench.workshop, host).outcome, Outcome::complete);
 }
 
+TEST_F(TrialFolder, MemoryOfAMuchLargerTrialIsGivenBack) {
+    Bench bench;
+    FakeHost host;
+    host.on_report = [](const Report&) { return Action::stop; };
+    const Params large{{"hidden", std::vector<std::int64_t>{2500, 2500}}, {"eval_every", std::int64_t{1}}};
+    EXPECT_EQ(run_trial(run(1, false, large), bench.workshop, host).outcome, Outcome::stopped);
+    EXPECT_GT(bench.workshop.arena->bytes(), 100'000'000U);
+    EXPECT_GT(bench.workshop.state.capacity(), 18'000'000U);
+    run_trial(run(1), bench.workshop, host);
+    EXPECT_LT(bench.workshop.arena->bytes(), 1'000'000U);
+    EXPECT_LT(bench.workshop.state.capacity(), 10'000U);
+}
+
 TEST_F(TrialFolder, ValuesAreThoseOfTheKeptStep) {
     Bench bench;
     // A minimised loss that only rises: its best step is the first.
