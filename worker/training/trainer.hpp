@@ -1,5 +1,10 @@
 // Trains a group of lanes: trials of one shape, side by side in one arena. It knows models and backends by their seams
 // alone, and neither files nor messages. After the first step it allocates nothing.
+//
+// Batches: what a batch is made of (the order of an epoch, the rates) is prepared ahead for a window of iterations and
+// written to the arena; the samples lie in the device's memory and are gathered there, as the first operation of a
+// pass. There is no thread that gathers ahead: on a CPU it would run on the core that the worker computes on, and
+// gathering 256 samples of 784 pixels takes 30 us of an iteration of 3 to 6 ms (an epoch's shuffle of 54,000: 150 us).
 #pragma once
 
 #include <cstdint>
