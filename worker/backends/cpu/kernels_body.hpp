@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "hpo/random.hpp"
 #include "worker/backends/cpu/kernels.hpp"
 
 namespace hpo {
@@ -132,8 +133,6 @@ inline void philox(PhiloxLanes& lanes, const uint32_t key0, const uint32_t key1)
     }
 }
 
-constexpr uint32_t purpose_initialise = 5;
-constexpr uint32_t purpose_dropout = 6;
 constexpr int64_t group = 128;  ///< columns whose draws come from one run of 16 blocks
 
 /// The draws of the elements of `row` and columns column_group * 128 + i.
@@ -143,7 +142,7 @@ inline void draw_group(const DropoutDraw& dropout, uint32_t row, uint32_t column
         c.word[0][i] = row;
         c.word[1][i] = dropout.site << 16 | (column_group * wide + static_cast<uint32_t>(i));
         c.word[2][i] = dropout.iteration;
-        c.word[3][i] = purpose_dropout;
+        c.word[3][i] = static_cast<uint32_t>(Purpose::dropout);
     }
     philox(c, dropout.key0, dropout.key1);
     __builtin_memcpy(draws, c.word, sizeof c.word);
@@ -299,7 +298,7 @@ void cross_entropy(int64_t rows, int64_t columns, const float* logits, const int
                    float weight, float* loss, int32_t* correct, float* gradient) {
     constexpr float lowest = -__FLT_MAX__;
     const float spread = smoothing / static_cast<float>(columns);
-    float total = 0;
+    double total = 0;
     int32_t hits = 0;
     float spare[wide];
     for (int64_t row = 0; row < rows; ++row) {
@@ -340,7 +339,7 @@ void cross_entropy(int64_t rows, int64_t columns, const float* logits, const int
         }
         g[label] -= weight * (1 - smoothing);
     }
-    *loss += weight * total;
+    *loss += static_cast<float>(weight * total);
     *correct += hits;
 }
 
@@ -416,7 +415,7 @@ void initialise(int64_t count, float bound, uint32_t key0, uint32_t key1, uint32
             c.word[0][i] = static_cast<uint32_t>(block);
             c.word[1][i] = static_cast<uint32_t>(block >> 32);
             c.word[2][i] = site;
-            c.word[3][i] = purpose_initialise;
+            c.word[3][i] = static_cast<uint32_t>(Purpose::initialise);
         }
         philox(c, key0, key1);
         const int64_t rest = count - first < 4 * wide ? count - first : 4 * wide;
