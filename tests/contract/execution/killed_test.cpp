@@ -6,6 +6,7 @@
 #include <csignal>
 #include <random>
 
+#include "orchestrator/execution/private_folder.hpp"
 #include "tests/contract/execution/harness.hpp"
 #include "tests/contract/execution/mortal.hpp"
 
@@ -22,7 +23,7 @@ constexpr seconds promised{2};
 /// An orchestrator in a process of its own (mortal.hpp).
 class Mortal {
    public:
-    Mortal(const std::string& mark, const std::string& start, const std::string& script) {
+    Mortal(const std::string& mark, const std::string& start, const std::string& script) : mark_(mark) {
         int ends[2];
         EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
         posix_spawn_file_actions_t actions;
@@ -40,6 +41,7 @@ class Mortal {
     ~Mortal() {
         kill();
         ::close(output_);
+        (void)PrivateFolder::make(mark_);  // clears what was left, and itself
     }
     /// Until all its workers are.
     void wait_ready() const {
@@ -54,6 +56,7 @@ class Mortal {
     }
 
    private:
+    std::string mark_;
     pid_t pid_ = 0;
     int output_ = -1;
 };
@@ -131,10 +134,9 @@ TEST(Killed, AWardenThatGetsTermKillsItsTreeAndEnds) {
 
 TEST(Killed, TheFolderOfAKilledOrchestratorIsRemovedByTheNextWithItsMark) {
     const std::string mark = new_mark();
-    {
-        Mortal mortal(mark, "", "");
-        mortal.wait_ready();
-    }
+    Mortal mortal(mark, "", "");
+    mortal.wait_ready();
+    mortal.kill();
     ASSERT_TRUE(eventually([&] { return marked(mark).empty(); }, promised));
     LocalOptions options;
     options.mark = mark;
