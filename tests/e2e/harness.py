@@ -97,6 +97,11 @@ class Case(unittest.TestCase):
     def trials(self, study):
         return json.loads(self.hpo("ls", study, "--json"))["trials"]
 
+    def trials_so_far(self, study):
+        """The trials of a study that may not have begun yet."""
+        done = subprocess.run([HPO, "ls", study, "--json"], cwd=self.folder, capture_output=True, text=True)
+        return json.loads(done.stdout)["trials"] if done.returncode == 0 else []
+
     def database(self, study):
         return self.folder / "runs" / study / "study.db"
 

@@ -65,8 +65,7 @@ class Study(Case):
     def test_ctrl_c_stores_everything_and_the_next_run_goes_on(self):
         study = self.study(synthetic(trials=40, epochs=20, samples=20000))
         child = self.start("run", study)
-        wait_for(lambda: self.database("small").exists() and
-                 sum(t["state"] == "complete" for t in self.trials("small")) >= 2)
+        wait_for(lambda: sum(t["state"] == "complete" for t in self.trials_so_far("small")) >= 2)
         child.send_signal(signal.SIGINT)
         self.assertEqual(child.wait(20), 130, child.stderr.read())
         self.assert_nobody_left()
@@ -80,7 +79,7 @@ class Study(Case):
 
     def test_sigterm_ends_with_143(self):
         child = self.start("run", self.study(synthetic(trials=400, epochs=20)))
-        wait_for(lambda: self.database("small").exists() and self.trials("small"))
+        wait_for(lambda: self.trials_so_far("small"))
         child.send_signal(signal.SIGTERM)
         self.assertEqual(child.wait(20), 143)
         self.assert_nobody_left()
@@ -88,15 +87,14 @@ class Study(Case):
     def test_a_second_run_of_a_running_study_is_refused_naming_the_holder(self):
         study = self.study(synthetic(trials=400, epochs=20))
         child = self.start("run", study)
-        wait_for(lambda: self.database("small").exists() and self.trials("small"))
+        wait_for(lambda: self.trials_so_far("small"))
         self.hpo("run", study, status=1)
         self.assertIn(str(child.pid), self.error)
 
     def test_hpo_stop_ends_a_trial_and_then_the_study(self):
         study = self.study(synthetic(trials=400, epochs=1000, samples=20000))
         child = self.start("run", study)
-        wait_for(lambda: self.database("small").exists() and
-                 any(t["steps"] > 0 for t in self.trials("small")))
+        wait_for(lambda: any(t["steps"] > 0 for t in self.trials_so_far("small")))
         self.hpo("stop", "1")
         self.assertEqual((self.trials("small")[0]["state"]), "stopped")
         self.hpo("stop", "small")

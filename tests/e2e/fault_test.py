@@ -1,0 +1,327 @@
+"""What goes wrong, provoked: kills at random instants, workers that misbehave on request, full disks, damaged databases. Each test names the
+promise it holds hpo to. Seeds are fixed; HPO_KILLS sets how many kills (200 each by default)."""
+import json
+import os
+import pathlib
+import random
+import resource
+import select
+import signal
+import sqlite3
+import subprocess
+import time
+import unittest
+
+from harness import FAKE, HPO, Case, processes_of, wait_for
+
+KILLS = int(os.environ.get("HPO_KILLS", "200"))
+
+
+def fake_study(script="", name="fake", trials=4, epochs=5, parallel=2, more="", retries=2, timeout="10s", space=""):
+    params = f", params: {{fake: \"{script}\"}}" if script else ""
+    return f"""\
+study: {name}
+objective: {{metric: val_loss, direction: minimize}}
+space:
+  x: {{type: float, low: 0.0, high: 1.0}}
+{space}
+worker: {{command: ["{FAKE}"]{params}}}
+budget: {{trials: {trials}, epochs: {epochs}}}
+sampler: {{type: random}}
+resources: {{parallel: {parallel}, retries: {retries}, progress_timeout: {timeout}, grace: 1s}}
+{more}
+"""
+
+
+def pause(seconds):
+    """A random instant to strike at: this is no waiting for anything."""
+    select.select([], [], [], seconds)
+
+
+def finished(trials):
+    return {t["trial"]: t for t in trials if t["state"] in ("complete", "stopped", "diverged", "failed")}
+
+
+class Kills(Case):
+    def strike(self, study, name, victim_of, trials):
+        """Kills at random instants until the study is through; nothing finished may be lost, changed or repeated."""
+        dice = random.Random(name)
+        known = {}
+        for _ in range(KILLS):
+            child = self.start("run", study)
+            before = len(known)
+            # Mostly while trials run, now and then while it starts.
+            if dice.random() < 0.8:
+                wait_for(lambda: processes_of(self.folder) or child.poll() is not None)
+            pause(dice.uniform(0, 0.12))
+            victim = victim_of(child)
+            if victim:
+                try:
+                    os.kill(victim, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            if victim != child.pid and child.poll() is None:
+                pause(dice.uniform(0, 0.1))
+                child.kill()
+            child.wait(10)
+            self.assert_nobody_left(2.0)
+            now = finished(self.trials_so_far(name))
+            for number, trial in known.items():
+                self.assertEqual(now.get(number), trial, f"trial {number} was finished and is not what it was")
+            self.assertGreaterEqual(len(now), before)
+            known = now
+            self.children.remove(child)
+            child.stdout.close()
+            child.stderr.close()
+            if len(known) >= trials:
+                break
+        self.assert_sound(name)
+        self.hpo("run", study, timeout=300)
+        end = finished(self.trials(name))
+        self.assertEqual(len(end), trials)
+        for number, trial in known.items():
+            self.assertEqual(end[number], trial)
+        self.assert_nobody_left()
+        with sqlite3.connect(f"file:{self.database(name)}?mode=ro", uri=True) as database:
+            twice = database.execute("select trial, count(*) from event where kind = 'finished' group by trial having count(*) > 1").fetchall()
+        self.assertEqual(twice, [], "trials finished twice")
+
+    def test_row_1_the_orchestrator_is_killed_at_random_instants_of_a_running_study(self):
+        study = self.study(fake_study("each=0.004;daemon=1@1;children=1@2", trials=1500, epochs=3))
+        self.strike(study, "fake", lambda child: child.pid, 1500)
+
+    def test_row_1_the_orchestrator_of_native_workers_is_killed_and_curves_are_those_of_an_uninterrupted_study(self):
+        from harness import synthetic
+        text = synthetic(trials=40, epochs=6, samples=20000)
+        self.hpo("run", self.study(text))
+        whole = {t["trial"]: (t["params"], t["values"], t["steps"]) for t in self.trials("small")}
+        self.hpo("ls")
+        study = self.study(text.replace("study: small", "study: struck"))
+        dice = random.Random(7)
+        for _ in range(max(3, KILLS // 10)):
+            child = self.start("run", study)
+            wait_for(lambda: processes_of(self.folder) or child.poll() is not None)
+            pause(dice.uniform(0, 0.4))
+            child.kill()
+            child.wait(10)
+            self.assert_nobody_left(2.0)
+        self.hpo("run", study)
+        struck = {t["trial"]: (t["params"], t["values"], t["steps"]) for t in self.trials("struck")}
+        self.assertEqual(struck, whole)
+
+    def test_row_8_a_warden_is_killed_at_random_instants_and_nothing_of_its_tree_is_left(self):
+        study = self.study(fake_study("each=0.004;daemon=1@1;children=1@2", trials=1500, epochs=3))
+
+        def warden(child):
+            found = []
+            for pid in processes_of(self.folder):
+                try:
+                    if b"__warden" in pathlib.Path("/proc", str(pid), "cmdline").read_bytes():
+                        found.append(pid)
+                except OSError:
+                    pass
+            return random.Random(len(found)).choice(found) if found else None
+
+        self.strike(study, "fake", warden, 1500)
+
+    def test_row_1_a_killed_warden_of_a_living_orchestrator_takes_its_worker_along_and_the_study_goes_on(self):
+        child = self.start("run", self.study(fake_study("each=0.01;daemon=1@1", trials=60, epochs=4, retries=50)))
+        dice = random.Random(3)
+        for _ in range(20):
+            wardens = wait_for(lambda: child.poll() is not None or
+                               [p for p in processes_of(self.folder) if b"__warden" in self.cmdline(p)])
+            if wardens is True:
+                break
+            os.kill(dice.choice(wardens), signal.SIGKILL)
+            pause(dice.uniform(0, 0.05))
+        self.assertEqual(child.wait(60), 0, child.stderr.read())
+        self.assertEqual(len(finished(self.trials("fake"))), 60)
+        self.assert_nobody_left()
+
+    @staticmethod
+    def cmdline(pid):
+        try:
+            return pathlib.Path("/proc", str(pid), "cmdline").read_bytes()
+        except OSError:
+            return b""
+
+
+class Endings(Case):
+    def running(self, script="each=0.05", **more):
+        child = self.start("run", self.study(fake_study(script, trials=500, **more)))
+        wait_for(lambda: any(t["steps"] for t in self.trials_so_far("fake")))
+        return child
+
+    def test_row_2_one_sigint_asks_everyone_to_leave_stores_everything_and_exits_with_130(self):
+        child = self.running()
+        child.send_signal(signal.SIGINT)
+        self.assertEqual(child.wait(10), 130)
+        self.assert_nobody_left()
+        self.assertNotIn("running", {t["state"] for t in self.trials("fake")})
+
+    def test_row_3_a_second_sigint_kills_within_a_second(self):
+        child = self.running("each=0.05;ignore-term@1", more="", retries=0)
+        child.send_signal(signal.SIGINT)
+        pause(0.05)
+        began = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        self.assertEqual(child.wait(5), 130)
+        self.assertLess(time.monotonic() - began, 1.0)
+        self.assert_nobody_left()
+
+    def test_row_4_a_closed_terminal_ends_the_study_like_sigterm(self):
+        child = self.running()
+        child.send_signal(signal.SIGHUP)
+        self.assertEqual(child.wait(10), 143)
+        self.assert_nobody_left()
+
+    def test_row_4_a_reader_that_goes_away_ends_the_study_without_a_crash(self):
+        child = self.running()
+        child.stdout.close()
+        child.stdout = None
+        self.assertEqual(child.wait(30), 143)
+        self.assert_nobody_left()
+
+    def test_row_7_a_worker_that_ignores_term_is_killed_after_the_grace_period(self):
+        child = self.running("each=0.02;ignore-term@1")
+        child.send_signal(signal.SIGTERM)
+        self.assertEqual(child.wait(10), 143)
+        self.assert_nobody_left()
+
+
+class Workers(Case):
+
+    def run_fake(self, script, status=0, **more):
+        more = {"trials": 2, "parallel": 1, **more}
+        self.out = self.hpo("run", self.study(fake_study(script, **more)), status=status)
+        return self.trials("fake")
+
+    def test_row_5_a_worker_that_dies_of_a_signal_is_retried_twice_and_then_failed_with_the_signal_and_its_last_words(self):
+        trials = self.run_fake("say=goodbye@2;die=SEGV@2", status=1)
+        for trial in trials:
+            self.assertEqual((trial["state"], trial["attempt"]), ("failed", 3))
+            self.assertIn("SIGSEGV", trial["reason"])
+            self.assertIn("goodbye", trial["reason"])
+        self.assert_nobody_left()
+
+    def test_row_6_a_silent_worker_is_stopped_after_the_progress_timeout_with_that_reason(self):
+        trials = self.run_fake("silent@2", status=1, trials=1, retries=0, timeout="1s")
+        self.assertEqual(trials[0]["state"], "failed")
+        self.assertIn("silent for 1 s", trials[0]["reason"])
+
+    def test_row_8_detached_grandchildren_die_with_the_trials_worker(self):
+        self.run_fake("children=3@2;daemon=3@3;chain@2")
+        self.assert_nobody_left()
+
+    def test_row_12_a_worker_that_cannot_be_started_ends_the_study_with_the_real_reason_and_fails_no_trial(self):
+        text = fake_study().replace(FAKE, "/no/such/program")
+        self.hpo("run", self.study(text), status=1)
+        self.assertIn("No such file or directory", self.error)
+        self.assertIn("/no/such/program", self.error)
+        self.assertEqual(finished(self.trials("fake")), {})
+
+    def test_row_13_descriptors_stay_flat_over_many_trials(self):
+        child = self.start("run", self.study(fake_study("", trials=3000, epochs=2)))
+        counts = []
+        for ended in (100, 1000, 2500):
+            wait_for(lambda: child.poll() is not None or len(finished(self.trials_so_far("fake"))) >= ended)
+            if child.poll() is None:
+                counts.append(len(os.listdir(f"/proc/{child.pid}/fd")))
+        self.assertEqual(child.wait(120), 0)
+        self.assertLessEqual(max(counts) - min(counts), 3, counts)
+
+    def test_row_14_garbage_is_counted_and_the_stream_goes_on(self):
+        trials = self.run_fake("halfline@1;longline=100000000@2;binary=100000@3;badutf8@4;nested=30000@4")
+        self.assertEqual([t["state"] for t in trials], ["complete", "complete"])
+        self.assertEqual([t["steps"] for t in trials], [5, 5])
+        log = (self.folder / "runs" / "fake" / "hpo.log").read_text(errors="strict")
+        self.assertIn("ignored", log)
+
+    def test_row_14_escape_codes_reach_no_screen(self):
+        self.run_fake("escapes@2;die=ABRT@3", status=1)
+        for out in (self.hpo("ls", "fake"), self.hpo("top", "fake", "--once"), self.hpo("show", "fake", "1"), self.out):
+            self.assertNotIn("\x1b", out)
+
+    def test_row_15_a_loss_that_is_not_finite_is_diverged_with_the_step(self):
+        trials = self.run_fake("nan@3", status=1)
+        self.assertEqual({t["state"] for t in trials}, {"diverged"})
+        self.assertIn("step 3", trials[0]["reason"])
+
+    def test_row_16_steps_that_make_no_sense_are_never_stored_twice(self):
+        trials = self.run_fake("step=-1@2;step=2@4;step=huge@3")
+        self.assertEqual([t["state"] for t in trials], ["complete", "complete"])
+        self.assertEqual([t["steps"] for t in trials], [5, 5])
+
+    def test_row_17_words_of_older_attempts_and_after_the_end_are_fenced_out(self):
+        trials = self.run_fake("old@2;stranger@3;late", trials=3)
+        self.assertEqual([t["state"] for t in trials], ["complete"] * 3)
+        self.assertEqual([t["steps"] for t in trials], [5] * 3)
+
+    def test_row_19_a_flood_on_stdout_is_drained_and_the_log_is_capped(self):
+        self.run_fake("spew=50000000@2", trials=1)
+        self.assertLess((self.folder / "runs/fake/logs/trial-0001.log").stat().st_size, 5 << 20)
+
+
+class Storage(Case):
+    def test_row_20_a_full_disk_ends_the_session_cleanly_and_the_next_one_goes_on(self):
+        study = self.study(fake_study("each=0.001", trials=3000, epochs=5))
+
+        def small_files():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
+
+        child = self.start("run", study, preexec_fn=small_files)
+        _, error = child.communicate(timeout=120)
+        self.assertEqual(child.returncode, 1, error)
+        self.assertRegex(error, "(?i)(full|disk|I/O|cannot be written)")
+        self.assert_nobody_left()
+        self.assert_sound("fake")
+        before = finished(self.trials("fake"))
+        self.assertTrue(0 < len(before) < 3000)
+        self.hpo("run", study, "--trials", len(before) + 10)
+        after = finished(self.trials("fake"))
+        for number, trial in before.items():
+            self.assertEqual(after[number], trial)
+
+    def test_row_23_of_many_runs_at_once_one_wins_and_the_others_name_it(self):
+        study = self.study(fake_study("each=0.05", trials=20))
+        runs = [self.start("run", study) for _ in range(8)]
+        wait_for(lambda: sum(r.poll() is not None for r in runs) == 7)
+        holder = next(r for r in runs if r.poll() is None)
+        for run in runs:
+            if run is not holder:
+                self.assertEqual(run.returncode, 1)
+                self.assertIn("hold", run.stderr.read())
+        self.assertEqual(holder.wait(60), 0)
+        self.assertEqual(len(finished(self.trials("fake"))), 20)
+
+    def test_row_24_a_viewer_with_a_read_lock_is_never_in_the_way(self):
+        child = self.start("run", self.study(fake_study("each=0.005", trials=60)))
+        wait_for(lambda: self.trials_so_far("fake"))
+        viewer = sqlite3.connect(f"file:{self.database('fake')}?mode=ro", uri=True, isolation_level=None)
+        viewer.execute("begin")
+        viewer.execute("select count(*) from event").fetchone()
+        self.assertEqual(child.wait(60), 0, child.stderr.read())
+        viewer.close()
+        self.assertEqual(len(finished(self.trials("fake"))), 60)
+
+    def test_row_26_a_damaged_database_is_refused_and_left_as_it_is(self):
+        study = self.study(fake_study())
+        self.hpo("run", study)
+        path = self.database("fake")
+        whole = path.read_bytes()
+        for damaged in (whole[: len(whole) // 2], b"", b"no database at all" * 100, whole[:4096] + os.urandom(len(whole) - 4096)):
+            for extra in path.parent.glob("study.db-*"):
+                extra.unlink()
+            path.write_bytes(damaged)
+            self.hpo("run", study, status=1)
+            self.assertIn("study.db", self.error)
+            self.assertEqual(path.read_bytes(), damaged)
+
+    def test_row_22_a_folder_that_cannot_be_made_is_an_error_before_anything_is_launched(self):
+        (self.folder / "runs").write_text("")
+        self.hpo("run", self.study(fake_study()), status=1)
+        self.assertIn("runs", self.error)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
