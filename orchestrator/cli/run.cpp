@@ -94,7 +94,9 @@ int run_command(const RunArguments& arguments) {
     const StudyFolder folder = study_folder(study.name);
     const Programs programs = installed_programs();
     if (arguments.fresh) move_aside(folder);
+    // A reader that goes away and a limit on file sizes are errors to be told, not deaths.
     std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN);
 
     const RunStyle style = arguments.json ? RunStyle::json : arguments.quiet ? RunStyle::quiet : RunStyle::automatic;
     Result<RunOutcome> outcome = Error{};
@@ -107,6 +109,7 @@ int run_command(const RunArguments& arguments) {
 
     const TrialRecord* best = view::best_trial(outcome->record, study.objective);
     const int code = exit_code(*outcome);
+    if (outcome->signal == SIGHUP) return code;  // nobody is there to read it
     if (arguments.json) {
         print_json_end(study, *outcome);
     } else if (arguments.quiet) {

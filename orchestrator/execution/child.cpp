@@ -56,7 +56,7 @@ void set_affinity(const std::vector<int>& cpus) {
 }
 
 void reset_signals() {
-    for (const int signal : {SIGPIPE, SIGHUP, SIGINT}) ::signal(signal, SIG_DFL);
+    for (const int signal : {SIGPIPE, SIGHUP, SIGINT, SIGTERM, SIGXFSZ}) ::signal(signal, SIG_DFL);
     sigset_t none;
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);

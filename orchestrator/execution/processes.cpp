@@ -71,7 +71,7 @@ std::vector<pid_t> children_of(pid_t parent) {
     return pids;
 }
 
-std::size_t kill_marked(const std::string& mark) {
+std::size_t kill_marked(const std::string& mark, Wardens wardens) {
     const std::string entry = std::string(mark_variable) + "=" + mark;
     std::size_t found = 0;
     for (const pid_t pid : all_processes()) {
@@ -79,17 +79,20 @@ std::size_t kill_marked(const std::string& mark) {
         // The pidfd first: if the pid changes hands before its environment is read, the signal goes to the dead one.
         const Descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
         if (!handle || !has_mark(read_file("/proc/" + std::to_string(pid) + "/environ", 4 << 20), entry)) continue;
+        if (wardens == Wardens::spared &&
+            read_file("/proc/" + std::to_string(pid) + "/comm", 64) == warden_name + std::string("\n"))
+            continue;
         ++found;
         (void)::syscall(SYS_pidfd_send_signal, handle.get(), SIGKILL, nullptr, 0);
     }
     return found;
 }
 
-bool sweep(const std::string& mark, std::chrono::milliseconds deadline) {
+bool sweep(const std::string& mark, std::chrono::milliseconds deadline, Wardens wardens) {
     const auto end = std::chrono::steady_clock::now() + deadline;
     // Twice clean, for a process that was between two programs had no environment to be read.
     for (int clean = 0; clean < 2;) {
-        clean = kill_marked(mark) == 0 ? clean + 1 : 0;
+        clean = kill_marked(mark, wardens) == 0 ? clean + 1 : 0;
         if (clean == 2) break;
         if (std::chrono::steady_clock::now() > end) return false;
         std::this_thread::sleep_for(std::chrono::milliseconds(2));

@@ -14,6 +14,12 @@ namespace hpo {
 /// The name of the mark in a worker's environment. Its value is the study's mark, ':' and the place.
 inline constexpr const char* mark_variable = "HPO_MARK";
 
+/// What a warden calls itself, for ps and for those who look for what is none.
+inline constexpr const char* warden_name = "hpo-warden";
+
+/// Whether a sweep takes wardens along. Wardens that sweep at the same time must not kill each other half-way.
+enum class Wardens { too, spared };
+
 /// Every process below /proc; a snapshot.
 std::vector<pid_t> all_processes();
 
@@ -22,10 +28,11 @@ std::vector<pid_t> children_of(pid_t parent);
 
 /// One round: SIGKILL to every process of this user, but the caller, whose mark is `mark` or begins with `mark` and
 /// ':'. Returns how many were found.
-std::size_t kill_marked(const std::string& mark);
+std::size_t kill_marked(const std::string& mark, Wardens wardens = Wardens::too);
 
 /// Rounds until nothing with the mark is left. False: something would not die before the deadline. For a run that
 /// begins: it clears what an orchestrator and a warden that were killed together left running.
-bool sweep(const std::string& mark, std::chrono::milliseconds deadline = std::chrono::seconds(2));
+bool sweep(const std::string& mark, std::chrono::milliseconds deadline = std::chrono::seconds(2),
+           Wardens wardens = Wardens::too);
 
 }  // namespace hpo

@@ -61,6 +61,7 @@ class Warden {
     void take_output(std::size_t most);
     void reap();
     void kill_children();
+    void sweep_orphans();
     void tell_end();
     void flush();
     [[nodiscard]] bool killing() const { return doomed_ || (worker_ != 0 && (ended_ || kill_ordered_)); }
@@ -83,7 +84,7 @@ class Warden {
 
 int Warden::run() {
     ::setsid();
-    ::prctl(PR_SET_NAME, "hpo-warden");
+    ::prctl(PR_SET_NAME, warden_name);
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     for (const int signal : {SIGPIPE, SIGHUP, SIGINT}) ::signal(signal, SIG_IGN);
     sigset_t watched;
@@ -102,7 +103,16 @@ int Warden::run() {
         reap();
         flush();
     }
+    sweep_orphans();
     return 0;
+}
+
+/// The orchestrator is gone. If another warden of the study was killed too, nobody but those left can end what it kept.
+void Warden::sweep_orphans() {
+    const char* mark = std::getenv(mark_variable);
+    if (mark == nullptr) return;
+    const std::string own = mark;
+    sweep(own.substr(0, own.find(':')), std::chrono::seconds(1), Wardens::spared);
 }
 
 void Warden::wait_for_something() {

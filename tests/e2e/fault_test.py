@@ -197,7 +197,7 @@ class Workers(Case):
         return self.trials("fake")
 
     def test_row_5_a_worker_that_dies_of_a_signal_is_retried_twice_and_then_failed_with_the_signal_and_its_last_words(self):
-        trials = self.run_fake("say=goodbye@2;die=SEGV@2", status=1)
+        trials = self.run_fake("say=goodbye@2;die=SIGSEGV@2", status=1)
         for trial in trials:
             self.assertEqual((trial["state"], trial["attempt"]), ("failed", 3))
             self.assertIn("SIGSEGV", trial["reason"])
@@ -238,7 +238,7 @@ class Workers(Case):
         self.assertIn("ignored", log)
 
     def test_row_14_escape_codes_reach_no_screen(self):
-        self.run_fake("escapes@2;die=ABRT@3", status=1)
+        self.run_fake("escapes@2;die=SIGABRT@3", status=1)
         for out in (self.hpo("ls", "fake"), self.hpo("top", "fake", "--once"), self.hpo("show", "fake", "1"), self.out):
             self.assertNotIn("\x1b", out)
 
@@ -290,7 +290,7 @@ class Storage(Case):
         for run in runs:
             if run is not holder:
                 self.assertEqual(run.returncode, 1)
-                self.assertIn("hold", run.stderr.read())
+                self.assertIn(f"process {holder.pid}", run.stderr.read())
         self.assertEqual(holder.wait(60), 0)
         self.assertEqual(len(finished(self.trials("fake"))), 20)
 

@@ -113,8 +113,12 @@ class Case(unittest.TestCase):
             connection.close()
 
     def assert_nobody_left(self, within=2.0):
-        wait_for(lambda: not processes_of(self.folder), within,
-                 f"still there after {within} s: {[(p, pathlib.Path('/proc', str(p), 'cmdline').read_bytes()) for p in processes_of(self.folder)]}")
+        try:
+            wait_for(lambda: not processes_of(self.folder), within)
+        except AssertionError:
+            left = processes_of(self.folder)
+            names = subprocess.run(["ps", "-o", "pid,ppid,stat,args", "-p", ",".join(map(str, left))], capture_output=True, text=True)
+            self.assertEqual(left, [], f"still there after {within} s:\n{names.stdout}")
 
 
 SYNTHETIC = """\
