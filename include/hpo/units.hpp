@@ -16,7 +16,7 @@ inline std::string short_number(double number) {
     char text[40];
     if (number == 0)
         return "0";
-    else if (size < 1e-4 || size >= 1e6)
+    else if (size < 1e-4 || size >= 1e7)
         std::snprintf(text, sizeof text, "%.3e", number);
     else if (size >= 1000)
         std::snprintf(text, sizeof text, "%.0f", number);

@@ -14,21 +14,6 @@ bool combines(std::uint32_t code) {
     return (code >= 0x300 && code < 0x370) || (code >= 0x200b && code <= 0x200f) || (code >= 0xfe00 && code <= 0xfe0f);
 }
 
-/// The longest start of `text` that takes at most `width` columns.
-std::string_view cut(std::string_view text, int width) {
-    std::size_t at = 0;
-    int used = 0;
-    while (at < text.size()) {
-        std::uint32_t code = 0;
-        const auto length = std::max<std::size_t>(1, detail::utf8_sequence(text.substr(at), code));
-        const int wide = combines(code) ? 0 : 1;
-        if (used + wide > width) break;
-        used += wide;
-        at += length;
-    }
-    return text.substr(0, at);
-}
-
 std::string shortened(std::string_view text, int width, const Screen& screen) {
     if (width <= 0) return {};
     if (columns(text) <= width) return std::string(text);
@@ -59,6 +44,20 @@ std::string_view escape(Style style) {
 }
 
 }  // namespace
+
+std::string_view cut(std::string_view text, int width) {
+    std::size_t at = 0;
+    int used = 0;
+    while (at < text.size()) {
+        std::uint32_t code = 0;
+        const auto length = std::max<std::size_t>(1, detail::utf8_sequence(text.substr(at), code));
+        const int wide = combines(code) ? 0 : 1;
+        if (used + wide > width) break;
+        used += wide;
+        at += length;
+    }
+    return text.substr(0, at);
+}
 
 int columns(std::string_view text) {
     int count = 0;

@@ -22,6 +22,9 @@ enum class Style { plain, strong, dim, good, notice, bad, accent, chosen };
 /// Columns that UTF-8 text takes, one a code point (combining marks none).
 int columns(std::string_view text);
 
+/// The longest start of `text` that takes at most `width` columns.
+std::string_view cut(std::string_view text, int width);
+
 /// `text` in exactly `width` columns: padded with blanks, or cut with an ellipsis. Not printable characters must be
 /// gone already.
 std::string pad_right(std::string_view text, int width, const Screen& screen);

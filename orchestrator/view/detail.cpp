@@ -13,9 +13,21 @@ namespace {
 
 constexpr int name_width = 16;
 
-void add_fact(Canvas& canvas, const Screen& screen, const std::string& name, const std::string& text,
+/// A name and its text, which goes on below itself where the screen ends.
+void add_fact(Canvas& canvas, const Screen& screen, const std::string& name, std::string_view text,
               Style style = Style::plain) {
-    if (!text.empty()) canvas.add(Line().add(pad_right(name, name_width, screen), Style::dim).add(text, style));
+    std::string label = name;
+    const int room = screen.width > name_width + 8 ? screen.width - name_width : std::numeric_limits<int>::max();
+    while (!text.empty()) {
+        std::string_view part = cut(text, room);
+        // Between words, where there is a blank in the second half.
+        if (const auto blank = part.rfind(' ');
+            part.size() < text.size() && blank != std::string_view::npos && blank > part.size() / 2)
+            part = part.substr(0, blank + 1);
+        canvas.add(Line().add(pad_right(label, name_width, screen), Style::dim).add(part, style));
+        text.remove_prefix(part.size());
+        label.clear();
+    }
 }
 
 void add_parameters(Canvas& canvas, const TrialRecord& trial, const Screen& screen) {

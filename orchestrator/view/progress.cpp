@@ -56,7 +56,9 @@ Line trial_line(const Study& study, const TrialRecord& trial, const Screen& scre
 }  // namespace
 
 std::string draw_progress(const Study& study, const StudyRecord& record, const Moment& moment, const Screen& screen) {
-    Canvas canvas(screen);
+    Screen above = screen;
+    above.height = screen.height - 1;
+    Canvas canvas(above);
     canvas.add(first_line(study, record, moment, screen));
     Line counts;
     if (const auto speed = total_speed(record)) counts.add(short_number(*speed) + " it/s", Style::strong).add("   ");

@@ -27,11 +27,16 @@ std::int64_t count_ended(const StudyRecord& record) {
                          [](const TrialRecord& trial) { return is_final(trial.state); });
 }
 
+namespace {
+bool counts(const TrialRecord& trial) {
+    return trial.value && trial.state != TrialState::diverged && trial.state != TrialState::failed;
+}
+}  // namespace
+
 std::vector<const TrialRecord*> ranking(const StudyRecord& record, const Objective& objective) {
     std::vector<const TrialRecord*> ranked;
     for (const TrialRecord& trial : record.trials)
-        if (trial.value && trial.state != TrialState::diverged && trial.state != TrialState::failed)
-            ranked.push_back(&trial);
+        if (counts(trial)) ranked.push_back(&trial);
     std::stable_sort(ranked.begin(), ranked.end(), [&](const TrialRecord* a, const TrialRecord* b) {
         return better(objective.direction, *a->value, *b->value);
     });
@@ -39,8 +44,10 @@ std::vector<const TrialRecord*> ranking(const StudyRecord& record, const Objecti
 }
 
 const TrialRecord* best_trial(const StudyRecord& record, const Objective& objective) {
-    const auto ranked = ranking(record, objective);
-    return ranked.empty() ? nullptr : ranked.front();
+    const TrialRecord* best = nullptr;
+    for (const TrialRecord& trial : record.trials)
+        if (counts(trial) && (!best || better(objective.direction, *trial.value, *best->value))) best = &trial;
+    return best;
 }
 
 std::optional<double> total_speed(const StudyRecord& record) {

@@ -88,18 +88,19 @@ constexpr int curve_width = 8;
 
 std::vector<Column> all_columns(const Study& study) {
     const auto metric_width = std::clamp(columns(study.objective.metric), 8, 10);
+    const int step_width = std::max(4, 2 * static_cast<int>(std::to_string(study.budget.epochs).size()) + 1);
     return {
         {"TRIAL", 5, true, 0,
          [](const Study&, const TrialRecord& t, const Screen&) { return std::to_string(t.number); }},
         {"STATE", 8, false, 0,
          [](const Study&, const TrialRecord& t, const Screen&) { return std::string(hpo::to_text(t.state)); }},
-        {"STEP", 7, true, 1,
+        {"STEP", step_width, true, 1,
          [](const Study& s, const TrialRecord& t, const Screen&) {
              return std::to_string(t.steps()) + "/" + std::to_string(s.budget.epochs);
          }},
         {"IT/S", 6, true, 3,
          [](const Study&, const TrialRecord& t, const Screen&) { return number_or_dash(speed_of(t)); }},
-        {"LOSS", 7, true, 4,
+        {"LOSS", 8, true, 4,
          [](const Study&, const TrialRecord& t, const Screen&) { return number_or_dash(last_of(t, "loss")); }},
         {"CURVE", curve_width, false, 5,
          [](const Study&, const TrialRecord& t, const Screen& screen) {
@@ -312,8 +313,11 @@ std::string draw_top(const Study& study, const StudyRecord& record, const Moment
     if (state.looking && known && !all) {
         Screen above = screen;
         above.height = std::max(1, screen.height - 1);
-        return draw_trial(study, record.trial(state.chosen), files, above) + help_line(state, screen).render(screen) +
-               '\n';
+        std::string text = draw_trial(study, record.trial(state.chosen), files, above);
+        text.append(static_cast<std::size_t>(
+                        std::max<std::ptrdiff_t>(0, above.height - std::count(text.begin(), text.end(), '\n'))),
+                    '\n');
+        return text + help_line(state, screen).render(screen) + '\n';
     }
     if (all) screen.height = std::numeric_limits<int>::max();
     Canvas canvas(screen);

@@ -88,7 +88,7 @@ TEST(Pictures, ProgressAt80x24) {
 }
 
 TEST(Pictures, ProgressOnASmallTerminalSaysHowManyTrialsAreNotShown) {
-    const auto text = draw_progress(sample_study(), sample_record(16), moment, {40, 4, false, true});
+    const auto text = draw_progress(sample_study(), sample_record(16), moment, {40, 5, false, true});
     EXPECT_EQ(lines_of(text).size(), 4u);
     EXPECT_THAT(widths_of(text), Each(Le(40)));
     EXPECT_THAT(text, HasSubstr("and 2 more"));
@@ -112,6 +112,25 @@ TEST(Pictures, ATrialInFull) {
     expect_picture("trial_80x24", draw_trial(sample_study(), sample_record(16).trial(12),
                                              {"runs/sample/logs/trial-0012.log", "runs/sample/checkpoints/trial-0012"},
                                              {80, 24, false, true}));
+}
+
+TEST(Pictures, ALongReasonGoesOnBelowItselfInTheFullView) {
+    auto record = sample_record(16);
+    record.trial(6).reason = "one two three four five six seven eight nine ten eleven twelve";
+    const auto text = draw_trial(sample_study(), record.trial(6), {}, {40, 24, false, true});
+    EXPECT_THAT(widths_of(text), Each(Le(40)));
+    EXPECT_THAT(text, HasSubstr("reason          one two three four five\n"
+                                "                six seven eight nine\n"
+                                "                ten eleven twelve\n"));
+}
+
+TEST(Pictures, LookingIntoATrialFillsTheScreenWithTheHelpBelow) {
+    TopState state;
+    state.chosen = 12;
+    state.looking = true;
+    const auto lines = lines_of(draw_top(sample_study(), sample_record(16), moment, state, {}, {80, 40, false, true}));
+    ASSERT_EQ(lines.size(), 40u);
+    EXPECT_EQ(lines.back(), "esc back  x stop  q quit");
 }
 
 TEST(Pictures, AStudyWithoutTrialsIsDrawnByEveryView) {
