@@ -100,7 +100,7 @@ std::vector<Column> all_columns(const Study& study) {
          }},
         {"IT/S", 6, true, 3,
          [](const Study&, const TrialRecord& t, const Screen&) { return number_or_dash(speed_of(t)); }},
-        {"LOSS", 8, true, 4,
+        {"LOSS", 9, true, 4,
          [](const Study&, const TrialRecord& t, const Screen&) { return number_or_dash(last_of(t, "loss")); }},
         {"CURVE", curve_width, false, 5,
          [](const Study&, const TrialRecord& t, const Screen& screen) {
