@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "hpo/random.hpp"
 
@@ -374,7 +375,9 @@ void Engine::on_report(Place place, const from_worker::Reported& message) {
     worker.last_step = step;
     const Verdict verdict = parts_.ledger.report(worker.id.trial, message.report);
     const TrialRecord& trial = parts_.ledger.record().trial(worker.id.trial);
-    if (!message.report.warning.empty()) say(Notice::Level::warning, trial.number, message.report.warning);
+    // Every step's warning is in its report; a person is told once an attempt.
+    if (!message.report.warning.empty() && !std::exchange(worker.warned, true))
+        say(Notice::Level::warning, trial.number, message.report.warning);
     if (trial.state != TrialState::running) {
         worker.state = State::ending;
         if (is_final(trial.state)) footprints_.erase(trial.number);
@@ -390,6 +393,7 @@ void Engine::on_finished(Place place, const from_worker::Finished& message) {
     worker.state = State::idle;
     worker.id = {};
     worker.last_step = 0;
+    worker.warned = false;
     if (decided) return trial_ended(trial);
 
     // The worker ended by its own account.

@@ -85,6 +85,7 @@ class Engine {
         std::int64_t pid = 0;        ///< as it said
         bool plans = false;          ///< can answer `plan`
         std::int64_t last_step = 0;  ///< reported in this attempt
+        bool warned = false;         ///< a warning of this attempt was told
         AttemptId overdue;           ///< leaving: the attempt that ends with it, and is charged
         std::string kill_reason;     ///< why we ended it, for the attempt's reason
     };

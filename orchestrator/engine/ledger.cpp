@@ -50,35 +50,36 @@ void Ledger::enter(const Event& event) {
 }
 
 void Ledger::learn(const Event& event) {
-    std::visit(Overloaded{
-                   [&](const event::Proposed& e) {
-                       unfinished_.insert(e.trial);
-                       proposer_.proposed(record_.trial(e.trial));
-                   },
-                   // The rules' own state is rebuilt by judging again; what they said then stands in the events that follow.
-                   [&](const event::Reported& e) {
-                       const bool judged = !non_finite(e.report) && e.report.step < study_.budget.epochs;
-                       if (judged) rules_.report(record_.trial(e.trial));
-                   },
-                   [&](const event::Paused& e) { proposer_.tell(record_.trial(e.trial)); },
-                   [&](const event::Requeued& e) {
-                       if (e.outcome == Outcome::paused) rules_.promoted(e.trial);
-                   },
-                   [&](const event::Finished& e) {
-                       const TrialRecord& trial = record_.trial(e.trial);
-                       unfinished_.erase(e.trial);
-                       rules_.ended(trial);
-                       proposer_.tell(trial);
-                       ++ended_since_best_;
-                       const bool counts = e.state == TrialState::complete || e.state == TrialState::stopped;
-                       if (!counts || !trial.value) return;
-                       if (best_ended_ && !better(study_.objective.direction, *trial.value, *best_ended_)) return;
-                       best_ended_ = trial.value;
-                       ended_since_best_ = 0;
-                   },
-                   [](const auto&) {},
-               },
-               event);
+    std::visit(
+        Overloaded{
+            [&](const event::Proposed& e) {
+                unfinished_.insert(e.trial);
+                proposer_.proposed(record_.trial(e.trial));
+            },
+            // The rules' own state is rebuilt by judging again; what they said then stands in the events that follow.
+            [&](const event::Reported& e) {
+                const bool judged = !non_finite(e.report) && e.report.step < study_.budget.epochs;
+                if (judged) rules_.report(record_.trial(e.trial));
+            },
+            [&](const event::Paused& e) { proposer_.tell(record_.trial(e.trial)); },
+            [&](const event::Requeued& e) {
+                if (e.outcome == Outcome::paused) rules_.promoted(e.trial);
+            },
+            [&](const event::Finished& e) {
+                const TrialRecord& trial = record_.trial(e.trial);
+                unfinished_.erase(e.trial);
+                rules_.ended(trial);
+                proposer_.tell(trial);
+                ++ended_since_best_;
+                const bool counts = e.state == TrialState::complete || e.state == TrialState::stopped;
+                if (!counts || !trial.value) return;
+                if (best_ended_ && !better(study_.objective.direction, *trial.value, *best_ended_)) return;
+                best_ended_ = trial.value;
+                ended_since_best_ = 0;
+            },
+            [](const auto&) {},
+        },
+        event);
 }
 
 void Ledger::session_started(event::SessionStarted session) { enter(std::move(session)); }

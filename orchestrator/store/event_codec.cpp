@@ -79,8 +79,7 @@ std::int64_t trial_of(const Event& event) {
 }
 
 bool is_durable(const Event& event) {
-    return !std::holds_alternative<event::SessionStarted>(event) && !std::holds_alternative<event::Launched>(event) &&
-           !std::holds_alternative<event::Reported>(event);
+    return std::holds_alternative<event::Finished>(event) || std::holds_alternative<event::SessionEnded>(event);
 }
 
 EventRow to_row(const Event& event) {

@@ -26,7 +26,8 @@ Result<Event> to_event(int kind, std::int64_t trial, std::int64_t attempt, std::
 /// The trial an event speaks of; 0: of the study.
 std::int64_t trial_of(const Event& event);
 
-/// Whether the loss of power must not lose it once it is acknowledged: all but starts and reports.
+/// Whether the loss of power must not lose it once it is acknowledged: results. What leads to them may fall back to an
+/// earlier state of the same study, and a result takes along all that was appended before it.
 bool is_durable(const Event& event);
 
 inline constexpr int kind_proposed = 3;

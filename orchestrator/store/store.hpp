@@ -12,9 +12,9 @@
 
 namespace hpo {
 
-/// One holder's connection. Not thread-safe. Every append is one transaction; Proposed, Paused, Requeued, Finished and
-/// SessionEnded are on disk (synchronous=FULL) when it returns, the others survive a kill of the process but not a loss
-/// of power.
+/// One holder's connection. Not thread-safe. Every append is one transaction; Finished and SessionEnded are on disk
+/// (synchronous=FULL), with all before them, when it returns; the others survive a kill of the process at once, a loss
+/// of power after the next of those.
 class Store {
    public:
     virtual ~Store() = default;

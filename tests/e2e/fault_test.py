@@ -83,7 +83,7 @@ class Kills(Case):
             self.assertEqual(end[number], trial)
         self.assert_nobody_left()
         with sqlite3.connect(f"file:{self.database(name)}?mode=ro", uri=True) as database:
-            twice = database.execute("select trial, count(*) from event where kind = 'finished' group by trial having count(*) > 1").fetchall()
+            twice = database.execute("select trial, count(*) from event where kind = 8 group by trial having count(*) > 1").fetchall()
         self.assertEqual(twice, [], "trials finished twice")
 
     def test_row_1_the_orchestrator_is_killed_at_random_instants_of_a_running_study(self):

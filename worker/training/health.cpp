@@ -7,7 +7,7 @@ namespace hpo {
 namespace {
 
 constexpr std::size_t enough_losses = 20;
-constexpr double wild_deviation = 0.5;
+constexpr double wild_noise = 0.5;
 constexpr double rise_of_mean = 0.1;
 constexpr double rise_certainty = 4;
 constexpr double spike = 20;
@@ -39,21 +39,24 @@ std::optional<LossWindow::Line> LossWindow::line() const {
     const double mean = sum / n;
     double squares = 0;
     double products = 0;
+    double steps = 0;
     for (std::size_t i = 0; i < count_; ++i) {
         const double off = at(i) - mean;
         squares += off * off;
         products += (static_cast<double>(i) - middle) * off;
+        if (i > 0) steps += (at(i) - at(i - 1)) * (at(i) - at(i - 1));
     }
     const double spread = n * (n * n - 1) / 12;  // sum of (i - middle)^2
     const double slope = products / spread;
     const double rest = std::max(0.0, squares - slope * products);
-    return Line{mean, std::sqrt(squares / (n - 1)), slope, std::sqrt(rest / (n - 2) / spread)};
+    return Line{mean, std::sqrt(squares / (n - 1)), std::sqrt(steps / (n - 1) / 2), slope,
+                std::sqrt(rest / (n - 2) / spread)};
 }
 
 std::string health_warning(const LossWindow& window, const GradientNorms& norms) {
     if (const auto line = window.line(); line && window.size() >= enough_losses) {
-        if (line->deviation > wild_deviation * std::abs(line->mean))
-            return words("unstable: the loss deviates by %.3g around its mean of %.3g", line->deviation, line->mean);
+        if (line->noise > wild_noise * std::abs(line->mean))
+            return words("unstable: the loss jumps by %.3g around its mean of %.3g", line->noise, line->mean);
         const double climb = line->slope * static_cast<double>(window.size());
         if (climb > rise_of_mean * std::abs(line->mean) && line->slope > rise_certainty * line->error)
             return words("unstable: the loss rises, by %.3g over the last iterations to about %.3g", climb,

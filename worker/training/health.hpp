@@ -19,8 +19,10 @@ class LossWindow {
     struct Line {
         double mean = 0;
         double deviation = 0;  ///< standard deviation around the mean (n - 1)
-        double slope = 0;      ///< least squares, per iteration
-        double error = 0;      ///< standard error of the slope
+        double noise =
+            0;  ///< standard deviation around any smooth curve: from neighbours' differences (von Neumann 1941)
+        double slope = 0;  ///< least squares, per iteration
+        double error = 0;  ///< standard error of the slope
     };
     /// From 3 losses on.
     [[nodiscard]] std::optional<Line> line() const;
@@ -40,7 +42,7 @@ struct GradientNorms {
 };
 
 /// Unstable training in words; empty: none of these holds.
-/// - the deviation of the last losses is more than half of their mean;
+/// - the noise of the last losses is more than half of their mean (a loss that falls fast is no noise);
 /// - they rise: the line through them climbs by more than a tenth of the mean over the window, and its slope is more
 ///   than four times its standard error;
 /// - the step's largest gradient norm is more than 20 times its mean, or the mean is above 1000.
