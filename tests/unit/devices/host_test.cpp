@@ -1,0 +1,75 @@
+#include "orchestrator/devices/host.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "tests/support/temporary_folder.hpp"
+
+namespace hpo {
+namespace {
+
+constexpr std::int64_t MiB = 1 << 20;
+
+/// A machine made of files: 8 GiB installed, 6 GiB available.
+class FakeHost : public ::testing::Test {
+   protected:
+    FakeHost() {
+        write("proc/meminfo",
+              "MemTotal:        8388608 kB\nMemFree:          100000 kB\nMemAvailable:    6291456 kB\n");
+        write("proc/cpuinfo", "processor\t: 0\nmodel name\t: Imaginary 9000\n");
+    }
+    void write(const std::string& file, const std::string& text) {
+        std::filesystem::create_directories((root_ / file).parent_path());
+        std::ofstream(root_ / file) << text;
+    }
+    testing::TemporaryFolder root_;
+};
+
+TEST_F(FakeHost, WithoutControlGroupsHasWhatIsInstalled) {
+    const Host host = read_host(root_.path());
+    EXPECT_EQ(host.memory, 8192 * MiB);
+    EXPECT_EQ(available_memory(root_.path()), 6144 * MiB);
+    EXPECT_EQ(host.cpu_name, "Imaginary 9000");
+    EXPECT_FALSE(host.cpus.empty());
+    EXPECT_EQ(host.cores, static_cast<double>(host.cpus.size()));
+}
+
+TEST_F(FakeHost, ALimitOfTheSecondVersionHoldsAlsoWhenAnOuterGroupSetsIt) {
+    write("proc/self/cgroup", "0::/user/job\n");
+    write("sys/fs/cgroup/user/memory.max", "1073741824\n");
+    write("sys/fs/cgroup/user/memory.current", "268435456\n");
+    write("sys/fs/cgroup/user/job/memory.max", "max\n");
+    write("sys/fs/cgroup/user/job/cpu.max", "100000 100000\n");
+    EXPECT_EQ(read_host(root_.path()).memory, 1024 * MiB);
+    EXPECT_EQ(available_memory(root_.path()), 768 * MiB);
+    EXPECT_EQ(read_host(root_.path()).cores, 1);
+}
+
+TEST_F(FakeHost, ALimitOfTheFirstVersionHolds) {
+    write("proc/self/cgroup", "4:memory:/job\n1:cpu:/job\n0::/\n");
+    write("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "2147483648\n");
+    write("sys/fs/cgroup/memory/job/memory.usage_in_bytes", "2147483648\n");
+    write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");  // as good as none
+    write("sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "-1\n");
+    write("sys/fs/cgroup/cpu/job/cpu.cfs_period_us", "100000\n");
+    EXPECT_EQ(read_host(root_.path()).memory, 2048 * MiB);
+    EXPECT_EQ(available_memory(root_.path()), 0);
+}
+
+TEST_F(FakeHost, AQuotaBelowOneCoreStillGivesOne) {
+    write("proc/self/cgroup", "0::/\n");
+    write("sys/fs/cgroup/cpu.max", "20000 100000\n");
+    EXPECT_EQ(read_host(root_.path()).cores, 1);
+}
+
+TEST(Host, KnowsItsOwnMemoryAndNotThatOfAProcessThatIsGone) {
+    EXPECT_GT(resident_memory(::getpid()), MiB);
+    EXPECT_EQ(resident_memory(999'999'999), 0);
+    EXPECT_GT(read_host().memory, 64 * MiB);
+    EXPECT_FALSE(host_name().empty());
+}
+
+}  // namespace
+}  // namespace hpo
