@@ -12,6 +12,7 @@ namespace {
 
 constexpr int launch_failures_allowed = 3;
 constexpr int memory_deaths_allowed = 3;
+constexpr double held_up_after = 30;  // seconds between two ticks, which come every second
 
 std::string count(std::int64_t n, const char* one, const char* many) {
     return std::to_string(n) + ' ' + (n == 1 ? one : many);
@@ -105,12 +106,19 @@ void Engine::tick() {
         const auto& budget = parts_.study.budget;
         if (budget.seconds && seconds() >= *budget.seconds)
             return conclude(End::finished, "the time budget is used up");
+        // Were we held up ourselves (a suspended machine, a blocked terminal), nobody's words were read: silence counts
+        // from now.
+        const Seconds now = parts_.clock.now();
+        const bool held_up = last_tick_ && (now - *last_tick_).count() > held_up_after;
+        last_tick_ = now;
+        if (held_up)
+            for (Worker& worker : places_) worker.heard = now;
         const double patience = parts_.study.resources.progress_timeout;
         for (std::size_t place = 0; place < places_.size(); ++place) {
             Worker& worker = places_[place];
             const bool owes_words =
                 worker.state != State::empty && worker.state != State::idle && worker.state != State::leaving;
-            if (!owes_words || (parts_.clock.now() - worker.heard).count() <= patience) continue;
+            if (!owes_words || (now - worker.heard).count() <= patience) continue;
             leave(static_cast<Place>(place),
                   "silent for " + to_text(Value(std::int64_t(patience))) + " s (resources.progress_timeout)");
         }

@@ -122,6 +122,7 @@ class Engine {
     std::map<std::int64_t, Footprint> footprints_;  ///< of trials that have not ended
     std::map<std::int64_t, int> memory_deaths_;     ///< attempts that ended for want of memory
     Seconds started_{0};
+    std::optional<Seconds> last_tick_;
     int launch_failures_ = 0;    ///< in a row
     int failures_in_a_row_ = 0;  ///< trials that failed for the same reason
     std::string last_failure_;

@@ -221,7 +221,7 @@ class Workers(Case):
         self.assertEqual(finished(self.trials("fake")), {})
 
     def test_row_13_descriptors_stay_flat_over_many_trials(self):
-        child = self.start("run", self.study(fake_study("", trials=3000, epochs=2)))
+        child = self.start("run", self.study(fake_study("", trials=3000, epochs=2)), "--quiet")
         counts = []
         for ended in (100, 1000, 2500):
             wait_for(lambda: child.poll() is not None or len(finished(self.trials_so_far("fake"))) >= ended)

@@ -185,19 +185,31 @@ TEST(Engine, ASilentWorkerIsEndedAfterTheProgressTimeoutAndTheTrialSaysSo) {
     Played play(study, store, 1);
     play.ready(0);
     const AttemptId id = play.asked(0);
-    play.clock.advance(Seconds(59));
-    play.engine->tick();
+    const auto wait = [&](int seconds) {
+        for (int i = 0; i < seconds; ++i) play.clock.advance(Seconds(1)), play.engine->tick();
+    };
+    wait(59);
     EXPECT_TRUE(play.executor.terminated.empty());
     play.say(0, from_worker::Alive{id, "training"});
-    play.clock.advance(Seconds(59));
-    play.engine->tick();
+    wait(59);
     EXPECT_TRUE(play.executor.terminated.empty()) << "an alive worker is not silent";
-    play.clock.advance(Seconds(2));
-    play.engine->tick();
+    wait(2);
     EXPECT_TRUE(play.executor.terminated.contains(0));
     play.exit(0, SIGTERM);
     EXPECT_EQ(play.trial(1).state, TrialState::failed);
     EXPECT_THAT(play.trial(1).reason, HasSubstr("silent for 60 s"));
+}
+
+TEST(Engine, ALongSleepOfTheMachineDoesNotEndEveryTrial) {
+    MemoryStore store;
+    Played play(small_study(), store, 1);
+    play.ready(0);
+    const AttemptId id = play.asked(0);
+    play.engine->tick();
+    play.clock.advance(Seconds(8 * 3600));
+    play.engine->tick();
+    EXPECT_TRUE(play.executor.terminated.empty());
+    EXPECT_EQ(play.report(0, id, 1, 0.5), to_worker::Action::go_on);
 }
 
 TEST(Engine, AnInterruptQueuesWhatRunsAndTheNextSessionGoesOnWithoutRepeatingWhatIsFinished) {
