@@ -193,18 +193,22 @@ void Engine::fill() {
 /// Something for an idle worker: a planned trial that fits, else one more trial to plan. False: nothing to do for it
 /// now.
 bool Engine::give_work(Place place) {
+    // What has been launched longest comes first: the order in which room is expected (plan.hpp).
+    std::map<std::int64_t, Booking> launched;
+    for (const Worker& worker : places_)
+        if (assigned(worker.id.trial) && footprints_.contains(worker.id.trial))
+            launched[worker.order] = {worker.id.trial, footprints_.at(worker.id.trial)};
     std::vector<Booking> running;
+    for (const auto& [order, booking] : launched) running.push_back(booking);
+
     std::vector<Waiting> waiting;
     std::int64_t unplanned = 0;
-    for (const std::int64_t number : parts_.ledger.unfinished()) {
-        const TrialRecord& trial = parts_.ledger.record().trial(number);
-        const bool here = assigned(trial.number);
-        if (!here && trial.state != TrialState::queued) continue;
-        const auto footprint = footprints_.find(trial.number);
-        if (footprint == footprints_.end())
-            unplanned = !here && unplanned == 0 ? trial.number : unplanned;
-        else
-            (here ? running : waiting).push_back({trial.number, footprint->second});
+    for (const std::int64_t trial : parts_.ledger.unfinished()) {
+        if (assigned(trial) || parts_.ledger.record().trial(trial).state != TrialState::queued) continue;
+        if (const auto footprint = footprints_.find(trial); footprint != footprints_.end())
+            waiting.push_back({trial, footprint->second});
+        else if (unplanned == 0)
+            unplanned = trial;
     }
     std::vector<std::int64_t> workers;
     for (const Worker& worker : places_)
@@ -283,6 +287,7 @@ void Engine::run(Place place, std::int64_t trial) {
     const std::int64_t attempt = parts_.ledger.launch(trial, where);
     Worker& worker = places_.at(place);
     worker.state = State::running;
+    worker.order = ++launches_;
     worker.id = {trial, attempt};
     worker.heard = parts_.clock.now();
     parts_.executor.log_to(place, parts_.log_file(trial));

@@ -84,6 +84,7 @@ class Engine {
         Seconds heard{0};            ///< last sign of life, or entry into the state
         std::int64_t pid = 0;        ///< as it said
         bool plans = false;          ///< can answer `plan`
+        std::int64_t order = 0;      ///< of its launch among all launches
         std::int64_t last_step = 0;  ///< reported in this attempt
         bool warned = false;         ///< a warning of this attempt was told
         AttemptId overdue;           ///< leaving: the attempt that ends with it, and is charged
@@ -123,6 +124,7 @@ class Engine {
     std::map<std::int64_t, int> memory_deaths_;     ///< attempts that ended for want of memory
     Seconds started_{0};
     std::optional<Seconds> last_tick_;
+    std::int64_t launches_ = 0;
     int launch_failures_ = 0;    ///< in a row
     int failures_in_a_row_ = 0;  ///< trials that failed for the same reason
     std::string last_failure_;
