@@ -111,8 +111,8 @@ inline void apply(StudyRecord& study, const StoredEvent& stored, const Objective
     std::visit(Overloaded{
                    [&](const event::SessionStarted&) {
                        if (study.held) study.seconds += std::max(0.0, study.last_time - study.held_since);
-                study.held = true;
-                study.held_since = time;
+                       study.held = true;
+                       study.held_since = time;
                        // Whatever the last session left running has no worker any more.
                        for (TrialRecord& trial : study.trials)
                            if (trial.state == TrialState::running)

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <optional>
 
+#include "orchestrator/engine/words.hpp"
 #include "orchestrator/engine/workers.hpp"
 #include "orchestrator/execution/local.hpp"
 
@@ -25,7 +26,7 @@ struct OneWorker::Impl {
         std::optional<Result<Answer>> answer;
         listener = [&](const execution::What& what) {
             if (const auto* exited = std::get_if<execution::Exited>(&what))
-                answer = Error{(exited->signal ? "the worker died of signal " + std::to_string(exited->signal)
+                answer = Error{(exited->signal ? "the worker died of " + signal_name(exited->signal)
                                                : "the worker exited with status " + std::to_string(exited->code)) +
                                (exited->log_tail.empty() ? "" : "; its last words:\n" + exited->log_tail)};
             else if (const auto* failed = std::get_if<execution::LaunchFailed>(&what))

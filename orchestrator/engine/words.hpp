@@ -1,0 +1,33 @@
+// Words that the engine's reasons are made of.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+namespace hpo {
+
+/// "1 trial", "3 trials".
+inline std::string count(std::int64_t n, const char* one, const char* many) {
+    return std::to_string(n) + ' ' + (n == 1 ? one : many);
+}
+
+/// "\n  " before each line of a log's tail; empty for an empty one.
+inline std::string quoted(const std::string& tail) {
+    std::string text;
+    for (std::size_t at = 0; at < tail.size();) {
+        const auto end = std::min(tail.find('\n', at), tail.size());
+        text += "\n  | " + tail.substr(at, end - at);
+        at = end + 1;
+    }
+    return text;
+}
+
+/// "SIGSEGV"; "signal 35" where the system has no name for it.
+inline std::string signal_name(int number) {
+    const char* name = sigabbrev_np(number);
+    return name ? std::string("SIG") + name : "signal " + std::to_string(number);
+}
+
+}  // namespace hpo
