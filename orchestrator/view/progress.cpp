@@ -15,8 +15,8 @@ std::string last_metric(const TrialRecord& trial, const std::string& metric) {
 }
 
 Line first_line(const Study& study, const StudyRecord& record, const Moment& moment, const Screen& screen) {
-    const auto ended = count_ended(record);
-    std::string right = " " + std::to_string(ended) + " of " + std::to_string(study.budget.trials) + " trials   " +
+    const auto settled = count_settled(record);
+    std::string right = " " + std::to_string(settled) + " of " + std::to_string(study.budget.trials) + " trials   " +
                         duration_text(moment.seconds);
     if (const auto left = seconds_left(study, record, moment); left && moment.held)
         right += ", " + duration_text(*left) + " left";
@@ -24,7 +24,8 @@ Line first_line(const Study& study, const StudyRecord& record, const Moment& mom
     line.add(study.name + " ", Style::strong);
     const int room = screen.width <= 0 ? 32 : std::min(screen.width - line.width() - columns(right), 32);
     if (room >= 6)
-        add_bar(line, static_cast<double>(ended) / static_cast<double>(std::max<std::int64_t>(1, study.budget.trials)),
+        add_bar(line,
+                static_cast<double>(settled) / static_cast<double>(std::max<std::int64_t>(1, study.budget.trials)),
                 room, screen);
     return line.add(right);
 }

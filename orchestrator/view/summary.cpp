@@ -27,6 +27,12 @@ std::int64_t count_ended(const StudyRecord& record) {
                          [](const TrialRecord& trial) { return is_final(trial.state); });
 }
 
+std::int64_t count_settled(const StudyRecord& record) {
+    return std::count_if(record.trials.begin(), record.trials.end(), [](const TrialRecord& trial) {
+        return is_final(trial.state) || trial.state == TrialState::paused;
+    });
+}
+
 namespace {
 bool counts(const TrialRecord& trial) {
     return trial.value && trial.state != TrialState::diverged && trial.state != TrialState::failed;
@@ -61,10 +67,10 @@ std::optional<double> total_speed(const StudyRecord& record) {
 
 std::optional<double> seconds_left(const Study& study, const StudyRecord& record, const Moment& moment) {
     std::optional<double> left;
-    const auto ended = count_ended(record);
-    if (ended > 0 && moment.seconds > 0)
-        left = moment.seconds / static_cast<double>(ended) *
-               static_cast<double>(std::max<std::int64_t>(0, study.budget.trials - ended));
+    const auto settled = count_settled(record);
+    if (settled > 0 && moment.seconds > 0)
+        left = moment.seconds / static_cast<double>(settled) *
+               static_cast<double>(std::max<std::int64_t>(0, study.budget.trials - settled));
     if (study.budget.seconds) {
         const double budget = std::max(0.0, *study.budget.seconds - moment.seconds);
         left = left ? std::min(*left, budget) : budget;

@@ -27,6 +27,8 @@ Moment moment_of(const StudyRecord& record, double now, bool held);
 /// Trials by state, indexed by TrialState.
 std::array<std::int64_t, 7> count_states(const StudyRecord& record);
 std::int64_t count_ended(const StudyRecord& record);
+/// Ended or paused: most paused trials are waiting for their end, and how far a study is shows in both.
+std::int64_t count_settled(const StudyRecord& record);
 
 /// Trials with a value, best first (equal ones by number); diverged and failed ones do not count.
 std::vector<const TrialRecord*> ranking(const StudyRecord& record, const Objective& objective);
@@ -35,8 +37,8 @@ const TrialRecord* best_trial(const StudyRecord& record, const Objective& object
 /// Sum of the running trials' last it/s; absent: none has reported any.
 std::optional<double> total_speed(const StudyRecord& record);
 
-/// Until the study ends, by the pace so far: trials left over trials ended, or the time budget if that comes first.
-/// Absent before the first trial has ended.
+/// Until the study ends, by the pace so far: trials left over trials settled, or the time budget if that comes first.
+/// Absent before the first trial has settled.
 std::optional<double> seconds_left(const Study& study, const StudyRecord& record, const Moment& moment);
 
 /// What stopping rules spared.

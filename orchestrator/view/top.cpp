@@ -165,14 +165,14 @@ Line trial_line(const Study& study, const TrialRecord& trial, const std::vector<
 
 void add_head(Canvas& canvas, const Study& study, const StudyRecord& record, const Moment& moment,
               const Screen& screen) {
-    const auto ended = count_ended(record);
+    const auto settled = count_settled(record);
     Line line;
     line.add(study.name, Style::strong);
     line.add(moment.held ? "  running" : "  not running", moment.held ? Style::good : Style::dim);
-    line.add("  " + std::to_string(ended) + "/" + std::to_string(study.budget.trials));
+    line.add("  " + std::to_string(settled) + "/" + std::to_string(study.budget.trials));
     if (const auto speed = total_speed(record)) line.add("  " + short_number(*speed) + " it/s");
     line.add("  " + duration_text(moment.seconds));
-    if (const auto left = seconds_left(study, record, moment); left && moment.held && ended < study.budget.trials)
+    if (const auto left = seconds_left(study, record, moment); left && moment.held && settled < study.budget.trials)
         line.add(", " + duration_text(*left) + " left");
     canvas.add(line);
     Line second;
