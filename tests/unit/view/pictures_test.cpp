@@ -236,8 +236,8 @@ TEST(Summary, TimeLeftIsTheSoonerOfTrialsAndTimeBudget) {
     Study study = sample_study();
     const auto record = sample_record(16);  // 12 of 16 ended, one is paused
     EXPECT_NEAR(*seconds_left(study, record, {130, 2, true}), 30, 1e-9);
-    study.budget.seconds = 130;
-    EXPECT_NEAR(*seconds_left(study, record, {120, 2, true}), 10, 1e-9);
+    study.budget.seconds = 140;
+    EXPECT_NEAR(*seconds_left(study, record, {130, 2, true}), 10, 1e-9);
     study.budget.seconds.reset();
     EXPECT_EQ(seconds_left(study, {}, {120, 2, true}), std::nullopt);
 }
