@@ -1,4 +1,4 @@
-// How workers end, and that nothing of theirs is left (FAILURES 5, 7, 8, 9).
+// How workers end, and that nothing of theirs is left (README, promises 5, 7, 8, 9).
 #include <csignal>
 
 #include "tests/contract/execution/harness.hpp"

@@ -1,4 +1,4 @@
-// What workers say, and how much of it (FAILURES 14 to 19).
+// What workers say, and how much of it (README, promises 14 to 19).
 #include <csignal>
 
 #include "tests/contract/execution/harness.hpp"
