@@ -9,6 +9,7 @@ void CheckpointKeeper::trial_ended(const TrialRecord& trial) {
     std::filesystem::remove(folder_.checkpoints(trial.number) / "last.ckpt", ignored);
 
     const bool counts = trial.value && trial.state != TrialState::diverged && trial.state != TrialState::failed;
+    std::erase(kept_, trial.number);
     if (counts) {
         const auto behind = [&](std::int64_t other) {
             return better(study_.objective.direction, *trial.value, *record_.trial(other).value);

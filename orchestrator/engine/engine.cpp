@@ -9,7 +9,8 @@ namespace hpo {
 
 namespace {
 
-constexpr double held_up_after = 30;  // seconds between two ticks, which come every second
+constexpr double ending_patience = 60;  // seconds from the decision that ends an attempt to the worker's last word
+constexpr double held_up_after = 30;    // seconds between two ticks, which come every second
 
 }  // namespace
 
@@ -95,7 +96,9 @@ void Engine::tick() {
             Worker& worker = places_[place];
             const bool owes_words =
                 worker.state != State::empty && worker.state != State::idle && worker.state != State::leaving;
-            if (!owes_words || (now - worker.heard).count() <= patience) continue;
+            // An attempt that was told to end is not kept alive by words.
+            const double allowed = worker.state == State::ending ? std::min(patience, ending_patience) : patience;
+            if (!owes_words || (now - worker.heard).count() <= allowed) continue;
             leave(static_cast<Place>(place),
                   "silent for " + to_text(Value(std::int64_t(patience))) + " s (resources.progress_timeout)");
         }
@@ -124,10 +127,11 @@ Result<void> Engine::stop_trial(std::int64_t number) {
             if (worker.id.trial != number) continue;
             if (worker.state == State::running) {
                 worker.state = State::ending;
+                worker.heard = parts_.clock.now();
                 parts_.executor.send(static_cast<Place>(place), to_worker::Stop{worker.id});
             }
         }
-        trial_ended(number);
+        if (!assigned(number)) trial_ended(number);
     });
     return {};
 }

@@ -81,7 +81,7 @@ class Engine {
     struct Worker {
         State state = State::empty;
         AttemptId id;                ///< planning: its trial; running and ending: its attempt
-        Seconds heard{0};            ///< last sign of life, or entry into the state
+        Seconds heard{0};            ///< last sign of life; ending: the decision
         std::int64_t pid = 0;        ///< as it said
         bool plans = false;          ///< can answer `plan`
         std::int64_t order = 0;      ///< of its launch among all launches

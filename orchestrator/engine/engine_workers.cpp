@@ -23,7 +23,7 @@ void Engine::on_ready(Place place, const from_worker::Hello& hello) {
 }
 
 void Engine::on_said(Place place, const WorkerMessage& message) {
-    places_.at(place).heard = parts_.clock.now();
+    if (places_.at(place).state != State::ending) places_.at(place).heard = parts_.clock.now();
     std::visit(Overloaded{
                    [&](const from_worker::PlanAnswer& m) { on_plan(place, m); },
                    [&](const from_worker::Reported& m) { on_report(place, m); },
@@ -109,8 +109,8 @@ void Engine::on_exited(Place place, const execution::Exited& exited) {
                                           : "the worker exited with status " + std::to_string(exited.code);
     if (gone.state == State::starting) return launch_failed(how + " before it said hello" + quoted(exited.log_tail));
 
-    AttemptId id = gone.state == State::leaving ? gone.overdue : gone.id;
-    if (gone.state == State::ending) trial_ended(id.trial);
+    if (gone.id.trial != 0) trial_ended(gone.id.trial);  // if it has: nobody holds it any more
+    const AttemptId id = gone.state == State::leaving ? gone.overdue : gone.id;
     const bool charged = gone.state == State::running || gone.state == State::planning || gone.state == State::leaving;
     if (!charged || id.trial == 0 || is_final(parts_.ledger.record().trial(id.trial).state)) return;
 

@@ -6,7 +6,7 @@
 
 #include "orchestrator/store/store.hpp"
 
-namespace hpo::test {
+namespace hpo::testing {
 
 class MemoryStore final : public Store {
    public:
@@ -33,4 +33,4 @@ class MemoryStore final : public Store {
     std::string source_;
 };
 
-}  // namespace hpo::test
+}  // namespace hpo::testing

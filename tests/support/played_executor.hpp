@@ -8,7 +8,7 @@
 
 #include "orchestrator/execution/executor.hpp"
 
-namespace hpo::test {
+namespace hpo::testing {
 
 class PlayedExecutor final : public Executor {
    public:
@@ -37,4 +37,4 @@ class PlayedExecutor final : public Executor {
     std::set<Place> killed;
 };
 
-}  // namespace hpo::test
+}  // namespace hpo::testing

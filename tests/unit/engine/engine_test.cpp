@@ -11,9 +11,9 @@
 namespace hpo {
 namespace {
 
-using test::MemoryStore;
-using test::PlayedExecutor;
-using testing::HasSubstr;
+using hpo::testing::MemoryStore;
+using hpo::testing::PlayedExecutor;
+using ::testing::HasSubstr;
 
 Study small_study() {
     Study study;
@@ -198,6 +198,23 @@ TEST(Engine, ASilentWorkerIsEndedAfterTheProgressTimeoutAndTheTrialSaysSo) {
     play.exit(0, SIGTERM);
     EXPECT_EQ(play.trial(1).state, TrialState::failed);
     EXPECT_THAT(play.trial(1).reason, HasSubstr("silent for 60 s"));
+}
+
+TEST(Engine, AWorkerThatGoesOnAfterItsTrialEndedIsEndedAndTheTrialStaysWhatItWas) {
+    MemoryStore store;
+    Played play(small_study(), store, 1);
+    play.ready(0);
+    const AttemptId id = play.asked(0);
+    ASSERT_TRUE(play.engine->stop_trial(1));
+    for (int i = 0; i < 62; ++i) {
+        play.clock.advance(Seconds(1));
+        play.say(0, from_worker::Alive{id, "training"});
+        play.engine->tick();
+    }
+    EXPECT_TRUE(play.executor.terminated.contains(0));
+    play.exit(0, SIGTERM);
+    EXPECT_EQ(play.trial(1).state, TrialState::stopped);
+    EXPECT_EQ(play.trial(1).failures, 0);
 }
 
 TEST(Engine, ALongSleepOfTheMachineDoesNotEndEveryTrial) {
