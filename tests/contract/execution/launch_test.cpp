@@ -1,4 +1,5 @@
-// Launches: what a worker is given, what it is not, and what happens when it cannot be started (README, promises 12, 13).
+// Launches: what a worker is given, what it is not, and what happens when it cannot be started (README, promises 12,
+// 13).
 #include <sys/resource.h>
 
 #include <cerrno>
