@@ -1,0 +1,98 @@
+"""hpo on a terminal: the live block, Ctrl-C as a key, and hpo top, on a pseudo-terminal of 100 x 30."""
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import termios
+import time
+import unittest
+
+from harness import DEADLINE, HPO, Case, synthetic, wait_for
+
+
+class Screen:
+    """A child on a pseudo-terminal, and all that it wrote."""
+
+    def __init__(self, folder, *arguments, environment=None):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.chdir(folder)
+            os.environ.update({"TERM": "xterm", "LANG": "C.UTF-8", **(environment or {})})
+            os.execv(HPO, [HPO, *map(str, arguments)])
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+        self.text = ""
+        self.status = None
+
+    def read(self, seconds=0.05):
+        if select.select([self.fd], [], [], seconds)[0]:
+            try:
+                self.text += os.read(self.fd, 65536).decode(errors="replace")
+            except OSError:  # the child closed its side
+                pass
+
+    def until(self, words, deadline=DEADLINE):
+        end = time.monotonic() + deadline
+        while words not in self.text:
+            assert time.monotonic() < end, f"no {words!r} in {self.text[-2000:]!r}"
+            self.read()
+
+    def press(self, keys):
+        os.write(self.fd, keys.encode())
+
+    def wait(self, deadline=DEADLINE):
+        end = time.monotonic() + deadline
+        while True:
+            self.read()
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.status = os.waitstatus_to_exitcode(status)
+                self.read()
+                os.close(self.fd)
+                return self.status
+            if time.monotonic() > end:
+                os.kill(self.pid, signal.SIGKILL)
+                raise AssertionError(f"did not end; {self.text[-2000:]!r}")
+
+
+class Terminal(Case):
+    def test_run_draws_a_live_block_and_ends_with_the_report(self):
+        screen = Screen(self.folder, "run", self.study(synthetic(trials=6, samples=20000)))
+        self.assertEqual(screen.wait(), 0)
+        self.assertIn("\x1b[", screen.text)
+        self.assertIn("of 6 trials", screen.text)
+        self.assertIn("The best by val_loss", screen.text)
+
+    def test_no_color_leaves_colours_out(self):
+        screen = Screen(self.folder, "run", self.study(synthetic(trials=3)), environment={"NO_COLOR": "1"})
+        self.assertEqual(screen.wait(), 0)
+        self.assertNotRegex(screen.text, r"\x1b\[[0-9;]*m")
+
+    def test_ctrl_c_is_an_interrupt_that_says_how_to_go_on(self):
+        screen = Screen(self.folder, "run", self.study(synthetic(trials=500, epochs=50, samples=20000)))
+        wait_for(lambda: screen.read() or any(t["steps"] for t in self.trials_so_far("small")))
+        screen.press("\x03")
+        self.assertEqual(screen.wait(20), 130)
+        self.assertIn("interrupted", screen.text)
+        self.assertIn("hpo run", screen.text)
+        self.assert_nobody_left()
+
+    def test_top_shows_trials_sorts_looks_into_one_and_gives_the_terminal_back(self):
+        self.hpo("run", self.study(synthetic(trials=4)))
+        screen = Screen(self.folder, "top", "small")
+        screen.until("TRIAL")
+        screen.press("s")
+        screen.press("\r")
+        screen.until("weight_decay")
+        seen, screen.text = screen.text, ""
+        screen.press("\x1b")
+        screen.until("enter look")  # an escape and a letter at once would be one key
+        screen.press("q")
+        self.assertEqual(screen.wait(), 0)
+        self.assertIn("\x1b[?1049h", seen)
+        self.assertIn("\x1b[?1049l", screen.text)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
