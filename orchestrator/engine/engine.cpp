@@ -198,7 +198,7 @@ bool Engine::give_work(Place place) {
         admit(parts_.machine(workers), running, waiting, static_cast<std::int64_t>(places_.size()));
     for (const auto& refusal : admission.never) {
         parts_.ledger.finish(refusal.trial, TrialState::failed, "", refusal.reason);
-        trial_failed(refusal.trial);
+        trial_failed(refusal.trial, "does not fit");
     }
     if (!admission.never.empty()) return !closing_;
     if (!admission.launch.empty()) return run(place, admission.launch.front()), true;

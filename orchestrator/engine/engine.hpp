@@ -86,6 +86,9 @@ class Engine {
         bool plans = false;          ///< can answer `plan`
         std::int64_t order = 0;      ///< of its launch among all launches
         std::int64_t last_step = 0;  ///< reported in this attempt
+        bool greeted = false;        ///< it said hello
+        std::int64_t unused = 0;     ///< reports of this attempt that were not used
+        std::int64_t logged = 0;     ///< lines it sent to the log in this attempt
         bool warned = false;         ///< a warning of this attempt was told
         AttemptId overdue;           ///< leaving: the attempt that ends with it, and is charged
         std::string kill_reason;     ///< why we ended it, for the attempt's reason
@@ -115,7 +118,9 @@ class Engine {
     void launch_failed(const std::string& message);
     void out_of_memory(std::int64_t trial, const std::string& message, std::int64_t peak);
     void trial_ended(std::int64_t trial);
-    void trial_failed(std::int64_t trial);
+    void trial_failed(std::int64_t trial, const std::string& kind = {});
+    void not_used(Worker& worker, std::int64_t trial, const std::string& why);
+    void end_attempt(Worker& worker);
     void say(Notice::Level level, std::int64_t trial, const std::string& text) const;
 
     EngineParts parts_;

@@ -10,6 +10,8 @@ namespace {
 
 constexpr int failures_in_a_row_allowed = 3;
 constexpr int memory_deaths_allowed = 3;
+constexpr std::int64_t told_unused = 3;    // reports of an attempt that are told one by one
+constexpr std::int64_t told_lines = 1000;  // lines that an attempt may send to the log
 
 }  // namespace
 
@@ -18,6 +20,7 @@ void Engine::on_ready(Place place, const from_worker::Hello& hello) {
     Worker& worker = places_.at(place);
     if (worker.state != State::starting) return;
     worker.state = State::idle;
+    worker.greeted = true;
     worker.pid = hello.pid;
     worker.plans = std::find(hello.capabilities.begin(), hello.capabilities.end(), "plan") != hello.capabilities.end();
 }
@@ -28,7 +31,9 @@ void Engine::on_said(Place place, const WorkerMessage& message) {
                    [&](const from_worker::PlanAnswer& m) { on_plan(place, m); },
                    [&](const from_worker::Reported& m) { on_report(place, m); },
                    [&](const from_worker::Finished& m) { on_finished(place, m); },
-                   [&](const from_worker::Log& m) { say(Notice::Level::info, m.id.trial, m.text); },
+                   [&](const from_worker::Log& m) {
+                       if (++places_.at(place).logged <= told_lines) say(Notice::Level::info, m.id.trial, m.text);
+                   },
                    [](const auto&) {},
                },
                message);
@@ -51,12 +56,11 @@ void Engine::on_report(Place place, const from_worker::Reported& message) {
     Worker& worker = places_.at(place);
     const std::int64_t step = message.report.step;
     if (worker.state != State::running || message.id != worker.id)
-        return say(Notice::Level::info, message.id.trial,
-                   "a report of attempt " + std::to_string(message.id.attempt) + " came after its end; not used");
+        return not_used(worker, message.id.trial, "attempt " + std::to_string(message.id.attempt) + " had ended");
     if (step < 1 || step > parts_.study.budget.epochs || step <= worker.last_step) {
-        say(Notice::Level::warning, message.id.trial,
-            "step " + std::to_string(step) + " was reported after step " + std::to_string(worker.last_step) + " of " +
-                std::to_string(parts_.study.budget.epochs) + "; not used");
+        not_used(worker, message.id.trial,
+                 "step " + std::to_string(step) + " came after step " + std::to_string(worker.last_step) + " of " +
+                     std::to_string(parts_.study.budget.epochs));
         return parts_.executor.send(place, to_worker::Decision{worker.id, step, to_worker::Action::go_on});
     }
     reported_anything_ = true;
@@ -78,10 +82,8 @@ void Engine::on_finished(Place place, const from_worker::Finished& message) {
     if (message.id != worker.id || (worker.state != State::running && worker.state != State::ending)) return;
     const bool decided = worker.state == State::ending;
     const std::int64_t trial = worker.id.trial;
+    end_attempt(worker);
     worker.state = State::idle;
-    worker.id = {};
-    worker.last_step = 0;
-    worker.warned = false;
     if (decided) return trial_ended(trial);
 
     // The worker ended by its own account.
@@ -102,12 +104,35 @@ void Engine::on_finished(Place place, const from_worker::Finished& message) {
     }
 }
 
+/// A report that makes no sense, or comes too late. A flood of them is told in numbers.
+void Engine::not_used(Worker& worker, std::int64_t trial, const std::string& why) {
+    if (++worker.unused <= told_unused) say(Notice::Level::warning, trial, "a report was not used: " + why);
+}
+
+void Engine::end_attempt(Worker& worker) {
+    if (worker.unused > told_unused)
+        say(Notice::Level::warning, worker.id.trial,
+            count(worker.unused, "report", "reports") + " in all were not used");
+    if (worker.logged > told_lines)
+        say(Notice::Level::warning, worker.id.trial,
+            "of " + std::to_string(worker.logged) + " lines for the log, " + std::to_string(told_lines) + " were kept");
+    worker.unused = worker.logged = worker.last_step = 0;
+    worker.warned = false;
+    worker.id = {};
+}
+
 void Engine::on_exited(Place place, const execution::Exited& exited) {
-    const Worker gone = places_.at(place);
-    places_.at(place) = {};
-    const std::string how = exited.signal ? "the worker died of " + signal_name(exited.signal)
-                                          : "the worker exited with status " + std::to_string(exited.code);
-    if (gone.state == State::starting) return launch_failed(how + " before it said hello" + quoted(exited.log_tail));
+    const Worker gone = std::exchange(places_.at(place), {});
+    Worker last = gone;
+    end_attempt(last);
+    const std::string ended = exited.signal ? "the worker died of " + signal_name(exited.signal)
+                                            : "the worker exited with status " + std::to_string(exited.code);
+    const std::string& cause = gone.kill_reason.empty() ? exited.cause : gone.kill_reason;
+    const std::string how = cause.empty() ? ended : cause;
+    if (!gone.greeted) {
+        if (closing_) return;
+        return launch_failed((exited.cause.empty() ? how + " before it said hello" : how) + quoted(exited.log_tail));
+    }
 
     if (gone.id.trial != 0) trial_ended(gone.id.trial);  // if it has: nobody holds it any more
     const AttemptId id = gone.state == State::leaving ? gone.overdue : gone.id;
@@ -116,8 +141,7 @@ void Engine::on_exited(Place place, const execution::Exited& exited) {
 
     if (exited.out_of_memory_kill)
         return out_of_memory(id.trial, "killed by the kernel's out-of-memory killer", exited.peak_bytes);
-    const std::string& cause = gone.kill_reason.empty() ? exited.cause : gone.kill_reason;
-    const std::string reason = (cause.empty() ? how : cause) + quoted(exited.log_tail);
+    const std::string reason = how + quoted(exited.log_tail);
     const std::int64_t failures = parts_.ledger.record().trial(id.trial).failures + 1;
     if (failures <= parts_.study.resources.retries) {
         parts_.ledger.requeue(id.trial, Outcome::lost, true, reason);
@@ -168,12 +192,13 @@ void Engine::trial_ended(std::int64_t trial) {
 }
 
 /// One cause that fails every trial (no data, a broken script) must not use up the budget.
-void Engine::trial_failed(std::int64_t trial) {
+void Engine::trial_failed(std::int64_t trial, const std::string& kind) {
     const std::string reason = parts_.ledger.record().trial(trial).reason;
     trial_ended(trial);
     say(Notice::Level::error, trial, reason);
-    failures_in_a_row_ = reason == last_failure_ ? failures_in_a_row_ + 1 : 1;
-    last_failure_ = reason;
+    const std::string& alike = kind.empty() ? reason : kind;
+    failures_in_a_row_ = alike == last_failure_ ? failures_in_a_row_ + 1 : 1;
+    last_failure_ = alike;
     if (!reported_anything_ && failures_in_a_row_ >= failures_in_a_row_allowed)
         conclude(End::failed,
                  count(failures_in_a_row_, "trial", "trials") + " failed alike, and none ever reported: " + reason);

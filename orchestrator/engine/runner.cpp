@@ -1,6 +1,6 @@
 #include "orchestrator/engine/runner.hpp"
 
-#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/rotating_file_sink.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -39,8 +39,9 @@ std::string study_mark(const StudyFolder& folder) {
 }
 
 std::shared_ptr<spdlog::logger> open_log(const StudyFolder& folder) {
+    constexpr std::size_t most_bytes = 16u << 20;  // then hpo.1.log, and what was there goes
     auto log = std::make_shared<spdlog::logger>(
-        "hpo", std::make_shared<spdlog::sinks::basic_file_sink_mt>(folder.log().string()));
+        "hpo", std::make_shared<spdlog::sinks::rotating_file_sink_mt>(folder.log().string(), most_bytes, 1));
     log->set_pattern("%Y-%m-%d %H:%M:%S.%e %^%l%$ %v");
     log->flush_on(spdlog::level::info);
     // A log that cannot be written (a full disk) is dropped; the study goes on.
@@ -52,12 +53,11 @@ std::shared_ptr<spdlog::logger> open_log(const StudyFolder& folder) {
 class Session {
    public:
     Session(const Study& study, const StudyFolder& folder, const Programs& programs, RunObserver& observer,
-            Store& store, Ledger ledger, std::shared_ptr<spdlog::logger> log)
+            Ledger ledger, std::shared_ptr<spdlog::logger> log)
         : study_(study),
           folder_(folder),
           observer_(observer),
           log_(std::move(log)),
-          store_(store),
           ledger_(std::move(ledger)),
           programs_(programs),
           host_(read_host()),
@@ -199,7 +199,6 @@ class Session {
     const StudyFolder& folder_;
     RunObserver& observer_;
     std::shared_ptr<spdlog::logger> log_;
-    Store& store_;
     Ledger ledger_;
     const Programs& programs_;
     SteadyClock clock_;
@@ -246,7 +245,7 @@ Result<RunOutcome> run_study(const Study& study, const StudyFolder& folder, cons
     if (!sweep(study_mark(folder)))
         return Error{"processes of an earlier run of " + study.name +
                      " would not die; see ps for HPO_MARK=" + study_mark(folder)};
-    Session session(study, folder, programs, observer, **store, std::move(ledger), open_log(folder));
+    Session session(study, folder, programs, observer, std::move(ledger), open_log(folder));
     return session.run(*lock);
 }
 

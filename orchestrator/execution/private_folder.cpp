@@ -1,5 +1,7 @@
 #include "orchestrator/execution/private_folder.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,14 +33,26 @@ fs::path base_folder() {
     return "/tmp";
 }
 
+/// The folder, open and locked; none if somebody else holds it or it is gone.
+Descriptor lock(const fs::path& folder) {
+    Descriptor handle(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (handle && ::flock(handle.get(), LOCK_EX | LOCK_NB) != 0) handle.reset();
+    return handle;
+}
+
+/// "hpo-", 16 digits of a mark, '-', and what makes it unique.
+bool is_ours(const std::string& name) {
+    return name.starts_with("hpo-") && name.find_first_not_of("0123456789abcdef", 4) == 20 && name[20] == '-';
+}
+
 /// Folders of ours alone: in /tmp anybody may have made one of that name.
-void remove_left_over(const fs::path& base, const std::string& prefix) {
+void remove_left_over(const fs::path& base) {
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(base, error)) {
         struct stat info {};
-        if (!entry.path().filename().string().starts_with(prefix)) continue;
+        if (!is_ours(entry.path().filename().string())) continue;
         if (::lstat(entry.path().c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != ::geteuid()) continue;
-        fs::remove_all(entry.path(), error);
+        if (const Descriptor unowned = lock(entry.path())) fs::remove_all(entry.path(), error);
     }
 }
 
@@ -46,12 +60,15 @@ void remove_left_over(const fs::path& base, const std::string& prefix) {
 
 Result<PrivateFolder> PrivateFolder::make(const std::string& mark) {
     const fs::path base = base_folder();
-    const std::string prefix = "hpo-" + short_name(mark) + "-";
-    remove_left_over(base, prefix);
-    std::string name = (base / (prefix + "XXXXXX")).string();
-    if (::mkdtemp(name.data()) == nullptr)
-        return Error{"cannot make a private folder in " + base.string() + ": " + std::strerror(errno)};
-    return PrivateFolder(name);
+    remove_left_over(base);
+    for (;;) {
+        std::string name = (base / ("hpo-" + short_name(mark) + "-XXXXXX")).string();
+        if (::mkdtemp(name.data()) == nullptr)
+            return Error{"cannot make a private folder in " + base.string() + ": " + std::strerror(errno)};
+        // Between the two, another may have taken it for one that was left.
+        Descriptor handle = lock(name);
+        if (handle && ::access(name.c_str(), F_OK) == 0) return PrivateFolder(name, std::move(handle));
+    }
 }
 
 PrivateFolder::~PrivateFolder() {

@@ -1,29 +1,34 @@
 // A folder that no other user can look into (0700), for Unix sockets: below $XDG_RUNTIME_DIR, or /tmp. Removed with its
-// sockets by its owner's end; what a killed owner left is removed by the next with the same mark.
+// sockets by its owner's end. A living owner holds a lock on it: what a killed one left is removed by whoever makes the
+// next.
 #pragma once
 
 #include <filesystem>
 #include <string>
 
 #include "hpo/result.hpp"
+#include "orchestrator/execution/descriptor.hpp"
 
 namespace hpo {
 
 class PrivateFolder {
    public:
-    /// `mark` tells studies apart; at most one living holder a mark. Paths of sockets in it keep within the 108 bytes
+    /// `mark` stands, shortened, in the name. Paths of sockets in it keep within the 108 bytes
     /// that an address holds, for names of up to 20 bytes.
     static Result<PrivateFolder> make(const std::string& mark);
 
-    PrivateFolder(PrivateFolder&& other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
+    PrivateFolder(PrivateFolder&& other) noexcept : path_(std::move(other.path_)), lock_(std::move(other.lock_)) {
+        other.path_.clear();
+    }
     PrivateFolder& operator=(PrivateFolder&&) = delete;
     ~PrivateFolder();
 
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
    private:
-    explicit PrivateFolder(std::filesystem::path path) : path_(std::move(path)) {}
+    PrivateFolder(std::filesystem::path path, Descriptor lock) : path_(std::move(path)), lock_(std::move(lock)) {}
     std::filesystem::path path_;
+    Descriptor lock_;
 };
 
 }  // namespace hpo

@@ -163,7 +163,7 @@ TEST(Engine, StepsThatRepeatGoBackOrExceedTheBudgetAreNeverStored) {
     for (const std::int64_t step : {2, 2, 1, 0, -1, 6}) play.report(0, id, step, 0.1 * static_cast<double>(step));
     EXPECT_EQ(play.trial(1).curve.size(), 1u);
     EXPECT_EQ(play.trial(1).state, TrialState::running);
-    EXPECT_THAT(play.notices, HasSubstr("step -1 was reported after step 2"));
+    EXPECT_THAT(play.notices, HasSubstr("a report was not used: step 2 came after step 2 of 5"));
 }
 
 TEST(Engine, ANonFiniteLossEndsTheTrialAsDivergedWithTheStep) {
@@ -215,6 +215,50 @@ TEST(Engine, AWorkerThatGoesOnAfterItsTrialEndedIsEndedAndTheTrialStaysWhatItWas
     play.exit(0, SIGTERM);
     EXPECT_EQ(play.trial(1).state, TrialState::stopped);
     EXPECT_EQ(play.trial(1).failures, 0);
+}
+
+TEST(Engine, AWorkerThatNeverSaysHelloIsAFailedLaunchAndThreeOfThemEndTheStudy) {
+    MemoryStore store;
+    Study study = small_study();
+    study.resources.progress_timeout = 2;
+    Played play(study, store, 1);
+    for (int launch = 0; launch < 3; ++launch) {
+        EXPECT_FALSE(play.engine->done());
+        for (int i = 0; i < 4; ++i) play.clock.advance(Seconds(1)), play.engine->tick();
+        play.exit(0, SIGTERM);
+    }
+    EXPECT_TRUE(play.engine->done());
+    EXPECT_EQ(play.engine->end(), Engine::End::failed);
+    EXPECT_THAT(play.engine->end_reason(), HasSubstr("silent for 2 s"));
+    EXPECT_THAT(play.engine->end_reason(), HasSubstr("before it said hello"));
+}
+
+TEST(Engine, AFloodOfReportsThatAreNotUsedIsToldInNumbers) {
+    MemoryStore store;
+    Played play(small_study(), store, 1);
+    play.ready(0);
+    const AttemptId id = play.asked(0);
+    for (int i = 0; i < 10'000; ++i) play.report(0, id, 1, 0.5);
+    play.report(0, id, 2, 0.4);
+    play.finish(0, id);
+    EXPECT_LT(play.notices.size(), 1000u);
+    EXPECT_THAT(play.notices, HasSubstr("9999 reports in all were not used"));
+    EXPECT_EQ(play.trial(1).state, TrialState::complete);
+}
+
+TEST(Engine, TrialsThatCannotFitEndTheStudyInsteadOfFailingOneByOne) {
+    MemoryStore store;
+    Study study = small_study();
+    study.budget.trials = 100;
+    Played play(study, store, 1);
+    play.ready(0, {"plan"});
+    for (std::int64_t extra = 1; extra <= 3; ++extra) {
+        const auto plan = play.executor.take<to_worker::Plan>(0);
+        ASSERT_TRUE(plan);
+        play.say(0, from_worker::PlanAnswer{.id = plan->id, .footprint = {0, (std::int64_t{8} << 30) + extra, 1}});
+    }
+    EXPECT_EQ(play.engine->end(), Engine::End::failed);
+    EXPECT_EQ(play.record().trials.size(), 3u);
 }
 
 TEST(Engine, ALongSleepOfTheMachineDoesNotEndEveryTrial) {

@@ -73,6 +73,18 @@ TEST(PrivateFolder, IsOursAloneAndShortEnoughForASocket) {
     EXPECT_FALSE(std::filesystem::exists(path));
 }
 
+TEST(PrivateFolder, WhatAKilledOwnerLeftGoesWithTheNextAndALivingOnesStays) {
+    auto living = PrivateFolder::make("a living study");
+    ASSERT_TRUE(living);
+    // As a killed owner leaves it: there, and not locked.
+    std::string left = (living->path().parent_path() / "hpo-0123456789abcdef-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(left.data()), nullptr);
+    const auto next = PrivateFolder::make("another study");
+    ASSERT_TRUE(next);
+    EXPECT_FALSE(std::filesystem::exists(left));
+    EXPECT_TRUE(std::filesystem::exists(living->path()));
+}
+
 TEST(PrivateFolder, TooLongARuntimeFolderIsNotUsed) {
     const char* before = std::getenv("XDG_RUNTIME_DIR");
     const std::string kept = before == nullptr ? "" : before;
