@@ -124,19 +124,27 @@ std::string rules_text(const Study& study) {
     return text.empty() ? "none: every trial runs to its end" : text;
 }
 
+/// Where nothing varies there is one configuration to try.
+std::int64_t trials_of(const Study& study) { return study.space.empty() ? 1 : study.budget.trials; }
+
 /// How many trials run at once, and what limits it.
 struct AtOnce {
     std::int64_t trials = 1;
     std::string why;
 };
 
-AtOnce at_once(const Study& study, const Host& host, double bytes) {
-    const auto places = static_cast<std::int64_t>(plan_workers(study, host).places);
+/// `memory`: of a trial, over the space. Ends the command when not even the smallest fits.
+AtOnce at_once(const Study& study, const Host& host, const Range& memory) {
+    const auto places = std::min<std::int64_t>(plan_workers(study, host).places, trials_of(study));
     AtOnce answer{places, study.resources.parallel ? "resources.parallel" : "one a core"};
-    if (bytes <= 0) return answer;
+    if (memory.high <= 0) return answer;
     const Machine machine = live_machine(study, host, {});
     const double room = static_cast<double>(machine.memory - machine.memory_reserve - machine.memory_others);
-    const auto fit = static_cast<std::int64_t>(room / bytes);
+    if (room < memory.low)
+        throw Fatal("no trial fits: the smallest needs " + bytes_text(memory.low) + " of memory, and " +
+                    bytes_text(std::max(0.0, room)) + " may be used" +
+                    (study.resources.memory ? " (resources.memory)" : ""));
+    const auto fit = static_cast<std::int64_t>(room / memory.high);
     answer.why += "; memory has room for " + std::to_string(fit) + " of the largest";
     if (fit < places) answer = {std::max<std::int64_t>(1, fit), "limited by memory: " + bytes_text(room) + " are free"};
     return answer;
@@ -155,22 +163,21 @@ int check_command(const CheckArguments& arguments) {
         const std::string name = "  " + dimension.name;
         text += name + std::string(name.size() < 20 ? 20 - name.size() : 1, ' ') + describe(dimension) + '\n';
     }
-    text +=
-        row("budget", std::to_string(study.budget.trials) + " trials of up to " + std::to_string(study.budget.epochs) +
-                          " steps" + (study.budget.seconds ? ", " + duration_text(*study.budget.seconds) : ""));
+    text += row("budget", std::to_string(trials_of(study)) + (trials_of(study) == 1 ? " trial" : " trials") +
+                              " of up to " + std::to_string(study.budget.epochs) + " steps" +
+                              (study.budget.seconds ? ", " + duration_text(*study.budget.seconds) : ""));
     text += row("sampler", study.sampler.type);
     text += row("stopping", rules_text(study));
 
-    Json json{{"study", study.name}, {"dimensions", study.space.size()}, {"trials", study.budget.trials}};
-    double largest = 0;
+    Json json{{"study", study.name}, {"dimensions", study.space.size()}, {"trials", trials_of(study)}};
+    Range memory;
     if (study.command.empty()) {
         auto worker = OneWorker::start(study, installed_programs());
         if (!worker) throw Fatal(worker.error().message);
         const Planned planned = plan_samples(study, **worker);
         const auto step = measured_step(study, **worker, planned);
         const Range parameters = planned.over([](const auto& a) { return static_cast<double>(a.parameters); });
-        const Range memory = planned.over([](const auto& a) { return static_cast<double>(a.footprint.host_bytes); });
-        largest = memory.high;
+        memory = planned.over([](const auto& a) { return static_cast<double>(a.footprint.host_bytes); });
         text += row("trial", text_of(parameters, whole) + " parameters");
         text += row("", text_of(memory, [](double n) { return bytes_text(n); }) + " of memory, data included");
         if (step)
@@ -181,15 +188,15 @@ int check_command(const CheckArguments& arguments) {
         json["host_bytes"] = {memory.low, memory.middle, memory.high};
         json["seconds_per_step"] = step ? Json(*step) : Json(nullptr);
         if (step) {
-            const AtOnce parallel = at_once(study, host, largest);
-            const double all = *step * static_cast<double>(study.budget.epochs * study.budget.trials) /
+            const AtOnce parallel = at_once(study, host, memory);
+            const double all = *step * static_cast<double>(study.budget.epochs * trials_of(study)) /
                                static_cast<double>(parallel.trials);
             text += row("in all", duration_text(all) + " if nothing were stopped early");
         }
     } else {
         text += row("trial", "runs " + study.command.front() + "; its memory is learned while it runs");
     }
-    const AtOnce parallel = at_once(study, host, largest);
+    const AtOnce parallel = at_once(study, host, memory);
     text +=
         row("machine", host.cpu_name + ", " + short_number(host.cores) + (host.cores == 1 ? " core, " : " cores, ") +
                            bytes_text(static_cast<double>(available_memory())) + " of memory free");
