@@ -53,7 +53,8 @@ Result<void> save_model(const std::filesystem::path& file, const Configuration& 
     tensors.push_back({"input.mean", {1}, {&data.mean, 1}});
     tensors.push_back({"input.deviation", {1}, {&data.deviation, 1}});
     auto keys = nlohmann::json::object();
-    for (const auto& [name, value] : configuration.all) std::visit([&](const auto& held) { keys[name] = held; }, value);
+    for (const auto& entry : configuration.all)
+        std::visit([&](const auto& held) { keys[entry.first] = held; }, entry.second);
     return write_safetensors(file,
                              {{"format", "hpo-model"},
                               {"version", "1"},
