@@ -1,7 +1,9 @@
 #include "worker/backends/cpu/cpu_device.hpp"
 
 #include <cblas.h>
+#include <sys/mman.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -45,9 +47,25 @@ class CpuDevice : public Device {
 
 }  // namespace
 
+namespace {
+
+/// Asks for pages of 2 MiB where a whole one lies within: a large arena is touched ten times sooner, and its matrices
+/// cost fewer look-ups of addresses. A system that refuses loses nothing.
+void prefer_huge_pages(std::byte* data, std::size_t bytes) {
+    constexpr std::uintptr_t huge = 2u << 20;
+    const auto begin = reinterpret_cast<std::uintptr_t>(data);
+    const std::uintptr_t first = (begin + huge - 1) / huge * huge;
+    const std::uintptr_t last = (begin + bytes) / huge * huge;
+    if (last > first) (void)::madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+}
+
+}  // namespace
+
 CpuBuffer::CpuBuffer(std::size_t bytes)
     : bytes_(bytes), data_(static_cast<std::byte*>(::operator new (bytes, std::align_val_t{alignment}, std::nothrow))) {
-    if (data_) std::memset(data_, 0, bytes);  // touched now: no page faults in the first step
+    if (!data_) return;
+    prefer_huge_pages(data_, bytes);
+    std::memset(data_, 0, bytes);  // touched now: no page faults in the first step
 }
 
 CpuBuffer::~CpuBuffer() { ::operator delete (data_, std::align_val_t{alignment}); }
