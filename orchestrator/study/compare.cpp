@@ -23,10 +23,22 @@ Pairs flat(const Study& study) {
     return pairs;
 }
 
+/// Whether a trial's first steps are the same whatever number of steps is planned. A script's are its own affair.
+bool same_start_for_any_budget(const Study& study) {
+    if (!study.command.empty()) return true;
+    const auto schedule = study.worker.find("schedule");
+    return schedule != study.worker.end() && schedule->second == Value(std::string("constant"));
+}
+
+std::string refusal_of_epochs(const Study& before, const Study& after) {
+    if (!same_start_for_any_budget(before))
+        return "the learning rate's schedule spans the epochs: trials before and after could not be compared";
+    return after.budget.epochs > before.budget.epochs ? "" : "trials may have gone further already";
+}
+
 std::string refusal_of(const std::string& key, const Study& before, const Study& after) {
     if (key.starts_with("resources.")) return {};
-    if (key == "budget.epochs")
-        return after.budget.epochs > before.budget.epochs ? "" : "trials may have gone further already";
+    if (key == "budget.epochs") return refusal_of_epochs(before, after);
     if (key.starts_with("budget.")) return {};
     if (key == "study") return "another name is another study";
     if (key.starts_with("stopping")) return "the decisions so far were made by the rules before";
@@ -81,8 +93,8 @@ std::string refusal(const std::vector<Difference>& differences) {
     for (const Difference& difference : differences) {
         if (difference.refusal.empty()) continue;
         const auto side = [](const std::string& value) { return value.empty() ? "(absent)" : value; };
-        text += (text.empty() ? "  " : "\n  ") + difference.key + ": " + side(difference.before) + " -> " +
-                side(difference.after) + " (" + difference.refusal + ")";
+        text += "  " + difference.key + ": " + side(difference.before) + " -> " + side(difference.after) + " (" +
+                difference.refusal + ")\n";
     }
     return text;
 }

@@ -60,6 +60,14 @@ class Study(Case):
         self.hpo("run", self.study(changed), status=1)
         self.assertIn("space.lr.high", self.error)
         self.assertIn("0.2", self.error)
+        self.assertIn(")\nGive the study another name, or start anew with --fresh.", self.error)
+        self.assertEqual(self.trials("small"), before)
+
+    def test_more_epochs_are_refused_where_the_learning_rates_schedule_spans_them(self):
+        self.hpo("run", self.study(synthetic(trials=2)))
+        before = self.trials("small")
+        self.hpo("run", self.study(synthetic(trials=3, epochs=8)), status=1)
+        self.assertIn("budget.epochs: 5 -> 8 (the learning rate's schedule spans the epochs", self.error)
         self.assertEqual(self.trials("small"), before)
 
     def test_ctrl_c_stores_everything_and_the_next_run_goes_on(self):

@@ -174,10 +174,9 @@ TEST(Compare, TheSameMeaningIsNoDifference) {
 }
 
 TEST(Compare, BudgetsAndResourcesAreWelcome) {
-    const auto differences =
-        compare(study_of(small), study_of(small, {"budget.trials=128", "budget.epochs=40", "budget.time=null",
-                                                  "budget.patience=9", "resources.parallel=1"}));
-    EXPECT_EQ(differences.size(), 5u);
+    const auto differences = compare(study_of(small), study_of(small, {"budget.trials=128", "budget.time=null",
+                                                                       "budget.patience=9", "resources.parallel=1"}));
+    EXPECT_EQ(differences.size(), 4u);
     EXPECT_EQ(refusal(differences), "");
 }
 
@@ -186,25 +185,53 @@ TEST(Compare, WhatMakesTrialsIncomparableIsRefusedWithBeforeAndAfter) {
         return refusal(compare(study_of(small), study_of(small, set)));
     };
     EXPECT_EQ(said({"space.lr.high=0.1", "budget.trials=128"}),
-              "  space.lr.high: 0.03 -> 0.1 (trials before and after could not be compared)");
-    EXPECT_EQ(said({"space.momentum=null"}),
-              "  space.momentum.type: float -> (absent) (trials before and after could not be compared)\n"
-              "  space.momentum.low: 0.8 -> (absent) (trials before and after could not be compared)\n"
-              "  space.momentum.high: 0.99 -> (absent) (trials before and after could not be compared)\n"
-              "  space.momentum.when: {optimizer: [sgd]} -> (absent) (trials before and after could not be compared)");
+              "  space.lr.high: 0.03 -> 0.1 (trials before and after could not be compared)\n");
+    EXPECT_EQ(
+        said({"space.momentum=null"}),
+        "  space.momentum.type: float -> (absent) (trials before and after could not be compared)\n"
+        "  space.momentum.low: 0.8 -> (absent) (trials before and after could not be compared)\n"
+        "  space.momentum.high: 0.99 -> (absent) (trials before and after could not be compared)\n"
+        "  space.momentum.when: {optimizer: [sgd]} -> (absent) (trials before and after could not be compared)\n");
     EXPECT_EQ(said({"worker.training.clip=2"}),
-              "  worker.training.clip: 1.0 -> 2.0 (trials before and after could not be compared)");
+              "  worker.training.clip: 1.0 -> 2.0 (trials before and after could not be compared)\n");
     EXPECT_EQ(said({"objective.metric=val_loss"}),
               "  objective.metric: val_accuracy -> val_loss (trials before and after could not be compared)\n"
-              "  objective.direction: maximize -> minimize (trials before and after could not be compared)");
-    EXPECT_EQ(said({"seed=2"}), "  seed: 1 -> 2 (trials drawn before and after would not belong together)");
+              "  objective.direction: maximize -> minimize (trials before and after could not be compared)\n");
+    EXPECT_EQ(said({"seed=2"}), "  seed: 1 -> 2 (trials drawn before and after would not belong together)\n");
     EXPECT_EQ(said({"sampler={type: random}"}),
-              "  sampler.type: auto -> random (the trials so far were proposed by the sampler before)");
+              "  sampler.type: auto -> random (the trials so far were proposed by the sampler before)\n");
     EXPECT_EQ(said({"stopping=[{rule: asha, factor: 4}]"}),
-              "  stopping.asha.factor: 3 -> 4 (the decisions so far were made by the rules before)");
-    EXPECT_EQ(said({"budget.epochs=10"}), "  budget.epochs: 20 -> 10 (trials may have gone further already)");
+              "  stopping.asha.factor: 3 -> 4 (the decisions so far were made by the rules before)\n");
     EXPECT_NE(said({"policy.regularization=off"}), "");
     EXPECT_NE(said({"study=t"}), "");
+}
+
+TEST(Compare, EpochsMayNotChangeWhileTheLearningRatesScheduleSpansThem) {
+    const auto said = [](std::vector<std::string> set, const std::string& epochs) {
+        const Study before = study_of(small, set);
+        set.push_back("budget.epochs=" + epochs);
+        return refusal(compare(before, study_of(small, set)));
+    };
+    const std::string why =
+        " (the learning rate's schedule spans the epochs: trials before and after could not be compared)\n";
+    EXPECT_EQ(said({}, "40"), "  budget.epochs: 20 -> 40" + why);
+    EXPECT_EQ(said({}, "10"), "  budget.epochs: 20 -> 10" + why);
+    EXPECT_EQ(said({"worker.training.schedule=one-cycle"}, "40"), "  budget.epochs: 20 -> 40" + why);
+    EXPECT_EQ(said({"space.schedule={type: categorical, choices: [constant, cosine]}"}, "40"),
+              "  budget.epochs: 20 -> 40" + why);
+    EXPECT_EQ(said({"worker.training.schedule=constant"}, "40"), "");
+    EXPECT_EQ(said({"worker.training.schedule=constant"}, "10"),
+              "  budget.epochs: 20 -> 10 (trials may have gone further already)\n");
+}
+
+TEST(Compare, AScriptMayGoOnForMoreEpochs) {
+    const std::string script =
+        "study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [x], params: {schedule: cosine}}\n";
+    const auto said = [&](const std::string& epochs) {
+        return refusal(compare(study_of(script), study_of(script, {"budget.epochs=" + epochs})));
+    };
+    EXPECT_EQ(said("40"), "");
+    EXPECT_EQ(said("10"), "  budget.epochs: 20 -> 10 (trials may have gone further already)\n");
 }
 
 TEST(Compare, TheOrderOfTheSpaceIsPartOfIt) {
@@ -212,7 +239,7 @@ TEST(Compare, TheOrderOfTheSpaceIsPartOfIt) {
     std::swap(turned.space[0], turned.space[1]);
     EXPECT_EQ(refusal(compare(study_of(small), turned)),
               "  space: batch_size, lr, optimizer, momentum -> lr, batch_size, optimizer, momentum (trials before and "
-              "after could not be compared)");
+              "after could not be compared)\n");
 }
 
 TEST(Describe, CountsWhatIsFinite) {
