@@ -42,7 +42,8 @@ fs::path runs_folder() {
 
 bool is_study_name(const std::string& name) {
     static constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-    return !name.empty() && name.size() <= 64 && name[0] != '.' && name.find_first_not_of(allowed) == std::string::npos;
+    return !name.empty() && name.size() <= 64 && name[0] != '.' && name[0] != '-' &&
+           name.find_first_not_of(allowed) == std::string::npos;
 }
 
 StudyFolder study_folder(const std::string& name) { return {runs_folder() / name}; }

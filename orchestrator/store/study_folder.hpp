@@ -25,7 +25,8 @@ struct StudyFolder {
 /// $HPO_RUNS, or "runs".
 std::filesystem::path runs_folder();
 
-/// The names a study may have: [A-Za-z0-9._-]{1,64} without a leading dot, so that its folder lies where it belongs.
+/// The names a study may have: [A-Za-z0-9._-]{1,64} without a leading dot, so that its folder lies where it belongs,
+/// and without a leading '-', which a command line would take for an option.
 bool is_study_name(const std::string& name);
 
 /// The folder of a study, whether or not it is there. `name` is a study's name.

@@ -1,6 +1,7 @@
 #include "orchestrator/study/diagnostics.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <numeric>
 #include <tuple>
@@ -13,6 +14,25 @@ namespace {
 
 constexpr std::size_t shown_problems = 20;
 constexpr std::size_t shown_columns = 110;
+
+/// What other tools call the same thing: {word, our key}.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 10> synonyms{{{"steps", "epochs"},
+                                                                                  {"max_epochs", "epochs"},
+                                                                                  {"n_trials", "trials"},
+                                                                                  {"timeout", "time"},
+                                                                                  {"learning_rate", "lr"},
+                                                                                  {"wd", "weight_decay"},
+                                                                                  {"bs", "batch_size"},
+                                                                                  {"min", "low"},
+                                                                                  {"max", "high"},
+                                                                                  {"values", "choices"}}};
+
+/// The candidate that other tools call `word`; empty: there is none.
+std::string_view synonym(std::string_view word, const std::vector<std::string_view>& candidates) {
+    for (const auto& [other, ours] : synonyms)
+        if (other == word && std::find(candidates.begin(), candidates.end(), ours) != candidates.end()) return ours;
+    return {};
+}
 
 /// Code points of a valid stretch of UTF-8.
 std::size_t width(std::string_view text) {
@@ -70,8 +90,9 @@ std::string_view nearest(std::string_view word, const std::vector<std::string_vi
 }
 
 std::string suggestion(std::string_view word, const std::vector<std::string_view>& candidates) {
-    if (const auto near = nearest(word, candidates); !near.empty())
-        return "; did you mean '" + std::string(near) + "'?";
+    auto meant = nearest(word, candidates);
+    if (meant.empty()) meant = synonym(word, candidates);
+    if (!meant.empty()) return "; did you mean '" + std::string(meant) + "'?";
     if (candidates.empty() || candidates.size() > 12) return {};
     std::string text = "; known: ";
     for (const std::string_view candidate : candidates) {

@@ -270,8 +270,10 @@ std::optional<double> real(Diagnostics& diagnostics, const Node& node, string_vi
 }
 
 std::optional<string> text(Diagnostics& diagnostics, const Node& node, string_view name) {
-    if (node.kind != Node::Kind::scalar || node.text.empty()) return expected(diagnostics, node, name, "a text");
-    return node.text;
+    if (node.kind != Node::Kind::scalar) return expected(diagnostics, node, name, "a text");
+    if (!node.text.empty()) return node.text;
+    diagnostics.error(node.place, "'" + string(name) + "' must not be empty");
+    return {};
 }
 
 std::optional<bool> flag(Diagnostics& diagnostics, const Node& node, string_view name) {
@@ -337,7 +339,7 @@ std::vector<string_view> words_of(string_view choices) {
 }
 
 string range_text(double low, double high) {
-    if (!std::isfinite(high) || high == max_whole) return "of at least " + short_number(low);
+    if (!std::isfinite(high)) return "of at least " + short_number(low);
     return "from " + short_number(low) + " to " + short_number(high);
 }
 

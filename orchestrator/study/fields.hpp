@@ -69,7 +69,7 @@ std::optional<double> fraction(Diagnostics& diagnostics, const Node& node, std::
 
 /// "relu|gelu" cut at the bars; nothing for nothing.
 std::vector<std::string_view> words_of(std::string_view choices);
-/// "from 1 to 64", "at least 0".
+/// "from 1 to 64", "of at least 0".
 std::string range_text(double low, double high);
 /// For people: 256, 0.0003, 1e-16; shortest digits that read back the same.
 std::string short_number(double number);

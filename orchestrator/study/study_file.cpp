@@ -73,12 +73,12 @@ class StudyReader {
     void read_name(const Node& node) {
         const auto name = text(diagnostics_, node, "study");
         if (!name) return;
-        if (is_word(*name, "._-") && (*name)[0] != '.')
+        if (is_word(*name, "._-") && (*name)[0] != '.' && (*name)[0] != '-')
             study_.name = *name;
         else
-            diagnostics_.error(
-                node.place,
-                "'study' must be 1 to 64 letters, digits, '.', '_' or '-', no '.' first, found " + printable(*name));
+            diagnostics_.error(node.place,
+                               "'study' must be 1 to 64 letters, digits, '.', '_' or '-', no '.' or '-' first, found " +
+                                   printable(*name));
     }
 
     void read_objective(const Node* node, bool native) {

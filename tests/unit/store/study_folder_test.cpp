@@ -32,10 +32,11 @@ TEST(StudyFolder, KnowsWhereEverythingLies) {
     EXPECT_EQ(folder.checkpoints(7), "runs/phase1/checkpoints/trial-0007");
 }
 
-TEST(StudyFolder, NamesThatCouldLeaveTheFolderAreNoNames) {
+TEST(StudyFolder, NamesThatCouldLeaveTheFolderOrReadAsOptionsAreNoNames) {
     for (const char* name : {"phase1", "A.b_c-9", "x"}) EXPECT_TRUE(is_study_name(name)) << name;
     for (const char* name : {"", ".", "..", ".hidden", "a/b", "a b", "größe", "a\n"})
         EXPECT_FALSE(is_study_name(name)) << name;
+    for (const char* option : {"-", "-x", "--help"}) EXPECT_FALSE(is_study_name(option)) << option;
     EXPECT_FALSE(is_study_name(std::string(65, 'a')));
     EXPECT_TRUE(is_study_name(std::string(64, 'a')));
 }

@@ -132,11 +132,12 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Types, Slips,
     testing::Values(
-        Slip{"seed: -1", "s.yaml:3:7: 'seed' must be a whole number of at least 0, found -1"},
+        Slip{"seed: -1", "s.yaml:3:7: 'seed' must be a whole number from 0 to 9007199254740992, found -1"},
         Slip{"seed: \"1\"",
-             "s.yaml:3:7: 'seed' must be a whole number of at least 0, found the text \"1\" (remove the quotes)"},
+             "s.yaml:3:7: 'seed' must be a whole number from 0 to 9007199254740992, found the text \"1\" (remove the "
+             "quotes)"},
         Slip{"seed: 99999999999999999999999",
-             "s.yaml:3:7: 'seed' must be a whole number of at least 0, found 99999999999999999999999"},
+             "s.yaml:3:7: 'seed' must be a whole number from 0 to 9007199254740992, found 99999999999999999999999"},
         Slip{"budget: {epochs: 2.5}",
              "s.yaml:3:18: 'budget.epochs' must be a whole number from 1 to 1000000, found 2.5"},
         Slip{"budget: {time: 1m1h}",
@@ -154,6 +155,9 @@ INSTANTIATE_TEST_SUITE_P(
         Slip{"stopping: [{rule: asha}, {rule: asha}]", "s.yaml:3:33: the rule 'asha' is listed twice"},
         Slip{"stopping: [{patience: 3}]", "s.yaml:3:12: 'stopping.rule' is missing: the rule's name, such as plateau"},
         Slip{"sampler: tpe", "s.yaml:3:10: 'sampler' must be a map (type: tpe), found tpe"},
+        Slip{"budget: {steps: 10}", "s.yaml:3:10: unknown key 'steps' in 'budget'; did you mean 'epochs'?"},
+        Slip{"budget: {n_trials: 10}", "s.yaml:3:10: unknown key 'n_trials' in 'budget'; did you mean 'trials'?"},
+        Slip{"budget: {timeout: 10m}", "s.yaml:3:10: unknown key 'timeout' in 'budget'; did you mean 'time'?"},
         Slip{"budget: [1]", "s.yaml:3:9: 'budget' must be a map (key: value), found a list"}));
 
 INSTANTIATE_TEST_SUITE_P(
@@ -172,10 +176,12 @@ INSTANTIATE_TEST_SUITE_P(
         Slip{"space: {lr: [0.1, 0.2]}",
              "s.yaml:3:13: 'space.lr' must be a map ({type: float, low: 0.001, high: 0.1}), found a list"},
         Slip{"space: {learning_rate: {type: float, low: 1, high: 2}}",
-             "s.yaml:3:9: unknown parameter 'learning_rate' in 'space'"},
+             "s.yaml:3:9: unknown parameter 'learning_rate' in 'space'; did you mean 'lr'?"},
         Slip{"space: {noise: {type: float, low: 1, high: 2}}",
              "s.yaml:3:9: 'noise' cannot vary: trials on different data or tasks cannot be compared; fix it in "
              "'worker'"},
+        Slip{"space: {width: {type: int, min: 8, low: 8, high: 16}}",
+             "s.yaml:3:28: unknown key 'min' in 'space.width'; did you mean 'low'?"},
         Slip{"space: {lr: {low: 1, high: 2}}", "s.yaml:3:13: 'space.lr.type' is missing: float, int or categorical"},
         Slip{"space: {lr: {type: float, low: 1}}",
              "s.yaml:3:9: 'space.lr.high' is missing: the range is 'low' to 'high'"},
@@ -281,14 +287,19 @@ TEST(Worker, AScriptsObjectiveMustBeWritten) {
                 HasSubstr("a script's objective needs 'metric' (a name that it reports) and 'direction'"));
 }
 
-TEST(Names, StayWithinAFolder) {
-    for (const char* name : {"../x", ".hidden", "a/b", "\"\"", "\"a b\"", "\"a\\nb\"", "~",
+TEST(Names, StayWithinAFolderAndAreNoOptions) {
+    for (const char* name : {"../x", ".hidden", "-x", "--help", "a/b", "\"\"", "\"a b\"", "\"a\\nb\"", "~",
                              "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"})
         EXPECT_NE(problem("study: " + std::string(name) + "\nworker: {data: {format: synthetic}}\n"), "(accepted)")
             << name;
-    for (const char* name : {"phase1", "A.b-c_9", "2024", "-x"})
+    for (const char* name : {"phase1", "A.b-c_9", "2024"})
         EXPECT_EQ(problem("study: " + std::string(name) + "\nworker: {data: {format: synthetic}}\n"), "(accepted)")
             << name;
+}
+
+TEST(Names, AreNeverEmpty) {
+    EXPECT_EQ(first_line(problem("study: \"\"\nworker: {data: {format: synthetic}}\n")),
+              "s.yaml:1:8: 'study' must not be empty");
 }
 
 constexpr Option plateau_options[] = {{"patience", OptionType::integer, 1, 1000, "", "3", ""},
