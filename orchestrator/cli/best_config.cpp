@@ -6,6 +6,7 @@
 #include "hpo/random.hpp"
 #include "hpo/units.hpp"
 #include "hpo/wire.hpp"
+#include "hpo/worker_keys.hpp"
 #include "orchestrator/study/study_file.hpp"
 
 namespace hpo {
@@ -17,6 +18,32 @@ Params complete(const Study& study, const TrialRecord& trial) {
     for (const auto& [name, value] : trial.params) all.insert_or_assign(name, value);
     if (study.command.empty() && !all.contains("seed"))
         all["seed"] = static_cast<std::int64_t>(trial_seed(study.seed, static_cast<std::uint64_t>(trial.number)));
+    return all;
+}
+
+Value value_of(const WorkerKey& key) {
+    const std::string text(key.fallback);
+    switch (key.type) {
+        case WorkerKey::Type::integer:
+            return static_cast<std::int64_t>(std::stoll(text));
+        case WorkerKey::Type::real:
+            return std::stod(text);
+        case WorkerKey::Type::flag:
+            return text == "true";
+        default:
+            return text;
+    }
+}
+
+/// And what the native worker takes by default, for a program that has other defaults.
+Params with_defaults(const Study& study, const TrialRecord& trial) {
+    Params all = complete(study, trial);
+    if (!study.command.empty()) return all;
+    for (const WorkerKey& key : worker_keys) {
+        if ((key.section != "model" && key.section != "training") || key.fallback.empty()) continue;
+        if (all.contains("hidden") && (key.name == "width" || key.name == "depth")) continue;
+        all.try_emplace(std::string(key.name), value_of(key));
+    }
     return all;
 }
 
@@ -38,7 +65,7 @@ std::string as_json(const Study& study, const TrialRecord& trial) {
                                       {"value", wire::from(*trial.value)},
                                       {"step", trial.best_step},
                                       {"params", ordered(trial.params)},
-                                      {"worker", ordered(complete(study, trial))}};
+                                      {"worker", ordered(with_defaults(study, trial))}};
     return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
 }
 
@@ -54,7 +81,7 @@ std::string variable_name(const std::string& name) {
 
 /// A script takes what was sampled, the native worker's list is everything.
 Params for_programs(const Study& study, const TrialRecord& trial) {
-    return study.command.empty() ? complete(study, trial) : trial.params;
+    return study.command.empty() ? with_defaults(study, trial) : trial.params;
 }
 
 }  // namespace

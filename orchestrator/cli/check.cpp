@@ -152,7 +152,7 @@ AtOnce at_once(const Study& study, const Host& host, const Range& memory) {
 
 int check_command(const CheckArguments& arguments) {
     std::signal(SIGPIPE, SIG_IGN);
-    const Study study = load_study(arguments.file, arguments.set);
+    const Study study = load_study(arguments.file, {arguments.set, {}});
     const Host host = read_host();
 
     std::string text = row("study", study.name + ": " +

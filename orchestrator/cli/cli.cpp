@@ -128,7 +128,7 @@ void print(std::string_view text) {
     ::signal(SIGPIPE, SIG_IGN);
     if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return;
     if (errno == EPIPE) throw Fatal("", 0);
-    throw Fatal(std::string("cannot write: ") + std::strerror(errno));
+    throw Fatal(std::string("cannot write to standard output: ") + std::strerror(errno));
 }
 
 int run_cli(int argc, char** argv) {

@@ -22,6 +22,11 @@ using view::Table;
 
 std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n'; }
 
+/// A study may end before its last trial: its space is exhausted, or its patience.
+bool nothing_left(const StudyRecord& record) {
+    return !record.trials.empty() && view::count_ended(record) == static_cast<std::int64_t>(record.trials.size());
+}
+
 int list_all(bool as_json) {
     Json studies = Json::array();
     Table table({{"STUDY"},
@@ -42,9 +47,9 @@ int list_all(bool as_json) {
         const TrialRecord* best = view::best_trial(look->record, look->study.objective);
         const auto ended = view::count_ended(look->record);
         table.add({look->study.name,
-                   look->holder                         ? "running"
-                   : ended >= look->study.budget.trials ? "done"
-                                                        : "stopped",
+                   look->holder                                                       ? "running"
+                   : ended >= look->study.budget.trials || nothing_left(look->record) ? "done"
+                                                                                      : "stopped",
                    std::to_string(ended) + "/" + std::to_string(look->study.budget.trials),
                    best ? short_number(*best->value) : "-", look->study.objective.metric,
                    best ? std::to_string(best->number) : "-", folder.path.string()});

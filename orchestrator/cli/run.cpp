@@ -2,6 +2,8 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <ctime>
@@ -30,17 +32,31 @@ struct RunArguments {
     bool fresh = false, json = false, quiet = false;
 };
 
-/// The options that stand for keys, as overrides; after --set, so that the shorter way wins.
-std::vector<std::string> overrides(const RunArguments& arguments) {
-    std::vector<std::string> set = arguments.set;
-    const auto add = [&](const char* key, const std::string& value) {
-        if (!value.empty()) set.push_back(std::string(key) + '=' + value);
-    };
-    add("budget.trials", arguments.trials);
-    add("budget.time", arguments.time);
-    add("resources.parallel", arguments.jobs);
-    add("seed", arguments.seed);
-    return set;
+/// The options that stand for keys.
+struct KeyOption {
+    const char* option;
+    const char* key;
+    std::string RunArguments::*value;
+};
+constexpr std::array key_options{KeyOption{"--trials", "budget.trials", &RunArguments::trials},
+                                 KeyOption{"--time", "budget.time", &RunArguments::time},
+                                 KeyOption{"--jobs", "resources.parallel", &RunArguments::jobs},
+                                 KeyOption{"--seed", "seed", &RunArguments::seed}};
+
+/// As overrides; after --set, so that the shorter way wins.
+Overrides overrides(const RunArguments& arguments) {
+    Overrides all{arguments.set, {}};
+    for (const KeyOption& option : key_options)
+        if (const std::string& value = arguments.*option.value; !value.empty()) {
+            all.set.push_back(std::string(option.key) + '=' + value);
+            all.typed[all.set.back()] = std::string(option.option) + ' ' + value;
+        }
+    return all;
+}
+
+/// `--trials --fresh` lacks a value.
+std::string refuse_option_as_value(const std::string& value) {
+    return value.empty() || value.starts_with("--") ? "a value is missing" : "";
 }
 
 /// --fresh: the old study is moved aside, not destroyed.
@@ -116,8 +132,13 @@ int run_command(const RunArguments& arguments) {
         if (best) print(best_config(study, *best, "yaml"));
     } else {
         const view::Moment moment{outcome->seconds, 1, false};
+        // A study that finished before its last trial has no configuration or no patience left, or no time.
+        const auto& trials = outcome->record.trials;
         const bool more =
-            outcome->end != Engine::End::finished || view::count_ended(outcome->record) < study.budget.trials;
+            outcome->end != Engine::End::finished ||
+            (study.budget.seconds && outcome->seconds >= *study.budget.seconds &&
+             view::count_ended(outcome->record) < study.budget.trials) ||
+            std::any_of(trials.begin(), trials.end(), [](const TrialRecord& trial) { return !is_final(trial.state); });
         print(view::draw_report(study, outcome->record, moment,
                                 {folder.path.string(), outcome->reason, more, arguments.file},
                                 view::screen_of_stdout()));
@@ -132,10 +153,11 @@ int run_command(const RunArguments& arguments) {
 CommandAction run(CLI::App& app) {
     const auto arguments = std::make_shared<RunArguments>();
     app.add_option("file", arguments->file, "The study file, or the name of a study that has run")->required();
-    app.add_option("--trials", arguments->trials, "Trials in all (budget.trials)");
-    app.add_option("--time", arguments->time, "Time in all, as 90s, 30m or 2h (budget.time)");
-    app.add_option("-j,--jobs", arguments->jobs, "Trials at once (resources.parallel)");
-    app.add_option("--seed", arguments->seed, "The study's seed (seed)");
+    app.add_option("--trials", arguments->trials, "Trials in all (budget.trials)")->check(refuse_option_as_value);
+    app.add_option("--time", arguments->time, "Time in all, as 90s, 30m or 2h (budget.time)")
+        ->check(refuse_option_as_value);
+    app.add_option("-j,--jobs", arguments->jobs, "Trials at once (resources.parallel)")->check(refuse_option_as_value);
+    app.add_option("--seed", arguments->seed, "The study's seed (seed)")->check(refuse_option_as_value);
     app.add_option("--set", arguments->set, "Override one key: --set space.lr.high=0.1")
         ->take_all()
         ->type_name("KEY=VALUE");

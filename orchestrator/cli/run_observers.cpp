@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "orchestrator/cli/trial_json.hpp"
@@ -18,9 +20,20 @@ using view::Moment;
 
 Moment moment(const SessionView& view) { return {view.seconds, view.places, true}; }
 
-bool write_out(const std::string& text) {
-    return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-}
+/// stdout, until it fails: a full disk is told, a reader that went away knows.
+class Output {
+   public:
+    void write(const std::string& text) {
+        if (!alive_ || (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0))
+            return;
+        alive_ = false;
+        if (errno != EPIPE) std::fprintf(stderr, "hpo: cannot write to standard output: %s\n", std::strerror(errno));
+    }
+    [[nodiscard]] bool alive() const { return alive_; }
+
+   private:
+    bool alive_ = true;
+};
 
 std::string with_level(const Notice& notice) {
     const std::string level = notice.level == Notice::Level::error     ? "error: "
@@ -62,18 +75,20 @@ class InLines final : public RunObserver {
    public:
     explicit InLines(const Study& study) : study_(study) {}
 
-    void begun(const SessionView& view) override { alive_ = write_out(greeting(study_, view)); }
+    void begun(const SessionView& view) override { out_.write(greeting(study_, view)); }
     void happened(const StudyRecord& record, const StoredEvent& stored) override {
-        if (const auto line = view::event_line(stored, record, study_); !line.empty()) alive_ &= write_out(line + "\n");
+        if (const auto line = view::event_line(stored, record, study_); !line.empty()) out_.write(line + "\n");
     }
     void notice(const Notice& notice) override {
+        // A trial's failure is told by the line of its event.
+        if (notice.trial && notice.level == Notice::Level::error) return;
         if (notice.level != Notice::Level::info) std::fputs(with_level(notice).c_str(), stderr);
     }
-    bool draw(const SessionView&) override { return alive_; }
+    bool draw(const SessionView&) override { return out_.alive(); }
 
    private:
     const Study& study_;
-    bool alive_ = true;
+    Output out_;
 };
 
 class InJson final : public RunObserver {
@@ -82,7 +97,7 @@ class InJson final : public RunObserver {
         const auto line = [&](const char* what, std::int64_t trial) {
             nlohmann::ordered_json json = trial_json(record.trial(trial));
             json["event"] = what;
-            alive_ &= write_out(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+            out_.write(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
         };
         std::visit(Overloaded{[&](const event::Launched& e) { line("launched", e.trial); },
                               [&](const event::Reported& e) { line("reported", e.trial); },
@@ -94,10 +109,10 @@ class InJson final : public RunObserver {
     void notice(const Notice& notice) override {
         if (notice.level != Notice::Level::info) std::fputs(with_level(notice).c_str(), stderr);
     }
-    bool draw(const SessionView&) override { return alive_; }
+    bool draw(const SessionView&) override { return out_.alive(); }
 
    private:
-    bool alive_ = true;
+    Output out_;
 };
 
 class Quiet final : public RunObserver {

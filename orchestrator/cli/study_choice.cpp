@@ -18,8 +18,11 @@ bool has_database(const StudyFolder& study) {
     return fs::exists(study.database(), ignored);
 }
 
-[[noreturn]] void no_such_study(const std::string& argument, const std::vector<StudyFolder>& studies) {
-    const std::string message = "no study '" + printable(argument) + "'";
+}  // namespace
+
+void no_such_study(const std::string& argument, const std::string& what) {
+    const auto studies = list_studies(runs_folder());
+    const std::string message = what + " '" + printable(argument) + "'";
     if (studies.empty())
         throw Fatal(message + "; there is none below " + runs_folder().string() + "/ yet: hpo run FILE.yaml makes one");
     std::vector<std::string> names;
@@ -32,8 +35,6 @@ bool has_database(const StudyFolder& study) {
     throw Fatal(message + (near.empty() ? "" : "; did you mean '" + std::string(near) + "'?") +
                 "; there are: " + known);
 }
-
-}  // namespace
 
 StudyFolder choose_study(const std::string& argument) {
     const auto studies = list_studies(runs_folder());
@@ -53,7 +54,7 @@ StudyFolder choose_study(const std::string& argument) {
         if (const StudyFolder named = study_folder(study->name); has_database(named)) return named;
         throw Fatal("study " + study->name + " has not been run yet: hpo run " + argument + " begins it");
     }
-    no_such_study(argument, studies);
+    no_such_study(argument);
 }
 
 }  // namespace hpo

@@ -11,4 +11,7 @@ namespace hpo {
 /// command with what exists, and the nearest name, when there is no such study.
 StudyFolder choose_study(const std::string& argument);
 
+/// Ends the command with "`what` 'argument'", the nearest name and the studies there are.
+[[noreturn]] void no_such_study(const std::string& argument, const std::string& what = "no study");
+
 }  // namespace hpo

@@ -36,7 +36,7 @@ std::string step_line(const Report& report, std::int64_t steps) {
     return line + '\n';
 }
 
-/// What `hpo train` can train: one configuration, for the native worker, into a file that can be written.
+/// What `hpo train` can train: one configuration, for the native worker.
 void refuse_what_cannot_be_trained(const Study& study, const TrainArguments& arguments) {
     if (!study.space.empty())
         throw Fatal(arguments.file + " leaves " + std::to_string(study.space.size()) +
@@ -44,15 +44,33 @@ void refuse_what_cannot_be_trained(const Study& study, const TrainArguments& arg
                     "), then train the result (hpo best " + study.name + " > best.yaml; hpo train best.yaml)");
     if (!study.command.empty())
         throw Fatal("hpo train trains built-in models; run the study's own command for " + study.name);
-    const auto folder = std::filesystem::absolute(arguments.output).parent_path();
+}
+
+/// Where the weights will lie, links resolved: a regular file, old or new, in a folder that can be written. Asked
+/// before training, so that nothing is trained for a file that cannot be made; and a device is never replaced by a
+/// file.
+std::filesystem::path output_file(const std::string& output) {
+    namespace fs = std::filesystem;
+    std::error_code failed;
+    const fs::path file = fs::weakly_canonical(fs::absolute(output), failed);
+    if (failed) throw Fatal("-o " + output + ": " + failed.message());
+    const auto there = fs::status(file, failed).type();
+    if (there == fs::file_type::directory || !file.has_filename())
+        throw Fatal("-o " + output + ": a folder; give the name of a file for the weights");
+    if (there != fs::file_type::not_found && there != fs::file_type::regular)
+        throw Fatal("-o " + output + ": not a regular file; give the name of a file for the weights");
+    const fs::path folder = file.parent_path();
+    if (!fs::is_directory(folder, failed)) throw Fatal("-o " + output + ": there is no folder " + folder.string());
     if (access(folder.c_str(), W_OK) != 0)
-        throw Fatal("cannot write to the folder " + folder.string() + " (-o " + arguments.output + ")");
+        throw Fatal("-o " + output + ": cannot write to the folder " + folder.string());
+    return file;
 }
 
 int train_command(const TrainArguments& arguments) {
     std::signal(SIGPIPE, SIG_IGN);
-    const Study study = load_study(arguments.file, arguments.set);
+    const Study study = load_study(arguments.file, {arguments.set, {}});
     refuse_what_cannot_be_trained(study, arguments);
+    const auto output = output_file(arguments.output);
     auto worker = OneWorker::start(study, installed_programs());
     if (!worker) throw Fatal(worker.error().message);
 
@@ -66,11 +84,11 @@ int train_command(const TrainArguments& arguments) {
     run.data_seed = study.seed;
     run.objective = study.objective;
     // The weights to keep are those of the best step so far: they lie beside the output while it trains.
-    const auto scratch = std::filesystem::absolute(arguments.output + ".parts");
+    const std::filesystem::path scratch = output.string() + ".parts";
     std::filesystem::create_directories(scratch);
     run.folder = scratch.string();
     run.test = true;
-    run.save = std::filesystem::absolute(arguments.output).string();
+    run.save = output.string();
 
     const auto finished = (*worker)->run(run, [&](const Report& report) {
         if (!arguments.json) print(step_line(report, run.steps));

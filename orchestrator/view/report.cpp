@@ -102,12 +102,14 @@ std::string draw_report(const Study& study, const StudyRecord& record, const Mom
     canvas.blank();
     canvas.add(Line().add("Database, logs and checkpoints  ").add(facts.folder));
     if (!ranked.empty()) {
-        canvas.add(Line()
-                       .add("Train the best                  ")
-                       .add("hpo best " + study.name + " > best.yaml", Style::accent));
-        canvas.add(Line()
-                       .add("                                ")
-                       .add("hpo train best.yaml -o model.safetensors", Style::accent));
+        canvas.add(
+            Line()
+                .add(study.command.empty() ? "Train the best                  " : "Keep the best                   ")
+                .add("hpo best " + study.name + " > best.yaml", Style::accent));
+        if (study.command.empty())
+            canvas.add(Line()
+                           .add("                                ")
+                           .add("hpo train best.yaml -o model.safetensors", Style::accent));
     }
     canvas.add(Line().add("Look at the trials              ").add("hpo top " + study.name, Style::accent));
     if (facts.may_continue)

@@ -134,9 +134,12 @@ std::string event_line(const StoredEvent& stored, const StudyRecord& record, con
     const auto of_trial = [&](std::int64_t number, const std::string& text) {
         return "trial " + std::to_string(number) + " " + text;
     };
+    // Of a reason with lines of a log, the line before them.
     const auto because = [](const std::string& rule, const std::string& reason) {
         std::string text = rule.empty() ? "" : " by " + printable(rule);
-        if (!reason.empty()) text += ": " + printable(reason);
+        std::string first = reason.substr(0, reason.find('\n'));
+        while (!first.empty() && (first.back() == ':' || first.back() == ' ')) first.pop_back();
+        if (!first.empty()) text += ": " + printable(first);
         return text;
     };
     const auto value = [&](const TrialRecord& trial) {
@@ -160,9 +163,11 @@ std::string event_line(const StoredEvent& stored, const StudyRecord& record, con
             [&](const event::Requeued& e) { return of_trial(e.trial, "is queued again" + because("", e.reason)); },
             [&](const event::Finished& e) {
                 const TrialRecord& trial = record.trial(e.trial);
+                const std::string why = because(e.rule, e.reason);
+                std::string facts = value(trial);
+                if (!why.empty() && facts.starts_with(',')) facts[0] = ';';
                 return of_trial(e.trial, std::string(to_text(e.state)) + " after " + std::to_string(trial.steps()) +
-                                             (trial.steps() == 1 ? " step" : " steps") + value(trial) +
-                                             because(e.rule, e.reason));
+                                             (trial.steps() == 1 ? " step" : " steps") + why + facts);
             },
             [](const auto&) { return std::string(); },
         },

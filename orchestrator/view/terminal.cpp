@@ -102,6 +102,7 @@ FullScreen::FullScreen() {
     ::tcgetattr(STDIN_FILENO, &original);
     termios raw = original;
     raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+    raw.c_cc[VSUSP] = _POSIX_VDISABLE;  // a shell takes the terminal back cooked: no Ctrl-Z while the screen is ours
     raw.c_cc[VMIN] = 0;
     raw.c_cc[VTIME] = 0;
     struct sigaction action {};

@@ -92,6 +92,24 @@ TEST_F(Commands, WrongUsageIsExitCodeTwoWithACure) {
     EXPECT_EQ(hpo_command({"best", "--format", "xml"}).code, 2);
 }
 
+TEST_F(Commands, WrongValuesOfOptionsAreWrongUsageAndNamedAsTheyWereTyped) {
+    const std::string file = (runs_ / "file.yaml").string();
+    std::ofstream(file) << testing::sample_yaml;
+    for (const auto& [option, value] : std::vector<std::pair<std::string, std::string>>{
+             {"--trials", "0"}, {"--jobs", "x"}, {"--time", "5"}, {"--seed", "-1"}, {"--set", "foo"}}) {
+        const Ran ran = hpo_command({"run", file, option, value});
+        EXPECT_EQ(ran.code, 2) << ran.err;
+        EXPECT_THAT(ran.err, ::testing::StartsWith("hpo: " + option + " " + value + ": "));
+    }
+    EXPECT_THAT(hpo_command({"run", file, "--trials", "--fresh"}).err, HasSubstr("a value is missing"));
+    std::ofstream(file) << "study: x\n";
+    EXPECT_EQ(hpo_command({"run", file, "--trials", "0"}).code, 1);
+    make_study("phase1");
+    const Ran none = hpo_command({"run", "phasel"});
+    EXPECT_EQ(none.code, 1);
+    EXPECT_THAT(none.err, HasSubstr("no file and no study 'phasel'; did you mean 'phase1'?; there are: phase1"));
+}
+
 TEST_F(Commands, WithoutStudiesThereIsAHintAndNothingToShow) {
     const Ran list = hpo_command({"ls"});
     EXPECT_EQ(list.code, 0);
@@ -213,6 +231,8 @@ TEST_F(Commands, BestInOtherFormats) {
     EXPECT_EQ(all["trial"], 12);
     EXPECT_EQ(all["params"]["activation"], "gelu");
     EXPECT_EQ(all["worker"]["width"], 64);
+    EXPECT_EQ(all["worker"]["optimizer"], "adamw");  // a default
+    EXPECT_EQ(all["worker"]["eval_every"], 0);
     EXPECT_THAT(hpo_command({"best", "--format", "args"}).out,
                 AllOf(HasSubstr("--batch_size=1024"), HasSubstr("--lr=0.006"), HasSubstr("--activation=gelu")));
     EXPECT_THAT(hpo_command({"best", "--format", "env"}).out, HasSubstr("BATCH_SIZE=1024\n"));

@@ -252,8 +252,12 @@ TEST(Summary, ALineForALogNamesTrialValueAndReason) {
     const auto record = sample_record(16);
     EXPECT_EQ(
         event_line({1, 0, event::Finished{1, 1, TrialState::stopped, "plateau", "no\nbetter"}}, record, sample_study()),
-        "trial 1 stopped after 4 steps, val_accuracy 0.8031 at step 4, 6.0 s (best 0.8975, trial 12) by plateau: "
-        "no\\x0abetter");
+        "trial 1 stopped after 4 steps by plateau: no; val_accuracy 0.8031 at step 4, 6.0 s (best 0.8975, trial 12)");
+    EXPECT_EQ(event_line({1, 0, event::Finished{12, 1, TrialState::complete, "", ""}}, record, sample_study()),
+              "trial 12 complete after 10 steps, val_accuracy 0.8975 at step 10, 15.0 s, the best so far");
+    EXPECT_THAT(event_line({1, 0, event::Finished{6, 1, TrialState::failed, "", "exit status 1:\nlast words"}}, record,
+                           sample_study()),
+                AllOf(HasSubstr("failed after 4 steps: exit status 1; val_accuracy"), Not(HasSubstr("last words"))));
     EXPECT_EQ(event_line({1, 0, event::Reported{}}, record, sample_study()), "");
 }
 
