@@ -43,12 +43,12 @@ std::string with_level(const Notice& notice) {
     return level + trial + notice.text + '\n';
 }
 
-/// "phase1 goes on: 12 of 64 trials have ended", once, at the start of a resumed study.
+/// "phase1 goes on: 12 of 64 trials begun, 9 of them ended", once, at the start of a resumed study.
 std::string greeting(const Study& study, const SessionView& view) {
-    const auto ended = view::count_ended(view.record);
-    if (ended == 0) return {};
-    return study.name + " goes on: " + std::to_string(ended) + " of " + std::to_string(study.budget.trials) +
-           " trials have ended\n";
+    const auto begun = view.record.trials.size();
+    if (begun == 0) return {};
+    return study.name + " goes on: " + std::to_string(begun) + " of " + std::to_string(study.budget.trials) +
+           " trials begun, " + std::to_string(view::count_ended(view.record)) + " of them ended\n";
 }
 
 class OnTerminal final : public RunObserver {

@@ -309,7 +309,7 @@ TEST(Worker, StartedByHandItSaysWhatItIs) {
 }
 
 TEST(Worker, AWarmWorkersNextTrialStartsWithinTwoMilliseconds) {
-    if (!fs::exists("/usr/share/datasets/fashion-mnist")) GTEST_SKIP() << "apt install dataset-fashion-mnist";
+    ASSERT_TRUE(fs::exists("/usr/share/datasets/fashion-mnist")) << "apt install dataset-fashion-mnist";
     Worker worker;
     const Params real{{"format", std::string("idx")},
                       {"path", std::string("fashion-mnist")},
