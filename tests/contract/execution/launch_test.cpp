@@ -70,8 +70,13 @@ TEST(Launch, ACommandThatIsNotThereFailsWithItsErrno) {
 }
 
 TEST(Launch, WithTooFewDescriptorsItFailsWithEMFILEAndLaterSucceeds) {
+#ifdef __SANITIZE_ADDRESS__
+    constexpr std::size_t least = 2;  // the sanitizer itself asks with a pipe whether memory is there
+#else
+    constexpr std::size_t least = 0;
+#endif
     // A warden's two pipes and the launcher's own take six.
-    for (std::size_t free = 0; free < 6; ++free) {
+    for (std::size_t free = least; free < 6; ++free) {
         SCOPED_TRACE(free);
         Bench bench;
         {
