@@ -42,14 +42,27 @@ struct Policy {
     bool scaled = true;  ///< `regularization: scaled|off`: priors depend on the batch size
 };
 
+/// What a script's trials are said to need. Absent: learned.
+struct DeclaredFootprint {
+    std::optional<std::int64_t> host_bytes;
+    std::optional<std::int64_t> device_bytes;
+    std::optional<double> cores;  ///< absent: 1
+};
+
 struct Resources {
-    std::optional<std::int64_t> parallel;  ///< trials at once; absent: as many as fit
-    std::string backend = "auto";          ///< auto, cpu
-    std::optional<std::int64_t> memory;    ///< host bytes `hpo` may book; absent: what is available, less a reserve
-    double gpu_reserve = 0.10;             ///< fraction of a device
-    double progress_timeout = 600;         ///< seconds of silence after which a worker is stopped
-    double grace = 5;                      ///< seconds from TERM to KILL
-    std::int64_t retries = 2;              ///< further attempts after a worker died
+    std::optional<std::int64_t> parallel;  ///< trials at once, in all; absent: as many as fit
+    std::vector<std::int64_t>
+        parallel_each;                   ///< `parallel: [4, 2]`: at once on each of `devices`; empty: as many as fit
+    std::string backend = "auto";        ///< auto, cpu
+    std::vector<std::string> devices;    ///< UUIDs, or numbers of `hpo devices`; empty: all
+    std::optional<std::int64_t> memory;  ///< host bytes `hpo` may book; absent: what is available, less a reserve
+    /// Bytes `hpo` may book on each of `devices`; a single number: on every one; empty: all, less `gpu_reserve`.
+    std::vector<std::int64_t> gpu_memory;
+    double gpu_reserve = 0.10;      ///< fraction of a device
+    DeclaredFootprint trial;        ///< scripts
+    double progress_timeout = 600;  ///< seconds of silence after which a worker is stopped
+    double grace = 5;               ///< seconds from TERM to KILL
+    std::int64_t retries = 2;       ///< further attempts after a worker died
 };
 
 struct Study {

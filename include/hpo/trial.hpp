@@ -35,12 +35,13 @@ struct Report {
     std::optional<double> iterations_per_second_overall;
     std::optional<double> samples_per_second;  ///< last window
     std::optional<double> samples_per_second_overall;
-    std::optional<double> gradient_norm;     ///< mean over the step
-    std::optional<double> learning_rate;     ///< at the end of the step
-    std::optional<double> loss_deviation;    ///< standard deviation of the loss over the last 100 iterations
-    std::optional<double> loss_trend;        ///< slope of a line through them, per iteration
-    std::optional<std::int64_t> peak_bytes;  ///< host memory
-    std::string warning;                     ///< unstable training, in words; empty: none
+    std::optional<double> gradient_norm;            ///< mean over the step
+    std::optional<double> learning_rate;            ///< at the end of the step
+    std::optional<double> loss_deviation;           ///< standard deviation of the loss over the last 100 iterations
+    std::optional<double> loss_trend;               ///< slope of a line through them, per iteration
+    std::optional<std::int64_t> peak_bytes;         ///< host memory
+    std::optional<std::int64_t> peak_device_bytes;  ///< device memory
+    std::string warning;                            ///< unstable training, in words; empty: none
 };
 
 /// How an attempt ended, as the worker or the engine saw it.

@@ -197,11 +197,11 @@ bool Engine::give_work(Place place) {
     const Admission admission =
         admit(parts_.machine(workers), running, waiting, static_cast<std::int64_t>(places_.size()));
     for (const auto& refusal : admission.never) {
-        parts_.ledger.finish(refusal.trial, TrialState::failed, "", refusal.reason);
+        parts_.ledger.finish(refusal.trial, TrialState::failed, "", refusal.text);
         trial_failed(refusal.trial, "does not fit");
     }
     if (!admission.never.empty()) return !closing_;
-    if (!admission.launch.empty()) return run(place, admission.launch.front()), true;
+    if (!admission.launch.empty()) return run(place, admission.launch.front().trial), true;
 
     // Look a little further than the trial that does not fit, for a smaller one.
     if (waiting.size() >= places_.size()) return false;

@@ -70,7 +70,7 @@ Admission admit(const Machine& machine, std::span<const Booking> running, std::s
         } else if (!needed.fits(total)) {
             if (!blocked) blocked = &trial;
         } else if (needed.fits(free) && (!spare || needed.fits(*spare))) {
-            admission.launch.push_back(trial.trial);
+            admission.launch.push_back({trial.trial, host_only});
             held.push_back(needed);
             free.add(needed, -1);
             if (spare) spare->add(needed, -1);
@@ -83,8 +83,8 @@ Admission admit(const Machine& machine, std::span<const Booking> running, std::s
             spare->add(needed, -1);
         }
     }
-    if (blocked && held.empty() && admission.never.empty())
-        admission.never.push_back({blocked->trial, too_large(machine, need(blocked->footprint), total, true)});
+    if (blocked)
+        admission.kept_out = {blocked->trial, too_large(machine, need(blocked->footprint), total, true)};
     return admission;
 }
 
