@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,17 @@ std::int64_t available_memory(const std::filesystem::path& root = "/");
 
 /// Bytes of physical memory that a process holds; 0 when it is gone. Of shared pages, all of them.
 std::int64_t resident_memory(std::int64_t pid, const std::filesystem::path& root = "/");
+
+/// For each root the processes of its tree: those whose chain of parents leads to it, and itself; empty when it is
+/// gone. A process below two roots is in both. One look at /proc for all.
+std::vector<std::vector<std::int64_t>> trees(std::span<const std::int64_t> roots,
+                                             const std::filesystem::path& root = "/");
+
+/// Bytes of host memory that each of these trees holds. What its processes share counts once (proportional set size),
+/// where the kernel lets us read that; of a single process, and else, all of its resident memory.
+std::vector<std::int64_t> tree_memory(std::span<const std::vector<std::int64_t>> trees,
+                                      const std::filesystem::path& root = "/");
+std::vector<std::int64_t> tree_memory(std::span<const std::int64_t> roots, const std::filesystem::path& root = "/");
 
 /// The machine's network name.
 std::string host_name();

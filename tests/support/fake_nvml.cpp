@@ -1,0 +1,165 @@
+// A management library as NVIDIA's drivers bring it, with the same C symbols, played by the script named in FAKE_NVML.
+// FAKES.md lists what a script may say.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "tests/support/fake_device.hpp"
+
+namespace {
+
+using hpo::fake::FakeDevice;
+using hpo::fake::FakeMachine;
+
+constexpr int success = 0, invalid_argument = 2, not_supported = 3, insufficient_size = 7, gpu_is_lost = 15;
+
+FakeMachine machine;  // as of the last nvmlInit_v2 or nvmlDeviceGetCount_v2: a reading is consistent
+std::int64_t readings = 0;
+
+void load() {
+    machine = hpo::fake::read_machine();
+    if (std::getenv("FAKE_NVML") == nullptr) machine.devices = {{"GPU-fake", 8LL << 30, "Fake GPU", {}}};
+}
+
+/// What the script says of a call: "slow 0.5 [CALL]", "hang [CALL]", "crash [CALL]", "fail CODE [CALL]". CALL is
+/// nvmlInit_v2 unless given.
+int play(const std::string& call) {
+    for (const auto& [word, fields] : machine.misbehaviours) {
+        const bool has_number = word == "slow" || word == "fail";
+        const std::size_t at = has_number ? 1 : 0;
+        if ((fields.size() > at ? fields[at] : "nvmlInit_v2") != call) continue;
+        if (word == "slow") ::usleep(static_cast<useconds_t>(std::stod(fields.at(0)) * 1e6));
+        if (word == "hang")
+            for (;;) ::pause();
+        if (word == "crash") std::abort();
+        if (word == "fail") return std::stoi(fields.at(0));
+    }
+    return success;
+}
+
+std::size_t index_of(void* device) { return reinterpret_cast<std::size_t>(device) - 1; }
+
+/// "lost INDEX": every question about it is answered so, as drivers do.
+int of_device(const char* call, void* device) {
+    const std::size_t index = index_of(device);
+    if (index >= machine.devices.size()) return invalid_argument;
+    for (const auto& [word, fields] : machine.misbehaviours)
+        if (word == "lost" && fields.at(0) == std::to_string(index)) return gpu_is_lost;
+    return play(call);
+}
+
+bool says(const char* word) {
+    for (const auto& other : machine.misbehaviours)
+        if (other.word == word) return true;
+    return false;
+}
+
+int copy(const std::string& text, char* buffer, unsigned length) {
+    if (text.size() + 1 > length) return insufficient_size;
+    std::memcpy(buffer, text.c_str(), text.size() + 1);
+    return success;
+}
+
+std::int64_t bytes_now(const FakeDevice::Process& other) { return other.bytes + other.grow * (readings - 1); }
+
+}  // namespace
+
+extern "C" {
+
+struct Memory {
+    unsigned long long total, free, used;
+};
+struct ProcessInfo {
+    unsigned pid;
+    unsigned long long bytes;
+    unsigned gpu_instance, compute_instance;
+};
+struct PciInfo {
+    char legacy[16];
+    unsigned domain, bus, device, id, subsystem;
+    char text[32];
+};
+
+int nvmlInit_v2() {
+    load();
+    return play("nvmlInit_v2");
+}
+
+int nvmlShutdown() { return success; }
+
+const char* nvmlErrorString(int code) { return code == gpu_is_lost ? "GPU is lost" : "Fake Error"; }
+
+int nvmlDeviceGetCount_v2(unsigned* count) {
+    load();
+    ++readings;
+    *count = static_cast<unsigned>(machine.devices.size());
+    return play("nvmlDeviceGetCount_v2");
+}
+
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
+    *device = reinterpret_cast<void*>(static_cast<std::size_t>(index) + 1);
+    return index < machine.devices.size() ? play("nvmlDeviceGetHandleByIndex_v2") : invalid_argument;
+}
+
+int nvmlDeviceGetUUID(void* device, char* buffer, unsigned length) {
+    const int code = of_device("nvmlDeviceGetUUID", device);
+    return code == success ? copy(machine.devices[index_of(device)].uuid, buffer, length) : code;
+}
+
+int nvmlDeviceGetName(void* device, char* buffer, unsigned length) {
+    const int code = of_device("nvmlDeviceGetName", device);
+    return code == success ? copy(machine.devices[index_of(device)].name, buffer, length) : code;
+}
+
+int nvmlDeviceGetPciInfo_v3(void* device, PciInfo* pci) {
+    const int code = of_device("nvmlDeviceGetPciInfo_v3", device);
+    if (code != success) return code;
+    *pci = {};
+    pci->bus = static_cast<unsigned>(index_of(device)) + 1;
+    return success;
+}
+
+int nvmlDeviceGetMemoryInfo(void* device, Memory* memory) {
+    const int code = of_device("nvmlDeviceGetMemoryInfo", device);
+    if (code != success) return code;
+    if (says("unified")) return not_supported;
+    const FakeDevice& fake = machine.devices[index_of(device)];
+    std::int64_t used = 0;
+    for (const auto& [pid, bytes] : hpo::fake::taken(fake.uuid)) used += bytes;
+    for (const FakeDevice::Process& other : fake.others) used += bytes_now(other);
+    if (used > fake.memory) used = fake.memory;
+    memory->total = static_cast<unsigned long long>(fake.memory);
+    memory->used = static_cast<unsigned long long>(used);
+    memory->free = memory->total - memory->used;
+    return success;
+}
+
+int nvmlDeviceGetTotalEccErrors(void* device, int, int, unsigned long long* count) {
+    const int code = of_device("nvmlDeviceGetTotalEccErrors", device);
+    if (code != success) return code;
+    for (const auto& [word, fields] : machine.misbehaviours)
+        if (word == "ecc" && fields.at(0) == std::to_string(index_of(device))) {
+            *count = std::stoull(fields.at(1));
+            return success;
+        }
+    return not_supported;
+}
+
+int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, ProcessInfo* infos) {
+    const int code = of_device("nvmlDeviceGetComputeRunningProcesses_v3", device);
+    if (code != success) return code;
+    const FakeDevice& fake = machine.devices[index_of(device)];
+    std::map<std::int64_t, std::int64_t> all = hpo::fake::taken(fake.uuid);
+    for (const FakeDevice::Process& other : fake.others) all[other.pid] += bytes_now(other);
+    const unsigned room = *count;
+    *count = static_cast<unsigned>(all.size());
+    if (room < all.size()) return insufficient_size;
+    for (const auto& [pid, bytes] : all)
+        *infos++ = {static_cast<unsigned>(pid), says("hidden") ? ~0ULL : static_cast<unsigned long long>(bytes), ~0U,
+                    ~0U};
+    return success;
+}
+
+}  // extern "C"
