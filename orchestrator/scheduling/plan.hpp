@@ -15,20 +15,24 @@ namespace hpo {
 /// A device with memory of its own (a GPU), as read a moment ago. Bytes.
 struct Accelerator {
     std::string id;                        ///< UUID
-    std::int64_t memory = 0;               ///< capacity
+    std::int64_t memory = 0;               ///< capacity, or the user's limit if that is less
     std::int64_t reserve = 0;              ///< left free on purpose
     std::int64_t others = 0;               ///< used by anything that is not booked here
     std::optional<std::int64_t> parallel;  ///< trials at once; absent: as many as fit
     bool usable = true;                    ///< false: lost, or set aside after a fault; its trials keep their bookings
-    bool unified = false;                  ///< its memory is the host's: one pool
+    bool unified = false;                  ///< its memory is the host's: device bytes count here and there
+    /// Free at this moment; absent: what the bookings leave. Less than they leave where trials took more
+    /// than they booked: nothing is launched into what is not free.
+    std::optional<std::int64_t> free;
 };
 
 /// What a machine has, read live. Bytes.
 struct Machine {
-    double cores = 1;                 ///< this process may use
-    std::int64_t memory = 0;          ///< capacity of the host
-    std::int64_t memory_reserve = 0;  ///< left free on purpose
-    std::int64_t memory_others = 0;   ///< used by anything that is not booked here
+    double cores = 1;                         ///< this process may use
+    std::int64_t memory = 0;                  ///< capacity of the host, or the user's limit if that is less
+    std::int64_t memory_reserve = 0;          ///< left free on purpose
+    std::int64_t memory_others = 0;           ///< used by anything that is not booked here
+    std::optional<std::int64_t> memory_free;  ///< as Accelerator::free
     std::vector<Accelerator> accelerators;
 };
 
@@ -39,7 +43,7 @@ struct Booking {
     std::int64_t trial = 0;
     Footprint footprint;
     int device = host_only;  ///< index in Machine::accelerators
-    bool alone = false;      ///< nothing else starts beside it on its device (host_only: on the host) while this is set
+    bool alone = false;      ///< nothing else starts beside it while this is set: see Waiting::alone
 };
 
 /// A trial that waits; in the order in which trials should start.
@@ -47,7 +51,10 @@ struct Waiting {
     std::int64_t trial = 0;
     Footprint footprint;     ///< predicted, margin included
     bool on_device = false;  ///< needs an accelerator, any
-    bool alone = false;      ///< its footprint is a guess: starts only where nothing else runs, and keeps others away
+    /// Its footprint is a guess: it starts only where nothing else runs, and keeps others away. On an accelerator that
+    /// means this device: several may hold one such trial each. On the host, and on a unified device, whose pool the
+    /// host's memory is, it means the whole machine, since whatever runs draws on that.
+    bool alone = false;
 };
 
 struct Admission {
@@ -61,17 +68,24 @@ struct Admission {
     };
     std::vector<Launch> launch;  ///< in this order
     std::vector<Reason> never;   ///< too large for every empty device, or for the empty host: they fail, loudly
-    /// The first trial that fits an empty machine, but not beside what other programs use now: it waits.
+    /// The first trial that fits the empty machine but cannot start however many of the running ones end: other
+    /// programs use too much, or the devices that it fits are set aside. It waits. The text says which, with numbers.
     std::optional<Reason> kept_out;
 };
 
-/// Launches in order while cores, memory and devices last and fewer than `parallel` run. The first trial that does not
-/// fit keeps a reservation on the device where it can start soonest: later, smaller ones go before it only into what it
-/// leaves over once enough of the running ones, the oldest first, have ended (backfill: Lifka, "The ANL/IBM SP
-/// scheduling system", 1995, without run times), so that it does not starve.
+/// Launches in order while cores, memory and devices last and fewer than `parallel` run, in all and on each device. On
+/// an accelerator a trial needs its device bytes there, and its host bytes and cores on the host; elsewhere both kinds
+/// of bytes lie in the host's memory. Of the devices that it fits it gets the one with the fewest trials, then the one
+/// with the most room: devices fill evenly, since each next trial on a busy device adds less to the throughput.
 ///
-/// `running` stands in the order of launch; a trial launched a moment ago counts. A trial that fits the machine but for
-/// what other programs use waits, and does not keep others from starting.
+/// The first trial that does not fit keeps a reservation on the device where it can start soonest: where the fewest of
+/// the running ones, the oldest first, must have ended. Later trials go before it only into what it leaves over then
+/// (backfill: Lifka, "The ANL/IBM SP scheduling system", 1995, without run times). So it starts at the latest when
+/// those have ended, whatever came after it, and does not starve; nor does one that must run alone.
+///
+/// `running` stands in the order of launch; a trial launched a moment ago counts. A trial that is kept out keeps no
+/// other from starting. Without `running` and `kept_out`, something is launched whenever something waits, or all of it
+/// fails. O(devices * (running + waiting)), and O(devices * running) more for the one reservation.
 Admission admit(const Machine& machine, std::span<const Booking> running, std::span<const Waiting> waiting,
                 std::optional<std::int64_t> parallel);
 

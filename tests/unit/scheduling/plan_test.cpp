@@ -2,14 +2,15 @@
 
 #include <gmock/gmock.h>
 
-#include <algorithm>
 #include <cmath>
-#include <map>
-#include <set>
-
-#include "hpo/random.hpp"
+#include <limits>
 
 namespace hpo {
+
+void PrintTo(const Admission::Launch& launch, std::ostream* out) {
+    *out << "trial " << launch.trial << " on " << launch.device;
+}
+
 namespace {
 
 using ::testing::ElementsAre;
@@ -18,219 +19,244 @@ using ::testing::IsEmpty;
 
 constexpr std::int64_t GiB = std::int64_t{1} << 30;
 
-Booking trial(std::int64_t number, std::int64_t bytes, double cores = 1) { return {number, {0, bytes, cores}}; }
+Waiting host(std::int64_t number, std::int64_t bytes, double cores = 1) { return {number, {0, bytes, cores}}; }
+Waiting on_gpu(std::int64_t number, std::int64_t device_bytes, std::int64_t host_bytes = 0) {
+    return {number, {device_bytes, host_bytes, 1}, true};
+}
+Waiting alone(Waiting waiting) {
+    waiting.alone = true;
+    return waiting;
+}
+Booking held(const Waiting& waiting, int device = host_only) {
+    return {waiting.trial, waiting.footprint, device, waiting.alone};
+}
+
+Accelerator gpu(const std::string& id, std::int64_t memory, std::int64_t reserve = 0, std::int64_t others = 0) {
+    return {.id = id, .memory = memory, .reserve = reserve, .others = others};
+}
+Machine gpus(std::vector<Accelerator> accelerators) {
+    return {.cores = 64, .memory = 256 * GiB, .accelerators = std::move(accelerators)};
+}
+
+/// The same trial, on the same device.
+auto Is(std::int64_t trial, int device = host_only) {
+    return ::testing::AllOf(::testing::Field(&Admission::Launch::trial, trial),
+                            ::testing::Field(&Admission::Launch::device, device));
+}
 
 TEST(Admission, FillsTheCoresInOrder) {
     const Machine machine{2, 8 * GiB, GiB, 0};
-    const std::vector<Waiting> waiting{trial(1, GiB), trial(2, GiB), trial(3, GiB)};
-    EXPECT_THAT(admit(machine, {}, waiting, {}).launch, ElementsAre(1, 2));
+    const std::vector waiting{host(1, GiB), host(2, GiB), host(3, GiB)};
+    EXPECT_THAT(admit(machine, {}, waiting, {}).launch, ElementsAre(Is(1), Is(2)));
 }
 
 TEST(Admission, FillsTheMemoryButForTheReserveAndWhatOthersUse) {
     const Machine machine{16, 8 * GiB, GiB, 3 * GiB};
-    const std::vector<Waiting> waiting{trial(1, 2 * GiB), trial(2, 2 * GiB), trial(3, GiB / 2)};
-    EXPECT_THAT(admit(machine, {}, waiting, {}).launch, ElementsAre(1, 2));
-    const std::vector<Booking> running{trial(9, 3 * GiB)};
-    EXPECT_THAT(admit(machine, running, std::vector{trial(3, GiB)}, {}).launch, ElementsAre(3));
-    EXPECT_THAT(admit(machine, running, std::vector{trial(3, GiB + 1)}, {}).launch, IsEmpty());
+    const std::vector waiting{host(1, 2 * GiB), host(2, 2 * GiB), host(3, GiB / 2)};
+    EXPECT_THAT(admit(machine, {}, waiting, {}).launch, ElementsAre(Is(1), Is(2)));
+    const std::vector running{held(host(9, 3 * GiB))};
+    EXPECT_THAT(admit(machine, running, std::vector{host(3, GiB)}, {}).launch, ElementsAre(Is(3)));
+    EXPECT_THAT(admit(machine, running, std::vector{host(3, GiB + 1)}, {}).launch, IsEmpty());
 }
 
 TEST(Admission, RunsNoMoreAtOnceThanParallelSays) {
     const Machine machine{16, 8 * GiB, 0, 0};
-    const std::vector<Booking> running{trial(1, GiB)};
-    const std::vector<Waiting> waiting{trial(2, GiB), trial(3, GiB), trial(4, GiB)};
-    EXPECT_THAT(admit(machine, running, waiting, 3).launch, ElementsAre(2, 3));
+    const std::vector running{held(host(1, GiB))};
+    const std::vector waiting{host(2, GiB), host(3, GiB), host(4, GiB)};
+    EXPECT_THAT(admit(machine, running, waiting, 3).launch, ElementsAre(Is(2), Is(3)));
     EXPECT_THAT(admit(machine, running, waiting, 1).launch, IsEmpty());
 }
 
 TEST(Admission, FractionsOfCoresAddUp) {
     const Machine machine{1, 8 * GiB, 0, 0};
     std::vector<Waiting> waiting;
-    for (int i = 1; i <= 12; ++i) waiting.push_back(trial(i, 0, 0.1));
+    for (int i = 1; i <= 12; ++i) waiting.push_back(host(i, 0, 0.1));
     EXPECT_EQ(admit(machine, {}, waiting, {}).launch.size(), 10u);
 }
 
 TEST(Admission, ATrialTooLargeForTheEmptyMachineIsRefusedWithTheNumbersAndStopsNobody) {
     const Machine machine{2, 8 * GiB, GiB, 0};
-    const std::vector<Waiting> waiting{trial(1, 9 * GiB), trial(2, GiB), trial(3, GiB, 4)};
+    const std::vector waiting{host(1, 9 * GiB), host(2, GiB), host(3, GiB, 4)};
     const auto admission = admit(machine, {}, waiting, {});
-    EXPECT_THAT(admission.launch, ElementsAre(2));
+    EXPECT_THAT(admission.launch, ElementsAre(Is(2)));
     ASSERT_EQ(admission.never.size(), 2u);
     EXPECT_EQ(admission.never[0].trial, 1);
-    EXPECT_EQ(admission.never[0].reason,
+    EXPECT_EQ(admission.never[0].text,
               "needs 9.000 GiB of memory, but the empty machine gives 7.000 GiB (8.000 GiB less 1.000 GiB kept free)");
-    EXPECT_EQ(admission.never[1].reason, "needs 4.000 cores, this machine gives 2.000 cores");
+    EXPECT_EQ(admission.never[1].text, "needs 4.000 cores, this machine gives 2.000 cores");
 }
 
-TEST(Admission, OtherProgramsMakeATrialWaitWhileSomethingRunsAndFailWithTheNumbersWhenNothingDoes) {
+TEST(Admission, ATrialThatOtherProgramsKeepOutWaitsWithTheNumbersAndStopsNobody) {
     const Machine machine{4, 8 * GiB, GiB, 6 * GiB};
-    const std::vector<Waiting> waiting{trial(1, 4 * GiB), trial(2, GiB)};
-    EXPECT_THAT(admit(machine, {}, waiting, {}).launch, ElementsAre(2));
-    EXPECT_THAT(admit(machine, {}, waiting, {}).never, IsEmpty());
-    const std::vector<Waiting> alone{trial(1, 4 * GiB)};
-    EXPECT_THAT(admit(machine, std::vector{trial(2, GiB)}, alone, {}).never, IsEmpty());
-    const auto nothing_runs = admit(machine, {}, alone, {});
-    ASSERT_EQ(nothing_runs.never.size(), 1u);
-    EXPECT_THAT(nothing_runs.never[0].reason, HasSubstr("6.000 GiB used by other programs"));
+    const auto admission = admit(machine, {}, std::vector{host(1, 4 * GiB), host(2, GiB)}, {});
+    EXPECT_THAT(admission.launch, ElementsAre(Is(2)));
+    EXPECT_THAT(admission.never, IsEmpty());
+    ASSERT_TRUE(admission.kept_out);
+    EXPECT_EQ(admission.kept_out->trial, 1);
+    EXPECT_EQ(admission.kept_out->text,
+              "needs 4.000 GiB of memory, but the machine gives 1.000 GiB (8.000 GiB less 1.000 GiB kept free and "
+              "6.000 GiB used by other programs)");
+    // It waits for them, not for the trials that run.
+    EXPECT_TRUE(admit(machine, std::vector{held(host(2, GiB))}, std::vector{host(1, 4 * GiB)}, {}).kept_out);
 }
 
 TEST(Admission, ASmallTrialGoesBeforeABigOneOnlyIntoWhatThatLeavesOver) {
     const Machine machine{16, 8 * GiB, 0, 0};
-    const std::vector<Booking> running{trial(1, 3 * GiB), trial(2, 3 * GiB)};
+    const std::vector running{held(host(1, 3 * GiB)), held(host(2, 3 * GiB))};
     // The big one starts when trial 1 has ended (2 + 3 GiB free) and leaves nothing over.
-    EXPECT_THAT(admit(machine, running, std::vector{trial(3, 5 * GiB), trial(4, GiB)}, {}).launch, IsEmpty());
+    EXPECT_THAT(admit(machine, running, std::vector{host(3, 5 * GiB), host(4, GiB)}, {}).launch, IsEmpty());
     // This one leaves one GiB over.
-    EXPECT_THAT(admit(machine, running, std::vector{trial(3, 4 * GiB), trial(4, GiB), trial(5, GiB)}, {}).launch,
-                ElementsAre(4));
+    EXPECT_THAT(admit(machine, running, std::vector{host(3, 4 * GiB), host(4, GiB), host(5, GiB)}, {}).launch,
+                ElementsAre(Is(4)));
+}
+
+TEST(Admission, NothingIsLaunchedIntoWhatTheLiveReadingSaysIsNotFree) {
+    // Booked 2 GiB, took 5.
+    Machine machine{.cores = 16, .memory = 8 * GiB, .memory_reserve = GiB, .memory_free = 3 * GiB};
+    const std::vector running{held(host(1, 2 * GiB))};
+    EXPECT_THAT(admit(machine, running, std::vector{host(2, 2 * GiB), host(3, 1)}, {}).launch, ElementsAre(Is(2)));
+    const auto waits = admit(machine, running, std::vector{host(2, 2 * GiB + 1)}, {});
+    EXPECT_THAT(waits.launch, IsEmpty());
+    EXPECT_FALSE(waits.kept_out);  // trial 1 may end
+    const auto nothing_runs = admit(machine, {}, std::vector{host(2, 2 * GiB + 1)}, {});
+    ASSERT_TRUE(nothing_runs.kept_out);
+    EXPECT_THAT(nothing_runs.kept_out->text, HasSubstr("5.000 GiB more are not free"));
 }
 
 TEST(Admission, LyingFootprintsDoNotOverflow) {
     const Machine machine{2, 8 * GiB, 0, 0};
     const auto huge = std::numeric_limits<std::int64_t>::max();
-    const std::vector<Booking> running{trial(1, huge), trial(2, huge), trial(3, -huge, -5)};
+    const std::vector running{held(host(1, huge)), held(host(2, huge, std::nan(""))), held(host(3, -huge, -5))};
     const auto admission =
-        admit(machine, running, std::vector{trial(4, huge), trial(5, -1), trial(6, 1, std::nan(""))}, {});
+        admit(machine, running, std::vector{host(4, huge), host(5, -1), host(6, 1, std::nan(""))}, {});
     EXPECT_THAT(admission.launch, IsEmpty());
     EXPECT_EQ(admission.never.size(), 2u);  // the huge one and the one that wants no number of cores
 }
 
-/// A machine under a virtual clock, on which trials of random sizes and lengths come, run and end.
-class Simulation {
-   public:
-    explicit Simulation(std::uint64_t seed) : seed_(seed) {
-        machine_ = {std::floor(between(1, 17)), static_cast<std::int64_t>(between(4, 64)) * GiB, GiB, 0};
-        if (unit() < 0.5) parallel_ = static_cast<std::int64_t>(between(1, 12));
-        const auto trials = static_cast<std::int64_t>(between(1, 60));
-        const double largest = unit() < 0.5 ? 0.2 : 1.1;  // of the machine; above 1: too large
-        for (std::int64_t number = 1; number <= trials; ++number) {
-            const double bytes = unit() * largest * double(machine_.memory - machine_.memory_reserve);
-            const double cores = unit() < 0.3 ? std::ceil(unit() * largest * machine_.cores) : unit();
-            arriving_.push_back({between(0, 50), trial(number, static_cast<std::int64_t>(bytes), cores)});
-        }
-        std::stable_sort(arriving_.begin(), arriving_.end(), [](auto& a, auto& b) { return a.first < b.first; });
-    }
+// ---- Devices.
 
-    /// Everything that happened, for comparing two runs.
-    std::vector<std::string> run() {
-        while (!arriving_.empty() || !waiting_.empty() || !running_.empty()) step();
-        return history_;
-    }
-    [[nodiscard]] const std::map<std::int64_t, int>& ends() const { return ends_; }
-
-   private:
-    struct Running {
-        Booking booking;
-        double ends = 0;
-    };
-
-    double unit() { return draw_unit(seed_, Purpose::synthetic, 1, draws_++); }
-    double between(double low, double high) { return low + unit() * (high - low); }
-
-    void step() {
-        if (++steps_ > 10'000) throw std::runtime_error("nothing ends any more");
-        // Time goes to the next arrival or end.
-        double next = arriving_.empty() ? INFINITY : arriving_.front().first;
-        for (const auto& r : running_) next = std::min(next, r.ends);
-        if (std::isfinite(next)) now_ = next;
-        while (!arriving_.empty() && arriving_.front().first <= now_) {
-            waiting_.push_back(arriving_.front().second);
-            arriving_.erase(arriving_.begin());
-        }
-        std::erase_if(running_, [&](const Running& r) {
-            if (r.ends > now_) return false;
-            ++ends_[r.booking.trial];
-            history_.push_back("end " + std::to_string(r.booking.trial));
-            return true;
-        });
-        admit_now();
-    }
-
-    void admit_now() {
-        std::vector<Booking> held;
-        for (const auto& r : running_) held.push_back(r.booking);
-        const auto admission = admit(machine_, held, waiting_, parallel_);
-        for (const auto& refused : admission.never) {
-            ++ends_[refused.trial];
-            history_.push_back("never " + std::to_string(refused.trial));
-            EXPECT_GT(size(take(refused.trial)), 1.0);
-        }
-        for (auto number : admission.launch) {
-            const Booking booking = take(number);
-            running_.push_back({booking, now_ + between(1, 20)});
-            history_.push_back("start " + std::to_string(number));
-        }
-        check_capacity();
-        EXPECT_TRUE(!running_.empty() || waiting_.empty()) << "something waits and nothing runs";
-        check_no_first_trial_waits_that_fits();
-        check_the_first_is_not_delayed();
-    }
-
-    /// Of the empty machine, the larger share.
-    [[nodiscard]] double size(const Booking& b) const {
-        return std::max(double(b.footprint.host_bytes) / double(machine_.memory - machine_.memory_reserve),
-                        b.footprint.cores / machine_.cores);
-    }
-
-    Booking take(std::int64_t number) {
-        const auto found = std::find_if(waiting_.begin(), waiting_.end(), [&](auto& w) { return w.trial == number; });
-        if (found == waiting_.end()) throw std::runtime_error("launched what does not wait");
-        const Booking booking = *found;
-        waiting_.erase(found);
-        return booking;
-    }
-
-    void check_capacity() const {
-        double cores = 0;
-        std::int64_t bytes = 0;
-        for (const auto& r : running_) cores += r.booking.footprint.cores, bytes += r.booking.footprint.host_bytes;
-        EXPECT_LE(cores, machine_.cores + 1e-9);
-        EXPECT_LE(bytes, machine_.memory - machine_.memory_reserve);
-        EXPECT_LE(static_cast<std::int64_t>(running_.size()), parallel_.value_or(1000));
-    }
-
-    void check_no_first_trial_waits_that_fits() const {
-        if (waiting_.empty()) return;
-        double cores = machine_.cores;
-        std::int64_t bytes = machine_.memory - machine_.memory_reserve;
-        for (const auto& r : running_) cores -= r.booking.footprint.cores, bytes -= r.booking.footprint.host_bytes;
-        const auto& first = waiting_.front().footprint;
-        const bool slots = !parallel_ || static_cast<std::int64_t>(running_.size()) < *parallel_;
-        EXPECT_FALSE(slots && first.cores <= cores && first.host_bytes <= bytes) << "idle though the first one fits";
-    }
-
-    /// No starvation, with the bound: what runs when a trial comes to the front ends within 20 s, and then it starts.
-    void check_the_first_is_not_delayed() {
-        const auto first = waiting_.empty() ? 0 : waiting_.front().trial;
-        if (first != first_) first_ = first, first_since_ = now_;
-        EXPECT_TRUE(first == 0 || now_ - first_since_ < 20) << "trial " << first << " starves";
-    }
-
-    std::uint64_t seed_;
-    std::uint64_t draws_ = 0;
-    Machine machine_;
-    std::optional<std::int64_t> parallel_;
-    std::vector<std::pair<double, Booking>> arriving_;
-    std::vector<Waiting> waiting_;
-    std::vector<Running> running_;
-    std::map<std::int64_t, int> ends_;
-    std::vector<std::string> history_;
-    double now_ = 0;
-    std::int64_t first_ = 0;
-    double first_since_ = 0;
-    int steps_ = 0;
-};
-
-TEST(Admission, InThousandsOfSchedulesNothingOverflowsStarvesOrIdlesAndEveryTrialEndsOnce) {
-    for (std::uint64_t seed = 1; seed <= 3000 && !::testing::Test::HasFailure(); ++seed) {
-        SCOPED_TRACE(seed);
-        Simulation simulation(seed);
-        simulation.run();
-        for (const auto& [number, ends] : simulation.ends()) EXPECT_EQ(ends, 1) << number;
-    }
+TEST(Devices, TrialsGoToTheDeviceWithTheFewestThenToTheRoomiestThenToTheFirst) {
+    const Machine machine = gpus({gpu("A", 16 * GiB), gpu("B", 24 * GiB), gpu("C", 16 * GiB)});
+    std::vector<Waiting> waiting;
+    for (int i = 1; i <= 5; ++i) waiting.push_back(on_gpu(i, 4 * GiB));
+    EXPECT_THAT(admit(machine, {}, waiting, {}).launch, ElementsAre(Is(1, 1), Is(2, 0), Is(3, 2), Is(4, 1), Is(5, 0)));
 }
 
-TEST(Admission, IsDeterministic) {
-    for (std::uint64_t seed = 1; seed <= 50; ++seed) EXPECT_EQ(Simulation(seed).run(), Simulation(seed).run());
+TEST(Devices, ATrialTakesDeviceBytesThereAndHostBytesAndCoresOnTheHost) {
+    Machine machine = gpus({gpu("A", 16 * GiB), gpu("B", 16 * GiB)});
+    machine.memory = 10 * GiB;
+    const std::vector waiting{on_gpu(1, 10 * GiB, 4 * GiB), on_gpu(2, 10 * GiB, 4 * GiB), on_gpu(3, GiB, 4 * GiB)};
+    EXPECT_THAT(admit(machine, {}, waiting, {}).launch, ElementsAre(Is(1, 0), Is(2, 1)));  // 3: no host memory
+    machine.memory = 100 * GiB, machine.cores = 1;
+    EXPECT_THAT(admit(machine, {}, waiting, {}).launch, ElementsAre(Is(1, 0)));
+    // Without a device, both kinds lie in the host's memory.
+    machine.memory = 5 * GiB;
+    EXPECT_THAT(admit(machine, {}, std::vector{Waiting{1, {3 * GiB, 3 * GiB, 1}}}, {}).never.size(), 1u);
+}
+
+TEST(Devices, ReservesAndOtherProgramsCountOnTheirOwnDevice) {
+    const Machine machine = gpus({gpu("A", 16 * GiB, 2 * GiB, 8 * GiB), gpu("B", 16 * GiB, 2 * GiB)});
+    const std::vector waiting{on_gpu(1, 7 * GiB), on_gpu(2, 7 * GiB), on_gpu(3, 6 * GiB), on_gpu(4, 1)};
+    EXPECT_THAT(admit(machine, {}, waiting, {}).launch, ElementsAre(Is(1, 1), Is(2, 1), Is(3, 0)));
+}
+
+TEST(Devices, EachDeviceMayHaveALimitOfItsOwn) {
+    Machine machine = gpus({gpu("A", 16 * GiB), gpu("B", 16 * GiB)});
+    machine.accelerators[0].parallel = 1;
+    machine.accelerators[1].parallel = 2;
+    std::vector<Waiting> waiting;
+    for (int i = 1; i <= 5; ++i) waiting.push_back(on_gpu(i, GiB));
+    EXPECT_THAT(admit(machine, {}, waiting, {}).launch, ElementsAre(Is(1, 0), Is(2, 1), Is(3, 1)));
+    EXPECT_THAT(admit(machine, {}, waiting, 2).launch, ElementsAre(Is(1, 0), Is(2, 1)));
+    EXPECT_THAT(admit(machine, {}, std::vector{host(9, GiB)}, {}).launch, ElementsAre(Is(9)));
+}
+
+TEST(Devices, AUnifiedDeviceIsOnePoolWithTheHost) {
+    Machine machine = gpus({gpu("A", 16 * GiB)});
+    machine.memory = 16 * GiB;
+    machine.accelerators[0].unified = true;
+    const std::vector waiting{on_gpu(1, 6 * GiB, GiB), host(2, 8 * GiB), host(3, GiB), host(4, 1)};
+    EXPECT_THAT(admit(machine, {}, waiting, {}).launch, ElementsAre(Is(1, 0), Is(2), Is(3)));
+    machine.accelerators[0].memory = 5 * GiB;  // a limit of its own
+    EXPECT_EQ(admit(machine, {}, waiting, {}).never.size(), 1u);
+}
+
+TEST(Devices, ATrialTooLargeForEveryEmptyDeviceIsRefusedWithTheNumbersOfTheRoomiest) {
+    const Machine machine = gpus({gpu("GPU-a", 16 * GiB, GiB), gpu("GPU-b", 24 * GiB, 2 * GiB, 20 * GiB)});
+    const auto admission = admit(machine, {}, std::vector{on_gpu(1, 23 * GiB), on_gpu(2, 300 * GiB, 300 * GiB)}, {});
+    ASSERT_EQ(admission.never.size(), 2u);
+    EXPECT_EQ(admission.never[0].text,
+              "needs 23.00 GiB of device memory, but the roomiest device, GPU-b, gives at most 22.00 GiB (24.00 GiB "
+              "less 2.000 GiB kept free)");
+    EXPECT_THAT(admission.never[1].text, HasSubstr("needs 300.0 GiB of memory, but the empty machine gives 256.0 GiB"));
+    EXPECT_THAT(admit(gpus({}), {}, std::vector{on_gpu(1, 1)}, {}).never[0].text, HasSubstr("has none"));
+}
+
+TEST(Devices, OtherProgramsOnTheDevicesMakeItWaitWithTheNumbers) {
+    const Machine machine = gpus({gpu("GPU-a", 16 * GiB, GiB), gpu("GPU-b", 24 * GiB, 2 * GiB, 20 * GiB)});
+    const auto admission = admit(machine, {}, std::vector{on_gpu(1, 20 * GiB), on_gpu(2, 15 * GiB)}, {});
+    EXPECT_THAT(admission.launch, ElementsAre(Is(2, 0)));
+    ASSERT_TRUE(admission.kept_out);
+    EXPECT_EQ(admission.kept_out->text,
+              "needs 20.00 GiB of device memory, but the roomiest device, GPU-b, gives 2.000 GiB (24.00 GiB less 2.000 "
+              "GiB kept free and 20.00 GiB used by other programs)");
+}
+
+TEST(Devices, WhatIsSetAsideGetsNothingAndWhatFitsItAloneWaits) {
+    Machine machine = gpus({gpu("GPU-a", 16 * GiB), gpu("GPU-b", 24 * GiB)});
+    machine.accelerators[1].usable = false;
+    const auto admission = admit(machine, {}, std::vector{on_gpu(1, 20 * GiB), on_gpu(2, GiB), on_gpu(3, GiB)}, {});
+    EXPECT_THAT(admission.launch, ElementsAre(Is(2, 0), Is(3, 0)));
+    EXPECT_THAT(admission.never, IsEmpty());
+    ASSERT_TRUE(admission.kept_out);
+    EXPECT_EQ(admission.kept_out->text, "needs 20.00 GiB of device memory; what it fits is set aside: GPU-b");
+}
+
+TEST(Devices, ABigTrialIsReservedWhereTheFewestMustEndAndTheOtherDevicesGoOn) {
+    const Machine machine = gpus({gpu("A", 16 * GiB), gpu("B", 16 * GiB)});
+    const std::vector running{held(on_gpu(1, 6 * GiB), 0), held(on_gpu(2, 12 * GiB), 1), held(on_gpu(3, 6 * GiB), 0)};
+    // 15 GiB: on B when trial 2 has ended; A has 4 GiB over, and B none that it could lend.
+    const std::vector waiting{on_gpu(4, 15 * GiB), on_gpu(5, 2 * GiB), on_gpu(6, 4 * GiB), on_gpu(7, 2 * GiB)};
+    EXPECT_THAT(admit(machine, running, waiting, {}).launch, ElementsAre(Is(5, 0), Is(7, 0)));
+}
+
+// ---- Trials whose footprints are guesses.
+
+TEST(Alone, OnEachDeviceOneGuessAtATimeAndNothingBesideIt) {
+    const Machine machine = gpus({gpu("A", 16 * GiB), gpu("B", 16 * GiB)});
+    const std::vector waiting{alone(on_gpu(1, 0)), alone(on_gpu(2, 0)), alone(on_gpu(3, 0)), on_gpu(4, GiB)};
+    EXPECT_THAT(admit(machine, {}, waiting, {}).launch, ElementsAre(Is(1, 0), Is(2, 1)));
+    const std::vector running{held(waiting[0], 0)};
+    EXPECT_THAT(admit(machine, running, std::vector{on_gpu(4, GiB), on_gpu(5, GiB)}, {}).launch,
+                ElementsAre(Is(4, 1), Is(5, 1)));
+    // Known by now: the others may join it.
+    const std::vector measured{held(on_gpu(1, 4 * GiB), 0)};
+    const std::vector more{on_gpu(4, GiB), on_gpu(5, GiB), on_gpu(6, GiB)};
+    EXPECT_THAT(admit(machine, measured, more, {}).launch, ElementsAre(Is(4, 1), Is(5, 1), Is(6, 0)));
+}
+
+TEST(Alone, OnTheHostItHasTheWholeMachine) {
+    const Machine machine = gpus({gpu("A", 16 * GiB)});
+    const std::vector waiting{alone(host(1, 0)), host(2, GiB), on_gpu(3, GiB)};
+    EXPECT_THAT(admit(machine, {}, waiting, {}).launch, ElementsAre(Is(1)));
+    EXPECT_THAT(admit(machine, std::vector{held(waiting[0])}, waiting, {}).launch, IsEmpty());
+    EXPECT_THAT(admit(machine, std::vector{held(on_gpu(3, GiB), 0)}, std::vector{waiting[0]}, {}).launch, IsEmpty());
+}
+
+TEST(Alone, OnAUnifiedDeviceItHasTheWholeMachineAsWell) {
+    Machine machine = gpus({gpu("A", 16 * GiB)});
+    machine.accelerators[0].unified = true;
+    EXPECT_THAT(admit(machine, std::vector{held(host(1, GiB))}, std::vector{alone(on_gpu(2, 0))}, {}).launch,
+                IsEmpty());
+    EXPECT_THAT(admit(machine, std::vector{held(alone(on_gpu(2, 0)), 0)}, std::vector{host(1, GiB)}, {}).launch,
+                IsEmpty());
+}
+
+TEST(Alone, ItsDeviceDrainsForItWhileTheOthersGoOn) {
+    const Machine machine = gpus({gpu("A", 16 * GiB), gpu("B", 16 * GiB)});
+    const std::vector running{held(on_gpu(1, GiB), 0), held(on_gpu(2, GiB), 1), held(on_gpu(3, GiB), 1)};
+    const std::vector waiting{alone(on_gpu(4, 0)), on_gpu(5, GiB), on_gpu(6, GiB)};
+    EXPECT_THAT(admit(machine, running, waiting, {}).launch, ElementsAre(Is(5, 1), Is(6, 1)));
 }
 
 }  // namespace
