@@ -16,7 +16,7 @@ constexpr std::size_t shown_problems = 20;
 constexpr std::size_t shown_columns = 110;
 
 /// What other tools call the same thing: {word, our key}.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 10> synonyms{{{"steps", "epochs"},
+constexpr std::array<std::pair<std::string_view, std::string_view>, 13> synonyms{{{"steps", "epochs"},
                                                                                   {"max_epochs", "epochs"},
                                                                                   {"n_trials", "trials"},
                                                                                   {"timeout", "time"},
@@ -25,7 +25,10 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 10> synonyms
                                                                                   {"bs", "batch_size"},
                                                                                   {"min", "low"},
                                                                                   {"max", "high"},
-                                                                                  {"values", "choices"}}};
+                                                                                  {"values", "choices"},
+                                                                                  {"gpus", "devices"},
+                                                                                  {"vram", "gpu_memory"},
+                                                                                  {"cpus", "cores"}}};
 
 /// The candidate that other tools call `word`; empty: there is none.
 std::string_view synonym(std::string_view word, const std::vector<std::string_view>& candidates) {

@@ -15,6 +15,9 @@ namespace hpo::study {
 /// Whole numbers and floats beyond this magnitude do not survive JSON: they are refused.
 inline constexpr double max_whole = 9007199254740992.0;
 
+/// The longest time that a key may give: ten years.
+inline constexpr double max_seconds = 3650.0 * 86400.0;
+
 /// The keys of one map. Each key that is asked for is known; finish() reports the others.
 class Fields {
    public:

@@ -1,4 +1,5 @@
-// The two sections of a study file that need each other: `space` and `worker`.
+// The sections of a study file that have a file of their own: `space` and `worker`, which need each other, and
+// `resources`.
 #pragma once
 
 #include <map>
@@ -28,6 +29,9 @@ struct ReadWorker {
 ReadSpace read_space(Diagnostics& diagnostics, const Node* node, bool native);
 
 ReadWorker read_worker(Diagnostics& diagnostics, const Node* node);
+
+/// `native`: the worker computes on the CPU and says its footprint itself; keys that are for scripts are errors.
+Resources read_resources(Diagnostics& diagnostics, const Node* node, bool native);
 
 /// What only both together, and the policy, can break: names set twice, hidden beside width, too small batches.
 void check_together(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker, const Policy& policy);

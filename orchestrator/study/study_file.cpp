@@ -18,7 +18,6 @@ using std::string;
 using std::string_view;
 
 constexpr double max_steps = 1e6;
-constexpr double max_seconds = 3650.0 * 86400.0;
 
 bool is_word(string_view text, string_view extra) {
     return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), [&](char c) {
@@ -60,7 +59,7 @@ class StudyReader {
         read_sampler(sampler);
         read_stopping(stopping);
         read_policy(policy);
-        read_resources(resources);
+        study_.resources = read_resources(diagnostics_, resources, fixed.native);
         if (worker != nullptr && worker->kind == Node::Kind::map)
             check_together(diagnostics_, varied, fixed, study_.policy);
         study_.space = varied.space;
@@ -147,29 +146,6 @@ class StudyReader {
         if (const Node* n = fields.take("regularization"))
             if (const auto index = word(diagnostics_, *n, "policy.regularization", {"scaled", "off"}))
                 study_.policy.scaled = *index == 0;
-        fields.finish();
-    }
-
-    void read_resources(const Node* node) {
-        Fields fields(diagnostics_, node, "resources");
-        Resources& resources = study_.resources;
-        const auto is_auto = [](const Node& n) { return n.kind == Node::Kind::scalar && n.text == "auto"; };
-        if (const Node* n = fields.take("parallel"); n != nullptr && !is_auto(*n))
-            assign(resources.parallel, whole(diagnostics_, *n, "resources.parallel", 1, 1024));
-        if (const Node* n = fields.take("backend"))
-            if (const auto index = word(diagnostics_, *n, "resources.backend", {"auto", "cpu"}))
-                resources.backend = *index == 0 ? "auto" : "cpu";
-        if (const Node* n = fields.take("memory"); n != nullptr && !is_auto(*n))
-            assign(resources.memory, size(diagnostics_, *n, "resources.memory"));
-        if (const Node* n = fields.take("gpu_reserve"))
-            assign(resources.gpu_reserve, fraction(diagnostics_, *n, "resources.gpu_reserve", 0, 0.9));
-        if (const Node* n = fields.take("progress_timeout"))
-            assign(resources.progress_timeout,
-                   duration(diagnostics_, *n, "resources.progress_timeout", 1, max_seconds));
-        if (const Node* n = fields.take("grace"))
-            assign(resources.grace, duration(diagnostics_, *n, "resources.grace", 0, 3600));
-        if (const Node* n = fields.take("retries"))
-            assign(resources.retries, whole(diagnostics_, *n, "resources.retries", 0, 100));
         fields.finish();
     }
 

@@ -121,6 +121,40 @@ Group part(string section, string name, string key, const PartSpec& spec) {
     return group;
 }
 
+/// Numbers of devices bare, as a user writes them.
+string device_text(const string& device) {
+    const bool number = std::all_of(device.begin(), device.end(), [](char c) { return c >= '0' && c <= '9'; });
+    return number ? device : yaml_text(device);
+}
+
+Pairs fields_of(const Resources& resources) {
+    const auto count = [](std::int64_t number) { return std::to_string(number); };
+    Pairs fields;
+    fields.emplace_back("parallel", !resources.parallel_each.empty() ? list_text(resources.parallel_each, count)
+                                    : resources.parallel             ? count(*resources.parallel)
+                                                                     : "auto");
+    fields.emplace_back("backend", yaml_text(resources.backend));
+    if (!resources.devices.empty()) fields.emplace_back("devices", list_text(resources.devices, device_text));
+    fields.emplace_back("memory", resources.memory ? size_text(*resources.memory) : "auto");
+    if (resources.gpu_memory.size() == 1)
+        fields.emplace_back("gpu_memory", size_text(resources.gpu_memory.front()));
+    else if (!resources.gpu_memory.empty())
+        fields.emplace_back("gpu_memory", list_text(resources.gpu_memory, size_text));
+    fields.emplace_back("gpu_reserve", float_text(resources.gpu_reserve));
+    string trial;
+    const auto declare = [&](string_view key, const string& text) {
+        trial += (trial.empty() ? "{" : ", ") + string(key) + ": " + text;
+    };
+    if (resources.trial.host_bytes) declare("memory", size_text(*resources.trial.host_bytes));
+    if (resources.trial.device_bytes) declare("gpu_memory", size_text(*resources.trial.device_bytes));
+    if (resources.trial.cores) declare("cores", float_text(*resources.trial.cores));
+    if (!trial.empty()) fields.emplace_back("trial", trial + "}");
+    fields.emplace_back("progress_timeout", duration_text(resources.progress_timeout));
+    fields.emplace_back("grace", duration_text(resources.grace));
+    fields.emplace_back("retries", count(resources.retries));
+    return fields;
+}
+
 }  // namespace
 
 string yaml_text(string_view text) {
@@ -185,16 +219,7 @@ std::vector<Group> groups_of(const Study& study) {
                       "",
                       {{"min_batch_size", std::to_string(study.policy.min_batch_size)},
                        {"regularization", study.policy.scaled ? "scaled" : "off"}}});
-    const Resources& resources = study.resources;
-    groups.push_back({"resources",
-                      "",
-                      {{"parallel", resources.parallel ? std::to_string(*resources.parallel) : "auto"},
-                       {"backend", yaml_text(resources.backend)},
-                       {"memory", resources.memory ? size_text(*resources.memory) : "auto"},
-                       {"gpu_reserve", float_text(resources.gpu_reserve)},
-                       {"progress_timeout", duration_text(resources.progress_timeout)},
-                       {"grace", duration_text(resources.grace)},
-                       {"retries", std::to_string(resources.retries)}}});
+    groups.push_back({"resources", "", fields_of(study.resources)});
     return groups;
 }
 

@@ -147,6 +147,18 @@ INSTANTIATE_TEST_SUITE_P(
              "s.yaml:3:21: 'resources.memory' must be a size such as 4GiB or 512MiB, found 4 GB"},
         Slip{"resources: {gpu_reserve: 110%}",
              "s.yaml:3:26: 'resources.gpu_reserve' must be a share from 0% to 90%, such as 10%, found 110%"},
+        Slip{"resources: {backend: cuda}",
+             "s.yaml:3:22: 'resources.backend' cuda is for scripts: the native worker computes on the CPU; use auto or "
+             "cpu"},
+        Slip{"resources: {devices: [0]}",
+             "s.yaml:3:22: 'resources.devices' is for scripts: the native worker computes on the CPU; remove it"},
+        Slip{"resources: {parallel: [4, 2]}",
+             "s.yaml:3:23: 'resources.parallel' as a list, one number a device, is for scripts: the native worker "
+             "computes on the CPU; give one number, or auto"},
+        Slip{"resources: {trial: {memory: 1GiB}}",
+             "s.yaml:3:20: 'resources.trial' is for scripts: the native worker says to the byte what each trial needs; "
+             "remove it"},
+        Slip{"resources: {gpus: [0]}", "s.yaml:3:13: unknown key 'gpus' in 'resources'; did you mean 'devices'?"},
         Slip{"resources: {backend: gpu}",
              "s.yaml:3:22: 'resources.backend' must be auto or cpu, found gpu; did you mean 'cpu'?"},
         Slip{"policy: {regularization: scale}",
@@ -285,6 +297,56 @@ TEST(Worker, AKeyInTheWrongSectionIsToldItsPlace) {
 TEST(Worker, AScriptsObjectiveMustBeWritten) {
     EXPECT_THAT(problem("study: s\nworker: {command: [x]}"),
                 HasSubstr("a script's objective needs 'metric' (a name that it reports) and 'direction'"));
+}
+
+/// The first problem of a script's study with these resources, without the place's file and line.
+std::string problem_of_resources(const std::string& keys) {
+    const std::string text =
+        "study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [x]}\nresources: {" + keys + "}\n";
+    return first_line(problem(text));
+}
+
+TEST(Devices, AreNamedByUuidOrNumberEachOnce) {
+    const std::string what = "'resources.devices' names each device by its UUID or its number in 'hpo devices'";
+    EXPECT_EQ(problem_of_resources("devices: [[0]]"), "s.yaml:4:23: " + what);
+    EXPECT_EQ(problem_of_resources("devices: [\"a b\"]"), "s.yaml:4:23: " + what + ", found a b");
+    EXPECT_EQ(problem_of_resources("devices: [-1]"), "s.yaml:4:23: " + what + ", found -1");
+    EXPECT_EQ(problem_of_resources("devices: [5000]"),
+              "s.yaml:4:23: 'resources.devices' must be a whole number from 0 to 1023, found 5000");
+    EXPECT_EQ(problem_of_resources("devices: [0, GPU-8f6c, 00]"), "s.yaml:4:36: the device 0 is listed twice");
+    for (const char* none : {"[]", "0", "{a: b}", "all"})
+        EXPECT_EQ(problem_of_resources(std::string("devices: ") + none),
+                  "s.yaml:4:22: 'resources.devices' must be auto or a list, such as [0, 1] or [GPU-8f6c] (to use none: "
+                  "backend: cpu)");
+}
+
+TEST(Devices, ListsOneADeviceHaveTheLengthOfTheDevices) {
+    EXPECT_EQ(problem_of_resources("devices: [0, 1, 2], parallel: [4, 2]"),
+              "s.yaml:4:43: 'resources.parallel' lists 2 numbers, one a device, but 'resources.devices' lists 3: give "
+              "both the same length");
+    EXPECT_EQ(
+        problem_of_resources("devices: [0], gpu_memory: [1GiB, 2GiB]"),
+        "s.yaml:4:39: 'resources.gpu_memory' lists 2 numbers, one a device, but 'resources.devices' lists 1: give "
+        "both the same length");
+    for (const char* rest : {"", ", devices: auto"})
+        EXPECT_EQ(problem_of_resources(std::string("gpu_memory: [1GiB]") + rest),
+                  "s.yaml:4:25: 'resources.gpu_memory' lists 1 number, one a device: list the devices too, in the same "
+                  "order, such as devices: [0, 1]");
+}
+
+TEST(Devices, WhatATrialNeedsIsCheckedKeyByKey) {
+    EXPECT_EQ(problem_of_resources("trial: 1GiB"),
+              "s.yaml:4:20: 'resources.trial' must be a map (memory: 1GiB, gpu_memory: 2GiB, cores: 2), found 1GiB");
+    EXPECT_EQ(problem_of_resources("trial: {memory: 4}"),
+              "s.yaml:4:29: 'resources.trial.memory' must be a size such as 4GiB or 512MiB, found 4");
+    EXPECT_EQ(problem_of_resources("trial: {cores: 0}"),
+              "s.yaml:4:28: 'resources.trial.cores' must be a number from 0.01 to 1024, found 0");
+    EXPECT_EQ(problem_of_resources("trial: {vram: 1GiB}"),
+              "s.yaml:4:21: unknown key 'vram' in 'resources.trial'; did you mean 'gpu_memory'?");
+    EXPECT_EQ(problem_of_resources("parallel: [0], devices: [1]"),
+              "s.yaml:4:24: 'resources.parallel' must be a whole number from 1 to 1024, found 0");
+    EXPECT_EQ(problem_of_resources("gpu_memory: 20"),
+              "s.yaml:4:25: 'resources.gpu_memory' must be a size such as 4GiB or 512MiB, found 20");
 }
 
 TEST(Names, StayWithinAFolderAndAreNoOptions) {

@@ -147,6 +147,56 @@ worker: {command: [python3, train.py, --fast], params: {rounds: 5, label: "7"}}
     EXPECT_EQ(study->objective.metric, "test/score");
 }
 
+const std::string script = R"(
+study: script
+objective: {metric: m, direction: maximize}
+worker: {command: [python3, train.py]}
+)";
+
+TEST(StudyFile, AScriptsResourcesNameDevicesAndWhatATrialNeeds) {
+    const auto study = parse(script + R"(
+resources:
+  parallel: [4, 2]
+  backend: cuda
+  devices: [GPU-8f6c, 1]
+  memory: 8GiB
+  gpu_memory: [20GiB, 10GiB]
+  trial: {memory: 1GiB, gpu_memory: 1.5GiB, cores: 2}
+)");
+    ASSERT_TRUE(study) << study.error().message;
+    const Resources& resources = study->resources;
+    EXPECT_EQ(resources.parallel, std::nullopt);
+    EXPECT_THAT(resources.parallel_each, ElementsAre(4, 2));
+    EXPECT_EQ(resources.backend, "cuda");
+    EXPECT_THAT(resources.devices, ElementsAre("GPU-8f6c", "1"));
+    EXPECT_THAT(resources.gpu_memory, ElementsAre(std::int64_t{20} << 30, std::int64_t{10} << 30));
+    EXPECT_EQ(resources.trial.host_bytes, std::int64_t{1} << 30);
+    EXPECT_EQ(resources.trial.device_bytes, std::int64_t{3} << 29);
+    EXPECT_EQ(resources.trial.cores, 2.0);
+}
+
+TEST(StudyFile, ResourcesThatAreAutoOrAbsentAreTakenAsTheyAreFound) {
+    for (const char* text :
+         {"", "resources: {parallel: auto, devices: auto, memory: auto, gpu_memory: auto, trial: {}}"}) {
+        const auto study = parse(script + text);
+        ASSERT_TRUE(study) << study.error().message;
+        const Resources& resources = study->resources;
+        EXPECT_FALSE(resources.parallel || resources.memory);
+        EXPECT_TRUE(resources.parallel_each.empty() && resources.devices.empty() && resources.gpu_memory.empty());
+        EXPECT_FALSE(resources.trial.host_bytes || resources.trial.device_bytes || resources.trial.cores);
+        EXPECT_EQ(resources.backend, "auto");
+    }
+    const auto native = parse(synthetic + "resources: {devices: auto, gpu_memory: auto, gpu_reserve: 20%}\n");
+    ASSERT_TRUE(native) << native.error().message;
+    EXPECT_EQ(native->resources.gpu_reserve, 0.2);
+}
+
+TEST(StudyFile, OneNumberOfDeviceMemoryIsForEveryDevice) {
+    const auto study = parse(script + "resources: {devices: [0, 1], gpu_memory: 20GiB}\n");
+    ASSERT_TRUE(study) << study.error().message;
+    EXPECT_THAT(study->resources.gpu_memory, ElementsAre(std::int64_t{20} << 30));
+}
+
 TEST(StudyFile, AStudyWithoutASpaceIsOneConfiguration) {
     for (const char* space : {"", "space: {}\n", "space:\n"}) {
         const auto study = parse(synthetic + space);

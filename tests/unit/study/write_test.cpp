@@ -131,6 +131,16 @@ TEST(WriteStudy, AnyStudyReadsBackTheSame) {
         study.policy = {pick(9, 100) + 1, pick(10, 2) == 0};
         study.resources.memory = (std::int64_t{1} << pick(11, 50)) + pick(12, 2);
         study.resources.gpu_reserve = draw_unit(seed, Purpose::sampler, 3, 1) * 0.9;
+        const auto devices = static_cast<std::size_t>(pick(14, 4));
+        for (std::size_t i = 0; i < devices; ++i) {
+            study.resources.devices.push_back(i % 2 == 0 ? std::to_string(i) : "GPU-8f6c-" + std::to_string(i));
+            study.resources.gpu_memory.push_back(pick(15, 1000) + 1 + static_cast<std::int64_t>(i));
+            if (seed % 2 == 0) study.resources.parallel_each.push_back(pick(16, 8) + 1);
+        }
+        if (seed % 3 == 0) study.resources.trial.host_bytes = pick(17, 1u << 30) + 1;
+        if (seed % 4 == 0) study.resources.trial.device_bytes = pick(18, 1u << 30) + 1;
+        if (seed % 5 == 0) study.resources.trial.cores = 0.01 + draw_unit(seed, Purpose::sampler, 3, 4);
+        study.resources.backend = seed % 2 == 0 ? "cuda" : "cpu";
         study.resources.grace = draw_unit(seed, Purpose::sampler, 3, 2);
         study.resources.progress_timeout = 1 + 60.0 * static_cast<double>(pick(13, 500));
         Dimension real;
@@ -163,6 +173,12 @@ TEST(WriteStudy, AnyStudyReadsBackTheSame) {
         EXPECT_EQ(again->resources.memory, study.resources.memory);
         EXPECT_EQ(again->resources.gpu_reserve, study.resources.gpu_reserve);
         EXPECT_EQ(again->resources.grace, study.resources.grace);
+        EXPECT_EQ(again->resources.devices, study.resources.devices);
+        EXPECT_EQ(again->resources.gpu_memory, study.resources.gpu_memory);
+        EXPECT_EQ(again->resources.parallel_each, study.resources.parallel_each);
+        EXPECT_EQ(again->resources.trial.host_bytes, study.resources.trial.host_bytes);
+        EXPECT_EQ(again->resources.trial.device_bytes, study.resources.trial.device_bytes);
+        EXPECT_EQ(again->resources.trial.cores, study.resources.trial.cores);
         EXPECT_EQ(write_study(*again), written);
     }
 }
@@ -171,6 +187,30 @@ TEST(Compare, TheSameMeaningIsNoDifference) {
     const Study before = study_of(small);
     EXPECT_THAT(compare(before, before), IsEmpty());
     EXPECT_THAT(compare(before, study_of("# a comment\n" + small, {"budget.time=1800s"})), IsEmpty());
+}
+
+TEST(WriteStudy, KeysOfDevicesAreWrittenWhereTheyAreGiven) {
+    const Study study = study_of(R"(study: s
+objective: {metric: m, direction: minimize}
+worker: {command: [x]}
+resources: {parallel: [4, 2], devices: [GPU-8f6c, 1], gpu_memory: [20GiB, 512MiB], trial: {memory: 1GiB, cores: 2}}
+)");
+    EXPECT_THAT(write_study(study),
+                testing::HasSubstr("resources: {parallel: [4, 2], backend: auto, devices: [GPU-8f6c, 1], memory: auto, "
+                                   "gpu_memory: [20GiB, 512MiB], gpu_reserve: 0.1, trial: {memory: 1GiB, cores: 2.0}, "
+                                   "progress_timeout: 10m, grace: 5s, retries: 2}\n"));
+}
+
+TEST(Compare, OtherDevicesAndOtherMemoryAreWelcome) {
+    const Study before = study_of(
+        "study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [x]}\nresources: {devices: [0]}\n");
+    const Study after = study_of(before.source, {"resources.devices=[1, 2]", "resources.gpu_memory=[1GiB, 2GiB]",
+                                                 "resources.trial.memory=1GiB"});
+    const auto differences = compare(before, after);
+    ASSERT_EQ(differences.size(), 3u);
+    EXPECT_EQ(differences[0].key + " " + differences[0].before + " " + differences[0].after,
+              "resources.devices [0] [1, 2]");
+    EXPECT_EQ(refusal(differences), "");
 }
 
 TEST(Compare, BudgetsAndResourcesAreWelcome) {

@@ -1,0 +1,148 @@
+#include <algorithm>
+
+#include "orchestrator/study/sections.hpp"
+
+namespace hpo::study {
+
+namespace {
+
+using std::string;
+using std::string_view;
+
+constexpr double max_at_once = 1024;
+
+bool is_auto(const Node& node) { return node.kind == Node::Kind::scalar && node.text == "auto"; }
+bool is_list(const Node& node) { return node.kind == Node::Kind::list; }
+
+/// A device as `hpo devices` names it: a UUID or a number, both as text.
+std::optional<string> device(Diagnostics& diagnostics, const Node& node) {
+    const auto fits = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+               c == '.' || c == ':' || c == '/';
+    };
+    const bool number = !node.text.empty() &&
+                        std::all_of(node.text.begin(), node.text.end(), [](char c) { return c >= '0' && c <= '9'; });
+    if (node.kind == Node::Kind::scalar && number) {
+        Node plain = node;
+        plain.plain = true;
+        const auto index = whole(diagnostics, plain, "resources.devices", 0, max_at_once - 1);
+        return index ? std::optional(std::to_string(*index)) : std::nullopt;
+    }
+    if (node.kind == Node::Kind::scalar && !node.text.empty() && node.text.size() <= 64 && node.text[0] != '-' &&
+        std::all_of(node.text.begin(), node.text.end(), fits))
+        return node.text;
+    diagnostics.error(node.place, "'resources.devices' names each device by its UUID or its number in 'hpo devices'" +
+                                      (node.kind == Node::Kind::scalar ? ", found " + printable(node.text) : ""));
+    return {};
+}
+
+void read_devices(Diagnostics& diagnostics, const Node& node, std::vector<string>& devices) {
+    if (is_auto(node)) return;
+    if (!is_list(node) || node.items.empty())
+        return diagnostics.error(node.place,
+                                 "'resources.devices' must be auto or a list, such as [0, 1] or [GPU-8f6c] (to use "
+                                 "none: backend: cpu)");
+    for (const Node& item : node.items) {
+        auto name = device(diagnostics, item);
+        if (!name) continue;
+        if (std::find(devices.begin(), devices.end(), *name) != devices.end())
+            diagnostics.error(item.place, "the device " + *name + " is listed twice");
+        else
+            devices.push_back(std::move(*name));
+    }
+}
+
+/// What is listed one a device stands in the order of `devices`.
+void check_length(Diagnostics& diagnostics, const Node& list, string_view key, const Node* devices) {
+    const std::size_t count = list.items.size();
+    const string subject = "'resources." + string(key) + "' lists " + std::to_string(count) +
+                           (count == 1 ? " number" : " numbers") + ", one a device";
+    if (devices == nullptr || !is_list(*devices)) {
+        diagnostics.error(list.place, subject + ": list the devices too, in the same order, such as devices: [0, 1]");
+    } else if (devices->items.size() != count) {
+        diagnostics.error(list.place, subject + ", but 'resources.devices' lists " +
+                                          std::to_string(devices->items.size()) + ": give both the same length");
+        diagnostics.note(devices->place, "the devices are here");
+    }
+}
+
+/// Keys of devices, where the worker has no use for any.
+void check_native(Diagnostics& diagnostics, const Node& resources) {
+    for (const string_view key : {"devices", "gpu_memory"})
+        if (const Node* node = find(resources, key); node != nullptr && !is_auto(*node))
+            diagnostics.error(node->place, "'resources." + string(key) +
+                                               "' is for scripts: the native worker computes on the CPU; remove it");
+    if (const Node* node = find(resources, "parallel"); node != nullptr && is_list(*node))
+        diagnostics.error(node->place,
+                          "'resources.parallel' as a list, one number a device, is for scripts: the native worker "
+                          "computes on the CPU; give one number, or auto");
+    if (const Node* node = find(resources, "trial"))
+        diagnostics.error(node->place,
+                          "'resources.trial' is for scripts: the native worker says to the byte what each trial needs; "
+                          "remove it");
+}
+
+void read_backend(Diagnostics& diagnostics, const Node& node, bool native, string& backend) {
+    if (native && node.kind == Node::Kind::scalar && node.text == "cuda")
+        return diagnostics.error(node.place,
+                                 "'resources.backend' cuda is for scripts: the native worker computes on the CPU; use "
+                                 "auto or cpu");
+    std::vector<string_view> backends{"auto", "cpu"};
+    if (!native) backends.push_back("cuda");
+    if (const auto index = word(diagnostics, node, "resources.backend", backends)) backend = backends[*index];
+}
+
+void read_trial(Diagnostics& diagnostics, const Node& node, DeclaredFootprint& trial) {
+    Fields fields(diagnostics, &node, "resources.trial", "memory: 1GiB, gpu_memory: 2GiB, cores: 2");
+    if (const Node* n = fields.take("memory")) trial.host_bytes = size(diagnostics, *n, "resources.trial.memory");
+    if (const Node* n = fields.take("gpu_memory"))
+        trial.device_bytes = size(diagnostics, *n, "resources.trial.gpu_memory");
+    if (const Node* n = fields.take("cores"))
+        trial.cores = real(diagnostics, *n, "resources.trial.cores", 0.01, max_at_once);
+    fields.finish();
+}
+
+}  // namespace
+
+Resources read_resources(Diagnostics& diagnostics, const Node* node, bool native) {
+    Resources resources;
+    Fields fields(diagnostics, node, "resources");
+    const Node* devices = fields.take("devices");
+    if (native && fields.node() != nullptr) check_native(diagnostics, *node);
+    if (devices != nullptr && !native) read_devices(diagnostics, *devices, resources.devices);
+    if (const Node* n = fields.take("parallel"); n != nullptr && !is_auto(*n)) {
+        if (!is_list(*n)) {
+            resources.parallel = whole(diagnostics, *n, "resources.parallel", 1, max_at_once);
+        } else if (!native) {
+            check_length(diagnostics, *n, "parallel", devices);
+            for (const Node& item : n->items)
+                if (const auto count = whole(diagnostics, item, "resources.parallel", 1, max_at_once))
+                    resources.parallel_each.push_back(*count);
+        }
+    }
+    if (const Node* n = fields.take("backend")) read_backend(diagnostics, *n, native, resources.backend);
+    if (const Node* n = fields.take("memory"); n != nullptr && !is_auto(*n))
+        resources.memory = size(diagnostics, *n, "resources.memory");
+    if (const Node* n = fields.take("gpu_memory"); n != nullptr && !is_auto(*n) && !native) {
+        if (is_list(*n)) check_length(diagnostics, *n, "gpu_memory", devices);
+        for (const Node& item : is_list(*n) ? n->items : std::vector{*n})
+            if (const auto bytes = size(diagnostics, item, "resources.gpu_memory"))
+                resources.gpu_memory.push_back(*bytes);
+    }
+    const auto keep = [](auto& into, const auto& value) {
+        if (value) into = *value;
+    };
+    if (const Node* n = fields.take("gpu_reserve"))
+        keep(resources.gpu_reserve, fraction(diagnostics, *n, "resources.gpu_reserve", 0, 0.9));
+    if (const Node* n = fields.take("trial"); n != nullptr && !native) read_trial(diagnostics, *n, resources.trial);
+    if (const Node* n = fields.take("progress_timeout"))
+        keep(resources.progress_timeout, duration(diagnostics, *n, "resources.progress_timeout", 1, max_seconds));
+    if (const Node* n = fields.take("grace"))
+        keep(resources.grace, duration(diagnostics, *n, "resources.grace", 0, 3600));
+    if (const Node* n = fields.take("retries"))
+        keep(resources.retries, whole(diagnostics, *n, "resources.retries", 0, 100));
+    fields.finish();
+    return resources;
+}
+
+}  // namespace hpo::study
