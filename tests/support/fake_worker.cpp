@@ -5,15 +5,22 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <condition_variable>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
+#include <thread>
 
 #include "hpo/wire.hpp"
+#include "tests/support/fake_memory.hpp"
 #include "tests/support/fake_misdeeds.hpp"
 #include "tests/support/fake_script.hpp"
 
@@ -22,12 +29,21 @@ namespace {
 
 using Script = std::vector<Directive>;
 
+double number_in(const Params& params, const std::string& name, double otherwise) {
+    const auto found = params.find(name);
+    return found == params.end() ? otherwise : number_or(found->second, otherwise);
+}
+
+/// The script in a trial's parameter `fake`.
+Script script_of(const Params& params) {
+    const auto found = params.find("fake");
+    if (found == params.end() || !std::holds_alternative<std::string>(found->second)) return {};
+    return parse_script(std::get<std::string>(found->second));
+}
+
 /// Validation loss falls from 2.3 to a floor that tells how good the parameters are.
 Metrics curve(const Params& params, std::int64_t step) {
-    const auto param = [&](const char* name, double otherwise) {
-        const auto found = params.find(name);
-        return found == params.end() ? otherwise : number_or(found->second, otherwise);
-    };
+    const auto param = [&](const char* name, double otherwise) { return number_in(params, name, otherwise); };
     const auto square = [](double x) { return x * x; };
     const double badness = square(std::log10(param("lr", 0.003)) + 2.5) + 2 * square(param("dropout", 0.3) - 0.3) +
                            0.1 * square(std::log10(param("weight_decay", 0.01)) + 2) +
@@ -44,40 +60,73 @@ class Worker {
     int run();
 
    private:
+    /// A trial under way. With several slots each has a thread, and the first one reads for all.
+    struct Trial {
+        explicit Trial(to_worker::Run order) : run(std::move(order)), script(script_of(run.params)) {}
+        to_worker::Run run;
+        Script script;
+        TrialMemory memory;
+        std::deque<OrchestratorMessage> said;
+    };
+
     void connect();
-    void send(const WorkerMessage& message) { write_all(socket_, wire::encode(message)); }
-    std::optional<OrchestratorMessage> receive();
+    void greet();
+    void send(const WorkerMessage& message);
+    std::optional<OrchestratorMessage> read_message();
+    std::optional<OrchestratorMessage> receive(Trial& trial);
+    void give(const AttemptId& id, const OrchestratorMessage& message);
+    void begin(const to_worker::Run& run);
     void plan(const to_worker::Plan& question);
-    void train(const to_worker::Run& run);
+    void train(Trial& trial);
+    bool take_memory(Trial& trial, std::int64_t step, from_worker::Finished& end);
+    [[nodiscard]] std::int64_t bytes(const Directive& directive, const Params& params) const;
+    void measure(const Trial& trial, Report& report) const;
     void misdeeds(const Script& script, long moment);
     void tell_wrongly(const Script& script, const from_worker::Reported& report);
-    to_worker::Action decision(const to_worker::Run& run, std::int64_t step);
+    to_worker::Action decision(Trial& trial, std::int64_t step);
 
     Script start_;
     int socket_ = -1;
     std::string received_;
     bool deaf_ = false;
+    long slots_ = 1;
+    bool shrinks_ = false;
+    std::mutex sending_;
+    std::mutex trials_mutex_;
+    std::condition_variable told_;
+    std::map<AttemptId, Trial*> trials_;
 };
 
 int Worker::run() {
     for (const auto& directive : start_) misbehave(directive, -1);
     if (find(start_, "nohello") != nullptr) sleep_forever();
+    if (const auto* several = find(start_, "slots")) slots_ = several->count(2);
+    shrinks_ = find(start_, "shrinks") != nullptr;
     connect();
+    greet();
+    while (const auto message = read_message()) {
+        if (std::holds_alternative<to_worker::Shutdown>(*message)) break;
+        if (const auto* question = std::get_if<to_worker::Plan>(&*message)) plan(*question);
+        if (const auto* order = std::get_if<to_worker::Run>(&*message)) begin(*order);
+        if (const auto* said = std::get_if<to_worker::Decision>(&*message)) give(said->id, *message);
+        if (const auto* stop = std::get_if<to_worker::Stop>(&*message)) give(stop->id, *message);
+    }
+    ::_exit(0);
+}
+
+void Worker::greet() {
     from_worker::Hello hello;
     const char* token = std::getenv("HPO_TOKEN");
     hello.token = token == nullptr ? "" : token;
     if (const auto* wrong = find(start_, "token")) hello.token = wrong->value;
     if (const auto* other = find(start_, "version")) hello.version = static_cast<int>(other->count(99));
     hello.pid = ::getpid();
+    hello.slots = slots_;
     hello.backend = "cpu";
-    hello.capabilities = {"plan", "checkpoint"};
+    hello.capabilities = {"checkpoint"};
+    if (find(start_, "planless") == nullptr) hello.capabilities.emplace_back("plan");
+    if (shrinks_) hello.capabilities.emplace_back("accumulation");
     send(hello);
-    while (const auto message = receive()) {
-        if (std::holds_alternative<to_worker::Shutdown>(*message)) break;
-        if (const auto* question = std::get_if<to_worker::Plan>(&*message)) plan(*question);
-        if (const auto* order = std::get_if<to_worker::Run>(&*message)) train(*order);
-    }
-    return 0;
 }
 
 void Worker::connect() {
@@ -92,8 +141,13 @@ void Worker::connect() {
     }
 }
 
+void Worker::send(const WorkerMessage& message) {
+    const std::lock_guard lock(sending_);
+    write_all(socket_, wire::encode(message));
+}
+
 /// Nothing: the connection is closed.
-std::optional<OrchestratorMessage> Worker::receive() {
+std::optional<OrchestratorMessage> Worker::read_message() {
     for (;;) {
         if (const auto end = received_.find('\n'); end != std::string::npos) {
             const std::string line = received_.substr(0, end);
@@ -110,17 +164,58 @@ std::optional<OrchestratorMessage> Worker::receive() {
     }
 }
 
+/// The next message for this trial.
+std::optional<OrchestratorMessage> Worker::receive(Trial& trial) {
+    if (slots_ == 1) return read_message();
+    std::unique_lock lock(trials_mutex_);
+    told_.wait(lock, [&] { return !trial.said.empty(); });
+    OrchestratorMessage message = std::move(trial.said.front());
+    trial.said.pop_front();
+    return message;
+}
+
+/// Hands a message to the thread of its trial.
+void Worker::give(const AttemptId& id, const OrchestratorMessage& message) {
+    const std::lock_guard lock(trials_mutex_);
+    if (const auto found = trials_.find(id); found != trials_.end()) {
+        found->second->said.push_back(message);
+        told_.notify_all();
+    }
+}
+
+void Worker::begin(const to_worker::Run& run) {
+    auto trial = std::make_unique<Trial>(run);
+    if (slots_ == 1) return train(*trial);
+    {
+        const std::lock_guard lock(trials_mutex_);
+        trials_[run.id] = trial.get();
+    }
+    std::thread([this, trial = std::move(trial)] {
+        train(*trial);
+        const std::lock_guard lock(trials_mutex_);
+        trials_.erase(trial->run.id);
+    }).detach();
+}
+
+/// A size in MiB, or the name of the parameter that holds it; a worker that shrinks takes less in more micro-batches.
+std::int64_t Worker::bytes(const Directive& directive, const Params& params) const {
+    const bool number =
+        !directive.value.empty() && directive.value.find_first_not_of("0123456789.") == std::string::npos;
+    const double mib = number || directive.value.empty() ? directive.number(16) : number_in(params, directive.value, 0);
+    const double parts = shrinks_ ? std::max(1.0, number_in(params, "accumulation", 1)) : 1;
+    return static_cast<std::int64_t>(mib * static_cast<double>(mebibyte) / parts);
+}
+
 void Worker::plan(const to_worker::Plan& question) {
+    const Script script = script_of(question.params);
     from_worker::PlanAnswer answer;
     answer.id = question.id;
-    const auto found = question.params.find("fake");
-    if (found != question.params.end() && std::holds_alternative<std::string>(found->second))
-        if (const auto script = parse_script(std::get<std::string>(found->second));
-            const auto* bad = find(script, "noplan"))
-            answer.error = bad->value.empty() ? "it cannot be" : bad->value;
-    answer.footprint = {0, 8 << 20, 1};
-    answer.arena_bytes = 1 << 20;
-    answer.data_bytes = 1 << 20;
+    if (const auto* bad = find(script, "noplan")) answer.error = bad->value.empty() ? "it cannot be" : bad->value;
+    answer.footprint = {0, 8 * mebibyte, 1};
+    if (const auto* device = find(script, "plan")) answer.footprint.device_bytes = bytes(*device, question.params);
+    if (const auto* host = find(script, "planhost")) answer.footprint.host_bytes = bytes(*host, question.params);
+    answer.arena_bytes = mebibyte;
+    answer.data_bytes = mebibyte;
     answer.parameters = 1000;
     answer.iterations_per_step = 100;
     answer.flops_per_step = 1e6;
@@ -129,7 +224,7 @@ void Worker::plan(const to_worker::Plan& question) {
 
 void Worker::misdeeds(const Script& script, long moment) {
     for (const auto& directive : script)
-        if (directive.moment == moment) misbehave(directive, socket_);
+        if (directive.moment == moment && directive.name != "allocate") misbehave(directive, socket_);
 }
 
 /// The misdeeds that are made of messages.
@@ -158,35 +253,65 @@ void Worker::tell_wrongly(const Script& script, const from_worker::Reported& rep
     }
 }
 
-to_worker::Action Worker::decision(const to_worker::Run& run, std::int64_t step) {
-    while (const auto message = receive()) {
+/// What the script says to take before the report of `step`. False: it was refused, and `end` says so.
+bool Worker::take_memory(Trial& trial, std::int64_t step, from_worker::Finished& end) {
+    for (const auto& directive : trial.script) {
+        const bool once = directive.moment == step, again = directive.moment <= step && directive.moment >= 0;
+        const bool device = directive.name == "take" ? once : directive.name == "grow" && again;
+        const bool host = directive.name == "allocate" ? once : directive.name == "grow-host" && again;
+        if (!device && !host) continue;
+        const std::int64_t wanted = bytes(directive, trial.run.params);
+        if (device ? trial.memory.take_device(wanted) : trial.memory.take_host(wanted)) continue;
+        end.message = std::string(device ? "the device" : "the host") +
+                      " is out of memory: " + std::to_string(wanted / mebibyte) + " MiB more wanted";
+        if (const auto* crash = find(trial.script, "crash-when-full")) {
+            write_all(2, end.message + "\n");
+            misbehave({"die", crash->value.empty() ? "SIGABRT" : crash->value, 0}, socket_);
+        }
+        end.outcome = Outcome::out_of_memory;
+        return false;
+    }
+    return true;
+}
+
+/// Memory as this worker knows it: of the process, which is the trial's where it has no other.
+void Worker::measure(const Trial& trial, Report& report) const {
+    if (find(trial.script, "nopeaks") != nullptr) return;
+    report.peak_bytes = slots_ == 1 ? peak_host_bytes() : trial.memory.host_bytes();
+    if (trial.memory.device_bytes() > 0) report.peak_device_bytes = trial.memory.device_bytes();
+}
+
+to_worker::Action Worker::decision(Trial& trial, std::int64_t step) {
+    const AttemptId id = trial.run.id;
+    while (const auto message = receive(trial)) {
         if (std::holds_alternative<to_worker::Shutdown>(*message)) ::_exit(0);
-        if (const auto* stop = std::get_if<to_worker::Stop>(&*message); stop != nullptr && stop->id == run.id)
+        if (const auto* stop = std::get_if<to_worker::Stop>(&*message); stop != nullptr && stop->id == id)
             return to_worker::Action::stop;
         const auto* said = std::get_if<to_worker::Decision>(&*message);
-        if (said != nullptr && said->id == run.id && said->step == step) return said->action;
+        if (said != nullptr && said->id == id && said->step == step) return said->action;
     }
     ::_exit(0);
 }
 
-void Worker::train(const to_worker::Run& run) {
-    Script script;
-    if (const auto found = run.params.find("fake");
-        found != run.params.end() && std::holds_alternative<std::string>(found->second))
-        script = parse_script(std::get<std::string>(found->second));
+void Worker::train(Trial& trial) {
+    const to_worker::Run& run = trial.run;
+    const Script& script = trial.script;
     const std::filesystem::path folder = run.folder;
     std::int64_t done = 0;
     if (run.resume && !run.folder.empty()) std::ifstream(folder / "last.ckpt") >> done;
     std::int64_t steps = run.steps;
     if (const auto* own = find(script, "steps")) steps = own->count(steps);
 
-    misdeeds(script, 0);
-    send(from_worker::Started{run.id, done});
     from_worker::Finished end{run.id, Outcome::complete, "", {}, ""};
+    reset_peak_host_bytes();
+    misdeeds(script, 0);
+    take_memory(trial, 0, end);
+    if (end.outcome == Outcome::complete) send(from_worker::Started{run.id, done});
     while (done < steps && end.outcome == Outcome::complete) {
         const std::int64_t step = done + 1;
         if (const auto* slow = find(script, "each")) ::usleep(static_cast<useconds_t>(slow->number(0.01) * 1e6));
         misdeeds(script, step);
+        if (!take_memory(trial, step, end)) break;
         from_worker::Reported report{run.id, {}};
         report.report.step = step;
         report.report.metrics = curve(run.params, step);
@@ -194,6 +319,7 @@ void Worker::train(const to_worker::Run& run) {
         report.report.iterations_per_second = 100;
         report.report.samples_per_second = 25600;
         report.report.seconds = static_cast<double>(step);
+        measure(trial, report.report);
         const auto now = [&](std::string_view name) {
             const auto* directive = find(script, name);
             return directive != nullptr && directive->moment == step;
@@ -209,7 +335,7 @@ void Worker::train(const to_worker::Run& run) {
         tell_wrongly(script, report);
         send(report);
         auto action = to_worker::Action::go_on;
-        if (!deaf_ && find(script, "nowait") == nullptr) action = decision(run, step);
+        if (!deaf_ && find(script, "nowait") == nullptr) action = decision(trial, step);
         done = step;
         if (!run.folder.empty() && action != to_worker::Action::stop) {
             std::ofstream(folder / "last.ckpt.tmp") << done;
@@ -222,6 +348,7 @@ void Worker::train(const to_worker::Run& run) {
     if (deaf_) sleep_forever();
     if (!run.folder.empty() && done > 0) end.checkpoint = (folder / "last.ckpt").string();
     end.values = curve(run.params, std::max<std::int64_t>(done, 1));
+    trial.memory.release();
     send(end);
     for (const auto& directive : script)
         if (directive.name == "late") {
