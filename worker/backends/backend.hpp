@@ -16,7 +16,9 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "hpo/result.hpp"
 #include "worker/backends/tensor.hpp"
@@ -232,15 +234,33 @@ class Stream {
     }
 };
 
+/// A device that failed while it computed. Nothing on it can be trusted: the process is to end, so that its trial is
+/// tried again.
+class DeviceLost : public std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// Whose memory a device's buffers take.
+struct DeviceMemory {
+    bool of_its_own = false;        ///< the device's; else the process's
+    bool shared_with_host = false;  ///< the device's, which is the host's too: integrated GPUs, PoCL
+    std::size_t context_bytes = 0;  ///< of its own, taken already: context, code and libraries, as measured
+};
+
 /// Something that computes. Its methods may be called by any thread.
 class Device {
    public:
     virtual ~Device() = default;
 
+    [[nodiscard]] virtual std::string_view backend() const = 0;  ///< cpu, opencl or cuda
     [[nodiscard]] virtual std::string name() const = 0;  ///< backend and what it runs on: "cpu, x86-64-v4, SkylakeX"
+    [[nodiscard]] virtual DeviceMemory memory() const { return {}; }
+    /// What a stream takes of the device's memory besides its arena.
+    [[nodiscard]] virtual std::size_t stream_bytes(int /*lanes*/) const { return 0; }
     /// Zeroed memory of exactly so many bytes. Fails when there is not enough.
     virtual Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) = 0;
-    /// `arena` and the tensors of every operation come from one Layout of `lanes` lanes.
+    /// `arena` and the tensors of every operation come from one Layout of `lanes` lanes. Throws std::bad_alloc where
+    /// stream_bytes are not to be had.
     virtual std::unique_ptr<Stream> stream(Buffer& arena, int lanes) = 0;
 };
 

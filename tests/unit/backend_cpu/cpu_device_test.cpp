@@ -13,6 +13,12 @@ TEST(CpuLevels, BeginWithTheOneEveryCpuHasAndRise) {
     for (std::size_t i = 0; i < levels.size(); ++i) EXPECT_EQ(static_cast<std::size_t>(levels[i]), i);
 }
 
+TEST(CpuDevice, NamesItsLevelAndTheKernelsOfOpenBlas) {
+    const std::string name = make_cpu_device()->name();
+    EXPECT_NE(name.find(to_text(cpu_levels().back())), std::string::npos) << name;
+    EXPECT_NE(name.find("OpenBLAS "), std::string::npos) << name;
+}
+
 TEST(BlasCore, IsLeftAloneWhereTheUserHasChosenIt) {
     const char* given = std::getenv("OPENBLAS_CORETYPE");
     const std::string kept = given ? given : "";

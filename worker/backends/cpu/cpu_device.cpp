@@ -29,6 +29,7 @@ class CpuDevice : public Device {
    public:
     explicit CpuDevice(CpuLevel level) : level_(level) { openblas_set_num_threads(1); }
 
+    [[nodiscard]] std::string_view backend() const override { return "cpu"; }
     [[nodiscard]] std::string name() const override {
         return "cpu, " + to_text(level_) + ", OpenBLAS " + openblas_get_corename();
     }

@@ -1,4 +1,4 @@
-#include "tests/contract/backend_cpu/rig.hpp"
+#include "tests/contract/backends/rig.hpp"
 
 namespace hpo::test {
 namespace {
@@ -7,20 +7,19 @@ template <class T>
 void gathers(Type type) {
     const std::int64_t samples_count = 37, features = 33, batch = 11;
     in_every_way([&](Rig& rig) {
-        const auto device = make_cpu_device();
         Layout layout(1);
         Samples samples;
         samples.features = layout.add(type, samples_count, features);
         samples.labels = layout.add(Type::i32, samples_count, 1);
         samples.scale = 0.5F;
         samples.shift = -3;
-        const auto buffer = std::move(*device->allocate(layout.bytes()));
+        const auto buffer = std::move(*rig.device().allocate(layout.bytes()));
         samples.buffer = buffer.get();
         std::vector<T> values(number(samples_count * features));
         for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(i % 251);
         std::vector<std::int32_t> labels(number(samples_count));
         for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(1000 - i);
-        const auto loader = device->stream(*buffer, 1);
+        const auto loader = rig.device().stream(*buffer, 1);
         loader->write(samples.features, 0, std::span<const T>(values));
         loader->write(samples.labels, 0, std::span<const std::int32_t>(labels));
 
@@ -82,28 +81,42 @@ TEST(FillAndCopy, ReachEveryElementOfEveryLane) {
         });
 }
 
-TEST(Device, GivesZeroedAlignedMemoryOfExactlyTheBytesAskedFor) {
-    const auto device = make_cpu_device();
-    const auto buffer = std::move(*device->allocate(1000));
-    EXPECT_EQ(buffer->bytes(), 1000U);
-    std::vector<std::byte> content(1000, std::byte{1});
-    device->stream(*buffer, 1)->read_bytes({0, 0, 1, 1000, Type::u8}, 0, content);
-    EXPECT_EQ(content, std::vector<std::byte>(1000));
+TEST(Device, GivesZeroedMemoryOfExactlyTheBytesAskedFor) {
+    for (const Present& present : present_devices()) {
+        SCOPED_TRACE(present.device->name());
+        const auto buffer = std::move(*present.device->allocate(1000));
+        EXPECT_EQ(buffer->bytes(), 1000U);
+        std::vector<std::byte> content(1000, std::byte{1});
+        present.device->stream(*buffer, 1)->read_bytes({0, 0, 1, 1000, Type::u8}, 0, content);
+        EXPECT_EQ(content, std::vector<std::byte>(1000));
+    }
 }
 
-TEST(Device, SaysSoWhenThereIsNotEnoughMemory) {
+TEST(Device, SaysSoWhenThereIsNotEnoughMemoryAndStaysWell) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     GTEST_SKIP() << "the sanitizer's allocator ends the program instead";
 #endif
-    const auto buffer = make_cpu_device()->allocate(std::size_t{1} << 60);
-    ASSERT_FALSE(buffer.ok());
-    EXPECT_NE(buffer.error().message.find("1152921504606846976 bytes"), std::string::npos);
+    for (const Present& present : present_devices()) {
+        SCOPED_TRACE(present.device->name());
+        const auto buffer = present.device->allocate(std::size_t{1} << 60);
+        ASSERT_FALSE(buffer.ok());
+        EXPECT_NE(buffer.error().message.find("1152921504606846976 bytes"), std::string::npos)
+            << buffer.error().message;
+        EXPECT_TRUE(present.device->allocate(1000).ok());
+    }
 }
 
-TEST(Device, NamesItsLevelAndTheKernelsOfOpenBlas) {
-    const std::string name = make_cpu_device()->name();
-    EXPECT_NE(name.find(to_text(cpu_levels().back())), std::string::npos) << name;
-    EXPECT_NE(name.find("OpenBLAS "), std::string::npos) << name;
+TEST(Device, NamesItsBackendFirst) {
+    for (const Present& present : present_devices()) {
+        const std::string name = present.device->name();
+        EXPECT_EQ(name.find(std::string(present.device->backend()) + ", "), 0U) << name;
+    }
+}
+
+TEST(Device, OpenClIsAmongThoseTestedHere) {
+    const auto all = present_devices();
+    EXPECT_TRUE(std::any_of(all.begin(), all.end(), [](const Present& p) { return p.device->backend() == "opencl"; }))
+        << "apt install pocl-opencl-icd";
 }
 
 }  // namespace

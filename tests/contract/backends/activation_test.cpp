@@ -1,4 +1,4 @@
-#include "tests/contract/backend_cpu/rig.hpp"
+#include "tests/contract/backends/rig.hpp"
 
 namespace hpo::test {
 namespace {
@@ -167,37 +167,37 @@ TEST(Activation, HoldsFarFromZero) {
 
 TEST(Activation, LetsNaNThrough) {
     for (const auto activation : all)
-        for (const CpuLevel level : cpu_levels()) {
-            Rig rig(level, 1, 0);
+        on_every_device([&](Rig& rig) {
             const Case c(rig, {1, 33}, activation, false);
             rig.start();
             rig.stream().write(c.bias.at(20), 0, std::numeric_limits<float>::quiet_NaN());
             rig.stream().activate({activation, c.pre, c.bias, c.output, c.dropout});
             const Numbers y = rig.values(c.output, 0);
             for (std::size_t i = 0; i < y.size(); ++i) EXPECT_EQ(std::isnan(y[i]), i == 20) << i;
-        }
+        });
 }
 
 TEST(Dropout, DropsTheShareAskedForAndKeepsTheMean) {
-    Rig rig(cpu_levels().back(), 1, 0);
-    const std::int64_t rows = 512, columns = 512;
-    const Tensor ones = rig.output(rows, columns);
-    Dropout dropout;
-    dropout.probability = rig.lane_array<float>([](int) { return 0.3F; });
-    dropout.seed = rig.lane_array<std::uint64_t>([](int) { return 9; });
-    dropout.iteration = rig.lane_array<std::uint32_t>([](int) { return 0; });
-    rig.start();
-    rig.stream().fill(ones, 1);
-    rig.stream().activate({Activation::relu, ones, {}, ones, dropout});
-    double zeros = 0, sum = 0;
-    for (const double y : rig.values(ones, 0)) {
-        zeros += y == 0;
-        sum += y;
-    }
-    const double count = static_cast<double>(rows * columns);
-    const double deviation = std::sqrt(0.3 * 0.7 / count);
-    EXPECT_NEAR(zeros / count, 0.3, 5 * deviation);
-    EXPECT_NEAR(sum / count, 1, 5 * deviation / 0.7);
+    on_every_device([&](Rig& rig) {
+        const std::int64_t rows = 512, columns = 512;
+        const Tensor ones = rig.output(rows, columns);
+        Dropout dropout;
+        dropout.probability = rig.lane_array<float>([](int) { return 0.3F; });
+        dropout.seed = rig.lane_array<std::uint64_t>([](int) { return 9; });
+        dropout.iteration = rig.lane_array<std::uint32_t>([](int) { return 0; });
+        rig.start();
+        rig.stream().fill(ones, 1);
+        rig.stream().activate({Activation::relu, ones, {}, ones, dropout});
+        double zeros = 0, sum = 0;
+        for (const double y : rig.values(ones, 0)) {
+            zeros += y == 0;
+            sum += y;
+        }
+        const double count = static_cast<double>(rows * columns);
+        const double deviation = std::sqrt(0.3 * 0.7 / count);
+        EXPECT_NEAR(zeros / count, 0.3, 5 * deviation);
+        EXPECT_NEAR(sum / count, 1, 5 * deviation / 0.7);
+    });
 }
 
 TEST(Dropout, DrawsMicroBatchesAsTheWholeBatch) {
@@ -219,31 +219,32 @@ TEST(Dropout, DrawsMicroBatchesAsTheWholeBatch) {
 }
 
 TEST(Dropout, DrawsAnewForEachSiteIterationAndSeed) {
-    Rig rig(cpu_levels().back(), 1, 0);
-    std::vector<Tensor> outputs;
-    for (int i = 0; i < 4; ++i) outputs.push_back(rig.output(8, 128));
-    Dropout dropout;
-    dropout.probability = rig.lane_array<float>([](int) { return 0.5F; });
-    dropout.seed = rig.lane_array<std::uint64_t>([](int) { return 9; });
-    dropout.iteration = rig.lane_array<std::uint32_t>([](int) { return 0; });
-    const Tensor other_seed = rig.lane_array<std::uint64_t>([](int) { return 10; });
-    const Tensor later = rig.lane_array<std::uint32_t>([](int) { return 1; });
-    rig.start();
-    Dropout draws[] = {dropout, dropout, dropout, dropout};
-    draws[1].site = 1;
-    draws[2].iteration = later;
-    draws[3].seed = other_seed;
-    for (std::size_t i = 0; i < 4; ++i) {
-        rig.stream().fill(outputs[i], 1);
-        rig.stream().activate({Activation::relu, outputs[i], {}, outputs[i], draws[i]});
-    }
-    for (std::size_t i = 0; i < 4; ++i)
-        for (std::size_t j = 0; j < i; ++j) {
-            const Numbers a = rig.values(outputs[i], 0), b = rig.values(outputs[j], 0);
-            double same = 0;
-            for (std::size_t e = 0; e < a.size(); ++e) same += a[e] == b[e];
-            EXPECT_NEAR(same / static_cast<double>(a.size()), 0.5, 0.1) << i << " and " << j;
+    on_every_device([&](Rig& rig) {
+        std::vector<Tensor> outputs;
+        for (int i = 0; i < 4; ++i) outputs.push_back(rig.output(8, 128));
+        Dropout dropout;
+        dropout.probability = rig.lane_array<float>([](int) { return 0.5F; });
+        dropout.seed = rig.lane_array<std::uint64_t>([](int) { return 9; });
+        dropout.iteration = rig.lane_array<std::uint32_t>([](int) { return 0; });
+        const Tensor other_seed = rig.lane_array<std::uint64_t>([](int) { return 10; });
+        const Tensor later = rig.lane_array<std::uint32_t>([](int) { return 1; });
+        rig.start();
+        Dropout draws[] = {dropout, dropout, dropout, dropout};
+        draws[1].site = 1;
+        draws[2].iteration = later;
+        draws[3].seed = other_seed;
+        for (std::size_t i = 0; i < 4; ++i) {
+            rig.stream().fill(outputs[i], 1);
+            rig.stream().activate({Activation::relu, outputs[i], {}, outputs[i], draws[i]});
         }
+        for (std::size_t i = 0; i < 4; ++i)
+            for (std::size_t j = 0; j < i; ++j) {
+                const Numbers a = rig.values(outputs[i], 0), b = rig.values(outputs[j], 0);
+                double same = 0;
+                for (std::size_t e = 0; e < a.size(); ++e) same += a[e] == b[e];
+                EXPECT_NEAR(same / static_cast<double>(a.size()), 0.5, 0.1) << i << " and " << j;
+            }
+    });
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "tests/contract/backend_cpu/rig.hpp"
+#include "tests/contract/backends/rig.hpp"
 
 namespace hpo::test {
 namespace {

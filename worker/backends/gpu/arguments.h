@@ -1,0 +1,175 @@
+// What each kernel is told, in the words of C that C++, OpenCL C and CUDA share: included by the host's side, and put
+// before kernels.cl as part of its text. Every structure is passed by value; its layout is the same on all three, as
+// 8-byte members come before 4-byte ones. u8, u32, u64 and i64 are defined by whoever takes this in.
+//
+// `lane` is told by the launch. Rows, columns and counts are of one lane.
+#ifndef HPO_GPU_ARGUMENTS_H
+#define HPO_GPU_ARGUMENTS_H
+
+// Where a tensor lies in the arena: bytes from its start, and from one lane to the next.
+typedef struct {
+    u64 offset;  // NOWHERE: there is none
+    u64 stride;
+} Place;
+
+typedef struct {
+    Place to;
+    i64 count;
+    float value;
+} FillArguments;
+
+typedef struct {
+    Place to;
+    Place seed;
+    i64 count;
+    u32 site;
+    float unit;  // bound / 2^23
+} InitialiseArguments;
+
+typedef struct {
+    u64 features;  // where samples lie in their own buffer
+    u64 sample_labels;
+    Place indices;
+    Place output;
+    Place labels;
+    u32 rows;
+    u32 columns;
+    float scale;
+    float shift;
+} GatherArguments;
+
+typedef struct {
+    Place probability;  // NOWHERE: no dropout
+    Place seed;
+    Place iteration;
+    Place mask;
+    u32 site;
+    u32 first_row;
+} DropoutArguments;
+
+typedef struct {
+    Place pre;
+    Place bias;
+    Place output;
+    DropoutArguments dropout;
+    u32 rows;
+    u32 columns;
+    u32 activation;  // hpo::Activation
+} ActivateArguments;
+
+typedef struct {
+    Place gradient;
+    Place pre;
+    Place output;
+    Place bias_gradient;
+    DropoutArguments dropout;
+    u32 rows;
+    u32 columns;
+    u32 activation;
+    u32 add;  // to the bias gradient
+} ActivateBackwardArguments;
+
+typedef struct {
+    Place input;
+    Place bias;
+    Place scale;
+    Place shift;
+    Place output;
+    Place mean;
+    Place rstd;
+    u32 rows;
+    u32 columns;
+    float epsilon;
+} LayerNormArguments;
+
+typedef struct {
+    Place gradient;
+    Place input;
+    Place mean;
+    Place rstd;
+    Place scale;
+    Place scale_gradient;
+    Place shift_gradient;
+    u32 rows;
+    u32 columns;
+    u32 add;
+} LayerNormBackwardArguments;
+
+typedef struct {
+    Place logits;
+    Place labels;
+    Place smoothing;
+    Place loss;
+    Place correct;
+    Place gradient;  // NOWHERE: not wanted
+    u32 rows;
+    u32 columns;
+    u32 parts;  // groups a lane
+    u32 add;    // to loss and correct
+    float weight;
+} CrossEntropyArguments;
+
+typedef struct {
+    Place gradient;
+    Place limit;
+    Place norm;
+    Place factor;
+    i64 count;
+    u32 parts;
+} GradientNormArguments;
+
+typedef struct {
+    Place weights;
+    Place gradient;
+    Place learning_rate;
+    Place weight_decay;
+    Place factor;  // NOWHERE: 1
+    Place alive;
+    i64 count;
+    i64 decayed;
+} UpdateArguments;
+
+typedef struct {
+    UpdateArguments update;
+    Place first_moment;
+    Place second_moment;
+    Place beta1;
+    Place beta2;
+    Place epsilon;
+    Place iteration;
+} AdamWArguments;
+
+typedef struct {
+    UpdateArguments update;
+    Place velocity;
+    Place momentum;
+    u64 nesterov;
+} SgdArguments;
+
+typedef struct {
+    Place iteration;
+    Place alive;
+} AdvanceArguments;
+
+// C [m, n] = op(A) op(B), added to what C holds where `add`; all dense and row-major.
+typedef struct {
+    Place a;
+    Place b;
+    Place c;
+    u32 m;
+    u32 n;
+    u32 k;
+    u32 add;
+} MultiplyArguments;
+
+#define NOWHERE 0xFFFFFFFFFFFFFFFFUL
+
+#define GROUP_ITEMS 256U     // work items of every group
+#define UPDATE_ELEMENTS 1024U  // elements of a group in optimizers and norms
+#define MOST_PARTS 256U      // partial results of a reduction, a lane
+#define TEAM 32U             // work items that share a row
+#define TEAMS 8U             // GROUP_ITEMS / TEAM
+#define TILE 64U             // rows and columns of a product that a group computes
+#define TILE_DEPTH 16U
+
+#endif

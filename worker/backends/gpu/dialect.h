@@ -1,0 +1,31 @@
+// The words in which OpenCL C and CUDA differ. Put before arguments.h and kernels.cl. A group has GROUP_ITEMS work
+// items along x; a lane is a step along y.
+#ifdef __OPENCL_VERSION__
+typedef uchar u8;
+typedef uint u32;
+typedef ulong u64;
+typedef long i64;
+#define KERNEL __kernel __attribute__((reqd_work_group_size(256, 1, 1))) void
+#define FUNCTION static inline
+#define GLOBAL __global
+#define LOCAL __local   // of a pointer into a group's memory
+#define SHARED __local  // of an array in it
+#define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
+#define ITEM ((u32)get_local_id(0))
+#define GROUP ((u32)get_group_id(0))
+#define LANE ((u32)get_group_id(1))
+#else
+typedef unsigned char u8;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef long long i64;
+#define KERNEL extern "C" __global__ __launch_bounds__(256) void
+#define FUNCTION static __device__ inline
+#define GLOBAL
+#define LOCAL
+#define SHARED __shared__
+#define BARRIER __syncthreads()
+#define ITEM threadIdx.x
+#define GROUP blockIdx.x
+#define LANE blockIdx.y
+#endif

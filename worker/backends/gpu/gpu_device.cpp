@@ -1,0 +1,50 @@
+#include "worker/backends/gpu/gpu_device.hpp"
+
+#include <new>
+
+#include "worker/backends/gpu/gpu_stream.hpp"
+
+namespace hpo::gpu {
+namespace {
+
+class GpuDevice : public Device {
+   public:
+    explicit GpuDevice(std::unique_ptr<Runtime> runtime) : runtime_(std::move(runtime)) {}
+
+    [[nodiscard]] std::string name() const override { return runtime_->name(); }
+    [[nodiscard]] std::string_view backend() const override { return runtime_->backend(); }
+    [[nodiscard]] DeviceMemory memory() const override {
+        return {.of_its_own = true,
+                .shared_with_host = runtime_->shares_host_memory(),
+                .context_bytes = runtime_->context_bytes()};
+    }
+    [[nodiscard]] std::size_t stream_bytes(int lanes) const override { return workspace_bytes(lanes); }
+
+    Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override {
+        auto buffer = take(bytes);
+        if (!buffer) return buffer.error();
+        return std::unique_ptr<Buffer>(*std::move(buffer));
+    }
+    std::unique_ptr<Stream> stream(Buffer& arena, int lanes) override {
+        auto workspace = take(workspace_bytes(lanes));
+        if (!workspace) throw std::bad_alloc();
+        return std::make_unique<GpuStream>(*runtime_, static_cast<GpuBuffer&>(arena), *std::move(workspace), lanes);
+    }
+
+   private:
+    Result<std::unique_ptr<GpuBuffer>> take(std::size_t bytes) {
+        const auto memory = runtime_->allocate(bytes);
+        if (!memory) return memory.error();
+        return std::make_unique<GpuBuffer>(*runtime_, *memory, bytes);
+    }
+
+    std::unique_ptr<Runtime> runtime_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_device(std::unique_ptr<Runtime> runtime) {
+    return std::make_unique<GpuDevice>(std::move(runtime));
+}
+
+}  // namespace hpo::gpu

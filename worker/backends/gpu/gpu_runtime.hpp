@@ -1,0 +1,117 @@
+// What a GPU backend asks of OpenCL or CUDA: memory, copies, launches of the kernels both share, matrix products. One
+// file implements it for each; GpuDevice and GpuStream (gpu_device.hpp) stand on it and know neither.
+//
+// A runtime is one device with one in-order queue: everything happens in the order it was asked for, and only `read`
+// and `synchronise` wait. Its methods may be called by any thread. A device that fails once its memory is there throws
+// DeviceLost.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "hpo/result.hpp"
+
+namespace hpo::gpu {
+
+using u8 = std::uint8_t;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+using i64 = std::int64_t;
+
+#include "worker/backends/gpu/arguments.h"
+
+/// In the order of kernel_names.
+enum class Kernel : std::uint8_t {
+    fill,
+    initialise,
+    gather_f32,
+    gather_u8,
+    activate,
+    activate_backward,
+    layer_norm,
+    layer_norm_backward_columns,
+    layer_norm_backward_rows,
+    cross_entropy_rows,
+    cross_entropy_total,
+    norm_parts,
+    norm_total,
+    adamw,
+    sgd,
+    advance,
+    multiply,
+    multiply_by_transposed,
+    multiply_transposed,
+};
+inline constexpr const char* kernel_names[] = {
+    "fill",
+    "initialise",
+    "gather_f32",
+    "gather_u8",
+    "activate",
+    "activate_backward",
+    "layer_norm",
+    "layer_norm_backward_columns",
+    "layer_norm_backward_rows",
+    "cross_entropy_rows",
+    "cross_entropy_total",
+    "norm_parts",
+    "norm_total",
+    "adamw",
+    "sgd",
+    "advance",
+    "multiply",
+    "multiply_by_transposed",
+    "multiply_transposed",
+};
+inline constexpr std::size_t kernel_count = std::size(kernel_names);
+
+/// The text of all kernels: dialect.h, arguments.h and kernels.cl, as the build found them.
+extern const char* const kernel_source;
+
+/// A piece of the device's memory: a cl_mem or a CUdeviceptr. 0: none.
+using Memory = std::uintptr_t;
+
+/// The three products there are: forward, the weights' gradient, the input's gradient.
+enum class Form : std::uint8_t { plain, by_transposed, transposed };
+
+struct Launch {
+    Kernel kernel;
+    u32 groups = 1;  ///< of GROUP_ITEMS work items
+    u32 lanes = 1;
+    Memory arena = 0;
+    Memory other = 0;
+    const void* arguments = nullptr;
+    std::size_t argument_bytes = 0;
+};
+
+class Runtime {
+   public:
+    virtual ~Runtime() = default;
+
+    [[nodiscard]] virtual std::string_view backend() const = 0;  ///< opencl or cuda
+    [[nodiscard]] virtual std::string name() const = 0;          ///< "opencl, NVIDIA H100, CLBlast"
+    /// Whether its memory is the host's too: what is taken of the one is taken of the other.
+    [[nodiscard]] virtual bool shares_host_memory() const = 0;
+    /// Bytes of its memory it took by being opened: context, code, libraries. As measured, once.
+    [[nodiscard]] virtual std::size_t context_bytes() const = 0;
+
+    /// Zeroed. An error says what was asked for and what there is.
+    virtual Result<Memory> allocate(std::size_t bytes) = 0;
+    virtual void release(Memory memory) = 0;
+
+    /// `data` may be reused on return.
+    virtual void write(Memory to, std::size_t offset, const void* data, std::size_t bytes) = 0;
+    /// Waits for everything before it.
+    virtual void read(Memory from, std::size_t offset, void* data, std::size_t bytes) = 0;
+    virtual void copy(Memory memory, std::size_t from, std::size_t to, std::size_t bytes) = 0;
+    virtual void launch(const Launch& launch) = 0;
+    /// By a library; false: there is none, the kernels are to do it.
+    virtual bool multiply(Memory arena, Form form, const MultiplyArguments& arguments, int lanes) = 0;
+    virtual void flush() = 0;  ///< the queue begins with what it holds
+    virtual void synchronise() = 0;
+};
+
+}  // namespace hpo::gpu

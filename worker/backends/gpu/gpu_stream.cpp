@@ -1,0 +1,232 @@
+#include "worker/backends/gpu/gpu_stream.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+
+namespace hpo::gpu {
+namespace {
+
+constexpr std::int64_t divide_up(std::int64_t count, std::int64_t by) { return (count + by - 1) / by; }
+constexpr std::int64_t item_groups(std::int64_t items) { return divide_up(items, GROUP_ITEMS); }
+
+u32 word(std::int64_t number) {
+    assert(number >= 0 && number <= std::numeric_limits<u32>::max());
+    return static_cast<u32>(number);
+}
+
+std::size_t start_of(const Tensor& tensor, int lane) {
+    return tensor.offset + static_cast<std::size_t>(lane) * tensor.lane_stride;
+}
+
+constexpr u32 parts_of(std::int64_t most_useful) {
+    return static_cast<u32>(std::clamp<std::int64_t>(most_useful, 1, MOST_PARTS));
+}
+
+}  // namespace
+
+template <class Arguments>
+void GpuStream::launch(Kernel kernel, std::int64_t groups, const Arguments& arguments) {
+    launch(kernel, groups, arguments, workspace_->memory());
+}
+
+template <class Arguments>
+void GpuStream::launch(Kernel kernel, std::int64_t groups, const Arguments& arguments, Memory other) {
+    runtime_.launch({.kernel = kernel,
+                     .groups = word(groups),
+                     .lanes = word(lanes_),
+                     .arena = arena_.memory(),
+                     .other = other,
+                     .arguments = &arguments,
+                     .argument_bytes = sizeof(Arguments)});
+}
+
+void GpuStream::check(const Tensor& tensor) const {
+    assert(start_of(tensor, lanes_ - 1) + tensor.bytes() <= arena_.bytes());
+    (void)tensor;
+}
+
+Place GpuStream::place(const Tensor& tensor) const {
+    if (!tensor) return {NOWHERE, 0};
+    check(tensor);
+    return {tensor.offset, tensor.lane_stride};
+}
+
+DropoutArguments GpuStream::place(const Dropout& dropout) const {
+    if (!dropout.probability) return {{NOWHERE, 0}, {NOWHERE, 0}, {NOWHERE, 0}, {NOWHERE, 0}, 0, 0};
+    return {place(dropout.probability), place(dropout.seed), place(dropout.iteration),
+            place(dropout.mask),        dropout.site,        static_cast<u32>(dropout.first_row)};
+}
+
+UpdateArguments GpuStream::place(const Update& update) const {
+    return {place(update.weights), place(update.gradient), place(update.learning_rate), place(update.weight_decay),
+            place(update.factor),  place(update.alive),    update.weights.elements(),   update.decayed};
+}
+
+void GpuStream::write_bytes(const Tensor& to, int lane, std::span<const std::byte> data) {
+    assert(data.size() == to.bytes() && lane < lanes_);
+    check(to);
+    if (!data.empty()) runtime_.write(arena_.memory(), start_of(to, lane), data.data(), data.size());
+}
+
+void GpuStream::read_bytes(const Tensor& from, int lane, std::span<std::byte> data) {
+    assert(data.size() == from.bytes() && lane < lanes_);
+    check(from);
+    if (!data.empty()) runtime_.read(arena_.memory(), start_of(from, lane), data.data(), data.size());
+}
+
+void GpuStream::fill(const Tensor& to, float value) {
+    launch(Kernel::fill, item_groups(to.elements()), FillArguments{place(to), to.elements(), value});
+}
+
+void GpuStream::copy(const Tensor& from, const Tensor& to) {
+    assert(from.elements() == to.elements() && from.type == to.type);
+    for (int lane = 0; lane < lanes_; ++lane)
+        runtime_.copy(arena_.memory(), start_of(from, lane), start_of(to, lane), from.bytes());
+}
+
+void GpuStream::initialise(const Tensor& to, float bound, const Tensor& seed, std::uint32_t site) {
+    launch(Kernel::initialise, item_groups(divide_up(to.elements(), 4)),
+           InitialiseArguments{place(to), place(seed), to.elements(), site, bound * 0x1.0p-23F});
+}
+
+void GpuStream::gather(const Samples& samples, const Gather& arguments) {
+    const Tensor& output = arguments.output;
+    assert(output.columns == samples.features.columns && output.rows == arguments.indices.columns);
+    assert(arguments.labels.rows == output.rows);
+    launch(
+        samples.features.type == Type::u8 ? Kernel::gather_u8 : Kernel::gather_f32, item_groups(output.elements()),
+        GatherArguments{samples.features.offset, samples.labels.offset, place(arguments.indices), place(output),
+                        place(arguments.labels), word(output.rows), word(output.columns), samples.scale, samples.shift},
+        static_cast<const GpuBuffer*>(samples.buffer)->memory());
+}
+
+void GpuStream::multiply(Form form, const Tensor& a, const Tensor& b, const Tensor& c, std::int64_t m, std::int64_t n,
+                         std::int64_t k, Write write) {
+    const MultiplyArguments arguments{place(a), place(b), place(c), word(m), word(n), word(k), write == Write::add};
+    if (runtime_.multiply(arena_.memory(), form, arguments, lanes_)) return;
+    const Kernel kernel = form == Form::plain           ? Kernel::multiply
+                          : form == Form::by_transposed ? Kernel::multiply_by_transposed
+                                                        : Kernel::multiply_transposed;
+    launch(kernel, divide_up(m, TILE) * divide_up(n, TILE), arguments);
+}
+
+void GpuStream::linear(const Linear& arguments) {
+    const auto& [input, weight, output] = arguments;
+    assert(input.columns == weight.columns && output.rows == input.rows && output.columns == weight.rows);
+    multiply(Form::by_transposed, input, weight, output, input.rows, weight.rows, input.columns, Write::set);
+}
+
+void GpuStream::linear_backward(const LinearBackward& arguments) {
+    const Tensor& gradient = arguments.output_gradient;
+    const Tensor& input = arguments.input;
+    const Tensor& weight = arguments.weight;
+    assert(gradient.rows == input.rows && gradient.columns == weight.rows && input.columns == weight.columns);
+    assert(arguments.weight_gradient.elements() == weight.elements());
+    multiply(Form::transposed, gradient, input, arguments.weight_gradient, weight.rows, weight.columns, input.rows,
+             arguments.write);
+    if (!arguments.input_gradient) return;
+    assert(arguments.input_gradient.elements() == input.elements());
+    multiply(Form::plain, gradient, weight, arguments.input_gradient, input.rows, weight.columns, weight.rows,
+             Write::set);
+}
+
+void GpuStream::activate(const Activate& arguments) {
+    const auto& [activation, pre, bias, output, dropout] = arguments;
+    assert(pre.elements() == output.elements() && (!bias || bias.elements() == pre.columns));
+    assert(pre.offset != output.offset || activation == Activation::none || activation == Activation::relu);
+    launch(Kernel::activate, item_groups(pre.rows * divide_up(pre.columns, 128) * 16),
+           ActivateArguments{place(pre), place(bias), place(output), place(dropout), word(pre.rows), word(pre.columns),
+                             static_cast<u32>(activation)});
+}
+
+void GpuStream::activate_backward(const ActivateBackward& arguments) {
+    const Tensor& gradient = arguments.gradient;
+    launch(Kernel::activate_backward, divide_up(gradient.columns, TEAM),
+           ActivateBackwardArguments{place(gradient), place(arguments.pre), place(arguments.output),
+                                     place(arguments.bias_gradient), place(arguments.dropout), word(gradient.rows),
+                                     word(gradient.columns), static_cast<u32>(arguments.activation),
+                                     arguments.write == Write::add});
+}
+
+void GpuStream::layer_norm(const LayerNorm& arguments) {
+    const Tensor& input = arguments.input;
+    launch(Kernel::layer_norm, divide_up(input.rows, TEAMS),
+           LayerNormArguments{place(input), place(arguments.bias), place(arguments.scale), place(arguments.shift),
+                              place(arguments.output), place(arguments.mean), place(arguments.rstd), word(input.rows),
+                              word(input.columns), arguments.epsilon});
+}
+
+void GpuStream::layer_norm_backward(const LayerNormBackward& arguments) {
+    const Tensor& gradient = arguments.gradient;
+    const bool add = arguments.write == Write::add;
+    const LayerNormBackwardArguments both{place(gradient),
+                                          place(arguments.input),
+                                          place(arguments.mean),
+                                          place(arguments.rstd),
+                                          place(arguments.scale),
+                                          place(arguments.scale_gradient),
+                                          place(arguments.shift_gradient),
+                                          word(gradient.rows),
+                                          word(gradient.columns),
+                                          add};
+    launch(Kernel::layer_norm_backward_columns, divide_up(gradient.columns, TEAM), both);
+    launch(Kernel::layer_norm_backward_rows, divide_up(gradient.rows, TEAMS), both);
+    ActivateBackward sums;  // of no activation: the columns' sums
+    sums.gradient = gradient;
+    sums.bias_gradient = arguments.bias_gradient;
+    sums.write = arguments.write;
+    activate_backward(sums);
+}
+
+void GpuStream::cross_entropy(const CrossEntropy& arguments) {
+    const Tensor& logits = arguments.logits;
+    assert(arguments.labels.rows == logits.rows);
+    const u32 parts = parts_of(divide_up(logits.rows, TEAMS));
+    const CrossEntropyArguments both{place(arguments.logits),
+                                     place(arguments.labels),
+                                     place(arguments.smoothing),
+                                     place(arguments.loss),
+                                     place(arguments.correct),
+                                     place(arguments.gradient),
+                                     word(logits.rows),
+                                     word(logits.columns),
+                                     parts,
+                                     arguments.write == Write::add,
+                                     arguments.weight};
+    launch(Kernel::cross_entropy_rows, parts, both);
+    launch(Kernel::cross_entropy_total, 1, both);
+}
+
+void GpuStream::gradient_norm(const GradientNorm& arguments) {
+    const std::int64_t count = arguments.gradient.elements();
+    const u32 parts = parts_of(divide_up(count, UPDATE_ELEMENTS));
+    const GradientNormArguments both{place(arguments.gradient),
+                                     place(arguments.limit),
+                                     place(arguments.norm),
+                                     place(arguments.factor),
+                                     count,
+                                     parts};
+    launch(Kernel::norm_parts, parts, both);
+    launch(Kernel::norm_total, 1, both);
+}
+
+void GpuStream::adamw(const AdamW& arguments) {
+    launch(Kernel::adamw, divide_up(arguments.update.weights.elements(), UPDATE_ELEMENTS),
+           AdamWArguments{place(arguments.update), place(arguments.first_moment), place(arguments.second_moment),
+                          place(arguments.beta1), place(arguments.beta2), place(arguments.epsilon),
+                          place(arguments.iteration)});
+}
+
+void GpuStream::sgd(const Sgd& arguments) {
+    launch(Kernel::sgd, divide_up(arguments.update.weights.elements(), UPDATE_ELEMENTS),
+           SgdArguments{place(arguments.update), place(arguments.velocity), place(arguments.momentum),
+                        arguments.nesterov});
+}
+
+void GpuStream::advance(const Tensor& iteration, const Tensor& alive) {
+    launch(Kernel::advance, 1, AdvanceArguments{place(iteration), place(alive)});
+    runtime_.flush();
+}
+
+}  // namespace hpo::gpu

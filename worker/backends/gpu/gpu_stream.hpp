@@ -1,0 +1,72 @@
+// A GPU's queue on one arena. Host code here is shapes and sizes alone.
+#pragma once
+
+#include "worker/backends/backend.hpp"
+#include "worker/backends/gpu/gpu_runtime.hpp"
+
+namespace hpo::gpu {
+
+class GpuBuffer : public Buffer {
+   public:
+    GpuBuffer(Runtime& runtime, Memory memory, std::size_t bytes) : runtime_(runtime), memory_(memory), bytes_(bytes) {}
+    ~GpuBuffer() override { runtime_.release(memory_); }
+    GpuBuffer(const GpuBuffer&) = delete;
+    GpuBuffer& operator=(const GpuBuffer&) = delete;
+
+    [[nodiscard]] std::size_t bytes() const override { return bytes_; }
+    [[nodiscard]] Memory memory() const { return memory_; }
+
+   private:
+    Runtime& runtime_;
+    Memory memory_;
+    std::size_t bytes_;
+};
+
+/// What a stream of `lanes` lanes takes besides its arena: partial results of reductions.
+constexpr std::size_t workspace_bytes(int lanes) { return static_cast<std::size_t>(lanes) * MOST_PARTS * 8; }
+
+class GpuStream : public Stream {
+   public:
+    /// `workspace`: workspace_bytes(lanes).
+    GpuStream(Runtime& runtime, GpuBuffer& arena, std::unique_ptr<GpuBuffer> workspace, int lanes)
+        : runtime_(runtime), arena_(arena), workspace_(std::move(workspace)), lanes_(lanes) {}
+
+    [[nodiscard]] int lanes() const override { return lanes_; }
+    void write_bytes(const Tensor& to, int lane, std::span<const std::byte> data) override;
+    void read_bytes(const Tensor& from, int lane, std::span<std::byte> data) override;
+    void synchronise() override { runtime_.synchronise(); }
+    void fill(const Tensor& to, float value) override;
+    void copy(const Tensor& from, const Tensor& to) override;
+    void initialise(const Tensor& to, float bound, const Tensor& seed, std::uint32_t site) override;
+    void gather(const Samples& samples, const Gather& arguments) override;
+    void linear(const Linear& arguments) override;
+    void linear_backward(const LinearBackward& arguments) override;
+    void activate(const Activate& arguments) override;
+    void activate_backward(const ActivateBackward& arguments) override;
+    void layer_norm(const LayerNorm& arguments) override;
+    void layer_norm_backward(const LayerNormBackward& arguments) override;
+    void cross_entropy(const CrossEntropy& arguments) override;
+    void gradient_norm(const GradientNorm& arguments) override;
+    void adamw(const AdamW& arguments) override;
+    void sgd(const Sgd& arguments) override;
+    void advance(const Tensor& iteration, const Tensor& alive) override;
+
+   private:
+    template <class Arguments>
+    void launch(Kernel kernel, std::int64_t groups, const Arguments& arguments);
+    template <class Arguments>
+    void launch(Kernel kernel, std::int64_t groups, const Arguments& arguments, Memory other);
+    void multiply(Form form, const Tensor& a, const Tensor& b, const Tensor& c, std::int64_t m, std::int64_t n,
+                  std::int64_t k, Write write);
+    void check(const Tensor& tensor) const;
+    [[nodiscard]] Place place(const Tensor& tensor) const;
+    [[nodiscard]] DropoutArguments place(const Dropout& dropout) const;
+    [[nodiscard]] UpdateArguments place(const Update& update) const;
+
+    Runtime& runtime_;
+    GpuBuffer& arena_;
+    std::unique_ptr<GpuBuffer> workspace_;
+    int lanes_;
+};
+
+}  // namespace hpo::gpu

@@ -1,0 +1,507 @@
+// The kernels, once for OpenCL C 1.2 and CUDA: dialect.h names what differs, arguments.h what each is told. Each takes
+// the arena, a second buffer (a workspace, or samples) and its arguments; groups are along x, lanes along y.
+//
+// A lane's result depends on that lane alone, to the bit: sums are trees of a shape that the tensor's shape fixes.
+// A barrier is reached by all items of a group, the same number of times: what may not write is told so by a condition.
+
+#define FLOATS(place) ((GLOBAL float*)(arena + (place).offset + (u64)LANE * (place).stride))
+#define WORDS(place) ((GLOBAL u32*)(arena + (place).offset + (u64)LANE * (place).stride))
+#define INTEGERS(place) ((GLOBAL int*)(arena + (place).offset + (u64)LANE * (place).stride))
+#define BYTES(place) (arena + (place).offset + (u64)LANE * (place).stride)
+#define IS_THERE(place) ((place).offset != NOWHERE)
+
+// ---- Functions of one number (the same formulas as on the CPU) ----
+
+// The rational minimax approximation of Eigen, 4 ulp, +-1 beyond +-4.
+FUNCTION float error_function(float x) {
+    const float b = x < -4.0f ? -4.0f : (x > 4.0f ? 4.0f : x);
+    const float s = b * b;
+    float p = -2.72614225801306e-10f;
+    float q = -1.45660718464996e-05f;
+    p = p * s + 2.77068142495902e-08f;
+    p = p * s + -2.10102402082508e-06f;
+    p = p * s + -5.69250639462346e-05f;
+    p = p * s + -7.34990630326855e-04f;
+    p = p * s + -2.95459980854025e-03f;
+    p = p * s + -1.60960333262415e-02f;
+    q = q * s + -2.13374055278905e-04f;
+    q = q * s + -1.68282697438203e-03f;
+    q = q * s + -7.37332916720468e-03f;
+    q = q * s + -1.42647390514189e-02f;
+    return b * p / q;
+}
+
+FUNCTION float normal(float x) { return 0.5f + 0.5f * error_function(x * 0.70710678118654752f); }
+FUNCTION float sigmoid(float x) { return 1.0f / (1.0f + exp(-x)); }
+
+#define RELU 1u
+#define GELU 2u
+#define SILU 3u
+
+FUNCTION float activation_value(u32 activation, float x) {
+    if (activation == RELU) return x < 0.0f ? 0.0f : x;  // NaN stays NaN: divergence must show
+    if (activation == GELU) return x * normal(x);
+    if (activation == SILU) return x * sigmoid(x);
+    return x;
+}
+
+FUNCTION float activation_slope(u32 activation, float x, float output) {
+    if (activation == RELU) return output > 0.0f ? 1.0f : 0.0f;
+    if (activation == GELU) return normal(x) + x * 0.39894228040143268f * exp(-0.5f * x * x);
+    if (activation == SILU) {
+        const float s = sigmoid(x);
+        return s * (1.0f + x * (1.0f - s));
+    }
+    return 1.0f;
+}
+
+// ---- Philox4x32-10 (hpo/random.hpp) ----
+
+#define PURPOSE_INITIALISE 5u
+#define PURPOSE_DROPOUT 6u
+
+FUNCTION void philox(u32* c, u32 key0, u32 key1) {
+    for (int round = 0; round < 10; ++round) {
+        const u64 low = (u64)0xD2511F53u * c[0];
+        const u64 high = (u64)0xCD9E8D57u * c[2];
+        c[0] = (u32)(high >> 32) ^ c[1] ^ key0;
+        c[1] = (u32)high;
+        c[2] = (u32)(low >> 32) ^ c[3] ^ key1;
+        c[3] = (u32)low;
+        key0 += 0x9E3779B9u;
+        key1 += 0xBB67AE85u;
+    }
+}
+
+// ---- Sums over items; every item of the group comes here ----
+
+// Over the TEAM items of a row.
+FUNCTION float team_sum(LOCAL float* scratch, float x) {
+    BARRIER;
+    scratch[ITEM] = x;
+    BARRIER;
+    for (u32 half_team = TEAM / 2; half_team > 0; half_team /= 2) {
+        if (ITEM % TEAM < half_team) scratch[ITEM] += scratch[ITEM + half_team];
+        BARRIER;
+    }
+    return scratch[ITEM - ITEM % TEAM];
+}
+
+// Over the whole group.
+FUNCTION float group_sum(LOCAL float* scratch, float x) {
+    BARRIER;
+    scratch[ITEM] = x;
+    BARRIER;
+    for (u32 half_group = GROUP_ITEMS / 2; half_group > 0; half_group /= 2) {
+        if (ITEM < half_group) scratch[ITEM] += scratch[ITEM + half_group];
+        BARRIER;
+    }
+    return scratch[0];
+}
+
+// Over the TEAMS items of a column (those with the same ITEM % TEAM); the result is the first team's.
+FUNCTION float column_sum(LOCAL float* scratch, float x) {
+    BARRIER;
+    scratch[ITEM] = x;
+    BARRIER;
+    for (u32 half_teams = TEAMS / 2; half_teams > 0; half_teams /= 2) {
+        if (ITEM < half_teams * TEAM) scratch[ITEM] += scratch[ITEM + half_teams * TEAM];
+        BARRIER;
+    }
+    return scratch[ITEM % TEAM];
+}
+
+// ---- Parameters and batches ----
+
+KERNEL fill(GLOBAL u8* arena, GLOBAL u8* other, const FillArguments a) {
+    const i64 i = (i64)GROUP * GROUP_ITEMS + ITEM;
+    if (i < a.count) FLOATS(a.to)[i] = a.value;
+}
+
+// Items: blocks of four elements.
+KERNEL initialise(GLOBAL u8* arena, GLOBAL u8* other, const InitialiseArguments a) {
+    const i64 block = (i64)GROUP * GROUP_ITEMS + ITEM;
+    GLOBAL u32* seed = WORDS(a.seed);
+    u32 c[4];
+    c[0] = (u32)block;
+    c[1] = (u32)((u64)block >> 32);
+    c[2] = a.site;
+    c[3] = PURPOSE_INITIALISE;
+    philox(c, seed[0], seed[1]);
+    for (int i = 0; i < 4; ++i)
+        if (4 * block + i < a.count) FLOATS(a.to)[4 * block + i] = (float)((int)(c[i] >> 8) - (1 << 23)) * a.unit;
+}
+
+// `other`: the samples. Items: elements.
+#define GATHER(name, type)                                                                                \
+    KERNEL name(GLOBAL u8* arena, GLOBAL u8* other, const GatherArguments a) {                            \
+        const i64 i = (i64)GROUP * GROUP_ITEMS + ITEM;                                                    \
+        if (i >= (i64)a.rows * a.columns) return;                                                         \
+        const u32 row = (u32)(i / a.columns);                                                             \
+        const u32 column = (u32)(i - (i64)row * a.columns);                                               \
+        const i64 sample = INTEGERS(a.indices)[row];                                                      \
+        const float x = (float)((GLOBAL const type*)(other + a.features))[sample * a.columns + column];   \
+        FLOATS(a.output)[i] = x * a.scale + a.shift;                                                      \
+        if (column == 0) INTEGERS(a.labels)[row] = ((GLOBAL const int*)(other + a.sample_labels))[sample]; \
+    }
+GATHER(gather_f32, float)
+GATHER(gather_u8, u8)
+
+// ---- Activation, bias and dropout ----
+
+// A draw below it drops.
+FUNCTION u32 dropout_threshold(GLOBAL u8* arena, const DropoutArguments a) {
+    return IS_THERE(a.probability) ? (u32)round(FLOATS(a.probability)[0] * 65536.0f) : 0u;
+}
+
+// Items: (row, 128 columns, one of the 16 blocks of draws they share), eight elements each, two neighbours at a time.
+KERNEL activate(GLOBAL u8* arena, GLOBAL u8* other, const ActivateArguments a) {
+    const u32 spans = (a.columns + 127u) / 128u;
+    const u32 item = GROUP * GROUP_ITEMS + ITEM;
+    const u32 block = item % 16u;
+    const u32 span = item / 16u % spans;
+    const u32 row = item / 16u / spans;
+    if (row >= a.rows) return;
+    const u32 threshold = dropout_threshold(arena, a.dropout);
+    const float scale = 65536.0f / (float)(65536u - threshold);
+    u32 c[4];
+    if (threshold > 0u) {
+        GLOBAL u32* seed = WORDS(a.dropout.seed);
+        c[0] = a.dropout.first_row + row;
+        c[1] = a.dropout.site << 16 | (span * 16u + block);
+        c[2] = WORDS(a.dropout.iteration)[0];
+        c[3] = PURPOSE_DROPOUT;
+        philox(c, seed[0], seed[1]);
+    }
+    for (u32 e = 0; e < 8u; ++e) {
+        const u32 column = span * 128u + e / 2u * 32u + 2u * block + e % 2u;
+        const i64 i = (i64)row * a.columns + column;
+        if (column < a.columns) {
+            const int stays = threshold == 0u || (c[e / 2u] >> (e % 2u * 16u) & 0xFFFFu) >= threshold;
+            float x = FLOATS(a.pre)[i];
+            if (IS_THERE(a.bias)) {
+                x += FLOATS(a.bias)[column];
+                if (a.pre.offset != a.output.offset) FLOATS(a.pre)[i] = x;
+            }
+            FLOATS(a.output)[i] = activation_value(a.activation, x) * (stays ? scale : 0.0f);
+            if (threshold > 0u && IS_THERE(a.dropout.mask)) BYTES(a.dropout.mask)[i] = (u8)stays;
+        }
+    }
+}
+
+// Groups: TEAM columns of all rows, so that one pass changes the gradient and sums it.
+KERNEL activate_backward(GLOBAL u8* arena, GLOBAL u8* other, const ActivateBackwardArguments a) {
+    SHARED float scratch[GROUP_ITEMS];
+    const u32 column = GROUP * TEAM + ITEM % TEAM;
+    const u32 threshold = dropout_threshold(arena, a.dropout);
+    const float scale = 65536.0f / (float)(65536u - threshold);
+    const int masked = threshold > 0u && a.activation != RELU;  // relu: dropped is where the output is 0
+    float sum = 0.0f;
+    if (column < a.columns) {
+        for (u32 row = ITEM / TEAM; row < a.rows; row += TEAMS) {
+            const i64 i = (i64)row * a.columns + column;
+            const float x = a.activation >= GELU ? FLOATS(a.pre)[i] : 0.0f;
+            const float output = a.activation == RELU ? FLOATS(a.output)[i] : 0.0f;
+            const int dropped = masked && BYTES(a.dropout.mask)[i] == 0;
+            const float g =
+                dropped ? 0.0f : FLOATS(a.gradient)[i] * (activation_slope(a.activation, x, output) * scale);
+            FLOATS(a.gradient)[i] = g;
+            sum += g;
+        }
+    }
+    sum = column_sum(scratch, sum);
+    if (IS_THERE(a.bias_gradient) && ITEM < TEAM && column < a.columns)
+        FLOATS(a.bias_gradient)[column] = a.add ? FLOATS(a.bias_gradient)[column] + sum : sum;
+}
+
+// ---- Layer norm: groups of TEAMS rows, a team each ----
+
+KERNEL layer_norm(GLOBAL u8* arena, GLOBAL u8* other, const LayerNormArguments a) {
+    SHARED float scratch[GROUP_ITEMS];
+    const u32 row = GROUP * TEAMS + ITEM / TEAM;
+    const u32 columns = row < a.rows ? a.columns : 0u;
+    const float share = 1.0f / (float)a.columns;
+    GLOBAL float* input = FLOATS(a.input) + (i64)row * a.columns;
+    float sum = 0.0f;
+    for (u32 i = ITEM % TEAM; i < columns; i += TEAM) {
+        const float x = input[i] + FLOATS(a.bias)[i];
+        input[i] = x;
+        sum += x;
+    }
+    const float mean = team_sum(scratch, sum) * share;
+    float squares = 0.0f;
+    for (u32 i = ITEM % TEAM; i < columns; i += TEAM) squares += (input[i] - mean) * (input[i] - mean);
+    const float rstd = 1.0f / sqrt(team_sum(scratch, squares) * share + a.epsilon);
+    for (u32 i = ITEM % TEAM; i < columns; i += TEAM)
+        FLOATS(a.output)[(i64)row * a.columns + i] =
+            (input[i] - mean) * rstd * FLOATS(a.scale)[i] + FLOATS(a.shift)[i];
+    if (row < a.rows && ITEM % TEAM == 0u) {
+        FLOATS(a.mean)[row] = mean;
+        FLOATS(a.rstd)[row] = rstd;
+    }
+}
+
+// The gradients of scale and shift; groups of TEAM columns. Before layer_norm_backward_rows, which changes the gradient.
+KERNEL layer_norm_backward_columns(GLOBAL u8* arena, GLOBAL u8* other, const LayerNormBackwardArguments a) {
+    SHARED float scratch[GROUP_ITEMS];
+    const u32 column = GROUP * TEAM + ITEM % TEAM;
+    float scale = 0.0f;
+    float shift = 0.0f;
+    if (column < a.columns) {
+        for (u32 row = ITEM / TEAM; row < a.rows; row += TEAMS) {
+            const i64 i = (i64)row * a.columns + column;
+            const float g = FLOATS(a.gradient)[i];
+            scale += g * ((FLOATS(a.input)[i] - FLOATS(a.mean)[row]) * FLOATS(a.rstd)[row]);
+            shift += g;
+        }
+    }
+    scale = column_sum(scratch, scale);
+    shift = column_sum(scratch, shift);
+    if (ITEM < TEAM && column < a.columns) {
+        FLOATS(a.scale_gradient)[column] = a.add ? FLOATS(a.scale_gradient)[column] + scale : scale;
+        FLOATS(a.shift_gradient)[column] = a.add ? FLOATS(a.shift_gradient)[column] + shift : shift;
+    }
+}
+
+KERNEL layer_norm_backward_rows(GLOBAL u8* arena, GLOBAL u8* other, const LayerNormBackwardArguments a) {
+    SHARED float scratch[GROUP_ITEMS];
+    const u32 row = GROUP * TEAMS + ITEM / TEAM;
+    const u32 columns = row < a.rows ? a.columns : 0u;
+    const float share = 1.0f / (float)a.columns;
+    const float mean = row < a.rows ? FLOATS(a.mean)[row] : 0.0f;
+    const float rstd = row < a.rows ? FLOATS(a.rstd)[row] : 0.0f;
+    GLOBAL float* gradient = FLOATS(a.gradient) + (i64)row * a.columns;
+    GLOBAL float* input = FLOATS(a.input) + (i64)row * a.columns;
+    float sum = 0.0f;     // of g * scale
+    float moment = 0.0f;  // of g * scale * normalised
+    for (u32 i = ITEM % TEAM; i < columns; i += TEAM) {
+        const float scaled = gradient[i] * FLOATS(a.scale)[i];
+        sum += scaled;
+        moment += scaled * ((input[i] - mean) * rstd);
+    }
+    sum = team_sum(scratch, sum) * share;
+    moment = team_sum(scratch, moment) * share;
+    for (u32 i = ITEM % TEAM; i < columns; i += TEAM)
+        gradient[i] = rstd * (gradient[i] * FLOATS(a.scale)[i] - sum - (input[i] - mean) * rstd * moment);
+}
+
+// ---- Softmax cross-entropy: a team a row, `parts` groups a lane; then one group sums what they left ----
+
+// A lane's partial results in the workspace: floats, then as many integers.
+#define PART_FLOATS ((GLOBAL float*)(other + (u64)LANE * MOST_PARTS * 8u))
+#define PART_COUNTS ((GLOBAL int*)(other + (u64)LANE * MOST_PARTS * 8u + MOST_PARTS * 4u))
+
+KERNEL cross_entropy_rows(GLOBAL u8* arena, GLOBAL u8* other, const CrossEntropyArguments a) {
+    SHARED float scratch[GROUP_ITEMS];
+    SHARED u32 winners[GROUP_ITEMS];
+    const u32 team_item = ITEM % TEAM;
+    const float smoothing = FLOATS(a.smoothing)[0];
+    const float spread = smoothing / (float)a.columns;
+    float loss = 0.0f;
+    int hits = 0;
+    for (u32 first = GROUP * TEAMS; first < a.rows; first += a.parts * TEAMS) {
+        const u32 row = first + ITEM / TEAM;
+        const u32 columns = row < a.rows ? a.columns : 0u;
+        GLOBAL float* z = FLOATS(a.logits) + (i64)row * a.columns;
+        float greatest = -3.402823466e+38f;
+        u32 winner = 0u;
+        for (u32 i = team_item; i < columns; i += TEAM) {
+            if (z[i] > greatest) {
+                greatest = z[i];
+                winner = i;
+            }
+        }
+        BARRIER;
+        scratch[ITEM] = greatest;
+        winners[ITEM] = winner;
+        BARRIER;
+        for (u32 half_team = TEAM / 2; half_team > 0; half_team /= 2) {
+            if (team_item < half_team) {
+                const float theirs = scratch[ITEM + half_team];
+                const u32 their_winner = winners[ITEM + half_team];
+                if (theirs > scratch[ITEM] || (theirs == scratch[ITEM] && their_winner < winners[ITEM])) {
+                    scratch[ITEM] = theirs;
+                    winners[ITEM] = their_winner;
+                }
+            }
+            BARRIER;
+        }
+        greatest = scratch[ITEM - team_item];
+        winner = winners[ITEM - team_item];
+        const u32 label = row < a.rows ? (u32)INTEGERS(a.labels)[row] : 0u;
+        const float own = row < a.rows ? z[label] - greatest : 0.0f;
+        float exponentials = 0.0f;
+        float sum = 0.0f;  // of z - greatest
+        for (u32 i = team_item; i < columns; i += TEAM) {
+            exponentials += exp(z[i] - greatest);
+            sum += z[i] - greatest;
+        }
+        exponentials = team_sum(scratch, exponentials);
+        sum = team_sum(scratch, sum);
+        if (row < a.rows && team_item == 0u) {
+            loss += log(exponentials) - (1.0f - smoothing) * own - spread * sum;
+            hits += winner == label;
+        }
+        if (IS_THERE(a.gradient)) {
+            GLOBAL float* g = FLOATS(a.gradient) + (i64)row * a.columns;
+            const float inverse = a.weight / exponentials;
+            const float even = a.weight * spread;
+            for (u32 i = team_item; i < columns; i += TEAM) {
+                const float all = exp(z[i] - greatest) * inverse - even;
+                g[i] = i == label ? all - a.weight * (1.0f - smoothing) : all;
+            }
+        }
+    }
+    loss = group_sum(scratch, loss);
+    // Counts are exact as floats: a group sees far fewer than 2^24 rows.
+    const float count = group_sum(scratch, (float)hits);
+    if (ITEM == 0u) {
+        PART_FLOATS[GROUP] = loss;
+        PART_COUNTS[GROUP] = (int)count;
+    }
+}
+
+KERNEL cross_entropy_total(GLOBAL u8* arena, GLOBAL u8* other, const CrossEntropyArguments a) {
+    SHARED float scratch[GROUP_ITEMS];
+    const float loss = group_sum(scratch, ITEM < a.parts ? PART_FLOATS[ITEM] : 0.0f) * a.weight;
+    if (ITEM == 0u) {
+        int count = a.add ? INTEGERS(a.correct)[0] : 0;
+        for (u32 part = 0; part < a.parts; ++part) count += PART_COUNTS[part];
+        INTEGERS(a.correct)[0] = count;
+        FLOATS(a.loss)[0] = a.add ? FLOATS(a.loss)[0] + loss : loss;
+    }
+}
+
+// ---- Gradient norm and optimizers ----
+
+KERNEL norm_parts(GLOBAL u8* arena, GLOBAL u8* other, const GradientNormArguments a) {
+    SHARED float scratch[GROUP_ITEMS];
+    float sum = 0.0f;
+    for (i64 i = (i64)GROUP * GROUP_ITEMS + ITEM; i < a.count; i += (i64)a.parts * GROUP_ITEMS) {
+        const float g = FLOATS(a.gradient)[i];
+        sum += g * g;
+    }
+    sum = group_sum(scratch, sum);
+    if (ITEM == 0u) PART_FLOATS[GROUP] = sum;
+}
+
+KERNEL norm_total(GLOBAL u8* arena, GLOBAL u8* other, const GradientNormArguments a) {
+    SHARED float scratch[GROUP_ITEMS];
+    const float norm = sqrt(group_sum(scratch, ITEM < a.parts ? PART_FLOATS[ITEM] : 0.0f));
+    const float limit = FLOATS(a.limit)[0];
+    if (ITEM == 0u) {
+        FLOATS(a.norm)[0] = norm;
+        FLOATS(a.factor)[0] = limit > 0.0f && norm > limit ? limit / norm : 1.0f;
+    }
+}
+
+// 1 - beta^t with the accuracy of its last bits also where beta is close to 1 and t small.
+FUNCTION float missing_weight(float beta, float t) { return -expm1(t * log1p(beta - 1.0f)); }
+
+// Groups: UPDATE_ELEMENTS elements. The first item prepares what is the same for all.
+KERNEL adamw(GLOBAL u8* arena, GLOBAL u8* other, const AdamWArguments a) {
+    SHARED float common[2];
+    const float rate = FLOATS(a.update.learning_rate)[0];
+    const float beta1 = FLOATS(a.beta1)[0];
+    const float beta2 = FLOATS(a.beta2)[0];
+    const float epsilon = FLOATS(a.epsilon)[0];
+    const float decay = 1.0f - rate * FLOATS(a.update.weight_decay)[0];
+    const float factor = IS_THERE(a.update.factor) ? FLOATS(a.update.factor)[0] : 1.0f;
+    const int alive = BYTES(a.update.alive)[0] != 0;
+    if (ITEM == 0u) {
+        const float t = (float)(WORDS(a.iteration)[0] + 1u);
+        common[0] = rate / missing_weight(beta1, t);
+        common[1] = 1.0f / sqrt(missing_weight(beta2, t));
+    }
+    BARRIER;
+    const float step = common[0];
+    const float inverse_root = common[1];
+    const i64 first = (i64)GROUP * UPDATE_ELEMENTS;
+    for (u32 e = ITEM; e < UPDATE_ELEMENTS; e += GROUP_ITEMS) {
+        const i64 i = first + e;
+        if (alive && i < a.update.count) {
+            const float w = FLOATS(a.update.weights)[i];
+            const float g = FLOATS(a.update.gradient)[i] * factor;
+            const float m = beta1 * FLOATS(a.first_moment)[i] + (1.0f - beta1) * g;
+            const float v = beta2 * FLOATS(a.second_moment)[i] + (1.0f - beta2) * g * g;
+            FLOATS(a.first_moment)[i] = m;
+            FLOATS(a.second_moment)[i] = v;
+            FLOATS(a.update.weights)[i] =
+                w * (i < a.update.decayed ? decay : 1.0f) - step * m / (sqrt(v) * inverse_root + epsilon);
+        }
+    }
+}
+
+KERNEL sgd(GLOBAL u8* arena, GLOBAL u8* other, const SgdArguments a) {
+    const float rate = FLOATS(a.update.learning_rate)[0];
+    const float decay = FLOATS(a.update.weight_decay)[0];
+    const float factor = IS_THERE(a.update.factor) ? FLOATS(a.update.factor)[0] : 1.0f;
+    const float momentum = FLOATS(a.momentum)[0];
+    const int alive = BYTES(a.update.alive)[0] != 0;
+    const i64 first = (i64)GROUP * UPDATE_ELEMENTS;
+    for (u32 e = ITEM; e < UPDATE_ELEMENTS; e += GROUP_ITEMS) {
+        const i64 i = first + e;
+        if (alive && i < a.update.count) {
+            const float w = FLOATS(a.update.weights)[i];
+            const float g = FLOATS(a.update.gradient)[i] * factor + (i < a.update.decayed ? decay : 0.0f) * w;
+            const float u = momentum * FLOATS(a.velocity)[i] + g;
+            FLOATS(a.velocity)[i] = u;
+            FLOATS(a.update.weights)[i] = w - rate * (a.nesterov ? g + momentum * u : u);
+        }
+    }
+}
+
+KERNEL advance(GLOBAL u8* arena, GLOBAL u8* other, const AdvanceArguments a) {
+    if (ITEM == 0u && BYTES(a.alive)[0] != 0) WORDS(a.iteration)[0] += 1u;
+}
+
+// ---- Matrix products, where no library computes them ----
+
+// Groups: a TILE x TILE part of C, row of tiles by row of tiles; an item computes 4 x 4 of it, 16 apart. A_AT and B_AT
+// are the element of op(A) and op(B); A_DEPTH_FIRST and B_DEPTH_FIRST say whether k runs along memory, so that
+// neighbours load neighbours.
+#define MULTIPLY(name, A_AT, B_AT, A_DEPTH_FIRST, B_DEPTH_FIRST)                                                     \
+    KERNEL name(GLOBAL u8* arena, GLOBAL u8* other, const MultiplyArguments a) {                                     \
+        SHARED float a_tile[TILE_DEPTH * TILE];                                                                      \
+        SHARED float b_tile[TILE_DEPTH * TILE];                                                                      \
+        const u32 tiles = (a.n + TILE - 1u) / TILE;                                                                  \
+        const u32 first_m = GROUP / tiles * TILE;                                                                    \
+        const u32 first_n = GROUP % tiles * TILE;                                                                    \
+        GLOBAL const float* A = FLOATS(a.a);                                                                         \
+        GLOBAL const float* B = FLOATS(a.b);                                                                         \
+        GLOBAL float* C = FLOATS(a.c);                                                                               \
+        float sum[16];                                                                                               \
+        for (u32 i = 0; i < 16u; ++i) sum[i] = 0.0f;                                                                 \
+        for (u32 first_k = 0; first_k < a.k; first_k += TILE_DEPTH) {                                                \
+            for (u32 e = ITEM; e < TILE_DEPTH * TILE; e += GROUP_ITEMS) {                                            \
+                const u32 ak = A_DEPTH_FIRST ? e % TILE_DEPTH : e / TILE;                                            \
+                const u32 am = A_DEPTH_FIRST ? e / TILE_DEPTH : e % TILE;                                            \
+                const u32 bk = B_DEPTH_FIRST ? e % TILE_DEPTH : e / TILE;                                            \
+                const u32 bn = B_DEPTH_FIRST ? e / TILE_DEPTH : e % TILE;                                            \
+                a_tile[ak * TILE + am] =                                                                             \
+                    first_k + ak < a.k && first_m + am < a.m ? A_AT((i64)(first_m + am), (i64)(first_k + ak)) : 0.0f; \
+                b_tile[bk * TILE + bn] =                                                                             \
+                    first_k + bk < a.k && first_n + bn < a.n ? B_AT((i64)(first_k + bk), (i64)(first_n + bn)) : 0.0f; \
+            }                                                                                                        \
+            BARRIER;                                                                                                 \
+            for (u32 k = 0; k < TILE_DEPTH; ++k) {                                                                   \
+                for (u32 i = 0; i < 16u; ++i)                                                                        \
+                    sum[i] += a_tile[k * TILE + ITEM / 16u + i / 4u * 16u] *                                         \
+                              b_tile[k * TILE + ITEM % 16u + i % 4u * 16u];                                          \
+            }                                                                                                        \
+            BARRIER;                                                                                                 \
+        }                                                                                                            \
+        for (u32 i = 0; i < 16u; ++i) {                                                                              \
+            const u32 m = first_m + ITEM / 16u + i / 4u * 16u;                                                       \
+            const u32 n = first_n + ITEM % 16u + i % 4u * 16u;                                                       \
+            if (m < a.m && n < a.n) C[(i64)m * a.n + n] = a.add ? C[(i64)m * a.n + n] + sum[i] : sum[i];             \
+        }                                                                                                            \
+    }
+
+#define A_PLAIN(row, depth) A[(row) * a.k + (depth)]
+#define A_TRANSPOSED(row, depth) A[(depth) * a.m + (row)]
+#define B_PLAIN(depth, column) B[(depth) * a.n + (column)]
+#define B_TRANSPOSED(depth, column) B[(column) * a.k + (depth)]
+MULTIPLY(multiply, A_PLAIN, B_PLAIN, 1, 0)
+MULTIPLY(multiply_by_transposed, A_PLAIN, B_TRANSPOSED, 1, 1)
+MULTIPLY(multiply_transposed, A_TRANSPOSED, B_PLAIN, 0, 0)

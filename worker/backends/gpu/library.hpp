@@ -1,0 +1,42 @@
+// A shared library loaded at run time: neither headers nor libraries of a GPU are needed to build or to start.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <initializer_list>
+#include <string>
+
+#include "hpo/result.hpp"
+
+namespace hpo::gpu {
+
+/// Never unloaded: drivers keep threads and exit handlers.
+class Library {
+   public:
+    Library() = default;
+    /// The first of `names` that loads.
+    static Result<Library> open(std::initializer_list<std::string> names) {
+        std::string why;
+        for (const std::string& name : names) {
+            if (void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) return Library(handle);
+            const char* error = dlerror();
+            why += (why.empty() ? "" : "; ") + std::string(error ? error : name);
+        }
+        return Error{why};
+    }
+
+    explicit operator bool() const { return handle_ != nullptr; }
+
+    /// Sets `function` to the symbol `name`; false if it is not there.
+    template <class F>
+    bool find(const char* name, F*& function) const {
+        function = reinterpret_cast<F*>(dlsym(handle_, name));
+        return function != nullptr;
+    }
+
+   private:
+    explicit Library(void* handle) : handle_(handle) {}
+    void* handle_ = nullptr;
+};
+
+}  // namespace hpo::gpu

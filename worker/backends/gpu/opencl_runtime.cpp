@@ -1,0 +1,311 @@
+#include "worker/backends/gpu/opencl_runtime.hpp"
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+
+#include "worker/backends/backend.hpp"
+#include "worker/backends/gpu/opencl_api.hpp"
+
+namespace hpo::gpu {
+namespace {
+
+std::string code(cl::Int status) { return "OpenCL error " + std::to_string(status); }
+
+std::string megabytes(std::size_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }
+
+template <class T>
+T number_of(const cl::Api& api, cl::Device device, cl::UInt what) {
+    T value{};
+    return api.get_device_info(device, what, sizeof value, &value, nullptr) == cl::success ? value : T{};
+}
+
+template <class Get>
+std::string text_from(Get&& get) {
+    std::size_t size = 0;
+    if (get(0, nullptr, &size) != cl::success || size == 0) return {};
+    std::string text(size, '\0');
+    if (get(size, text.data(), nullptr) != cl::success) return {};
+    while (!text.empty() && (text.back() == '\0' || text.back() == ' ' || text.back() == '\n')) text.pop_back();
+    return text;
+}
+
+std::string text_of(const cl::Api& api, cl::Device device, cl::UInt what) {
+    return text_from([&](std::size_t size, void* to, std::size_t* needed) {
+        return api.get_device_info(device, what, size, to, needed);
+    });
+}
+
+struct Found {
+    cl::Device id;
+    cl::ULong type;
+};
+
+Result<std::vector<Found>> find_devices(const cl::Api& api) {
+    cl::UInt count = 0;
+    const cl::Int status = api.get_platforms(0, nullptr, &count);
+    if (status != cl::success && status != cl::platform_not_found) return Error{"OpenCL's platforms: " + code(status)};
+    std::vector<cl::Platform> platforms(count);
+    if (count > 0 && api.get_platforms(count, platforms.data(), nullptr) != cl::success) platforms.clear();
+    std::vector<Found> found;
+    for (cl::Platform platform : platforms) {
+        cl::UInt here = 0;
+        if (api.get_devices(platform, cl::type_all, 0, nullptr, &here) != cl::success) continue;
+        std::vector<cl::Device> devices(here);
+        if (api.get_devices(platform, cl::type_all, here, devices.data(), nullptr) != cl::success) continue;
+        for (cl::Device device : devices)
+            if (number_of<cl::UInt>(api, device, cl::device_available) != 0)
+                found.push_back({device, number_of<cl::ULong>(api, device, cl::device_type)});
+    }
+    if (found.empty())
+        return Error{
+            "OpenCL finds no device: a GPU's driver comes with its vendor's OpenCL package (on Debian "
+            "mesa-opencl-icd, intel-opencl-icd or nvidia-opencl-icd; pocl-opencl-icd computes on the CPU)"};
+    return found;
+}
+
+class OpenClRuntime : public Runtime {
+   public:
+    OpenClRuntime(const cl::Api& api, const Found& device)
+        : api_(api),
+          device_(device.id),
+          is_cpu_((device.type & cl::type_cpu) != 0),
+          unified_(is_cpu_ || number_of<cl::UInt>(api, device.id, cl::device_unified_memory) != 0),
+          memory_bytes_(number_of<cl::ULong>(api, device.id, cl::device_memory)),
+          largest_piece_(number_of<cl::ULong>(api, device.id, cl::device_max_allocation)),
+          name_(text_of(api, device.id, cl::device_name)) {}
+    ~OpenClRuntime() override;
+    OpenClRuntime(const OpenClRuntime&) = delete;
+    OpenClRuntime& operator=(const OpenClRuntime&) = delete;
+
+    /// Everything that may fail of becoming usable.
+    Result<void> open(Products products);
+
+    [[nodiscard]] std::string_view backend() const override { return "opencl"; }
+    [[nodiscard]] std::string name() const override {
+        return "opencl, " + name_ + (blast_.multiply ? ", CLBlast" : ", own products");
+    }
+    [[nodiscard]] bool shares_host_memory() const override { return unified_; }
+    // OpenCL has no way to ask.
+    [[nodiscard]] std::size_t context_bytes() const override { return 0; }
+
+    Result<Memory> allocate(std::size_t bytes) override;
+    void release(Memory memory) override;
+    void write(Memory to, std::size_t offset, const void* data, std::size_t bytes) override;
+    void read(Memory from, std::size_t offset, void* data, std::size_t bytes) override;
+    void copy(Memory memory, std::size_t from, std::size_t to, std::size_t bytes) override;
+    void launch(const Launch& launch) override;
+    bool multiply(Memory arena, Form form, const MultiplyArguments& arguments, int lanes) override;
+    void flush() override { expect(api_.flush(queue_), "clFlush"); }
+    void synchronise() override { expect(api_.finish(queue_), "clFinish"); }
+
+   private:
+    static cl::Buffer buffer(Memory memory) { return reinterpret_cast<cl::Buffer>(memory); }
+    Result<void> build();
+    void choose(Products products);
+    void expect(cl::Int status, const char* what) const {
+        if (status != cl::success) throw DeviceLost(name_ + " failed: " + what + ": " + code(status));
+    }
+
+    cl::Api api_;
+    cl::Blast blast_;
+    cl::Device device_;
+    bool is_cpu_;
+    bool unified_;
+    std::size_t memory_bytes_;
+    std::size_t largest_piece_;
+    std::string name_;
+    cl::Context context_ = nullptr;
+    cl::Queue queue_ = nullptr;
+    cl::Program program_ = nullptr;
+    std::array<cl::Kernel, kernel_count> kernels_{};
+    std::mutex launching_;  ///< a kernel's arguments belong to the kernel until it is enqueued
+    std::mutex counting_;
+    std::vector<std::pair<Memory, std::size_t>> taken_;
+    std::size_t taken_bytes_ = 0;
+};
+
+Result<void> OpenClRuntime::open(Products products) {
+    if (number_of<std::size_t>(api_, device_, cl::device_max_group) < GROUP_ITEMS)
+        return Error{name_ + " runs work groups of at most " +
+                     std::to_string(number_of<std::size_t>(api_, device_, cl::device_max_group)) + " items; " +
+                     std::to_string(GROUP_ITEMS) + " are needed"};
+    cl::Int status = cl::success;
+    context_ = api_.create_context(nullptr, 1, &device_, nullptr, nullptr, &status);
+    if (status != cl::success) return Error{name_ + " cannot be opened: " + code(status)};
+    queue_ = api_.create_queue(context_, device_, 0, &status);
+    if (status != cl::success) return Error{name_ + " gives no queue: " + code(status)};
+    if (auto built = build(); !built) return built;
+    if (products == Products::clblast) {
+        auto blast = cl::Blast::load();
+        if (!blast) return blast.error();
+    }
+    choose(products);
+    return {};
+}
+
+Result<void> OpenClRuntime::build() {
+    cl::Int status = cl::success;
+    const char* source = kernel_source;
+    program_ = api_.create_program(context_, 1, &source, nullptr, &status);
+    if (status != cl::success) return Error{name_ + " takes no program: " + code(status)};
+    status = api_.build_program(program_, 1, &device_, "-cl-std=CL1.2", nullptr, nullptr);
+    if (status != cl::success)
+        return Error{name_ + " does not compile the kernels: " + code(status) + "\n" +
+                     text_from([&](std::size_t size, void* to, std::size_t* needed) {
+                         return api_.get_build_info(program_, device_, cl::program_build_log, size, to, needed);
+                     })};
+    for (std::size_t i = 0; i < kernel_count; ++i) {
+        kernels_[i] = api_.create_kernel(program_, kernel_names[i], &status);
+        if (status != cl::success)
+            return Error{name_ + " has no kernel " + std::string(kernel_names[i]) + ": " + code(status)};
+    }
+    return {};
+}
+
+void OpenClRuntime::choose(Products products) {
+    if (products == Products::kernels || (products == Products::automatic && is_cpu_)) return;
+    const auto blast = cl::Blast::load();
+    if (!blast) return;
+    // Its other way copies the matrices to memory of its own; this one works in place, so that all there is lies in the
+    // arena.
+    const char* names[] = {"XGEMM_MIN_INDIRECT_SIZE"};
+    const std::size_t values[] = {std::size_t{1} << 20};
+    if (blast->override_parameters(device_, "GemmRoutine", cl::single_precision, 1, names, values) == 0)
+        blast_ = *blast;
+}
+
+OpenClRuntime::~OpenClRuntime() {
+    if (queue_) api_.finish(queue_);
+    for (cl::Kernel kernel : kernels_)
+        if (kernel) api_.release_kernel(kernel);
+    if (program_) api_.release_program(program_);
+    if (queue_) api_.release_queue(queue_);
+    if (context_) api_.release_context(context_);
+}
+
+Result<Memory> OpenClRuntime::allocate(std::size_t bytes) {
+    if (bytes == 0) return Memory{0};
+    const std::lock_guard lock(counting_);
+    const std::string wanted = "not enough memory on " + name_ + " for " + std::to_string(bytes) + " bytes: ";
+    if (bytes > memory_bytes_ || taken_bytes_ > memory_bytes_ - bytes)
+        return Error{wanted + "it has " + megabytes(memory_bytes_) + ", of which this process holds " +
+                     megabytes(taken_bytes_)};
+    if (bytes > largest_piece_)
+        return Error{wanted + "it gives at most " + megabytes(largest_piece_) + " in one piece"};
+    cl::Int status = cl::success;
+    cl::Buffer made = api_.create_buffer(context_, cl::memory_read_write, bytes, nullptr, &status);
+    if (status == cl::success) {
+        // Many drivers take the memory only when it is touched: now is the time to hear that there is none.
+        const std::array<std::uint32_t, 4> zero{};
+        const std::size_t pattern = bytes % sizeof zero == 0 ? sizeof zero : 1;
+        status = api_.fill_buffer(queue_, made, zero.data(), pattern, 0, bytes, 0, nullptr, nullptr);
+        if (status == cl::success) status = api_.finish(queue_);
+        if (status != cl::success) api_.release_buffer(made);
+    }
+    switch (status) {
+        case cl::success:
+            break;
+        case cl::memory_allocation_failure:
+        case cl::out_of_resources:
+        case cl::out_of_host_memory:
+        case cl::invalid_buffer_size:
+            return Error{wanted + code(status)};
+        default:
+            expect(status, "clCreateBuffer");
+    }
+    const auto memory = reinterpret_cast<Memory>(made);
+    taken_.emplace_back(memory, bytes);
+    taken_bytes_ += bytes;
+    return memory;
+}
+
+void OpenClRuntime::release(Memory memory) {
+    if (memory == 0) return;
+    const std::lock_guard lock(counting_);
+    const auto found = std::find_if(taken_.begin(), taken_.end(), [&](const auto& one) { return one.first == memory; });
+    taken_bytes_ -= found->second;
+    taken_.erase(found);
+    api_.release_buffer(buffer(memory));
+}
+
+void OpenClRuntime::write(Memory to, std::size_t offset, const void* data, std::size_t bytes) {
+    expect(api_.write_buffer(queue_, buffer(to), 1, offset, bytes, data, 0, nullptr, nullptr), "clEnqueueWriteBuffer");
+}
+
+void OpenClRuntime::read(Memory from, std::size_t offset, void* data, std::size_t bytes) {
+    expect(api_.read_buffer(queue_, buffer(from), 1, offset, bytes, data, 0, nullptr, nullptr), "clEnqueueReadBuffer");
+}
+
+void OpenClRuntime::copy(Memory memory, std::size_t from, std::size_t to, std::size_t bytes) {
+    expect(api_.copy_buffer(queue_, buffer(memory), buffer(memory), from, to, bytes, 0, nullptr, nullptr),
+           "clEnqueueCopyBuffer");
+}
+
+void OpenClRuntime::launch(const Launch& launch) {
+    const std::lock_guard lock(launching_);
+    const auto index = static_cast<std::size_t>(launch.kernel);
+    cl::Kernel kernel = kernels_[index];
+    const cl::Buffer arena = buffer(launch.arena);
+    const cl::Buffer other = buffer(launch.other);
+    expect(api_.set_argument(kernel, 0, sizeof arena, &arena), kernel_names[index]);
+    expect(api_.set_argument(kernel, 1, sizeof other, &other), kernel_names[index]);
+    expect(api_.set_argument(kernel, 2, launch.argument_bytes, launch.arguments), kernel_names[index]);
+    const std::size_t items[] = {std::size_t{launch.groups} * GROUP_ITEMS, launch.lanes};
+    const std::size_t group[] = {GROUP_ITEMS, 1};
+    expect(api_.launch(queue_, kernel, 2, nullptr, items, group, 0, nullptr, nullptr), kernel_names[index]);
+}
+
+bool OpenClRuntime::multiply(Memory arena, Form form, const MultiplyArguments& a, int lanes) {
+    if (!blast_.multiply) return false;
+    const bool a_turned = form == Form::transposed;
+    const bool b_turned = form == Form::by_transposed;
+    const cl::Buffer memory = buffer(arena);
+    const std::lock_guard lock(launching_);
+    const int status = blast_.multiply(
+        cl::row_major, a_turned ? cl::transposed : cl::no_transpose, b_turned ? cl::transposed : cl::no_transpose, a.m,
+        a.n, a.k, 1, memory, a.a.offset / 4, a_turned ? a.m : a.k, a.a.stride / 4, memory, a.b.offset / 4,
+        b_turned ? a.k : a.n, a.b.stride / 4, a.add ? 1.0F : 0.0F, memory, a.c.offset / 4, a.n, a.c.stride / 4,
+        static_cast<std::size_t>(lanes), &queue_, nullptr);
+    expect(status, "CLBlastSgemmStridedBatched");
+    return true;
+}
+
+}  // namespace
+
+Result<std::vector<OpenClDevice>> opencl_devices() {
+    const auto api = cl::Api::load();
+    if (!api) return api.error();
+    const auto found = find_devices(*api);
+    if (!found) return found.error();
+    std::vector<OpenClDevice> devices;
+    for (const Found& one : *found)
+        devices.push_back({text_of(*api, one.id, cl::device_name), (one.type & cl::type_cpu) != 0,
+                           number_of<cl::ULong>(*api, one.id, cl::device_memory)});
+    return devices;
+}
+
+Result<std::unique_ptr<Runtime>> open_opencl(std::optional<std::size_t> device, Products products) {
+    const auto api = cl::Api::load();
+    if (!api) return api.error();
+    const auto found = find_devices(*api);
+    if (!found) return found.error();
+    const Found* chosen = &found->front();
+    if (device && *device >= found->size())
+        return Error{"there is no OpenCL device " + std::to_string(*device) + ": they are numbered 0 to " +
+                     std::to_string(found->size() - 1)};
+    if (device) {
+        chosen = &(*found)[*device];
+    } else {
+        for (const cl::ULong wanted : {cl::type_accelerator, cl::type_gpu}) {
+            const auto one =
+                std::find_if(found->begin(), found->end(), [&](const Found& f) { return (f.type & wanted) != 0; });
+            if (one != found->end()) chosen = &*one;
+        }
+    }
+    auto runtime = std::make_unique<OpenClRuntime>(*api, *chosen);
+    if (const auto opened = runtime->open(products); !opened) return opened.error();
+    return std::unique_ptr<Runtime>(std::move(runtime));
+}
+
+}  // namespace hpo::gpu

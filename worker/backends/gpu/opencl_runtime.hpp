@@ -1,0 +1,37 @@
+// OpenCL 1.2 or later on any device, its library loaded at run time (the system's libOpenCL.so.1, which finds the
+// drivers).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hpo/result.hpp"
+#include "worker/backends/gpu/gpu_runtime.hpp"
+
+namespace hpo::gpu {
+
+struct OpenClDevice {
+    std::string name;
+    bool is_cpu = false;
+    std::size_t memory_bytes = 0;
+};
+
+/// All devices of all platforms, in the order the library names them. An error where there is no library or none.
+Result<std::vector<OpenClDevice>> opencl_devices();
+
+/// Who computes matrix products.
+enum class Products {
+    automatic,  ///< CLBlast on a GPU where it is installed, else the kernels: CLBlast compiles for half a minute on
+                ///< PoCL
+    kernels,
+    clblast,
+};
+
+/// The device of that number; without one the first GPU, else the first accelerator, else the first of any kind.
+/// The driver keeps compiled kernels from run to run where it can.
+Result<std::unique_ptr<Runtime>> open_opencl(std::optional<std::size_t> device = {},
+                                             Products products = Products::automatic);
+
+}  // namespace hpo::gpu
