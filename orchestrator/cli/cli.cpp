@@ -18,6 +18,7 @@
 #include "hpo/result.hpp"
 #include "hpo/version.hpp"
 #include "orchestrator/cli/commands.hpp"
+#include "orchestrator/devices/helper.hpp"
 #include "orchestrator/execution/warden.hpp"
 #include "orchestrator/study/diagnostics.hpp"
 
@@ -132,8 +133,9 @@ void print(std::string_view text) {
 }
 
 int run_cli(int argc, char** argv) {
-    // Before anything else: a warden starts in a millisecond or two and reads no options.
+    // Before anything else: helpers start in a millisecond or two and read no options.
     if (argc > 1 && std::strcmp(argv[1], warden_word) == 0) return run_warden(argc, argv);
+    if (argc > 1 && std::strcmp(argv[1], device_helper_word) == 0) return run_device_helper(argc, argv);
     try {
         return parse_and_run(argc, argv);
     } catch (const Fatal& fatal) {

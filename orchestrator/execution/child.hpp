@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "orchestrator/execution/descriptor.hpp"
+#include "hpo/descriptor.hpp"
 #include "orchestrator/execution/frames.hpp"
 
 namespace hpo::warden {

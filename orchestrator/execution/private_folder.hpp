@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <string>
 
+#include "hpo/descriptor.hpp"
 #include "hpo/result.hpp"
-#include "orchestrator/execution/descriptor.hpp"
 
 namespace hpo {
 

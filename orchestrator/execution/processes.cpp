@@ -12,7 +12,7 @@
 #include <string_view>
 #include <thread>
 
-#include "orchestrator/execution/descriptor.hpp"
+#include "hpo/descriptor.hpp"
 
 namespace hpo {
 namespace {

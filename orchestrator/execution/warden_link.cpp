@@ -12,7 +12,7 @@
 #include <boost/process/v2/stdio.hpp>
 #include <cerrno>
 
-#include "orchestrator/execution/descriptor.hpp"
+#include "hpo/descriptor.hpp"
 #include "orchestrator/execution/processes.hpp"
 #include "orchestrator/execution/warden.hpp"
 

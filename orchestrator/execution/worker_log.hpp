@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "orchestrator/execution/descriptor.hpp"
+#include "hpo/descriptor.hpp"
 
 namespace hpo {
 

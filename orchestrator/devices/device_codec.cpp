@@ -1,0 +1,61 @@
+#include "orchestrator/devices/device_codec.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace hpo {
+
+using Json = nlohmann::json;
+
+std::string to_line(const DeviceReadings& readings) {
+    Json devices = Json::array();
+    for (const DeviceReading& device : readings.devices) {
+        Json json{{"id", device.id},        {"name", device.name},     {"cuda", device.kind == DeviceKind::cuda},
+                  {"index", device.index},  {"memory", device.memory}, {"unified", device.unified},
+                  {"cpu", device.cpu},      {"pci", device.pci},       {"lost", device.lost},
+                  {"reason", device.reason}};
+        if (device.used) json["used"] = *device.used;
+        if (device.ecc_errors) json["ecc"] = *device.ecc_errors;
+        if (device.processes) {
+            json["processes"] = Json::array();
+            for (const DeviceProcess& process : *device.processes)
+                json["processes"].push_back(Json::array({process.pid, process.bytes}));
+        }
+        devices.push_back(std::move(json));
+    }
+    return Json{{"devices", std::move(devices)}, {"problem", readings.problem}}.dump(-1, ' ', false,
+                                                                                     Json::error_handler_t::replace);
+}
+
+std::optional<DeviceReadings> readings_of(std::string_view line) {
+    const Json json = Json::parse(line, nullptr, false);
+    try {
+        DeviceReadings readings;
+        readings.problem = json.at("problem").get<std::string>();
+        for (const Json& from : json.at("devices")) {
+            DeviceReading device;
+            device.id = from.at("id").get<std::string>();
+            device.name = from.at("name").get<std::string>();
+            device.kind = from.at("cuda").get<bool>() ? DeviceKind::cuda : DeviceKind::opencl;
+            device.index = from.at("index").get<std::int64_t>();
+            device.memory = from.at("memory").get<std::int64_t>();
+            device.unified = from.at("unified").get<bool>();
+            device.cpu = from.at("cpu").get<bool>();
+            device.pci = from.at("pci").get<std::string>();
+            device.lost = from.at("lost").get<bool>();
+            device.reason = from.at("reason").get<std::string>();
+            if (from.contains("used")) device.used = from["used"].get<std::int64_t>();
+            if (from.contains("ecc")) device.ecc_errors = from["ecc"].get<std::int64_t>();
+            if (from.contains("processes")) {
+                device.processes.emplace();
+                for (const Json& process : from["processes"])
+                    device.processes->push_back({process.at(0).get<std::int64_t>(), process.at(1).get<std::int64_t>()});
+            }
+            readings.devices.push_back(std::move(device));
+        }
+        return readings;
+    } catch (const Json::exception&) {
+        return std::nullopt;
+    }
+}
+
+}  // namespace hpo

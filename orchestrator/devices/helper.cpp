@@ -1,0 +1,63 @@
+#include "orchestrator/devices/helper.hpp"
+
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+#include "orchestrator/devices/device_codec.hpp"
+#include "orchestrator/devices/nvml.hpp"
+#include "orchestrator/devices/opencl.hpp"
+
+namespace hpo {
+namespace {
+
+constexpr int asker = STDIN_FILENO;
+
+/// Of NVIDIA's devices; the library is tried again at each reading as long as it cannot be loaded.
+DeviceReadings read_nvidia() {
+    static std::optional<Nvml> nvml;
+    if (!nvml) {
+        auto loaded = Nvml::load();
+        if (!loaded) return {.problem = loaded.error().message};
+        nvml.emplace(*std::move(loaded));
+    }
+    return nvml->read();
+}
+
+bool send_all(std::string_view text) {
+    while (!text.empty()) {
+        const auto sent = ::send(asker, text.data(), text.size(), MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR) continue;
+        if (sent <= 0) return false;
+        text.remove_prefix(static_cast<std::size_t>(sent));
+    }
+    return true;
+}
+
+}  // namespace
+
+int run_device_helper(int argc, char** argv) {
+    if (argc != 4) return 2;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != std::atol(argv[3])) return 0;  // it died before that
+    ::prctl(PR_SET_NAME, device_helper_name);
+    const rlimit no_core{0, 0};
+    ::setrlimit(RLIMIT_CORE, &no_core);
+
+    const bool opencl = std::strcmp(argv[2], "opencl") == 0;
+    for (char asked;;) {
+        const auto size = ::recv(asker, &asked, 1, 0);
+        if (size < 0 && errno == EINTR) continue;
+        if (size <= 0 || !send_all(to_line(opencl ? read_opencl() : read_nvidia()) + '\n')) break;
+    }
+    ::_exit(0);  // a library's handlers at exit may hang as well
+}
+
+}  // namespace hpo

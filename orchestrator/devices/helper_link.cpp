@@ -1,0 +1,87 @@
+#include "orchestrator/devices/helper_link.hpp"
+
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "orchestrator/devices/helper.hpp"
+
+namespace hpo {
+
+std::string HelperLink::start(const std::filesystem::path& program, const char* what) {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return std::strerror(errno);
+    Descriptor ours(ends[0]);
+    const Descriptor theirs(ends[1]);
+
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_adddup2(&files, theirs.get(), STDIN_FILENO);
+    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    // A session of its own: Ctrl-C is the orchestrator's.
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+
+    std::string path = program.string(), word = device_helper_word, kind = what, parent = std::to_string(::getpid());
+    char* arguments[] = {path.data(), word.data(), kind.data(), parent.data(), nullptr};
+    const int error = ::posix_spawn(&pid_, path.c_str(), &files, &attributes, arguments, environ);
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
+    if (error != 0) {
+        pid_ = 0;
+        return path + ": " + std::strerror(error);
+    }
+    socket_ = std::move(ours);
+    closed_ = false;
+    lines_ = LineSplitter(1 << 20);
+    return {};
+}
+
+void HelperLink::ask() { (void)::send(socket_.get(), "?", 1, MSG_NOSIGNAL | MSG_DONTWAIT); }
+
+std::optional<std::string> HelperLink::answer() {
+    std::optional<std::string> newest;
+    char buffer[16384];
+    while (socket_ && !closed_) {
+        const auto size = ::recv(socket_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
+        if (size < 0 && errno == EINTR) continue;
+        if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
+        closed_ = size <= 0;
+        if (size > 0)
+            lines_.feed({buffer, static_cast<std::size_t>(size)}, [&](std::string_view line) { newest = line; });
+    }
+    return newest;
+}
+
+std::optional<std::string> HelperLink::ended() {
+    int status = 0;
+    if (!socket_ || !closed_ || ::waitpid(pid_, &status, WNOHANG) == 0) return std::nullopt;
+    pid_ = 0;
+    socket_.reset();
+    if (WIFSIGNALED(status)) return "signal " + std::to_string(WTERMSIG(status)) + ", " + ::strsignal(WTERMSIG(status));
+    return "status " + std::to_string(WEXITSTATUS(status));
+}
+
+void HelperLink::kill() {
+    if (pid_ != 0) ::kill(pid_, SIGKILL);
+    socket_.reset();
+    (void)reaped();
+}
+
+bool HelperLink::reaped() {
+    if (pid_ != 0 && !socket_ && ::waitpid(pid_, nullptr, WNOHANG) != 0) pid_ = 0;
+    return pid_ == 0;
+}
+
+}  // namespace hpo

@@ -1,0 +1,198 @@
+#include "orchestrator/devices/monitor.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "hpo/units.hpp"
+#include "orchestrator/devices/assess.hpp"
+#include "orchestrator/devices/device_codec.hpp"
+#include "orchestrator/devices/helper_link.hpp"
+#include "orchestrator/devices/nvml.hpp"
+
+namespace hpo {
+namespace {
+
+constexpr Seconds longest_pause{30};
+constexpr Seconds well_for{60};  ///< after which what went wrong before is forgotten
+
+/// One library, and the helper that asks it.
+class Source {
+   public:
+    Source(const char* what, const char* words, bool once, const DeviceMonitor::Options& options)
+        : what_(what), words_(words), once_(once), options_(options) {}
+
+    void poll(Seconds now) {
+        if (const auto line = link_.answer())
+            if (auto readings = readings_of(*line)) take(std::move(*readings), now);
+        if (const auto how = link_.ended()) {
+            fail(std::string(words_) + " has crashed its library (" + *how + ")", now);
+        } else if (link_.running() && waiting_ && now - asked_ >= patience_) {
+            link_.kill();
+            fail(std::string(words_) + " has not answered within " + duration_text(patience_.count()), now);
+            patience_ = std::min(2 * patience_, longest_pause);
+        }
+        if (done_) return;
+        if (!link_.running() && now >= next_start_ && link_.reaped()) {
+            const std::string error = link_.start(options_.program, what_);
+            if (!error.empty()) return fail("hpo cannot start its helper for devices: " + error, now);
+            ask(now);
+        } else if (link_.running() && !waiting_ && now - asked_ >= options_.every) {
+            ask(now);
+        }
+    }
+
+    /// Neither a first reading nor a first failure yet.
+    [[nodiscard]] bool pending() const { return !answered_ && trouble_.empty(); }
+    [[nodiscard]] int fd() const { return link_.fd(); }
+    [[nodiscard]] const std::string& trouble() const { return trouble_; }
+
+    /// The last good readings; their age counts from `taken`.
+    [[nodiscard]] DeviceReadings readings(Seconds now) const {
+        DeviceReadings current = last_;
+        current.problem = trouble_;
+        current.age = answered_ ? std::max(0.0, (now - taken_).count()) : 0;
+        current.stale = answered_ && !fresh_;
+        return current;
+    }
+
+   private:
+    void ask(Seconds now) {
+        link_.ask();
+        asked_ = now;
+        waiting_ = true;
+    }
+
+    void take(DeviceReadings readings, Seconds now) {
+        waiting_ = false;
+        if (once_) {
+            link_.kill();
+            done_ = true;
+        }
+        // The library works and its driver does not: nothing is known of the devices, which is not that they are gone.
+        fresh_ = !readings.devices.empty() || readings.problem.empty();
+        if (fresh_) {
+            last_ = assess(first_, last_, std::move(readings));
+            for (const DeviceReading& device : last_.devices) {
+                const auto same = [&](const DeviceReading& other) { return other.id == device.id; };
+                const auto known = std::find_if(first_.begin(), first_.end(), same);
+                if (known == first_.end())
+                    first_.push_back(device);
+                else if (device.ecc_errors && known->ecc_errors && *device.ecc_errors < *known->ecc_errors)
+                    known->ecc_errors = device.ecc_errors;  // it was reset
+            }
+            answered_ = true;
+            taken_ = now;
+            if (!well_since_) well_since_ = now;
+            if (now - *well_since_ >= well_for) pause_ = options_.patience;
+        }
+        trouble_ = fresh_ ? last_.problem : readings.problem;
+    }
+
+    void fail(std::string trouble, Seconds now) {
+        trouble_ = std::move(trouble) + "; hpo asks again in " + duration_text(pause_.count());
+        if (once_) trouble_.erase(trouble_.rfind(';'));
+        done_ = once_;
+        fresh_ = waiting_ = false;
+        well_since_.reset();
+        next_start_ = now + pause_;
+        pause_ = std::min(2 * pause_, longest_pause);
+    }
+
+    const char* what_;
+    const char* words_;
+    bool once_;
+    DeviceMonitor::Options options_;
+    HelperLink link_;
+    bool waiting_ = false;
+    bool done_ = false;
+    Seconds asked_{0};
+    Seconds next_start_{std::numeric_limits<double>::lowest()};
+    Seconds patience_ = options_.patience;
+    Seconds pause_ = options_.patience;
+    std::optional<Seconds> well_since_;
+
+    std::vector<DeviceReading> first_;  ///< of each device
+    DeviceReadings last_;               ///< good ones
+    bool answered_ = false;             ///< there are some
+    bool fresh_ = false;                ///< they are the answer to the last question
+    Seconds taken_{0};
+    std::string trouble_;
+};
+
+}  // namespace
+
+struct DeviceMonitor::State {
+    explicit State(Options given) : options(std::move(given)) {
+        if (nvidia_driver_expected()) nvidia.emplace("nvml", "the NVIDIA driver", false, options);
+        if (options.opencl) opencl.emplace("opencl", "OpenCL", true, options);
+    }
+
+    void update(Seconds now) {
+        DeviceReadings before = std::move(latest);
+        latest = nvidia ? nvidia->readings(now) : DeviceReadings{};
+        if (opencl) latest = merge(std::move(latest), opencl->readings(now));
+
+        const bool told = !before.problem.empty();
+        if (!told && !latest.problem.empty()) {
+            notices.push_back({true, latest.problem});
+            trouble_since = now;
+        } else if (told && latest.problem.empty()) {
+            notices.push_back({false, "GPUs are read again after " + duration_text((now - trouble_since).count())});
+        }
+        for (const DeviceReading& device : latest.devices) {
+            const auto same = [&](const DeviceReading& other) { return other.id == device.id; };
+            const auto old = std::find_if(before.devices.begin(), before.devices.end(), same);
+            const bool was_lost = old != before.devices.end() && old->lost;
+            if (device.lost && !was_lost)
+                notices.push_back({true, words_of(device) + " is set aside: " + device.reason});
+            else if (!device.lost && was_lost)
+                notices.push_back({false, words_of(device) + " can be used again"});
+        }
+    }
+
+    Options options;
+    std::optional<Source> nvidia, opencl;
+    DeviceReadings latest;
+    std::vector<DeviceNotice> notices;
+    Seconds trouble_since{0};
+};
+
+DeviceMonitor::DeviceMonitor(Options options) : state_(std::make_unique<State>(std::move(options))) {}
+DeviceMonitor::~DeviceMonitor() = default;
+DeviceMonitor::DeviceMonitor(DeviceMonitor&&) noexcept = default;
+
+void DeviceMonitor::start(Seconds now) {
+    using std::chrono::steady_clock;
+    const auto begun = steady_clock::now();
+    const auto elapsed = [&] { return Seconds(steady_clock::now() - begun); };
+    poll(now);
+    for (Seconds left; (left = state_->options.patience - elapsed()) > Seconds(0);) {
+        std::vector<pollfd> pending;
+        for (const auto* source : {&state_->nvidia, &state_->opencl})
+            if (*source && (*source)->pending()) pending.push_back({(*source)->fd(), POLLIN, 0});
+        if (pending.empty()) return;
+        const int milliseconds = static_cast<int>(left.count() * 1000) + 1;
+        ::poll(pending.data(), pending.size(), milliseconds);
+        const bool dying = std::any_of(pending.begin(), pending.end(), [](auto& fd) { return fd.revents & POLLHUP; });
+        if (dying) ::poll(nullptr, 0, 1);  // its status comes a moment after its last word
+        poll(now + elapsed());
+    }
+    poll(now + elapsed());
+}
+
+void DeviceMonitor::poll(Seconds now) {
+    if (state_->nvidia) state_->nvidia->poll(now);
+    if (state_->opencl) state_->opencl->poll(now);
+    state_->update(now);
+}
+
+const DeviceReadings& DeviceMonitor::latest() const { return state_->latest; }
+
+std::vector<DeviceNotice> DeviceMonitor::take_notices() { return std::exchange(state_->notices, {}); }
+
+}  // namespace hpo
