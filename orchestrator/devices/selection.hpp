@@ -14,7 +14,7 @@ namespace hpo {
 
 /// The devices that `names` mean (`resources.devices`), in that order: each a UUID, the beginning of one that fits no
 /// other, or a number of `hpo devices`. Fails for a name that is unknown, means several or is there twice, and says
-/// what there is.
+/// what there is. A named device may be lost.
 ///
 /// No names: every CUDA device that is not lost, of those that CUDA_VISIBLE_DEVICES names where it is set (`visible`).
 Result<std::vector<DeviceReading>> select_devices(const DeviceReadings& readings, std::span<const std::string> names,

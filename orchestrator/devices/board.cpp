@@ -1,0 +1,193 @@
+#include "orchestrator/devices/board.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+namespace hpo {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t most_bytes = 256 * 1024;  // of a session's file
+constexpr const char *lock_ending = ".lock", *ending = ".json", *draft_ending = ".new";
+
+/// The folder, open, if it is a folder of this user's alone; else why not. Whatever happens to its name afterwards, the
+/// files are looked up in the folder that was checked.
+Result<Descriptor> open_folder(bool make) {
+    const std::string path = board_folder().string();
+    if (make && ::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+        return Error{path + " cannot be made: " + std::strerror(errno)};
+    Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    struct stat info {};
+    if (!folder || ::fstat(folder.get(), &info) != 0) return Error{path + ": " + std::strerror(errno)};
+    if (info.st_uid != ::geteuid()) return Error{path + " belongs to another user"};
+    if ((info.st_mode & 077) != 0 && ::fchmod(folder.get(), 0700) != 0)
+        return Error{path + " is open to others: " + std::strerror(errno)};
+    return folder;
+}
+
+/// A plain file of this user's, open for reading. What blocks (a FIFO), points elsewhere or is foreign is none.
+Descriptor open_plain(int folder, const std::string& name) {
+    Descriptor file(::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    struct stat info {};
+    if (file && (::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_uid != ::geteuid())) file.reset();
+    return file;
+}
+
+/// Whether `name` still is the open file: a reader may have taken it for a dead session's and removed it.
+bool still_named(int folder, const Descriptor& file, const std::string& name) {
+    struct stat open {
+    }, named{};
+    return ::fstat(file.get(), &open) == 0 && ::fstatat(folder, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           open.st_ino == named.st_ino && open.st_dev == named.st_dev;
+}
+
+void remove(int folder, const std::string& name) {
+    for (const char* end : {ending, draft_ending, lock_ending}) ::unlinkat(folder, (name + end).c_str(), 0);
+}
+
+std::string text_of(const SessionBookings& bookings) {
+    Json devices = Json::array();
+    for (const DeviceBooking& device : bookings.devices) {
+        devices.push_back({{"device", device.device},
+                           {"booked", device.booked},
+                           {"capacity", device.capacity},
+                           {"reserve", device.reserve},
+                           {"others", device.others},
+                           {"used", device.used},
+                           {"cores", device.cores},
+                           {"trials", device.trials}});
+        if (device.limit) devices.back()["limit"] = *device.limit;
+    }
+    return Json{{"study", bookings.study}, {"pid", bookings.pid}, {"devices", std::move(devices)}}.dump(
+               -1, ' ', false, Json::error_handler_t::replace) +
+           '\n';
+}
+
+struct Nonsense {};
+
+std::int64_t natural(const Json& json) {
+    if (!json.is_number_integer() || json > INT64_MAX || json < 0) throw Nonsense();
+    return json.get<std::int64_t>();
+}
+
+std::optional<SessionBookings> bookings_of(std::string_view text) {
+    const Json json = Json::parse(text, nullptr, false);
+    try {
+        SessionBookings bookings{json.at("study").get<std::string>(), natural(json.at("pid")), {}};
+        for (const Json& from : json.at("devices")) {
+            DeviceBooking device;
+            device.device = from.at("device").get<std::string>();
+            device.booked = natural(from.at("booked"));
+            device.capacity = natural(from.at("capacity"));
+            device.reserve = natural(from.at("reserve"));
+            device.others = natural(from.at("others"));
+            device.used = natural(from.at("used"));
+            device.cores = from.at("cores").get<double>();
+            device.trials = natural(from.at("trials"));
+            if (from.contains("limit")) device.limit = natural(from["limit"]);
+            bookings.devices.push_back(std::move(device));
+        }
+        return bookings;
+    } catch (const Json::exception&) {
+        return std::nullopt;
+    } catch (const Nonsense&) {
+        return std::nullopt;
+    }
+}
+
+std::optional<SessionBookings> read_session(int folder, const std::string& name) {
+    const Descriptor file = open_plain(folder, name + ending);
+    if (!file) return std::nullopt;
+    std::string text(most_bytes, '\0');
+    const auto size = ::read(file.get(), text.data(), text.size());
+    if (size <= 0) return std::nullopt;
+    return bookings_of(std::string_view(text).substr(0, static_cast<std::size_t>(size)));
+}
+
+/// Locked while its session lives. A dead one's files are removed under its lock.
+bool lives(int folder, const std::string& name) {
+    const Descriptor lock = open_plain(folder, name + lock_ending);
+    if (!lock) return false;
+    if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return errno == EWOULDBLOCK;
+    if (still_named(folder, lock, name + lock_ending)) remove(folder, name);
+    return false;
+}
+
+}  // namespace
+
+std::filesystem::path board_folder() {
+    const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+    struct stat info {};
+    if (runtime != nullptr && runtime[0] == '/' && ::stat(runtime, &info) == 0 && S_ISDIR(info.st_mode) &&
+        info.st_uid == ::geteuid() && ::access(runtime, W_OK | X_OK) == 0)
+        return std::filesystem::path(runtime) / "hpo";
+    return "/tmp/hpo-" + std::to_string(::geteuid());
+}
+
+Result<Board> Board::open() {
+    auto folder = open_folder(true);
+    if (!folder) return folder.error();
+    const int at = folder->get();
+    // A container with process numbers of its own may share the folder: who finds its place taken goes on to the next.
+    for (int n = 1; n <= 16; ++n) {
+        const std::string name = std::to_string(::getpid()) + (n > 1 ? "-" + std::to_string(n) : "");
+        const std::string lock_name = name + lock_ending;
+        Descriptor lock(::openat(at, lock_name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
+        if (!lock) return Error{(board_folder() / lock_name).string() + ": " + std::strerror(errno)};
+        if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0 && still_named(at, lock, lock_name))
+            return Board(std::move(*folder), std::move(lock), name);
+    }
+    return Error{board_folder().string() + " has no free place for process " + std::to_string(::getpid())};
+}
+
+Result<void> Board::publish(const SessionBookings& bookings) {
+    std::string text = text_of(bookings);
+    if (text == said_) return {};
+    const std::string draft = name_ + draft_ending;
+    const auto failed = [&] { return Error{(board_folder() / draft).string() + ": " + std::strerror(errno)}; };
+    {
+        const Descriptor file(::openat(folder_.get(), draft.c_str(),
+                                       O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
+        if (!file) return failed();
+        errno = ENOSPC;
+        if (::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) return failed();
+    }
+    if (::renameat(folder_.get(), draft.c_str(), folder_.get(), (name_ + ending).c_str()) != 0) return failed();
+    said_ = std::move(text);
+    return {};
+}
+
+Board::~Board() {
+    if (folder_) remove(folder_.get(), name_);
+}
+
+std::vector<SessionBookings> read_board() {
+    std::vector<SessionBookings> sessions;
+    const auto folder = open_folder(false);
+    if (!folder) return sessions;
+    std::vector<std::string> names;
+    if (DIR* listing = ::fdopendir(::fcntl(folder->get(), F_DUPFD_CLOEXEC, 3))) {
+        while (const dirent* entry = ::readdir(listing)) {
+            const std::string name = entry->d_name;
+            if (name.ends_with(lock_ending)) names.push_back(name.substr(0, name.size() - std::strlen(lock_ending)));
+        }
+        ::closedir(listing);
+    }
+    std::sort(names.begin(), names.end());
+    for (const std::string& name : names)
+        if (lives(folder->get(), name))
+            if (auto session = read_session(folder->get(), name)) sessions.push_back(std::move(*session));
+    return sessions;
+}
+
+}  // namespace hpo

@@ -1,0 +1,64 @@
+// The board: what each running session of this user has booked, for other sessions, `hpo devices` and `hpo top`. One
+// small file a session in a folder that is this user's alone: $XDG_RUNTIME_DIR/hpo, or /tmp/hpo-UID. The kernel drops a
+// session's lock with its process, so that nobody believes the dead. Nothing here waits for anybody.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hpo/descriptor.hpp"
+#include "hpo/result.hpp"
+
+namespace hpo {
+
+/// What a session holds of one device. Bytes.
+struct DeviceBooking {
+    std::string device;                 ///< a DeviceReading's id, or "host"
+    std::int64_t booked = 0;            ///< predicted upper bounds, or what was measured
+    std::int64_t capacity = 0;          ///< of the device
+    std::int64_t reserve = 0;           ///< left free on purpose
+    std::int64_t others = 0;            ///< used by what the session did not start
+    std::int64_t used = 0;              ///< by its trials, measured
+    double cores = 0;                   ///< booked; of the host
+    std::int64_t trials = 0;            ///< running there
+    std::optional<std::int64_t> limit;  ///< of what the session may book; absent: all but the reserve
+};
+
+struct SessionBookings {
+    std::string study;
+    std::int64_t pid = 0;
+    std::vector<DeviceBooking> devices;
+};
+
+class Board {
+   public:
+    /// Takes a place on the board until destruction. Fails, and says why, where the folder cannot be made or is
+    /// somebody else's; a session does without then.
+    static Result<Board> open();
+
+    /// Replaces what this session said before; readers see the one or the other.
+    Result<void> publish(const SessionBookings& bookings);
+
+    Board(Board&&) noexcept = default;
+    Board& operator=(Board&&) = delete;
+    ~Board();
+
+   private:
+    Board(Descriptor folder, Descriptor lock, std::string name)
+        : folder_(std::move(folder)), lock_(std::move(lock)), name_(std::move(name)) {}
+    Descriptor folder_, lock_;
+    std::string name_;
+    std::string said_;
+};
+
+/// What the living sessions say; what dead ones left is removed. Files that are not what a session writes are no
+/// sessions.
+std::vector<SessionBookings> read_board();
+
+/// Where the board is, or would be.
+std::filesystem::path board_folder();
+
+}  // namespace hpo

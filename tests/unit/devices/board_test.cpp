@@ -1,0 +1,183 @@
+#include "orchestrator/devices/board.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "tests/support/temporary_folder.hpp"
+
+namespace hpo {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class BoardTest : public ::testing::Test {
+   protected:
+    BoardTest() { ::setenv("XDG_RUNTIME_DIR", folder_.path().c_str(), 1); }
+    ~BoardTest() override { ::unsetenv("XDG_RUNTIME_DIR"); }
+
+    static SessionBookings bookings(const std::string& study) {
+        return {study,
+                ::getpid(),
+                {{"host", 5, 100, 10, 20, 4, 1.5, 2, std::nullopt}, {"GPU-1111", 50, 100, 10, 20, 40, 0, 2, 90}}};
+    }
+    std::filesystem::path own(const std::string& ending) {
+        return board_folder() / (std::to_string(::getpid()) + ending);
+    }
+    static std::size_t files() {
+        return static_cast<std::size_t>(
+            std::distance(std::filesystem::directory_iterator(board_folder()), std::filesystem::directory_iterator()));
+    }
+    /// A session that was killed after it published.
+    static void dead_session() {
+        const pid_t child = ::fork();
+        if (child == 0) {
+            auto board = Board::open();
+            ::_exit(board && board->publish(bookings("dead")) ? 0 : 1);
+        }
+        int status = 1;
+        ::waitpid(child, &status, 0);
+        ASSERT_EQ(status, 0);
+    }
+    testing::TemporaryFolder folder_;
+};
+
+TEST_F(BoardTest, ShowsWhatALivingSessionPublishesAndNothingAfterIt) {
+    {
+        auto board = Board::open();
+        ASSERT_TRUE(board) << board.error().message;
+        EXPECT_THAT(read_board(), IsEmpty()) << "nothing is published yet";
+        ASSERT_TRUE(board->publish(bookings("phase1")));
+        const auto sessions = read_board();
+        ASSERT_THAT(sessions, SizeIs(1));
+        EXPECT_EQ(sessions[0].study, "phase1");
+        EXPECT_EQ(sessions[0].pid, ::getpid());
+        ASSERT_THAT(sessions[0].devices, SizeIs(2));
+        const DeviceBooking& host = sessions[0].devices[0];
+        EXPECT_EQ(host.device, "host");
+        EXPECT_EQ(host.cores, 1.5);
+        EXPECT_FALSE(host.limit);
+        const DeviceBooking& gpu = sessions[0].devices[1];
+        EXPECT_EQ(gpu.booked, 50);
+        EXPECT_EQ(gpu.capacity, 100);
+        EXPECT_EQ(gpu.reserve, 10);
+        EXPECT_EQ(gpu.others, 20);
+        EXPECT_EQ(gpu.used, 40);
+        EXPECT_EQ(gpu.trials, 2);
+        EXPECT_EQ(gpu.limit, 90);
+    }
+    EXPECT_THAT(read_board(), IsEmpty());
+    EXPECT_EQ(files(), 0u);
+}
+
+TEST_F(BoardTest, WithoutAFolderIsEmptyAndMakesNone) {
+    EXPECT_THAT(read_board(), IsEmpty());
+    EXPECT_FALSE(std::filesystem::exists(board_folder()));
+}
+
+TEST_F(BoardTest, NewBookingsReplaceTheOldOnes) {
+    auto board = Board::open();
+    ASSERT_TRUE(board->publish(bookings("phase1")));
+    ASSERT_TRUE(board->publish({"phase1", ::getpid(), {}}));
+    const auto sessions = read_board();
+    ASSERT_THAT(sessions, SizeIs(1));
+    EXPECT_THAT(sessions[0].devices, IsEmpty());
+}
+
+TEST_F(BoardTest, SeveralSessionsOfOneProcessNumberHaveAPlaceEach) {
+    auto first = Board::open(), second = Board::open();
+    ASSERT_TRUE(second) << second.error().message;
+    ASSERT_TRUE(first->publish(bookings("a")));
+    ASSERT_TRUE(second->publish(bookings("b")));
+    EXPECT_THAT(read_board(), SizeIs(2));
+}
+
+TEST_F(BoardTest, ADeadSessionIsNotShownAndItsFilesAreRemoved) {
+    dead_session();
+    EXPECT_EQ(files(), 2u);
+    EXPECT_THAT(read_board(), IsEmpty());
+    EXPECT_EQ(files(), 0u);
+}
+
+TEST_F(BoardTest, IsClosedToOthersAlsoWhereItWasOpen) {
+    std::filesystem::create_directories(board_folder());
+    std::filesystem::permissions(board_folder(), std::filesystem::perms::all);
+    auto board = Board::open();
+    ASSERT_TRUE(board->publish(bookings("phase1")));
+    struct stat info {};
+    ASSERT_EQ(::stat(board_folder().c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777, 0700u);
+    ASSERT_EQ(::stat(own(".json").c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777, 0600u);
+}
+
+TEST_F(BoardTest, AFolderThatIsALinkIsRefused) {
+    std::filesystem::create_directories(folder_ / "elsewhere");
+    std::filesystem::create_directory_symlink(folder_ / "elsewhere", board_folder());
+    EXPECT_FALSE(Board::open());
+    EXPECT_THAT(read_board(), IsEmpty());
+}
+
+TEST_F(BoardTest, ARuntimeFolderOfAnotherUserIsNotUsed) {
+    if (::geteuid() == 0) {
+        ASSERT_EQ(::chown(folder_.path().c_str(), 12345, 12345), 0);
+    } else {
+        ::setenv("XDG_RUNTIME_DIR", "/", 1);
+    }
+    EXPECT_EQ(board_folder(), "/tmp/hpo-" + std::to_string(::geteuid()));
+}
+
+TEST_F(BoardTest, AFolderOfAnotherUserIsRefused) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can give a folder away";
+    std::filesystem::create_directories(board_folder());
+    ASSERT_EQ(::chown(board_folder().c_str(), 12345, 12345), 0);
+    const auto board = Board::open();
+    ASSERT_FALSE(board);
+    EXPECT_THAT(board.error().message, ::testing::HasSubstr("belongs to another user"));
+    EXPECT_THAT(read_board(), IsEmpty());
+}
+
+TEST_F(BoardTest, ALinkInPlaceOfAFileLeadsNowhere) {
+    auto board = Board::open();
+    std::ofstream(folder_ / "precious") << "precious";
+    std::filesystem::create_symlink(folder_ / "precious", own(".new"));
+    EXPECT_FALSE(board->publish(bookings("phase1")));
+    std::filesystem::create_symlink(folder_ / "precious", own(".json"));
+    EXPECT_THAT(read_board(), IsEmpty());
+    std::string text;
+    std::getline(std::ifstream(folder_ / "precious") >> std::ws, text);
+    EXPECT_EQ(text, "precious");
+}
+
+TEST_F(BoardTest, WhatNoSessionWroteIsIgnored) {
+    auto board = Board::open();
+    ASSERT_TRUE(board->publish(bookings("phase1")));
+    for (const char* text :
+         {"", "{", "[]", "null", R"({"study": "x"})", R"({"study": 1, "pid": 1, "devices": []})",
+          R"({"study": "x", "pid": -1, "devices": []})", R"({"study": "x", "pid": 1e300, "devices": []})",
+          R"({"study": "x", "pid": 18446744073709551615, "devices": []})",
+          R"({"study": "x", "pid": 1, "devices": [{"device": "host"}]})",
+          R"({"study": "x", "pid": 1, "devices": 7})"}) {
+        std::ofstream(own(".json"), std::ios::trunc) << text;
+        EXPECT_THAT(read_board(), IsEmpty()) << text;
+    }
+    std::ofstream(own(".json"), std::ios::trunc) << std::string(1 << 20, '[');
+    EXPECT_THAT(read_board(), IsEmpty());
+}
+
+TEST_F(BoardTest, APipeInPlaceOfAFileHoldsNobodyUp) {
+    auto board = Board::open();
+    ASSERT_EQ(::mkfifo(own(".json").c_str(), 0600), 0);
+    ASSERT_EQ(::mkfifo((board_folder() / "7.lock").c_str(), 0600), 0);
+    EXPECT_THAT(read_board(), IsEmpty());
+    std::filesystem::remove(board_folder() / "7.lock");
+}
+
+}  // namespace
+}  // namespace hpo

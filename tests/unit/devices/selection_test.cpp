@@ -1,0 +1,118 @@
+#include "orchestrator/devices/selection.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace hpo {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+DeviceReading gpu(std::int64_t index, const std::string& id) {
+    DeviceReading device;
+    device.index = index;
+    device.id = id;
+    device.name = "Imaginary";
+    device.memory = 100;
+    device.used = 60;
+    return device;
+}
+
+DeviceReadings machine() {
+    DeviceReadings readings;
+    readings.devices = {gpu(0, "GPU-aaaa-1"), gpu(1, "GPU-aabb-2"), gpu(2, "GPU-cccc-3")};
+    DeviceReading other = gpu(3, "OCL-1234");
+    other.kind = DeviceKind::opencl;
+    other.cpu = true;
+    readings.devices.push_back(other);
+    return readings;
+}
+
+std::vector<std::int64_t> chosen(const DeviceReadings& readings, const std::vector<std::string>& names,
+                                 const std::optional<std::string>& visible = std::nullopt) {
+    const auto devices = select_devices(readings, names, visible);
+    if (!devices) throw std::runtime_error(devices.error().message);
+    std::vector<std::int64_t> numbers;
+    for (const DeviceReading& device : *devices) numbers.push_back(device.index);
+    return numbers;
+}
+
+std::string refused(const std::vector<std::string>& names) {
+    const auto devices = select_devices(machine(), names);
+    return devices ? "" : devices.error().message;
+}
+
+TEST(SelectDevices, WithoutNamesTakesEveryGpuOfCudaThatIsNotLost) {
+    DeviceReadings readings = machine();
+    readings.devices[1].lost = true;
+    EXPECT_THAT(chosen(readings, {}), ElementsAre(0, 2));
+}
+
+TEST(SelectDevices, TakesNumbersWholeIdsAndBeginningsInTheirOrder) {
+    EXPECT_THAT(chosen(machine(), {"2", "GPU-aaaa-1", "GPU-aab"}), ElementsAre(2, 0, 1));
+}
+
+TEST(SelectDevices, TakesAnOpenClDeviceOnlyWhenItIsNamed) {
+    EXPECT_THAT(chosen(machine(), {"OCL-1234"}), ElementsAre(3));
+}
+
+TEST(SelectDevices, AWholeIdMeansItsDeviceAlsoWhenItBeginsAnother) {
+    DeviceReadings readings = machine();
+    readings.devices.push_back(gpu(4, "GPU-aaaa-12"));
+    EXPECT_THAT(chosen(readings, {"GPU-aaaa-1"}), ElementsAre(0));
+}
+
+TEST(SelectDevices, AnUnknownNameIsRefusedWithWhatThereIs) {
+    EXPECT_EQ(refused({"0", "7"}),
+              "resources.devices: 7 is no device of this machine; there is 0 (Imaginary, GPU-aaaa-1), "
+              "1 (Imaginary, GPU-aabb-2), 2 (Imaginary, GPU-cccc-3), 3 (Imaginary, OCL-1234)");
+    EXPECT_THAT(refused({""}), HasSubstr("is no device"));
+    EXPECT_THAT(refused({"-1"}), HasSubstr("is no device"));
+}
+
+TEST(SelectDevices, OnAMachineWithoutDevicesSaysThatAndWhy) {
+    DeviceReadings none;
+    none.problem = "the driver sleeps";
+    const auto devices = select_devices(none, std::vector<std::string>{"0"});
+    ASSERT_FALSE(devices);
+    EXPECT_THAT(devices.error().message, HasSubstr("there is no device; the driver sleeps"));
+    EXPECT_THAT(chosen(none, {}), ElementsAre());
+}
+
+TEST(SelectDevices, ABeginningOfSeveralAndANameTwiceAreRefused) {
+    EXPECT_THAT(refused({"GPU-aa"}), HasSubstr("GPU-aa means several devices"));
+    EXPECT_THAT(refused({"0", "GPU-aaaa"}), HasSubstr("listed already"));
+}
+
+TEST(SelectDevices, KeepsToWhatCudaWasToldToSee) {
+    EXPECT_THAT(chosen(machine(), {}, "2,0"), ElementsAre(2, 0));
+    EXPECT_THAT(chosen(machine(), {}, "GPU-cc"), ElementsAre(2));
+    EXPECT_THAT(chosen(machine(), {}, "1,-1,0"), ElementsAre(1)) << "what is invalid ends the list";
+    EXPECT_THAT(chosen(machine(), {}, ""), ElementsAre());
+    EXPECT_THAT(chosen(machine(), {"0"}, "2"), ElementsAre(0)) << "a name in the study goes before";
+}
+
+TEST(UsedByOthers, IsWhatOursDoNotUse) {
+    DeviceReading device = gpu(0, "GPU-1");
+    device.processes = {{10, 20}, {11, 15}, {99, 5}};
+    EXPECT_EQ(used_by_others(device, std::vector<std::int64_t>{10, 11, 12}, 1000), 25);
+    EXPECT_EQ(used_by(device, std::vector<std::int64_t>{10, 11, 12}), 35);
+    EXPECT_EQ(used_by_others(device, {}, 0), 60);
+}
+
+TEST(UsedByOthers, WhereTheDriverHidesProcessesTakesOurBookingsForOurUse) {
+    const DeviceReading device = gpu(0, "GPU-1");
+    EXPECT_EQ(used_by_others(device, std::vector<std::int64_t>{10}, 45), 15);
+    EXPECT_EQ(used_by_others(device, std::vector<std::int64_t>{10}, 80), 0) << "booked, and not all taken yet";
+    EXPECT_FALSE(used_by(device, std::vector<std::int64_t>{10}));
+}
+
+TEST(UsedByOthers, IsZeroWhereTheUseIsNotKnown) {
+    DeviceReading device = gpu(0, "OCL-1");
+    device.used.reset();
+    EXPECT_EQ(used_by_others(device, {}, 0), 0);
+}
+
+}  // namespace
+}  // namespace hpo
