@@ -7,6 +7,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "orchestrator/cli/session_pools.hpp"
 #include "orchestrator/cli/trial_json.hpp"
 #include "orchestrator/view/progress.hpp"
 #include "orchestrator/view/summary.hpp"
@@ -61,7 +62,9 @@ class OnTerminal final : public RunObserver {
         if (notice.level != Notice::Level::info) alive_ &= block_.print_above(with_level(notice));
     }
     bool draw(const SessionView& view) override {
-        alive_ &= block_.draw(view::draw_progress(study_, view.record, moment(view), view::screen_of_stdout()));
+        Moment now = moment(view);
+        add_pools(now, study_.name, ::getpid());
+        alive_ &= block_.draw(view::draw_progress(study_, view.record, now, view::screen_of_stdout()));
         return alive_;
     }
 

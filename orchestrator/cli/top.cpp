@@ -11,9 +11,11 @@
 
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/control_client.hpp"
+#include "orchestrator/cli/session_pools.hpp"
 #include "orchestrator/cli/study_choice.hpp"
 #include "orchestrator/cli/study_look.hpp"
 #include "orchestrator/cli/trial_json.hpp"
+#include "orchestrator/devices/host.hpp"
 #include "orchestrator/view/terminal.hpp"
 #include "orchestrator/view/top.hpp"
 
@@ -27,12 +29,17 @@ struct Arguments {
     double interval = 1;
 };
 
-std::string draw(const StudyLook& look, const view::TopState& state, const view::Screen& screen) {
+view::Moment moment_of(const StudyLook& look) {
     const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-    const auto moment = view::moment_of(look.record, now, look.holder.has_value());
+    auto moment = view::moment_of(look.record, now, look.holder.has_value());
+    if (look.holder && look.holder->host == host_name()) add_pools(moment, look.study.name, look.holder->pid);
+    return moment;
+}
+
+std::string draw(const StudyLook& look, const view::TopState& state, const view::Screen& screen) {
     const view::TrialFiles files{look.folder.trial_log(state.chosen).string(),
                                  look.folder.checkpoints(state.chosen).string()};
-    return view::draw_top(look.study, look.record, moment, state, files, screen);
+    return view::draw_top(look.study, look.record, moment_of(look), state, files, screen);
 }
 
 /// Asks the holder to stop a trial; what to tell the user.
@@ -67,6 +74,16 @@ int run(const Arguments& arguments) {
     StudyLook look = look_or_fail(choose_study(arguments.study));
     if (arguments.json) {
         auto json = study_json(look);
+        const view::Moment moment = moment_of(look);
+        json["memory"] = nlohmann::ordered_json::array();
+        for (const view::Pool& pool : moment.pools)
+            json["memory"].push_back({{"name", pool.name},
+                                      {"capacity", pool.capacity},
+                                      {"others", pool.others},
+                                      {"booked", pool.booked},
+                                      {"used", pool.used ? nlohmann::ordered_json(*pool.used) : nullptr},
+                                      {"trials", pool.trials}});
+        json["waits"] = moment.waits.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(moment.waits);
         json["trial_list"] = trials_json(look)["trials"];
         print(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
         return 0;

@@ -68,9 +68,9 @@ std::string text_of(const SessionBookings& bookings) {
                            {"trials", device.trials}});
         if (device.limit) devices.back()["limit"] = *device.limit;
     }
-    return Json{{"study", bookings.study}, {"pid", bookings.pid}, {"devices", std::move(devices)}}.dump(
-               -1, ' ', false, Json::error_handler_t::replace) +
-           '\n';
+    Json json{{"study", bookings.study}, {"pid", bookings.pid}, {"devices", std::move(devices)}};
+    if (!bookings.waits.empty()) json["waits"] = bookings.waits;
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
 struct Nonsense {};
@@ -83,7 +83,8 @@ std::int64_t natural(const Json& json) {
 std::optional<SessionBookings> bookings_of(std::string_view text) {
     const Json json = Json::parse(text, nullptr, false);
     try {
-        SessionBookings bookings{json.at("study").get<std::string>(), natural(json.at("pid")), {}};
+        SessionBookings bookings{
+            json.at("study").get<std::string>(), natural(json.at("pid")), {}, json.value("waits", "")};
         for (const Json& from : json.at("devices")) {
             DeviceBooking device;
             device.device = from.at("device").get<std::string>();

@@ -30,7 +30,8 @@ struct DeviceBooking {
 struct SessionBookings {
     std::string study;
     std::int64_t pid = 0;
-    std::vector<DeviceBooking> devices;
+    std::vector<DeviceBooking> devices;  ///< the host, then the accelerators it may use, in its order
+    std::string waits;                   ///< why a trial waits for memory that others use; empty: none does
 };
 
 class Board {

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hpo/printable.hpp"
 #include "hpo/units.hpp"
 #include "orchestrator/view/detail.hpp"
 
 namespace hpo::view {
 namespace {
+
+constexpr int curve_width = 10;
 
 std::string last_metric(const TrialRecord& trial, const std::string& metric) {
     const auto values = metric_curve(trial, metric);
@@ -44,14 +47,18 @@ Line trial_line(const Study& study, const TrialRecord& trial, const Screen& scre
     const int digits = static_cast<int>(epochs.size());
     Line line;
     line.add("  trial " + pad_left(std::to_string(trial.number), 4, screen), Style::accent);
+    if (trial.where.starts_with("gpu")) line.add("  " + printable(trial.where), Style::dim);
     line.add("  " + pad_left(std::to_string(trial.steps()), digits, screen) + "/" + epochs);
     std::string speed = "-";
     if (!trial.curve.empty() && trial.curve.back().iterations_per_second)
         speed = short_number(*trial.curve.back().iterations_per_second);
     line.add("  " + pad_left(speed, 6, screen) + " it/s");
     line.add("  loss " + pad_right(last_metric(trial, "loss"), 9, screen));
-    line.add(pad_right(sparkline(metric_curve(trial, "loss"), 10, screen.utf8), 10, screen), Style::accent);
-    return line.add("  " + study.objective.metric + " " + last_metric(trial, study.objective.metric));
+    const std::string value = "  " + study.objective.metric + " " + last_metric(trial, study.objective.metric);
+    const int room = screen.width > 0 ? screen.width - line.width() - columns(value) : curve_width;
+    const int width = std::clamp(room, 4, curve_width);
+    line.add(pad_right(sparkline(metric_curve(trial, "loss"), width, screen.utf8), width, screen), Style::accent);
+    return line.add(value);
 }
 
 }  // namespace
@@ -66,6 +73,8 @@ std::string draw_progress(const Study& study, const StudyRecord& record, const M
     counts.add(states_text(record));
     canvas.add(counts);
     if (const TrialRecord* best = best_trial(record, study.objective)) canvas.add(best_line(study, *best));
+    add_pools(canvas, moment.pools, rows_for_pools(screen), screen);
+    if (!moment.waits.empty()) canvas.add("waiting: " + printable(moment.waits), Style::notice);
 
     std::vector<const TrialRecord*> running;
     for (const TrialRecord& trial : record.trials)

@@ -11,14 +11,17 @@
 #include "hpo/event.hpp"
 #include "hpo/study.hpp"
 #include "orchestrator/view/canvas.hpp"
+#include "orchestrator/view/pools.hpp"
 
 namespace hpo::view {
 
 /// What the record of a study cannot know.
 struct Moment {
-    double seconds = 0;  ///< that the study has been held, over all sessions
-    int places = 1;      ///< trials at once
-    bool held = false;   ///< a process runs the study now
+    double seconds = 0;            ///< that the study has been held, over all sessions
+    int places = 1;                ///< trials at once
+    bool held = false;             ///< a process runs the study now
+    std::vector<Pool> pools = {};  ///< of that process: the host, then the devices it may use; empty: not told
+    std::string waits = {};        ///< why a trial waits for other programs, with the numbers; empty: none does
 };
 
 /// A moment for a viewer at `now` (seconds since the epoch): from the events, and whether somebody holds the study.

@@ -118,7 +118,7 @@ std::vector<Column> all_columns(const Study& study) {
 
 constexpr int reason_room = 12;  // less is not worth a column
 
-/// The columns that fit, in their order, and whether room is left for the reason.
+/// The columns that fit, in their order, and whether room is left for where or why.
 std::vector<Column> fitting_columns(const Study& study, const Screen& screen) {
     auto all = all_columns(study);
     const int width = screen.width > 0 ? screen.width : std::numeric_limits<int>::max();
@@ -140,8 +140,14 @@ Line head_line(const std::vector<Column>& shown, bool reason, const Screen& scre
                                : pad_right(column.title, column.width, screen)) +
                      " ",
                  Style::dim);
-    if (reason) line.add("REASON", Style::dim);
+    if (reason) line.add("WHERE OR WHY", Style::dim);
     return line;
+}
+
+/// Of a running trial its place, of another one the reason of its state.
+std::string where_or_why(const TrialRecord& trial) {
+    if (trial.state == TrialState::running) return printable(trial.where);
+    return (trial.rule.empty() ? "" : printable(trial.rule) + ": ") + printable(trial.reason);
 }
 
 Line trial_line(const Study& study, const TrialRecord& trial, const std::vector<Column>& shown, bool reason, bool best,
@@ -156,10 +162,7 @@ Line trial_line(const Study& study, const TrialRecord& trial, const std::vector<
         line.add(column.right ? pad_left(cell, column.width, screen) : pad_right(cell, column.width, screen), style);
         line.add(" ");
     }
-    if (reason) {
-        const std::string text = printable(trial.reason);
-        line.add(trial.rule.empty() ? text : printable(trial.rule) + ": " + text, Style::dim);
-    }
+    if (reason) line.add(where_or_why(trial), Style::dim);
     return line;
 }
 
@@ -182,6 +185,8 @@ void add_head(Canvas& canvas, const Study& study, const StudyRecord& record, con
     }
     if (screen.width == 0 || screen.width - second.width() > 24) second.add(states_text(record), Style::dim);
     canvas.add(second);
+    add_pools(canvas, moment.pools, rows_for_pools(screen), screen);
+    if (!moment.waits.empty()) canvas.add("waiting: " + printable(moment.waits), Style::notice);
 }
 
 /// The first row shown so that the chosen one is in sight: the middle of the page where that is possible.

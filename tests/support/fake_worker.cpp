@@ -125,7 +125,7 @@ void Worker::greet() {
     hello.backend = "cpu";
     hello.capabilities = {"checkpoint"};
     if (find(start_, "planless") == nullptr) hello.capabilities.emplace_back("plan");
-    if (shrinks_) hello.capabilities.emplace_back("accumulation");
+    if (shrinks_) hello.capabilities.emplace_back("micro_batch");
     send(hello);
 }
 

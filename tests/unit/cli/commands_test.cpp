@@ -14,6 +14,7 @@
 #include "orchestrator/cli/best_config.hpp"
 #include "orchestrator/cli/cli.hpp"
 #include "orchestrator/cli/control_client.hpp"
+#include "orchestrator/devices/board.hpp"
 #include "orchestrator/store/holder_lock.hpp"
 #include "orchestrator/store/store.hpp"
 #include "orchestrator/study/study_file.hpp"
@@ -134,6 +135,33 @@ TEST_F(Commands, AnUnknownTrialIsAnErrorThatSaysWhichThereAre) {
     const Ran ran = hpo_command({"show", "phase1", "99"});
     EXPECT_EQ(ran.code, 1);
     EXPECT_THAT(ran.err, HasSubstr("1 to 16"));
+}
+
+TEST_F(Commands, TopShowsTheMemoryThatTheRunningSessionTellsOf) {
+    ::setenv("XDG_RUNTIME_DIR", runs_.path().c_str(), 1);
+    const StudyFolder folder = make_study("phase1");
+    EXPECT_THAT(hpo_command({"top", "phase1", "--once"}).out, Not(HasSubstr("host  ")));
+    const auto held = HolderLock::take(folder);
+    ASSERT_TRUE(held);
+    auto board = Board::open();
+    ASSERT_TRUE(board) << board.error().message;
+    constexpr std::int64_t GiB = std::int64_t{1} << 30;
+    const SessionBookings said{"phase1",
+                               ::getpid(),
+                               {{"host", 2 * GiB, 8 * GiB, GiB, GiB, 0, 2, 2, {}},
+                                {"GPU-8f6c", 12 * GiB, 24 * GiB, 2 * GiB, 20 * GiB, 3 * GiB, 0, 2, {}}},
+                               "trial 7 needs 3.000 GiB of device memory"};
+    ASSERT_TRUE(board->publish(said));
+    const Ran ran = hpo_command({"top", "phase1", "--once"});
+    EXPECT_THAT(ran.out, AllOf(HasSubstr("2.0 of 8.0 GiB booked, 1.0 by others, 2 trials"), HasSubstr("gpu 0  "),
+                               HasSubstr("12 of 24 GiB booked, 3.0 used, 20 by others, 2 trials"),
+                               HasSubstr("waiting: trial 7 needs 3.000 GiB of device memory")));
+    const json all = json::parse(hpo_command({"top", "phase1", "--json"}).out);
+    ASSERT_EQ(all["memory"].size(), 2u);
+    EXPECT_EQ(all["memory"][0]["used"], nullptr);
+    EXPECT_EQ(all["memory"][1]["used"], 3 * GiB);
+    EXPECT_EQ(all["waits"], "trial 7 needs 3.000 GiB of device memory");
+    ::unsetenv("XDG_RUNTIME_DIR");
 }
 
 TEST_F(Commands, LsGivesTheTrialsInTheDocumentedShape) {

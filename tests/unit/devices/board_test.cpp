@@ -53,10 +53,13 @@ TEST_F(BoardTest, ShowsWhatALivingSessionPublishesAndNothingAfterIt) {
         auto board = Board::open();
         ASSERT_TRUE(board) << board.error().message;
         EXPECT_THAT(read_board(), IsEmpty()) << "nothing is published yet";
-        ASSERT_TRUE(board->publish(bookings("phase1")));
+        SessionBookings said = bookings("phase1");
+        said.waits = "trial 7 needs 3 GiB";
+        ASSERT_TRUE(board->publish(said));
         const auto sessions = read_board();
         ASSERT_THAT(sessions, SizeIs(1));
         EXPECT_EQ(sessions[0].study, "phase1");
+        EXPECT_EQ(sessions[0].waits, "trial 7 needs 3 GiB");
         EXPECT_EQ(sessions[0].pid, ::getpid());
         ASSERT_THAT(sessions[0].devices, SizeIs(2));
         const DeviceBooking& host = sessions[0].devices[0];

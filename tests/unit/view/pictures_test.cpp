@@ -41,7 +41,7 @@ StudyRecord sample_record(std::int64_t trials) {
     return record;
 }
 
-constexpr Moment moment{125, 2, true};
+const Moment moment{125, 2, true};
 
 std::vector<std::string> lines_of(const std::string& text) {
     std::vector<std::string> lines;
