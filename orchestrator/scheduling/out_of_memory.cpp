@@ -1,0 +1,89 @@
+#include "orchestrator/scheduling/out_of_memory.hpp"
+
+#include <algorithm>
+
+#include "hpo/units.hpp"
+#include "orchestrator/scheduling/footprints.hpp"
+
+namespace hpo {
+namespace {
+
+/// The amounts of the memory that ran out.
+struct Amounts {
+    double booked = 0;
+    double used = 0;
+    double room = 0;
+    double others = 0;
+};
+
+Amounts amounts_of(const MemoryDeath& death) {
+    const Footprint used = with_measurement_error(death.used);
+    const auto of = [&](const Footprint& f) {
+        return double(std::max<std::int64_t>(death.on_device ? f.device_bytes : f.host_bytes, 0));
+    };
+    return {of(death.booked), of(used), of(death.room), of(death.others)};
+}
+
+/// Twice at most a trial is tried beside others before it gets all there is.
+constexpr std::int64_t tries_beside_others = 2;
+
+}  // namespace
+
+Result<NextTry> after_out_of_memory(const MemoryDeath& death) {
+    const auto [booked, used, room, others] = amounts_of(death);
+    const double available = std::max(room - others, 0.0);
+    const double more = room / 16;  // less is no other launch
+    // A trial on a device that has the device to itself may have had neighbours in the host's memory.
+    const bool had_its_pool = death.alone && (death.on_device || death.booked.device_bytes <= 0);
+    const double grown = std::max({booked * (death.deaths == 1 ? 1.5 : 2), booked + more, used});
+
+    NextTry next{death.booked, death.alone, death.micro_batches, {}};
+    next.booking.host_bytes = std::max(next.booking.host_bytes, with_measurement_error(death.used).host_bytes);
+    next.booking.device_bytes = std::max(next.booking.device_bytes, with_measurement_error(death.used).device_bytes);
+    const auto book = [&](double bytes, bool alone) {
+        (death.on_device ? next.booking.device_bytes : next.booking.host_bytes) = static_cast<std::int64_t>(bytes);
+        next.alone = alone;
+        next.how = (alone ? "alone, with " : "with ") + bytes_text(bytes) +
+                   (death.on_device ? " of device memory booked" : " of memory booked");
+        return next;
+    };
+
+    const bool room_beside = booked > 0 && grown <= available;
+    if (!had_its_pool && death.deaths <= tries_beside_others && room_beside) return book(grown, false);
+    const bool had_all = had_its_pool || booked + more > available;
+    if (!had_all) return book(available, true);
+    if (death.more_micro_batches && *death.more_micro_batches > death.micro_batches) {
+        // What it needs now is less: what was booked, or as much of it as there is, is enough.
+        book(std::min(std::max(booked, used), std::max(available, std::min(booked, room))), true);
+        next.micro_batches = *death.more_micro_batches;
+        next.how = "in " + std::to_string(next.micro_batches) + " micro-batches of an update, " + next.how;
+        return next;
+    }
+    if (booked + more <= available) return book(available, true);
+    if (others > room / 10 && booked + more <= room) return book(room, true);
+
+    std::string text = "ran out of " + std::string(death.on_device ? "device memory" : "memory") + ' ' +
+                       std::to_string(death.deaths) + (death.deaths == 1 ? " time" : " times") + ", at last " +
+                       (had_its_pool ? "alone, " : "") + "with " + bytes_text(booked) + " booked of the " +
+                       bytes_text(room) + " that an empty " + (death.on_device ? "device" : "machine") + " gives";
+    if (others > 0) text += " (other programs use " + bytes_text(others) + ")";
+    if (death.micro_batches > 1)
+        text += ", in " + std::to_string(death.micro_batches) + " micro-batches of an update, which cannot be smaller";
+    return Error{text};
+}
+
+std::optional<std::int64_t> next_accumulation(std::int64_t batch_size, std::int64_t accumulation) {
+    if (accumulation < 1 || batch_size <= accumulation || batch_size % accumulation != 0) return std::nullopt;
+    std::optional<std::int64_t> least;
+    const auto consider = [&](std::int64_t divisor) {
+        if (divisor / 2 >= accumulation && (!least || divisor < *least)) least = divisor;
+    };
+    for (std::int64_t divisor = 1; divisor <= batch_size / divisor; ++divisor) {
+        if (batch_size % divisor != 0) continue;
+        consider(divisor);
+        consider(batch_size / divisor);
+    }
+    return least;
+}
+
+}  // namespace hpo

@@ -1,0 +1,53 @@
+// What follows when an attempt ended for want of memory: never the same launch twice, never a loop. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "hpo/footprint.hpp"
+#include "hpo/result.hpp"
+
+namespace hpo {
+
+/// An attempt that ran out of memory. Bytes.
+struct MemoryDeath {
+    Footprint booked;         ///< when it ended
+    Footprint used{0, 0, 0};  ///< most it was seen to take; 0: not measured
+    bool alone = false;       ///< it was booked to run alone
+    bool on_device = false;   ///< the accelerator's memory ran out; false: the host's, wherever the trial trained
+    std::int64_t deaths = 1;  ///< attempts of this trial that ended so, this one included
+    std::int64_t micro_batches = 1;                  ///< of one update
+    std::optional<std::int64_t> more_micro_batches;  ///< the next larger number; absent: cannot be made smaller
+    /// What an empty machine gives one trial: its largest device, the host. Capacity less reserve.
+    Footprint room;
+    Footprint others{0, 0, 0};  ///< of `room`, what other programs use now
+};
+
+struct NextTry {
+    /// At least so much, until the trial ends: a measured peak raises a booking after a death, and never lowers it.
+    Footprint booking;
+    bool alone = false;
+    std::int64_t micro_batches = 1;
+    std::string how;  ///< "with 3.000 GiB booked", "alone, with 20.00 GiB booked", "in 4 micro-batches of an update"
+};
+
+/// The next rung of the ladder, for the memory that ran out:
+/// 1. half as much again, then twice as much (at least what was measured plus its error), beside others;
+/// 2. alone, with all that other programs leave;
+/// 3. alone, with smaller micro-batches, each at most half of the one before (at once where other programs have taken
+///    what was booked);
+/// 4. where other programs use more than a tenth of the room: with all of it, for which it waits by itself.
+/// Then an Error with the numbers. So a trial is given up only after it died with the smallest micro-batch in all the
+/// room there is.
+///
+/// Each answer books more than the attempt that died by at least a sixteenth of the room, or is newly alone with more
+/// booked, or has more micro-batches: no launch comes twice, and there are at most 20 before the micro-batches are at
+/// their smallest and 16 afterwards (in practice 3 and 2).
+Result<NextTry> after_out_of_memory(const MemoryDeath& death);
+
+/// The least number of micro-batches above `accumulation` that divides the batch and at least halves the micro-batch;
+/// nothing when it is one sample already, or when the numbers make no sense.
+std::optional<std::int64_t> next_accumulation(std::int64_t batch_size, std::int64_t accumulation);
+
+}  // namespace hpo

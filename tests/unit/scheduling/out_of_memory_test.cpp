@@ -1,0 +1,165 @@
+#include "orchestrator/scheduling/out_of_memory.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "hpo/random.hpp"
+
+namespace hpo {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::int64_t GiB = std::int64_t{1} << 30;
+
+MemoryDeath on_gpu(double booked, double room = 20) {
+    MemoryDeath death;
+    death.booked = {std::int64_t(booked * double(GiB)), GiB, 1};
+    death.on_device = true;
+    death.room = {std::int64_t(room * double(GiB)), 64 * GiB, 16};
+    return death;
+}
+
+TEST(OutOfMemory, TheFirstDeathBooksHalfAsMuchAgainBesideOthers) {
+    const auto next = after_out_of_memory(on_gpu(4));
+    ASSERT_TRUE(next.ok());
+    EXPECT_EQ(next->booking.device_bytes, 6 * GiB);
+    EXPECT_EQ(next->booking.host_bytes, GiB);
+    EXPECT_FALSE(next->alone);
+    EXPECT_EQ(next->how, "with 6.000 GiB of device memory booked");
+}
+
+TEST(OutOfMemory, WhatWasMeasuredIsBookedWithItsError) {
+    MemoryDeath death = on_gpu(4);
+    death.used.device_bytes = 10 * GiB;
+    EXPECT_EQ(after_out_of_memory(death)->booking.device_bytes, 10 * GiB + GiB / 2);
+}
+
+TEST(OutOfMemory, TheThirdDeathIsFollowedByAllThereIsAlone) {
+    MemoryDeath death = on_gpu(4);
+    death.deaths = 3;
+    death.others.device_bytes = 3 * GiB;
+    const auto next = after_out_of_memory(death);
+    EXPECT_TRUE(next->alone);
+    EXPECT_EQ(next->booking.device_bytes, 17 * GiB);
+    EXPECT_EQ(next->how, "alone, with 17.00 GiB of device memory booked");
+}
+
+TEST(OutOfMemory, AloneTheMicroBatchShrinksAndTheUpdateStaysTheSame) {
+    MemoryDeath death = on_gpu(20);
+    death.alone = true;
+    death.more_micro_batches = 2;
+    const auto next = after_out_of_memory(death);
+    EXPECT_EQ(next->micro_batches, 2);
+    EXPECT_EQ(next->how, "in 2 micro-batches of an update, alone, with 20.00 GiB of device memory booked");
+}
+
+TEST(OutOfMemory, WhereOtherProgramsTookWhatWasBookedTheMicroBatchShrinksAtOnce) {
+    MemoryDeath death = on_gpu(8);
+    death.others.device_bytes = 14 * GiB;
+    death.more_micro_batches = 2;
+    const auto next = after_out_of_memory(death);
+    EXPECT_EQ(next->micro_batches, 2);
+}
+
+TEST(OutOfMemory, WhatCannotShrinkWaitsForOtherProgramsByBookingWhatTheyHold) {
+    MemoryDeath death = on_gpu(8);
+    death.others.device_bytes = 14 * GiB;
+    const auto next = after_out_of_memory(death);
+    ASSERT_TRUE(next.ok());
+    EXPECT_GT(next->booking.device_bytes, 8 * GiB);
+    EXPECT_GT(next->booking.device_bytes, 20 * GiB - 14 * GiB);
+    death.others.device_bytes = GiB;  // a desktop's share does not keep a trial waiting for ever
+    death.booked.device_bytes = 19 * GiB;
+    death.alone = true;
+    EXPECT_FALSE(after_out_of_memory(death).ok());
+}
+
+TEST(OutOfMemory, ItIsGivenUpWithTheNumbers) {
+    MemoryDeath death = on_gpu(20);
+    death.alone = true;
+    death.deaths = 6;
+    death.micro_batches = 256;
+    const auto next = after_out_of_memory(death);
+    ASSERT_FALSE(next.ok());
+    EXPECT_EQ(next.error().message,
+              "ran out of device memory 6 times, at last alone, with 20.00 GiB booked of the 20.00 GiB that an empty "
+              "device gives, in 256 micro-batches of an update, which cannot be smaller");
+}
+
+TEST(OutOfMemory, AKillByTheKernelRaisesTheHostsBookingAlsoOfATrialOnADevice) {
+    MemoryDeath death = on_gpu(4);
+    death.on_device = false;
+    const auto next = after_out_of_memory(death);
+    EXPECT_EQ(next->booking.device_bytes, 4 * GiB);
+    EXPECT_EQ(next->booking.host_bytes, GiB + 4 * GiB);  // a sixteenth of the room at least
+    // Alone on its device it may have had neighbours on the host.
+    death.alone = true;
+    EXPECT_TRUE(after_out_of_memory(death).ok());
+}
+
+TEST(OutOfMemory, MicroBatchesDivideTheBatchAndHalveAtLeast) {
+    EXPECT_EQ(next_accumulation(256, 1), 2);
+    EXPECT_EQ(next_accumulation(256, 128), 256);
+    EXPECT_EQ(next_accumulation(256, 256), std::nullopt);
+    EXPECT_EQ(next_accumulation(300, 4), 10);
+    EXPECT_EQ(next_accumulation(257, 1), 257);
+    EXPECT_EQ(next_accumulation(45, 3), 9);
+    for (const std::int64_t batch : {0, -4, 1}) EXPECT_EQ(next_accumulation(batch, 1), std::nullopt);
+    EXPECT_EQ(next_accumulation(256, 0), std::nullopt);
+    EXPECT_EQ(next_accumulation(256, 3), std::nullopt);
+    for (std::int64_t batch = 1; batch <= 200; ++batch)
+        for (std::int64_t now = 1; now <= batch; ++now) {
+            if (batch % now != 0) continue;
+            std::optional<std::int64_t> least;
+            for (std::int64_t next = 2 * now; next <= batch && !least; ++next)
+                if (batch % next == 0) least = next;
+            EXPECT_EQ(next_accumulation(batch, now), least) << batch << ' ' << now;
+        }
+}
+
+TEST(OutOfMemory, OverThousandsOfTrialsNoLaunchComesTwiceEachLadderEndsAndNothingIsGivenUpTooSoon) {
+    for (std::uint64_t seed = 1; seed <= 5000 && !::testing::Test::HasFailure(); ++seed) {
+        SCOPED_TRACE(seed);
+        std::uint64_t draws = 0;
+        const auto unit = [&] { return draw_unit(seed, Purpose::synthetic, 3, draws++); };
+        MemoryDeath death = on_gpu(unit() < 0.2 ? 0 : 20 * unit(), 20);
+        death.on_device = unit() < 0.5;
+        std::swap(death.booked.host_bytes, death.on_device ? death.booked.host_bytes : death.booked.device_bytes);
+        if (!death.on_device) death.booked.device_bytes = 0, death.room.host_bytes = 20 * GiB;
+        const auto kind = death.on_device ? &Footprint::device_bytes : &Footprint::host_bytes;
+        death.alone = death.booked.*kind == 0;
+        const std::int64_t batch = unit() < 0.5 ? 1 : 1 + std::int64_t(4096 * unit());
+        const bool measured = unit() < 0.5;
+        for (;; ++death.deaths) {
+            death.used.*kind = measured ? std::int64_t(unit() * 1.2 * double(death.booked.*kind)) : 0;
+            death.others.*kind = unit() < 0.5 ? 0 : std::int64_t(unit() * 20 * double(GiB));
+            death.more_micro_batches = next_accumulation(batch, death.micro_batches);
+            ASSERT_LE(death.deaths, 40);
+            const auto next = after_out_of_memory(death);
+            if (!next) {
+                EXPECT_FALSE(death.more_micro_batches);
+                const double room = 20 * double(GiB);
+                EXPECT_TRUE(death.alone || double(death.booked.*kind) >= room * 14 / 16);
+                EXPECT_TRUE(double(death.booked.*kind) >= room * 14 / 16 ||
+                            (double(death.others.*kind) <= room / 10 && double(death.booked.*kind) >= room * 13 / 16));
+                break;
+            }
+            EXPECT_LE(next->booking.*kind, death.room.*kind);
+            EXPECT_TRUE(next->booking.*kind > death.booked.*kind || next->micro_batches > death.micro_batches ||
+                        (next->alone && !death.alone))
+                << next->how;
+            EXPECT_GE(next->micro_batches, death.micro_batches);
+            EXPECT_GE(next->booking.*kind, next->micro_batches > death.micro_batches ? 0 : death.booked.*kind);
+            EXPECT_FALSE(next->how.empty());
+            death.booked = next->booking;
+            death.micro_batches = next->micro_batches;
+            // The engine lifts `alone` once a step was measured; the booking stays.
+            death.alone = next->alone && unit() < 0.5;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace hpo
