@@ -66,6 +66,10 @@ constexpr std::array table{
             "hpo stop phase1/7               trial 7 of phase1\n"
             "hpo stop phase1                 the study; hpo run goes on with it",
             commands::stop},
+    Command{"devices", "List CPU and GPUs, their memory, and who uses it",
+            "hpo devices                     numbers and UUIDs for resources.devices\n"
+            "hpo devices --json              for programs",
+            commands::devices},
 };
 // clang-format on
 

@@ -32,6 +32,7 @@ CommandAction logs(CLI::App& app);
 CommandAction top(CLI::App& app);
 CommandAction stop(CLI::App& app);
 CommandAction best(CLI::App& app);
+CommandAction devices(CLI::App& app);
 
 }  // namespace commands
 

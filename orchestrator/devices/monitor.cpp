@@ -23,21 +23,25 @@ constexpr Seconds well_for{60};  ///< after which what went wrong before is forg
 /// One library, and the helper that asks it.
 class Source {
    public:
-    Source(const char* what, const char* words, bool once, const DeviceMonitor::Options& options)
-        : what_(what), words_(words), once_(once), options_(options) {}
+    /// `what` of helper.hpp; `words` name it, and `tool` is the program that shows what is wrong with it.
+    Source(const char* what, const char* words, const char* tool, bool once, const DeviceMonitor::Options& options)
+        : what_(what), words_(words), tool_(tool), once_(once), options_(options) {}
 
     void poll(Seconds now) {
         if (const auto line = link_.answer())
             if (auto readings = readings_of(*line)) take(std::move(*readings), now);
         if (const auto how = link_.ended()) {
-            fail(std::string(words_) + " has crashed its library (" + *how + ")", now);
+            fail(std::string(words_) + "'s library has crashed (" + *how + "); see what " + tool_ + " says", now);
         } else if (link_.running() && waiting_ && now - asked_ >= patience_) {
             link_.kill();
-            fail(std::string(words_) + " has not answered within " + duration_text(patience_.count()), now);
+            fail(std::string(words_) + " has not answered within " + duration_text(patience_.count()) + "; see what " +
+                     tool_ + " says",
+                 now);
             patience_ = std::min(2 * patience_, longest_pause);
         }
+        const bool reaped = link_.reaped();
         if (done_) return;
-        if (!link_.running() && now >= next_start_ && link_.reaped()) {
+        if (!link_.running() && now >= next_start_ && reaped) {
             const std::string error = link_.start(options_.program, what_);
             if (!error.empty()) return fail("hpo cannot start its helper for devices: " + error, now);
             ask(now);
@@ -94,8 +98,7 @@ class Source {
     }
 
     void fail(std::string trouble, Seconds now) {
-        trouble_ = std::move(trouble) + "; hpo asks again in " + duration_text(pause_.count());
-        if (once_) trouble_.erase(trouble_.rfind(';'));
+        trouble_ = std::move(trouble);
         done_ = once_;
         fresh_ = waiting_ = false;
         well_since_.reset();
@@ -105,6 +108,7 @@ class Source {
 
     const char* what_;
     const char* words_;
+    const char* tool_;
     bool once_;
     DeviceMonitor::Options options_;
     HelperLink link_;
@@ -128,8 +132,8 @@ class Source {
 
 struct DeviceMonitor::State {
     explicit State(Options given) : options(std::move(given)) {
-        if (nvidia_driver_expected()) nvidia.emplace("nvml", "the NVIDIA driver", false, options);
-        if (options.opencl) opencl.emplace("opencl", "OpenCL", true, options);
+        if (nvidia_driver_expected()) nvidia.emplace("nvml", "the NVIDIA driver", "nvidia-smi", false, options);
+        if (options.opencl) opencl.emplace("opencl", "OpenCL", "clinfo", true, options);
     }
 
     void update(Seconds now) {

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <memory>
 
 #include "orchestrator/devices/host.hpp"
@@ -97,6 +98,23 @@ bool nvidia_driver_expected() {
     if (named && *named) return true;
     return ::access("/proc/driver/nvidia/version", F_OK) == 0 || ::access("/dev/nvidiactl", F_OK) == 0 ||
            ::access("/usr/lib/wsl/lib/libnvidia-ml.so.1", F_OK) == 0;
+}
+
+std::string gpu_without_driver(const std::filesystem::path& root) {
+    if (std::filesystem::exists(root / "proc/driver/nvidia/version")) return {};
+    const auto word_in = [](const std::filesystem::path& file) {
+        std::string word;
+        std::ifstream(file) >> word;
+        return word;
+    };
+    std::error_code none;
+    for (const auto& device : std::filesystem::directory_iterator(root / "sys/bus/pci/devices", none)) {
+        const bool display = word_in(device.path() / "class").starts_with("0x03");
+        if (display && word_in(device.path() / "vendor") == "0x10de")
+            return "the NVIDIA GPU at " + device.path().filename().string() +
+                   " has no NVIDIA driver: install it, or load it (modprobe nvidia)";
+    }
+    return {};
 }
 
 Result<Nvml> Nvml::load() {

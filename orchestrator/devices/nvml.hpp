@@ -2,6 +2,7 @@
 // crash with the driver: for the helper process alone.
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "hpo/result.hpp"
@@ -14,6 +15,10 @@ inline constexpr const char* nvml_variable = "HPO_NVML_LIBRARY";
 
 /// Whether this machine runs NVIDIA's driver (or `nvml_variable` is set), so that the library should be there.
 bool nvidia_driver_expected();
+
+/// A sentence when an NVIDIA GPU is in this machine and no NVIDIA driver is; else empty. `root` is prepended to /proc
+/// and /sys.
+std::string gpu_without_driver(const std::filesystem::path& root = "/");
 
 class Nvml {
    public:

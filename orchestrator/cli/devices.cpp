@@ -1,0 +1,189 @@
+// hpo devices: what this machine has to compute on, and who uses it.
+#include <CLI/App.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "hpo/printable.hpp"
+#include "hpo/units.hpp"
+#include "orchestrator/cli/commands.hpp"
+#include "orchestrator/devices/assess.hpp"
+#include "orchestrator/devices/board.hpp"
+#include "orchestrator/devices/host.hpp"
+#include "orchestrator/devices/monitor.hpp"
+#include "orchestrator/devices/nvml.hpp"
+#include "orchestrator/devices/selection.hpp"
+#include "orchestrator/engine/runner.hpp"
+#include "orchestrator/view/table.hpp"
+#include "orchestrator/view/terminal.hpp"
+
+namespace hpo::commands {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using view::Table;
+
+/// A driver that nothing keeps awake takes some seconds to answer.
+constexpr Seconds patience{5};
+
+/// What the running sessions have of one device.
+struct Booked {
+    std::int64_t bytes = 0, used = 0;
+    double cores = 0;
+    std::set<std::string> studies;
+};
+
+Booked booked_on(const std::vector<SessionBookings>& sessions, const std::string& device) {
+    Booked all;
+    for (const SessionBookings& session : sessions)
+        for (const DeviceBooking& booking : session.devices)
+            if (booking.device == device) {
+                all.bytes += booking.booked;
+                all.used += booking.used;
+                all.cores += booking.cores;
+                all.studies.insert(printable(session.study));
+            }
+    return all;
+}
+
+struct Machine {
+    Host host = read_host();
+    std::int64_t available = available_memory();
+    DeviceReadings readings;
+    std::string problem;  ///< worth a line
+    std::vector<SessionBookings> sessions = read_board();
+    std::vector<std::int64_t> ours;  ///< every process of every session
+    std::int64_t our_memory = 0;     ///< of the host
+};
+
+Machine look() {
+    Machine machine;
+    DeviceMonitor monitor({.program = installed_programs().hpo, .opencl = true, .patience = patience});
+    monitor.start(SteadyClock().now());
+    machine.readings = monitor.latest();
+    machine.problem = machine.readings.problem.empty() ? gpu_without_driver() : machine.readings.problem;
+
+    std::vector<std::int64_t> roots;
+    for (const SessionBookings& session : machine.sessions) roots.push_back(session.pid);
+    const auto below = trees(roots);
+    for (const auto& tree : below) machine.ours.insert(machine.ours.end(), tree.begin(), tree.end());
+    for (const std::int64_t bytes : tree_memory(below)) machine.our_memory += bytes;
+    return machine;
+}
+
+std::int64_t others_on_host(const Machine& machine) {
+    return std::max<std::int64_t>(0, machine.host.memory - machine.available - machine.our_memory);
+}
+
+std::string names(const std::set<std::string>& studies) {
+    std::string text;
+    for (const std::string& study : studies) text += (text.empty() ? "" : ", ") + study;
+    return text.empty() ? "-" : text;
+}
+
+std::string bytes(std::int64_t number) { return bytes_text(static_cast<double>(number)); }
+
+std::string cores_text(double cores) {
+    char text[32];
+    std::snprintf(text, sizeof text, cores == std::floor(cores) ? "%.0f" : "%.1f", cores);
+    return text;
+}
+
+std::string draw(const Machine& machine) {
+    Table table({{"DEVICE"},
+                 {"NAME"},
+                 {"CORES", Table::Align::right},
+                 {"MEMORY", Table::Align::right},
+                 {"FREE", Table::Align::right},
+                 {"OTHERS", Table::Align::right},
+                 {"BOOKED", Table::Align::right},
+                 {"STUDIES"},
+                 {"UUID"}});
+    const Booked on_host = booked_on(machine.sessions, "host");
+    table.add({"host", printable(machine.host.cpu_name), cores_text(machine.host.cores), bytes(machine.host.memory),
+               bytes(machine.available), bytes(others_on_host(machine)), bytes(on_host.bytes), names(on_host.studies),
+               "-"});
+    std::string notes;
+    for (const DeviceReading& device : machine.readings.devices) {
+        const Booked booked = booked_on(machine.sessions, device.id);
+        const bool known = device.used && !device.lost && !device.unified;
+        table.add({std::to_string(device.index),
+                   printable(device.name) + (device.kind == DeviceKind::opencl ? " (OpenCL)" : ""), "-",
+                   device.unified ? "host's" : bytes(device.memory), known ? bytes(device.memory - *device.used) : "-",
+                   known ? bytes(used_by_others(device, machine.ours, booked.used)) : "-",
+                   booked.studies.empty() && device.unified ? "-" : bytes(booked.bytes), names(booked.studies),
+                   printable(device.id)});
+        if (device.lost) notes += printable(words_of(device)) + " cannot be used: " + printable(device.reason) + "\n";
+    }
+    if (machine.readings.devices.empty() && machine.problem.empty()) notes += "No GPU: trials run on the host.\n";
+    return table.draw(view::screen_of_stdout()) + notes;
+}
+
+Json studies_json(const std::vector<SessionBookings>& sessions, const std::string& device) {
+    Json all = Json::array();
+    for (const SessionBookings& session : sessions)
+        for (const DeviceBooking& booking : session.devices)
+            if (booking.device == device)
+                all.push_back({{"study", session.study},
+                               {"pid", session.pid},
+                               {"trials", booking.trials},
+                               {"booked", booking.booked},
+                               {"used", booking.used}});
+    return all;
+}
+
+Json to_json(const Machine& machine) {
+    const Booked on_host = booked_on(machine.sessions, "host");
+    Json devices = Json::array();
+    for (const DeviceReading& device : machine.readings.devices) {
+        const Booked booked = booked_on(machine.sessions, device.id);
+        Json json{{"number", device.index},
+                  {"uuid", device.id},
+                  {"name", device.name},
+                  {"kind", device.kind == DeviceKind::cuda ? "cuda" : "opencl"},
+                  {"memory", device.memory},
+                  {"free", nullptr},
+                  {"others", nullptr},
+                  {"booked", booked.bytes},
+                  {"unified", device.unified},
+                  {"cpu", device.cpu},
+                  {"lost", device.lost ? Json(device.reason) : Json(nullptr)},
+                  {"studies", studies_json(machine.sessions, device.id)}};
+        if (device.used && !device.lost) {
+            json["free"] = device.memory - *device.used;
+            json["others"] = used_by_others(device, machine.ours, booked.used);
+        }
+        devices.push_back(std::move(json));
+    }
+    return {{"host",
+             {{"name", host_name()},
+              {"cpu", machine.host.cpu_name},
+              {"cores", machine.host.cores},
+              {"cores_booked", on_host.cores},
+              {"memory", machine.host.memory},
+              {"free", machine.available},
+              {"others", others_on_host(machine)},
+              {"booked", on_host.bytes},
+              {"studies", studies_json(machine.sessions, "host")}}},
+            {"devices", std::move(devices)},
+            {"problem", machine.problem.empty() ? Json(nullptr) : Json(machine.problem)}};
+}
+
+}  // namespace
+
+CommandAction devices(CLI::App& app) {
+    const auto json = std::make_shared<bool>(false);
+    app.add_flag("--json", *json, "One JSON object for programs; memory in bytes");
+    return [json] {
+        const Machine machine = look();
+        print(*json ? to_json(machine).dump(2, ' ', false, Json::error_handler_t::replace) + '\n' : draw(machine));
+        if (!*json && !machine.problem.empty()) std::fprintf(stderr, "hpo: %s\n", printable(machine.problem).c_str());
+        return 0;
+    };
+}
+
+}  // namespace hpo::commands

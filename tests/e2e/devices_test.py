@@ -1,0 +1,131 @@
+"""hpo devices: with and without a management library (a fake one that misbehaves), with other sessions on the board."""
+import contextlib
+import fcntl
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import unittest
+
+from harness import BUILD, Case, wait_for
+
+LIBRARY = str(BUILD / "tests" / "support" / "libfake-nvml.so")
+GIB = 1 << 30
+
+
+def lives(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+class Devices(Case):
+    def setUp(self):
+        super().setUp()
+        self.environment = {"XDG_RUNTIME_DIR": str(self.folder), "OCL_ICD_VENDORS": str(self.folder / "none"), "HPO_NVML_LIBRARY": ""}
+
+    def script(self, text):
+        (self.folder / "script").write_text(text)
+        self.environment |= {"HPO_NVML_LIBRARY": LIBRARY, "FAKE_NVML": str(self.folder / "script")}
+
+    def devices(self, *arguments):
+        return self.hpo("devices", *arguments, environment=self.environment)
+
+    def as_json(self):
+        return json.loads(self.devices("--json"))
+
+    @contextlib.contextmanager
+    def session(self, **bookings):
+        """What a running session leaves on the board: a locked file and what it has booked."""
+        board = self.folder / "hpo"
+        board.mkdir(mode=0o700, exist_ok=True)
+        with open(board / f"{os.getpid()}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            devices = [{"device": device, "booked": booked, "capacity": 0, "reserve": 0, "others": 0, "used": booked // 2,
+                        "cores": 1.5, "trials": 2} for device, booked in bookings["booked"].items()]
+            (board / f"{os.getpid()}.json").write_text(json.dumps({"study": "phase1", "pid": os.getpid(), "devices": devices}))
+            yield
+
+    @unittest.skipIf(os.path.exists("/dev/nvidiactl"), "this machine has an NVIDIA driver")
+    def test_a_machine_without_gpu_is_its_host_alone_and_no_warning(self):
+        table = self.devices()
+        self.assertEqual(self.error, "")
+        self.assertEqual([line.split()[0] for line in table.splitlines()], ["DEVICE", "host", "No"])
+        found = self.as_json()
+        self.assertEqual((found["devices"], found["problem"]), ([], None))
+        host = found["host"]
+        self.assertGreater(host["memory"], host["free"])
+        self.assertGreaterEqual(host["cores"], 1)
+        self.assertEqual((host["booked"], host["studies"]), (0, []))
+
+    def test_each_gpu_is_a_row_with_its_number_uuid_and_memory(self):
+        self.script("device GPU-1111 8GiB Imaginary 9000\ndevice GPU-2222 24GiB Imaginary 9900\nprocess GPU-2222 4242 6GiB\n")
+        row = next(line for line in self.devices().splitlines() if line.startswith("1"))
+        self.assertRegex(row, r"^1 +Imaginary 9900 +- +24.00 GiB +18.00 GiB +6.000 GiB +0 B +- +GPU-2222$")
+        second = self.as_json()["devices"][1]
+        self.assertEqual((second["number"], second["uuid"], second["kind"], second["free"], second["others"]),
+                         (1, "GPU-2222", "cuda", 18 * GIB, 6 * GIB))
+
+    def test_what_running_studies_have_booked_is_shown_and_their_use_is_not_that_of_others(self):
+        worker = subprocess.Popen(["sleep", "1000"])  # below this process, which plays a session
+        self.children.append(worker)
+        self.script(f"device GPU-1111 8GiB Imaginary\nprocess GPU-1111 {worker.pid} 3GiB\nprocess GPU-1111 4242 1GiB\n")
+        with self.session(booked={"GPU-1111": 4 * GIB, "host": GIB}):
+            found = self.as_json()
+            table = self.devices()
+        device = found["devices"][0]
+        self.assertEqual((device["booked"], device["free"], device["others"]), (4 * GIB, 4 * GIB, GIB))
+        self.assertEqual(device["studies"],
+                         [{"study": "phase1", "pid": os.getpid(), "trials": 2, "booked": 4 * GIB, "used": 2 * GIB}])
+        self.assertEqual((found["host"]["booked"], found["host"]["cores_booked"]), (GIB, 1.5))
+        self.assertEqual(table.count("phase1"), 2)
+        self.assertEqual(self.as_json()["devices"][0]["booked"], 0, "the session is over")
+
+    def test_where_the_driver_hides_processes_the_sessions_own_figures_count(self):
+        self.script("device GPU-1111 8GiB Imaginary\nprocess GPU-1111 4242 5GiB\nhidden\n")
+        with self.session(booked={"GPU-1111": 4 * GIB}):
+            self.assertEqual(self.as_json()["devices"][0]["others"], 3 * GIB)
+
+    def test_a_lost_device_is_listed_with_the_reason(self):
+        self.script("device GPU-1111 8GiB Imaginary\nfail 999 nvmlDeviceGetMemoryInfo\n")
+        self.assertIn("GPU 0 (Imaginary, GPU-1111) cannot be used: the driver says", self.devices())
+        self.assertIn("code 999", self.as_json()["devices"][0]["lost"])
+
+    def test_a_library_that_is_missing_fails_or_crashes_is_one_line_with_the_cure(self):
+        for script, words in [("fail 9", "modprobe nvidia"), ("crash", "library has crashed (signal 6"), (None, "correct HPO_NVML_LIBRARY")]:
+            if script:
+                self.script(script + "\n")
+            else:
+                self.environment["HPO_NVML_LIBRARY"] = str(self.folder / "libnone.so")
+            self.assertTrue(self.devices().startswith("DEVICE"))
+            self.assertIn(words, self.error)
+            self.assertEqual(self.error.count("\n"), 1)
+            self.assertIn(words, self.as_json()["problem"])
+
+    def test_a_library_that_hangs_is_given_up_and_the_host_is_shown(self):
+        self.script("hang\n")
+        self.assertIn("\nhost ", self.devices())
+        self.assertIn("has not answered within 5.0 s", self.error)
+
+    def test_a_hung_helper_is_dead_after_its_parent_is_killed(self):
+        self.script("hang\n")
+        child = self.start("devices", environment=self.environment)
+        starts = self.folder / "script.starts"
+        helper = int(wait_for(lambda: starts.exists() and starts.read_text()))
+        self.assertTrue(lives(helper))
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        wait_for(lambda: not lives(helper), message="the helper lives on")
+
+    def test_a_script_of_hostile_names_prints_no_escape_codes(self):
+        self.script("device GPU-\x1b[2J 8GiB \x1b]0;evil\x07\n")
+        self.assertNotIn("\x1b", self.devices())
+
+    def test_help_has_examples(self):
+        self.assertIn("hpo devices --json", self.hpo("devices", "--help"))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
