@@ -4,17 +4,22 @@
 #include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "hpo/random.hpp"
 #include "hpo/units.hpp"
+#include "hpo/worker_keys.hpp"
 #include "orchestrator/cli/commands.hpp"
+#include "orchestrator/cli/packing.hpp"
 #include "orchestrator/cli/study_source.hpp"
 #include "orchestrator/engine/one_worker.hpp"
 #include "orchestrator/engine/workers.hpp"
 #include "orchestrator/sampling/proposer.hpp"
+#include "orchestrator/scheduling/footprints.hpp"
+#include "orchestrator/scheduling/out_of_memory.hpp"
 #include "orchestrator/study/study_file.hpp"
 
 namespace hpo::commands {
@@ -23,8 +28,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t samples = 32;     ///< configurations that are planned
-constexpr std::int64_t probe_steps = 3;  ///< of the training that is timed; the last one counts
+constexpr std::int64_t most_samples = 32;  ///< configurations that are planned
+constexpr std::int64_t probe_steps = 3;    ///< of the training that is timed; the last one counts
 constexpr std::int64_t probe_iterations = 20;
 
 struct CheckArguments {
@@ -32,6 +37,9 @@ struct CheckArguments {
     std::vector<std::string> set;
     bool json = false;
 };
+
+/// Where nothing varies there is one configuration to try.
+std::int64_t trials_of(const Study& study) { return study.space.empty() ? 1 : study.budget.trials; }
 
 struct Range {
     double low = 0, middle = 0, high = 0;
@@ -42,50 +50,102 @@ Range range_of(std::vector<double> numbers) {
     return {numbers.front(), numbers[numbers.size() / 2], numbers.back()};
 }
 
-/// Configurations of the space as the worker would meet them, with its answers.
-struct Planned {
-    std::vector<Params> params;
-    std::vector<from_worker::PlanAnswer> answers;
+/// A configuration of the space as the worker would meet it, with its answer.
+struct Sample {
+    std::int64_t trial = 0;
+    Params params;
+    from_worker::PlanAnswer answer;
+    std::string too_large;           ///< for this machine, as it is configured, with the numbers; empty: it fits
+    std::int64_t micro_batches = 0;  ///< in which it fits after all; 0: in none
+    Footprint booked;                ///< as it would run
 
-    [[nodiscard]] Range over(double (*what)(const from_worker::PlanAnswer&)) const {
-        std::vector<double> numbers;
-        for (const auto& answer : answers) numbers.push_back(what(answer));
-        return range_of(numbers);
-    }
-    /// The one in the middle by computation.
-    [[nodiscard]] std::size_t typical() const {
-        std::vector<std::size_t> order(answers.size());
-        for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-        std::sort(order.begin(), order.end(),
-                  [&](auto a, auto b) { return answers[a].flops_per_step < answers[b].flops_per_step; });
-        return order[order.size() / 2];
-    }
+    [[nodiscard]] bool runs() const { return too_large.empty() || micro_batches > 0; }
 };
 
-Planned plan_samples(const Study& study, OneWorker& worker) {
+using Samples = std::vector<Sample>;
+
+template <class What>
+Range range_over(const Samples& samples, What&& what) {
+    std::vector<double> numbers;
+    for (const Sample& sample : samples) numbers.push_back(static_cast<double>(what(sample)));
+    return range_of(std::move(numbers));
+}
+
+/// Of those that run, the one in the middle by computation.
+const Sample& typical(const Samples& samples) {
+    std::vector<const Sample*> order;
+    for (const Sample& sample : samples)
+        if (sample.runs()) order.push_back(&sample);
+    std::stable_sort(order.begin(), order.end(),
+                     [](auto* a, auto* b) { return a->answer.flops_per_step < b->answer.flops_per_step; });
+    return *order[order.size() / 2];
+}
+
+std::int64_t whole_param(const Params& params, const char* name) {
+    const auto found = params.find(name);
+    const auto otherwise = std::stoll(std::string(find_worker_key(name)->fallback));
+    return found == params.end() ? otherwise : static_cast<std::int64_t>(number_or(found->second, double(otherwise)));
+}
+
+from_worker::PlanAnswer plan_or_fail(const Study& study, OneWorker& worker, const Sample& sample) {
+    auto answer = worker.plan(sample.params, study.budget.epochs, study.seed);
+    if (!answer) throw Fatal("trial " + std::to_string(sample.trial) + " could not run: " + answer.error().message);
+    return std::move(*answer);
+}
+
+/// In more micro-batches, until it fits the empty machine: as the study would, with the same batch. What the worker
+/// does not take any more does not fit.
+void shrink(const Study& study, OneWorker& worker, const Machine& machine, Sample& sample) {
+    const std::int64_t batch_size = whole_param(sample.params, "batch_size");
+    auto parts = next_accumulation(batch_size, whole_param(sample.params, "accumulation"));
+    for (; parts; parts = next_accumulation(batch_size, *parts)) {
+        sample.params["accumulation"] = *parts;
+        const auto answer = worker.plan(sample.params, study.budget.epochs, study.seed);
+        if (!answer) return;
+        sample.booked = answer->footprint;
+        if (never_fits(machine, sample.booked, false)) continue;
+        sample.micro_batches = *parts;
+        return;
+    }
+}
+
+/// Ends the command when not even one fits.
+Samples plan_samples(const Study& study, OneWorker& worker, const Machine& machine) {
     auto proposer = Proposer::make(study);
     if (!proposer) throw Fatal(proposer.error().message);
-    Planned planned;
-    for (std::int64_t trial = 1; trial <= std::min(samples, std::max<std::int64_t>(1, study.budget.trials)); ++trial) {
+    Samples samples;
+    for (std::int64_t trial = 1; trial <= std::min(most_samples, trials_of(study)); ++trial) {
         const auto proposal = proposer->propose(trial);
         if (!proposal) break;
-        Params params = proposal->params;
-        params.insert(study.worker.begin(), study.worker.end());
-        auto answer = worker.plan(params, study.budget.epochs, study.seed);
-        if (!answer) throw Fatal("trial " + std::to_string(trial) + " could not run: " + answer.error().message);
-        planned.params.push_back(std::move(params));
-        planned.answers.push_back(std::move(*answer));
+        Sample sample;
+        sample.trial = trial;
+        sample.params = proposal->params;
+        sample.params.insert(study.worker.begin(), study.worker.end());
+        sample.answer = plan_or_fail(study, worker, sample);
+        sample.booked = sample.answer.footprint;
+        if (const auto why = never_fits(machine, sample.booked, false)) {
+            sample.too_large = *why;
+            shrink(study, worker, machine, sample);
+        }
+        samples.push_back(std::move(sample));
     }
-    return planned;
+    if (std::none_of(samples.begin(), samples.end(), [](const Sample& sample) { return sample.runs(); })) {
+        const auto smallest = std::min_element(samples.begin(), samples.end(), [](const Sample& a, const Sample& b) {
+            return a.booked.host_bytes < b.booked.host_bytes;
+        });
+        throw Fatal("no trial fits, in however small micro-batches: as it is configured, the smallest (trial " +
+                    std::to_string(smallest->trial) + ") " + smallest->too_large +
+                    (study.resources.memory ? "; resources.memory sets the limit" : ""));
+    }
+    return samples;
 }
 
 /// Seconds of one step of the typical configuration, measured here and now.
-std::optional<double> measured_step(const Study& study, OneWorker& worker, const Planned& planned) {
-    const std::size_t typical = planned.typical();
-    const std::int64_t iterations = std::max<std::int64_t>(1, planned.answers[typical].iterations_per_step);
+std::optional<double> measured_step(const Study& study, OneWorker& worker, const Sample& sample) {
+    const std::int64_t iterations = std::max<std::int64_t>(1, sample.answer.iterations_per_step);
     to_worker::Run run;
     run.id = {1, 1};
-    run.params = planned.params[typical];
+    run.params = sample.params;
     run.params["eval_every"] = std::min(iterations, probe_iterations);
     run.steps = probe_steps;
     run.seed = trial_seed(study.seed, 1);
@@ -124,36 +184,169 @@ std::string rules_text(const Study& study) {
     return text.empty() ? "none: every trial runs to its end" : text;
 }
 
-/// Where nothing varies there is one configuration to try.
-std::int64_t trials_of(const Study& study) { return study.space.empty() ? 1 : study.budget.trials; }
-
-/// How many trials run at once, and what limits it.
-struct AtOnce {
-    std::int64_t trials = 1;
-    std::string why;
+/// What the packing is of: native samples, or a script's declared trial.
+struct Load {
+    PackingQuestion question;
+    std::optional<Footprint> typical, largest;
 };
 
-/// `memory`: of a trial, over the space. Ends the command when not even the smallest fits.
-AtOnce at_once(const Study& study, const Host& host, const Range& memory) {
-    const auto places = std::min<std::int64_t>(plan_workers(study, host).places, trials_of(study));
-    AtOnce answer{places, study.resources.parallel ? "resources.parallel" : "one a core"};
-    if (memory.high <= 0) return answer;
-    const Machine machine = live_machine(study, host, {});
-    const double room = static_cast<double>(machine.memory - machine.memory_reserve - machine.memory_others);
-    if (room < memory.low)
-        throw Fatal("no trial fits: the smallest needs " + bytes_text(memory.low) + " of memory, and " +
-                    bytes_text(std::max(0.0, room)) + " may be used" +
-                    (study.resources.memory ? " (resources.memory)" : ""));
-    const auto fit = static_cast<std::int64_t>(room / memory.high);
-    answer.why += "; memory has room for " + std::to_string(fit) + " of the largest";
-    if (fit < places) answer = {std::max<std::int64_t>(1, fit), "limited by memory: " + bytes_text(room) + " are free"};
-    return answer;
+/// "2 cores", "0.5 cores".
+std::string cores_text(double cores) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%.4g", cores);
+    return std::string(text) + (cores == 1 ? " core" : " cores");
+}
+
+std::string bytes(std::int64_t count) { return bytes_text(static_cast<double>(count)); }
+
+/// "7.800 GiB less 800 MiB kept free and 1.1 GiB used by others: room for 5.9 GiB; 2 trials book 246 MiB, 4 %".
+std::string pool_text(const Packing::Pool& pool) {
+    std::string text = bytes(pool.capacity);
+    if (pool.reserve > 0) text += ", " + bytes(pool.reserve) + " kept free";
+    if (pool.others > 0) text += ", " + bytes(pool.others) + " used by others";
+    text += ": " + bytes(pool.room) + " for trials; ";
+    if (pool.booked == 0) return text + "none booked";
+    const std::int64_t percent = 100 * pool.booked / std::max<std::int64_t>(1, pool.room);
+    return text + std::to_string(pool.trials) + (pool.trials == 1 ? " books " : " book ") + bytes(pool.booked) + " (" +
+           (percent < 1 ? "under 1" : std::to_string(percent)) + " %)";
+}
+
+std::int64_t alike_at_once(PackingQuestion question, const Footprint& footprint) {
+    question.trials = {footprint};
+    return pack(question).at_once;
+}
+
+/// The rows of a packing, and its JSON.
+std::string packing_text(const Load& load, Json& json) {
+    const Packing packing = pack(load.question);
+    const bool learned = load.question.trials.empty();
+    std::string at_once = learned ? "1 at first, then as many as fit" : std::to_string(packing.at_once);
+    Json of = Json::object();
+    if (load.typical && load.largest) {
+        const std::int64_t typical = alike_at_once(load.question, *load.typical);
+        const std::int64_t largest = alike_at_once(load.question, *load.largest);
+        at_once += " (" + std::to_string(typical) + " of the typical, " + std::to_string(largest) + " of the largest)";
+        of = {{"typical", typical}, {"largest", largest}};
+    }
+    if (!learned && !packing.limit.empty()) at_once += ", limited by " + packing.limit;
+    std::string text = row("at once", at_once);
+    Json pools = Json::array();
+    for (const Packing::Pool& pool : packing.pools) {
+        text += row(pool.id.empty() ? "  host" : "  " + pool.id.substr(0, 8), pool_text(pool));
+        pools.push_back({{"device", pool.id.empty() ? Json(nullptr) : Json(pool.id)},
+                         {"capacity", pool.capacity},
+                         {"reserve", pool.reserve},
+                         {"others", pool.others},
+                         {"room", pool.room},
+                         {"trials", pool.trials},
+                         {"booked", pool.booked}});
+    }
+    if (!packing.kept_out.empty()) text += row("", "a trial waits for other programs: it " + packing.kept_out);
+    json["at_once"] = learned ? 1 : packing.at_once;
+    json["packing"] = {
+        {"of", of}, {"limit", learned ? "" : packing.limit}, {"pools", pools}, {"waits", packing.kept_out}};
+    return text;
+}
+
+/// The samples that do not fit as they are configured: how many, with numbers, and what will happen.
+std::string too_large_text(const Samples& samples, Json& json) {
+    std::int64_t shrunk = 0, failing = 0, least = 0, most = 0;
+    const Sample* first = nullptr;
+    Json list = Json::array();
+    for (const Sample& sample : samples) {
+        if (sample.too_large.empty()) continue;
+        if (!first) first = &sample;
+        list.push_back({{"trial", sample.trial},
+                        {"reason", sample.too_large},
+                        {"micro_batches", sample.micro_batches > 0 ? Json(sample.micro_batches) : Json(nullptr)}});
+        if (!sample.runs()) {
+            ++failing;
+            continue;
+        }
+        least = shrunk == 0 ? sample.micro_batches : std::min(least, sample.micro_batches);
+        most = std::max(most, sample.micro_batches);
+        ++shrunk;
+    }
+    json["too_large"] = list;
+    if (!first) return {};
+    std::string text =
+        row("too large", std::to_string(list.size()) + " of " + std::to_string(samples.size()) +
+                             " sampled trials; trial " + std::to_string(first->trial) + " " + first->too_large);
+    if (shrunk > 0)
+        text += row("", (failing > 0   ? std::to_string(shrunk) + " of them train"
+                         : shrunk == 1 ? "it trains"
+                                       : "they train") +
+                            std::string(" in ") + (least < most ? std::to_string(least) + " to " : "") +
+                            std::to_string(most) + " micro-batches instead, with the same batch size");
+    if (failing > 0)
+        text += row("", std::to_string(failing) + (shrunk > 0 ? " of them" : "") +
+                            " fit in no micro-batches and will fail: a larger resources.memory or a smaller space "
+                            "is the cure");
+    return text;
+}
+
+/// Rows on the native worker's trials.
+std::string native_text(const Study& study, Load& load, Json& json) {
+    auto worker = OneWorker::start(study, installed_programs());
+    if (!worker) throw Fatal(worker.error().message);
+    const Samples samples = plan_samples(study, **worker, load.question.machine);
+    const Sample& middle = typical(samples);
+    const auto step = measured_step(study, **worker, middle);
+    const Range parameters = range_over(samples, [](const Sample& sample) { return sample.answer.parameters; });
+    const Range memory = range_over(samples, [](const Sample& sample) { return sample.answer.footprint.host_bytes; });
+    for (const Sample& sample : samples) {
+        if (!sample.runs()) continue;
+        load.question.trials.push_back(sample.booked);
+        if (!load.largest || load.largest->host_bytes < sample.booked.host_bytes) load.largest = sample.booked;
+    }
+    std::vector<Footprint> order = load.question.trials;
+    std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.host_bytes < b.host_bytes; });
+    load.typical = order[order.size() / 2];
+
+    std::string text = row("trial", text_of(parameters, whole) + " parameters");
+    text += row("", text_of(memory, [](double n) { return bytes_text(n); }) + " of memory, data included");
+    if (step)
+        text += row("", duration_text(*step) + " a step, " +
+                            duration_text(*step * static_cast<double>(study.budget.epochs)) +
+                            " in full, for a typical one (measured now)");
+    text += too_large_text(samples, json);
+    json["parameters"] = {parameters.low, parameters.middle, parameters.high};
+    json["host_bytes"] = {memory.low, memory.middle, memory.high};
+    json["seconds_per_step"] = step ? Json(*step) : Json(nullptr);
+    if (step) {
+        const double at_once = static_cast<double>(std::max<std::int64_t>(1, pack(load.question).at_once));
+        text +=
+            row("in all", duration_text(*step * static_cast<double>(study.budget.epochs * trials_of(study)) / at_once) +
+                              " if nothing were stopped early");
+    }
+    return text;
+}
+
+/// Rows on a script's trials: declared, or learned.
+std::string script_text(const Study& study, Load& load, Json& json) {
+    const Prediction prediction = FootprintModel(study.resources.trial).predict({});
+    load.question.trials = {prediction.footprint};
+    std::string text = row("trial", "runs " + study.command.front() + (load.question.on_device ? ", on a device" : ""));
+    json["needs"] = prediction.alone ? "learned" : "declared";
+    if (prediction.alone) {
+        load.question.trials.clear();
+        return text + row("", "what it needs is learned: the first trial runs alone until its first report tells");
+    }
+    std::string needs = bytes(prediction.footprint.host_bytes) + " of memory";
+    if (load.question.on_device) needs += ", " + bytes(prediction.footprint.device_bytes) + " of device memory";
+    text += row("", "needs " + needs + " and " + cores_text(prediction.footprint.cores) + ", " + prediction.why +
+                        ", until it is measured");
+    if (const auto why = never_fits(load.question.machine, prediction.footprint, load.question.on_device))
+        throw Fatal("no trial fits: each " + *why);
+    return text;
 }
 
 int check_command(const CheckArguments& arguments) {
     std::signal(SIGPIPE, SIG_IGN);
     const Study study = load_study(arguments.file, {arguments.set, {}});
     const Host host = read_host();
+    Load load;
+    load.question = {live_machine(study, host, {}), {}, false, study.resources.parallel, trials_of(study)};
 
     std::string text = row("study", study.name + ": " +
                                         (study.objective.direction == Direction::maximize ? "maximize " : "minimize ") +
@@ -170,38 +363,10 @@ int check_command(const CheckArguments& arguments) {
     text += row("stopping", rules_text(study));
 
     Json json{{"study", study.name}, {"dimensions", study.space.size()}, {"trials", trials_of(study)}};
-    Range memory;
-    if (study.command.empty()) {
-        auto worker = OneWorker::start(study, installed_programs());
-        if (!worker) throw Fatal(worker.error().message);
-        const Planned planned = plan_samples(study, **worker);
-        const auto step = measured_step(study, **worker, planned);
-        const Range parameters = planned.over([](const auto& a) { return static_cast<double>(a.parameters); });
-        memory = planned.over([](const auto& a) { return static_cast<double>(a.footprint.host_bytes); });
-        text += row("trial", text_of(parameters, whole) + " parameters");
-        text += row("", text_of(memory, [](double n) { return bytes_text(n); }) + " of memory, data included");
-        if (step)
-            text += row("", duration_text(*step) + " a step, " +
-                                duration_text(*step * static_cast<double>(study.budget.epochs)) +
-                                " in full, for a typical one (measured now)");
-        json["parameters"] = {parameters.low, parameters.middle, parameters.high};
-        json["host_bytes"] = {memory.low, memory.middle, memory.high};
-        json["seconds_per_step"] = step ? Json(*step) : Json(nullptr);
-        if (step) {
-            const AtOnce parallel = at_once(study, host, memory);
-            const double all = *step * static_cast<double>(study.budget.epochs * trials_of(study)) /
-                               static_cast<double>(parallel.trials);
-            text += row("in all", duration_text(all) + " if nothing were stopped early");
-        }
-    } else {
-        text += row("trial", "runs " + study.command.front() + "; its memory is learned while it runs");
-    }
-    const AtOnce parallel = at_once(study, host, memory);
-    text +=
-        row("machine", host.cpu_name + ", " + short_number(host.cores) + (host.cores == 1 ? " core, " : " cores, ") +
-                           bytes_text(static_cast<double>(available_memory())) + " of memory free");
-    text += row("at once", std::to_string(parallel.trials) + " (" + parallel.why + ")");
-    json["at_once"] = parallel.trials;
+    text += study.command.empty() ? native_text(study, load, json) : script_text(study, load, json);
+    text += row("machine",
+                host.cpu_name + ", " + cores_text(host.cores) + ", " + bytes(available_memory()) + " of memory free");
+    text += packing_text(load, json);
     print(arguments.json ? json.dump() + '\n' : text);
     return 0;
 }
