@@ -26,6 +26,9 @@ Amounts amounts_of(const MemoryDeath& death) {
 
 /// Twice at most a trial is tried beside others before it gets all there is.
 constexpr std::int64_t tries_beside_others = 2;
+/// What other programs may use of an empty machine: a desktop's share.
+constexpr double tolerated = 0.1;
+constexpr std::int64_t deaths_at_most = 40;
 
 }  // namespace
 
@@ -38,8 +41,12 @@ Result<NextTry> after_out_of_memory(const MemoryDeath& death) {
     const double grown = std::max({booked * (death.deaths == 1 ? 1.5 : 2), booked + more, used});
 
     NextTry next{death.booked, death.alone, death.micro_batches, {}};
-    next.booking.host_bytes = std::max(next.booking.host_bytes, with_measurement_error(death.used).host_bytes);
-    next.booking.device_bytes = std::max(next.booking.device_bytes, with_measurement_error(death.used).device_bytes);
+    // Of the other kind, what was seen, as far as there is room for it.
+    const auto at_least = [](std::int64_t& bytes, std::int64_t seen, std::int64_t most) {
+        bytes = std::max(bytes, std::min(seen, most));
+    };
+    at_least(next.booking.host_bytes, with_measurement_error(death.used).host_bytes, death.room.host_bytes);
+    at_least(next.booking.device_bytes, with_measurement_error(death.used).device_bytes, death.room.device_bytes);
     const auto book = [&](double bytes, bool alone) {
         (death.on_device ? next.booking.device_bytes : next.booking.host_bytes) = static_cast<std::int64_t>(bytes);
         next.alone = alone;
@@ -52,15 +59,21 @@ Result<NextTry> after_out_of_memory(const MemoryDeath& death) {
     if (!had_its_pool && death.deaths <= tries_beside_others && room_beside) return book(grown, false);
     const bool had_all = had_its_pool || booked + more > available;
     if (!had_all) return book(available, true);
-    if (death.more_micro_batches && *death.more_micro_batches > death.micro_batches) {
-        // What it needs now is less: what was booked, or as much of it as there is, is enough.
-        book(std::min(std::max(booked, used), std::max(available, std::min(booked, room))), true);
+    const bool smaller = death.more_micro_batches && *death.more_micro_batches > death.micro_batches;
+    if (smaller && available >= booked / 2) {
+        // It needs less now: what was booked, or as much of it as there is, is enough.
+        book(std::min(std::max(booked, used), available), true);
         next.micro_batches = *death.more_micro_batches;
         next.how = "in " + std::to_string(next.micro_batches) + " micro-batches of an update, " + next.how;
         return next;
     }
-    if (booked + more <= available) return book(available, true);
-    if (others > room / 10 && booked + more <= room) return book(room, true);
+    if (others <= tolerated * room) {
+        if (booked + more <= available) return book(available, true);
+    } else if (death.deaths < deaths_at_most) {
+        book(std::max(booked, (1 - tolerated) * room), true);
+        next.how += ", once other programs leave as much";
+        return next;
+    }
 
     std::string text = "ran out of " + std::string(death.on_device ? "device memory" : "memory") + ' ' +
                        std::to_string(death.deaths) + (death.deaths == 1 ? " time" : " times") + ", at last " +

@@ -19,7 +19,8 @@ struct MemoryDeath {
     std::int64_t deaths = 1;  ///< attempts of this trial that ended so, this one included
     std::int64_t micro_batches = 1;                  ///< of one update
     std::optional<std::int64_t> more_micro_batches;  ///< the next larger number; absent: cannot be made smaller
-    /// What an empty machine gives one trial: its largest device, the host. Capacity less reserve.
+    /// What an empty machine gives one trial: its largest device, the host. Capacity less reserve. Where both kinds lie
+    /// in one pool (unified memory), of each what the booking of the other leaves.
     Footprint room;
     Footprint others{0, 0, 0};  ///< of `room`, what other programs use now
 };
@@ -35,15 +36,16 @@ struct NextTry {
 /// The next rung of the ladder, for the memory that ran out:
 /// 1. half as much again, then twice as much (at least what was measured plus its error), beside others;
 /// 2. alone, with all that other programs leave;
-/// 3. alone, with smaller micro-batches, each at most half of the one before (at once where other programs have taken
-///    what was booked);
-/// 4. where other programs use more than a tenth of the room: with all of it, for which it waits by itself.
+/// 3. alone, with smaller micro-batches, each at most half of the one before: at once where other programs have taken
+///    up to half of what was booked;
+/// 4. where other programs use more than a tenth of the room: with nine tenths of it, for which it waits by itself.
 /// Then an Error with the numbers. So a trial is given up only after it died with the smallest micro-batch in all the
-/// room there is.
+/// room there is but for a desktop's share.
 ///
-/// Each answer books more than the attempt that died by at least a sixteenth of the room, or is newly alone with more
-/// booked, or has more micro-batches: no launch comes twice, and there are at most 20 before the micro-batches are at
-/// their smallest and 16 afterwards (in practice 3 and 2).
+/// No launch comes twice: each answer books more by at least a sixteenth of the room, is newly alone, or has more
+/// micro-batches. The one exception is the fourth rung, when other programs come back while the trial runs: then it
+/// waits again until they have gone. A trial without micro-batches is given up after five deaths at the latest where
+/// other programs keep still, and after 40 in any case.
 Result<NextTry> after_out_of_memory(const MemoryDeath& death);
 
 /// The least number of micro-batches above `accumulation` that divides the batch and at least halves the micro-batch;
