@@ -2,11 +2,14 @@
 
 #include <unistd.h>
 
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
 #include "hpo/version.hpp"
+#include "worker/backends/backends.hpp"
 #include "worker/backends/cpu/cpu_device.hpp"
 #include "worker/session.hpp"
 #include "worker/training/process_memory.hpp"
@@ -18,12 +21,39 @@ constexpr const char* help =
     R"(hpo-worker trains the trials of a study. It is not meant to be started by hand: `hpo run` starts it.
 
 It connects to the Unix socket named by HPO_ENDPOINT, says hello with HPO_TOKEN, and then answers plans and trains
-trials, one after the other, until it is told to shut down or the connection closes. It computes on the CPU, on one
-thread. What it prints is the log of the trial it trains.
+trials, one after the other, until it is told to shut down or the connection closes. What it prints is the log of the
+trial it trains.
 
-  --version   print the version
-  --help      print this
+  --backend NAME   what to compute on: cpu (on one thread), cuda, opencl, or auto: the first of cuda, an OpenCL GPU and
+                   the CPU that works (default: HPO_BACKEND, else cpu)
+  --device N       number of the CUDA or OpenCL device (default: HPO_DEVICE, else the first)
+  --version        print the version
+  --help           print this
 )";
+
+/// What the environment and the command line say.
+struct Words {
+    std::string backend;
+    std::string device;
+};
+
+std::string variable(const char* name) {
+    const char* value = std::getenv(name);
+    return value == nullptr ? "" : value;
+}
+
+Result<BackendChoice> choice_of(const Words& words) {
+    BackendChoice choice;
+    if (!words.backend.empty()) choice.backend = words.backend;
+    if (words.device.empty()) return choice;
+    std::size_t number = 0;
+    const char* end = words.device.data() + words.device.size();
+    const auto read = std::from_chars(words.device.data(), end, number);
+    if (read.ec != std::errc{} || read.ptr != end)
+        return Error{"device: " + words.device + " is not a number of a device, such as 0"};
+    choice.device = number;
+    return choice;
+}
 
 /// OpenBLAS picks its kernels while it is loaded, so a better choice takes a second start.
 void execute_again_with_better_kernels(char** argv) {
@@ -38,44 +68,72 @@ void execute_again_with_better_kernels(char** argv) {
 /// thousand units, and up to 1 % of the whole above.
 constexpr std::int64_t passing_bytes = std::int64_t{4} << 20;
 
-/// The process with all that computing needs once (OpenBLAS maps its buffers at the first product), no data yet.
-std::int64_t measure_process(Device& device) {
-    constexpr std::int64_t size = 512;
-    Layout layout(1);
-    const Linear product{layout.add(Type::f32, size, size), layout.add(Type::f32, size, size),
-                         layout.add(Type::f32, size, size)};
-    if (const auto arena = device.allocate(layout.bytes())) {
-        const auto stream = device.stream(**arena, 1);
-        stream->linear(product);
-        stream->synchronise();
-    }
+class NobodysHost final : public TrialHost {
+    bool go_on(std::string_view) override { return true; }
+    void started(std::int64_t) override {}
+    std::optional<to_worker::Action> report(const Report&) override { return to_worker::Action::go_on; }
+    void say(const std::string&) override {}
+};
+
+/// The process with all that computing needs once, no data yet. A first trial of no interest shows it: OpenBLAS maps
+/// its buffers at the first product, a GPU's driver compiles and loads each kernel at its first launch.
+std::int64_t measure_process(Workshop& workshop) {
+    to_worker::Run run;
+    run.params = {{"format", std::string("synthetic")},
+                  {"samples", std::int64_t{256}},
+                  {"features", std::int64_t{512}},
+                  {"classes", std::int64_t{10}},
+                  {"hidden", std::vector<std::int64_t>{512}},
+                  {"activation", std::string("gelu")},
+                  {"norm", std::string("layer")},
+                  {"dropout", 0.5},
+                  {"batch_size", std::int64_t{128}}};
+    NobodysHost host;
+    const auto finished = run_trial(run, workshop, host);
+    workshop.arena.reset();
+    workshop.data.reset();
+    workshop.state = {};
+    workshop.best = {};
+    if (finished.outcome != Outcome::complete) std::fprintf(stderr, "the first trial: %s\n", finished.message.c_str());
     return resident_bytes().value_or(0) + passing_bytes;
 }
 
 }  // namespace
 
 int worker_main(int argc, char** argv) {
+    Words words{variable("HPO_BACKEND"), variable("HPO_DEVICE")};
     for (int i = 1; i < argc; ++i) {
         const std::string_view argument = argv[i];
+        if ((argument == "--backend" || argument == "--device") && i + 1 < argc) {
+            (argument == "--backend" ? words.backend : words.device) = argv[++i];
+            continue;
+        }
         if (argument == "--version") return std::printf("hpo-worker %s\n", version), 0;
         if (argument == "--help" || argument == "-h") return std::fputs(help, stdout), 0;
         return std::fprintf(stderr, "hpo-worker: unknown argument %s; see --help\n", argv[i]), 2;
     }
     const char* endpoint = std::getenv("HPO_ENDPOINT");
     if (endpoint == nullptr || *endpoint == '\0') return std::fputs(help, stderr), 2;
-    execute_again_with_better_kernels(argv);
+    const auto choice = choice_of(words);
+    if (!choice) return std::fprintf(stderr, "hpo-worker: %s\n", choice.error().message.c_str()), 2;
+    const auto device = make_device(*choice);
+    if (!device) return std::fprintf(stderr, "hpo-worker: %s\n", device.error().message.c_str()), 1;
+    if ((*device)->backend() == "cpu") execute_again_with_better_kernels(argv);
 
     auto connection = Connection::open(endpoint);
     if (!connection) return std::fprintf(stderr, "hpo-worker: %s\n", connection.error().message.c_str()), 1;
     const SteadyClock clock;
-    const auto device = make_cpu_device();
-    Workshop workshop{*device, clock, 0, {}, {}, {}, {}};
-    workshop.process_bytes = measure_process(*device);
+    Workshop workshop{**device, clock, 0, {}, {}, {}, {}};
     const char* token = std::getenv("HPO_TOKEN");
     try {
+        workshop.process_bytes = measure_process(workshop);
         Session(*connection, workshop, clock).serve(token == nullptr ? "" : token);
     } catch (const Disconnected&) {
         std::fputs("the orchestrator closed the connection\n", stderr);
+    } catch (const DeviceLost& lost) {
+        // Whoever started it starts the trial again, in a process that opens the device anew.
+        std::fprintf(stderr, "hpo-worker: %s\n", lost.what());
+        return 1;
     }
     return 0;
 }

@@ -14,7 +14,7 @@ void Session::serve(const std::string& token) {
     from_worker::Hello hello;
     hello.token = token;
     hello.pid = getpid();
-    hello.backend = "cpu";
+    hello.backend = workshop_.device.backend();
     hello.capabilities = {"plan", "checkpoint"};
     connection_.send(hello);
     last_alive_ = clock_.now();

@@ -21,7 +21,8 @@ class Session final : private TrialHost {
    public:
     Session(Connection& connection, Workshop& workshop, const Clock& clock);
 
-    /// Returns when told to shut down; throws Disconnected when the orchestrator is gone.
+    /// Returns when told to shut down; throws Disconnected when the orchestrator is gone, DeviceLost when the device
+    /// is.
     void serve(const std::string& token);
 
    private:

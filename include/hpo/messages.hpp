@@ -32,7 +32,7 @@ struct Hello {  ///< first message on a connection
     std::string token;  ///< HPO_TOKEN of the environment
     std::int64_t pid = 0;
     std::int64_t slots = 1;
-    std::string backend;                    ///< cpu
+    std::string backend;                    ///< cpu, cuda, opencl
     std::vector<std::string> capabilities;  ///< plan, checkpoint
 };
 struct PlanAnswer {

@@ -101,9 +101,12 @@ struct Target {
 
 }  // namespace
 
+std::int64_t sample_bytes(const DataShape& shape) {
+    return static_cast<std::int64_t>(place(shape, shape.train).bytes + place(shape, shape.test).bytes);
+}
+
 std::int64_t data_bytes(const DataShape& shape, const SplitSizes& sizes) {
-    return static_cast<std::int64_t>(place(shape, shape.train).bytes + place(shape, shape.test).bytes +
-                                     static_cast<std::size_t>(sizes.train + sizes.validation) * sizeof(std::int32_t));
+    return sample_bytes(shape) + (sizes.train + sizes.validation) * static_cast<std::int64_t>(sizeof(std::int32_t));
 }
 
 std::int64_t DeviceData::bytes() const {

@@ -29,6 +29,8 @@ struct DeviceData {
 
 /// What DeviceData::bytes() will be.
 std::int64_t data_bytes(const DataShape& shape, const SplitSizes& sizes);
+/// The part of it that lies in the device's buffers; the rest is the split, on the host.
+std::int64_t sample_bytes(const DataShape& shape);
 
 /// `progress` is called at least once a megabyte. Errors are load_data's; a device without enough memory throws
 /// OutOfMemory.

@@ -39,6 +39,7 @@ T need(Result<T> result) {
 DeviceData& need_data(Workshop& workshop, const DataConfig& config, std::uint64_t data_seed, TrialHost& host) {
     if (!workshop.data || workshop.data->config != config || workshop.data->data_seed != data_seed) {
         workshop.data.reset();
+        workshop.arena.reset();  // laid out for what is gone; the two together may be more than either trial needs
         workshop.data = need(load_to_device(workshop.device, config, data_seed, [&] {
             if (!host.go_on("loading")) throw ToldToStop{};
         }));
@@ -52,11 +53,19 @@ void need_floats(std::vector<float>& floats, std::int64_t count) {
     floats.resize(size);
 }
 
+bool in_host_memory(const Device& device) {
+    const DeviceMemory memory = device.memory();
+    return !memory.of_its_own || memory.shared_with_host;
+}
+
 /// Arena and host memory for the plan. What is there and does not fit goes before anything new is taken.
 void need_memory(Workshop& workshop, const GroupPlan& plan) {
-    const bool warm = workshop.arena && fits(workshop.arena->bytes(), plan.arena_bytes, arena_slack);
+    // A device's own memory is booked to the byte.
+    const std::size_t slack = workshop.device.memory().of_its_own ? 0 : arena_slack;
+    const bool warm = workshop.arena && fits(workshop.arena->bytes(), plan.arena_bytes, slack);
     if (!warm) workshop.arena.reset();
-    const auto needed = static_cast<std::int64_t>(plan.arena_bytes) + plan.host_bytes;
+    const std::int64_t arena_here = in_host_memory(workshop.device) ? static_cast<std::int64_t>(plan.arena_bytes) : 0;
+    const auto needed = arena_here + plan.host_bytes;
     const auto available = available_bytes();
     if (!warm && available && needed > *available)
         throw OutOfMemory("the trial needs " + megabytes(needed) + "; the machine has " + megabytes(*available) +
@@ -271,7 +280,13 @@ from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, const Works
         const GroupPlan plan = need(plan_group(configuration, shape, sizes, 1));
         answer.arena_bytes = static_cast<std::int64_t>(plan.arena_bytes);
         answer.data_bytes = data_bytes(shape, sizes);
-        answer.footprint.host_bytes = workshop.process_bytes + answer.arena_bytes + answer.data_bytes + plan.host_bytes;
+        const std::int64_t samples = sample_bytes(shape);
+        answer.footprint.host_bytes = workshop.process_bytes + answer.data_bytes - samples + plan.host_bytes;
+        if (in_host_memory(workshop.device)) answer.footprint.host_bytes += answer.arena_bytes + samples;
+        if (const DeviceMemory memory = workshop.device.memory(); memory.of_its_own)
+            answer.footprint.device_bytes =
+                answer.arena_bytes + samples +
+                static_cast<std::int64_t>(memory.context_bytes + workshop.device.stream_bytes(plan.lanes));
         answer.footprint.cores = 1;
         answer.parameters = plan.model->block().count();
         answer.iterations_per_step = plan.iterations_per_step;
@@ -291,6 +306,8 @@ Finished run_trial(const to_worker::Run& run, Workshop& workshop, TrialHost& hos
         return Trial(run, workshop, host).go();
     } catch (const ToldToStop&) {
         return ended(Outcome::stopped, "");
+    } catch (const DeviceLost&) {
+        throw;
     } catch (const std::bad_alloc& error) {
         workshop.arena.reset();
         workshop.data.reset();

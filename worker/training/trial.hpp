@@ -46,7 +46,8 @@ struct Workshop {
 /// The answer to `plan`; errors are in it. Reads headers and labels of the data, not the samples.
 from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, const Workshop& workshop);
 
-/// Never throws but what `host` throws: whatever goes wrong is the outcome failed or out_of_memory, in words.
+/// Never throws but what `host` throws, and DeviceLost: whatever else goes wrong is the outcome failed or
+/// out_of_memory, in words.
 ///
 /// A step: train, evaluate, write folder/best.ckpt if it is the best so far (objective at: best), report, wait for the
 /// decision, then write folder/last.ckpt unless it is to stop. A checkpoint that cannot be written is said, and the

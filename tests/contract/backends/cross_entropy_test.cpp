@@ -71,12 +71,10 @@ TEST(CrossEntropy, CountsRowsWhoseFirstGreatestLogitIsTheLabels) {
             EXPECT_EQ(rig.stream().read<std::int32_t>(c.correct, k), wanted);
         }
         rig.stream().fill(c.logits, 1);
+        const std::vector<std::int32_t> firsts(17, 0);
+        for (int k = 0; k < rig.lanes(); ++k) rig.stream().write(c.labels, k, std::span<const std::int32_t>(firsts));
         rig.stream().cross_entropy({c.logits, c.labels, c.smoothing, c.loss, c.correct, {}, 1, Write::set});
-        for (int k = 0; k < rig.lanes(); ++k) {
-            int zeros = 0;
-            for (std::int64_t row = 0; row < 17; ++row) zeros += label_of(rig.name_of(k), row, 10) == 0;
-            EXPECT_EQ(rig.stream().read<std::int32_t>(c.correct, k), zeros);
-        }
+        for (int k = 0; k < rig.lanes(); ++k) EXPECT_EQ(rig.stream().read<std::int32_t>(c.correct, k), 17);
     });
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "worker/backends/cpu/cpu_device.hpp"
+#include "worker/backends/gpu/cuda_runtime.hpp"
 #include "worker/backends/gpu/gpu_device.hpp"
 #include "worker/backends/gpu/opencl_runtime.hpp"
 
@@ -27,6 +28,7 @@ struct All {
     All() {
         for (const CpuLevel level : cpu_levels()) add(make_cpu_device(level), true);
         add(gpu::open_opencl({}, gpu::Products::kernels), true);
+        add(gpu::open_cuda(), false);
         const auto devices = gpu::opencl_devices();
         const bool has_gpu = devices && std::any_of(devices->begin(), devices->end(),
                                                     [](const gpu::OpenClDevice& device) { return !device.is_cpu; });

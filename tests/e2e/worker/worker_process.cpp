@@ -49,7 +49,8 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
 
 }  // namespace
 
-WorkerProcess::WorkerProcess(const std::vector<std::string>& arguments, const std::optional<std::string>& endpoint) {
+WorkerProcess::WorkerProcess(const std::vector<std::string>& arguments, const std::optional<std::string>& endpoint,
+                             const std::vector<std::string>& more) {
     const std::string path = (folder_ / "socket").string();
     if (!endpoint) {
         sockaddr_un address{};
@@ -63,6 +64,7 @@ WorkerProcess::WorkerProcess(const std::vector<std::string>& arguments, const st
     std::vector<std::string> words{HPO_WORKER};
     words.insert(words.end(), arguments.begin(), arguments.end());
     std::vector<std::string> variables = environment(endpoint.value_or(path));
+    variables.insert(variables.begin(), more.begin(), more.end());  // the first of equals counts
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 1, (folder_ / "output").c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600);

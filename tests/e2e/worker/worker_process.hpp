@@ -21,9 +21,11 @@ inline constexpr double deadline = 60;
 
 class WorkerProcess {
    public:
-    /// Starts it with `arguments` and, unless `endpoint` is given, with a socket of our own and the token "secret".
+    /// Starts it with `arguments`, `variables` ("NAME=value") in its environment and, unless `endpoint` is given, with
+    /// a socket of our own and the token "secret".
     explicit WorkerProcess(const std::vector<std::string>& arguments = {},
-                           const std::optional<std::string>& endpoint = {});
+                           const std::optional<std::string>& endpoint = {},
+                           const std::vector<std::string>& variables = {});
     ~WorkerProcess();
     WorkerProcess(const WorkerProcess&) = delete;
     WorkerProcess& operator=(const WorkerProcess&) = delete;

@@ -1,0 +1,137 @@
+// What is used of CUDA's driver interface, cuBLAS and the management library, declared here so that no header of
+// theirs is needed. Names and values are those of cuda.h, cublas_v2.h and nvml.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "worker/backends/gpu/cuda_compiler.hpp"
+#include "worker/backends/gpu/library.hpp"
+
+namespace hpo::gpu::cuda {
+
+using Device = int;
+using Address = unsigned long long;
+struct ContextObject;
+struct StreamObject;
+struct ModuleObject;
+struct FunctionObject;
+using Context = ContextObject*;
+using Stream = StreamObject*;
+using Module = ModuleObject*;
+using Function = FunctionObject*;
+
+inline constexpr int success = 0;
+inline constexpr int out_of_memory = 2;
+inline constexpr int no_device = 100;
+inline constexpr int attribute_integrated = 18;
+inline constexpr int attribute_capability_major = 75;
+inline constexpr int attribute_capability_minor = 76;
+inline constexpr unsigned stream_non_blocking = 1;
+
+struct Api {
+    int (*init)(unsigned) = nullptr;
+    int (*driver_version)(int*) = nullptr;
+    int (*error_text)(int, const char**) = nullptr;
+    int (*count_devices)(int*) = nullptr;
+    int (*get_device)(Device*, int) = nullptr;
+    int (*device_name)(char*, int, Device) = nullptr;
+    int (*device_bus)(char*, int, Device) = nullptr;
+    int (*device_attribute)(int*, int, Device) = nullptr;
+    int (*retain_context)(Context*, Device) = nullptr;
+    int (*release_context)(Device) = nullptr;
+    int (*set_context)(Context) = nullptr;
+    int (*memory_info)(std::size_t* free, std::size_t* total) = nullptr;
+    int (*allocate)(Address*, std::size_t) = nullptr;
+    int (*release)(Address) = nullptr;
+    int (*fill)(Address, unsigned char, std::size_t, Stream) = nullptr;
+    int (*write)(Address, const void*, std::size_t, Stream) = nullptr;
+    int (*read)(void*, Address, std::size_t, Stream) = nullptr;
+    int (*copy)(Address to, Address from, std::size_t, Stream) = nullptr;
+    int (*create_stream)(Stream*, unsigned) = nullptr;
+    int (*destroy_stream)(Stream) = nullptr;
+    int (*synchronise)(Stream) = nullptr;
+    int (*load_module)(Module*, const void*) = nullptr;
+    int (*unload_module)(Module) = nullptr;
+    int (*get_function)(Function*, Module, const char*) = nullptr;
+    int (*launch)(Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, void**,
+                  void**) = nullptr;
+
+    static Result<Api> load() {
+        const auto library = Library::open({"libcuda.so.1"});
+        if (!library) return Error{"there is no CUDA driver: " + library.error().message};
+        Api api;
+        const Library& from = *library;
+        const bool whole =
+            from.find("cuInit", api.init) && from.find("cuDriverGetVersion", api.driver_version) &&
+            from.find("cuGetErrorString", api.error_text) && from.find("cuDeviceGetCount", api.count_devices) &&
+            from.find("cuDeviceGet", api.get_device) && from.find("cuDeviceGetName", api.device_name) &&
+            from.find("cuDeviceGetPCIBusId", api.device_bus) &&
+            from.find("cuDeviceGetAttribute", api.device_attribute) &&
+            from.find("cuDevicePrimaryCtxRetain", api.retain_context) &&
+            from.find("cuDevicePrimaryCtxRelease_v2", api.release_context) &&
+            from.find("cuCtxSetCurrent", api.set_context) && from.find("cuMemGetInfo_v2", api.memory_info) &&
+            from.find("cuMemAlloc_v2", api.allocate) && from.find("cuMemFree_v2", api.release) &&
+            from.find("cuMemsetD8Async", api.fill) && from.find("cuMemcpyHtoDAsync_v2", api.write) &&
+            from.find("cuMemcpyDtoHAsync_v2", api.read) && from.find("cuMemcpyDtoDAsync_v2", api.copy) &&
+            from.find("cuStreamCreate", api.create_stream) && from.find("cuStreamDestroy_v2", api.destroy_stream) &&
+            from.find("cuStreamSynchronize", api.synchronise) && from.find("cuModuleLoadData", api.load_module) &&
+            from.find("cuModuleUnload", api.unload_module) && from.find("cuModuleGetFunction", api.get_function) &&
+            from.find("cuLaunchKernel", api.launch);
+        if (!whole) return Error{"the CUDA driver is older than version 11"};
+        return api;
+    }
+};
+
+inline constexpr int no_transpose = 0;
+inline constexpr int transposed = 1;
+inline constexpr int type_f32 = 0;
+inline constexpr int compute_f32 = 68;
+inline constexpr int default_algorithm = -1;
+
+struct Blas {
+    struct HandleObject;
+    using Handle = HandleObject*;
+
+    int (*create)(Handle*) = nullptr;
+    int (*destroy)(Handle) = nullptr;
+    int (*set_stream)(Handle, Stream) = nullptr;
+    int (*set_workspace)(Handle, Address, std::size_t) = nullptr;
+    int (*multiply)(Handle, int a_form, int b_form, int m, int n, int k, const void* alpha, Address a, int a_type,
+                    int a_ld, long long a_stride, Address b, int b_type, int b_ld, long long b_stride, const void* beta,
+                    Address c, int c_type, int c_ld, long long c_stride, int batches, int compute_type,
+                    int algorithm) = nullptr;
+
+    static Result<Blas> load(int driver_major) {
+        const auto library = open_toolkit_library("cublas", driver_major);
+        if (!library) return library.error();
+        Blas blas;
+        const bool whole = library->find("cublasCreate_v2", blas.create) &&
+                           library->find("cublasDestroy_v2", blas.destroy) &&
+                           library->find("cublasSetStream_v2", blas.set_stream) &&
+                           library->find("cublasSetWorkspace_v2", blas.set_workspace) &&
+                           library->find("cublasGemmStridedBatchedEx", blas.multiply);
+        if (!whole) return Error{"cuBLAS is older than version 11"};
+        return blas;
+    }
+};
+
+/// Bytes in use on a device, by all programs, as the management library tells without a context; 0: it does not.
+inline std::size_t used_bytes(const char* bus) {
+    struct Numbers {
+        unsigned long long total, free, used;
+    };
+    int (*init)() = nullptr;
+    int (*by_bus)(const char*, void**) = nullptr;
+    int (*memory)(void*, Numbers*) = nullptr;
+    void* device = nullptr;
+    Numbers numbers{};
+    const auto library = Library::open({"libnvidia-ml.so.1"});
+    const bool told = library && library->find("nvmlInit_v2", init) &&
+                      library->find("nvmlDeviceGetHandleByPciBusId_v2", by_bus) &&
+                      library->find("nvmlDeviceGetMemoryInfo", memory) && init() == 0 && by_bus(bus, &device) == 0 &&
+                      memory(device, &numbers) == 0;
+    return told ? numbers.used : 0;
+}
+
+}  // namespace hpo::gpu::cuda

@@ -1,0 +1,165 @@
+#include "worker/backends/gpu/cuda_compiler.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include "worker/backends/gpu/gpu_runtime.hpp"
+
+namespace hpo::gpu {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ProgramObject;
+using Program = ProgramObject*;
+
+/// What is used of nvrtc.h; 0 is success.
+struct Nvrtc {
+    int (*create)(Program*, const char* source, const char* name, int headers, const char* const*,
+                  const char* const*) = nullptr;
+    int (*destroy)(Program*) = nullptr;
+    int (*compile)(Program, int options, const char* const*) = nullptr;
+    int (*log_size)(Program, std::size_t*) = nullptr;
+    int (*log)(Program, char*) = nullptr;
+    int (*cubin_size)(Program, std::size_t*) = nullptr;
+    int (*cubin)(Program, char*) = nullptr;
+    int (*ptx_size)(Program, std::size_t*) = nullptr;
+    int (*ptx)(Program, char*) = nullptr;
+    int (*count_architectures)(int*) = nullptr;
+    int (*architectures)(int*) = nullptr;
+
+    static Result<Nvrtc> load(int driver_major) {
+        const auto library = open_toolkit_library("nvrtc", driver_major);
+        if (!library) return library.error();
+        Nvrtc api;
+        const Library& from = *library;
+        const bool whole =
+            from.find("nvrtcCreateProgram", api.create) && from.find("nvrtcDestroyProgram", api.destroy) &&
+            from.find("nvrtcCompileProgram", api.compile) && from.find("nvrtcGetProgramLogSize", api.log_size) &&
+            from.find("nvrtcGetProgramLog", api.log) && from.find("nvrtcGetCUBINSize", api.cubin_size) &&
+            from.find("nvrtcGetCUBIN", api.cubin) && from.find("nvrtcGetPTXSize", api.ptx_size) &&
+            from.find("nvrtcGetPTX", api.ptx) && from.find("nvrtcGetNumSupportedArchs", api.count_architectures) &&
+            from.find("nvrtcGetSupportedArchs", api.architectures);
+        if (!whole) return Error{"CUDA's compiler (NVRTC) is older than version 11.2"};
+        return api;
+    }
+};
+
+std::string text_of(int (*size_of)(Program, std::size_t*), int (*get)(Program, char*), Program program) {
+    std::size_t size = 0;
+    if (size_of(program, &size) != 0 || size == 0) return {};
+    std::string text(size, '\0');
+    if (get(program, text.data()) != 0) return {};
+    return text;
+}
+
+fs::path cache_folder() {
+    if (const char* given = std::getenv("XDG_CACHE_HOME"); given && *given == '/') return fs::path(given) / "hpo";
+    if (const char* home = std::getenv("HOME"); home && *home == '/') return fs::path(home) / ".cache" / "hpo";
+    return {};
+}
+
+/// FNV-1a. Names a file; a mix-up needs the same 64 bits of two versions of one text.
+std::uint64_t hash_of(std::string_view text) {
+    std::uint64_t hash = 0xCBF29CE484222325U;
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
+    return hash;
+}
+
+std::string contents_of(const fs::path& file) {
+    std::ifstream in(file, std::ios::binary);
+    std::ostringstream text;
+    if (in) text << in.rdbuf();
+    return text.str();
+}
+
+/// Whole or not at all: another process may be reading or writing the same file.
+void keep(const fs::path& file, const std::string& code) {
+    std::error_code failed;
+    fs::create_directories(file.parent_path(), failed);
+    const fs::path unfinished = file.string() + "." + std::to_string(getpid());
+    std::ofstream out(unfinished, std::ios::binary);
+    out << code;
+    out.close();
+    if (out) fs::rename(unfinished, file, failed);
+    if (!out || failed) fs::remove(unfinished, failed);
+}
+
+}  // namespace
+
+Result<Library> open_toolkit_library(const std::string& stem, int driver_major) {
+    std::vector<int> majors{13, 12, 11};
+    if (driver_major > 0) {
+        std::erase(majors, driver_major);
+        majors.insert(majors.begin(), driver_major);
+    }
+    std::vector<std::string> folders{""};
+    if (const char* home = std::getenv("CUDA_HOME"); home && *home) folders.push_back(std::string(home) + "/lib64/");
+    folders.emplace_back("/usr/local/cuda/lib64/");
+    for (const int major : majors) {
+        // NVRTC 11 is the one that names its minor version.
+        const std::string name =
+            "lib" + stem + ".so." + (stem == "nvrtc" && major == 11 ? "11.2" : std::to_string(major));
+        for (const std::string& folder : folders)
+            if (auto library = Library::open({folder + name})) return library;
+    }
+    return Error{"lib" + stem + " of CUDA " + (driver_major > 0 ? std::to_string(driver_major) : "11 or later") +
+                 " is not found: install the CUDA toolkit's libraries, or set CUDA_HOME to where they are"};
+}
+
+Result<std::string> compile_for_cuda(int capability, int driver_major) {
+    const auto loaded = Nvrtc::load(driver_major);
+    if (!loaded) return loaded.error();
+    const Nvrtc& nvrtc = *loaded;
+    int count = 0;
+    nvrtc.count_architectures(&count);
+    std::vector<int> known(static_cast<std::size_t>(count));
+    if (count > 0) nvrtc.architectures(known.data());
+    const bool exact = std::find(known.begin(), known.end(), capability) != known.end();
+    int best = 0;
+    for (const int one : known)
+        if (one <= capability) best = std::max(best, one);
+    if (best == 0)
+        return Error{"CUDA's compiler no longer knows devices of compute capability " +
+                     std::to_string(capability / 10) + "." + std::to_string(capability % 10) +
+                     ": install an older CUDA toolkit's libraries beside it"};
+
+    Program program = nullptr;
+    if (nvrtc.create(&program, kernel_source, "hpo", 0, nullptr, nullptr) != 0)
+        return Error{"CUDA's compiler does not take the kernels"};
+    const std::string architecture =
+        "--gpu-architecture=" + std::string(exact ? "sm_" : "compute_") + std::to_string(best);
+    const char* options[] = {architecture.c_str(), "--std=c++14"};
+    const int status = nvrtc.compile(program, 2, options);
+    const std::string log = status == 0 ? "" : text_of(nvrtc.log_size, nvrtc.log, program);
+    std::string code;
+    if (status == 0)
+        code = exact ? text_of(nvrtc.cubin_size, nvrtc.cubin, program) : text_of(nvrtc.ptx_size, nvrtc.ptx, program);
+    nvrtc.destroy(&program);
+    if (code.empty())
+        return Error{"CUDA's compiler fails on the kernels (" + architecture + ", error " + std::to_string(status) +
+                     "):\n" + log};
+    return code;
+}
+
+Result<std::string> cached_for_cuda(int capability, int driver_version) {
+    const fs::path folder = cache_folder();
+    char name[64];
+    std::snprintf(name, sizeof name, "kernels-%016llx-%d-%d", static_cast<unsigned long long>(hash_of(kernel_source)),
+                  capability, driver_version);
+    if (!folder.empty())
+        if (std::string code = contents_of(folder / name); !code.empty()) return code;
+    auto code = compile_for_cuda(capability, driver_version / 1000);
+    if (code && !folder.empty()) keep(folder / name, *code);
+    return code;
+}
+
+}  // namespace hpo::gpu

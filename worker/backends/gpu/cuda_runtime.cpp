@@ -1,0 +1,254 @@
+#include "worker/backends/gpu/cuda_runtime.hpp"
+
+#include <array>
+#include <limits>
+
+#include "worker/backends/backend.hpp"
+#include "worker/backends/gpu/cuda_api.hpp"
+
+namespace hpo::gpu {
+namespace {
+
+/// What NVIDIA recommends for its largest devices. Given to cuBLAS once, so that it takes none while it computes.
+constexpr std::size_t blas_workspace_bytes = std::size_t{32} << 20;
+
+/// A context with its libraries takes a third to a half of this; more was taken by somebody else in the same moment.
+constexpr std::size_t most_context_bytes = std::size_t{2} << 30;
+
+std::string version_words(int version) {
+    return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+std::string megabytes(std::size_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }
+
+class CudaRuntime : public Runtime {
+   public:
+    explicit CudaRuntime(const cuda::Api& api) : api_(api) {}
+    ~CudaRuntime() override;
+    CudaRuntime(const CudaRuntime&) = delete;
+    CudaRuntime& operator=(const CudaRuntime&) = delete;
+
+    /// Everything that may fail of becoming usable.
+    Result<void> open(std::optional<std::size_t> number);
+
+    [[nodiscard]] std::string_view backend() const override { return "cuda"; }
+    [[nodiscard]] std::string name() const override {
+        return "cuda, " + name_ + (blas_handle_ ? ", cuBLAS" : ", own products");
+    }
+    [[nodiscard]] bool shares_host_memory() const override { return integrated_; }
+    [[nodiscard]] std::size_t context_bytes() const override { return context_bytes_; }
+
+    Result<Memory> allocate(std::size_t bytes) override;
+    void release(Memory memory) override;
+    void write(Memory to, std::size_t offset, const void* data, std::size_t bytes) override;
+    void read(Memory from, std::size_t offset, void* data, std::size_t bytes) override;
+    void copy(Memory memory, std::size_t from, std::size_t to, std::size_t bytes) override;
+    void launch(const Launch& launch) override;
+    bool multiply(Memory arena, Form form, const MultiplyArguments& arguments, int lanes) override;
+    void flush() override {}  // CUDA begins at once
+    void synchronise() override {
+        enter();
+        expect(api_.synchronise(stream_), "cuStreamSynchronize");
+    }
+
+   private:
+    Result<void> find_device(std::optional<std::size_t> number);
+    Result<void> load_kernels();
+    void load_products();
+    [[nodiscard]] std::string words(int status) const {
+        const char* text = nullptr;
+        api_.error_text(status, &text);
+        return "CUDA error " + std::to_string(status) + (text ? std::string(", ") + text : "");
+    }
+    void expect(int status, const char* what) const {
+        if (status != cuda::success) throw DeviceLost(name_ + " failed: " + what + ": " + words(status));
+    }
+    /// The context belongs to a thread; any may call.
+    void enter() { expect(api_.set_context(context_), "cuCtxSetCurrent"); }
+
+    cuda::Api api_;
+    cuda::Blas blas_;
+    int driver_version_ = 0;
+    cuda::Device device_ = 0;
+    std::string name_ = "the CUDA device";
+    int capability_ = 0;
+    bool integrated_ = false;
+    std::size_t context_bytes_ = 0;
+    cuda::Context context_ = nullptr;
+    cuda::Stream stream_ = nullptr;
+    cuda::Module module_ = nullptr;
+    std::array<cuda::Function, kernel_count> kernels_{};
+    cuda::Blas::Handle blas_handle_ = nullptr;
+    cuda::Address blas_workspace_ = 0;
+};
+
+Result<void> CudaRuntime::find_device(std::optional<std::size_t> number) {
+    if (const int status = api_.init(0); status == cuda::no_device)
+        return Error{"the CUDA driver finds no device (CUDA_VISIBLE_DEVICES may hide it)"};
+    else if (status != cuda::success)
+        return Error{"the CUDA driver does not start: " + words(status)};
+    api_.driver_version(&driver_version_);
+    if (driver_version_ < 11020)
+        return Error{"the CUDA driver is for CUDA " + version_words(driver_version_) + "; 11.2 or later is needed"};
+    int count = 0;
+    api_.count_devices(&count);
+    if (count == 0) return Error{"the CUDA driver finds no device (CUDA_VISIBLE_DEVICES may hide it)"};
+    const std::size_t chosen = number.value_or(0);
+    if (chosen >= static_cast<std::size_t>(count))
+        return Error{"there is no CUDA device " + std::to_string(chosen) + ": they are numbered 0 to " +
+                     std::to_string(count - 1)};
+    if (const int status = api_.get_device(&device_, static_cast<int>(chosen)); status != cuda::success)
+        return Error{"CUDA device " + std::to_string(chosen) + ": " + words(status)};
+    char name[256] = "";
+    if (api_.device_name(name, sizeof name, device_) == cuda::success) name_ = name;
+    int major = 0;
+    int minor = 0;
+    int integrated = 0;
+    api_.device_attribute(&major, cuda::attribute_capability_major, device_);
+    api_.device_attribute(&minor, cuda::attribute_capability_minor, device_);
+    api_.device_attribute(&integrated, cuda::attribute_integrated, device_);
+    capability_ = 10 * major + minor;
+    integrated_ = integrated != 0;
+    return {};
+}
+
+Result<void> CudaRuntime::load_kernels() {
+    const auto code = cached_for_cuda(capability_, driver_version_);
+    if (!code) return code.error();
+    if (const int status = api_.load_module(&module_, code->c_str()); status != cuda::success)
+        return Error{"the CUDA driver (" + version_words(driver_version_) + ") does not take the kernels: " +
+                     words(status) + "; it may be older than the CUDA toolkit's libraries: update it"};
+    for (std::size_t i = 0; i < kernel_count; ++i)
+        if (const int status = api_.get_function(&kernels_[i], module_, kernel_names[i]); status != cuda::success)
+            return Error{name_ + " has no kernel " + std::string(kernel_names[i]) + ": " + words(status)};
+    return {};
+}
+
+/// Without cuBLAS, or where it cannot start, the kernels compute the products.
+void CudaRuntime::load_products() {
+    const auto blas = cuda::Blas::load(driver_version_ / 1000);
+    if (!blas) return;
+    blas_ = *blas;
+    if (blas_.create(&blas_handle_) != 0) blas_handle_ = nullptr;
+    if (!blas_handle_) return;
+    const bool usable = api_.allocate(&blas_workspace_, blas_workspace_bytes) == cuda::success &&
+                        blas_.set_stream(blas_handle_, stream_) == 0 &&
+                        blas_.set_workspace(blas_handle_, blas_workspace_, blas_workspace_bytes) == 0;
+    if (usable) return;
+    blas_.destroy(blas_handle_);
+    blas_handle_ = nullptr;
+}
+
+Result<void> CudaRuntime::open(std::optional<std::size_t> number) {
+    if (auto found = find_device(number); !found) return found;
+    char bus[64] = "";
+    api_.device_bus(bus, sizeof bus, device_);
+    const std::size_t before = cuda::used_bytes(bus);
+    const auto failed = [&](const char* what, int status) {
+        return Error{name_ + " cannot be opened: " + what + ": " + words(status)};
+    };
+    if (const int status = api_.retain_context(&context_, device_); status != cuda::success)
+        return failed("cuDevicePrimaryCtxRetain", status);
+    if (const int status = api_.set_context(context_); status != cuda::success)
+        return failed("cuCtxSetCurrent", status);
+    if (const int status = api_.create_stream(&stream_, cuda::stream_non_blocking); status != cuda::success)
+        return failed("cuStreamCreate", status);
+    if (auto loaded = load_kernels(); !loaded) return loaded;
+    load_products();
+    const std::size_t after = cuda::used_bytes(bus);
+    if (before > 0 && after > before) context_bytes_ = std::min(after - before, most_context_bytes);
+    return {};
+}
+
+CudaRuntime::~CudaRuntime() {
+    if (!context_) return;
+    api_.set_context(context_);
+    if (blas_handle_) blas_.destroy(blas_handle_);
+    if (blas_workspace_ != 0) api_.release(blas_workspace_);
+    if (module_) api_.unload_module(module_);
+    if (stream_) api_.destroy_stream(stream_);
+    api_.release_context(device_);
+}
+
+Result<Memory> CudaRuntime::allocate(std::size_t bytes) {
+    if (bytes == 0) return Memory{0};
+    enter();
+    cuda::Address address = 0;
+    const int status = api_.allocate(&address, bytes);
+    if (status == cuda::out_of_memory) {
+        std::size_t free = 0;
+        std::size_t total = 0;
+        api_.memory_info(&free, &total);
+        return Error{"not enough memory on " + name_ + " for " + std::to_string(bytes) + " bytes: " + megabytes(free) +
+                     " of its " + megabytes(total) + " are free"};
+    }
+    expect(status, "cuMemAlloc");
+    expect(api_.fill(address, 0, bytes, stream_), "cuMemsetD8Async");
+    return static_cast<Memory>(address);
+}
+
+void CudaRuntime::release(Memory memory) {
+    // A buffer may go because the device is lost: nothing more can be done about it then.
+    if (memory != 0 && api_.set_context(context_) == cuda::success) api_.release(memory);
+}
+
+void CudaRuntime::write(Memory to, std::size_t offset, const void* data, std::size_t bytes) {
+    enter();
+    // Of ordinary memory: it is copied away before the call returns.
+    expect(api_.write(to + offset, data, bytes, stream_), "cuMemcpyHtoDAsync");
+}
+
+void CudaRuntime::read(Memory from, std::size_t offset, void* data, std::size_t bytes) {
+    enter();
+    expect(api_.read(data, from + offset, bytes, stream_), "cuMemcpyDtoHAsync");
+    expect(api_.synchronise(stream_), "cuStreamSynchronize");
+}
+
+void CudaRuntime::copy(Memory memory, std::size_t from, std::size_t to, std::size_t bytes) {
+    enter();
+    expect(api_.copy(memory + to, memory + from, bytes, stream_), "cuMemcpyDtoDAsync");
+}
+
+void CudaRuntime::launch(const Launch& launch) {
+    enter();
+    const auto index = static_cast<std::size_t>(launch.kernel);
+    cuda::Address arena = launch.arena;
+    cuda::Address other = launch.other;
+    void* arguments[] = {&arena, &other, const_cast<void*>(launch.arguments)};
+    expect(
+        api_.launch(kernels_[index], launch.groups, launch.lanes, 1, GROUP_ITEMS, 1, 1, 0, stream_, arguments, nullptr),
+        kernel_names[index]);
+}
+
+bool CudaRuntime::multiply(Memory arena, Form form, const MultiplyArguments& a, int lanes) {
+    constexpr u32 most = std::numeric_limits<int>::max();
+    if (!blas_handle_ || a.m > most || a.n > most || a.k > most) return false;
+    enter();
+    const bool a_turned = form == Form::transposed;
+    const bool b_turned = form == Form::by_transposed;
+    const float one = 1;
+    const float beta = a.add ? 1.0F : 0.0F;
+    const auto number = [](u32 value) { return static_cast<int>(value); };
+    const auto stride = [](const Place& place) { return static_cast<long long>(place.stride / sizeof(float)); };
+    // cuBLAS counts by columns: what it sees is the transposed product, B first.
+    const int status = blas_.multiply(
+        blas_handle_, b_turned ? cuda::transposed : cuda::no_transpose,
+        a_turned ? cuda::transposed : cuda::no_transpose, number(a.n), number(a.m), number(a.k), &one,
+        arena + a.b.offset, cuda::type_f32, number(b_turned ? a.k : a.n), stride(a.b), arena + a.a.offset,
+        cuda::type_f32, number(a_turned ? a.m : a.k), stride(a.a), &beta, arena + a.c.offset, cuda::type_f32,
+        number(a.n), stride(a.c), lanes, cuda::compute_f32, cuda::default_algorithm);
+    if (status != 0) throw DeviceLost(name_ + " failed: cuBLAS error " + std::to_string(status));
+    return true;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Runtime>> open_cuda(std::optional<std::size_t> device) {
+    const auto api = cuda::Api::load();
+    if (!api) return api.error();
+    auto runtime = std::make_unique<CudaRuntime>(*api);
+    if (const auto opened = runtime->open(device); !opened) return opened.error();
+    return std::unique_ptr<Runtime>(std::move(runtime));
+}
+
+}  // namespace hpo::gpu
