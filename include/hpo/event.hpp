@@ -35,6 +35,7 @@ struct Launched {  ///< an attempt was given to a worker
     std::int64_t trial = 0;
     std::int64_t attempt = 0;
     std::string where;
+    Allotment allotment;
 };
 struct Reported {  ///< a step; replaces the attempt's steps from `report.step` on
     std::int64_t trial = 0;
@@ -61,11 +62,16 @@ struct Finished {  ///< final; durable before anyone is told
     std::string rule;
     std::string reason;
 };
+struct Measured {  ///< the most memory that the trial was seen to take so far; cores are not measured
+    std::int64_t trial = 0;
+    std::int64_t attempt = 0;
+    Footprint peak{0, 0, 0};
+};
 
 }  // namespace event
 
 using Event = std::variant<event::SessionStarted, event::SessionEnded, event::Proposed, event::Launched,
-                           event::Reported, event::Paused, event::Requeued, event::Finished>;
+                           event::Reported, event::Paused, event::Requeued, event::Finished, event::Measured>;
 
 /// An event as the store keeps it.
 struct StoredEvent {
@@ -136,6 +142,7 @@ inline void apply(StudyRecord& study, const StoredEvent& stored, const Objective
                        trial.state = TrialState::running;
                        trial.attempt = e.attempt;
                        trial.where = e.where;
+                       trial.allotment = e.allotment;
                        if (trial.started_at == 0) trial.started_at = time;
                    },
                    [&](const event::Reported& e) {
@@ -158,6 +165,8 @@ inline void apply(StudyRecord& study, const StoredEvent& stored, const Objective
                        trial.rule.clear();
                        trial.reason = e.reason;
                        trial.failures += e.charged ? 1 : 0;
+                       trial.memory_deaths += e.outcome == Outcome::out_of_memory ? 1 : 0;
+                       trial.requeued = e.outcome;
                    },
                    [&](const event::Finished& e) {
                        TrialRecord& trial = study.trial(e.trial);
@@ -166,6 +175,11 @@ inline void apply(StudyRecord& study, const StoredEvent& stored, const Objective
                        trial.rule = e.rule;
                        trial.reason = e.reason;
                        trial.ended_at = time;
+                   },
+                   [&](const event::Measured& e) {
+                       Footprint& peak = study.trial(e.trial).peak;
+                       peak.device_bytes = std::max(peak.device_bytes, e.peak.device_bytes);
+                       peak.host_bytes = std::max(peak.host_bytes, e.peak.host_bytes);
                    },
                },
                stored.event);

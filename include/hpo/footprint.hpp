@@ -1,6 +1,7 @@
 // What a trial needs of a machine.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace hpo {
@@ -11,5 +12,10 @@ struct Footprint {
     std::int64_t host_bytes = 0;    ///< arena, data and the process itself
     double cores = 1;
 };
+
+/// The larger of each.
+inline Footprint at_least(const Footprint& a, const Footprint& b) {
+    return {std::max(a.device_bytes, b.device_bytes), std::max(a.host_bytes, b.host_bytes), std::max(a.cores, b.cores)};
+}
 
 }  // namespace hpo

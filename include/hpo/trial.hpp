@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hpo/footprint.hpp"
 #include "hpo/space.hpp"
 
 namespace hpo {
@@ -52,6 +53,14 @@ inline constexpr std::array<std::string_view, 8> outcome_names{"complete", "stop
 
 constexpr std::string_view to_text(Outcome outcome) { return outcome_names[static_cast<std::size_t>(outcome)]; }
 
+/// What an attempt was given at its launch. Stored: these choices are measured and differ from run to run.
+struct Allotment {
+    Footprint footprint;             ///< booked
+    std::string device;              ///< UUID; empty: the host alone
+    bool alone = false;              ///< nothing else was to run beside it
+    std::int64_t micro_batches = 0;  ///< of one update; 0: as configured
+};
+
 /// All that is known of one trial: the fold of its events (event.hpp).
 struct TrialRecord {
     std::int64_t number = 0;  ///< from 1, in the order of proposal
@@ -65,7 +74,11 @@ struct TrialRecord {
     std::int64_t best_step = 0;   ///< where `value` was reached; 0: nowhere yet
     std::string rule;             ///< of stopped trials: the rule's name, or "user"
     std::string reason;           ///< in words; of the end, the pause or the last attempt
-    std::string where;            ///< place of the running attempt ("cpu 0"); empty: none
+    std::string where;            ///< place of the running attempt ("cpu 0", "gpu 1"); empty: none
+    Allotment allotment;          ///< of the last attempt
+    Footprint peak{0, 0, 0};      ///< most that any attempt was seen to take; 0: not measured
+    std::int64_t memory_deaths = 0;   ///< attempts that ended for want of memory
+    std::optional<Outcome> requeued;  ///< how the last attempt ended that led to another one
     std::int64_t log = 0;         ///< last attempt with a log; 0: none
     double queued_at = 0;         ///< seconds since the epoch
     double started_at = 0;        ///< of the first attempt; 0: not yet

@@ -15,6 +15,7 @@
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/packing.hpp"
 #include "orchestrator/cli/study_source.hpp"
+#include "orchestrator/engine/live_machine.hpp"
 #include "orchestrator/engine/one_worker.hpp"
 #include "orchestrator/engine/workers.hpp"
 #include "orchestrator/sampling/proposer.hpp"
@@ -324,7 +325,7 @@ std::string native_text(const Study& study, Load& load, Json& json) {
 
 /// Rows on a script's trials: declared, or learned.
 std::string script_text(const Study& study, Load& load, Json& json) {
-    const Prediction prediction = FootprintModel(study.resources.trial).predict({});
+    const Prediction prediction = FootprintModel(study.resources.trial, load.question.on_device).predict({});
     load.question.trials = {prediction.footprint};
     std::string text = row("trial", "runs " + study.command.front() + (load.question.on_device ? ", on a device" : ""));
     json["needs"] = prediction.alone ? "learned" : "declared";
@@ -344,9 +345,11 @@ std::string script_text(const Study& study, Load& load, Json& json) {
 int check_command(const CheckArguments& arguments) {
     std::signal(SIGPIPE, SIG_IGN);
     const Study study = load_study(arguments.file, {arguments.set, {}});
-    const Host host = read_host();
+    const auto machine = LiveMachine::make(study, installed_programs().hpo);
+    if (!machine) throw Fatal(machine.error().message);
+    const Host& host = machine->host();
     Load load;
-    load.question = {live_machine(study, host, {}), {}, false, study.resources.parallel, trials_of(study)};
+    load.question = {machine->read(), {}, machine->on_device(), study.resources.parallel, trials_of(study)};
 
     std::string text = row("study", study.name + ": " +
                                         (study.objective.direction == Direction::maximize ? "maximize " : "minimize ") +

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "hpo/study.hpp"
 #include "orchestrator/engine/ledger.hpp"
 #include "orchestrator/execution/executor.hpp"
+#include "orchestrator/scheduling/footprints.hpp"
 #include "orchestrator/scheduling/plan.hpp"
 
 namespace hpo {
@@ -34,16 +36,27 @@ struct EngineParts {
     Ledger& ledger;
     Executor& executor;
     const Clock& clock;
-    /// What the machine has at this moment; `workers` are the pids of the living ones.
-    std::function<Machine(std::span<const std::int64_t> workers)> machine;
-    /// How a worker for a place is started.
-    std::function<LaunchSpec(Place)> worker;
+    /// What the machine has at this moment. Memory held by the process trees of `workers` (pids) is not others' use;
+    /// that of `reusable` (0: none) is free besides.
+    std::function<Machine(std::span<const std::int64_t> workers, std::int64_t reusable)> machine;
+    /// The memory that the process trees of `workers` hold at this moment, one by one (cores aside); 0: not known.
+    std::function<std::vector<Footprint>(std::span<const std::int64_t> workers)> usage;
+    /// How a worker for a place is started, on an accelerator of the machine or on the host alone.
+    std::function<LaunchSpec(Place, int device)> worker;
     /// Where a trial's log and its checkpoints lie; empty: nowhere.
     std::function<std::filesystem::path(std::int64_t trial)> log_file;
     std::function<std::filesystem::path(std::int64_t trial)> checkpoints;
     std::function<void(const Notice&)> notice;
     /// A trial has reached a final state, and no worker holds it any more.
     std::function<void(const TrialRecord&)> trial_ended;
+    /// Trials need an accelerator each.
+    bool on_device = false;
+};
+
+/// What a trial in a worker holds.
+struct Holding {
+    Booking booking;
+    Footprint used{0, 0, 0};  ///< most it was seen to take in this attempt; 0: not measured
 };
 
 class Engine {
@@ -75,39 +88,94 @@ class Engine {
     [[nodiscard]] double seconds() const;
     /// Trials that workers train at this moment, by number.
     [[nodiscard]] std::vector<std::int64_t> running() const;
+    /// What they hold, in the order of their launch.
+    [[nodiscard]] std::vector<Holding> holdings() const;
+    /// Processes of the living workers.
+    [[nodiscard]] std::vector<std::int64_t> workers() const;
+    /// Which trial waits for what other programs use, with the numbers; empty: none does.
+    [[nodiscard]] const std::string& waits() const { return waits_; }
 
    private:
-    enum class State { empty, starting, idle, planning, running, ending, leaving };
-    struct Worker {
-        State state = State::empty;
-        AttemptId id;                ///< planning: its trial; running and ending: its attempt
+    /// A trial in a worker, from the moment it is booked until the worker has let it go.
+    struct Job {
+        enum class Phase { booked, running, ending };
+        Phase phase = Phase::booked;
+        AttemptId id;                ///< booked: attempt 0
         Seconds heard{0};            ///< last sign of life; ending: the decision
-        std::int64_t pid = 0;        ///< as it said
-        bool plans = false;          ///< can answer `plan`
         std::int64_t order = 0;      ///< of its launch among all launches
         std::int64_t last_step = 0;  ///< reported in this attempt
-        bool greeted = false;        ///< it said hello
         std::int64_t unused = 0;     ///< reports of this attempt that were not used
         std::int64_t logged = 0;     ///< lines it sent to the log in this attempt
         bool warned = false;         ///< a warning of this attempt was told
-        AttemptId overdue;           ///< leaving: the attempt that ends with it, and is charged
-        std::string kill_reason;     ///< why we ended it, for the attempt's reason
+        Holding holding;
+    };
+    enum class State { empty, starting, ready, leaving };
+    struct Worker {
+        State state = State::empty;
+        int device = host_only;
+        std::vector<Job> jobs;
+        std::size_t slots = 1;      ///< jobs at once
+        std::int64_t planning = 0;  ///< trial it was asked about; 0: none
+        Seconds heard{0};           ///< starting, planning: last sign of life
+        std::int64_t pid = 0;       ///< as it said
+        bool plans = false;         ///< can answer `plan`
+        bool shrinks = false;       ///< can train a batch in micro-batches
+        bool greeted = false;       ///< it said hello
+        AttemptId culprit;          ///< leaving: the attempt that is charged for it; trial 0: none
+        std::string kill_reason;    ///< why we ended it, for the attempts' reason
+        [[nodiscard]] bool idle() const { return state == State::ready && jobs.empty() && planning == 0; }
+    };
+    /// What a trial that has not ended needs, as far as it is known.
+    struct Need {
+        bool known = false;
+        Footprint footprint;
+        bool alone = false;              ///< the footprint is a guess
+        bool own_worker = false;         ///< it was in a worker that died with several trials
+        std::int64_t micro_batches = 0;  ///< of one update; 0: as configured
+        Footprint lesson{0, 0, 0};       ///< at least so much, after it ran out of memory
+        bool lesson_alone = false;       ///< nothing may run beside it, after it ran out of memory
+    };
+    /// A trial whose worker died on an accelerator: judged once a lost device would have been noticed.
+    struct Suspect {
+        AttemptId id;
+        Seconds since{0};
+        int device = host_only;
+        std::string reason;
     };
 
     template <class F>
     void guarded(F&& handle);
+    void end_the_silent();
     void fill();
-    bool give_work(Place place);
+    void conclude(End end, const std::string& reason);
+    void leave(Place place, const std::string& reason, AttemptId culprit = {});
+    void say(Notice::Level level, std::int64_t trial, const std::string& text) const;
+
+    // Which trial goes where (engine_placing.cpp).
+    void place_trials();
+    void warm_up();
+    [[nodiscard]] bool has_room() const;
+    [[nodiscard]] std::vector<Waiting> waiting() const;
+    [[nodiscard]] Machine look() const;
+    void tell_who_waits(const std::optional<Admission::Reason>& kept_out);
+    bool start_one(const Admission& admission);
+    bool assign(const Admission::Launch& launch);
+    void open(Place place, int device);
+    void book(Place place, std::int64_t trial, int device);
+    [[nodiscard]] std::optional<int> a_usable_device() const;
+    void run(Place place, Job& job);
+    bool find_need(std::int64_t trial);
+    void refuse(const Admission::Reason& never);
+    void make_room();
+    std::int64_t next_trial();
     std::int64_t further_trial();
     [[nodiscard]] std::int64_t work_left() const;
     [[nodiscard]] bool may_propose() const;
     [[nodiscard]] bool out_of_patience() const;
     [[nodiscard]] bool assigned(std::int64_t trial) const;
     [[nodiscard]] Params configuration(std::int64_t trial) const;
-    void run(Place place, std::int64_t trial);
-    void leave(Place place, const std::string& reason);
-    void conclude(End end, const std::string& reason);
 
+    // What workers say, and how trials end (engine_workers.cpp).
     void on_ready(Place place, const from_worker::Hello& hello);
     void on_said(Place place, const WorkerMessage& message);
     void on_plan(Place place, const from_worker::PlanAnswer& answer);
@@ -116,17 +184,36 @@ class Engine {
     void on_exited(Place place, const execution::Exited& exited);
     void on_launch_failed(Place place, const execution::LaunchFailed& failed);
     void launch_failed(const std::string& message);
-    void out_of_memory(std::int64_t trial, const std::string& message, std::int64_t peak);
+    void lost(AttemptId id, const std::string& reason);
     void trial_ended(std::int64_t trial);
     void trial_failed(std::int64_t trial, const std::string& kind = {});
-    void not_used(Worker& worker, std::int64_t trial, const std::string& why);
-    void end_attempt(Worker& worker);
-    void say(Notice::Level level, std::int64_t trial, const std::string& text) const;
+    void not_used(Job* job, std::int64_t trial, const std::string& why);
+    void end_attempt(Job& job);
+    [[nodiscard]] static Job* find(Worker& worker, AttemptId id);
+
+    // Memory: measured, wanting, gone with its device (engine_memory.cpp).
+    void recall();
+    [[nodiscard]] static Footprint room_of(const Machine& machine);
+    void measure();
+    void saw(Job& job, const Footprint& used);
+    void keep_peak(const Job& job);
+    void out_of_memory(const Job& job, const std::string& message, bool device_memory);
+    std::string learn_from(std::int64_t trial, const Allotment& given, const Footprint& used, bool device_memory,
+                           std::string& failed);
+    bool shrink(std::int64_t trial, const std::string& why);
+    void set_lost_devices_aside();
+    void judge_suspects();
 
     EngineParts parts_;
     std::vector<Worker> places_;
-    std::map<std::int64_t, Footprint> footprints_;  ///< of trials that have not ended
-    std::map<std::int64_t, int> memory_deaths_;     ///< attempts that ended for want of memory
+    std::map<std::int64_t, Need> needs_;  ///< of trials that have not ended
+    FootprintModel model_;                ///< of what was measured
+    std::vector<Suspect> suspects_;
+    std::set<int> lost_;      ///< accelerators that were said to be lost
+    bool asks_ = false;       ///< workers answer `plan`: footprints are exact
+    bool shrinks_ = false;    ///< workers can train a batch in micro-batches
+    bool look_again_ = true;  ///< something changed that may let a trial start
+    std::string waits_;
     Seconds started_{0};
     std::optional<Seconds> last_tick_;
     std::int64_t launches_ = 0;

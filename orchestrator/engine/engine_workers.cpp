@@ -1,4 +1,5 @@
-// The engine's other half: what workers say, how they end, and how trials end with them.
+// What workers say, how they end, and how trials end with them.
+#include <algorithm>
 #include <utility>
 
 #include "orchestrator/engine/engine.hpp"
@@ -9,30 +10,71 @@ namespace hpo {
 namespace {
 
 constexpr int failures_in_a_row_allowed = 3;
-constexpr int memory_deaths_allowed = 3;
 constexpr std::int64_t told_unused = 3;    // reports of an attempt that are told one by one
 constexpr std::int64_t told_lines = 1000;  // lines that an attempt may send to the log
+constexpr std::int64_t most_slots = 1024;
+
+bool can(const from_worker::Hello& hello, const char* what) {
+    return std::find(hello.capabilities.begin(), hello.capabilities.end(), what) != hello.capabilities.end();
+}
 
 }  // namespace
 
+Engine::Job* Engine::find(Worker& worker, AttemptId id) {
+    const auto job =
+        std::find_if(worker.jobs.begin(), worker.jobs.end(), [&](const Job& other) { return other.id == id; });
+    return job == worker.jobs.end() ? nullptr : &*job;
+}
+
 void Engine::on_ready(Place place, const from_worker::Hello& hello) {
     launch_failures_ = 0;
-    Worker& worker = places_.at(place);
+    Worker& worker = places_.at(static_cast<std::size_t>(place));
     if (worker.state != State::starting) return;
-    worker.state = State::idle;
+    worker.state = State::ready;
     worker.greeted = true;
     worker.pid = hello.pid;
-    worker.plans = std::find(hello.capabilities.begin(), hello.capabilities.end(), "plan") != hello.capabilities.end();
+    worker.slots = static_cast<std::size_t>(std::clamp<std::int64_t>(hello.slots, 1, most_slots));
+    worker.plans = can(hello, "plan");
+    worker.shrinks = can(hello, "micro_batch");
+    look_again_ = true;
+    if (worker.plans && !std::exchange(asks_, true)) {
+        // It knows better than what was guessed.
+        needs_.clear();
+        recall();
+    }
+    shrinks_ = shrinks_ || worker.shrinks;
+    if (worker.jobs.empty()) return;
+    const std::int64_t trial = worker.jobs.front().id.trial;
+    const auto need = needs_.find(trial);
+    const bool waits_for_it =
+        parts_.ledger.record().trial(trial).state == TrialState::queued && need != needs_.end() && need->second.known;
+    if (waits_for_it)
+        run(place, worker.jobs.front());
+    else
+        worker.jobs.clear();
 }
 
 void Engine::on_said(Place place, const WorkerMessage& message) {
-    if (places_.at(place).state != State::ending) places_.at(place).heard = parts_.clock.now();
+    Worker& worker = places_.at(static_cast<std::size_t>(place));
+    worker.heard = parts_.clock.now();
+    // Whatever names a trial is its sign of life; `alive` of the worker as a whole is everybody's.
+    const auto id = std::visit(
+        [](const auto& m) -> AttemptId {
+            if constexpr (requires { m.id.trial; })
+                return m.id;
+            else
+                return {};
+        },
+        message);
+    for (Job& job : worker.jobs)
+        if (job.phase == Job::Phase::running && (job.id == id || id.trial == 0)) job.heard = worker.heard;
     std::visit(Overloaded{
                    [&](const from_worker::PlanAnswer& m) { on_plan(place, m); },
                    [&](const from_worker::Reported& m) { on_report(place, m); },
                    [&](const from_worker::Finished& m) { on_finished(place, m); },
                    [&](const from_worker::Log& m) {
-                       if (++places_.at(place).logged <= told_lines) say(Notice::Level::info, m.id.trial, m.text);
+                       if (Job* job = find(worker, m.id); job && ++job->logged <= told_lines)
+                           say(Notice::Level::info, m.id.trial, m.text);
                    },
                    [](const auto&) {},
                },
@@ -40,12 +82,16 @@ void Engine::on_said(Place place, const WorkerMessage& message) {
 }
 
 void Engine::on_plan(Place place, const from_worker::PlanAnswer& answer) {
-    Worker& worker = places_.at(place);
-    if (worker.state != State::planning || answer.id != worker.id.trial) return;
-    worker.state = State::idle;
+    Worker& worker = places_.at(static_cast<std::size_t>(place));
+    if (answer.id != worker.planning || worker.state != State::ready) return;
+    worker.planning = 0;
+    look_again_ = true;
     if (is_final(parts_.ledger.record().trial(answer.id).state)) return;
     if (answer.error.empty()) {
-        footprints_[answer.id] = answer.footprint;
+        Need& need = needs_[answer.id];
+        need.footprint = at_least(answer.footprint, need.lesson);
+        need.alone = need.lesson_alone;
+        need.known = true;
         return;
     }
     parts_.ledger.finish(answer.id, TrialState::failed, "", answer.error);
@@ -53,40 +99,41 @@ void Engine::on_plan(Place place, const from_worker::PlanAnswer& answer) {
 }
 
 void Engine::on_report(Place place, const from_worker::Reported& message) {
-    Worker& worker = places_.at(place);
+    Worker& worker = places_.at(static_cast<std::size_t>(place));
     const std::int64_t step = message.report.step;
-    if (worker.state != State::running || message.id != worker.id)
-        return not_used(worker, message.id.trial, "attempt " + std::to_string(message.id.attempt) + " had ended");
-    if (step < 1 || step > parts_.study.budget.epochs || step <= worker.last_step) {
-        not_used(worker, message.id.trial,
-                 "step " + std::to_string(step) + " came after step " + std::to_string(worker.last_step) + " of " +
+    Job* job = find(worker, message.id);
+    if (!job || job->phase != Job::Phase::running || worker.state != State::ready)
+        return not_used(job, message.id.trial, "attempt " + std::to_string(message.id.attempt) + " had ended");
+    if (step < 1 || step > parts_.study.budget.epochs || step <= job->last_step) {
+        not_used(job, message.id.trial,
+                 "step " + std::to_string(step) + " came after step " + std::to_string(job->last_step) + " of " +
                      std::to_string(parts_.study.budget.epochs));
-        return parts_.executor.send(place, to_worker::Decision{worker.id, step, to_worker::Action::go_on});
+        return parts_.executor.send(place, to_worker::Decision{job->id, step, to_worker::Action::go_on});
     }
     reported_anything_ = true;
-    worker.last_step = step;
-    const Verdict verdict = parts_.ledger.report(worker.id.trial, message.report);
-    const TrialRecord& trial = parts_.ledger.record().trial(worker.id.trial);
+    job->last_step = step;
+    const Verdict verdict = parts_.ledger.report(job->id.trial, message.report);
+    const TrialRecord& trial = parts_.ledger.record().trial(job->id.trial);
     // Every step's warning is in its report; a person is told once an attempt.
-    if (!message.report.warning.empty() && !std::exchange(worker.warned, true))
+    if (!message.report.warning.empty() && !std::exchange(job->warned, true))
         say(Notice::Level::warning, trial.number, message.report.warning);
-    if (trial.state != TrialState::running) {
-        worker.state = State::ending;
-        if (is_final(trial.state)) footprints_.erase(trial.number);
-    }
-    parts_.executor.send(place, to_worker::Decision{worker.id, step, verdict.action});
+    saw(*job, {message.report.peak_device_bytes.value_or(0), message.report.peak_bytes.value_or(0), 0});
+    if (trial.state != TrialState::running) job->phase = Job::Phase::ending;
+    parts_.executor.send(place, to_worker::Decision{job->id, step, verdict.action});
 }
 
 void Engine::on_finished(Place place, const from_worker::Finished& message) {
-    Worker& worker = places_.at(place);
-    if (message.id != worker.id || (worker.state != State::running && worker.state != State::ending)) return;
-    const bool decided = worker.state == State::ending;
-    const std::int64_t trial = worker.id.trial;
-    end_attempt(worker);
-    worker.state = State::idle;
-    if (decided) return trial_ended(trial);
+    Worker& worker = places_.at(static_cast<std::size_t>(place));
+    Job* found = find(worker, message.id);
+    if (!found || found->phase == Job::Phase::booked || worker.state != State::ready) return;
+    Job job = *found;
+    worker.jobs.erase(worker.jobs.begin() + (found - worker.jobs.data()));
+    look_again_ = true;
+    const std::int64_t trial = job.id.trial;
+    end_attempt(job);
+    if (job.phase == Job::Phase::ending) return trial_ended(trial);
 
-    // The worker ended by its own account.
+    // The worker ended it by its own account.
     switch (message.outcome) {
         case Outcome::complete:
             parts_.ledger.finish(trial, TrialState::complete, "", message.message);
@@ -95,7 +142,8 @@ void Engine::on_finished(Place place, const from_worker::Finished& message) {
             parts_.ledger.finish(trial, TrialState::diverged, "", message.message);
             return trial_ended(trial);
         case Outcome::out_of_memory:
-            return out_of_memory(trial, message.message, 0);
+            return out_of_memory(job, message.message.empty() ? "out of memory" : message.message,
+                                 worker.device != host_only);
         default:
             parts_.ledger.finish(
                 trial, TrialState::failed, "",
@@ -105,26 +153,23 @@ void Engine::on_finished(Place place, const from_worker::Finished& message) {
 }
 
 /// A report that makes no sense, or comes too late. A flood of them is told in numbers.
-void Engine::not_used(Worker& worker, std::int64_t trial, const std::string& why) {
-    if (++worker.unused <= told_unused) say(Notice::Level::warning, trial, "a report was not used: " + why);
+void Engine::not_used(Job* job, std::int64_t trial, const std::string& why) {
+    if (!job || ++job->unused <= told_unused) say(Notice::Level::warning, trial, "a report was not used: " + why);
 }
 
-void Engine::end_attempt(Worker& worker) {
-    if (worker.unused > told_unused)
-        say(Notice::Level::warning, worker.id.trial,
-            count(worker.unused, "report", "reports") + " in all were not used");
-    if (worker.logged > told_lines)
-        say(Notice::Level::warning, worker.id.trial,
-            "of " + std::to_string(worker.logged) + " lines for the log, " + std::to_string(told_lines) + " were kept");
-    worker.unused = worker.logged = worker.last_step = 0;
-    worker.warned = false;
-    worker.id = {};
+/// What an attempt leaves behind in words and figures.
+void Engine::end_attempt(Job& job) {
+    if (job.unused > told_unused)
+        say(Notice::Level::warning, job.id.trial, count(job.unused, "report", "reports") + " in all were not used");
+    if (job.logged > told_lines)
+        say(Notice::Level::warning, job.id.trial,
+            "of " + std::to_string(job.logged) + " lines for the log, " + std::to_string(told_lines) + " were kept");
+    keep_peak(job);
 }
 
 void Engine::on_exited(Place place, const execution::Exited& exited) {
-    const Worker gone = std::exchange(places_.at(place), {});
-    Worker last = gone;
-    end_attempt(last);
+    Worker gone = std::exchange(places_.at(static_cast<std::size_t>(place)), {});
+    look_again_ = true;
     const std::string ended = exited.signal ? "the worker died of " + signal_name(exited.signal)
                                             : "the worker exited with status " + std::to_string(exited.code);
     const std::string& cause = gone.kill_reason.empty() ? exited.cause : gone.kill_reason;
@@ -134,14 +179,44 @@ void Engine::on_exited(Place place, const execution::Exited& exited) {
         return launch_failed((exited.cause.empty() ? how + " before it said hello" : how) + quoted(exited.log_tail));
     }
 
-    if (gone.id.trial != 0) trial_ended(gone.id.trial);  // if it has: nobody holds it any more
-    const AttemptId id = gone.state == State::leaving ? gone.overdue : gone.id;
-    const bool charged = gone.state == State::running || gone.state == State::planning || gone.state == State::leaving;
-    if (!charged || id.trial == 0 || is_final(parts_.ledger.record().trial(id.trial).state)) return;
-
-    if (exited.out_of_memory_kill)
-        return out_of_memory(id.trial, "killed by the kernel's out-of-memory killer", exited.peak_bytes);
+    std::vector<Job> held_up;  // attempts that end with the worker, not by themselves
+    for (Job& job : gone.jobs) {
+        end_attempt(job);
+        const TrialRecord& trial = parts_.ledger.record().trial(job.id.trial);
+        if (is_final(trial.state)) trial_ended(trial.number);  // nobody holds it any more
+        if (job.phase == Job::Phase::running && trial.state == TrialState::running) held_up.push_back(job);
+    }
+    AttemptId charged = gone.culprit;
+    if (gone.state == State::ready) {
+        if (held_up.size() == 1) charged = held_up.front().id;
+        if (held_up.empty() && gone.planning) charged = {gone.planning, 0};
+    }
     const std::string reason = how + quoted(exited.log_tail);
+    for (const Job& job : held_up) {
+        if (job.id == charged) continue;
+        if (gone.state == State::ready) needs_[job.id.trial].own_worker = true;
+        parts_.ledger.requeue(job.id.trial, Outcome::lost, false, reason);
+    }
+    if (gone.state == State::ready && held_up.size() > 1)
+        say(Notice::Level::warning, 0,
+            "a worker with " + count(static_cast<std::int64_t>(held_up.size()), "trial", "trials") +
+                " ended; none is blamed, each is tried again in a worker of its own: " + reason);
+
+    if (charged.trial == 0 || is_final(parts_.ledger.record().trial(charged.trial).state)) return;
+    if (held_up.size() == 1 && exited.out_of_memory_kill) {
+        Job job = held_up.front();
+        job.holding.used.host_bytes = std::max(job.holding.used.host_bytes, exited.peak_bytes);
+        return out_of_memory(job, "killed by the kernel's out-of-memory killer", false);
+    }
+    if (gone.device != host_only && gone.state == State::ready && charged.attempt != 0) {
+        suspects_.push_back({charged, parts_.clock.now(), gone.device, reason});
+        return;
+    }
+    lost(charged, reason);
+}
+
+/// The attempt is charged with its worker's end: tried again, or failed.
+void Engine::lost(AttemptId id, const std::string& reason) {
     const std::int64_t failures = parts_.ledger.record().trial(id.trial).failures + 1;
     if (failures <= parts_.study.resources.retries) {
         parts_.ledger.requeue(id.trial, Outcome::lost, true, reason);
@@ -154,27 +229,13 @@ void Engine::on_exited(Place place, const execution::Exited& exited) {
     trial_failed(id.trial);
 }
 
-/// Not the trial's fault: queued again with a larger booking; after three such deaths it fails with the numbers.
-void Engine::out_of_memory(std::int64_t trial, const std::string& message, std::int64_t peak) {
-    Footprint& footprint = footprints_[trial];
-    footprint.host_bytes = std::max(footprint.host_bytes + footprint.host_bytes / 2, peak + peak / 4);
-    if (++memory_deaths_[trial] < memory_deaths_allowed) {
-        parts_.ledger.requeue(trial, Outcome::out_of_memory, false, message);
-        return say(Notice::Level::warning, trial,
-                   message + "; queued again with " + std::to_string(footprint.host_bytes >> 20) + " MiB booked");
-    }
-    parts_.ledger.finish(trial, TrialState::failed, "",
-                         message + ", " + count(memory_deaths_allowed, "time", "times") +
-                             "; last booked: " + std::to_string(footprint.host_bytes >> 20) + " MiB");
-    trial_failed(trial);
-}
-
 void Engine::on_launch_failed(Place place, const execution::LaunchFailed& failed) {
-    places_.at(place) = {};
+    places_.at(static_cast<std::size_t>(place)) = {};
     launch_failed(failed.message);
 }
 
 void Engine::launch_failed(const std::string& message) {
+    look_again_ = true;
     say(Notice::Level::error, 0, message);
     if (closing_ || ++launch_failures_ < failures_in_a_row_allowed) return;
     conclude(End::failed, count(launch_failures_, "launch", "launches") + " of a worker failed in a row: " + message);
@@ -185,8 +246,7 @@ void Engine::launch_failed(const std::string& message) {
 void Engine::trial_ended(std::int64_t trial) {
     const TrialRecord& record = parts_.ledger.record().trial(trial);
     if (!is_final(record.state)) return;
-    footprints_.erase(trial);
-    memory_deaths_.erase(trial);
+    needs_.erase(trial);
     if (record.state != TrialState::failed) failures_in_a_row_ = 0;
     if (parts_.trial_ended) parts_.trial_ended(record);
 }

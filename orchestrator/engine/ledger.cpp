@@ -61,7 +61,10 @@ void Ledger::learn(const Event& event) {
                 const bool judged = !non_finite(e.report) && e.report.step < study_.budget.epochs;
                 if (judged) rules_.report(record_.trial(e.trial));
             },
-            [&](const event::Paused& e) { proposer_.tell(record_.trial(e.trial)); },
+            [&](const event::Paused& e) {
+                proposer_.tell(record_.trial(e.trial));
+                tried(record_.trial(e.trial));
+            },
             [&](const event::Requeued& e) {
                 if (e.outcome == Outcome::paused) rules_.promoted(e.trial);
             },
@@ -70,16 +73,20 @@ void Ledger::learn(const Event& event) {
                 unfinished_.erase(e.trial);
                 rules_.ended(trial);
                 proposer_.tell(trial);
-                ++ended_since_best_;
-                const bool counts = e.state == TrialState::complete || e.state == TrialState::stopped;
-                if (!counts || !trial.value) return;
-                if (best_ended_ && !better(study_.objective.direction, *trial.value, *best_ended_)) return;
-                best_ended_ = trial.value;
-                ended_since_best_ = 0;
+                tried(trial);
             },
             [](const auto&) {},
         },
         event);
+}
+
+void Ledger::tried(const TrialRecord& trial) {
+    if (trial.number != best_trial_) tried_since_best_.insert(trial.number);
+    if (!trial.value || trial.state == TrialState::diverged || trial.state == TrialState::failed) return;
+    if (best_tried_ && !better(study_.objective.direction, *trial.value, *best_tried_)) return;
+    best_tried_ = trial.value;
+    best_trial_ = trial.number;
+    tried_since_best_.clear();
 }
 
 void Ledger::session_started(event::SessionStarted session) { enter(std::move(session)); }
@@ -94,10 +101,14 @@ std::optional<std::int64_t> Ledger::propose() {
     return number;
 }
 
-std::int64_t Ledger::launch(std::int64_t trial, const std::string& where) {
+std::int64_t Ledger::launch(std::int64_t trial, const std::string& where, Allotment allotment) {
     const std::int64_t attempt = record_.trial(trial).attempt + 1;
-    enter(event::Launched{trial, attempt, where});
+    enter(event::Launched{trial, attempt, where, std::move(allotment)});
     return attempt;
+}
+
+void Ledger::measured(std::int64_t trial, Footprint peak) {
+    enter(event::Measured{trial, record_.trial(trial).attempt, peak});
 }
 
 Verdict Ledger::report(std::int64_t number, Report report) {

@@ -36,7 +36,9 @@ class Ledger {
     /// A new trial, queued; nothing when the space is exhausted.
     std::optional<std::int64_t> propose();
     /// The next attempt of a queued trial; returns its number.
-    std::int64_t launch(std::int64_t trial, const std::string& where);
+    std::int64_t launch(std::int64_t trial, const std::string& where, Allotment allotment);
+    /// The most memory that a trial was seen to take.
+    void measured(std::int64_t trial, Footprint peak);
     /// A step, judged: on stop, pause and completion the trial has already ended or paused in the books when this
     /// returns.
     Verdict report(std::int64_t trial, Report report);
@@ -57,13 +59,15 @@ class Ledger {
     [[nodiscard]] const std::set<std::int64_t>& unfinished() const { return unfinished_; }
     /// The trial with the best value; nothing before the first value.
     [[nodiscard]] const TrialRecord* best() const;
-    /// Trials that ended since the best value was reached (for `budget.patience`).
-    [[nodiscard]] std::int64_t ended_since_best() const { return ended_since_best_; }
+    /// Trials that ended, or were paused for the first time, since the best value was reached (for `budget.patience`):
+    /// asha's paused ones may end only with the study.
+    [[nodiscard]] std::int64_t tried_since_best() const { return static_cast<std::int64_t>(tried_since_best_.size()); }
 
    private:
     void enter(const Event& event);
     void store(const Event& event);
     void learn(const Event& event);
+    void tried(const TrialRecord& trial);
 
     const Study& study_;
     Store& store_;
@@ -71,8 +75,9 @@ class Ledger {
     Rules rules_;
     StudyRecord record_;
     std::set<std::int64_t> unfinished_;
-    std::optional<double> best_ended_;
-    std::int64_t ended_since_best_ = 0;
+    std::optional<double> best_tried_;
+    std::int64_t best_trial_ = 0;
+    std::set<std::int64_t> tried_since_best_;
 };
 
 }  // namespace hpo

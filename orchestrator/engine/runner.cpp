@@ -16,6 +16,7 @@
 #include "orchestrator/devices/host.hpp"
 #include "orchestrator/engine/checkpoints.hpp"
 #include "orchestrator/engine/control.hpp"
+#include "orchestrator/engine/live_machine.hpp"
 #include "orchestrator/engine/workers.hpp"
 #include "orchestrator/execution/local.hpp"
 #include "orchestrator/execution/processes.hpp"
@@ -53,15 +54,15 @@ std::shared_ptr<spdlog::logger> open_log(const StudyFolder& folder) {
 class Session {
    public:
     Session(const Study& study, const StudyFolder& folder, const Programs& programs, RunObserver& observer,
-            Ledger ledger, std::shared_ptr<spdlog::logger> log)
+            Ledger ledger, LiveMachine machine, std::shared_ptr<spdlog::logger> log)
         : study_(study),
           folder_(folder),
           observer_(observer),
           log_(std::move(log)),
           ledger_(std::move(ledger)),
           programs_(programs),
-          host_(read_host()),
-          plan_(plan_workers(study, host_)) {}
+          machine_(std::move(machine)),
+          plan_(plan_workers(study, machine_.host())) {}
 
     Result<RunOutcome> run(HolderLock& lock) {
         auto executor = LocalExecutor::make(loop_, {.mark = study_mark(folder_), .program = programs_.hpo},
@@ -110,8 +111,21 @@ class Session {
                 .ledger = ledger_,
                 .executor = *executor_,
                 .clock = clock_,
-                .machine = [this](auto workers) { return live_machine(study_, host_, workers); },
-                .worker = [this](Place place) { return worker_launch(study_, programs_.worker, plan_, place); },
+                .machine =
+                    [this](auto workers, auto reusable) {
+                        std::vector<Booking> booked;
+                        if (engine_)
+                            for (const Holding& holding : engine_->holdings()) booked.push_back(holding.booking);
+                        return machine_.read(workers, reusable, booked);
+                    },
+                .usage = [this](auto workers) { return machine_.usage(workers); },
+                .worker =
+                    [this](Place place, int device) {
+                        const bool on_device = device != host_only;
+                        return worker_launch(study_, programs_.worker, plan_, place,
+                                             on_device ? machine_.device(device) : "",
+                                             study_.resources.backend == "cpu");
+                    },
                 .log_file = [this](std::int64_t trial) { return folder_.trial_log(trial); },
                 .checkpoints =
                     [this](std::int64_t trial) {
@@ -119,18 +133,9 @@ class Session {
                         std::filesystem::create_directories(folder_.checkpoints(trial), failed);
                         return std::filesystem::absolute(folder_.checkpoints(trial));
                     },
-                .notice =
-                    [this](const Notice& notice) {
-                        const auto level = notice.level == Notice::Level::info      ? spdlog::level::info
-                                           : notice.level == Notice::Level::warning ? spdlog::level::warn
-                                                                                    : spdlog::level::err;
-                        if (notice.trial)
-                            log_->log(level, "trial {}: {}", notice.trial, notice.text);
-                        else
-                            log_->log(level, "{}", notice.text);
-                        observer_.notice(notice);
-                    },
-                .trial_ended = [this](const TrialRecord& trial) { keeper_.trial_ended(trial); }};
+                .notice = [this](const Notice& notice) { tell(notice); },
+                .trial_ended = [this](const TrialRecord& trial) { keeper_.trial_ended(trial); },
+                .on_device = machine_.on_device()};
     }
 
     ControlActions control_actions() {
@@ -148,8 +153,19 @@ class Session {
                 .running = [this] { return static_cast<std::int64_t>(engine_->running().size()); }};
     }
 
+    void tell(const Notice& notice) {
+        const auto level = notice.level == Notice::Level::info      ? spdlog::level::info
+                           : notice.level == Notice::Level::warning ? spdlog::level::warn
+                                                                    : spdlog::level::err;
+        if (notice.trial)
+            log_->log(level, "trial {}: {}", notice.trial, notice.text);
+        else
+            log_->log(level, "{}", notice.text);
+        observer_.notice(notice);
+    }
+
     [[nodiscard]] SessionView view() const {
-        return {ledger_.record(), engine_->seconds(), plan_.places, engine_->running()};
+        return {ledger_.record(), engine_->seconds(), plan_.places, engine_->running(), engine_->waits()};
     }
 
     void finish_if_done() {
@@ -157,12 +173,26 @@ class Session {
     }
 
     void tick() {
+        for (const DeviceNotice& notice : machine_.poll(clock_.now()))
+            tell({notice.warning ? Notice::Level::warning : Notice::Level::info, 0, notice.text});
         engine_->tick();
+        publish();
         finish_if_done();
         ticker_.expires_after(1s);
         ticker_.async_wait([this](auto error) {
             if (!error) tick();
         });
+    }
+
+    /// Others learn what this session holds; without a board it goes on.
+    void publish() {
+        if (!board_) return;
+        std::vector<Booking> booked;
+        const std::vector<Holding> holdings = engine_->holdings();
+        for (const Holding& holding : holdings) booked.push_back(holding.booking);
+        (void)board_->publish({study_.name, getpid(),
+                               machine_.said(machine_.read(engine_->workers(), 0, booked), holdings),
+                               engine_->waits()});
     }
 
     void draw() {
@@ -203,7 +233,8 @@ class Session {
     const Programs& programs_;
     SteadyClock clock_;
     Seconds begun_ = clock_.now();
-    Host host_;
+    LiveMachine machine_;
+    Result<Board> board_ = Board::open();
     WorkerPlan plan_;
     CheckpointKeeper keeper_{study_, folder_, ledger_.record()};
     asio::io_context loop_{1};
@@ -245,7 +276,9 @@ Result<RunOutcome> run_study(const Study& study, const StudyFolder& folder, cons
     if (!sweep(study_mark(folder)))
         return Error{"processes of an earlier run of " + study.name +
                      " would not die; see ps for HPO_MARK=" + study_mark(folder)};
-    Session session(study, folder, programs, observer, std::move(ledger), open_log(folder));
+    auto machine = LiveMachine::make(study, programs.hpo);
+    if (!machine) return machine.error();
+    Session session(study, folder, programs, observer, std::move(ledger), std::move(*machine), open_log(folder));
     return session.run(*lock);
 }
 

@@ -29,6 +29,7 @@ struct SessionView {
     double seconds;  ///< of the study, over all sessions
     int places;      ///< trials at once
     std::vector<std::int64_t> running;
+    std::string waits;  ///< which trial waits for memory that other programs use, with the numbers; empty: none
 };
 
 class RunObserver {

@@ -1,33 +1,31 @@
 #include "orchestrator/engine/workers.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <numeric>
 
 #include "orchestrator/execution/environment.hpp"
 
 namespace hpo {
 
-namespace {
-
-/// Left free for the system and what else the user does: a tenth, at most 2 GiB.
-std::int64_t reserve_of(std::int64_t memory) { return std::min<std::int64_t>(memory / 10, std::int64_t{2} << 30); }
-
-}  // namespace
-
 WorkerPlan plan_workers(const Study& study, const Host& host) {
     WorkerPlan plan;
-    const auto cores = static_cast<std::int64_t>(host.cores);
-    plan.places = static_cast<int>(std::max<std::int64_t>(1, study.resources.parallel.value_or(cores)));
+    const Resources& resources = study.resources;
+    const double each = study.command.empty() ? 1.0 : std::min(1.0, resources.trial.cores.value_or(1.0));
+    auto places = static_cast<std::int64_t>(std::min(host.cores / each, 1024.0));
+    if (!resources.parallel_each.empty())
+        places = std::accumulate(resources.parallel_each.begin(), resources.parallel_each.end(), std::int64_t{0});
+    plan.places = static_cast<int>(std::max<std::int64_t>(1, resources.parallel.value_or(places)));
     const auto cpus = host.cpus.size();
-    const auto places = static_cast<std::size_t>(plan.places);
-    if (places > cpus) return plan;
-    for (std::size_t place = 0; place < places; ++place)
-        plan.cpus.emplace_back(host.cpus.begin() + static_cast<std::ptrdiff_t>(place * cpus / places),
-                               host.cpus.begin() + static_cast<std::ptrdiff_t>((place + 1) * cpus / places));
+    const auto count = static_cast<std::size_t>(plan.places);
+    if (count > cpus) return plan;
+    for (std::size_t place = 0; place < count; ++place)
+        plan.cpus.emplace_back(host.cpus.begin() + static_cast<std::ptrdiff_t>(place * cpus / count),
+                               host.cpus.begin() + static_cast<std::ptrdiff_t>((place + 1) * cpus / count));
     return plan;
 }
 
-LaunchSpec worker_launch(const Study& study, const std::filesystem::path& native, const WorkerPlan& plan, Place place) {
+LaunchSpec worker_launch(const Study& study, const std::filesystem::path& native, const WorkerPlan& plan, Place place,
+                         const std::string& device, bool hide_devices) {
     LaunchSpec spec;
     spec.command = study.command.empty() ? std::vector<std::string>{native.string()} : study.command;
     // The native worker computes with one thread; a script may use what its place has.
@@ -36,17 +34,15 @@ LaunchSpec worker_launch(const Study& study, const std::filesystem::path& native
     spec.cpus = own;
     spec.environment =
         worker_environment(study.command.empty() ? 1.0 : std::max<double>(1, static_cast<double>(own.size())));
+    if (!device.empty()) {
+        spec.environment["CUDA_VISIBLE_DEVICES"] = device;
+        // Else JAX takes 75 % of the device at its start, and TensorFlow all of it.
+        spec.environment["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false";
+        spec.environment["TF_FORCE_GPU_ALLOW_GROWTH"] = "true";
+    } else if (hide_devices) {
+        spec.environment["CUDA_VISIBLE_DEVICES"] = "";
+    }
     return spec;
-}
-
-Machine live_machine(const Study& study, const Host& host, std::span<const std::int64_t> workers) {
-    std::int64_t ours = 0;
-    for (const std::int64_t pid : workers) ours += resident_memory(pid);
-    const std::int64_t others = std::max<std::int64_t>(0, host.memory - available_memory() - ours);
-    if (!study.resources.memory) return {host.cores, host.memory, reserve_of(host.memory), others};
-    // The study's own limit: others are in its way only as far as they leave less than that.
-    const std::int64_t limit = std::min(*study.resources.memory, host.memory);
-    return {host.cores, limit, 0, std::max<std::int64_t>(0, others - (host.memory - limit))};
 }
 
 }  // namespace hpo

@@ -18,14 +18,13 @@ struct WorkerPlan {
     std::vector<std::vector<int>> cpus;  ///< a place's cores; empty: any
 };
 
-/// One worker a core, or `resources.parallel` of them; cores are shared out evenly while there are enough.
+/// One worker a core (or what a script's trials are declared to take), or `resources.parallel` of them; cores are
+/// shared out evenly while there are enough.
 WorkerPlan plan_workers(const Study& study, const Host& host);
 
-/// The native worker, or the study's own command, for one place.
-LaunchSpec worker_launch(const Study& study, const std::filesystem::path& native, const WorkerPlan& plan, Place place);
-
-/// What the machine has at this moment, within `resources.memory`. `workers`: processes whose memory is booked, not
-/// others'.
-Machine live_machine(const Study& study, const Host& host, std::span<const std::int64_t> workers);
+/// The native worker, or the study's own command, for one place. `device`: UUID of the accelerator that it shall see,
+/// alone; empty: none of them where `hide_devices`, else whatever is there.
+LaunchSpec worker_launch(const Study& study, const std::filesystem::path& native, const WorkerPlan& plan, Place place,
+                         const std::string& device = {}, bool hide_devices = false);
 
 }  // namespace hpo

@@ -14,13 +14,40 @@ Json body_of(const event::Proposed& e) {
     for (double coordinate : e.point) point.push_back(wire::from(coordinate));
     return {{"point", std::move(point)}, {"params", wire::from(e.params)}};
 }
-Json body_of(const event::Launched& e) { return {{"where", e.where}}; }
+Json body_of(const event::Launched& e) {
+    const auto& [footprint, device, alone, micro_batches] = e.allotment;
+    Json json{{"where", e.where},
+              {"host_bytes", footprint.host_bytes},
+              {"device_bytes", footprint.device_bytes},
+              {"cores", wire::from(footprint.cores)}};
+    if (!device.empty()) json["device"] = device;
+    if (alone) json["alone"] = true;
+    if (micro_batches) json["micro_batches"] = micro_batches;
+    return json;
+}
 Json body_of(const event::Reported& e) { return wire::from(e.report); }
 Json body_of(const event::Paused& e) { return {{"rule", e.rule}, {"reason", e.reason}}; }
 Json body_of(const event::Requeued& e) {
     return {{"outcome", to_text(e.outcome)}, {"charged", e.charged}, {"reason", e.reason}};
 }
 Json body_of(const event::Finished& e) { return {{"state", to_text(e.state)}, {"rule", e.rule}, {"reason", e.reason}}; }
+
+Json body_of(const event::Measured& e) {
+    return {{"host_bytes", e.peak.host_bytes}, {"device_bytes", e.peak.device_bytes}};
+}
+
+/// Bodies of earlier versions have none of it.
+Allotment to_allotment(const Json& json) {
+    using wire::member, wire::to_double, wire::to_int, wire::to_string;
+    Allotment allotment;
+    if (json.contains("host_bytes"))
+        allotment.footprint = {to_int(member(json, "device_bytes")), to_int(member(json, "host_bytes")),
+                               to_double(member(json, "cores"))};
+    if (json.contains("device")) allotment.device = to_string(member(json, "device"));
+    if (json.contains("alone")) allotment.alone = member(json, "alone").get<bool>();
+    if (json.contains("micro_batches")) allotment.micro_batches = to_int(member(json, "micro_batches"));
+    return allotment;
+}
 
 std::int64_t attempt_of(const Event& event) {
     return std::visit(
@@ -47,7 +74,7 @@ Event from_body(int kind, std::int64_t trial, std::int64_t attempt, const Json& 
             return proposed;
         }
         case 4:
-            return event::Launched{trial, attempt, to_string(member(json, "where"))};
+            return event::Launched{trial, attempt, to_string(member(json, "where")), to_allotment(json)};
         case 5:
             return event::Reported{trial, attempt, wire::to_report(json)};
         case 6:
@@ -60,6 +87,9 @@ Event from_body(int kind, std::int64_t trial, std::int64_t attempt, const Json& 
             return event::Finished{trial, attempt,
                                    static_cast<TrialState>(to_index(member(json, "state"), trial_state_names)),
                                    to_string(member(json, "rule")), to_string(member(json, "reason"))};
+        case 9:
+            return event::Measured{
+                trial, attempt, {to_int(member(json, "device_bytes")), to_int(member(json, "host_bytes")), 0}};
         default:
             throw wire::Malformed("an event of unknown kind " + std::to_string(kind));
     }

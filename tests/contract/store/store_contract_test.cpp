@@ -17,7 +17,7 @@ class EventMaker {
     explicit EventMaker(std::uint64_t seed) : seed_(seed) {}
 
     Event next() {
-        const auto kind = trials_ == 0 ? 2 : below(8);
+        const auto kind = trials_ == 0 ? 2 : below(9);
         switch (kind) {
             case 0:
                 return event::SessionStarted{text(), below(1 << 22), text()};
@@ -30,13 +30,16 @@ class EventMaker {
                 return e;
             }
             case 3:
-                return event::Launched{trial(), below(5), text()};
+                return event::Launched{trial(), below(5), text(), allotment()};
             case 4:
                 return event::Reported{trial(), below(5), report()};
             case 5:
                 return event::Paused{trial(), below(5), text(), text()};
             case 6:
                 return event::Requeued{trial(), below(5), static_cast<Outcome>(below(8)), below(2) == 1, text()};
+            case 7:
+                return event::Measured{
+                    trial(), below(5), {below(std::int64_t{1} << 40), below(std::int64_t{1} << 40), 0}};
             default:
                 return event::Finished{trial(), below(5), static_cast<TrialState>(below(7)), text(), text()};
         }
@@ -86,6 +89,11 @@ class EventMaker {
                 return std::vector<std::int64_t>{below(512), -below(7)};
         }
     }
+    Allotment allotment() {
+        if (below(3) == 0) return {};
+        const auto bytes = [this] { return below(std::int64_t{1} << 40); };
+        return {{bytes(), bytes(), unit() * 8}, below(2) ? text() : "", below(2) == 0, below(5)};
+    }
     Report report() {
         Report r;
         r.step = below(1'000'000);
@@ -96,6 +104,7 @@ class EventMaker {
             if (below(2)) r.*member = number();
         if (below(2)) r.iteration = below(1 << 30);
         if (below(2)) r.peak_bytes = below(std::int64_t{1} << 40);
+        if (below(2)) r.peak_device_bytes = below(std::int64_t{1} << 40);
         r.warning = text();
         return r;
     }
@@ -124,7 +133,12 @@ std::string describe(const Event& event) {
                        for (double c : e.point) add(number(c));
                        for (const auto& [name, value] : e.params) add(name), add(value.index()), add(to_text(value));
                    },
-                   [&](const event::Launched& e) { add(e.trial), add(e.attempt), add(e.where); },
+                   [&](const event::Launched& e) {
+                       add(e.trial), add(e.attempt), add(e.where);
+                       const auto& [footprint, device, alone, micro_batches] = e.allotment;
+                       add(footprint.device_bytes), add(footprint.host_bytes), add(number(footprint.cores));
+                       add(device), add(alone), add(micro_batches);
+                   },
                    [&](const event::Reported& e) {
                        add(e.trial), add(e.attempt), add(e.report.step);
                        for (const auto& [name, value] : e.report.metrics) add(name), add(number(value));
@@ -134,7 +148,7 @@ std::string describe(const Event& event) {
                              &Report::learning_rate, &Report::loss_deviation, &Report::loss_trend})
                            add(optional(e.report.*member));
                        add(e.report.iteration.value_or(-1)), add(e.report.peak_bytes.value_or(-1)),
-                           add(e.report.warning);
+                           add(e.report.peak_device_bytes.value_or(-1)), add(e.report.warning);
                    },
                    [&](const event::Paused& e) { add(e.trial), add(e.attempt), add(e.rule), add(e.reason); },
                    [&](const event::Requeued& e) {
@@ -142,6 +156,9 @@ std::string describe(const Event& event) {
                    },
                    [&](const event::Finished& e) {
                        add(e.trial), add(e.attempt), add(to_text(e.state)), add(e.rule), add(e.reason);
+                   },
+                   [&](const event::Measured& e) {
+                       add(e.trial), add(e.attempt), add(e.peak.device_bytes), add(e.peak.host_bytes);
                    },
                },
                event);

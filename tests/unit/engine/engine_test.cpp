@@ -1,93 +1,17 @@
 // The loop with played workers: no process, no disk, no time but what the test gives.
 #include "orchestrator/engine/engine.hpp"
 
-#include <gmock/gmock.h>
-
 #include <csignal>
 
-#include "tests/support/memory_store.hpp"
-#include "tests/support/played_executor.hpp"
+#include "tests/unit/engine/played.hpp"
 
 namespace hpo {
 namespace {
 
 using hpo::testing::MemoryStore;
-using hpo::testing::PlayedExecutor;
+using hpo::testing::Played;
+using hpo::testing::small_study;
 using ::testing::HasSubstr;
-
-Study small_study() {
-    Study study;
-    study.name = "small";
-    study.objective = {"loss", Direction::minimize, Objective::At::best};
-    study.space = {Dimension{.name = "x"}};
-    study.command = {"played"};
-    study.budget.trials = 3;
-    study.budget.epochs = 2;
-    study.sampler.type = "random";
-    study.policy.scaled = false;
-    return study;
-}
-
-/// One session of an engine over a store that may outlive it.
-class Played {
-   public:
-    Played(const Study& study, MemoryStore& store, int places)
-        : study_(study), ledger_(study_, store, *Proposer::make(study_), *Rules::make(study_)) {
-        EXPECT_TRUE(ledger_.replay());
-        ledger_.session_started({"host", 1, "test"});
-        engine.emplace(EngineParts{.study = study_,
-                                   .ledger = ledger_,
-                                   .executor = executor,
-                                   .clock = clock,
-                                   .machine = [](auto) { return Machine{.cores = 64, .memory = 1 << 30}; },
-                                   .worker = [](Place) { return LaunchSpec{}; },
-                                   .log_file = [](std::int64_t) { return ""; },
-                                   .checkpoints = [](std::int64_t) { return ""; },
-                                   .notice = [this](const Notice& notice) { notices += notice.text + '\n'; },
-                                   .trial_ended = [](const TrialRecord&) {}},
-                       places);
-        engine->start();
-    }
-
-    void ready(Place place, std::vector<std::string> capabilities = {}) {
-        engine->on(place, execution::Ready{{.capabilities = std::move(capabilities)}});
-    }
-    void say(Place place, WorkerMessage message) { engine->on(place, execution::Said{std::move(message)}); }
-    void exit(Place place, int signal, int code = 0) {
-        engine->on(place, execution::Exited{code, signal, false, "last words", 0});
-    }
-
-    /// The attempt the place was asked to run; trial 0: none.
-    AttemptId asked(Place place) {
-        const auto run = executor.take<to_worker::Run>(place);
-        return run ? run->id : AttemptId{};
-    }
-    to_worker::Action report(Place place, AttemptId id, std::int64_t step, double loss) {
-        say(place, from_worker::Reported{id, {.step = step, .metrics = {{"loss", loss}}}});
-        const auto decision = executor.take<to_worker::Decision>(place);
-        EXPECT_TRUE(decision) << "no decision for step " << step;
-        return decision ? decision->action : to_worker::Action::stop;
-    }
-    void finish(Place place, AttemptId id, Outcome outcome = Outcome::complete, std::string message = {}) {
-        say(place, from_worker::Finished{id, outcome, std::move(message), {}, {}});
-    }
-    void complete(Place place, AttemptId id) {
-        report(place, id, 1, 0.5);
-        report(place, id, 2, 0.4);
-        finish(place, id);
-    }
-    const TrialRecord& trial(std::int64_t number) const { return ledger_.record().trial(number); }
-    const StudyRecord& record() const { return ledger_.record(); }
-
-    PlayedExecutor executor;
-    ManualClock clock;
-    std::optional<Engine> engine;
-    std::string notices;
-
-   private:
-    Study study_;
-    Ledger ledger_;
-};
 
 TEST(Engine, RunsTheBudgetOneAfterTheOtherInAWarmWorker) {
     MemoryStore store;

@@ -1,0 +1,214 @@
+// Memory as it turns out: what trials were seen to take, trials that ran out of it, devices that are gone with theirs.
+#include <algorithm>
+
+#include "orchestrator/engine/engine.hpp"
+#include "orchestrator/engine/words.hpp"
+#include "orchestrator/scheduling/out_of_memory.hpp"
+
+namespace hpo {
+
+namespace {
+
+constexpr double judged_after = 3;      // seconds in which the loss of a device is noticed: readings come every second
+constexpr double worth_storing = 1.02;  // times the peak that is stored already
+
+std::int64_t whole(const Params& params, const char* name, std::int64_t otherwise) {
+    const auto found = params.find(name);
+    return found == params.end() ? otherwise : static_cast<std::int64_t>(number_or(found->second, double(otherwise)));
+}
+
+bool known(const Footprint& used) { return used.device_bytes > 0 || used.host_bytes > 0; }
+
+}  // namespace
+
+/// What the empty machine gives one trial.
+Footprint Engine::room_of(const Machine& machine) {
+    Footprint room{0, machine.memory - machine.memory_reserve, machine.cores};
+    for (const Accelerator& device : machine.accelerators)
+        if (device.usable) room.device_bytes = std::max(room.device_bytes, device.memory - device.reserve);
+    return room;
+}
+
+/// What earlier sessions learned: peaks, and what an attempt that ran out of memory was to be followed by.
+void Engine::recall() {
+    for (const TrialRecord& trial : parts_.ledger.record().trials)
+        if (known(trial.peak)) model_.measured(configuration(trial.number), trial.peak);
+    for (const std::int64_t number : parts_.ledger.unfinished()) {
+        const TrialRecord& trial = parts_.ledger.record().trial(number);
+        if (trial.memory_deaths == 0) continue;
+        Need& need = needs_[number];
+        need.micro_batches = trial.allotment.micro_batches;
+        need.lesson = trial.allotment.footprint;
+        need.lesson_alone = trial.allotment.alone;
+        std::string failed;  // then it is tried once more as it was: this session may have more to give
+        if (trial.requeued == Outcome::out_of_memory)
+            learn_from(number, trial.allotment, trial.peak, parts_.on_device, failed);
+    }
+}
+
+/// About once a second: what the workers' process trees hold.
+void Engine::measure() {
+    if (!parts_.usage) return;
+    std::vector<std::int64_t> pids;
+    std::vector<Worker*> measured;
+    for (Worker& worker : places_) {
+        if (!worker.pid || worker.jobs.empty()) continue;
+        pids.push_back(worker.pid);
+        measured.push_back(&worker);
+    }
+    if (pids.empty()) return;
+    const std::vector<Footprint> used = parts_.usage(pids);
+    for (std::size_t i = 0; i < measured.size() && i < used.size(); ++i)
+        // Of a process with several trials nobody can tell which holds what.
+        if (measured[i]->jobs.size() == 1) saw(measured[i]->jobs.front(), used[i]);
+}
+
+/// A booking gives way to what the trial takes as soon as that is known: after its first step.
+void Engine::saw(Job& job, const Footprint& used) {
+    job.holding.used = at_least(job.holding.used, used);
+    if (job.last_step == 0 || !known(job.holding.used)) return;
+    Need& need = needs_[job.id.trial];
+    const Booking before = job.holding.booking;
+    Footprint& booked = job.holding.booking.footprint;
+    const Footprint with_error = with_measurement_error(job.holding.used);
+    if (asks_) {
+        booked = at_least(booked, job.holding.used);  // exact, unless it turns out not to be
+    } else {
+        if (job.holding.used.host_bytes > 0) booked.host_bytes = with_error.host_bytes;
+        if (job.holding.used.device_bytes > 0) booked.device_bytes = with_error.device_bytes;
+        booked = at_least(booked, need.lesson);
+        job.holding.booking.alone = need.lesson_alone;
+    }
+    need.footprint = booked;
+    need.alone = job.holding.booking.alone;
+    look_again_ = look_again_ || before.alone != job.holding.booking.alone ||
+                  before.footprint.host_bytes > booked.host_bytes ||
+                  before.footprint.device_bytes > booked.device_bytes;
+    keep_peak(job);
+}
+
+/// Stored when it is news, so that the next session knows it and other trials' needs are learned from it.
+void Engine::keep_peak(const Job& job) {
+    const Footprint& used = job.holding.used;
+    const Footprint& stored = parts_.ledger.record().trial(job.id.trial).peak;
+    const auto news = [](std::int64_t now, std::int64_t before) {
+        return double(now) > worth_storing * double(before);
+    };
+    if (job.phase == Job::Phase::booked || !known(used)) return;
+    if (!news(used.host_bytes, stored.host_bytes) && !news(used.device_bytes, stored.device_bytes)) return;
+    parts_.ledger.measured(job.id.trial, used);
+    model_.measured(configuration(job.id.trial), used);
+    // What waits is predicted anew, by what is known now.
+    if (!asks_)
+        for (auto& [trial, need] : needs_)
+            if (!assigned(trial)) need.known = false;
+}
+
+/// What the trial's next attempt is to be given after one that ran out of memory, in words; empty: nothing is left to
+/// try, and `failed` says why.
+std::string Engine::learn_from(std::int64_t trial, const Allotment& given, const Footprint& used, bool device_memory,
+                               std::string& failed) {
+    const Params params = configuration(trial);
+    const Machine machine = look();
+    MemoryDeath death;
+    death.booked = given.footprint;
+    death.used = used;
+    death.alone = given.alone;
+    death.on_device = device_memory;
+    const TrialRecord& record = parts_.ledger.record().trial(trial);
+    death.deaths = record.memory_deaths + (record.state == TrialState::running ? 1 : 0);  // or it is in the books
+    death.micro_batches = whole(params, "accumulation", 1);
+    if (shrinks_) death.more_micro_batches = next_accumulation(whole(params, "batch_size", 1), death.micro_batches);
+    death.room = room_of(machine);
+    death.others.host_bytes = machine.memory_others;
+    for (const Accelerator& device : machine.accelerators) {
+        const bool largest = device.usable && device.memory - device.reserve == death.room.device_bytes;
+        if (largest) death.others.device_bytes = device.others;
+    }
+
+    const Result<NextTry> next = after_out_of_memory(death);
+    if (!next) return failed = next.error().message, "";
+    Need& need = needs_[trial];
+    need.lesson = next->booking;
+    need.lesson_alone = next->alone;
+    need.known = false;  // asked or predicted again, with the lesson
+    if (next->micro_batches > death.micro_batches) need.micro_batches = next->micro_batches;
+    return next->how;
+}
+
+/// Not the trial's fault: queued again, but never as it was; with the numbers it fails only when nothing is left to
+/// try.
+void Engine::out_of_memory(const Job& job, const std::string& message, bool device_memory) {
+    const std::int64_t trial = job.id.trial;
+    const Booking& booked = job.holding.booking;
+    std::string failed;
+    const std::string next = learn_from(trial, {booked.footprint, "", booked.alone, needs_[trial].micro_batches},
+                                        job.holding.used, device_memory, failed);
+    if (next.empty()) {
+        parts_.ledger.finish(trial, TrialState::failed, "", message + "; " + failed);
+        return trial_failed(trial, "out of memory");
+    }
+    parts_.ledger.requeue(trial, Outcome::out_of_memory, false, message);
+    say(Notice::Level::warning, trial, message + "; queued again " + next);
+}
+
+/// A trial that no empty machine has room for is trained in smaller micro-batches of the same batch. False: it cannot.
+bool Engine::shrink(std::int64_t trial, const std::string& why) {
+    if (!shrinks_) return false;
+    const Params params = configuration(trial);
+    const auto more = next_accumulation(whole(params, "batch_size", 1), whole(params, "accumulation", 1));
+    if (!more) return false;
+    Need& need = needs_[trial];
+    need.micro_batches = *more;
+    need.lesson = {0, 0, 0};
+    need.known = false;
+    say(Notice::Level::info, trial, why + ": its batch is trained in " + std::to_string(*more) + " micro-batches");
+    return true;
+}
+
+// ---- Devices that are gone.
+
+/// Workers on a lost device are ended, their trials queued again without blame; without any device left the session
+/// ends.
+void Engine::set_lost_devices_aside() {
+    if (!parts_.on_device) return;
+    const Machine machine = parts_.machine({}, 0);
+    bool any = false;
+    for (std::size_t index = 0; index < machine.accelerators.size(); ++index) {
+        const auto device = static_cast<int>(index);
+        if (machine.accelerators[index].usable) {
+            any = true;
+            if (lost_.erase(device))
+                say(Notice::Level::info, 0, "device " + machine.accelerators[index].id + " is back");
+            continue;
+        }
+        if (!lost_.insert(device).second) continue;
+        const std::string reason = "device " + machine.accelerators[index].id + " was lost";
+        say(Notice::Level::warning, 0, reason + ": set aside, its trials are queued again");
+        for (std::size_t place = 0; place < places_.size(); ++place)
+            if (places_[place].device == device && places_[place].state != State::leaving)
+                leave(static_cast<Place>(place), reason);
+    }
+    if (!any) conclude(End::failed, "no device is left: every one that the study may use was lost");
+}
+
+/// Workers that died shortly before their device was found lost are not to blame.
+void Engine::judge_suspects() {
+    const Seconds now = parts_.clock.now();
+    for (std::size_t i = 0; i < suspects_.size();) {
+        const Suspect suspect = suspects_[i];
+        const bool lost_device = lost_.contains(suspect.device);
+        if (!lost_device && (now - suspect.since).count() < judged_after) {
+            ++i;
+            continue;
+        }
+        suspects_.erase(suspects_.begin() + static_cast<std::ptrdiff_t>(i));
+        if (parts_.ledger.record().trial(suspect.id.trial).state != TrialState::running) continue;
+        if (lost_device)
+            parts_.ledger.requeue(suspect.id.trial, Outcome::lost, false, "its device was lost: " + suspect.reason);
+        else
+            lost(suspect.id, suspect.reason);
+    }
+}
+
+}  // namespace hpo

@@ -1,0 +1,291 @@
+// Which trial goes where: needs are found out, the planner (scheduling/plan.hpp) admits, workers take.
+#include <algorithm>
+
+#include "hpo/random.hpp"
+#include "orchestrator/engine/engine.hpp"
+#include "orchestrator/engine/words.hpp"
+
+namespace hpo {
+
+/// One trial after the other: each changes what is left, and what the machine has is read before each.
+void Engine::place_trials() {
+    while (!closing_ && has_room()) {
+        const std::vector<Waiting> queue = waiting();
+        std::vector<Booking> running;
+        for (const Holding& holding : holdings()) running.push_back(holding.booking);
+        const Admission admission = admit(look(), running, queue, parts_.study.resources.parallel);
+        for (const auto& never : admission.never) refuse(never);
+        if (closing_) return;
+        tell_who_waits(admission.kept_out);
+        if (!admission.never.empty() || start_one(admission)) continue;
+
+        // Look a little further than the trial that does not fit, for a smaller one.
+        if (queue.size() >= places_.size()) return make_room();
+        const std::int64_t next = next_trial();
+        if (next == 0) return queue.empty() ? void() : make_room();
+        const bool more_to_ask =
+            std::any_of(places_.begin(), places_.end(), [](const Worker& w) { return w.idle() && w.plans; });
+        if (!find_need(next) && !more_to_ask) return;
+    }
+}
+
+/// Once, when it begins.
+void Engine::tell_who_waits(const std::optional<Admission::Reason>& kept_out) {
+    if (kept_out && waits_.empty()) say(Notice::Level::warning, kept_out->trial, "waits: " + kept_out->text);
+    waits_ = kept_out ? "trial " + std::to_string(kept_out->trial) + " waits: " + kept_out->text : "";
+}
+
+/// A worker could take a trial, or be started for one.
+bool Engine::has_room() const {
+    return std::any_of(places_.begin(), places_.end(), [](const Worker& w) {
+        return w.state == State::empty || (w.state == State::ready && w.planning == 0 && w.jobs.size() < w.slots);
+    });
+}
+
+/// Queued trials whose needs are known, in the order in which they should start.
+std::vector<Waiting> Engine::waiting() const {
+    std::vector<Waiting> queue;
+    for (const std::int64_t trial : parts_.ledger.unfinished()) {
+        const auto need = needs_.find(trial);
+        if (need == needs_.end() || !need->second.known || assigned(trial)) continue;
+        if (parts_.ledger.record().trial(trial).state == TrialState::queued)
+            queue.push_back({trial, need->second.footprint, parts_.on_device, need->second.alone});
+    }
+    return queue;
+}
+
+/// What the machine has for trials. The memory of one idle worker is free for the trial that it would take; that of
+/// further ones is in use until they take one or leave.
+Machine Engine::look() const {
+    std::vector<std::int64_t> workers;
+    std::int64_t reusable = 0;
+    for (const Worker& worker : places_) {
+        if (!worker.idle())
+            workers.push_back(worker.pid);
+        else if (reusable == 0)
+            reusable = worker.pid;
+    }
+    std::erase(workers, 0);
+    return parts_.machine(workers, reusable);
+}
+
+/// The first of the admitted trials that a worker can take now. False: none could.
+bool Engine::start_one(const Admission& admission) {
+    return std::any_of(admission.launch.begin(), admission.launch.end(),
+                       [this](const Admission::Launch& launch) { return assign(launch); });
+}
+
+/// To an idle worker, one with a free slot, or a new one; idle workers of another device make place.
+bool Engine::assign(const Admission::Launch& launch) {
+    const bool own_worker = needs_.at(launch.trial).own_worker;
+    const auto takes = [&](const Worker& worker) {
+        if (worker.state != State::ready || worker.planning != 0 || worker.device != launch.device) return false;
+        if (worker.jobs.empty()) return true;
+        const bool shared = std::none_of(worker.jobs.begin(), worker.jobs.end(), [this](const Job& job) {
+            const auto need = needs_.find(job.id.trial);
+            return need != needs_.end() && need->second.own_worker;
+        });
+        return shared && !own_worker && worker.jobs.size() < worker.slots;
+    };
+    const auto with = [this](auto&& holds) {
+        return static_cast<Place>(std::find_if(places_.begin(), places_.end(), holds) - places_.begin());
+    };
+    const auto none = static_cast<Place>(places_.size());
+    Place place = with([&](const Worker& w) { return w.idle() && takes(w); });
+    if (place == none) place = with(takes);
+    if (place != none) {
+        Worker& worker = places_.at(static_cast<std::size_t>(place));
+        book(place, launch.trial, launch.device);
+        run(place, worker.jobs.back());
+        return true;
+    }
+    place = with([](const Worker& w) { return w.state == State::empty; });
+    if (place != none) {
+        open(place, launch.device);
+        book(place, launch.trial, launch.device);
+        return true;
+    }
+    place = with([&](const Worker& w) { return w.idle() && w.device != launch.device; });
+    if (place != none) leave(place, "makes place for a worker on another device");
+    return false;
+}
+
+void Engine::open(Place place, int device) {
+    Worker worker;
+    worker.state = State::starting;
+    worker.device = device;
+    worker.heard = parts_.clock.now();
+    places_.at(static_cast<std::size_t>(place)) = std::move(worker);
+    parts_.executor.launch(place, parts_.worker(place, device));
+}
+
+void Engine::book(Place place, std::int64_t trial, int device) {
+    const Need& need = needs_.at(trial);
+    Job job;
+    job.id = {trial, 0};
+    job.order = ++launches_;
+    job.holding.booking = {trial, need.footprint, device, need.alone};
+    places_.at(static_cast<std::size_t>(place)).jobs.push_back(std::move(job));
+}
+
+void Engine::run(Place place, Job& job) {
+    const std::int64_t trial = job.id.trial;
+    const Booking& booking = job.holding.booking;
+    Allotment allotment{booking.footprint, "", booking.alone, needs_.at(trial).micro_batches};
+    std::string where = "cpu " + std::to_string(place);
+    if (booking.device != host_only) {
+        const Machine machine = parts_.machine({}, 0);
+        allotment.device = machine.accelerators.at(static_cast<std::size_t>(booking.device)).id;
+        where = "gpu " + std::to_string(booking.device);
+    }
+    const std::int64_t attempt = parts_.ledger.launch(trial, where, std::move(allotment));
+    job.phase = Job::Phase::running;
+    job.id = {trial, attempt};
+    job.heard = parts_.clock.now();
+    parts_.executor.log_to(place, parts_.log_file(trial));
+
+    to_worker::Run run;
+    run.id = job.id;
+    run.params = configuration(trial);
+    run.steps = parts_.study.budget.epochs;
+    const auto fixed = run.params.find("seed");
+    run.seed = fixed != run.params.end() ? static_cast<std::uint64_t>(number_or(fixed->second, 0))
+                                         : trial_seed(parts_.study.seed, static_cast<std::uint64_t>(trial));
+    run.data_seed = parts_.study.seed;
+    run.objective = parts_.study.objective;
+    run.folder = parts_.checkpoints(trial).string();
+    run.resume = attempt > 1;
+    parts_.executor.send(place, run);
+}
+
+/// Workers that answer `plan` are needed before anything is known of any trial.
+void Engine::warm_up() {
+    if (!asks_ || parts_.on_device) return;
+    std::int64_t wanted = work_left();
+    for (std::size_t place = 0; place < places_.size() && wanted > 0 && !closing_; ++place, --wanted)
+        open(static_cast<Place>(place), host_only);
+}
+
+/// What the trial needs is known now, or (false) a worker was asked or has to come first.
+bool Engine::find_need(std::int64_t trial) {
+    Need& need = needs_[trial];
+    if (need.known) return true;
+    if (!asks_) {
+        const Prediction prediction = model_.predict(configuration(trial));
+        // A learned bound may be too generous: more than there is it cannot be. What was declared stands.
+        const Footprint room = room_of(look());
+        const DeclaredFootprint& declared = parts_.study.resources.trial;
+        const auto capped = [](std::int64_t bound, std::int64_t most, const std::optional<std::int64_t>& said) {
+            return std::min(bound, std::max(most, said.value_or(0)));
+        };
+        Footprint& footprint = need.footprint = prediction.footprint;
+        footprint.host_bytes = capped(footprint.host_bytes, room.host_bytes, declared.host_bytes);
+        if (parts_.on_device)
+            footprint.device_bytes = capped(footprint.device_bytes, room.device_bytes, declared.device_bytes);
+        footprint = at_least(footprint, need.lesson);
+        need.alone = need.lesson_alone || prediction.alone;
+        need.known = true;
+        return true;
+    }
+    for (std::size_t place = 0; place < places_.size(); ++place) {
+        Worker& worker = places_[place];
+        if (!worker.plans || worker.state != State::ready || worker.planning != 0 || worker.jobs.size() >= worker.slots)
+            continue;
+        worker.planning = trial;
+        worker.heard = parts_.clock.now();
+        parts_.executor.send(static_cast<Place>(place), to_worker::Plan{trial, configuration(trial),
+                                                                        parts_.study.budget.epochs, parts_.study.seed});
+        return false;
+    }
+    if (std::any_of(places_.begin(), places_.end(), [](const Worker& w) { return w.state == State::starting; }))
+        return false;
+    const auto empty =
+        std::find_if(places_.begin(), places_.end(), [](const Worker& w) { return w.state == State::empty; });
+    if (empty == places_.end()) return false;
+    const auto device = parts_.on_device ? a_usable_device() : std::optional(host_only);
+    if (device) open(static_cast<Place>(empty - places_.begin()), *device);
+    return false;
+}
+
+/// The device a worker that is to plan is started on.
+std::optional<int> Engine::a_usable_device() const {
+    const Machine machine = parts_.machine({}, 0);
+    for (std::size_t device = 0; device < machine.accelerators.size(); ++device)
+        if (machine.accelerators[device].usable) return static_cast<int>(device);
+    return std::nullopt;
+}
+
+/// Too large for the empty machine: in smaller micro-batches, else not at all.
+void Engine::refuse(const Admission::Reason& never) {
+    if (shrink(never.trial, never.text)) return;
+    parts_.ledger.finish(never.trial, TrialState::failed, "", never.text);
+    trial_failed(never.trial, "does not fit");
+}
+
+/// Something waits and does not fit: what idle workers hold is given back. One stays, its memory was counted as free.
+void Engine::make_room() {
+    bool first = true;
+    for (std::size_t place = 0; place < places_.size(); ++place)
+        if (places_[place].idle() && !std::exchange(first, false))
+            leave(static_cast<Place>(place), "makes room for a waiting trial");
+}
+
+/// A queued trial whose need is not known, else a further one. 0: none.
+std::int64_t Engine::next_trial() {
+    for (const std::int64_t trial : parts_.ledger.unfinished()) {
+        const auto need = needs_.find(trial);
+        const bool unknown = need == needs_.end() || !need->second.known;
+        if (unknown && parts_.ledger.record().trial(trial).state == TrialState::queued && !assigned(trial))
+            return trial;
+    }
+    return further_trial();
+}
+
+/// A trial that is not queued yet: a promoted one, else a new one. 0: none.
+std::int64_t Engine::further_trial() {
+    const auto promotions = parts_.ledger.promotions(!may_propose());
+    if (!promotions.empty()) return parts_.ledger.promote(promotions.front()), promotions.front();
+    if (!may_propose()) return 0;
+    if (const auto trial = parts_.ledger.propose()) return *trial;
+    exhausted_ = true;
+    return 0;
+}
+
+bool Engine::out_of_patience() const {
+    const auto& patience = parts_.study.budget.patience;
+    return patience && parts_.ledger.tried_since_best() >= *patience;
+}
+
+bool Engine::may_propose() const {
+    return !exhausted_ && !out_of_patience() &&
+           static_cast<std::int64_t>(parts_.ledger.record().trials.size()) < parts_.study.budget.trials;
+}
+
+/// Trials that some worker could start on now or soon.
+std::int64_t Engine::work_left() const {
+    std::int64_t work = 0;
+    for (const std::int64_t trial : parts_.ledger.unfinished())
+        if (parts_.ledger.record().trial(trial).state == TrialState::queued && !assigned(trial)) ++work;
+    if (may_propose())
+        work += parts_.study.budget.trials - static_cast<std::int64_t>(parts_.ledger.record().trials.size());
+    return work + static_cast<std::int64_t>(parts_.ledger.promotions(!may_propose()).size());
+}
+
+/// Whether a worker holds the trial, or is asked about it.
+bool Engine::assigned(std::int64_t trial) const {
+    return std::any_of(places_.begin(), places_.end(), [&](const Worker& w) {
+        return w.planning == trial ||
+               std::any_of(w.jobs.begin(), w.jobs.end(), [&](const Job& job) { return job.id.trial == trial; });
+    });
+}
+
+/// Fixed keys and the trial's own, as the worker takes them.
+Params Engine::configuration(std::int64_t trial) const {
+    Params params = parts_.ledger.record().trial(trial).params;
+    params.insert(parts_.study.worker.begin(), parts_.study.worker.end());
+    if (const auto need = needs_.find(trial); need != needs_.end() && need->second.micro_batches > 0)
+        params["accumulation"] = need->second.micro_batches;
+    return params;
+}
+
+}  // namespace hpo

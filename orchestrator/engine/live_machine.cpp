@@ -1,0 +1,182 @@
+#include "orchestrator/engine/live_machine.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+
+#include "orchestrator/devices/selection.hpp"
+
+namespace hpo {
+
+namespace {
+
+/// Left free for the system and what else the user does: a tenth, at most 2 GiB.
+std::int64_t reserve_of(std::int64_t memory) { return std::min<std::int64_t>(memory / 10, std::int64_t{2} << 30); }
+
+std::optional<std::string> visible_devices() {
+    const char* names = std::getenv("CUDA_VISIBLE_DEVICES");
+    return names ? std::optional<std::string>(names) : std::nullopt;
+}
+
+std::int64_t not_negative(std::int64_t bytes) { return std::max<std::int64_t>(0, bytes); }
+
+const DeviceReading* find(const DeviceReadings& readings, const std::string& id) {
+    const auto found = std::find_if(readings.devices.begin(), readings.devices.end(),
+                                    [&](const DeviceReading& device) { return device.id == id; });
+    return found == readings.devices.end() ? nullptr : &*found;
+}
+
+/// The study's own word for one device: a list has one for each, a single one is for all.
+std::optional<std::int64_t> own(const std::vector<std::int64_t>& list, std::size_t index) {
+    if (list.empty()) return std::nullopt;
+    return list.size() == 1 ? list.front() : list.at(std::min(index, list.size() - 1));
+}
+
+}  // namespace
+
+LiveMachine::LiveMachine(const Study& study, DeviceMonitor monitor)
+    : resources_(study.resources), host_(read_host()), monitor_(std::move(monitor)) {}
+
+Result<LiveMachine> LiveMachine::make(const Study& study, const std::filesystem::path& hpo) {
+    LiveMachine machine(study, DeviceMonitor({.program = hpo}));
+    const Resources& resources = study.resources;
+    const bool asked = resources.backend == "cuda" || !resources.devices.empty();
+    const bool wanted = resources.backend != "cpu" && !study.command.empty();
+    if (!wanted) {
+        if (!resources.devices.empty() && resources.backend != "cpu")
+            return Error{"resources.devices: the native worker computes on the CPU; leave it out"};
+        return machine;
+    }
+    machine.monitor_.start(SteadyClock().now());
+    const DeviceReadings& readings = machine.monitor_.latest();
+    auto selected = select_devices(readings, resources.devices, visible_devices());
+    if (!selected) return Error{"resources.devices: " + selected.error().message};
+    if (selected->empty() && asked)
+        return Error{"resources.backend: cuda: no GPU that this study may use" +
+                     (readings.problem.empty() ? std::string(" (see hpo devices)") : ": " + readings.problem)};
+    const std::size_t each = resources.parallel_each.size();
+    if (each > 0 && each != selected->size())
+        return Error{"resources.parallel lists " + std::to_string(each) + " devices, this study uses " +
+                     std::to_string(selected->size()) + " (see hpo devices)"};
+    if (resources.gpu_memory.size() > 1 && resources.gpu_memory.size() != selected->size())
+        return Error{"resources.gpu_memory lists " + std::to_string(resources.gpu_memory.size()) +
+                     " devices, this study uses " + std::to_string(selected->size()) + " (see hpo devices)"};
+    for (const DeviceReading& device : *selected) machine.devices_.push_back(device.id);
+    return machine;
+}
+
+std::vector<DeviceNotice> LiveMachine::poll(Seconds now) {
+    if (!on_device()) return {};
+    monitor_.poll(now);
+    return monitor_.take_notices();
+}
+
+Machine LiveMachine::read(std::span<const std::int64_t> workers, std::int64_t reusable,
+                          std::span<const Booking> booked) const {
+    std::vector<std::int64_t> roots(workers.begin(), workers.end());
+    if (reusable != 0) roots.push_back(reusable);
+    const std::vector<std::vector<std::int64_t>> found = trees(roots);
+    const std::vector<std::int64_t> held = tree_memory(found);
+    std::int64_t ours = 0;
+    for (const std::int64_t bytes : held) ours += bytes;
+    const std::int64_t available = available_memory();
+    const std::int64_t free = available + (reusable != 0 ? held.back() : 0);
+
+    Machine machine;
+    machine.cores = host_.cores;
+    machine.memory = host_.memory;
+    machine.memory_reserve = reserve_of(host_.memory);
+    machine.memory_others = not_negative(host_.memory - available - ours);
+    machine.memory_free = not_negative(free - machine.memory_reserve);
+    if (resources_.memory) {
+        // The study's own limit: others are in its way only as far as they leave less than that.
+        const std::int64_t limit = std::min(*resources_.memory, host_.memory);
+        machine.memory_others = not_negative(machine.memory_others - (host_.memory - limit));
+        machine.memory = limit;
+        machine.memory_reserve = 0;
+        machine.memory_free = free;
+    }
+    std::vector<std::int64_t> pids;
+    for (const auto& tree : found) pids.insert(pids.end(), tree.begin(), tree.end());
+    for (std::size_t index = 0; index < devices_.size(); ++index)
+        machine.accelerators.push_back(accelerator(
+            index, pids, reusable != 0 ? std::span<const std::int64_t>(found.back()) : std::span<const std::int64_t>(),
+            booked));
+    return machine;
+}
+
+Accelerator LiveMachine::accelerator(std::size_t index, std::span<const std::int64_t> ours,
+                                     std::span<const std::int64_t> reusable, std::span<const Booking> booked) const {
+    Accelerator device;
+    device.id = devices_[index];
+    device.usable = false;
+    if (!resources_.parallel_each.empty()) device.parallel = resources_.parallel_each[index];
+    const DeviceReading* reading = find(monitor_.latest(), device.id);
+    if (!reading) return device;
+    device.usable = !reading->lost;
+    device.unified = reading->unified;
+    std::int64_t our_bytes = 0;
+    for (const Booking& booking : booked)
+        if (booking.device == static_cast<int>(index)) our_bytes += booking.footprint.device_bytes;
+    device.memory = reading->memory;
+    device.reserve = static_cast<std::int64_t>(resources_.gpu_reserve * static_cast<double>(reading->memory));
+    device.others = used_by_others(*reading, ours, our_bytes);
+    if (reading->used) device.free = reading->memory - *reading->used + used_by(*reading, reusable).value_or(0);
+    if (const auto limit = own(resources_.gpu_memory, index)) {
+        const std::int64_t left_out = not_negative(reading->memory - *limit);
+        device.memory = std::min(*limit, reading->memory);
+        device.reserve = 0;
+        device.others = not_negative(device.others - left_out);
+    }
+    if (device.free) device.free = not_negative(*device.free - device.reserve);
+    return device;
+}
+
+std::vector<Footprint> LiveMachine::usage(std::span<const std::int64_t> workers) const {
+    const std::vector<std::vector<std::int64_t>> found = trees(workers);
+    const std::vector<std::int64_t> held = tree_memory(found);
+    std::vector<Footprint> used;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        Footprint footprint{0, held[i], 0};
+        for (const std::string& id : devices_)
+            if (const DeviceReading* reading = find(monitor_.latest(), id))
+                footprint.device_bytes += used_by(*reading, found[i]).value_or(0);
+        used.push_back(footprint);
+    }
+    return used;
+}
+
+std::vector<DeviceBooking> LiveMachine::said(const Machine& now, std::span<const Holding> holdings) const {
+    std::vector<DeviceBooking> all(1 + now.accelerators.size());
+    DeviceBooking& host = all.front();
+    host.device = "host";
+    host.capacity = host_.memory;
+    host.reserve = now.memory_reserve;
+    host.others = now.memory_others;
+    host.limit = resources_.memory;
+    for (std::size_t index = 0; index < now.accelerators.size(); ++index) {
+        const Accelerator& accelerator = now.accelerators[index];
+        DeviceBooking& device = all[index + 1];
+        device.device = accelerator.id;
+        device.capacity = accelerator.memory;
+        device.reserve = accelerator.reserve;
+        device.others = accelerator.others;
+        device.limit = own(resources_.gpu_memory, index);
+    }
+    for (const Holding& holding : holdings) {
+        const Footprint& booked = holding.booking.footprint;
+        const bool on_device = holding.booking.device != host_only;
+        host.booked += booked.host_bytes + (on_device ? 0 : booked.device_bytes);
+        host.used += holding.used.host_bytes;
+        host.cores += booked.cores;
+        ++host.trials;
+        if (!on_device) continue;
+        DeviceBooking& device = all.at(static_cast<std::size_t>(holding.booking.device) + 1);
+        device.booked += booked.device_bytes;
+        device.used += holding.used.device_bytes;
+        ++device.trials;
+    }
+    return all;
+}
+
+}  // namespace hpo

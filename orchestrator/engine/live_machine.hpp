@@ -1,0 +1,64 @@
+// The machine as a study may use it, read live: the host, and the accelerators that the study's resources name.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "hpo/clock.hpp"
+#include "hpo/result.hpp"
+#include "hpo/study.hpp"
+#include "orchestrator/devices/board.hpp"
+#include "orchestrator/devices/host.hpp"
+#include "orchestrator/devices/monitor.hpp"
+#include "orchestrator/engine/engine.hpp"
+#include "orchestrator/scheduling/plan.hpp"
+
+namespace hpo {
+
+class LiveMachine {
+   public:
+    /// Takes the first reading (2 s at most). Fails when `resources` name a device that is not there, or when the study
+    /// asks for GPUs (`backend: cuda`) and there is none that it may use; the reason says what there is.
+    ///
+    /// Scripts use GPUs where there are any (`backend: auto`), the native worker computes on the CPU.
+    static Result<LiveMachine> make(const Study& study, const std::filesystem::path& hpo);
+
+    [[nodiscard]] const Host& host() const { return host_; }
+    /// Trials need an accelerator each.
+    [[nodiscard]] bool on_device() const { return !devices_.empty(); }
+    /// UUID of an accelerator of read().
+    [[nodiscard]] const std::string& device(int index) const { return devices_.at(static_cast<std::size_t>(index)); }
+    /// As read last.
+    [[nodiscard]] const DeviceReadings& readings() const { return monitor_.latest(); }
+
+    /// New readings of the devices, about once a second; what is worth telling.
+    std::vector<DeviceNotice> poll(Seconds now);
+
+    /// What there is at this moment, within the study's limits; accelerators as of the last poll. Memory held by the
+    /// process trees of `workers` (pids) is not others' use; that of `reusable` (0: none) is free besides. `booked`:
+    /// what was booked for them, where a driver hides who uses what.
+    [[nodiscard]] Machine read(std::span<const std::int64_t> workers = {}, std::int64_t reusable = 0,
+                               std::span<const Booking> booked = {}) const;
+
+    /// Memory that the process trees of `workers` hold, one by one; of devices 0 where the driver hides who uses what.
+    [[nodiscard]] std::vector<Footprint> usage(std::span<const std::int64_t> workers) const;
+
+    /// What a session that holds all this says of itself to others (devices/board.hpp).
+    [[nodiscard]] std::vector<DeviceBooking> said(const Machine& now, std::span<const Holding> holdings) const;
+
+   private:
+    LiveMachine(const Study& study, DeviceMonitor monitor);
+    [[nodiscard]] Accelerator accelerator(std::size_t index, std::span<const std::int64_t> ours,
+                                          std::span<const std::int64_t> reusable,
+                                          std::span<const Booking> booked) const;
+
+    const Resources& resources_;
+    Host host_;
+    DeviceMonitor monitor_;
+    std::vector<std::string> devices_;  ///< UUIDs of those that the study uses, in its order
+};
+
+}  // namespace hpo

@@ -1,0 +1,328 @@
+// Trials in parallel by memory headroom: what the engine does with what trials need, take and lack.
+#include <csignal>
+
+#include "tests/unit/engine/played.hpp"
+
+namespace hpo {
+namespace {
+
+using hpo::testing::MemoryStore;
+using hpo::testing::Played;
+using hpo::testing::small_study;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr std::int64_t MiB = 1 << 20;
+constexpr std::int64_t GiB = std::int64_t{1} << 30;
+
+Study undeclared() {
+    Study study = small_study();
+    study.resources.trial = {};
+    study.budget.trials = 8;
+    study.budget.epochs = 4;
+    return study;
+}
+
+Machine with_devices(int count) {
+    Machine machine{.cores = 64, .memory = 64 * GiB};
+    for (int i = 0; i < count; ++i)
+        machine.accelerators.push_back({.id = "GPU-" + std::to_string(i), .memory = 8 * GiB});
+    return machine;
+}
+
+/// Places that were launched and not yet told of.
+std::vector<Place> launched(Played& play) {
+    std::vector<Place> places(play.executor.launched.begin(), play.executor.launched.end());
+    play.executor.launched.clear();
+    return places;
+}
+
+TEST(Memory, AScriptsFirstTrialRunsAloneUntilItsFirstStepHasShownWhatItTakes) {
+    MemoryStore store;
+    Played play(undeclared(), store, 4);
+    ASSERT_EQ(launched(play).size(), 1u);
+    play.ready(0);
+    const AttemptId id = play.asked(0);
+    play.holds[100] = {0, 100 * MiB, 0};
+    play.tick();
+    EXPECT_TRUE(launched(play).empty()) << "it may still grow in its first step";
+    play.report(0, id, 1, 0.5);
+    play.tick();
+    EXPECT_EQ(launched(play).size(), 3u);
+    EXPECT_GE(play.trial(1).peak.host_bytes, 100 * MiB) << "stored for the next session";
+    EXPECT_TRUE(play.trial(1).allotment.alone);
+}
+
+TEST(Memory, WhatOneSessionMeasuredTheNextOneKnows) {
+    MemoryStore store;
+    {
+        Played play(undeclared(), store, 1);
+        play.ready(0);
+        play.holds[100] = {0, 100 * MiB, 0};
+        play.report(0, play.asked(0), 1, 0.5);
+        play.tick();
+    }
+    Played again(undeclared(), store, 2);
+    EXPECT_EQ(launched(again).size(), 2u);
+}
+
+TEST(Memory, ATrialThatOtherProgramsKeepOutWaitsIsToldOnceAndStartsWhenThereIsRoom) {
+    MemoryStore store;
+    Study study = small_study();
+    study.resources.trial.host_bytes = 600 * MiB;
+    Played play(study, store, 1, {.cores = 4, .memory = GiB, .memory_others = GiB / 2});
+    for (int i = 0; i < 100; ++i) play.tick();
+    EXPECT_TRUE(launched(play).empty());
+    EXPECT_THAT(play.notices, HasSubstr("waits: "));
+    EXPECT_EQ(play.notices.find("waits: "), play.notices.rfind("waits: "));
+    EXPECT_THAT(play.engine->waits(), HasSubstr("512"));
+    EXPECT_EQ(play.engine->end(), Engine::End::none);
+    play.machine.memory_others = 0;
+    play.tick();
+    EXPECT_EQ(launched(play).size(), 1u);
+    EXPECT_EQ(play.engine->waits(), "");
+}
+
+TEST(Memory, ABookingGivesWayToTheMeasuredPeakAndOthersMoveUp) {
+    MemoryStore store;
+    Study study = small_study();
+    study.resources.trial.host_bytes = 700 * MiB;
+    Played play(study, store, 4);  // of 1 GiB
+    ASSERT_EQ(launched(play).size(), 1u);
+    play.ready(0);
+    const AttemptId id = play.asked(0);
+    play.holds[100] = {0, 100 * MiB, 0};
+    play.report(0, id, 1, 0.5);
+    play.tick();
+    ASSERT_EQ(play.engine->holdings().size(), 2u);
+    EXPECT_LT(play.engine->holdings()[0].booking.footprint.host_bytes, 200 * MiB);
+}
+
+TEST(Memory, AnAttemptOutOfMemoryIsNeverRepeatedAsItWasAndNeverCharged) {
+    MemoryStore store;
+    Study study = small_study();
+    study.budget.trials = 1;
+    study.resources.retries = 0;
+    Played play(study, store, 1);
+    play.ready(0);
+    std::set<std::tuple<std::int64_t, bool, std::int64_t>> seen;
+    int attempts = 0;
+    while (play.engine->end() == Engine::End::none) {
+        ASSERT_LT(++attempts, 40) << "a loop";
+        const AttemptId id = play.asked(0);
+        ASSERT_EQ(id, (AttemptId{1, attempts}));
+        const Allotment& given = play.trial(1).allotment;
+        EXPECT_TRUE(seen.insert({given.footprint.host_bytes, given.alone, given.micro_batches}).second)
+            << "attempt " << attempts << " repeats one";
+        EXPECT_EQ(play.trial(1).failures, 0);
+        play.finish(0, id, Outcome::out_of_memory, "no more memory");
+    }
+    EXPECT_GT(attempts, 1);
+    EXPECT_EQ(play.trial(1).state, TrialState::failed);
+    EXPECT_TRUE(play.trial(1).allotment.alone) << "given up before it had the machine for itself";
+    EXPECT_THAT(play.trial(1).reason, HasSubstr("no more memory"));
+}
+
+TEST(Memory, ThisHoldsAcrossAResume) {
+    MemoryStore store;
+    std::int64_t booked = 0;
+    {
+        Played play(small_study(), store, 1);
+        play.ready(0);
+        play.finish(0, play.asked(0), Outcome::out_of_memory);
+        while (!std::holds_alternative<event::Requeued>(store.kept.back().event)) store.kept.pop_back();
+    }  // killed before the second attempt
+    booked = std::get<event::Launched>(store.kept.at(2).event).allotment.footprint.host_bytes;
+    Played again(small_study(), store, 1);
+    again.ready(0);
+    EXPECT_EQ(again.asked(0), (AttemptId{1, 2}));
+    EXPECT_GT(again.trial(1).allotment.footprint.host_bytes, booked);
+}
+
+TEST(Memory, AKillByTheKernelIsSaidAndBooksAtLeastWhatTheTrialHeld) {
+    MemoryStore store;
+    Played play(small_study(), store, 1);
+    play.ready(0);
+    play.asked(0);
+    play.engine->on(0, execution::Exited{.signal = SIGKILL, .out_of_memory_kill = true, .peak_bytes = 300 * MiB});
+    EXPECT_THAT(play.notices, HasSubstr("killed by the kernel's out-of-memory killer"));
+    EXPECT_EQ(play.trial(1).failures, 0);
+    play.ready(0);
+    EXPECT_EQ(play.asked(0), (AttemptId{1, 2}));
+    EXPECT_GT(play.trial(1).allotment.footprint.host_bytes, 300 * MiB);
+}
+
+TEST(Memory, WhereTheWorkerCanATooLargeTrialIsTrainedInSmallerMicroBatchesOfTheSameBatch) {
+    MemoryStore store;
+    Study study = small_study();
+    study.worker = {{"batch_size", std::int64_t{1024}}};
+    Played play(study, store, 1);  // of 1 GiB
+    play.ready(0, {"plan", "micro_batch"});
+    std::int64_t bytes = 3 * GiB;
+    for (const std::int64_t micro_batches : {1, 2, 4}) {
+        const auto plan = play.executor.take<to_worker::Plan>(0);
+        ASSERT_TRUE(plan);
+        EXPECT_EQ(plan->id, 1);
+        EXPECT_EQ(plan->params.contains("accumulation") ? std::get<std::int64_t>(plan->params.at("accumulation")) : 1,
+                  micro_batches);
+        EXPECT_EQ(std::get<std::int64_t>(plan->params.at("batch_size")), 1024);
+        play.say(0, from_worker::PlanAnswer{.id = 1, .footprint = {0, bytes / micro_batches, 1}});
+    }
+    const auto run = play.executor.take<to_worker::Run>(0);
+    ASSERT_TRUE(run);
+    EXPECT_EQ(std::get<std::int64_t>(run->params.at("accumulation")), 4);
+    EXPECT_EQ(play.trial(1).allotment.micro_batches, 4);
+}
+
+TEST(Memory, IdleWorkersLeaveWhenWhatTheyHoldKeepsATrialFromStarting) {
+    MemoryStore store;
+    Study study = small_study();
+    Played play(study, store, 2);
+    ASSERT_EQ(launched(play).size(), 2u);
+    play.ready(0, {"plan"});
+    play.ready(1, {"plan"});
+    const auto small = play.executor.take<to_worker::Plan>(0);
+    ASSERT_TRUE(small);
+    const auto other = play.executor.take<to_worker::Plan>(1);
+    ASSERT_TRUE(other);
+    play.machine.memory_others = 600 * MiB;  // idle workers hold it: the engine cannot tell
+    play.say(0, from_worker::PlanAnswer{.id = small->id, .footprint = {0, 500 * MiB, 1}});
+    play.say(1, from_worker::PlanAnswer{.id = other->id, .footprint = {0, 500 * MiB, 1}});
+    const auto further = play.executor.take<to_worker::Plan>(0);  // a smaller one is looked for
+    ASSERT_TRUE(further);
+    play.say(0, from_worker::PlanAnswer{.id = further->id, .footprint = {0, 500 * MiB, 1}});
+    EXPECT_EQ(play.executor.terminated.size(), 1u) << "one stays: it takes the trial";
+}
+
+TEST(Memory, AWorkerThatDiesWithSeveralTrialsBlamesNoneAndEachGetsAWorkerOfItsOwn) {
+    MemoryStore store;
+    Study study = small_study();
+    study.resources.retries = 0;
+    Played play(study, store, 2);
+    ASSERT_EQ(launched(play).size(), 2u);
+    play.ready(0, {}, 2);
+    ASSERT_EQ(play.asked(0).trial, 1);
+    ASSERT_EQ(play.asked(0).trial, 3) << "beside the first one; the second waits for its own worker";
+    play.exit(0, SIGSEGV);
+    EXPECT_EQ(play.trial(1).state, TrialState::queued);
+    EXPECT_EQ(play.trial(3).state, TrialState::queued);
+    EXPECT_THAT(play.notices, HasSubstr("2 trials ended; none is blamed"));
+    ASSERT_EQ(launched(play).size(), 1u);
+    play.ready(0, {}, 2);
+    EXPECT_EQ(play.asked(0), (AttemptId{1, 2}));
+    EXPECT_EQ(play.asked(0).trial, 0) << "alone in its worker";
+    play.exit(0, SIGSEGV);
+    EXPECT_EQ(play.trial(1).state, TrialState::failed) << "it died alone: charged";
+    EXPECT_EQ(play.trial(3).failures, 0);
+    play.ready(0, {}, 2);
+    EXPECT_EQ(play.asked(0), (AttemptId{3, 2}));
+}
+
+TEST(Memory, TrialsSpreadOverDevicesAndEachWorkerStaysOnItsOwn) {
+    MemoryStore store;
+    Study study = small_study();
+    study.resources.trial.device_bytes = 3 * GiB;
+    study.budget.trials = 6;
+    Played play(study, store, 8, with_devices(2));
+    const auto places = launched(play);
+    ASSERT_EQ(places.size(), 4u) << "two of 3 GiB on each device of 8";
+    std::map<std::string, int> on;
+    for (const Place place : places) {
+        play.ready(place);
+        ++on[play.trial(play.asked(place).trial).allotment.device];
+    }
+    EXPECT_EQ(on, (std::map<std::string, int>{{"GPU-0", 2}, {"GPU-1", 2}}));
+}
+
+TEST(Memory, ALostDeviceIsSetAsideAndItsTrialsAreQueuedAgainWithoutBlameWhoeverNoticesFirst) {
+    MemoryStore store;
+    Study study = small_study();
+    study.resources.trial.device_bytes = 5 * GiB;
+    study.resources.retries = 0;
+    study.budget.trials = 4;
+    Played play(study, store, 8, with_devices(2));
+    auto places = launched(play);
+    ASSERT_EQ(places.size(), 2u);
+    std::map<int, Place> place_of;  // by device
+    std::map<Place, AttemptId> ids;
+    for (const Place place : places) {
+        play.ready(place);
+        ids[place] = play.asked(place);
+        place_of[play.trial(ids[place].trial).where == "gpu 0" ? 0 : 1] = place;
+    }
+    // Its worker dies first, the reading comes a second later.
+    const std::int64_t trial = ids[place_of[0]].trial;
+    play.machine.accelerators[0].usable = false;
+    play.exit(place_of[0], SIGABRT);
+    EXPECT_EQ(play.trial(trial).state, TrialState::running) << "not judged yet";
+    play.tick();
+    EXPECT_EQ(play.trial(trial).state, TrialState::queued);
+    EXPECT_EQ(play.trial(trial).failures, 0);
+    EXPECT_THAT(play.notices, HasSubstr("device GPU-0 was lost"));
+    EXPECT_EQ(play.engine->end(), Engine::End::none) << "the others go on";
+    // The other device is lost before its worker notices: nothing is left.
+    play.machine.accelerators[1].usable = false;
+    play.tick();
+    EXPECT_EQ(play.engine->end(), Engine::End::failed);
+    EXPECT_THAT(play.engine->end_reason(), HasSubstr("no device is left"));
+    EXPECT_EQ(play.trial(ids[place_of[1]].trial).state, TrialState::queued);
+    EXPECT_EQ(play.trial(ids[place_of[1]].trial).failures, 0);
+}
+
+TEST(Memory, AWorkerThatDiesOnASoundDeviceIsChargedAfterAWhile) {
+    MemoryStore store;
+    Study study = small_study();
+    study.resources.trial.device_bytes = GiB;
+    study.resources.retries = 0;
+    study.budget.trials = 1;
+    Played play(study, store, 1, with_devices(1));
+    play.ready(0);
+    play.asked(0);
+    play.exit(0, SIGSEGV);
+    for (int i = 0; i < 5; ++i) play.tick();
+    EXPECT_EQ(play.trial(1).state, TrialState::failed);
+    EXPECT_THAT(play.trial(1).reason, HasSubstr("SIGSEGV"));
+}
+
+TEST(Memory, WhatAnEndingWorkerHoldsStaysBookedUntilItIsGone) {
+    MemoryStore store;
+    Study study = small_study();
+    study.resources.trial.host_bytes = 600 * MiB;
+    study.resources.progress_timeout = 10;
+    Played play(study, store, 2);  // of 1 GiB
+    ASSERT_EQ(launched(play).size(), 1u);
+    play.ready(0);
+    play.asked(0);
+    for (int i = 0; i < 20; ++i) play.tick();
+    EXPECT_TRUE(play.executor.terminated.contains(0));
+    EXPECT_TRUE(launched(play).empty()) << "its memory is still taken";
+    play.exit(0, SIGKILL);
+    EXPECT_EQ(launched(play).size(), 1u);
+}
+
+TEST(Memory, PatienceCountsPausedTrials) {
+    MemoryStore store;
+    Study study = small_study();
+    study.budget.trials = 50;
+    study.budget.epochs = 9;
+    study.budget.patience = 4;
+    study.stopping = {{"asha", {{"grace", std::int64_t{1}}, {"factor", std::int64_t{3}}}}};
+    Played play(study, store, 1);
+    play.ready(0);
+    for (AttemptId id = play.asked(0); id.trial != 0; id = play.asked(0)) {
+        for (std::int64_t step = play.trial(id.trial).steps() + 1;; ++step) {
+            // The first is the best; all others are worse.
+            const auto action = play.report(0, id, step, id.trial == 1 ? 0.1 : 1.0 + double(id.trial));
+            if (action == to_worker::Action::go_on && step < study.budget.epochs) continue;
+            play.finish(0, id, action == to_worker::Action::pause ? Outcome::paused : Outcome::stopped);
+            break;
+        }
+    }
+    EXPECT_EQ(play.engine->end(), Engine::End::finished);
+    EXPECT_LT(play.record().trials.size(), 12u);
+    EXPECT_THAT(play.engine->end_reason(), HasSubstr("budget.patience"));
+}
+
+}  // namespace
+}  // namespace hpo
