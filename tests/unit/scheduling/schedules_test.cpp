@@ -297,6 +297,7 @@ class Schedule {
             stop(trial);
             ++trial.ends;
             note(next.error().message, trial.asks.trial);
+            EXPECT_FALSE(death.more_micro_batches) << "given up though its micro-batch could be smaller";
             const double room = double(death.on_device ? death.room.device_bytes : death.room.host_bytes);
             EXPECT_GT(double(in_pool(real(trial), trial.device, pool)), 0.8 * room) << next.error().message;
             return;
@@ -323,6 +324,8 @@ class Schedule {
         }
         for (const auto& launch : admission.launch) {
             Trial& trial = leave_queue(launch.trial);
+            const auto devices = devices_for(trial);
+            EXPECT_NE(std::find(devices.begin(), devices.end(), launch.device), devices.end()) << "set aside";
             EXPECT_TRUE(starts_on(trial, launch.device)) << "trial " << launch.trial << " into what is not free";
             start(trial, launch.device);
         }
