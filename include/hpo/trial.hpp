@@ -68,21 +68,21 @@ struct TrialRecord {
     std::int64_t attempt = 0;   ///< attempts begun
     std::int64_t failures = 0;  ///< attempts charged to the trial
     Point point;
-    Params params;                ///< the space's active parameters alone
-    std::vector<Report> curve;    ///< by step, each step once
-    std::optional<double> value;  ///< of the objective, so far
-    std::int64_t best_step = 0;   ///< where `value` was reached; 0: nowhere yet
-    std::string rule;             ///< of stopped trials: the rule's name, or "user"
-    std::string reason;           ///< in words; of the end, the pause or the last attempt
-    std::string where;            ///< place of the running attempt ("cpu 0", "gpu 1"); empty: none
-    Allotment allotment;          ///< of the last attempt
-    Footprint peak{0, 0, 0};      ///< most that any attempt was seen to take; 0: not measured
+    Params params;                    ///< the space's active parameters alone
+    std::vector<Report> curve;        ///< by step, each step once
+    std::optional<double> value;      ///< of the objective, so far
+    std::int64_t best_step = 0;       ///< where `value` was reached; 0: nowhere yet
+    std::string rule;                 ///< of stopped trials: the rule's name, or "user"
+    std::string reason;               ///< in words; of the end, the pause or the last attempt
+    std::string where;                ///< place of the running attempt ("cpu 0", "gpu 1"); empty: none
+    Allotment allotment;              ///< of the last attempt
+    Footprint peak{0, 0, 0};          ///< most that any attempt was seen to take; 0: not measured
     std::int64_t memory_deaths = 0;   ///< attempts that ended for want of memory
     std::optional<Outcome> requeued;  ///< how the last attempt ended that led to another one
-    std::int64_t log = 0;         ///< last attempt with a log; 0: none
-    double queued_at = 0;         ///< seconds since the epoch
-    double started_at = 0;        ///< of the first attempt; 0: not yet
-    double ended_at = 0;          ///< 0: not yet
+    std::int64_t log = 0;             ///< last attempt with a log; 0: none
+    double queued_at = 0;             ///< seconds since the epoch
+    double started_at = 0;            ///< of the first attempt; 0: not yet
+    double ended_at = 0;              ///< 0: not yet
 
     [[nodiscard]] std::int64_t steps() const { return curve.empty() ? 0 : curve.back().step; }
 };
