@@ -214,6 +214,7 @@ class Engine {
     bool shrinks_ = false;    ///< workers can train a batch in micro-batches
     bool look_again_ = true;  ///< something changed that may let a trial start
     std::string waits_;
+    std::optional<Seconds> waits_since_;
     Seconds started_{0};
     std::optional<Seconds> last_tick_;
     std::int64_t launches_ = 0;

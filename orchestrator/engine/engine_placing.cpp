@@ -7,6 +7,12 @@
 
 namespace hpo {
 
+namespace {
+
+constexpr double told_after = 3;  // seconds that a trial has waited for other programs
+
+}  // namespace
+
 /// One trial after the other: each changes what is left, and what the machine has is read before each.
 void Engine::place_trials() {
     while (!closing_ && has_room()) {
@@ -29,10 +35,18 @@ void Engine::place_trials() {
     }
 }
 
-/// Once, when it begins.
+/// Once, when it has lasted: what has just ended may still be in the readings as others' use.
 void Engine::tell_who_waits(const std::optional<Admission::Reason>& kept_out) {
-    if (kept_out && waits_.empty()) say(Notice::Level::warning, kept_out->trial, "waits: " + kept_out->text);
-    waits_ = kept_out ? "trial " + std::to_string(kept_out->trial) + " waits: " + kept_out->text : "";
+    const Seconds now = parts_.clock.now();
+    if (!kept_out) {
+        waits_since_.reset();
+        waits_.clear();
+        return;
+    }
+    if (!waits_since_) waits_since_ = now;
+    if ((now - *waits_since_).count() < told_after) return;
+    if (waits_.empty()) say(Notice::Level::warning, kept_out->trial, "waits: " + kept_out->text);
+    waits_ = "trial " + std::to_string(kept_out->trial) + " waits: " + kept_out->text;
 }
 
 /// A worker could take a trial, or be started for one.

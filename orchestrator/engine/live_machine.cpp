@@ -87,14 +87,13 @@ Machine LiveMachine::read(std::span<const std::int64_t> workers, std::int64_t re
     machine.memory = host_.memory;
     machine.memory_reserve = reserve_of(host_.memory);
     machine.memory_others = not_negative(host_.memory - available - ours);
-    machine.memory_free = not_negative(free - machine.memory_reserve);
+    machine.memory_free = free;
     if (resources_.memory) {
         // The study's own limit: others are in its way only as far as they leave less than that.
         const std::int64_t limit = std::min(*resources_.memory, host_.memory);
         machine.memory_others = not_negative(machine.memory_others - (host_.memory - limit));
         machine.memory = limit;
         machine.memory_reserve = 0;
-        machine.memory_free = free;
     }
     std::vector<std::int64_t> pids;
     for (const auto& tree : found) pids.insert(pids.end(), tree.begin(), tree.end());
@@ -128,7 +127,6 @@ Accelerator LiveMachine::accelerator(std::size_t index, std::span<const std::int
         device.reserve = 0;
         device.others = not_negative(device.others - left_out);
     }
-    if (device.free) device.free = not_negative(*device.free - device.reserve);
     return device;
 }
 
