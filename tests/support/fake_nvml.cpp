@@ -148,7 +148,7 @@ int nvmlDeviceGetTotalEccErrors(void* device, int, int, unsigned long long* coun
     return not_supported;
 }
 
-int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, ProcessInfo* infos) {
+int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, unsigned char* infos) {
     const int code = of_device("nvmlDeviceGetComputeRunningProcesses_v3", device);
     if (code != success) return code;
     const FakeDevice& fake = machine.devices[index_of(device)];
@@ -157,9 +157,14 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, Proce
     const unsigned room = *count;
     *count = static_cast<unsigned>(all.size());
     if (room < all.size()) return insufficient_size;
-    for (const auto& [pid, bytes] : all)
-        *infos++ = {static_cast<unsigned>(pid), says("hidden") ? ~0ULL : static_cast<unsigned long long>(bytes), ~0U,
-                    ~0U};
+    const std::size_t size = sizeof(ProcessInfo) + (says("longer") ? sizeof(unsigned long long) : 0);
+    for (const auto& [pid, bytes] : all) {
+        const ProcessInfo info{static_cast<unsigned>(pid),
+                               says("hidden") ? ~0ULL : static_cast<unsigned long long>(bytes), ~0U, ~0U};
+        std::memset(infos, 0, size);
+        std::memcpy(infos, &info, sizeof info);
+        infos += size;
+    }
     return success;
 }
 

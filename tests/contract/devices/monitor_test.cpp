@@ -62,6 +62,15 @@ class Monitor : public ::testing::Test {
         }
     }
 
+    /// The next reading, however long the helper needs for it; and so on, until `reached`.
+    void read_until(DeviceMonitor& monitor, const std::function<bool()>& reached) {
+        while (!reached() && !HasFatalFailure()) {
+            now_ += Seconds(1);
+            monitor.poll(now_);
+            pass_until(monitor, 0, [&] { return monitor.latest().age == 0; });
+        }
+    }
+
     [[nodiscard]] std::vector<std::string> warnings() const {
         std::vector<std::string> texts;
         for (const DeviceNotice& notice : notices_)
@@ -119,10 +128,10 @@ TEST_F(Monitor, SeesWhatProcessesReallyTake) {
     EXPECT_EQ(monitor.latest().devices.at(0).used, 0);
     ASSERT_TRUE(fake::take(5 * GiB));
     EXPECT_FALSE(fake::take(4 * GiB)) << "beyond its capacity the device gives nothing";
-    pass_until(monitor, 0.1, [&] { return monitor.latest().devices[0].used == 5 * GiB; });
+    read_until(monitor, [&] { return monitor.latest().devices[0].used == 5 * GiB; });
     EXPECT_EQ(monitor.latest().devices[0].processes->front().pid, ::getpid());
     fake::give_back();
-    pass_until(monitor, 0.1, [&] { return monitor.latest().devices[0].used == 0; });
+    read_until(monitor, [&] { return monitor.latest().devices[0].used == 0; });
     EXPECT_THAT(notices_, IsEmpty());
 }
 
@@ -131,7 +140,7 @@ TEST_F(Monitor, SeesAForeignProcessGrow) {
     DeviceMonitor monitor(options());
     monitor.start(now_);
     EXPECT_EQ(monitor.latest().devices.at(0).used, GiB);
-    pass_until(monitor, 0.1, [&] { return monitor.latest().devices[0].used == 3 * GiB; });
+    read_until(monitor, [&] { return monitor.latest().devices[0].used == 3 * GiB; });
 }
 
 TEST_F(Monitor, SaysWhereWhoUsesWhatIsHidden) {
@@ -140,6 +149,20 @@ TEST_F(Monitor, SaysWhereWhoUsesWhatIsHidden) {
     monitor.start(now_);
     EXPECT_EQ(monitor.latest().devices.at(0).used, GiB);
     EXPECT_FALSE(monitor.latest().devices[0].processes);
+}
+
+TEST_F(Monitor, ReadsTheLongerListOfProcessesThatSomeDriversGive) {
+    script(
+        "device GPU-1111 8GiB Imaginary\nprocess GPU-1111 4242 1GiB\nprocess GPU-1111 4243 2GiB\n"
+        "process GPU-1111 4244 3GiB\nlonger\n");
+    DeviceMonitor monitor(options());
+    monitor.start(now_);
+    ASSERT_TRUE(monitor.latest().devices.at(0).processes);
+    std::vector<std::pair<std::int64_t, std::int64_t>> found;
+    for (const DeviceProcess& process : *monitor.latest().devices[0].processes)
+        found.emplace_back(process.pid, process.bytes);
+    EXPECT_THAT(found,
+                ::testing::ElementsAre(std::pair(4242, GiB), std::pair(4243, 2 * GiB), std::pair(4244, 3 * GiB)));
 }
 
 TEST_F(Monitor, ADeviceWithoutMemoryOfItsOwnSharesTheHosts) {
@@ -288,7 +311,7 @@ TEST_F(Monitor, ALostDeviceIsSetAsideAndTheOthersAreRead) {
     DeviceMonitor monitor(options());
     monitor.start(now_);
     script("device GPU-1111 8GiB Imaginary\ndevice GPU-2222 8GiB Imaginary\nlost 0\nprocess GPU-2222 1 1GiB\n");
-    pass_until(monitor, 0.1, [&] { return monitor.latest().devices.at(0).lost; });
+    read_until(monitor, [&] { return monitor.latest().devices.at(0).lost; });
     EXPECT_EQ(monitor.latest().devices[0].id, "GPU-1111") << "known although it does not say so any more";
     EXPECT_THAT(monitor.latest().devices[0].reason, HasSubstr("GPU is lost"));
     EXPECT_FALSE(monitor.latest().devices[1].lost);
@@ -297,7 +320,7 @@ TEST_F(Monitor, ALostDeviceIsSetAsideAndTheOthersAreRead) {
     ASSERT_THAT(warnings(), SizeIs(1));
     EXPECT_THAT(warnings()[0], HasSubstr("GPU 0 (Imaginary, GPU-1111) is set aside"));
     script("device GPU-1111 8GiB Imaginary\ndevice GPU-2222 8GiB Imaginary\n");
-    pass_until(monitor, 0.1, [&] { return !monitor.latest().devices[0].lost; });
+    read_until(monitor, [&] { return !monitor.latest().devices[0].lost; });
     EXPECT_THAT(notices_.back().text, HasSubstr("can be used again"));
 }
 
@@ -306,7 +329,7 @@ TEST_F(Monitor, ADeviceThatTheDriverNoLongerListsIsLost) {
     DeviceMonitor monitor(options());
     monitor.start(now_);
     script("device GPU-1111 8GiB Imaginary\n");
-    pass_until(monitor, 0.1, [&] { return monitor.latest().devices.at(1).lost; });
+    read_until(monitor, [&] { return monitor.latest().devices.at(1).lost; });
     EXPECT_EQ(monitor.latest().devices[1].id, "GPU-2222");
     EXPECT_THAT(monitor.latest().devices[1].reason, HasSubstr("does not list it any more"));
 }
@@ -317,10 +340,10 @@ TEST_F(Monitor, AnUncorrectableMemoryErrorSetsADeviceAsideAndAResetBringsItBack)
     monitor.start(now_);
     EXPECT_FALSE(monitor.latest().devices.at(0).lost) << "errors of before do not count";
     script("device GPU-1111 8GiB Imaginary\necc 0 5\n");
-    pass_until(monitor, 0.1, [&] { return monitor.latest().devices[0].lost; });
+    read_until(monitor, [&] { return monitor.latest().devices[0].lost; });
     EXPECT_EQ(monitor.latest().devices[0].reason, "2 uncorrectable errors in its memory");
     script("device GPU-1111 8GiB Imaginary\necc 0 0\n");
-    pass_until(monitor, 0.1, [&] { return !monitor.latest().devices[0].lost; });
+    read_until(monitor, [&] { return !monitor.latest().devices[0].lost; });
 }
 
 TEST_F(Monitor, ADeviceWhoseMemoryCannotBeReadIsSetAside) {
@@ -335,6 +358,7 @@ TEST_F(Monitor, OpenClIsAskedOnce) {
     ::unsetenv("HPO_NVML_LIBRARY");
     DeviceMonitor::Options both = options();
     both.opencl = true;
+    both.patience = Seconds(20);
     DeviceMonitor monitor(both);
     monitor.start(now_);
     pass_until(monitor, 0.1, [&] { return helpers().empty(); });
