@@ -194,6 +194,7 @@ class Engine {
     // Memory: measured, wanting, gone with its device (engine_memory.cpp).
     void recall();
     [[nodiscard]] static Footprint room_of(const Machine& machine);
+    [[nodiscard]] static Footprint others_of(const Machine& machine);
     void measure();
     void saw(Job& job, const Footprint& used);
     void keep_peak(const Job& job);

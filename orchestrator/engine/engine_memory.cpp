@@ -29,6 +29,15 @@ Footprint Engine::room_of(const Machine& machine) {
     return room;
 }
 
+/// What other programs use of that.
+Footprint Engine::others_of(const Machine& machine) {
+    Footprint others{0, machine.memory_others, 0};
+    const std::int64_t room = room_of(machine).device_bytes;
+    for (const Accelerator& device : machine.accelerators)
+        if (device.usable && device.memory - device.reserve == room) others.device_bytes = device.others;
+    return others;
+}
+
 /// What earlier sessions learned: peaks, and what an attempt that ran out of memory was to be followed by.
 void Engine::recall() {
     for (const TrialRecord& trial : parts_.ledger.record().trials)
@@ -120,10 +129,12 @@ std::string Engine::learn_from(std::int64_t trial, const Allotment& given, const
     death.micro_batches = whole(params, "accumulation", 1);
     if (shrinks_) death.more_micro_batches = next_accumulation(whole(params, "batch_size", 1), death.micro_batches);
     death.room = room_of(machine);
-    death.others.host_bytes = machine.memory_others;
-    for (const Accelerator& device : machine.accelerators) {
-        const bool largest = device.usable && device.memory - device.reserve == death.room.device_bytes;
-        if (largest) death.others.device_bytes = device.others;
+    death.others = others_of(machine);
+    const bool unified = std::any_of(machine.accelerators.begin(), machine.accelerators.end(),
+                                     [](const Accelerator& device) { return device.unified; });
+    if (unified) {  // one pool: what the one kind has booked the other has not
+        death.room.device_bytes -= given.footprint.host_bytes;
+        death.room.host_bytes -= given.footprint.device_bytes;
     }
 
     const Result<NextTry> next = after_out_of_memory(death);

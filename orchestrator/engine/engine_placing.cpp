@@ -186,16 +186,20 @@ bool Engine::find_need(std::int64_t trial) {
     if (need.known) return true;
     if (!asks_) {
         const Prediction prediction = model_.predict(configuration(trial));
-        // A learned bound may be too generous: more than there is it cannot be. What was declared stands.
-        const Footprint room = room_of(look());
+        // A learned bound may be too generous: it does not make the trial wait for what other programs use, nor fail.
+        // What was declared stands.
+        const Machine machine = look();
+        const Footprint room = room_of(machine), others = others_of(machine);
         const DeclaredFootprint& declared = parts_.study.resources.trial;
-        const auto capped = [](std::int64_t bound, std::int64_t most, const std::optional<std::int64_t>& said) {
-            return std::min(bound, std::max(most, said.value_or(0)));
+        const auto capped = [](std::int64_t bound, std::int64_t all, std::int64_t used,
+                               const std::optional<std::int64_t>& said) {
+            return std::min(bound, std::max({all - used, all / 2, said.value_or(0)}));
         };
         Footprint& footprint = need.footprint = prediction.footprint;
-        footprint.host_bytes = capped(footprint.host_bytes, room.host_bytes, declared.host_bytes);
+        footprint.host_bytes = capped(footprint.host_bytes, room.host_bytes, others.host_bytes, declared.host_bytes);
         if (parts_.on_device)
-            footprint.device_bytes = capped(footprint.device_bytes, room.device_bytes, declared.device_bytes);
+            footprint.device_bytes =
+                capped(footprint.device_bytes, room.device_bytes, others.device_bytes, declared.device_bytes);
         footprint = at_least(footprint, need.lesson);
         need.alone = need.lesson_alone || prediction.alone;
         need.known = true;

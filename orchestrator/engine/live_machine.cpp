@@ -1,5 +1,7 @@
 #include "orchestrator/engine/live_machine.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
@@ -65,7 +67,18 @@ Result<LiveMachine> LiveMachine::make(const Study& study, const std::filesystem:
     return machine;
 }
 
+/// What other sessions have booked of a device and do not use yet: it is as good as used.
+std::int64_t LiveMachine::promised(const std::string& device) const {
+    std::int64_t bytes = 0;
+    for (const SessionBookings& session : board_)
+        for (const DeviceBooking& booking : session.devices)
+            if (booking.device == device) bytes += not_negative(booking.booked - booking.used);
+    return bytes;
+}
+
 std::vector<DeviceNotice> LiveMachine::poll(Seconds now) {
+    board_ = read_board();
+    std::erase_if(board_, [](const SessionBookings& session) { return session.pid == getpid(); });
     if (!on_device()) return {};
     monitor_.poll(now);
     return monitor_.take_notices();
@@ -86,8 +99,9 @@ Machine LiveMachine::read(std::span<const std::int64_t> workers, std::int64_t re
     machine.cores = host_.cores;
     machine.memory = host_.memory;
     machine.memory_reserve = reserve_of(host_.memory);
-    machine.memory_others = not_negative(host_.memory - available - ours);
-    machine.memory_free = free;
+    const std::int64_t promised_away = promised("host");
+    machine.memory_others = not_negative(host_.memory - available - ours) + promised_away;
+    machine.memory_free = not_negative(free - promised_away);
     if (resources_.memory) {
         // The study's own limit: others are in its way only as far as they leave less than that.
         const std::int64_t limit = std::min(*resources_.memory, host_.memory);
@@ -119,8 +133,11 @@ Accelerator LiveMachine::accelerator(std::size_t index, std::span<const std::int
         if (booking.device == static_cast<int>(index)) our_bytes += booking.footprint.device_bytes;
     device.memory = reading->memory;
     device.reserve = static_cast<std::int64_t>(resources_.gpu_reserve * static_cast<double>(reading->memory));
-    device.others = used_by_others(*reading, ours, our_bytes);
-    if (reading->used) device.free = reading->memory - *reading->used + used_by(*reading, reusable).value_or(0);
+    const std::int64_t promised_away = promised(device.id);
+    device.others = used_by_others(*reading, ours, our_bytes) + promised_away;
+    if (reading->used)
+        device.free =
+            not_negative(reading->memory - *reading->used - promised_away + used_by(*reading, reusable).value_or(0));
     if (const auto limit = own(resources_.gpu_memory, index)) {
         const std::int64_t left_out = not_negative(reading->memory - *limit);
         device.memory = std::min(*limit, reading->memory);

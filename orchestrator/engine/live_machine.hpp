@@ -34,7 +34,7 @@ class LiveMachine {
     /// As read last.
     [[nodiscard]] const DeviceReadings& readings() const { return monitor_.latest(); }
 
-    /// New readings of the devices, about once a second; what is worth telling.
+    /// New readings of the devices and of what other sessions have booked, about once a second; what is worth telling.
     std::vector<DeviceNotice> poll(Seconds now);
 
     /// What there is at this moment, within the study's limits; accelerators as of the last poll. Memory held by the
@@ -51,6 +51,7 @@ class LiveMachine {
 
    private:
     LiveMachine(const Study& study, DeviceMonitor monitor);
+    [[nodiscard]] std::int64_t promised(const std::string& device) const;
     [[nodiscard]] Accelerator accelerator(std::size_t index, std::span<const std::int64_t> ours,
                                           std::span<const std::int64_t> reusable,
                                           std::span<const Booking> booked) const;
@@ -58,7 +59,8 @@ class LiveMachine {
     const Resources& resources_;
     Host host_;
     DeviceMonitor monitor_;
-    std::vector<std::string> devices_;  ///< UUIDs of those that the study uses, in its order
+    std::vector<std::string> devices_;    ///< UUIDs of those that the study uses, in its order
+    std::vector<SessionBookings> board_;  ///< what other sessions said last
 };
 
 }  // namespace hpo

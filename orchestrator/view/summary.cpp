@@ -160,7 +160,11 @@ std::string event_line(const StoredEvent& stored, const StudyRecord& record, con
                 return of_trial(e.trial, "starts" + (e.attempt > 1 ? ", attempt " + std::to_string(e.attempt) : ""));
             },
             [&](const event::Paused& e) { return of_trial(e.trial, "pauses" + because(e.rule, e.reason)); },
-            [&](const event::Requeued& e) { return of_trial(e.trial, "is queued again" + because("", e.reason)); },
+            [&](const event::Requeued& e) {
+                // Of these the engine warns, with what it does about them.
+                if (e.outcome == Outcome::out_of_memory || e.charged) return std::string();
+                return of_trial(e.trial, "is queued again" + because("", e.reason));
+            },
             [&](const event::Finished& e) {
                 const TrialRecord& trial = record.trial(e.trial);
                 const std::string why = because(e.rule, e.reason);
