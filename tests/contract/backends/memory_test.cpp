@@ -1,3 +1,6 @@
+#include <cstdlib>
+#include <string_view>
+
 #include "tests/contract/backends/rig.hpp"
 
 namespace hpo::test {
@@ -113,10 +116,18 @@ TEST(Device, NamesItsBackendFirst) {
     }
 }
 
-TEST(Device, OpenClIsAmongThoseTestedHere) {
+bool is_present(std::string_view backend) {
     const auto all = present_devices();
-    EXPECT_TRUE(std::any_of(all.begin(), all.end(), [](const Present& p) { return p.device->backend() == "opencl"; }))
-        << "apt install pocl-opencl-icd";
+    return std::any_of(all.begin(), all.end(), [&](const Present& p) { return p.device->backend() == backend; });
+}
+
+TEST(Device, OfEveryBackendThatIsToBeTestedThereIsOne) {
+    if (const char* asked = std::getenv("HPO_TEST_BACKEND")) {
+        EXPECT_TRUE(is_present(asked)) << asked;
+    } else {
+        EXPECT_TRUE(is_present("cpu"));
+        EXPECT_TRUE(is_present("opencl")) << "apt install pocl-opencl-icd";
+    }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "worker/backends/cpu/cpu_device.hpp"
@@ -26,13 +27,18 @@ struct All {
     }
 
     All() {
-        for (const CpuLevel level : cpu_levels()) add(make_cpu_device(level), true);
-        add(gpu::open_opencl({}, gpu::Products::kernels), true);
-        add(gpu::open_cuda(), false);
-        const auto devices = gpu::opencl_devices();
-        const bool has_gpu = devices && std::any_of(devices->begin(), devices->end(),
-                                                    [](const gpu::OpenClDevice& device) { return !device.is_cpu; });
-        if (has_gpu || std::getenv("HPO_TEST_CLBLAST")) add(gpu::open_opencl({}, gpu::Products::clblast), false);
+        const char* asked = std::getenv("HPO_TEST_BACKEND");
+        const auto wanted = [&](std::string_view backend) { return asked == nullptr || backend == asked; };
+        if (wanted("cpu"))
+            for (const CpuLevel level : cpu_levels()) add(make_cpu_device(level), true);
+        if (wanted("cuda")) add(gpu::open_cuda(), false);
+        if (wanted("opencl")) {
+            add(gpu::open_opencl({}, gpu::Products::kernels), true);
+            const auto devices = gpu::opencl_devices();
+            const bool has_gpu = devices && std::any_of(devices->begin(), devices->end(),
+                                                        [](const gpu::OpenClDevice& device) { return !device.is_cpu; });
+            if (has_gpu || std::getenv("HPO_TEST_CLBLAST")) add(gpu::open_opencl({}, gpu::Products::clblast), false);
+        }
     }
 };
 

@@ -15,7 +15,8 @@ struct Present {
 };
 
 /// Every level of the CPU; an OpenCL device, with the kernels' own products, and with CLBlast's where it is a GPU or
-/// the environment has HPO_TEST_CLBLAST; a CUDA device. Opened once a process.
+/// the environment has HPO_TEST_CLBLAST; a CUDA device. With HPO_TEST_BACKEND those of that backend alone, one at
+/// least. Opened once a process.
 std::span<const Present> present_devices();
 
 }  // namespace hpo::test

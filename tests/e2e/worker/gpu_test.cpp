@@ -1,9 +1,10 @@
-// The real hpo-worker on a GPU backend: on PoCL, which computes on the CPU what OpenCL would on a GPU, and before
-// drivers that fail.
+// The real hpo-worker on a GPU backend: on PoCL, which computes on the CPU what OpenCL would on a GPU, on a CUDA device
+// that the CPU plays, and before drivers that fail.
 #include <gmock/gmock.h>
 
 #include <cmath>
 #include <filesystem>
+#include <ostream>
 
 #include "tests/e2e/worker/worker.hpp"
 
@@ -19,41 +20,68 @@ using ::testing::HasSubstr;
 using to_worker::Action;
 using Variables = std::vector<std::string>;
 
-/// PoCL alone, with the driver's failures `asked` for.
-Variables pocl(const Variables& asked = {}) {
-    Variables all{"OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd"};
-    if (!asked.empty()) all.emplace_back("LD_LIBRARY_PATH=" FAKE_OPENCL);
-    all.insert(all.end(), asked.begin(), asked.end());
+/// A backend with a driver that fails on request: `memory`, `launches` and so on, see tests/support/fake_cuda/cuda.cpp
+/// and fake_opencl.cpp.
+struct Backend {
+    const char* name;
+    const char* asks;  ///< what the names of its requests begin with
+    Variables variables;
+    const char* device;  ///< in its log
+    const char* lost;    ///< what it says of a device that failed
+};
+const Backend pocl{"opencl",
+                   "FAKE_OPENCL_",
+                   {"OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd", "LD_LIBRARY_PATH=" FAKE_OPENCL},
+                   "opencl, ",
+                   "OpenCL error -5"};
+const Backend cuda{"cuda",
+                   "FAKE_CUDA_",
+                   {"LD_LIBRARY_PATH=" FAKE_CUDA, "XDG_CACHE_HOME=" FAKE_CUDA "/cache"},
+                   "cuda, fake CUDA device, cuBLAS",
+                   "CUDA error 719"};
+
+void PrintTo(const Backend& backend, std::ostream* out) { *out << backend.name; }
+
+Variables with(const Backend& backend, const Variables& requests) {
+    Variables all = backend.variables;
+    for (const std::string& request : requests) all.push_back(backend.asks + request);
     return all;
 }
 
-struct OpenClWorker : Worker {
-    explicit OpenClWorker(const Variables& asked = {}, double alive_every = 5)
-        : Worker(alive_every, {"--backend", "opencl"}, pocl(asked)) {}
+struct GpuWorker : Worker {
+    explicit GpuWorker(const Backend& backend, const Variables& requests = {}, double alive_every = 5)
+        : Worker(alive_every, {"--backend", backend.name}, with(backend, requests)) {}
 };
+
+class OnGpu : public ::testing::TestWithParam<Backend> {
+   protected:
+    [[nodiscard]] const Backend& backend() const { return GetParam(); }
+};
+INSTANTIATE_TEST_SUITE_P(Backends, OnGpu, ::testing::Values(pocl, cuda),
+                         [](const auto& one) { return std::string(one.param.name); });
 
 from_worker::PlanAnswer plan_of(Worker& worker, const Params& of) {
     worker.send(to_worker::Plan{1, of, 1, 5});
     return worker.expect<from_worker::PlanAnswer>();
 }
 
-TEST(OpenClWorker, SaysWhatItComputesOn) {
-    OpenClWorker worker;
-    EXPECT_EQ(worker.hello.backend, "opencl");
+TEST_P(OnGpu, SaysWhatItComputesOn) {
+    GpuWorker worker(backend());
+    EXPECT_EQ(worker.hello.backend, backend().name);
     EXPECT_EQ(worker.complete(run_of(1, 1)).outcome, Outcome::complete);
-    EXPECT_THAT(worker.output(), HasSubstr("opencl, "));
+    EXPECT_THAT(worker.output(), HasSubstr(backend().device));
 }
 
-TEST(OpenClWorker, IsChosenByTheEnvironmentToo) {
-    Variables variables = pocl();
-    variables.emplace_back("HPO_BACKEND=opencl");
-    EXPECT_EQ(Worker(5, {}, variables).hello.backend, "opencl");
+TEST_P(OnGpu, IsChosenByTheEnvironmentToo) {
+    Variables variables = backend().variables;
+    variables.push_back("HPO_BACKEND=" + std::string(backend().name));
+    EXPECT_EQ(Worker(5, {}, variables).hello.backend, backend().name);
     EXPECT_EQ(Worker(5, {"--backend", "cpu"}, variables).hello.backend, "cpu");
 }
 
-TEST(OpenClWorker, TrainsATrialToItsEnd) {
+TEST_P(OnGpu, TrainsATrialToItsEnd) {
     const hpo::testing::TemporaryFolder folder;
-    OpenClWorker worker;
+    GpuWorker worker(backend());
     to_worker::Run run = run_of(1, 4);
     run.folder = folder / "checkpoints";
     run.test = true;
@@ -67,16 +95,16 @@ TEST(OpenClWorker, TrainsATrialToItsEnd) {
         EXPECT_TRUE(std::filesystem::exists(file)) << file;
 }
 
-TEST(OpenClWorker, APausedTrialGoesOnInAnotherWorkerWithTheSameBits) {
+TEST_P(OnGpu, APausedTrialGoesOnInAnotherWorkerWithTheSameBits) {
     const hpo::testing::TemporaryFolder folder;
     to_worker::Run run = run_of(1, 5);
-    OpenClWorker first;
+    GpuWorker first(backend());
     ASSERT_EQ(first.complete(run).outcome, Outcome::complete);
     const auto whole = first.reports;
     run.folder = folder / "checkpoints";
     first.send(run);
     first.follow(run.id, [](auto step) { return step == 3 ? Action::pause : Action::go_on; });
-    OpenClWorker second;
+    GpuWorker second(backend());
     run.id.attempt = 2;
     run.resume = true;
     EXPECT_EQ(second.complete(run).outcome, Outcome::complete);
@@ -86,7 +114,7 @@ TEST(OpenClWorker, APausedTrialGoesOnInAnotherWorkerWithTheSameBits) {
 }
 
 /// What both draw is the same; what differs is the order in which sums are taken.
-TEST(OpenClWorker, ItsCurvesAgreeWithTheCpus) {
+TEST_P(OnGpu, ItsCurvesAgreeWithTheCpus) {
     const Params kinds[] = {
         params(),
         params({{"activation", std::string("gelu")}, {"norm", std::string("layer")}, {"label_smoothing", 0.1}}),
@@ -94,48 +122,50 @@ TEST(OpenClWorker, ItsCurvesAgreeWithTheCpus) {
         params({{"optimizer", std::string("sgd")}, {"momentum", 0.9}, {"nesterov", true}, {"weight_decay", 1e-3}}),
     };
     Worker cpu;
-    OpenClWorker opencl;
+    GpuWorker gpu(backend());
     std::int64_t trial = 0;
     for (const Params& kind : kinds) {
         const to_worker::Run run = run_of(++trial, 5, kind);
         ASSERT_EQ(cpu.complete(run).outcome, Outcome::complete);
-        ASSERT_EQ(opencl.complete(run).outcome, Outcome::complete);
+        ASSERT_EQ(gpu.complete(run).outcome, Outcome::complete);
         for (std::size_t step = 0; step < 5; ++step)
             for (const char* metric : {"loss", "val_loss"}) {
                 const double a = cpu.reports[step].metrics.at(metric);
-                const double b = opencl.reports[step].metrics.at(metric);
+                const double b = gpu.reports[step].metrics.at(metric);
                 EXPECT_NEAR(a, b, 1e-5 * a) << "kind " << trial << ", step " << step + 1 << ", " << metric;
             }
     }
 }
 
-TEST(OpenClWorker, PlansItsMemoryToTheByteAndGoesOnAfterATrialThatDoesNotFit) {
+TEST_P(OnGpu, PlansItsMemoryToTheByteAndGoesOnAfterATrialThatDoesNotFit) {
     const Params large = params({{"hidden", std::vector<std::int64_t>{512, 256}}, {"batch_size", std::int64_t{256}}});
-    OpenClWorker any;
+    GpuWorker any(backend());
     const auto answer = plan_of(any, large);
     EXPECT_EQ(answer.error, "");
     const std::int64_t needed = answer.footprint.device_bytes;
     EXPECT_GT(needed, answer.arena_bytes + 1000 * 20 * 4);
-    EXPECT_GT(answer.footprint.host_bytes, needed) << "PoCL's memory is the host's";
+    const std::int64_t on_host = answer.footprint.host_bytes - plan_of(any, params()).footprint.host_bytes;
+    const std::int64_t on_device = needed - plan_of(any, params()).footprint.device_bytes;
+    EXPECT_EQ(on_host > on_device, std::string("opencl") == backend().name) << "PoCL's memory is the host's as well";
 
-    OpenClWorker exact({"FAKE_OPENCL_MEMORY=" + std::to_string(needed)});
+    GpuWorker exact(backend(), {"MEMORY=" + std::to_string(needed)});
     EXPECT_EQ(exact.complete(run_of(1, 1)).outcome, Outcome::complete);
     EXPECT_EQ(exact.complete(run_of(2, 1, large)).outcome, Outcome::complete);
 
-    OpenClWorker less({"FAKE_OPENCL_MEMORY=" + std::to_string(needed - 1)});
+    GpuWorker less(backend(), {"MEMORY=" + std::to_string(needed - 1)});
     const auto failed = less.complete(run_of(1, 1, large));
     EXPECT_EQ(failed.outcome, Outcome::out_of_memory) << failed.message;
     EXPECT_EQ(less.complete(run_of(2, 1)).outcome, Outcome::complete);
 }
 
-TEST(OpenClWorker, ThePlanIsAnUpperBoundOfWhatATrialTakesOfTheHost) {
+TEST(OpenCl, ThePlanIsAnUpperBoundOfWhatATrialTakesOfTheHost) {
     const Params large = params({{"samples", std::int64_t{3000}},
                                  {"features", std::int64_t{200}},
                                  {"hidden", std::vector<std::int64_t>{1000, 500}},
                                  {"norm", std::string("layer")},
                                  {"activation", std::string("gelu")},
                                  {"batch_size", std::int64_t{2048}}});
-    OpenClWorker worker;
+    GpuWorker worker(pocl);
     const auto answer = plan_of(worker, large);
     worker.complete(run_of(1, 1, large));
     ASSERT_EQ(worker.reports.size(), 1U);
@@ -144,8 +174,8 @@ TEST(OpenClWorker, ThePlanIsAnUpperBoundOfWhatATrialTakesOfTheHost) {
 #endif
 }
 
-TEST(OpenClWorker, ADriverThatRefusesMemoryIsOutOfMemoryInWords) {
-    OpenClWorker worker({"FAKE_OPENCL_GIVES=1000000"});
+TEST(OpenCl, ADriverThatRefusesMemoryIsOutOfMemoryInWords) {
+    GpuWorker worker(pocl, {"GIVES=1000000"});
     const auto failed = worker.complete(run_of(1, 1, params({{"hidden", std::vector<std::int64_t>{1000}}})));
     EXPECT_EQ(failed.outcome, Outcome::out_of_memory);
     EXPECT_THAT(failed.message, HasSubstr("not enough memory on "));
@@ -153,17 +183,17 @@ TEST(OpenClWorker, ADriverThatRefusesMemoryIsOutOfMemoryInWords) {
     EXPECT_EQ(worker.complete(run_of(2, 1)).outcome, Outcome::complete);
 }
 
-TEST(OpenClWorker, ADeviceThatFailsInTheMiddleEndsTheWorkerWithItsWords) {
-    OpenClWorker worker({"FAKE_OPENCL_LAUNCHES=1000"}, 0.01);
+TEST_P(OnGpu, ADeviceThatFailsInTheMiddleEndsTheWorkerWithItsWords) {
+    GpuWorker worker(backend(), {"LAUNCHES=1000"}, 0.01);
     worker.send(run_of(1, 5, endless()));
     worker.expect<from_worker::Started>();
     EXPECT_EQ(worker.wait(), 1);
     EXPECT_THAT(worker.output(), HasSubstr(" failed: "));
-    EXPECT_THAT(worker.output(), HasSubstr("OpenCL error -5"));
+    EXPECT_THAT(worker.output(), HasSubstr(backend().lost));
 }
 
-TEST(OpenClWorker, StopsInTheMiddleOfAStep) {
-    OpenClWorker worker({}, 0.01);
+TEST_P(OnGpu, StopsInTheMiddleOfAStep) {
+    GpuWorker worker(backend(), {}, 0.01);
     worker.send(run_of(1, 5, endless()));
     worker.expect<from_worker::Started>();
     worker.wait_alive("training");
@@ -179,15 +209,18 @@ struct Refusal {
     const char* words;
 };
 
-TEST(GpuWorker, SaysWhyItCannotComputeOnWhatItIsToldTo) {
-    const std::string cuda = "LD_LIBRARY_PATH=" FAKE_CUDA;
+TEST(GpuBackends, SayWhyTheyCannotComputeOnWhatTheyAreToldTo) {
     const Refusal refusals[] = {
-        {{"--backend", "opencl", "--device", "7"}, pocl(), 1, "there is no OpenCL device 7: they are numbered 0 to 0"},
+        {{"--backend", "opencl", "--device", "7"},
+         pocl.variables,
+         1,
+         "there is no OpenCL device 7: they are numbered 0 to 0"},
         {{"--backend", "opencl"}, {"OCL_ICD_VENDORS=/nowhere"}, 1, "OpenCL finds no device"},
-        {{"--backend", "cuda"}, {cuda, "FAKE_CUDA_INIT=100"}, 1, "the CUDA driver finds no device"},
-        {{"--backend", "cuda"}, {cuda, "FAKE_CUDA_VERSION=13000"}, 1, "the CUDA driver finds no device"},
-        {{"--backend", "cuda"}, {cuda, "FAKE_CUDA_VERSION=10020"}, 1, "is for CUDA 10.2; 11.2 or later is needed"},
-        {{"--backend", "cuda"}, {cuda, "FAKE_CUDA_INIT=803"}, 1, "CUDA error 803, as the test asked"},
+        {{"--backend", "cuda", "--device", "1"}, with(cuda, {}), 1, "there is no CUDA device 1"},
+        {{"--backend", "cuda"}, with(cuda, {"INIT=100"}), 1, "the CUDA driver finds no device"},
+        {{"--backend", "cuda"}, with(cuda, {"DEVICES=0"}), 1, "the CUDA driver finds no device"},
+        {{"--backend", "cuda"}, with(cuda, {"VERSION=10020"}), 1, "is for CUDA 10.2; 11.2 or later is needed"},
+        {{"--backend", "cuda"}, with(cuda, {"INIT=803"}), 1, "CUDA error 803, as the test asked"},
         {{"--backend", "cpu", "--device", "1"}, {}, 1, "the backend cpu has no devices to choose from"},
         {{"--backend", "abacus"}, {}, 1, "there is no backend abacus: it is auto, cpu, cuda or opencl"},
         {{"--backend", "opencl", "--device", "GPU"}, {}, 2, "device: GPU is not a number"},
@@ -199,9 +232,10 @@ TEST(GpuWorker, SaysWhyItCannotComputeOnWhatItIsToldTo) {
     }
 }
 
-TEST(GpuWorker, AutoTakesNoCpuInTheGuiseOfOpenCl) {
-    Variables variables = pocl();
-    variables.insert(variables.end(), {"LD_LIBRARY_PATH=" FAKE_CUDA, "FAKE_CUDA_INIT=100"});
+TEST(GpuBackends, AutoTakesCudaFirstAndNoCpuInTheGuiseOfOpenCl) {
+    EXPECT_EQ(Worker(5, {"--backend", "auto"}, with(cuda, {})).hello.backend, "cuda");
+    Variables variables = with(cuda, {"INIT=100"});
+    variables.emplace_back("OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd");
     EXPECT_EQ(Worker(5, {"--backend", "auto"}, variables).hello.backend, "cpu");
 }
 

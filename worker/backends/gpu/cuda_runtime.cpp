@@ -1,5 +1,6 @@
 #include "worker/backends/gpu/cuda_runtime.hpp"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -156,7 +157,8 @@ Result<void> CudaRuntime::open(std::optional<std::size_t> number) {
     if (auto loaded = load_kernels(); !loaded) return loaded;
     load_products();
     const std::size_t after = cuda::used_bytes(bus);
-    if (before > 0 && after > before) context_bytes_ = std::min(after - before, most_context_bytes);
+    if (blas_handle_) context_bytes_ = blas_workspace_bytes;  // what is known where nothing can be measured
+    if (before > 0 && after > before) context_bytes_ = std::clamp(after - before, context_bytes_, most_context_bytes);
     return {};
 }
 

@@ -1,0 +1,332 @@
+// A libcuda.so.1 for tests: a CUDA driver whose one device is this CPU. The kernels are the product's own text,
+// compiled as C++; the work items of a group are fibers that take turns at its barriers. Asked for by the environment:
+//   FAKE_CUDA_INIT=n          cuInit answers n
+//   FAKE_CUDA_VERSION=n       the driver's version; default 13990: of no real one, whose compiled kernels may be cached
+//   FAKE_CUDA_DEVICES=n       how many devices there are; default 1
+//   FAKE_CUDA_MEMORY=bytes    of the device; default 1 GiB
+//   FAKE_CUDA_LAUNCHES=n      the device fails at the launch after n
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+// ---- What CUDA's language has and C++ has not ----
+
+struct Three {
+    unsigned x, y, z;
+};
+static Three threadIdx;
+static Three blockIdx;
+static void barrier();
+
+#define __global__
+#define __device__
+#define __shared__ static
+#define __launch_bounds__(items)
+#define __syncthreads() barrier()
+
+using std::exp;
+using std::expm1;
+using std::log;
+using std::log1p;
+using std::round;
+using std::sqrt;
+
+// The order is the kernels' own.
+// clang-format off
+#include "worker/backends/gpu/dialect.h"
+#include "worker/backends/gpu/arguments.h"
+#include "worker/backends/gpu/kernels.cl"
+// clang-format on
+
+// Leaves this stack, telling where it waits, for the one that waits at `to` (x86-64; all other registers are the
+// caller's to save). A function of the system's does the same with two system calls.
+extern "C" void fake_cuda_switch(void** from, void* to);
+asm(R"(
+    .text
+    .globl fake_cuda_switch
+    .type fake_cuda_switch, @function
+fake_cuda_switch:
+    push %rbp
+    push %rbx
+    push %r12
+    push %r13
+    push %r14
+    push %r15
+    mov %rsp, (%rdi)
+    mov %rsi, %rsp
+    pop %r15
+    pop %r14
+    pop %r13
+    pop %r12
+    pop %rbx
+    pop %rbp
+    ret
+    .size fake_cuda_switch, .-fake_cuda_switch
+)");
+
+namespace {
+
+// ---- Groups of work items ----
+
+constexpr unsigned items = GROUP_ITEMS;
+constexpr std::size_t stack_bytes = 64 << 10;
+
+/// A stack of its own, and where in it the item waits.
+struct Fiber {
+    std::vector<char> stack = std::vector<char>(stack_bytes);
+    void* waits = nullptr;
+    bool ended = false;
+};
+std::vector<Fiber> fibers;
+void* scheduler = nullptr;  ///< where the one who runs the items waits
+unsigned current = 0;
+bool with_barriers = false;  ///< whether the running kernel has come to one
+
+using Call = void (*)(u8* arena, u8* other, const void* arguments);
+struct Work {
+    Call call;
+    u8* arena;
+    u8* other;
+    const void* arguments;
+};
+Work work;
+
+void item();
+
+void step(unsigned index) {
+    current = index;
+    threadIdx = {index, 0, 0};
+    fake_cuda_switch(&scheduler, fibers[index].waits);
+}
+
+void item() {
+    work.call(work.arena, work.other, work.arguments);
+    fibers[current].ended = true;
+    static void* nobody;  // will wait here again; no local, as a sanitizer would guard it for ever
+    fake_cuda_switch(&nobody, scheduler);
+}
+
+void begin(unsigned index) {
+    Fiber& fiber = fibers[index];
+    fiber.ended = false;
+    // As if `item` had been called, aligned as a call aligns, and had come to a switch: an address to return to below
+    // six registers.
+    auto top = reinterpret_cast<std::uintptr_t>(fiber.stack.data() + stack_bytes) / 16 * 16;
+    auto* words = reinterpret_cast<std::uintptr_t*>(top) - 8;
+    std::fill(words, words + 8, 0);
+    words[6] = reinterpret_cast<std::uintptr_t>(&item);
+    fiber.waits = words;
+    step(index);
+}
+
+void run_group() {
+    with_barriers = false;
+    begin(0);
+    if (!with_barriers) {
+        for (unsigned i = 1; i < items; ++i) {
+            threadIdx = {i, 0, 0};
+            work.call(work.arena, work.other, work.arguments);
+        }
+        return;
+    }
+    for (unsigned i = 1; i < items; ++i) begin(i);
+    while (!fibers[0].ended) {
+        for (unsigned i = 0; i < items; ++i) {
+            if (fibers[i].ended) std::abort();  // an item left before a barrier that others came to
+            step(i);
+        }
+    }
+    for (const Fiber& fiber : fibers)
+        if (!fiber.ended) std::abort();
+}
+
+#define ENTRY(name, Arguments)                                                          \
+    {                                                                                   \
+#name, [](u8* arena, u8* other, const void* arguments) {                              \
+            Arguments copy;                                                                   \
+            std::memcpy(&copy, arguments, sizeof copy);                                       \
+            name(arena, other, copy);                                                         \
+        } \
+    }
+const std::map<std::string, Call> kernels{
+    ENTRY(fill, FillArguments),
+    ENTRY(initialise, InitialiseArguments),
+    ENTRY(gather_f32, GatherArguments),
+    ENTRY(gather_u8, GatherArguments),
+    ENTRY(activate, ActivateArguments),
+    ENTRY(activate_backward, ActivateBackwardArguments),
+    ENTRY(layer_norm, LayerNormArguments),
+    ENTRY(layer_norm_backward_columns, LayerNormBackwardArguments),
+    ENTRY(layer_norm_backward_rows, LayerNormBackwardArguments),
+    ENTRY(cross_entropy_rows, CrossEntropyArguments),
+    ENTRY(cross_entropy_total, CrossEntropyArguments),
+    ENTRY(norm_parts, GradientNormArguments),
+    ENTRY(norm_total, GradientNormArguments),
+    ENTRY(adamw, AdamWArguments),
+    ENTRY(sgd, SgdArguments),
+    ENTRY(advance, AdvanceArguments),
+    ENTRY(multiply, MultiplyArguments),
+    ENTRY(multiply_by_transposed, MultiplyArguments),
+    ENTRY(multiply_transposed, MultiplyArguments),
+};
+
+// ---- The device ----
+
+long long asked(const char* name, long long otherwise) {
+    const char* value = std::getenv(name);
+    return value == nullptr ? otherwise : std::atoll(value);
+}
+
+constexpr int success = 0;
+constexpr int invalid_value = 1;
+constexpr int out_of_memory = 2;
+constexpr int no_context = 201;
+constexpr int not_found = 500;
+constexpr int launch_failed = 719;
+
+int the_stream, the_context, the_module;
+bool in_context = false;
+std::map<unsigned long long, std::size_t> taken;
+
+std::size_t taken_bytes() {
+    std::size_t sum = 0;
+    for (const auto& [address, bytes] : taken) sum += bytes;
+    return sum;
+}
+std::size_t memory_bytes() { return static_cast<std::size_t>(asked("FAKE_CUDA_MEMORY", 1LL << 30)); }
+
+/// Whether all of it lies in one allocation.
+bool is_taken(unsigned long long address, std::size_t bytes) {
+    auto after = taken.upper_bound(address);
+    return after != taken.begin() && (--after, address + bytes <= after->first + after->second);
+}
+
+}  // namespace
+
+static void barrier() {
+    with_barriers = true;
+    fake_cuda_switch(&fibers[current].waits, scheduler);
+}
+
+extern "C" {
+
+int cuInit(unsigned) { return static_cast<int>(asked("FAKE_CUDA_INIT", success)); }
+int cuDriverGetVersion(int* version) {
+    *version = static_cast<int>(asked("FAKE_CUDA_VERSION", 13990));
+    return success;
+}
+int cuGetErrorString(int, const char** text) {
+    *text = "as the test asked";
+    return success;
+}
+int cuDeviceGetCount(int* count) {
+    *count = static_cast<int>(asked("FAKE_CUDA_DEVICES", 1));
+    return success;
+}
+int cuDeviceGet(int* device, int number) {
+    *device = number;
+    return success;
+}
+int cuDeviceGetName(char* name, int size, int) {
+    std::strncpy(name, "fake CUDA device", static_cast<std::size_t>(size));
+    return success;
+}
+int cuDeviceGetPCIBusId(char* bus, int size, int) {
+    std::strncpy(bus, "FFFFFFFF:FF:1F.0", static_cast<std::size_t>(size));
+    return success;
+}
+int cuDeviceGetAttribute(int* value, int attribute, int) {
+    *value = attribute == 75 ? 9 : 0;  // compute capability 9.0, memory of its own
+    return success;
+}
+int cuDevicePrimaryCtxRetain(void** context, int) {
+    *context = &the_context;
+    return success;
+}
+int cuDevicePrimaryCtxRelease_v2(int) { return success; }
+int cuCtxSetCurrent(void* context) {
+    in_context = context == &the_context;
+    return in_context ? success : no_context;
+}
+int cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
+    *total = memory_bytes();
+    *free = *total - taken_bytes();
+    return success;
+}
+int cuMemAlloc_v2(unsigned long long* address, std::size_t bytes) {
+    if (!in_context) return no_context;
+    if (bytes == 0) return invalid_value;
+    if (bytes > memory_bytes() - taken_bytes()) return out_of_memory;
+    void* memory = std::aligned_alloc(512, (bytes + 511) / 512 * 512);
+    std::memset(memory, 0xCD, bytes);
+    *address = reinterpret_cast<unsigned long long>(memory);
+    taken[*address] = bytes;
+    return success;
+}
+int cuMemFree_v2(unsigned long long address) {
+    if (taken.erase(address) == 0) return invalid_value;
+    std::free(reinterpret_cast<void*>(address));
+    return success;
+}
+int cuMemsetD8Async(unsigned long long address, unsigned char value, std::size_t bytes, void*) {
+    if (!is_taken(address, bytes)) return invalid_value;
+    std::memset(reinterpret_cast<void*>(address), value, bytes);
+    return success;
+}
+int cuMemcpyHtoDAsync_v2(unsigned long long to, const void* from, std::size_t bytes, void*) {
+    if (!is_taken(to, bytes)) return invalid_value;
+    std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+    return success;
+}
+int cuMemcpyDtoHAsync_v2(void* to, unsigned long long from, std::size_t bytes, void*) {
+    if (!is_taken(from, bytes)) return invalid_value;
+    std::memcpy(to, reinterpret_cast<void*>(from), bytes);
+    return success;
+}
+int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, std::size_t bytes, void*) {
+    if (!is_taken(from, bytes) || !is_taken(to, bytes)) return invalid_value;
+    std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes);
+    return success;
+}
+int cuStreamCreate(void** stream, unsigned) {
+    *stream = &the_stream;
+    return success;
+}
+int cuStreamDestroy_v2(void*) { return success; }
+int cuStreamSynchronize(void* stream) { return stream == &the_stream ? success : invalid_value; }
+int cuModuleLoadData(void** module, const void* code) {
+    if (std::strncmp(static_cast<const char*>(code), "code for sm_90", 14) != 0) return 218;
+    *module = &the_module;
+    return success;
+}
+int cuModuleUnload(void*) { return success; }
+int cuModuleGetFunction(const Call** function, void*, const char* name) {
+    const auto found = kernels.find(name);
+    if (found == kernels.end()) return not_found;
+    *function = &found->second;
+    return success;
+}
+int cuLaunchKernel(const Call* kernel, unsigned groups, unsigned lanes, unsigned depth, unsigned group_x,
+                   unsigned group_y, unsigned group_z, unsigned, void* stream, void** arguments, void** extra) {
+    static long long launches = 0;
+    if (const long long most = asked("FAKE_CUDA_LAUNCHES", -1); most >= 0 && launches++ >= most) return launch_failed;
+    if (!in_context || stream != &the_stream || group_x != items || group_y != 1 || group_z != 1 || depth != 1 || extra)
+        return invalid_value;
+    if (fibers.empty()) fibers.resize(items);
+    u8* arena = *static_cast<u8**>(arguments[0]);
+    u8* other = *static_cast<u8**>(arguments[1]);
+    work = {*kernel, arena, other, arguments[2]};
+    for (unsigned lane = 0; lane < lanes; ++lane)
+        for (unsigned group = 0; group < groups; ++group) {
+            blockIdx = {group, lane, 0};
+            run_group();
+        }
+    return success;
+}
+
+}  // extern "C"
