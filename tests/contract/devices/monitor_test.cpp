@@ -64,7 +64,8 @@ class Monitor : public ::testing::Test {
 
     /// The next reading, however long the helper needs for it; and so on, until `reached`.
     void read_until(DeviceMonitor& monitor, const std::function<bool()>& reached) {
-        while (!reached() && !HasFatalFailure()) {
+        for (int readings = 0; !reached() && !HasFatalFailure(); ++readings) {
+            ASSERT_LT(readings, 100);
             now_ += Seconds(1);
             monitor.poll(now_);
             pass_until(monitor, 0, [&] { return monitor.latest().age == 0; });
