@@ -21,6 +21,12 @@ Json object(const Map& map) {
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
+/// Bytes; what is not known is null.
+Json memory(const Footprint& footprint) {
+    const auto known = [](std::int64_t bytes) { return bytes > 0 ? Json(bytes) : Json(nullptr); };
+    return {{"host_bytes", known(footprint.host_bytes)}, {"device_bytes", known(footprint.device_bytes)}};
+}
+
 }  // namespace
 
 Json trial_json(const TrialRecord& trial) {
@@ -36,6 +42,10 @@ Json trial_json(const TrialRecord& trial) {
             {"params", object(trial.params)},
             {"values", object(values)},
             {"steps", trial.steps()},
+            {"device", text_or_null(trial.allotment.device)},
+            {"booked", memory(trial.allotment.footprint)},
+            {"peak", memory(trial.peak)},
+            {"micro_batches", trial.allotment.micro_batches > 0 ? Json(trial.allotment.micro_batches) : Json(nullptr)},
             {"reason", text_or_null(trial.reason)}};
 }
 

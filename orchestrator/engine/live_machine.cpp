@@ -79,8 +79,8 @@ std::int64_t LiveMachine::promised(const std::string& device) const {
 std::vector<DeviceNotice> LiveMachine::poll(Seconds now) {
     board_ = read_board();
     std::erase_if(board_, [](const SessionBookings& session) { return session.pid == getpid(); });
-    if (!on_device()) return {};
-    monitor_.poll(now);
+    // Where the first reading found none, why is told once, and no further one is asked for.
+    if (on_device()) monitor_.poll(now);
     return monitor_.take_notices();
 }
 

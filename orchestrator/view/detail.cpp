@@ -30,6 +30,37 @@ void add_fact(Canvas& canvas, const Screen& screen, const std::string& name, std
     }
 }
 
+std::string bytes(std::int64_t count) { return bytes_text(static_cast<double>(count)); }
+
+/// "2.500 GiB measured, 3.000 GiB booked": what is known of one kind of memory; empty: nothing is.
+std::string memory_text(std::int64_t measured, std::int64_t booked) {
+    std::string text = measured > 0 ? bytes(measured) : "";
+    if (measured > 0) text += " measured";
+    if (booked > 0) text += (text.empty() ? "" : ", ") + bytes(booked) + " booked";
+    return text;
+}
+
+/// Memory measured and booked, the device, and what running out of memory led to.
+void add_memory(Canvas& canvas, const TrialRecord& trial, const Screen& screen) {
+    std::int64_t host = trial.peak.host_bytes, device = trial.peak.device_bytes;
+    for (const Report& report : trial.curve) {
+        host = std::max(host, report.peak_bytes.value_or(0));
+        device = std::max(device, report.peak_device_bytes.value_or(0));
+    }
+    const Allotment& given = trial.allotment;
+    const std::string alone = given.alone ? ", with nothing beside it" : "";
+    const std::string of_host = memory_text(host, given.footprint.host_bytes);
+    const std::string of_device = memory_text(device, given.footprint.device_bytes);
+    add_fact(canvas, screen, "memory", of_device.empty() ? of_host + alone : of_host);
+    if (!of_device.empty()) add_fact(canvas, screen, "device memory", of_device + alone);
+    if (given.micro_batches > 1)
+        add_fact(canvas, screen, "micro-batches",
+                 std::to_string(given.micro_batches) + " an update, to fit the memory");
+    if (trial.memory_deaths > 0)
+        add_fact(canvas, screen, "out of memory",
+                 std::to_string(trial.memory_deaths) + (trial.memory_deaths == 1 ? " attempt" : " attempts"));
+}
+
 void add_parameters(Canvas& canvas, const TrialRecord& trial, const Screen& screen) {
     const int per_row = std::max(1, (screen.width > 0 ? screen.width : 80) / 40);
     int in_row = 0;
@@ -117,9 +148,10 @@ std::string draw_trial(const Study& study, const TrialRecord& trial, const Trial
         if (last.samples_per_second_overall)
             pace += ", " + short_number(*last.samples_per_second_overall) + " samples/s";
         add_fact(canvas, screen, "pace", pace);
-        if (last.peak_bytes) add_fact(canvas, screen, "memory", bytes_text(static_cast<double>(*last.peak_bytes)));
     }
+    add_memory(canvas, trial, screen);
     add_fact(canvas, screen, "runs on", printable(trial.where));
+    add_fact(canvas, screen, "device", printable(trial.allotment.device));
     add_fact(canvas, screen, "log", files.log);
     add_fact(canvas, screen, "checkpoints", files.checkpoints);
     canvas.blank();

@@ -214,6 +214,7 @@ void Worker::plan(const to_worker::Plan& question) {
     answer.footprint = {0, 8 * mebibyte, 1};
     if (const auto* device = find(script, "plan")) answer.footprint.device_bytes = bytes(*device, question.params);
     if (const auto* host = find(script, "planhost")) answer.footprint.host_bytes = bytes(*host, question.params);
+    if (const auto* cores = find(script, "plancores")) answer.footprint.cores = cores->number(1);
     answer.arena_bytes = mebibyte;
     answer.data_bytes = mebibyte;
     answer.parameters = 1000;

@@ -114,6 +114,24 @@ TEST(Pictures, ATrialInFull) {
                                              {80, 24, false, true}));
 }
 
+TEST(Pictures, ATrialInFullTellsItsMemoryItsDeviceAndWhatRunningOutOfItLedTo) {
+    auto record = sample_record(16);
+    TrialRecord& trial = record.trial(12);
+    trial.allotment = {{std::int64_t{3} << 30, std::int64_t{512} << 20, 1}, "GPU-8f6c1234", true, 4};
+    trial.peak = {std::int64_t{5} << 29, std::int64_t{400} << 20, 0};
+    trial.memory_deaths = 2;
+    const auto text = draw_trial(sample_study(), trial, {}, {80, 0, false, true});
+    EXPECT_THAT(text, AllOf(HasSubstr("memory          400.0 MiB measured, 512.0 MiB booked"),
+                            HasSubstr("device memory   2.500 GiB measured, 3.000 GiB booked, with nothing beside it"),
+                            HasSubstr("micro-batches   4 an update, to fit the memory"),
+                            HasSubstr("out of memory   2 attempts"), HasSubstr("device          GPU-8f6c1234")));
+    trial.allotment = {};
+    trial.peak = {0, 0, 0};
+    EXPECT_THAT(
+        draw_trial(sample_study(), trial, {}, {80, 0, false, true}),
+        AllOf(HasSubstr("memory          93.00 MiB measured\n"), Not(HasSubstr("device")), Not(HasSubstr("micro"))));
+}
+
 TEST(Pictures, ALongReasonGoesOnBelowItselfInTheFullView) {
     auto record = sample_record(16);
     record.trial(6).reason = "one two three four five six seven eight nine ten eleven twelve";

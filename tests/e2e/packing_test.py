@@ -1,0 +1,428 @@
+"""Trials in parallel by memory headroom, with real processes: fake devices with workers that take what they say, more than they say, and grow;
+other programs' memory; devices and libraries that fail; native workers within a small memory. Each test names the promise it holds hpo to."""
+import json
+import os
+import pathlib
+import signal
+import sqlite3
+import time
+import unittest
+
+from harness import BUILD, FAKE, Case, processes_of, synthetic, wait_for
+
+NVML = str(next((BUILD / "tests" / "support").glob("libfake-nvml*"), BUILD / "none"))
+MIB = 1 << 20
+RESERVE = 0.10
+
+
+class Fakes(Case):
+    """A machine with fake devices, and studies of fake workers on them."""
+
+    def setUp(self):
+        super().setUp()
+        self.worker = ""
+        self.script = self.folder / "nvml"
+        self.runtime = self.folder / "runtime"
+        self.runtime.mkdir(mode=0o700)
+        self.environment = {"HPO_NVML_LIBRARY": NVML, "FAKE_NVML": str(self.script), "XDG_RUNTIME_DIR": str(self.runtime)}
+
+    def machine(self, *lines):
+        """What the management library says from now on, each line as FAKES.md has it."""
+        beside = self.folder / "nvml.new"
+        beside.write_text("".join(line + "\n" for line in lines))
+        os.replace(beside, self.script)
+
+    def packed(self, script, space="", trials=8, epochs=3, resources="", name="packed", batch=""):
+        """A study of fake workers. `script`: FAKES.md; or as a choice of several in `space`."""
+        self.worker = "" if "plan=" in script + space else "planless"
+        fixed = ", ".join(([f'fake: "{script}"'] if script else []) + ([batch] if batch else []))
+        return self.study(f"""\
+study: {name}
+objective: {{metric: val_loss, direction: minimize}}
+space:
+  x: {{type: float, low: 0.0, high: 1.0}}
+  {space}
+worker: {{command: ["{FAKE}"], params: {{{fixed}}}}}
+budget: {{trials: {trials}, epochs: {epochs}}}
+sampler: {{type: random}}
+policy: {{min_batch_size: 1}}
+resources: {{progress_timeout: 30s, grace: 1s{resources}}}
+""")
+
+    def run_packed(self, *arguments, worker=None, **more):
+        return self.hpo("run", *arguments, environment={**self.environment, "FAKE_WORKER": self.worker if worker is None else worker}, **more)
+
+    def start_packed(self, *arguments):
+        return self.start("run", *arguments, environment={**self.environment, "FAKE_WORKER": self.worker})
+
+    def log(self, name="packed"):
+        return (self.folder / "runs" / name / "hpo.log").read_text()
+
+    def events(self, name="packed"):
+        """(kind, trial, attempt, body) in their order, read from the database as anybody could."""
+        try:
+            connection = sqlite3.connect(f"file:{self.database(name)}?mode=ro", uri=True)
+        except sqlite3.OperationalError:
+            return []
+        try:
+            rows = connection.execute("select kind, trial, attempt, body from event order by sequence").fetchall()
+        except sqlite3.OperationalError:
+            return []
+        finally:
+            connection.close()
+        return [(KINDS.get(kind, kind), trial, attempt, json.loads(body)) for kind, trial, attempt, body in rows]
+
+    def launches(self, name="packed"):
+        return [(trial, attempt, body) for kind, trial, attempt, body in self.events(name) if kind == "launched"]
+
+    def assert_all_ended_once(self, trials, states=("complete",), name="packed"):
+        """No trial was lost, none ended twice, each in one of the states."""
+        ended = [trial for kind, trial, _, _ in self.events(name) if kind == "finished"]
+        self.assertEqual(sorted(ended), list(range(1, trials + 1)))
+        self.assertEqual({t["state"] for t in self.trials(name)} - set(states), set())
+        self.assert_sound(name)
+        self.assert_nobody_left()
+
+    def assert_never_the_same_launch_twice(self, name="packed"):
+        """An attempt that ran out of memory is followed by one that is booked otherwise."""
+        before = {}
+        out_of_memory = set()
+        for kind, trial, _, body in self.events(name):
+            if kind == "requeued" and body.get("outcome") == "out_of_memory":
+                out_of_memory.add(trial)
+            if kind != "launched":
+                continue
+            now = (body.get("device_bytes"), body.get("host_bytes"), body.get("alone", False), body.get("micro_batches", 0))
+            if trial in out_of_memory:
+                self.assertNotIn(now, before.get(trial, []), f"trial {trial} was launched again as it was")
+                out_of_memory.discard(trial)
+            before.setdefault(trial, []).append(now)
+
+    def most_booked(self, name="packed"):
+        """By device, the largest sum of what running trials were booked at their launch. (Measured peaks lower bookings later: an upper bound.)"""
+        running, most = {}, {}
+        for kind, trial, _, body in self.events(name):
+            if kind == "launched":
+                running[trial] = (body.get("device", "host"), body["device_bytes"])
+            elif kind in ("finished", "requeued", "paused"):
+                running.pop(trial, None)
+            sums = {}
+            for device, size in running.values():
+                sums[device] = sums.get(device, 0) + size
+            for device, size in sums.items():
+                most[device] = max(most.get(device, 0), size)
+        return most
+
+    def at_once(self, name="packed"):
+        running, most = set(), 0
+        for kind, trial, _, _ in self.events(name):
+            if kind == "launched":
+                running.add(trial)
+            elif kind in ("finished", "requeued", "paused"):
+                running.discard(trial)
+            most = max(most, len(running))
+        return most
+
+
+# As the store numbers its events.
+KINDS = {1: "session started", 2: "session ended", 3: "proposed", 4: "launched", 5: "reported", 6: "paused", 7: "requeued", 8: "finished", 9: "measured"}
+DECLARED = ", trial: {memory: 16MiB, gpu_memory: 1000MiB, cores: 0.1}"
+
+
+class Library(Fakes):
+    """Row 34: the management library is absent, slow, failing or hangs."""
+
+    def test_row_34_without_the_library_a_script_runs_on_the_host_and_cuda_is_an_error(self):
+        self.environment["HPO_NVML_LIBRARY"] = str(self.folder / "none.so")
+        study = self.packed("each=0.01", resources=", parallel: 2")
+        self.run_packed(study)
+        self.assert_all_ended_once(8)
+        self.assertEqual({body.get("device") for _, _, body in self.launches()}, {None})
+        self.run_packed(study, "--fresh", "--set", "resources.backend=cuda", status=1)
+        self.assertIn("GPU", self.error)
+
+    def test_row_34_a_library_that_hangs_from_the_start_holds_nobody_up(self):
+        self.machine("device GPU-a 8GiB Fake", "hang")
+        began = time.monotonic()
+        self.run_packed(self.packed("each=0.01", trials=4, resources=", parallel: 2"))
+        self.assertLess(time.monotonic() - began, 12)
+        self.assert_all_ended_once(4)
+        self.assertEqual(self.log().count("warning"), 1, self.log())
+
+    def test_row_34_a_library_that_begins_to_hang_stops_no_scheduling_and_is_told_once(self):
+        self.machine("device GPU-a 8GiB Fake")
+        study = self.packed("take=1000;each=0.3", trials=12, epochs=4, resources=DECLARED)
+        child = self.start_packed(study)
+        wait_for(lambda: self.launches())
+        self.machine("device GPU-a 8GiB Fake", "hang", "hang nvmlDeviceGetCount_v2")
+        self.assertEqual(child.wait(60), 0, child.stderr.read())
+        self.assert_all_ended_once(12)
+
+    def test_row_34_a_slow_library_is_waited_for_elsewhere(self):
+        self.machine("device GPU-a 8GiB Fake", "slow 1.5 nvmlDeviceGetCount_v2")
+        self.run_packed(self.packed("take=1000;each=0.05", resources=DECLARED))
+        self.assert_all_ended_once(8)
+
+
+class Packing(Fakes):
+    def test_every_device_is_filled_with_what_fits_and_none_over_its_capacity(self):
+        self.machine("device GPU-a 8GiB Fake", "device GPU-b 4GiB Fake")
+        study = self.packed("plan=mib;planhost=16;plancores=0.1;take=mib;each=0.1", space="mib: {type: int, low: 300, high: 1500}", trials=24, epochs=4,
+                            resources=", parallel: 16")
+        self.run_packed(study)
+        self.assert_all_ended_once(24)
+        self.assertEqual({attempt for _, attempt, _ in self.launches()}, {1}, "nobody ran out of memory")
+        most = self.most_booked()
+        for device, capacity in {"GPU-a": 8192, "GPU-b": 4096}.items():
+            self.assertLessEqual(most[device], capacity * MIB * (1 - RESERVE))
+            self.assertGreater(most[device], 0.6 * capacity * MIB, "a device was not filled")
+        self.assertGreater(self.at_once(), 5)
+
+    def test_lists_one_a_device_limit_how_many_run_there_and_what_is_booked(self):
+        self.machine("device GPU-a 8GiB Fake", "device GPU-b 8GiB Fake", "device GPU-c 8GiB Fake")
+        study = self.packed("take=500;each=0.1", trials=12, resources=", devices: [GPU-c, 0], parallel: [1, 4], gpu_memory: [8GiB, 1100MiB], "
+                            "trial: {memory: 16MiB, gpu_memory: 500MiB, cores: 0.1}")
+        self.run_packed(study)
+        self.assert_all_ended_once(12)
+        most = self.most_booked()
+        self.assertNotIn("GPU-b", most)
+        self.assertEqual(most["GPU-c"], 500 * MIB)
+        self.assertEqual(most["GPU-a"], 1000 * MIB)
+
+    def test_a_footprint_that_nobody_declared_is_learned_from_the_first_trial_which_runs_alone(self):
+        self.machine("device GPU-a 8GiB Fake")
+        study = self.packed("take=mib;each=0.15", space="mib: {type: int, low: 200, high: 900}", trials=16, epochs=6, resources=", parallel: 8, trial: {cores: 0.1}")
+        self.run_packed(study)
+        self.assert_all_ended_once(16)
+        first, second = self.launches()[:2]
+        self.assertTrue(first[2].get("alone"))
+        kinds = [kind for kind, _, _, _ in self.events()]
+        self.assertIn("reported", kinds[:[i for i, kind in enumerate(kinds) if kind == "launched"][1]], "the second waited for the first report")
+        self.assertFalse(second[2].get("alone", False))
+        self.assertGreater(self.at_once(), 2)
+        for trial in self.trials("packed"):
+            self.assertGreaterEqual(trial["peak"]["device_bytes"], trial["params"]["mib"] * MIB)
+
+    def test_a_trial_too_large_for_every_empty_device_fails_with_the_numbers_and_the_others_go_on(self):
+        self.machine("device GPU-a 4GiB Fake")
+        study = self.packed("plan=mib;planhost=16;plancores=0.1;take=mib", space="mib: {type: categorical, choices: [500, 9000]}", trials=8)
+        self.run_packed(study)
+        self.assert_all_ended_once(8, ("complete", "failed"))
+        for trial in self.trials("packed"):
+            self.assertEqual(trial["state"], "failed" if trial["params"]["mib"] == 9000 else "complete")
+            if trial["state"] == "failed":
+                self.assertIn("needs 8.789 GiB of device memory, but GPU-a gives at most 3.600 GiB", trial["reason"])
+
+    def test_a_large_trial_among_many_small_ones_does_not_starve(self):
+        self.machine("device GPU-a 4GiB Fake")
+        study = self.packed("plan=mib;planhost=16;plancores=0.1;take=mib;each=0.03", space="mib: {type: categorical, choices: [200, 210, 220, 230, 3500]}", trials=40, resources=", parallel: 12")
+        self.run_packed(study)
+        self.assert_all_ended_once(40)
+        order = [trial for kind, trial, _, _ in self.events() if kind == "launched"]
+        for trial in self.trials("packed"):
+            if trial["params"]["mib"] == 3500:
+                self.assertLess(order.index(trial["trial"]) - trial["trial"], 25, "it waited for too many that came after it")
+
+    def test_killed_in_the_middle_and_run_again_every_trial_ends_once(self):
+        self.machine("device GPU-a 8GiB Fake", "device GPU-b 8GiB Fake")
+        study = self.packed("take=mib;each=0.05", space="mib: {type: int, low: 200, high: 2000}", trials=20, resources=", parallel: 8, trial: {cores: 0.1}")
+        for steps in (2, 12, 25):
+            child = self.start_packed(study)
+            wait_for(lambda: sum(kind == "reported" for kind, _, _, _ in self.events()) > steps or child.poll() is not None)
+            child.kill()
+            child.wait()
+            self.assert_nobody_left()
+        self.run_packed(study)
+        self.assert_all_ended_once(20)
+
+
+class DeviceLost(Fakes):
+    """Row 35."""
+
+    def test_row_35_a_lost_device_is_set_aside_and_its_trials_run_elsewhere_without_blame(self):
+        devices = ["device GPU-a 8GiB Fake", "device GPU-b 8GiB Fake"]
+        self.machine(*devices)
+        study = self.packed("take=1000;each=0.1", trials=12, epochs=6, resources=DECLARED + ", retries: 0")
+        child = self.start_packed(study)
+        wait_for(lambda: {body.get("device") for _, _, body in self.launches()} == {"GPU-a", "GPU-b"})
+        self.machine(*devices, "lost 0")
+        for pid in self.workers_on("GPU-a"):
+            os.kill(pid, signal.SIGABRT)
+        self.assertEqual(child.wait(90), 0)
+        self.assert_all_ended_once(12)
+        self.assertIn("GPU-a", self.log())
+        again = [body["device"] for _, attempt, body in self.launches() if attempt > 1]
+        self.assertTrue(again)
+        self.assertEqual(set(again), {"GPU-b"})
+
+    def workers_on(self, device):
+        found = []
+        for pid in processes_of(self.folder):
+            try:
+                environment = pathlib.Path("/proc", str(pid), "environ").read_bytes().split(b"\0")
+                program = os.readlink(f"/proc/{pid}/exe")
+            except OSError:
+                continue
+            if f"CUDA_VISIBLE_DEVICES={device}".encode() in environment and program == FAKE:
+                found.append(pid)
+        return found
+
+
+class OutOfMemory(Fakes):
+    """Row 36: never a failed trial where something is left to try, never the same launch twice."""
+
+    def test_row_36_trials_that_take_more_than_was_said_are_booked_more_and_none_fails(self):
+        self.machine("device GPU-a 8GiB Fake")
+        study = self.packed("take=mib;each=0.1", space="mib: {type: int, low: 1000, high: 3000}", trials=12, epochs=4,
+                            resources=", retries: 0, trial: {memory: 16MiB, gpu_memory: 500MiB, cores: 0.1}, parallel: 8")
+        self.run_packed(study)
+        self.assert_all_ended_once(12)
+        self.assert_never_the_same_launch_twice()
+
+    def test_row_36_trials_that_grow_end_in_the_end(self):
+        self.machine("device GPU-a 6GiB Fake")
+        study = self.packed("take=300;grow=mib;each=0.1", space="mib: {type: int, low: 50, high: 400}", trials=10, epochs=6,
+                            resources=", retries: 0, trial: {memory: 16MiB, gpu_memory: 300MiB, cores: 0.1}, parallel: 8")
+        self.run_packed(study)
+        self.assert_all_ended_once(10)
+        self.assert_never_the_same_launch_twice()
+
+    def test_row_36_a_trial_that_fits_no_device_shrinks_its_micro_batch_at_the_same_batch_size(self):
+        self.machine("device GPU-a 4GiB Fake")
+        study = self.packed("plan=mib;planhost=16;plancores=0.1;take=mib;each=0.02", space="mib: {type: categorical, choices: [500, 6000, 14000]}", trials=8,
+                            batch="batch_size: 64")
+        self.run_packed(study, worker="shrinks")
+        self.assert_all_ended_once(8)
+        parts = {(trial["params"]["mib"], trial["micro_batches"]) for trial in self.trials("packed")}
+        self.assertEqual(parts, {(500, None), (6000, 2), (14000, 4)})
+
+    def test_row_36_a_trial_for_which_nothing_is_left_to_try_fails_with_the_numbers_after_few_attempts(self):
+        self.machine("device GPU-a 2GiB Fake")
+        study = self.packed("take=5000", trials=2, resources=", trial: {memory: 16MiB, gpu_memory: 100MiB, cores: 0.1}")
+        self.run_packed(study, status=1)
+        self.assert_all_ended_once(2, ("failed",))
+        self.assert_never_the_same_launch_twice()
+        for trial in self.trials("packed"):
+            self.assertLess(trial["attempt"], 22)
+            self.assertIn("GiB", trial["reason"])
+
+    def test_row_36_a_worker_that_dies_with_several_trials_blames_none(self):
+        self.machine("device GPU-a 8GiB Fake")
+        study = self.packed("", space='fake: {type: categorical, choices: ["plan=500;plancores=0.1;each=0.1", "plan=501;plancores=0.1;each=0.1", "plan=502;plancores=0.1;each=0.1", '
+                            '"plan=503;plancores=0.1;each=0.1;die=SIGSEGV@2"]}', trials=12, epochs=4, resources=", retries: 0, parallel: 6")
+        self.run_packed(study, worker="slots=3")
+        self.assert_all_ended_once(12, ("complete", "failed"))
+        for trial in self.trials("packed"):
+            dies = "die" in trial["params"]["fake"]
+            self.assertEqual(trial["state"], "failed" if dies else "complete", trial)
+            if dies:
+                self.assertIn("SIGSEGV", trial["reason"])
+
+
+class OtherPrograms(Fakes):
+    """Row 37: what other programs use is read before each launch."""
+
+    def test_row_37_a_trial_waits_while_another_program_holds_the_memory_and_then_goes_on(self):
+        device = "device GPU-a 8GiB Fake"
+        self.machine(device, "process GPU-a 999999 7GiB")
+        child = self.start_packed(self.packed("take=1000;each=0.05", trials=4, resources=DECLARED))
+        wait_for(lambda: "used by other programs" in self.log_so_far())
+        self.assertEqual(self.launches(), [])
+        wait_for(lambda: "waiting: " in self.hpo("top", "packed", "--once", environment=self.environment))
+        self.machine(device)
+        self.assertEqual(child.wait(60), 0)
+        self.assert_all_ended_once(4)
+        self.assertEqual({attempt for _, attempt, _ in self.launches()}, {1})
+
+    def test_row_37_a_program_that_comes_in_the_middle_keeps_further_trials_out_and_ends_none(self):
+        device = "device GPU-a 8GiB Fake"
+        self.machine(device)
+        study = self.packed("take=1000;each=0.2", trials=12, epochs=5, resources=DECLARED + ", parallel: 3")
+        child = self.start_packed(study)
+        wait_for(lambda: any(kind == "finished" for kind, _, _, _ in self.events()))
+        self.machine(device, "process GPU-a 999999 6GiB")
+        wait_for(lambda: "used by other programs" in self.log_so_far())
+        self.machine(device)
+        self.assertEqual(child.wait(90), 0)
+        self.assert_all_ended_once(12)
+        self.assert_never_the_same_launch_twice()
+
+    def log_so_far(self):
+        try:
+            return self.log()
+        except OSError:
+            return ""
+
+
+class HostMemory(Fakes):
+    """Row 38, and native workers within a small memory."""
+
+    def test_row_38_a_worker_killed_by_sigkill_is_tried_again_and_the_reason_says_so(self):
+        self.machine()
+        study = self.packed("", space='fake: {type: categorical, choices: ["each=0.02", "die=SIGKILL@2"]}', trials=6,
+                            resources=", backend: cpu, retries: 1, parallel: 2")
+        self.run_packed(study)
+        self.assert_all_ended_once(6, ("complete", "failed"))
+        for trial in self.trials("packed"):
+            dies = "die" in trial["params"]["fake"]
+            self.assertEqual(trial["state"], "failed" if dies else "complete")
+            self.assertEqual(trial["attempt"], 2 if dies else 1)
+
+    def test_native_workers_stay_within_a_small_memory_and_all_trials_end(self):
+        study = self.study(synthetic(trials=12, epochs=3, parallel=8))
+        needs = json.loads(self.hpo("check", study, "--json", environment=self.environment))
+        limit = int(needs["host_bytes"][2] * 2.5)
+        self.run_packed(study, "--set", f"resources.memory={limit}B")
+        self.assert_all_ended_once(12, name="small")
+        self.assertEqual(self.at_once("small"), 2)
+        self.assertEqual({attempt for _, attempt, _ in self.launches("small")}, {1})
+
+    def test_native_trials_too_large_for_the_memory_train_in_micro_batches(self):
+        study = self.study(WIDE)
+        needs = json.loads(self.hpo("check", study, "--json", environment=self.environment))
+        limit = int(needs["host_bytes"][2] * 0.6)
+        told = json.loads(self.hpo("check", study, "--json", "--set", f"resources.memory={limit}B", environment=self.environment))
+        self.assertEqual(len(told["too_large"]), 2)
+        self.run_packed(study, "--set", f"resources.memory={limit}B")
+        self.assert_all_ended_once(2, name="wide")
+        expected = {entry["trial"]: entry["micro_batches"] for entry in told["too_large"]}
+        self.assertEqual({t["trial"]: t["micro_batches"] for t in self.trials("wide")}, expected)
+        for trial in self.trials("wide"):
+            self.assertLessEqual(trial["booked"]["host_bytes"], limit)
+            self.assertIn("micro-batches", self.hpo("show", "wide", trial["trial"]))
+
+
+class Check(Fakes):
+    def test_check_shows_the_room_of_host_and_devices_and_what_would_run_at_once(self):
+        self.machine("device GPU-a 8GiB Fake", "device GPU-b 4GiB Fake", "process GPU-b 999999 1GiB")
+        study = self.packed("each=0.01", trials=64, resources=", trial: {memory: 16MiB, gpu_memory: 1GiB, cores: 0.1}")
+        told = json.loads(self.hpo("check", study, "--json", environment=self.environment))
+        self.assertEqual([pool["device"] for pool in told["packing"]["pools"]], [None, "GPU-a", "GPU-b"])
+        self.assertEqual([pool["trials"] for pool in told["packing"]["pools"]], [9, 7, 2])
+        self.assertEqual(told["at_once"], 9)
+        self.assertEqual(told["packing"]["limit"], "device memory")
+        text = self.hpo("check", study, environment=self.environment)
+        self.assertIn("4.000 GiB, 409.6 MiB kept free, 1.000 GiB used by others: 2.600 GiB for trials; 2 book 2.000 GiB (76 %)", text)
+
+    def test_check_says_that_a_script_which_declares_nothing_is_measured_first(self):
+        self.machine("device GPU-a 8GiB Fake")
+        text = self.hpo("check", self.packed("each=0.01"), environment=self.environment)
+        self.assertIn("the first trial runs alone until its first report", text)
+
+
+WIDE = """\
+study: wide
+objective: {metric: val_loss, direction: minimize}
+space: {lr: {type: float, low: 1.0e-3, high: 1.0e-2}}
+worker:
+  task: classification
+  data: {format: synthetic, samples: 8192, features: 16, classes: 3}
+  model: {type: mlp, hidden: [256, 256, 256]}
+  training: {batch_size: 4096}
+budget: {trials: 2, epochs: 2}
+resources: {parallel: 2}
+"""
+
+
+if __name__ == "__main__":
+    unittest.main()
