@@ -132,6 +132,7 @@ class Engine {
         bool alone = false;              ///< the footprint is a guess
         bool own_worker = false;         ///< it was in a worker that died with several trials
         std::int64_t micro_batches = 0;  ///< of one update; 0: as configured
+        std::string shrunk;              ///< why not as configured, to be told once
         Footprint lesson{0, 0, 0};       ///< at least so much, after it ran out of memory
         bool lesson_alone = false;       ///< nothing may run beside it, after it ran out of memory
     };

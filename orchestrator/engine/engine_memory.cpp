@@ -170,10 +170,10 @@ bool Engine::shrink(std::int64_t trial, const std::string& why) {
     const auto more = next_accumulation(whole(params, "batch_size", 1), whole(params, "accumulation", 1));
     if (!more) return false;
     Need& need = needs_[trial];
+    if (need.shrunk.empty()) need.shrunk = why;
     need.micro_batches = *more;
     need.lesson = {0, 0, 0};
     need.known = false;
-    say(Notice::Level::info, trial, why + ": its batch is trained in " + std::to_string(*more) + " micro-batches");
     return true;
 }
 

@@ -156,6 +156,10 @@ void Engine::run(Place place, Job& job) {
     job.phase = Job::Phase::running;
     job.id = {trial, attempt};
     job.heard = parts_.clock.now();
+    Need& need = needs_.at(trial);
+    if (const std::string why = std::exchange(need.shrunk, {}); !why.empty())
+        say(Notice::Level::info, trial,
+            "its batch is trained in " + std::to_string(need.micro_batches) + " micro-batches: as it is it " + why);
     parts_.executor.log_to(place, parts_.log_file(trial));
 
     to_worker::Run run;
@@ -236,7 +240,11 @@ std::optional<int> Engine::a_usable_device() const {
 /// Too large for the empty machine: in smaller micro-batches, else not at all.
 void Engine::refuse(const Admission::Reason& never) {
     if (shrink(never.trial, never.text)) return;
-    parts_.ledger.finish(never.trial, TrialState::failed, "", never.text);
+    const std::int64_t micro_batches = needs_[never.trial].micro_batches;
+    parts_.ledger.finish(never.trial, TrialState::failed, "",
+                         never.text + (micro_batches == 0 ? ""
+                                                          : ", even in " + std::to_string(micro_batches) +
+                                                                " micro-batches, one sample each"));
     trial_failed(never.trial, "does not fit");
 }
 

@@ -86,17 +86,8 @@ Result<NextTry> after_out_of_memory(const MemoryDeath& death) {
 }
 
 std::optional<std::int64_t> next_accumulation(std::int64_t batch_size, std::int64_t accumulation) {
-    if (accumulation < 1 || batch_size <= accumulation || batch_size % accumulation != 0) return std::nullopt;
-    std::optional<std::int64_t> least;
-    const auto consider = [&](std::int64_t divisor) {
-        if (divisor / 2 >= accumulation && (!least || divisor < *least)) least = divisor;
-    };
-    for (std::int64_t divisor = 1; divisor <= batch_size / divisor; ++divisor) {
-        if (batch_size % divisor != 0) continue;
-        consider(divisor);
-        consider(batch_size / divisor);
-    }
-    return least;
+    if (accumulation < 1 || batch_size <= accumulation) return std::nullopt;
+    return accumulation <= batch_size / 2 ? 2 * accumulation : batch_size;
 }
 
 }  // namespace hpo

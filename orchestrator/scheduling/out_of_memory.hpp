@@ -48,8 +48,8 @@ struct NextTry {
 /// other programs keep still, and after 40 in any case.
 Result<NextTry> after_out_of_memory(const MemoryDeath& death);
 
-/// The least number of micro-batches above `accumulation` that divides the batch and at least halves the micro-batch;
-/// nothing when it is one sample already, or when the numbers make no sense.
+/// Twice as many micro-batches, at most one a sample; nothing when they are that already, or when the numbers make no
+/// sense. A micro-batch has batch / accumulation samples, rounded up; the last one what is left.
 std::optional<std::int64_t> next_accumulation(std::int64_t batch_size, std::int64_t accumulation);
 
 }  // namespace hpo

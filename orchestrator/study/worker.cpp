@@ -90,13 +90,13 @@ std::vector<std::int64_t> samples_of(const ReadSpace& space, const ReadWorker& w
     return {std::stoll(string(find_worker_key(name)->fallback))};
 }
 
-/// An update is made of equal micro-batches.
+/// A micro-batch has a sample at least.
 void check_accumulation(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker) {
     for (const std::int64_t parts : samples_of(space, worker, "accumulation"))
         for (const std::int64_t size : samples_of(space, worker, "batch_size")) {
-            if (size % parts == 0) continue;
+            if (parts <= size) continue;
             diagnostics.error(place_of(space, worker, "accumulation"), "'accumulation' of " + std::to_string(parts) +
-                                                                           " does not divide a 'batch_size' of " +
+                                                                           " is more than a 'batch_size' of " +
                                                                            std::to_string(size));
             return;
         }

@@ -176,10 +176,10 @@ Result<Configuration> read_configuration(const Params& given) {
     Configuration configuration;
     configuration.data = data_of(*all);
     configuration.training = training_of(*all);
-    if (configuration.training.batch_size % configuration.training.accumulation != 0)
+    if (configuration.training.accumulation > configuration.training.batch_size)
         return Error{"training.accumulation: " + std::to_string(configuration.training.accumulation) +
-                     " does not divide training.batch_size (" + std::to_string(configuration.training.batch_size) +
-                     ")"};
+                     " micro-batches are more than the samples of training.batch_size (" +
+                     std::to_string(configuration.training.batch_size) + ")"};
     if (all->contains("seed")) configuration.seed = static_cast<std::uint64_t>(whole(*all, "seed"));
     configuration.all = *std::move(all);
     return configuration;

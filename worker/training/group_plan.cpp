@@ -8,6 +8,7 @@ namespace {
 constexpr std::int64_t most_window = 32;         // iterations
 constexpr std::int64_t window_samples = 65'536;  // whose indices are kept, about
 constexpr std::int64_t evaluation_rows = 128;    // at least, where there are so many
+constexpr std::int64_t least_evaluation_rows = 16;
 
 }  // namespace
 
@@ -24,8 +25,10 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     plan.model = *std::move(model);
     plan.shared = training;
     plan.lanes = lanes;
-    plan.micro_batch = training.batch_size / training.accumulation;
-    plan.rows = std::max(plan.micro_batch, std::min(evaluation_rows, sizes.validation));
+    plan.micro_batch = (training.batch_size + training.accumulation - 1) / training.accumulation;
+    // Who asks for micro-batches lacks memory.
+    const std::int64_t evaluated = training.accumulation > 1 ? least_evaluation_rows : evaluation_rows;
+    plan.rows = std::max(plan.micro_batch, std::min(evaluated, sizes.validation));
     plan.iterations_per_epoch = sizes.train / training.batch_size;
     plan.iterations_per_step = training.eval_every > 0 ? training.eval_every : plan.iterations_per_epoch;
     plan.window = std::clamp(window_samples / training.batch_size, std::int64_t{1},

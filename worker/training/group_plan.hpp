@@ -21,7 +21,7 @@ struct GroupPlan {
     TrainingConfig
         shared;  ///< what all lanes have in common: batch size, accumulation, optimizer, nesterov, eval_every
     int lanes = 1;
-    std::int64_t micro_batch = 0;           ///< rows of one pass in training
+    std::int64_t micro_batch = 0;           ///< rows of one pass in training; the last of an update has what is left
     std::int64_t rows = 0;                  ///< of the largest pass; evaluation uses so many
     std::int64_t iterations_per_epoch = 0;  ///< at least 1
     std::int64_t iterations_per_step = 0;

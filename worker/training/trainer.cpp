@@ -96,14 +96,15 @@ void Trainer::prepare_window(std::int64_t count) {
 
 /// One update of every lane: entry `slot` of the window's tables.
 void Trainer::iterate(std::int64_t slot) {
-    const Tensor input = plan_.input.first_rows(plan_.micro_batch);
-    const Tensor labels = plan_.labels.first_rows(plan_.micro_batch);
+    const std::int64_t batch = plan_.shared.batch_size;
     Training training{plan_.dropout, plan_.seed, plan_.iteration, 0};
-    for (std::int64_t micro = 0; micro < plan_.shared.accumulation; ++micro) {
-        const Write write = micro == 0 ? Write::set : Write::add;
-        training.first_row = micro * plan_.micro_batch;
-        const std::int64_t first = slot * plan_.shared.batch_size + training.first_row;
-        stream_->gather(data_.train, {plan_.indices.slice(first, 1, plan_.micro_batch), input, labels});
+    for (std::int64_t done = 0; done < batch; done += plan_.micro_batch) {
+        const std::int64_t rows = std::min(plan_.micro_batch, batch - done);
+        const Tensor input = plan_.input.first_rows(rows);
+        const Tensor labels = plan_.labels.first_rows(rows);
+        const Write write = done == 0 ? Write::set : Write::add;
+        training.first_row = done;
+        stream_->gather(data_.train, {plan_.indices.slice(slot * batch + done, 1, rows), input, labels});
         const Tensor logits = plan_.model->forward(*stream_, plan_.weights, input, &training);
         CrossEntropy loss;
         loss.logits = logits;
@@ -112,7 +113,7 @@ void Trainer::iterate(std::int64_t slot) {
         loss.loss = plan_.loss.at(slot);
         loss.correct = plan_.correct;
         loss.gradient = logits;
-        loss.weight = 1.0F / static_cast<float>(plan_.shared.batch_size);
+        loss.weight = 1.0F / static_cast<float>(batch);
         loss.write = write;
         stream_->cross_entropy(loss);
         plan_.model->backward(*stream_, plan_.weights, plan_.gradient, input, logits, training, write);

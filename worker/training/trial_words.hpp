@@ -23,7 +23,8 @@ std::string configuration_line(const to_worker::Run& run, const Configuration& c
 std::string step_line(const Report& report, std::int64_t steps);
 std::string test_line(double accuracy, double loss, std::int64_t step);
 
-/// Everything that the bits of a trial's training follow from.
+/// Everything that the bits of a trial's training follow from, but the number of micro-batches: a trial that ran out of
+/// memory goes on in smaller ones.
 std::string binding_words(const to_worker::Run& run, const Configuration& configuration, std::uint32_t fingerprint);
 
 }  // namespace hpo

@@ -101,24 +101,23 @@ TEST(OutOfMemory, AKillByTheKernelRaisesTheHostsBookingAlsoOfATrialOnADevice) {
     EXPECT_TRUE(after_out_of_memory(death).ok());
 }
 
-TEST(OutOfMemory, MicroBatchesDivideTheBatchAndHalveAtLeast) {
+TEST(OutOfMemory, MicroBatchesHalveDownToOneSample) {
     EXPECT_EQ(next_accumulation(256, 1), 2);
     EXPECT_EQ(next_accumulation(256, 128), 256);
     EXPECT_EQ(next_accumulation(256, 256), std::nullopt);
-    EXPECT_EQ(next_accumulation(300, 4), 10);
-    EXPECT_EQ(next_accumulation(257, 1), 257);
-    EXPECT_EQ(next_accumulation(45, 3), 9);
+    EXPECT_EQ(next_accumulation(257, 1), 2);
+    EXPECT_EQ(next_accumulation(45, 30), 45);
     for (const std::int64_t batch : {0, -4, 1}) EXPECT_EQ(next_accumulation(batch, 1), std::nullopt);
     EXPECT_EQ(next_accumulation(256, 0), std::nullopt);
-    EXPECT_EQ(next_accumulation(256, 3), std::nullopt);
-    for (std::int64_t batch = 1; batch <= 200; ++batch)
-        for (std::int64_t now = 1; now <= batch; ++now) {
-            if (batch % now != 0) continue;
-            std::optional<std::int64_t> least;
-            for (std::int64_t next = 2 * now; next <= batch && !least; ++next)
-                if (batch % next == 0) least = next;
-            EXPECT_EQ(next_accumulation(batch, now), least) << batch << ' ' << now;
+    const auto samples = [](std::int64_t batch, std::int64_t parts) { return (batch + parts - 1) / parts; };
+    for (std::int64_t batch = 2; batch <= 200; ++batch) {
+        std::int64_t parts = 1;
+        for (auto next = next_accumulation(batch, parts); next; next = next_accumulation(batch, parts)) {
+            EXPECT_LE(samples(batch, *next), (samples(batch, parts) + 1) / 2) << batch << ' ' << parts;
+            parts = *next;
         }
+        EXPECT_EQ(parts, batch);
+    }
 }
 
 TEST(OutOfMemory, OverThousandsOfTrialsNoLaunchComesTwiceEachLadderEndsAndNothingIsGivenUpTooSoon) {

@@ -283,8 +283,8 @@ TEST(Worker, KeysThatContradictEachOtherAreRefused) {
     EXPECT_THAT(problem("study: s\nworker: {data: {path: x, noise: 2}}"),
                 HasSubstr("'worker.data.noise' is for format: synthetic"));
     EXPECT_THAT(problem("study: s\nworker: {task: classification}"), HasSubstr("'worker.data.path' is missing"));
-    EXPECT_THAT(problem(synthetic, {"worker.training.accumulation=3"}),
-                HasSubstr("'accumulation' of 3 does not divide a 'batch_size' of 256"));
+    EXPECT_THAT(problem(synthetic, {"worker.training.accumulation=300"}),
+                HasSubstr("'accumulation' of 300 is more than a 'batch_size' of 256"));
 }
 
 TEST(Worker, AKeyInTheWrongSectionIsToldItsPlace) {

@@ -58,9 +58,10 @@ TEST(Configuration, ErrorsNameTheKeyAndWhatItMayBe) {
     EXPECT_THAT(error_of({{"learning_rate", 0.1}}), HasSubstr("learning_rate: not a key"));
 }
 
-TEST(Configuration, AccumulationMustDivideTheBatch) {
-    EXPECT_THAT(error_of({{"batch_size", std::int64_t{100}}, {"accumulation", std::int64_t{3}}}),
-                HasSubstr("training.accumulation: 3 does not divide training.batch_size (100)"));
+TEST(Configuration, AMicroBatchHasASampleAtLeast) {
+    EXPECT_THAT(
+        error_of({{"batch_size", std::int64_t{100}}, {"accumulation", std::int64_t{101}}}),
+        HasSubstr("training.accumulation: 101 micro-batches are more than the samples of training.batch_size (100)"));
 }
 
 }  // namespace
