@@ -146,6 +146,24 @@ TEST(Activation, AddsToTheBiasGradientOfEarlierMicroBatches) {
     });
 }
 
+TEST(Activation, SumsTheBiasGradientOfMoreRowsThanItTakesAtOnce) {
+    in_every_way([&](Rig& rig) {
+        ActivateBackward backward;
+        backward.activation = Activation::silu;
+        backward.gradient = rig.random(150, 40);
+        backward.pre = rig.random(150, 40, -3, 3);
+        backward.bias_gradient = rig.output(1, 40);
+        rig.start();
+        rig.stream().activate_backward(backward);
+        for (int k = 0; k < rig.lanes(); ++k) {
+            Numbers wanted(40);
+            const Numbers g = rig.values(backward.gradient, k);
+            for (std::size_t i = 0; i < g.size(); ++i) wanted[i % 40] += g[i];
+            expect_near(rig.values(backward.bias_gradient, k), wanted, 1e-5);
+        }
+    });
+}
+
 TEST(Activation, HoldsFarFromZero) {
     for (const auto activation : all)
         in_every_way([&](Rig& rig) {

@@ -78,6 +78,25 @@ TEST(CrossEntropy, CountsRowsWhoseFirstGreatestLogitIsTheLabels) {
     });
 }
 
+TEST(CrossEntropy, IsTheMeanOfThousandsOfRows) {
+    in_every_way([&](Rig& rig) {
+        const Shape shape{2345, 3};
+        const Case c(rig, shape);
+        rig.start();
+        const float weight = 1.0F / 2345;
+        rig.stream().cross_entropy({c.logits, c.labels, c.smoothing, c.loss, c.correct, {}, weight, Write::set});
+        for (int k = 0; k < rig.lanes(); ++k) {
+            const Numbers z = rig.values(c.logits, k);
+            expect_near(rig.values(c.loss, k), {reference(shape, z, rig.name_of(k), weight)}, 2e-6);
+            int wanted = 0;
+            for (std::int64_t row = 0; row < shape.rows; ++row)
+                wanted += std::max_element(z.begin() + row * 3, z.begin() + row * 3 + 3) - z.begin() - row * 3 ==
+                          label_of(rig.name_of(k), row, 3);
+            EXPECT_EQ(rig.stream().read<std::int32_t>(c.correct, k), wanted);
+        }
+    });
+}
+
 TEST(CrossEntropy, WritesTheGradientOverTheLogitsIfAskedTo) {
     in_every_way([&](Rig& rig) {
         const Case c(rig, {7, 33});

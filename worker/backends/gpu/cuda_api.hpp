@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 
 #include "worker/backends/gpu/cuda_compiler.hpp"
 #include "worker/backends/gpu/library.hpp"
@@ -126,7 +127,8 @@ inline std::size_t used_bytes(const char* bus) {
     int (*memory)(void*, Numbers*) = nullptr;
     void* device = nullptr;
     Numbers numbers{};
-    const auto library = Library::open({"libnvidia-ml.so.1"});
+    const char* named = std::getenv("HPO_NVML_LIBRARY");
+    const auto library = Library::open({named && *named ? named : "libnvidia-ml.so.1"});
     const bool told = library && library->find("nvmlInit_v2", init) &&
                       library->find("nvmlDeviceGetHandleByPciBusId_v2", by_bus) &&
                       library->find("nvmlDeviceGetMemoryInfo", memory) && init() == 0 && by_bus(bus, &device) == 0 &&

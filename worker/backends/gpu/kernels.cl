@@ -189,24 +189,35 @@ KERNEL activate(GLOBAL u8* arena, GLOBAL u8* other, const ActivateArguments a) {
     }
 }
 
-// Groups: TEAM columns of all rows, so that one pass changes the gradient and sums it.
+// Groups: TEAM columns of all rows, so that one pass changes the gradient and sums it. An item reads AHEAD rows before it
+// writes the first of them: it would else wait for the memory at each.
+#define AHEAD 8u
+
 KERNEL activate_backward(GLOBAL u8* arena, GLOBAL u8* other, const ActivateBackwardArguments a) {
     SHARED float scratch[GROUP_ITEMS];
     const u32 column = GROUP * TEAM + ITEM % TEAM;
     const u32 threshold = dropout_threshold(arena, a.dropout);
     const float scale = 65536.0f / (float)(65536u - threshold);
     const int masked = threshold > 0u && a.activation != RELU;  // relu: dropped is where the output is 0
+    const u32 rows = column < a.columns ? a.rows : 0u;
     float sum = 0.0f;
-    if (column < a.columns) {
-        for (u32 row = ITEM / TEAM; row < a.rows; row += TEAMS) {
+    for (u32 first = ITEM / TEAM; first < rows; first += TEAMS * AHEAD) {
+        float g[AHEAD];
+        for (u32 e = 0; e < AHEAD; ++e) {
+            const u32 row = first + e * TEAMS;
             const i64 i = (i64)row * a.columns + column;
-            const float x = a.activation >= GELU ? FLOATS(a.pre)[i] : 0.0f;
-            const float output = a.activation == RELU ? FLOATS(a.output)[i] : 0.0f;
-            const int dropped = masked && BYTES(a.dropout.mask)[i] == 0;
-            const float g =
-                dropped ? 0.0f : FLOATS(a.gradient)[i] * (activation_slope(a.activation, x, output) * scale);
-            FLOATS(a.gradient)[i] = g;
-            sum += g;
+            g[e] = 0.0f;
+            if (row < rows) {
+                const float x = a.activation >= GELU ? FLOATS(a.pre)[i] : 0.0f;
+                const float output = a.activation == RELU ? FLOATS(a.output)[i] : 0.0f;
+                if (!masked || BYTES(a.dropout.mask)[i] != 0)
+                    g[e] = FLOATS(a.gradient)[i] * (activation_slope(a.activation, x, output) * scale);
+            }
+        }
+        for (u32 e = 0; e < AHEAD; ++e) {
+            const u32 row = first + e * TEAMS;
+            if (row < rows) FLOATS(a.gradient)[(i64)row * a.columns + column] = g[e];
+            sum += g[e];
         }
     }
     sum = column_sum(scratch, sum);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 
 #include "worker/backends/gpu/library.hpp"
 
@@ -85,7 +86,8 @@ struct Api {
     Int (*finish)(Queue) = nullptr;
 
     static Result<Api> load() {
-        const auto library = Library::open({"libOpenCL.so.1", "libOpenCL.so"});
+        const char* named = std::getenv("HPO_OPENCL_LIBRARY");
+        const auto library = named && *named ? Library::open({named}) : Library::open({"libOpenCL.so.1"});
         if (!library) return Error{"OpenCL is not installed: " + library.error().message};
         Api api;
         const Library& from = *library;

@@ -53,9 +53,7 @@ Result<std::vector<Found>> find_devices(const cl::Api& api) {
         if (api.get_devices(platform, cl::type_all, 0, nullptr, &here) != cl::success) continue;
         std::vector<cl::Device> devices(here);
         if (api.get_devices(platform, cl::type_all, here, devices.data(), nullptr) != cl::success) continue;
-        for (cl::Device device : devices)
-            if (number_of<cl::UInt>(api, device, cl::device_available) != 0)
-                found.push_back({device, number_of<cl::ULong>(api, device, cl::device_type)});
+        for (cl::Device device : devices) found.push_back({device, number_of<cl::ULong>(api, device, cl::device_type)});
     }
     if (found.empty())
         return Error{
@@ -126,6 +124,7 @@ class OpenClRuntime : public Runtime {
 };
 
 Result<void> OpenClRuntime::open(Products products) {
+    if (number_of<cl::UInt>(api_, device_, cl::device_available) == 0) return Error{name_ + " is not available"};
     if (number_of<std::size_t>(api_, device_, cl::device_max_group) < GROUP_ITEMS)
         return Error{name_ + " runs work groups of at most " +
                      std::to_string(number_of<std::size_t>(api_, device_, cl::device_max_group)) + " items; " +

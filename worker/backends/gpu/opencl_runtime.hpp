@@ -1,5 +1,5 @@
-// OpenCL 1.2 or later on any device, its library loaded at run time (the system's libOpenCL.so.1, which finds the
-// drivers).
+// OpenCL 1.2 or later on any device, its library loaded at run time: the system's libOpenCL.so.1, which finds the
+// drivers, or the one that HPO_OPENCL_LIBRARY names.
 #pragma once
 
 #include <memory>
