@@ -15,8 +15,9 @@ const GoOn always = [] { return true; };
 
 struct Group {
     /// One lane for each of `lanes`, which must agree in shape.
-    explicit Group(const std::vector<Params>& lanes, std::int64_t steps = 3, std::vector<std::uint64_t> seeds = {})
-        : data(*load_to_device(*bench.device, read_configuration(lanes[0])->data, 5)) {
+    explicit Group(const std::vector<Params>& lanes, std::int64_t steps = 3, std::vector<std::uint64_t> seeds = {},
+                   std::string_view backend = "cpu")
+        : bench(backend), data(*load_to_device(*bench.device, read_configuration(lanes[0])->data, 5)) {
         const auto configuration = *read_configuration(lanes[0]);
         const SplitSizes sizes{static_cast<std::int64_t>(data->split.train.size()),
                                static_cast<std::int64_t>(data->split.validation.size())};
@@ -51,8 +52,13 @@ double largest_difference(const std::vector<float>& a, const std::vector<float>&
     return largest;
 }
 
-TEST(Trainer, LearnsWhatThereIsToLearn) {
-    Group group({test::with(test::small_params(), {{"noise", 0.5}})});
+/// On each backend.
+class TrainerOn : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Backends, TrainerOn, ::testing::Values("cpu", "opencl"),
+                         [](const auto& one) { return std::string(one.param); });
+
+TEST_P(TrainerOn, LearnsWhatThereIsToLearn) {
+    Group group({test::with(test::small_params(), {{"noise", 0.5}})}, 3, {}, GetParam());
     for (int step = 0; step < 3; ++step) ASSERT_TRUE(group.trainer->train_step(always));
     ASSERT_TRUE(group.trainer->evaluate_validation(always));
     EXPECT_GT(group.trainer->evaluation_of(0).accuracy, 0.95);
@@ -77,7 +83,7 @@ TEST(Trainer, AllocatesNothingAfterTheFirstStep) {
     }
 }
 
-TEST(Trainer, EachLaneTrainsAsItWouldAlone) {
+TEST_P(TrainerOn, EachLaneTrainsAsItWouldAlone) {
     const Params first = test::small_params();
     const Params second = test::with(first, {{"lr", 0.002},
                                              {"dropout", 0.5},
@@ -86,13 +92,13 @@ TEST(Trainer, EachLaneTrainsAsItWouldAlone) {
                                              {"clip", 0.5},
                                              {"schedule", std::string("one-cycle")}});
     const Params third = test::with(first, {{"beta1", 0.8}, {"beta2", 0.95}, {"epsilon", 1e-6}});
-    Group all({first, second, third}, 3, {77, 78, 79});
+    Group all({first, second, third}, 3, {77, 78, 79}, GetParam());
     ASSERT_TRUE(all.trainer->train_step(always));
     ASSERT_TRUE(all.trainer->train_step(always));
     ASSERT_TRUE(all.trainer->evaluate_validation(always));
     const std::vector<Params> each{first, second, third};
     for (int lane = 0; lane < 3; ++lane) {
-        Group alone({each[static_cast<std::size_t>(lane)]}, 3, {77 + static_cast<std::uint64_t>(lane)});
+        Group alone({each[static_cast<std::size_t>(lane)]}, 3, {77 + static_cast<std::uint64_t>(lane)}, GetParam());
         ASSERT_TRUE(alone.trainer->train_step(always));
         ASSERT_TRUE(alone.trainer->train_step(always));
         ASSERT_TRUE(alone.trainer->evaluate_validation(always));
@@ -102,12 +108,12 @@ TEST(Trainer, EachLaneTrainsAsItWouldAlone) {
     }
 }
 
-TEST(Trainer, AnUnhealthyLaneDiesAloneAndKeepsItsWeights) {
+TEST_P(TrainerOn, AnUnhealthyLaneDiesAloneAndKeepsItsWeights) {
     const Params well = test::with(test::small_params(), {{"optimizer", std::string("sgd")}, {"clip", 0.0}});
     const Params wild = test::with(well, {{"lr", 1000.0}, {"warmup", 0.0}, {"schedule", std::string("constant")}});
-    Group group({well, wild}, 4);
+    Group group({well, wild}, 4, {}, GetParam());
     for (int step = 0; step < 2; ++step) ASSERT_TRUE(group.trainer->train_step(always));
-    Group alone({well}, 4);
+    Group alone({well}, 4, {}, GetParam());
     for (int step = 0; step < 2; ++step) ASSERT_TRUE(alone.trainer->train_step(always));
     EXPECT_EQ(group.state(0), alone.state(0));
     const auto dead = group.weights(1);
@@ -115,15 +121,15 @@ TEST(Trainer, AnUnhealthyLaneDiesAloneAndKeepsItsWeights) {
     EXPECT_EQ(std::memcmp(dead.data(), group.weights(1).data(), dead.size() * 4), 0);
 }
 
-TEST(Trainer, AccumulatedMicroBatchesEqualTheWholeBatch) {
+TEST_P(TrainerOn, AccumulatedMicroBatchesEqualTheWholeBatch) {
     for (const char* optimizer : {"adamw", "sgd"}) {
         const Params whole = test::with(test::small_params(), {{"optimizer", std::string(optimizer)}});
-        Group one({whole});
+        Group one({whole}, 3, {}, GetParam());
         // Before rounding has been amplified: one epoch is 14 updates.
         ASSERT_TRUE(one.trainer->train_step(always));
-        EXPECT_NE(one.weights(0), Group({whole}).weights(0));
+        EXPECT_NE(one.weights(0), Group({whole}, 3, {}, GetParam()).weights(0));
         for (const std::int64_t parts : {4, 5, 7}) {  // also where the last one is smaller
-            Group some({test::with(whole, {{"accumulation", parts}})});
+            Group some({test::with(whole, {{"accumulation", parts}})}, 3, {}, GetParam());
             ASSERT_TRUE(some.trainer->train_step(always));
             EXPECT_LT(largest_difference(one.weights(0), some.weights(0)), 2e-4) << optimizer << ' ' << parts;
             EXPECT_NEAR(one.trainer->step_of(0).loss, some.trainer->step_of(0).loss, 1e-4);

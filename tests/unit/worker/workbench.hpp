@@ -4,10 +4,14 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "worker/backends/cpu/cpu_device.hpp"
+#include "worker/backends/gpu/gpu_device.hpp"
+#include "worker/backends/gpu/opencl_runtime.hpp"
 #include "worker/training/trainer.hpp"
 #include "worker/training/trial.hpp"
 
@@ -44,9 +48,19 @@ inline to_worker::Run small_run(Params params, std::int64_t steps) {
     return run;
 }
 
+/// cpu, or opencl with the kernels' own products: those whose lanes leave the same bits alone and in company.
+inline std::unique_ptr<Device> device_of(std::string_view backend) {
+    if (backend == "cpu") return make_cpu_device();
+    auto runtime = gpu::open_opencl({}, gpu::Products::kernels);
+    if (!runtime) throw std::runtime_error(runtime.error().message);
+    return gpu::make_device(*std::move(runtime));
+}
+
 /// A worker's lasting part; the clock stands still unless moved.
 struct Bench {
-    std::unique_ptr<Device> device = make_cpu_device();
+    explicit Bench(std::string_view backend = "cpu") : device(device_of(backend)) {}
+
+    std::unique_ptr<Device> device;
     ManualClock clock;
     Workshop workshop{*device, clock, 0, {}, {}, {}, {}};
 };
