@@ -223,6 +223,19 @@ class Packing(Fakes):
             if trial["params"]["mib"] == 3500:
                 self.assertLess(order.index(trial["trial"]) - trial["trial"], 25, "it waited for too many that came after it")
 
+    def test_two_studies_at_once_share_a_device_by_what_each_has_booked(self):
+        self.machine("device GPU-a 8GiB Fake")
+        children = []
+        for name in ("first", "second"):
+            study = self.packed("plan=1100;planhost=16;plancores=0.1;take=1100;each=0.2", trials=10, epochs=4, resources=", parallel: 8", name=name)
+            study = study.rename(self.folder / f"{name}.yaml")
+            children.append(self.start_packed(study))
+        for child in children:
+            self.assertEqual(child.wait(90), 0, child.stderr.read())
+        for name in ("first", "second"):
+            self.assert_all_ended_once(10, name=name)
+            self.assert_never_the_same_launch_twice(name)
+
     def test_killed_in_the_middle_and_run_again_every_trial_ends_once(self):
         self.machine("device GPU-a 8GiB Fake", "device GPU-b 8GiB Fake")
         study = self.packed("take=mib;each=0.05", space="mib: {type: int, low: 200, high: 2000}", trials=20, resources=", parallel: 8, trial: {cores: 0.1}")
@@ -367,6 +380,24 @@ class HostMemory(Fakes):
             dies = "die" in trial["params"]["fake"]
             self.assertEqual(trial["state"], "failed" if dies else "complete")
             self.assertEqual(trial["attempt"], 2 if dies else 1)
+
+    def test_scripts_on_the_host_are_packed_by_what_their_process_trees_were_seen_to_hold(self):
+        study = self.packed("allocate=mib;each=0.15", space="mib: {type: int, low: 20, high: 150}", trials=14, epochs=5,
+                            resources=", backend: cpu, memory: 900MiB, parallel: 8, trial: {cores: 0.1}")
+        self.run_packed(study)
+        self.assert_all_ended_once(14)
+        self.assertTrue(self.launches()[0][2].get("alone"))
+        self.assertGreater(self.at_once(), 1)
+        took = {trial["trial"]: trial["params"]["mib"] * MIB for trial in self.trials("packed")}
+        for trial in self.trials("packed"):
+            self.assertGreaterEqual(trial["peak"]["host_bytes"], took[trial["trial"]])
+        running = set()
+        for kind, trial, _, _ in self.events():
+            if kind == "launched":
+                running.add(trial)
+                self.assertLessEqual(sum(took[each] for each in running), 900 * MIB)
+            elif kind in ("finished", "requeued", "paused"):
+                running.discard(trial)
 
     def test_native_workers_stay_within_a_small_memory_and_all_trials_end(self):
         study = self.study(synthetic(trials=12, epochs=3, parallel=8))
