@@ -1,6 +1,6 @@
 // The words in which OpenCL C and CUDA differ. Put before arguments.h and kernels.cl. A group has GROUP_ITEMS work
 // items along x; a lane is a step along y.
-#ifdef __OPENCL_VERSION__
+#if defined(__OPENCL_VERSION__) || defined(__OPENCL_C_VERSION__)
 typedef uchar u8;
 typedef uint u32;
 typedef ulong u64;
