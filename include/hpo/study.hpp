@@ -53,7 +53,7 @@ struct Resources {
     std::optional<std::int64_t> parallel;  ///< trials at once, in all; absent: as many as fit
     std::vector<std::int64_t>
         parallel_each;                   ///< `parallel: [4, 2]`: at once on each of `devices`; empty: as many as fit
-    std::string backend = "auto";        ///< auto, cpu
+    std::string backend = "auto";        ///< auto, cpu, cuda; of the native worker also opencl
     std::vector<std::string> devices;    ///< UUIDs, or numbers of `hpo devices`; empty: all
     std::optional<std::int64_t> memory;  ///< host bytes `hpo` may book; absent: what is available, less a reserve
     /// Bytes `hpo` may book on each of `devices`; a single number: on every one; empty: all, less `gpu_reserve`.

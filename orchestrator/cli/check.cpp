@@ -104,7 +104,7 @@ void shrink(const Study& study, OneWorker& worker, const Machine& machine, Sampl
         const auto answer = worker.plan(sample.params, study.budget.epochs, study.seed);
         if (!answer) return;
         sample.booked = answer->footprint;
-        if (never_fits(machine, sample.booked, false)) continue;
+        if (never_fits(machine, sample.booked, !machine.accelerators.empty())) continue;
         sample.micro_batches = *parts;
         return;
     }
@@ -124,7 +124,7 @@ Samples plan_samples(const Study& study, OneWorker& worker, const Machine& machi
         sample.params.insert(study.worker.begin(), study.worker.end());
         sample.answer = plan_or_fail(study, worker, sample);
         sample.booked = sample.answer.footprint;
-        if (const auto why = never_fits(machine, sample.booked, false)) {
+        if (const auto why = never_fits(machine, sample.booked, !machine.accelerators.empty())) {
             sample.too_large = *why;
             shrink(study, worker, machine, sample);
         }
@@ -286,9 +286,11 @@ std::string too_large_text(const Samples& samples, Json& json) {
     return text;
 }
 
+std::int64_t total(const Footprint& footprint) { return footprint.host_bytes + footprint.device_bytes; }
+
 /// Rows on the native worker's trials.
-std::string native_text(const Study& study, Load& load, Json& json) {
-    auto worker = OneWorker::start(study, installed_programs());
+std::string native_text(const Study& study, const Target& target, Load& load, Json& json) {
+    auto worker = OneWorker::start(study, installed_programs(), target);
     if (!worker) throw Fatal(worker.error().message);
     const Samples samples = plan_samples(study, **worker, load.question.machine);
     const Sample& middle = typical(samples);
@@ -298,14 +300,20 @@ std::string native_text(const Study& study, Load& load, Json& json) {
     for (const Sample& sample : samples) {
         if (!sample.runs()) continue;
         load.question.trials.push_back(sample.booked);
-        if (!load.largest || load.largest->host_bytes < sample.booked.host_bytes) load.largest = sample.booked;
+        if (!load.largest || total(*load.largest) < total(sample.booked)) load.largest = sample.booked;
     }
     std::vector<Footprint> order = load.question.trials;
-    std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.host_bytes < b.host_bytes; });
+    std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return total(a) < total(b); });
     load.typical = order[order.size() / 2];
 
     std::string text = row("trial", text_of(parameters, whole) + " parameters");
-    text += row("", text_of(memory, [](double n) { return bytes_text(n); }) + " of memory, data included");
+    const auto as_bytes = [](double n) { return bytes_text(n); };
+    text += row("", text_of(memory, as_bytes) + " of memory, data included");
+    if (load.question.on_device) {
+        const Range device = range_over(samples, [](const Sample& s) { return s.answer.footprint.device_bytes; });
+        text += row("", text_of(device, as_bytes) + " of the device's memory");
+        json["device_bytes"] = {device.low, device.middle, device.high};
+    }
     if (step)
         text += row("", duration_text(*step) + " a step, " +
                             duration_text(*step * static_cast<double>(study.budget.epochs)) +
@@ -345,7 +353,9 @@ std::string script_text(const Study& study, Load& load, Json& json) {
 int check_command(const CheckArguments& arguments) {
     std::signal(SIGPIPE, SIG_IGN);
     const Study study = load_study(arguments.file, {arguments.set, {}});
-    const auto machine = LiveMachine::make(study, installed_programs().hpo);
+    const auto machine = open_machine(study, installed_programs(), [](const DeviceNotice& notice) {
+        std::fputs(("hpo: " + notice.text + '\n').c_str(), stderr);
+    });
     if (!machine) throw Fatal(machine.error().message);
     const Host& host = machine->host();
     Load load;
@@ -366,7 +376,9 @@ int check_command(const CheckArguments& arguments) {
     text += row("stopping", rules_text(study));
 
     Json json{{"study", study.name}, {"dimensions", study.space.size()}, {"trials", trials_of(study)}};
-    text += study.command.empty() ? native_text(study, load, json) : script_text(study, load, json);
+    text += study.command.empty()
+                ? native_text(study, machine->target(machine->on_device() ? 0 : host_only), load, json)
+                : script_text(study, load, json);
     text += row("machine",
                 host.cpu_name + ", " + cores_text(host.cores) + ", " + bytes(available_memory()) + " of memory free");
     text += packing_text(load, json);

@@ -27,7 +27,7 @@ namespace {
 
 struct RunArguments {
     std::string file;
-    std::string trials, time, jobs, seed;
+    std::string trials, time, jobs, seed, backend;
     std::vector<std::string> set;
     bool fresh = false, json = false, quiet = false;
 };
@@ -41,6 +41,7 @@ struct KeyOption {
 constexpr std::array key_options{KeyOption{"--trials", "budget.trials", &RunArguments::trials},
                                  KeyOption{"--time", "budget.time", &RunArguments::time},
                                  KeyOption{"--jobs", "resources.parallel", &RunArguments::jobs},
+                                 KeyOption{"--backend", "resources.backend", &RunArguments::backend},
                                  KeyOption{"--seed", "seed", &RunArguments::seed}};
 
 /// As overrides; after --set, so that the shorter way wins.
@@ -155,6 +156,9 @@ CommandAction run(CLI::App& app) {
     app.add_option("file", arguments->file, "The study file, or the name of a study that has run")->required();
     app.add_option("--trials", arguments->trials, "Trials in all (budget.trials)")->check(refuse_option_as_value);
     app.add_option("--time", arguments->time, "Time in all, as 90s, 30m or 2h (budget.time)")
+        ->check(refuse_option_as_value);
+    app.add_option("--backend", arguments->backend,
+                   "What trials compute on (resources.backend): auto, cpu, cuda or opencl")
         ->check(refuse_option_as_value);
     app.add_option("-j,--jobs", arguments->jobs, "Trials at once (resources.parallel)")->check(refuse_option_as_value);
     app.add_option("--seed", arguments->seed, "The study's seed (seed)")->check(refuse_option_as_value);

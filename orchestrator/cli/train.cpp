@@ -13,6 +13,7 @@
 #include "hpo/units.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/study_source.hpp"
+#include "orchestrator/engine/live_machine.hpp"
 #include "orchestrator/engine/one_worker.hpp"
 
 namespace hpo::commands {
@@ -71,7 +72,11 @@ int train_command(const TrainArguments& arguments) {
     const Study study = load_study(arguments.file, {arguments.set, {}});
     refuse_what_cannot_be_trained(study, arguments);
     const auto output = output_file(arguments.output);
-    auto worker = OneWorker::start(study, installed_programs());
+    const auto machine = open_machine(study, installed_programs(), [](const DeviceNotice& notice) {
+        std::fputs(("hpo: " + notice.text + '\n').c_str(), stderr);
+    });
+    if (!machine) throw Fatal(machine.error().message);
+    auto worker = OneWorker::start(study, installed_programs(), machine->target(machine->on_device() ? 0 : host_only));
     if (!worker) throw Fatal(worker.error().message);
 
     to_worker::Run run;

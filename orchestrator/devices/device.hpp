@@ -22,6 +22,7 @@ struct DeviceReading {
     std::string name;  ///< "NVIDIA H200"
     DeviceKind kind = DeviceKind::cuda;
     std::int64_t index = 0;            ///< its number in `hpo devices`; of CUDA devices, the driver's
+    std::int64_t opencl = -1;          ///< its number among OpenCL's devices; -1: it is not one of them
     std::int64_t memory = 0;           ///< installed; what the driver keeps for itself counts as used
     std::optional<std::int64_t> used;  ///< absent: the driver does not say
     bool unified = false;              ///< its memory is the host's: one pool

@@ -9,10 +9,10 @@ using Json = nlohmann::json;
 std::string to_line(const DeviceReadings& readings) {
     Json devices = Json::array();
     for (const DeviceReading& device : readings.devices) {
-        Json json{{"id", device.id},        {"name", device.name},     {"cuda", device.kind == DeviceKind::cuda},
-                  {"index", device.index},  {"memory", device.memory}, {"unified", device.unified},
-                  {"cpu", device.cpu},      {"pci", device.pci},       {"lost", device.lost},
-                  {"reason", device.reason}};
+        Json json{{"id", device.id},         {"name", device.name},     {"cuda", device.kind == DeviceKind::cuda},
+                  {"index", device.index},   {"memory", device.memory}, {"unified", device.unified},
+                  {"cpu", device.cpu},       {"pci", device.pci},       {"lost", device.lost},
+                  {"reason", device.reason}, {"opencl", device.opencl}};
         if (device.used) json["used"] = *device.used;
         if (device.ecc_errors) json["ecc"] = *device.ecc_errors;
         if (device.processes) {
@@ -43,6 +43,7 @@ std::optional<DeviceReadings> readings_of(std::string_view line) {
             device.pci = from.at("pci").get<std::string>();
             device.lost = from.at("lost").get<bool>();
             device.reason = from.at("reason").get<std::string>();
+            device.opencl = from.at("opencl").get<std::int64_t>();
             if (from.contains("used")) device.used = from["used"].get<std::int64_t>();
             if (from.contains("ecc")) device.ecc_errors = from["ecc"].get<std::int64_t>();
             if (from.contains("processes")) {

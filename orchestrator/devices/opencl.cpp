@@ -146,7 +146,7 @@ DeviceReadings read_opencl() {
             DeviceReading device = read_device(opencl, handle, name);
             const std::string id = device.id;  // alike ones, which nothing else tells apart, are numbered
             for (int n = 2; !known.insert(device.id).second; ++n) device.id = id + '-' + std::to_string(n);
-            device.index = static_cast<std::int64_t>(readings.devices.size());
+            device.index = device.opencl = static_cast<std::int64_t>(readings.devices.size());
             readings.devices.push_back(std::move(device));
         }
     }

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "orchestrator/devices/selection.hpp"
+#include "orchestrator/engine/one_worker.hpp"
 
 namespace hpo {
 
@@ -40,31 +41,67 @@ LiveMachine::LiveMachine(const Study& study, DeviceMonitor monitor)
     : resources_(study.resources), host_(read_host()), monitor_(std::move(monitor)) {}
 
 Result<LiveMachine> LiveMachine::make(const Study& study, const std::filesystem::path& hpo) {
-    LiveMachine machine(study, DeviceMonitor({.program = hpo}));
     const Resources& resources = study.resources;
-    const bool asked = resources.backend == "cuda" || !resources.devices.empty();
-    const bool wanted = resources.backend != "cpu" && !study.command.empty();
-    if (!wanted) {
-        if (!resources.devices.empty() && resources.backend != "cpu")
-            return Error{"resources.devices: the native worker computes on the CPU; leave it out"};
-        return machine;
-    }
+    const bool native = study.command.empty();
+    const bool with_opencl = native && (resources.backend == "opencl" || resources.backend == "auto");
+    LiveMachine machine(study, DeviceMonitor({.program = hpo, .opencl = with_opencl}));
+    if (resources.backend == "cpu") return machine;
+
     machine.monitor_.start(SteadyClock().now());
     const DeviceReadings& readings = machine.monitor_.latest();
-    auto selected = select_devices(readings, resources.devices, visible_devices());
-    if (!selected) return Error{"resources.devices: " + selected.error().message};
-    if (selected->empty() && asked)
-        return Error{"resources.backend: cuda: no GPU that this study may use" +
+    Result<std::vector<DeviceReading>> selected = std::vector<DeviceReading>();
+    if (!resources.devices.empty() || resources.backend != "opencl")
+        selected = select_devices(readings, resources.devices, visible_devices());
+    if (!selected) return selected.error();
+    if (resources.devices.empty() && with_opencl && selected->empty()) {
+        const auto take = [&](bool cpu) {
+            for (const DeviceReading& device : readings.devices)
+                if (device.opencl >= 0 && device.cpu == cpu && !device.lost) selected->push_back(device);
+        };
+        take(false);
+        if (selected->empty() && resources.backend == "opencl") take(true);
+    }
+    if (selected->empty() && resources.backend != "auto")
+        return Error{"resources.backend: " + resources.backend + ": no device that this study may use" +
                      (readings.problem.empty() ? std::string(" (see hpo devices)") : ": " + readings.problem)};
-    const std::size_t each = resources.parallel_each.size();
-    if (each > 0 && each != selected->size())
-        return Error{"resources.parallel lists " + std::to_string(each) + " devices, this study uses " +
-                     std::to_string(selected->size()) + " (see hpo devices)"};
-    if (resources.gpu_memory.size() > 1 && resources.gpu_memory.size() != selected->size())
-        return Error{"resources.gpu_memory lists " + std::to_string(resources.gpu_memory.size()) +
-                     " devices, this study uses " + std::to_string(selected->size()) + " (see hpo devices)"};
-    for (const DeviceReading& device : *selected) machine.devices_.push_back(device.id);
+    const auto one_each = [&](std::size_t numbers, const char* key) -> std::string {
+        if (numbers == 0 || numbers == selected->size()) return {};
+        return std::string("resources.") + key + " lists " + std::to_string(numbers) + " devices, this study uses " +
+               std::to_string(selected->size()) + " (see hpo devices)";
+    };
+    std::string wrong = one_each(resources.parallel_each.size(), "parallel");
+    if (wrong.empty() && resources.gpu_memory.size() > 1) wrong = one_each(resources.gpu_memory.size(), "gpu_memory");
+    if (!wrong.empty()) return Error{wrong};
+
+    for (const DeviceReading& device : *selected) {
+        const bool by_opencl =
+            device.opencl >= 0 && (resources.backend == "opencl" || device.kind == DeviceKind::opencl);
+        if (!native && by_opencl)
+            return Error{"resources.devices: " + device.id + " (" + device.name + ") is no GPU that CUDA knows"};
+        if (resources.backend == "cuda" && device.kind != DeviceKind::cuda)
+            return Error{"resources.devices: " + device.id + " (" + device.name +
+                         ") is not CUDA's; use backend: opencl"};
+        machine.devices_.push_back(device.id);
+        machine.targets_.push_back(by_opencl ? Target{"opencl", "", device.opencl} : Target{"cuda", device.id, {}});
+    }
     return machine;
+}
+
+Target LiveMachine::target(int device) const {
+    return device == host_only ? Target{} : targets_.at(static_cast<std::size_t>(device));
+}
+
+Result<LiveMachine> open_machine(const Study& study, const Programs& programs,
+                                 const std::function<void(const DeviceNotice&)>& tell) {
+    auto machine = LiveMachine::make(study, programs.hpo);
+    const bool may_fall_back =
+        study.command.empty() && study.resources.backend == "auto" && study.resources.devices.empty();
+    if (!machine || !machine->on_device() || !may_fall_back) return machine;
+    const auto worker = OneWorker::start(study, programs, machine->target(0));
+    if (worker) return machine;
+    tell({true, "the GPU is not used, trials run on the CPU (resources.backend: cpu says so for good): " +
+                    worker.error().message});
+    return LiveMachine::on_cpu(study, programs.hpo);
 }
 
 /// What other sessions have booked of a device and do not use yet: it is as good as used.

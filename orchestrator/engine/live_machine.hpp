@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -14,6 +15,8 @@
 #include "orchestrator/devices/host.hpp"
 #include "orchestrator/devices/monitor.hpp"
 #include "orchestrator/engine/engine.hpp"
+#include "orchestrator/engine/runner.hpp"
+#include "orchestrator/engine/workers.hpp"
 #include "orchestrator/scheduling/plan.hpp"
 
 namespace hpo {
@@ -21,16 +24,22 @@ namespace hpo {
 class LiveMachine {
    public:
     /// Takes the first reading (2 s at most). Fails when `resources` name a device that is not there, or when the study
-    /// asks for GPUs (`backend: cuda`) and there is none that it may use; the reason says what there is.
+    /// asks for GPUs (`backend: cuda` or `opencl`) and there is none that it may use; the reason says what there is.
     ///
-    /// Scripts use GPUs where there are any (`backend: auto`), the native worker computes on the CPU.
+    /// `backend: auto` takes the GPUs that CUDA knows, else (the native worker) those of OpenCL, else none. A CPU that
+    /// OpenCL offers is used where the study says `opencl` and there is no GPU, or where it is named.
     static Result<LiveMachine> make(const Study& study, const std::filesystem::path& hpo);
+
+    /// Whatever `resources.backend` says.
+    static LiveMachine on_cpu(const Study& study, const std::filesystem::path& hpo) {
+        return {study, DeviceMonitor({.program = hpo})};
+    }
 
     [[nodiscard]] const Host& host() const { return host_; }
     /// Trials need an accelerator each.
     [[nodiscard]] bool on_device() const { return !devices_.empty(); }
-    /// UUID of an accelerator of read().
-    [[nodiscard]] const std::string& device(int index) const { return devices_.at(static_cast<std::size_t>(index)); }
+    /// What a worker on an accelerator of read(), or on the host alone, is to compute on.
+    [[nodiscard]] Target target(int device) const;
     /// As read last.
     [[nodiscard]] const DeviceReadings& readings() const { return monitor_.latest(); }
 
@@ -59,8 +68,14 @@ class LiveMachine {
     const Resources& resources_;
     Host host_;
     DeviceMonitor monitor_;
+    std::vector<Target> targets_;         ///< of `devices_`
     std::vector<std::string> devices_;    ///< UUIDs of those that the study uses, in its order
     std::vector<SessionBookings> board_;  ///< what other sessions said last
 };
+
+/// LiveMachine::make, and for the native worker under `backend: auto` also a look whether a worker starts on the GPU:
+/// where it does not, the study computes on the CPU, and `tell` is told why.
+Result<LiveMachine> open_machine(const Study& study, const Programs& programs,
+                                 const std::function<void(const DeviceNotice&)>& tell);
 
 }  // namespace hpo

@@ -46,7 +46,8 @@ struct OneWorker::Impl {
 OneWorker::OneWorker() : impl_(std::make_unique<Impl>()) {}
 OneWorker::~OneWorker() = default;
 
-Result<std::unique_ptr<OneWorker>> OneWorker::start(const Study& study, const Programs& programs) {
+Result<std::unique_ptr<OneWorker>> OneWorker::start(const Study& study, const Programs& programs,
+                                                    const Target& target) {
     std::unique_ptr<OneWorker> one(new OneWorker);
     Impl& impl = *one->impl_;
     impl.signals.async_wait([&impl](auto error, int number) {
@@ -57,7 +58,7 @@ Result<std::unique_ptr<OneWorker>> OneWorker::start(const Study& study, const Pr
                             [&impl](Place, const execution::What& what) { impl.listener(what); });
     if (!executor) return executor.error();
     impl.executor = std::move(*executor);
-    impl.executor->launch(0, worker_launch(study, programs.worker, {}, 0));
+    impl.executor->launch(0, worker_launch(study, programs.worker, {}, 0, target));
     const auto ready = impl.wait<bool>([](const execution::What& what, auto& answer) {
         if (std::holds_alternative<execution::Ready>(what)) answer = true;
     });

@@ -9,6 +9,7 @@
 #include "hpo/result.hpp"
 #include "hpo/study.hpp"
 #include "orchestrator/engine/runner.hpp"
+#include "orchestrator/engine/workers.hpp"
 
 namespace hpo {
 
@@ -16,7 +17,7 @@ namespace hpo {
 class OneWorker {
    public:
     /// A native worker, or the study's command, with all cores of this process. Ready when this returns.
-    static Result<std::unique_ptr<OneWorker>> start(const Study& study, const Programs& programs);
+    static Result<std::unique_ptr<OneWorker>> start(const Study& study, const Programs& programs, const Target& target);
     ~OneWorker();
 
     Result<from_worker::PlanAnswer> plan(const Params& params, std::int64_t epochs, std::uint64_t data_seed);

@@ -121,10 +121,7 @@ class Session {
                 .usage = [this](auto workers) { return machine_.usage(workers); },
                 .worker =
                     [this](Place place, int device) {
-                        const bool on_device = device != host_only;
-                        return worker_launch(study_, programs_.worker, plan_, place,
-                                             on_device ? machine_.device(device) : "",
-                                             study_.resources.backend == "cpu");
+                        return worker_launch(study_, programs_.worker, plan_, place, machine_.target(device));
                     },
                 .log_file = [this](std::int64_t trial) { return folder_.trial_log(trial); },
                 .checkpoints =
@@ -276,7 +273,9 @@ Result<RunOutcome> run_study(const Study& study, const StudyFolder& folder, cons
     if (!sweep(study_mark(folder)))
         return Error{"processes of an earlier run of " + study.name +
                      " would not die; see ps for HPO_MARK=" + study_mark(folder)};
-    auto machine = LiveMachine::make(study, programs.hpo);
+    auto machine = open_machine(study, programs, [&](const DeviceNotice& notice) {
+        observer.notice({notice.warning ? Notice::Level::warning : Notice::Level::info, 0, notice.text});
+    });
     if (!machine) return machine.error();
     Session session(study, folder, programs, observer, std::move(ledger), std::move(*machine), open_log(folder));
     return session.run(*lock);

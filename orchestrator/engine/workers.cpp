@@ -25,7 +25,7 @@ WorkerPlan plan_workers(const Study& study, const Host& host) {
 }
 
 LaunchSpec worker_launch(const Study& study, const std::filesystem::path& native, const WorkerPlan& plan, Place place,
-                         const std::string& device, bool hide_devices) {
+                         const Target& target) {
     LaunchSpec spec;
     spec.command = study.command.empty() ? std::vector<std::string>{native.string()} : study.command;
     // The native worker computes with one thread; a script may use what its place has.
@@ -34,12 +34,14 @@ LaunchSpec worker_launch(const Study& study, const std::filesystem::path& native
     spec.cpus = own;
     spec.environment =
         worker_environment(study.command.empty() ? 1.0 : std::max<double>(1, static_cast<double>(own.size())));
-    if (!device.empty()) {
-        spec.environment["CUDA_VISIBLE_DEVICES"] = device;
+    if (study.command.empty()) spec.environment["HPO_BACKEND"] = target.backend;
+    if (target.opencl) spec.environment["HPO_DEVICE"] = std::to_string(*target.opencl);
+    if (!target.cuda.empty()) {
+        spec.environment["CUDA_VISIBLE_DEVICES"] = target.cuda;
         // Else JAX takes 75 % of the device at its start, and TensorFlow all of it.
         spec.environment["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false";
         spec.environment["TF_FORCE_GPU_ALLOW_GROWTH"] = "true";
-    } else if (hide_devices) {
+    } else if (study.resources.backend == "cpu") {
         spec.environment["CUDA_VISIBLE_DEVICES"] = "";
     }
     return spec;

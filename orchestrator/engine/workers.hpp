@@ -3,7 +3,8 @@
 #pragma once
 
 #include <filesystem>
-#include <span>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "hpo/study.hpp"
@@ -22,9 +23,16 @@ struct WorkerPlan {
 /// shared out evenly while there are enough.
 WorkerPlan plan_workers(const Study& study, const Host& host);
 
-/// The native worker, or the study's own command, for one place. `device`: UUID of the accelerator that it shall see,
-/// alone; empty: none of them where `hide_devices`, else whatever is there.
+/// What a worker is to compute on.
+struct Target {
+    std::string backend = "cpu";         ///< cpu, cuda or opencl
+    std::string cuda;                    ///< UUID of the only GPU that it shall see
+    std::optional<std::int64_t> opencl;  ///< number of OpenCL's device
+};
+
+/// The native worker, or the study's own command, for one place. Without a GPU a script sees none where the study says
+/// `backend: cpu`, else whatever there is.
 LaunchSpec worker_launch(const Study& study, const std::filesystem::path& native, const WorkerPlan& plan, Place place,
-                         const std::string& device = {}, bool hide_devices = false);
+                         const Target& target);
 
 }  // namespace hpo

@@ -66,16 +66,8 @@ void check_length(Diagnostics& diagnostics, const Node& list, string_view key, c
     }
 }
 
-/// Keys of devices, where the worker has no use for any.
+/// What is for scripts alone.
 void check_native(Diagnostics& diagnostics, const Node& resources) {
-    for (const string_view key : {"devices", "gpu_memory"})
-        if (const Node* node = find(resources, key); node != nullptr && !is_auto(*node))
-            diagnostics.error(node->place, "'resources." + string(key) +
-                                               "' is for scripts: the native worker computes on the CPU; remove it");
-    if (const Node* node = find(resources, "parallel"); node != nullptr && is_list(*node))
-        diagnostics.error(node->place,
-                          "'resources.parallel' as a list, one number a device, is for scripts: the native worker "
-                          "computes on the CPU; give one number, or auto");
     if (const Node* node = find(resources, "trial"))
         diagnostics.error(node->place,
                           "'resources.trial' is for scripts: the native worker says to the byte what each trial needs; "
@@ -83,12 +75,12 @@ void check_native(Diagnostics& diagnostics, const Node& resources) {
 }
 
 void read_backend(Diagnostics& diagnostics, const Node& node, bool native, string& backend) {
-    if (native && node.kind == Node::Kind::scalar && node.text == "cuda")
+    if (!native && node.kind == Node::Kind::scalar && node.text == "opencl")
         return diagnostics.error(node.place,
-                                 "'resources.backend' cuda is for scripts: the native worker computes on the CPU; use "
-                                 "auto or cpu");
-    std::vector<string_view> backends{"auto", "cpu"};
-    if (!native) backends.push_back("cuda");
+                                 "'resources.backend' opencl is for the native worker: a script's trials get the GPUs "
+                                 "that CUDA knows (cuda) or none (cpu)");
+    std::vector<string_view> backends{"auto", "cpu", "cuda"};
+    if (native) backends.push_back("opencl");
     if (const auto index = word(diagnostics, node, "resources.backend", backends)) backend = backends[*index];
 }
 
