@@ -62,7 +62,8 @@ Result<LiveMachine> LiveMachine::make(const Study& study, const std::filesystem:
         if (selected->empty() && resources.backend == "opencl") take(true);
     }
     if (selected->empty() && resources.backend != "auto")
-        return Error{"resources.backend: " + resources.backend + ": no device that this study may use" +
+        return Error{"resources.backend: " + resources.backend + ": there is no " +
+                     (resources.backend == "cuda" ? "GPU" : "OpenCL device") + " that this study may use" +
                      (readings.problem.empty() ? std::string(" (see hpo devices)") : ": " + readings.problem)};
     const auto one_each = [&](std::size_t numbers, const char* key) -> std::string {
         if (numbers == 0 || numbers == selected->size()) return {};

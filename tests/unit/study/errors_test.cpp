@@ -147,20 +147,12 @@ INSTANTIATE_TEST_SUITE_P(
              "s.yaml:3:21: 'resources.memory' must be a size such as 4GiB or 512MiB, found 4 GB"},
         Slip{"resources: {gpu_reserve: 110%}",
              "s.yaml:3:26: 'resources.gpu_reserve' must be a share from 0% to 90%, such as 10%, found 110%"},
-        Slip{"resources: {backend: cuda}",
-             "s.yaml:3:22: 'resources.backend' cuda is for scripts: the native worker computes on the CPU; use auto or "
-             "cpu"},
-        Slip{"resources: {devices: [0]}",
-             "s.yaml:3:22: 'resources.devices' is for scripts: the native worker computes on the CPU; remove it"},
-        Slip{"resources: {parallel: [4, 2]}",
-             "s.yaml:3:23: 'resources.parallel' as a list, one number a device, is for scripts: the native worker "
-             "computes on the CPU; give one number, or auto"},
         Slip{"resources: {trial: {memory: 1GiB}}",
              "s.yaml:3:20: 'resources.trial' is for scripts: the native worker says to the byte what each trial needs; "
              "remove it"},
         Slip{"resources: {gpus: [0]}", "s.yaml:3:13: unknown key 'gpus' in 'resources'; did you mean 'devices'?"},
         Slip{"resources: {backend: gpu}",
-             "s.yaml:3:22: 'resources.backend' must be auto or cpu, found gpu; did you mean 'cpu'?"},
+             "s.yaml:3:22: 'resources.backend' must be auto, cpu, cuda or opencl, found gpu; did you mean 'cpu'?"},
         Slip{"policy: {regularization: scale}",
              "s.yaml:3:26: 'policy.regularization' must be scaled or off, found scale; did you mean 'scaled'?"},
         Slip{"stopping: {rule: asha}", "s.yaml:3:11: 'stopping' must be a list of rules, such as [{rule: plateau}]"},
@@ -285,6 +277,16 @@ TEST(Worker, KeysThatContradictEachOtherAreRefused) {
     EXPECT_THAT(problem("study: s\nworker: {task: classification}"), HasSubstr("'worker.data.path' is missing"));
     EXPECT_THAT(problem(synthetic, {"worker.training.accumulation=300"}),
                 HasSubstr("'accumulation' of 300 is more than a 'batch_size' of 256"));
+}
+
+TEST(Worker, OpenClIsTheNativeWorkersAndCudaEverybodys) {
+    const std::string script = "study: s\nobjective: {metric: loss, direction: minimize}\nworker: {command: [train]}\n";
+    EXPECT_THAT(problem(script + "resources: {backend: opencl}"),
+                HasSubstr("s.yaml:4:22: 'resources.backend' opencl is for the native worker"));
+    for (const std::string backend : {"auto", "cpu", "cuda"})
+        EXPECT_EQ(problem(script + "resources: {backend: " + backend + "}"), "(accepted)");
+    for (const std::string backend : {"auto", "cpu", "cuda", "opencl"})
+        EXPECT_EQ(problem(synthetic + "resources: {backend: " + backend + "}"), "(accepted)");
 }
 
 TEST(Worker, AKeyInTheWrongSectionIsToldItsPlace) {
