@@ -15,7 +15,7 @@ void Session::serve(const std::string& token) {
     hello.token = token;
     hello.pid = getpid();
     hello.backend = workshop_.device.backend();
-    hello.capabilities = {"plan", "checkpoint"};
+    hello.capabilities = {"plan", "checkpoint", "micro_batch"};
     connection_.send(hello);
     last_alive_ = clock_.now();
     while (!shutdown_) {
