@@ -28,7 +28,7 @@ TEST(Worker, SaysHelloWithItsToken) {
     EXPECT_EQ(worker.hello.token, "secret");
     EXPECT_EQ(worker.hello.slots, 1);
     EXPECT_EQ(worker.hello.backend, "cpu");
-    EXPECT_THAT(worker.hello.capabilities, ::testing::UnorderedElementsAre("plan", "checkpoint"));
+    EXPECT_THAT(worker.hello.capabilities, ::testing::UnorderedElementsAre("plan", "checkpoint", "micro_batch"));
 }
 
 TEST(Worker, AnswersPlansAndSaysWhatIsWrongWithThem) {
