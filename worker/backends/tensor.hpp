@@ -68,6 +68,12 @@ struct Tensor {
     }
     /// The first `count` rows: a batch shorter than planned.
     [[nodiscard]] Tensor first_rows(std::int64_t count) const { return slice(0, count, columns); }
+    /// The matrices of all lanes with what lies between them, for one copy of all: as lane 0's row of elements, lane
+    /// k's first at k * lane_stride / size_of(type).
+    [[nodiscard]] Tensor all_lanes(int lanes) const {
+        const std::size_t elements_of_all = static_cast<std::size_t>(lanes) * lane_stride / size_of(type);
+        return {offset, 0, 1, static_cast<std::int64_t>(elements_of_all), type};
+    }
     /// One element of a row: entry `index` of a table, for instance this iteration's learning rate.
     [[nodiscard]] Tensor at(std::int64_t index) const { return slice(index, 1, 1); }
 };

@@ -14,7 +14,9 @@ Trainer::Trainer(Device& device, Buffer& arena, GroupPlan plan, const DeviceData
       clock_(clock),
       stream_(device.stream(arena, plan_.lanes)),
       lanes_(lanes.size()),
-      numbers_(static_cast<std::size_t>(plan_.window)) {
+      numbers_(static_cast<std::size_t>(plan_.window)),
+      losses_(static_cast<std::size_t>(plan_.loss.all_lanes(plan_.lanes).columns)),
+      norms_(static_cast<std::size_t>(plan_.norm.all_lanes(plan_.lanes).columns)) {
     assert(lanes.size() == static_cast<std::size_t>(plan_.lanes) && arena.bytes() >= plan_.arena_bytes);
     for (std::size_t k = 0; k < lanes.size(); ++k) {
         lanes_[k].spec = lanes[k];
@@ -137,23 +139,28 @@ void Trainer::update(std::int64_t slot) {
 
 /// Reads what the last `count` iterations left in the tables.
 void Trainer::look_at_window(std::int64_t count) {
-    const std::span<float> numbers(numbers_.data(), static_cast<std::size_t>(count));
+    // Two copies for any number of lanes: each waits for the device.
+    stream_->read(plan_.loss.all_lanes(plan_.lanes), 0, std::span<float>(losses_));
+    stream_->read(plan_.norm.all_lanes(plan_.lanes), 0, std::span<float>(norms_));
+    const auto of_lane = [&](const std::vector<float>& all, const Tensor& table, int lane) {
+        const std::size_t first = index(lane) * table.lane_stride / sizeof(float);
+        return std::span<const float>(all).subspan(first, static_cast<std::size_t>(count));
+    };
     for (int k = 0; k < plan_.lanes; ++k) {
         Lane& lane = lanes_[index(k)];
         if (!lane.alive) continue;
-        stream_->read(plan_.loss.slice(0, 1, count), k, numbers);
-        for (std::size_t i = 0; i < numbers.size(); ++i) {
-            lane.step.loss += numbers[i];
-            if (std::isfinite(numbers[i])) {
-                lane.window.push(numbers[i]);
+        const auto losses = of_lane(losses_, plan_.loss, k);
+        for (std::size_t i = 0; i < losses.size(); ++i) {
+            lane.step.loss += losses[i];
+            if (std::isfinite(losses[i])) {
+                lane.window.push(losses[i]);
             } else if (lane.step.diverged_at < 0) {
                 lane.step.diverged_at = iteration_ - count + static_cast<std::int64_t>(i);
                 lane.alive = false;
                 stream_->write(plan_.alive, k, std::uint8_t{0});
             }
         }
-        stream_->read(plan_.norm.slice(0, 1, count), k, numbers);
-        for (const float norm : numbers) {
+        for (const float norm : of_lane(norms_, plan_.norm, k)) {
             lane.step.norms.mean += norm;
             lane.step.norms.largest = std::max(lane.step.norms.largest, static_cast<double>(norm));
         }

@@ -105,6 +105,7 @@ class Trainer {
     std::int64_t step_iterations_ = 0;  ///< looked at in this step
     double step_seconds_ = 0;
     std::vector<float> numbers_;           ///< [window]
+    std::vector<float> losses_, norms_;    ///< the arena's tables of all lanes
     std::vector<std::int32_t> test_rows_;  ///< 0, 1, 2, ... once the test split is asked for
 };
 
