@@ -105,6 +105,20 @@ Result<LiveMachine> open_machine(const Study& study, const Programs& programs,
     return LiveMachine::on_cpu(study, programs.hpo);
 }
 
+/// Looked up once between two polls: a look goes through all processes of the machine, and placing asks for every
+/// trial.
+std::vector<std::vector<std::int64_t>> LiveMachine::trees_of(std::span<const std::int64_t> roots) const {
+    const bool all_known =
+        std::all_of(roots.begin(), roots.end(), [this](std::int64_t root) { return trees_.contains(root); });
+    if (!all_known) {
+        const auto found = trees(roots);
+        for (std::size_t i = 0; i < roots.size(); ++i) trees_[roots[i]] = found[i];
+    }
+    std::vector<std::vector<std::int64_t>> result;
+    for (const std::int64_t root : roots) result.push_back(trees_.at(root));
+    return result;
+}
+
 /// What other sessions have booked of a device and do not use yet: it is as good as used.
 std::int64_t LiveMachine::promised(const std::string& device) const {
     std::int64_t bytes = 0;
@@ -115,6 +129,7 @@ std::int64_t LiveMachine::promised(const std::string& device) const {
 }
 
 std::vector<DeviceNotice> LiveMachine::poll(Seconds now) {
+    trees_.clear();
     board_ = read_board();
     std::erase_if(board_, [](const SessionBookings& session) { return session.pid == getpid(); });
     // Where the first reading found none, why is told once, and no further one is asked for.
@@ -126,7 +141,7 @@ Machine LiveMachine::read(std::span<const std::int64_t> workers, std::int64_t re
                           std::span<const Booking> booked) const {
     std::vector<std::int64_t> roots(workers.begin(), workers.end());
     if (reusable != 0) roots.push_back(reusable);
-    const std::vector<std::vector<std::int64_t>> found = trees(roots);
+    const std::vector<std::vector<std::int64_t>> found = trees_of(roots);
     const std::vector<std::int64_t> held = tree_memory(found);
     std::int64_t ours = 0;
     for (const std::int64_t bytes : held) ours += bytes;
@@ -186,7 +201,7 @@ Accelerator LiveMachine::accelerator(std::size_t index, std::span<const std::int
 }
 
 std::vector<Footprint> LiveMachine::usage(std::span<const std::int64_t> workers) const {
-    const std::vector<std::vector<std::int64_t>> found = trees(workers);
+    const std::vector<std::vector<std::int64_t>> found = trees_of(workers);
     const std::vector<std::int64_t> held = tree_memory(found);
     std::vector<Footprint> used;
     for (std::size_t i = 0; i < found.size(); ++i) {

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -61,6 +62,7 @@ class LiveMachine {
    private:
     LiveMachine(const Study& study, DeviceMonitor monitor);
     [[nodiscard]] std::int64_t promised(const std::string& device) const;
+    [[nodiscard]] std::vector<std::vector<std::int64_t>> trees_of(std::span<const std::int64_t> roots) const;
     [[nodiscard]] Accelerator accelerator(std::size_t index, std::span<const std::int64_t> ours,
                                           std::span<const std::int64_t> reusable,
                                           std::span<const Booking> booked) const;
@@ -68,9 +70,10 @@ class LiveMachine {
     const Resources& resources_;
     Host host_;
     DeviceMonitor monitor_;
-    std::vector<Target> targets_;         ///< of `devices_`
-    std::vector<std::string> devices_;    ///< UUIDs of those that the study uses, in its order
-    std::vector<SessionBookings> board_;  ///< what other sessions said last
+    std::vector<Target> targets_;       ///< of `devices_`
+    std::vector<std::string> devices_;  ///< UUIDs of those that the study uses, in its order
+    mutable std::map<std::int64_t, std::vector<std::int64_t>> trees_;  ///< by root, since the last poll
+    std::vector<SessionBookings> board_;                               ///< what other sessions said last
 };
 
 /// LiveMachine::make, and for the native worker under `backend: auto` also a look whether a worker starts on the GPU:
