@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <ostream>
 
 #include "tests/e2e/worker/worker.hpp"
@@ -230,6 +231,17 @@ TEST(GpuBackends, SayWhyTheyCannotComputeOnWhatTheyAreToldTo) {
         EXPECT_EQ(worker.wait(), refusal.status) << refusal.words;
         EXPECT_THAT(worker.output(), HasSubstr(refusal.words));
     }
+}
+
+TEST(GpuBackends, CudasKernelsAreCompiledAnewWhereTheFileThatKeepsThemIsDamaged) {
+    const hpo::testing::TemporaryFolder folder;
+    const Variables variables{"LD_LIBRARY_PATH=" FAKE_CUDA, "XDG_CACHE_HOME=" + folder.path().string()};
+    ASSERT_EQ(Worker(5, {"--backend", "cuda"}, variables).hello.backend, "cuda");
+    const std::filesystem::path kept = std::filesystem::directory_iterator(folder / "hpo")->path();
+    const auto size = std::filesystem::file_size(kept);
+    std::ofstream(kept) << "junk";
+    EXPECT_EQ(Worker(5, {"--backend", "cuda"}, variables).hello.backend, "cuda");
+    EXPECT_EQ(std::filesystem::file_size(kept), size);
 }
 
 TEST(GpuBackends, AutoTakesCudaFirstAndNoCpuInTheGuiseOfOpenCl) {

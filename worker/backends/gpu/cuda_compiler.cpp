@@ -150,12 +150,12 @@ Result<std::string> compile_for_cuda(int capability, int driver_major) {
     return code;
 }
 
-Result<std::string> cached_for_cuda(int capability, int driver_version) {
+Result<std::string> cached_for_cuda(int capability, int driver_version, bool renew) {
     const fs::path folder = cache_folder();
     char name[64];
     std::snprintf(name, sizeof name, "kernels-%016llx-%d-%d", static_cast<unsigned long long>(hash_of(kernel_source)),
                   capability, driver_version);
-    if (!folder.empty())
+    if (!folder.empty() && !renew)
         if (std::string code = contents_of(folder / name); !code.empty()) return code;
     auto code = compile_for_cuda(capability, driver_version / 1000);
     if (code && !folder.empty()) keep(folder / name, *code);

@@ -19,6 +19,7 @@ Result<std::string> compile_for_cuda(int capability, int driver_major = 0);
 
 /// The same, from a file of $XDG_CACHE_HOME/hpo (~/.cache/hpo) if it was compiled before. The file's name tells the
 /// kernels, the capability and the driver's version apart. A cache that cannot be read or written is done without.
-Result<std::string> cached_for_cuda(int capability, int driver_version);
+/// `renew`: what is there is no good; it is compiled and kept anew.
+Result<std::string> cached_for_cuda(int capability, int driver_version, bool renew = false);
 
 }  // namespace hpo::gpu

@@ -114,13 +114,19 @@ Result<void> CudaRuntime::find_device(std::optional<std::size_t> number) {
 }
 
 Result<void> CudaRuntime::load_kernels() {
-    const auto code = cached_for_cuda(capability_, driver_version_);
+    auto code = cached_for_cuda(capability_, driver_version_);
     if (!code) return code.error();
-    if (const int status = api_.load_module(&module_, code->c_str()); status != cuda::success)
+    int status = api_.load_module(&module_, code->c_str());
+    if (status != cuda::success) {  // the file may be damaged
+        code = cached_for_cuda(capability_, driver_version_, true);
+        if (!code) return code.error();
+        status = api_.load_module(&module_, code->c_str());
+    }
+    if (status != cuda::success)
         return Error{"the CUDA driver (" + version_words(driver_version_) + ") does not take the kernels: " +
                      words(status) + "; it may be older than the CUDA toolkit's libraries: update it"};
     for (std::size_t i = 0; i < kernel_count; ++i)
-        if (const int status = api_.get_function(&kernels_[i], module_, kernel_names[i]); status != cuda::success)
+        if (status = api_.get_function(&kernels_[i], module_, kernel_names[i]); status != cuda::success)
             return Error{name_ + " has no kernel " + std::string(kernel_names[i]) + ": " + words(status)};
     return {};
 }
