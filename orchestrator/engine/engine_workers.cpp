@@ -51,7 +51,7 @@ void Engine::on_ready(Place place, const from_worker::Hello& hello) {
     if (waits_for_it)
         run(place, worker.jobs.front());
     else
-        worker.jobs.clear();
+        worker.jobs.clear(), trial_ended(trial);  // a user may have stopped it meanwhile
 }
 
 void Engine::on_said(Place place, const WorkerMessage& message) {
@@ -86,7 +86,7 @@ void Engine::on_plan(Place place, const from_worker::PlanAnswer& answer) {
     if (answer.id != worker.planning || worker.state != State::ready) return;
     worker.planning = 0;
     look_again_ = true;
-    if (is_final(parts_.ledger.record().trial(answer.id).state)) return;
+    if (is_final(parts_.ledger.record().trial(answer.id).state)) return trial_ended(answer.id);
     if (answer.error.empty()) {
         Need& need = needs_[answer.id];
         need.footprint = at_least(answer.footprint, need.lesson);

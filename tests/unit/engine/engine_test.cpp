@@ -363,6 +363,24 @@ TEST(Engine, AUsersStopEndsARunningTrialAtOnceInTheBooks) {
     EXPECT_FALSE(play.engine->stop_trial(99));
 }
 
+TEST(Engine, ATrialThatIsStoppedBeforeItRunsIsToldAsEndedOnce) {
+    MemoryStore store;
+    Played play(small_study(), store, 1);
+    ASSERT_TRUE(play.engine->stop_trial(1));  // its worker is starting
+    play.ready(0);
+    EXPECT_EQ(play.ended, (std::vector<std::int64_t>{1}));
+    EXPECT_EQ(play.asked(0).trial, 2);
+    MemoryStore other;
+    Played planned(small_study(), other, 1);
+    planned.ready(0, {"plan"});
+    const auto plan = planned.executor.take<to_worker::Plan>(0);
+    ASSERT_TRUE(plan);
+    ASSERT_TRUE(planned.engine->stop_trial(plan->id));
+    planned.say(0, from_worker::PlanAnswer{.id = plan->id, .footprint = {0, 1 << 20, 1}});
+    EXPECT_EQ(planned.ended, (std::vector<std::int64_t>{plan->id}));
+    EXPECT_EQ(planned.executor.take<to_worker::Plan>(0)->id, plan->id + 1);
+}
+
 TEST(Engine, AskingForThePlanComesBeforeTheRunAndATrialThatCannotFitFailsWithTheNumbers) {
     MemoryStore store;
     Played play(small_study(), store, 1);

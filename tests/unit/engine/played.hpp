@@ -45,7 +45,7 @@ class Played {
                                    .log_file = [](std::int64_t) { return ""; },
                                    .checkpoints = [](std::int64_t) { return ""; },
                                    .notice = [this](const Notice& notice) { notices += notice.text + '\n'; },
-                                   .trial_ended = [](const TrialRecord&) {},
+                                   .trial_ended = [this](const TrialRecord& trial) { ended.push_back(trial.number); },
                                    .on_device = !machine.accelerators.empty()},
                        places);
         engine->start();
@@ -93,6 +93,7 @@ class Played {
     ManualClock clock;
     std::optional<Engine> engine;
     std::string notices;
+    std::vector<std::int64_t> ended;  ///< told as such
 
    private:
     std::vector<Footprint> used(std::span<const std::int64_t> pids) {
