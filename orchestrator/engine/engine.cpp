@@ -133,6 +133,11 @@ void Engine::end_the_silent() {
         "silent for " + to_text(Value(std::int64_t(patience))) + " s (resources.progress_timeout)";
     for (std::size_t place = 0; place < places_.size(); ++place) {
         Worker& worker = places_[place];
+        if (worker.spent && (now - worker.heard).count() > patience) {
+            worker.spent = false;
+            leave(static_cast<Place>(place), silent);
+            continue;
+        }
         if (worker.state != State::starting && worker.state != State::ready) continue;
         const bool owes_words = worker.state == State::starting || worker.planning != 0;
         if (owes_words && (now - worker.heard).count() > patience) {
@@ -142,7 +147,8 @@ void Engine::end_the_silent() {
         for (const Job& job : worker.jobs) {
             // An attempt that was told to end is not kept alive by words.
             const bool ending = job.phase == Job::Phase::ending;
-            const double allowed = ending ? std::min(patience, ending_patience) : patience;
+            const bool complete = parts_.ledger.record().trial(job.id.trial).state == TrialState::complete;
+            const double allowed = ending && !complete ? std::min(patience, ending_patience) : patience;
             if (job.phase == Job::Phase::booked || (now - job.heard).count() <= allowed) continue;
             leave(static_cast<Place>(place), silent, ending ? AttemptId{} : job.id);
             break;

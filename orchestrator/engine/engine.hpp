@@ -120,6 +120,8 @@ class Engine {
         std::int64_t pid = 0;       ///< as it said
         bool plans = false;         ///< can answer `plan`
         bool shrinks = false;       ///< can train a batch in micro-batches
+        bool once = false;          ///< trains one trial, then exits
+        bool spent = false;         ///< leaving, after its one trial, at its own pace
         bool greeted = false;       ///< it said hello
         AttemptId culprit;          ///< leaving: the attempt that is charged for it; trial 0: none
         std::string kill_reason;    ///< why we ended it, for the attempts' reason

@@ -74,6 +74,7 @@ Machine Engine::look() const {
     std::vector<std::int64_t> workers;
     std::int64_t reusable = 0;
     for (const Worker& worker : places_) {
+        if (worker.spent) continue;  // nothing is booked for it any more: what it holds is in use like others'
         if (!worker.idle())
             workers.push_back(worker.pid);
         else if (reusable == 0)

@@ -36,6 +36,7 @@ void Engine::on_ready(Place place, const from_worker::Hello& hello) {
     worker.slots = static_cast<std::size_t>(std::clamp<std::int64_t>(hello.slots, 1, most_slots));
     worker.plans = can(hello, "plan");
     worker.shrinks = can(hello, "micro_batch");
+    worker.once = can(hello, "once");
     look_again_ = true;
     if (worker.plans && !std::exchange(asks_, true)) {
         // It knows better than what was guessed.
@@ -131,6 +132,12 @@ void Engine::on_finished(Place place, const from_worker::Finished& message) {
     look_again_ = true;
     const std::int64_t trial = job.id.trial;
     end_attempt(job);
+    if (worker.once) {
+        // It exits by itself. What it does on the way (keeping a model, say) is its own affair.
+        worker.state = State::leaving;
+        worker.spent = true;
+        parts_.executor.send(place, to_worker::Shutdown{});
+    }
     if (job.phase == Job::Phase::ending) return trial_ended(trial);
 
     // The worker ended it by its own account.
@@ -174,6 +181,7 @@ void Engine::on_exited(Place place, const execution::Exited& exited) {
                                             : "the worker exited with status " + std::to_string(exited.code);
     const std::string& cause = gone.kill_reason.empty() ? exited.cause : gone.kill_reason;
     const std::string how = cause.empty() ? ended : cause;
+    const bool ended_well = exited.signal == 0 && exited.code == 0;
     if (!gone.greeted) {
         if (closing_) return;
         return launch_failed((exited.cause.empty() ? how + " before it said hello" : how) + quoted(exited.log_tail));
@@ -184,7 +192,14 @@ void Engine::on_exited(Place place, const execution::Exited& exited) {
         end_attempt(job);
         const TrialRecord& trial = parts_.ledger.record().trial(job.id.trial);
         if (is_final(trial.state)) trial_ended(trial.number);  // nobody holds it any more
-        if (job.phase == Job::Phase::running && trial.state == TrialState::running) held_up.push_back(job);
+        if (job.phase != Job::Phase::running || trial.state != TrialState::running) continue;
+        if (gone.once && gone.state == State::ready && cause.empty() && ended_well && job.last_step > 0) {
+            // It had no more to say.
+            parts_.ledger.finish(trial.number, TrialState::complete, "", "");
+            trial_ended(trial.number);
+        } else {
+            held_up.push_back(job);
+        }
     }
     AttemptId charged = gone.culprit;
     if (gone.state == State::ready) {

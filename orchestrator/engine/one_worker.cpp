@@ -58,7 +58,7 @@ Result<std::unique_ptr<OneWorker>> OneWorker::start(const Study& study, const Pr
                             [&impl](Place, const execution::What& what) { impl.listener(what); });
     if (!executor) return executor.error();
     impl.executor = std::move(*executor);
-    impl.executor->launch(0, worker_launch(study, programs.worker, {}, 0, target));
+    impl.executor->launch(0, worker_launch(study, programs, {}, 0, target));
     const auto ready = impl.wait<bool>([](const execution::What& what, auto& answer) {
         if (std::holds_alternative<execution::Ready>(what)) answer = true;
     });

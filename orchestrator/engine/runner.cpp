@@ -121,7 +121,7 @@ class Session {
                 .usage = [this](auto workers) { return machine_.usage(workers); },
                 .worker =
                     [this](Place place, int device) {
-                        return worker_launch(study_, programs_.worker, plan_, place, machine_.target(device));
+                        return worker_launch(study_, programs_, plan_, place, machine_.target(device));
                     },
                 .log_file = [this](std::int64_t trial) { return folder_.trial_log(trial); },
                 .checkpoints =
@@ -247,7 +247,7 @@ class Session {
 
 Programs installed_programs() {
     const auto self = std::filesystem::read_symlink("/proc/self/exe");
-    return {self, self.parent_path() / "hpo-worker"};
+    return {self, self.parent_path() / "hpo-worker", self.parent_path().parent_path() / "share/hpo/python"};
 }
 
 Result<RunOutcome> run_study(const Study& study, const StudyFolder& folder, const Programs& programs,

@@ -10,15 +10,10 @@
 #include "hpo/result.hpp"
 #include "hpo/study.hpp"
 #include "orchestrator/engine/engine.hpp"
+#include "orchestrator/engine/workers.hpp"
 #include "orchestrator/store/study_folder.hpp"
 
 namespace hpo {
-
-/// The programs of an installation, by absolute path.
-struct Programs {
-    std::filesystem::path hpo;
-    std::filesystem::path worker;
-};
 
 /// The running program, and the worker beside it.
 Programs installed_programs();

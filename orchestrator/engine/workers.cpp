@@ -1,6 +1,7 @@
 #include "orchestrator/engine/workers.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 
 #include "orchestrator/execution/environment.hpp"
@@ -24,10 +25,10 @@ WorkerPlan plan_workers(const Study& study, const Host& host) {
     return plan;
 }
 
-LaunchSpec worker_launch(const Study& study, const std::filesystem::path& native, const WorkerPlan& plan, Place place,
+LaunchSpec worker_launch(const Study& study, const Programs& programs, const WorkerPlan& plan, Place place,
                          const Target& target) {
     LaunchSpec spec;
-    spec.command = study.command.empty() ? std::vector<std::string>{native.string()} : study.command;
+    spec.command = study.command.empty() ? std::vector<std::string>{programs.worker.string()} : study.command;
     // The native worker computes with one thread; a script may use what its place has.
     const auto own = static_cast<std::size_t>(place) < plan.cpus.size() ? plan.cpus[static_cast<std::size_t>(place)]
                                                                         : std::vector<int>{};
@@ -36,6 +37,10 @@ LaunchSpec worker_launch(const Study& study, const std::filesystem::path& native
         worker_environment(study.command.empty() ? 1.0 : std::max<double>(1, static_cast<double>(own.size())));
     if (study.command.empty()) spec.environment["HPO_BACKEND"] = target.backend;
     if (target.opencl) spec.environment["HPO_DEVICE"] = std::to_string(*target.opencl);
+    if (!study.command.empty() && !programs.python.empty()) {
+        const char* path = std::getenv("PYTHONPATH");
+        spec.environment["PYTHONPATH"] = programs.python.string() + (path && *path ? ":" + std::string(path) : "");
+    }
     if (!target.cuda.empty()) {
         spec.environment["CUDA_VISIBLE_DEVICES"] = target.cuda;
         // Else JAX takes 75 % of the device at its start, and TensorFlow all of it.

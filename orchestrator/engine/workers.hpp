@@ -14,6 +14,13 @@
 
 namespace hpo {
 
+/// The programs of an installation, by absolute path.
+struct Programs {
+    std::filesystem::path hpo;
+    std::filesystem::path worker;
+    std::filesystem::path python;  ///< folder of the Python client
+};
+
 struct WorkerPlan {
     int places = 1;                      ///< workers at once
     std::vector<std::vector<int>> cpus;  ///< a place's cores; empty: any
@@ -30,9 +37,9 @@ struct Target {
     std::optional<std::int64_t> opencl;  ///< number of OpenCL's device
 };
 
-/// The native worker, or the study's own command, for one place. Without a GPU a script sees none where the study says
-/// `backend: cpu`, else whatever there is.
-LaunchSpec worker_launch(const Study& study, const std::filesystem::path& native, const WorkerPlan& plan, Place place,
+/// The native worker, or the study's own command, for one place. Python scripts find the client. Without a GPU a script
+/// sees none where the study says `backend: cpu`, else whatever there is.
+LaunchSpec worker_launch(const Study& study, const Programs& programs, const WorkerPlan& plan, Place place,
                          const Target& target);
 
 }  // namespace hpo

@@ -430,5 +430,57 @@ TEST(Engine, APausedTrialWaitsAndIsPromotedWithItsCheckpoint) {
     for (const TrialRecord& trial : play.record().trials) EXPECT_TRUE(is_final(trial.state)) << trial.number;
 }
 
+TEST(Engine, AWorkerThatTrainsOnceGetsOneTrialMayTakeItsTimeToExitAndAnotherOneIsStarted) {
+    MemoryStore store;
+    Played play(small_study(), store, 1);
+    for (std::int64_t trial = 1; trial <= 3; ++trial) {
+        play.ready(0, {"once"});
+        const AttemptId id = play.asked(0);
+        EXPECT_EQ(id, (AttemptId{trial, 1}));
+        play.complete(0, id);
+        for (int second = 0; second < 90; ++second) play.tick();
+        EXPECT_EQ(play.asked(0).trial, 0) << "it is on its way out";
+        EXPECT_FALSE(play.executor.terminated.contains(0));
+        EXPECT_EQ(play.executor.launched.size(), static_cast<std::size_t>(trial));
+        play.exit(0, 0, trial == 2 ? 1 : 0);
+    }
+    EXPECT_EQ(play.engine->end(), Engine::End::finished);
+    for (const TrialRecord& trial : play.record().trials) EXPECT_EQ(trial.state, TrialState::complete);
+}
+
+TEST(Engine, AWorkerThatTrainedOnceAndDoesNotExitIsEndedAfterTheProgressTimeout) {
+    MemoryStore store;
+    Study study = small_study();
+    study.resources.progress_timeout = 30;
+    Played play(study, store, 1);
+    play.ready(0, {"once"});
+    play.complete(0, play.asked(0));
+    for (int second = 0; second < 30; ++second) play.tick();
+    EXPECT_FALSE(play.executor.terminated.contains(0));
+    play.tick();
+    EXPECT_TRUE(play.executor.terminated.contains(0));
+}
+
+TEST(Engine, AWorkerThatTrainsOnceEndsItsTrialByExiting) {
+    MemoryStore store;
+    Study study = small_study();
+    study.resources.retries = 0;
+    Played play(study, store, 1);
+    play.ready(0, {"once"});
+    play.report(0, play.asked(0), 1, 0.5);
+    play.exit(0, 0);
+    EXPECT_EQ(play.trial(1).state, TrialState::complete);
+
+    play.ready(0, {"once"});
+    play.report(0, play.asked(0), 1, 0.5);
+    play.exit(0, 0, 3);
+    EXPECT_EQ(play.trial(2).state, TrialState::failed) << "not with another status";
+
+    play.ready(0, {"once"});
+    play.asked(0);
+    play.exit(0, 0);
+    EXPECT_EQ(play.trial(3).state, TrialState::failed) << "not without a report";
+}
+
 }  // namespace
 }  // namespace hpo

@@ -1,0 +1,254 @@
+"""Training scripts of users: with the Python client, unchanged, and in other languages."""
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import unittest
+
+from harness import SOURCE, Case, processes_of, wait_for
+
+CLIENT = SOURCE / "worker" / "python"
+PYTHON = sys.executable
+
+
+def script_study(command, name="script", trials=4, epochs=5, parallel=2, worker="", more="", retries=0, timeout="20s",
+                 space="  lr: {type: float, low: 0.01, high: 0.4}"):
+    quoted = ", ".join('"' + str(word).replace("\\", "\\\\").replace('"', '\\"') + '"' for word in command)
+    return f"""\
+study: {name}
+objective: {{metric: val_loss, direction: minimize}}
+space:
+{space}
+worker:
+  command: [{quoted}]
+{worker}
+budget: {{trials: {trials}, epochs: {epochs}}}
+sampler: {{type: random}}
+resources: {{parallel: {parallel}, retries: {retries}, progress_timeout: {timeout}, grace: 1s, trial: {{memory: 64MiB}}}}
+{more}
+"""
+
+
+class Script(Case):
+    def script(self, text, name="train.py"):
+        path = self.folder / name
+        path.write_text(textwrap.dedent(text))
+        return path
+
+    def run_script(self, text, status=0, **more):
+        path = self.script(text)
+        command = more.pop("command", [PYTHON, str(path)])
+        self.out = self.hpo("run", self.study(script_study(command, **more)), status=status)
+        return self.trials("script")
+
+
+class Client(Script):
+    def test_a_script_with_the_client_is_searched_each_trial_in_a_process_of_its_own(self):
+        trials = self.run_script("""
+            import os
+            import hpo
+            trial = hpo.trial(lr=0.1, momentum=0.9)
+            print("process", os.getpid())
+            for epoch in trial.epochs():
+                for _ in range(10):
+                    trial.step()
+                trial.report(epoch, val_loss=trial.params.lr / epoch, momentum=trial.params["momentum"])
+            """)
+        self.assertEqual([(t["state"], t["steps"], t["attempt"]) for t in trials], [("complete", 5, 1)] * 4)
+        for trial in trials:
+            self.assertAlmostEqual(trial["values"]["val_loss"], trial["params"]["lr"] / 5)
+        self.assertIn("it/s", self.hpo("show", "script", 1))
+        pids = {self.hpo("logs", f"script/{t['trial']}").split("process")[1].split()[0] for t in trials}
+        self.assertEqual(len(pids), 4)
+        self.assertNotIn("status", self.out + self.error)
+        self.assert_nobody_left()
+
+    def test_a_script_written_as_a_loop_trains_one_trial_after_the_other_in_one_process(self):
+        trials = self.run_script("""
+            import os
+            import hpo
+            for trial in hpo.trials(lr=0.1):
+                print("process", os.getpid())
+                for epoch in trial.epochs():
+                    trial.report(epoch, val_loss=trial.params.lr)
+            """, parallel=1)
+        self.assertEqual({t["state"] for t in trials}, {"complete"})
+        lines = "".join(self.hpo("logs", f"script/{t['trial']}") for t in trials).splitlines()
+        self.assertEqual((len(lines), len(set(lines))), (4, 1), lines)
+
+    def test_it_ends_early_when_a_rule_says_so_and_a_shorter_script_is_complete(self):
+        trials = self.run_script("""
+            import hpo
+            with hpo.trial(lr=0.1) as trial:
+                for step in range(1, 1000):
+                    trial.report(step, val_loss=trial.params.lr)
+                    if trial.should_stop():
+                        break
+            """, epochs=50, more="stopping: [{rule: plateau, patience: 2, grace: 1}]")
+        self.assertEqual({t["state"] for t in trials}, {"stopped"})
+        self.assertLess(max(t["steps"] for t in trials), 10)
+        self.hpo("run", self.study(script_study([PYTHON, str(self.script("""
+            import hpo
+            trial = hpo.trial()
+            trial.report(1, val_loss=1)
+            trial.report(2, val_loss=2)
+            """))], name="short")))
+        self.assertEqual({(t["state"], t["steps"]) for t in self.trials("short")}, {("complete", 2)})
+
+    def test_a_paused_trial_goes_on_from_its_checkpoint(self):
+        trials = self.run_script("""
+            import hpo
+            trial = hpo.trial(checkpoint=True)
+            if trial.resumed:
+                trial.resume_from(int(trial.checkpoint.read_text()))
+                print("resumed after", trial.checkpoint.read_text())
+            for epoch in trial.epochs():
+                print("trains", epoch)
+                trial.report(epoch, val_loss=trial.params.lr / epoch)
+                trial.checkpoint.write_text(str(epoch))
+            """, trials=9, epochs=9, parallel=1, more="stopping: [{rule: asha, grace: 1, factor: 3}]")
+        logs = {t["trial"]: self.hpo("logs", f"script/{t['trial']}") for t in trials}
+        self.assertTrue(any("resumed after" in log for log in logs.values()))
+        for trial in trials:
+            log = logs[trial["trial"]]
+            self.assertEqual([log.count(f"trains {epoch}") for epoch in range(1, trial["steps"] + 1)], [1] * trial["steps"], log)
+
+    def test_an_exception_fails_the_trial_with_its_last_line_and_is_not_tried_again(self):
+        trials = self.run_script("""
+            import hpo
+            trial = hpo.trial()
+            trial.report(1, val_loss=1)
+            raise ValueError("no such layer: 7")
+            """, trials=2, retries=2, status=1)
+        self.assertEqual({(t["state"], t["attempt"]) for t in trials}, {("failed", 1)})
+        self.assertIn("ValueError: no such layer: 7", trials[0]["reason"])
+
+    def test_out_of_memory_is_tried_again_with_more_room(self):
+        trials = self.run_script("""
+            import hpo
+            class OutOfMemoryError(RuntimeError):
+                pass
+            trial = hpo.trial()
+            marker = trial.folder / "marker"
+            if not marker.exists():
+                marker.write_text("")
+                raise OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB")
+            for epoch in trial.epochs():
+                trial.report(epoch, val_loss=1)
+            """, trials=1)
+        self.assertEqual([(t["state"], t["attempt"]) for t in trials], [("complete", 2)])
+
+    def test_a_loss_that_is_not_finite_is_a_diverged_trial(self):
+        trials = self.run_script("""
+            import hpo
+            trial = hpo.trial()
+            trial.report(1, val_loss=float("nan"))
+            assert trial.should_stop()
+            """, trials=1, status=1)
+        self.assertEqual([t["state"] for t in trials], ["diverged"])
+
+    def test_what_it_does_after_its_last_report_is_waited_for(self):
+        self.run_script("""
+            import time
+            import hpo
+            trial = hpo.trial()
+            for epoch in trial.epochs():
+                trial.report(epoch, val_loss=1)
+            trial.finish(test_loss=0.25)
+            time.sleep(0.3)
+            open(f"model-{trial.number}", "w").write("kept")
+            """, trials=3)
+        self.assertEqual(len(list(self.folder.glob("model-*"))), 3)
+
+    def test_a_script_that_hangs_is_ended_though_its_client_lives(self):
+        trials = self.run_script("""
+            import threading
+            import hpo
+            trial = hpo.trial()
+            trial.report(1, val_loss=1)
+            threading.Event().wait()
+            """, trials=1, timeout="7s", status=1)
+        self.assertEqual(trials[0]["state"], "failed")
+        self.assertIn("silent for 7 s", trials[0]["reason"])
+
+    def test_ctrl_c_leaves_nobody_behind_and_the_next_run_goes_on(self):
+        script = self.script("""
+            import multiprocessing, os, time
+            import hpo
+            trial = hpo.trial()
+            multiprocessing.Process(target=time.sleep, args=(1000,), daemon=True).start()
+            if os.fork() == 0:
+                os.setsid()
+                time.sleep(1000)
+            for epoch in trial.epochs():
+                time.sleep(0.02)
+                trial.report(epoch, val_loss=1)
+            os._exit(0)
+            """)
+        study = self.study(script_study([PYTHON, str(script)], trials=8))
+        child = self.start("run", study)
+        wait_for(lambda: any(t["steps"] for t in self.trials_so_far("script")))
+        child.send_signal(signal.SIGINT)
+        self.assertEqual(child.wait(20), 130)
+        self.assert_nobody_left()
+        self.hpo("run", study)
+        self.assertEqual([t["state"] for t in self.trials("script")], ["complete"] * 8)
+        self.assert_nobody_left()
+
+    def test_a_script_killed_by_a_signal_is_retried(self):
+        trials = self.run_script("""
+            import os, signal
+            import hpo
+            trial = hpo.trial()
+            marker = trial.folder / "marker"
+            trial.report(1, val_loss=1)
+            if not marker.exists():
+                marker.write_text("")
+                os.kill(os.getpid(), signal.SIGKILL)
+            for epoch in trial.epochs():
+                trial.report(epoch, val_loss=1)
+            """, trials=2, retries=1)
+        self.assertEqual({(t["state"], t["attempt"]) for t in trials}, {("complete", 2)})
+
+    def alone(self, text):
+        environment = {**os.environ, "PYTHONPATH": str(CLIENT), "PYTHONDONTWRITEBYTECODE": "1"}
+        for name in ("HPO_ENDPOINT", "HPO_TOKEN"):
+            environment.pop(name, None)
+        done = subprocess.run([PYTHON, self.script(text)], cwd=self.folder, env=environment, capture_output=True,
+                              text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_the_same_script_runs_alone_with_its_defaults(self):
+        out = self.alone("""
+            import argparse
+            import hpo
+            trial = hpo.trial(argparse.Namespace(lr=0.5), width=3)
+            for epoch in trial.epochs(2):
+                trial.report(epoch, loss=trial.params.lr * trial.params["width"])
+            assert not trial.should_stop() and trial.checkpoint is None and trial.number == 0
+            """)
+        self.assertEqual(out, "step 1: loss 1.5\nstep 2: loss 1.5\n")
+
+    def test_callbacks_for_keras_and_lightning_answer_every_hook_and_report_epochs_from_1(self):
+        out = self.alone("""
+            import types
+            import hpo
+            trial = hpo.trial()
+            keras = hpo.KerasCallback(trial)
+            keras.set_params({}); keras.set_model(types.SimpleNamespace(stop_training=False))
+            keras.on_train_begin(); keras.on_epoch_begin(0); keras.on_train_batch_end(0, {})
+            keras.on_epoch_end(0, {"loss": 0.5, "val_loss": 0.25})
+            trainer = types.SimpleNamespace(current_epoch=1, callback_metrics={"val/loss": 2}, sanity_checking=False)
+            lightning = hpo.LightningCallback()
+            lightning.setup(trainer, None, stage="fit"); lightning.on_fit_start(trainer, None)
+            lightning.on_validation_end(trainer, None)
+            """)
+        self.assertEqual(out, "step 1: loss 0.5, val_loss 0.25\nstep 2: val/loss 2\n")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
