@@ -141,7 +141,7 @@ class Engine {
     /// A trial whose worker died on an accelerator: judged once a lost device would have been noticed.
     struct Suspect {
         AttemptId id;
-        Seconds since{0};
+        Seconds until{0};
         int device = host_only;
         std::string reason;
     };
@@ -186,7 +186,7 @@ class Engine {
     void on_finished(Place place, const from_worker::Finished& message);
     void on_exited(Place place, const execution::Exited& exited);
     void on_launch_failed(Place place, const execution::LaunchFailed& failed);
-    void launch_failed(const std::string& message);
+    void launch_failed(const std::string& message, int device);
     void lost(AttemptId id, const std::string& reason);
     void trial_ended(std::int64_t trial);
     void trial_failed(std::int64_t trial, const std::string& kind = {});
@@ -213,10 +213,11 @@ class Engine {
     std::map<std::int64_t, Need> needs_;  ///< of trials that have not ended
     FootprintModel model_;                ///< of what was measured
     std::vector<Suspect> suspects_;
-    std::set<int> lost_;      ///< accelerators that were said to be lost
-    bool asks_ = false;       ///< workers answer `plan`: footprints are exact
-    bool shrinks_ = false;    ///< workers can train a batch in micro-batches
-    bool look_again_ = true;  ///< something changed that may let a trial start
+    std::map<int, Seconds> doubts_;  ///< accelerators on which a worker did not start: nothing else does until then
+    std::set<int> lost_;             ///< accelerators that were said to be lost
+    bool asks_ = false;              ///< workers answer `plan`: footprints are exact
+    bool shrinks_ = false;           ///< workers can train a batch in micro-batches
+    bool look_again_ = true;         ///< something changed that may let a trial start
     std::string waits_;
     std::optional<Seconds> waits_since_;
     Seconds started_{0};

@@ -9,7 +9,6 @@ namespace hpo {
 
 namespace {
 
-constexpr double judged_after = 3;      // seconds in which the loss of a device is noticed: readings come every second
 constexpr double worth_storing = 1.02;  // times the peak that is stored already
 
 std::int64_t whole(const Params& params, const char* name, std::int64_t otherwise) {
@@ -21,11 +20,11 @@ bool known(const Footprint& used) { return used.device_bytes > 0 || used.host_by
 
 }  // namespace
 
-/// What the empty machine gives one trial.
+/// What the empty machine gives one trial, devices that are set aside included: they may come back.
 Footprint Engine::room_of(const Machine& machine) {
     Footprint room{0, machine.memory - machine.memory_reserve, machine.cores};
     for (const Accelerator& device : machine.accelerators)
-        if (device.usable) room.device_bytes = std::max(room.device_bytes, device.memory - device.reserve);
+        room.device_bytes = std::max(room.device_bytes, device.memory - device.reserve);
     return room;
 }
 
@@ -34,7 +33,7 @@ Footprint Engine::others_of(const Machine& machine) {
     Footprint others{0, machine.memory_others, 0};
     const std::int64_t room = room_of(machine).device_bytes;
     for (const Accelerator& device : machine.accelerators)
-        if (device.usable && device.memory - device.reserve == room) others.device_bytes = device.others;
+        if (device.memory - device.reserve == room) others.device_bytes = device.others;
     return others;
 }
 
@@ -194,6 +193,7 @@ void Engine::set_lost_devices_aside() {
             continue;
         }
         if (!lost_.insert(device).second) continue;
+        launch_failures_ = 0;
         const std::string reason = "device " + machine.accelerators[index].id + " was lost";
         say(Notice::Level::warning, 0, reason + ": set aside, its trials are queued again");
         for (std::size_t place = 0; place < places_.size(); ++place)
@@ -209,7 +209,7 @@ void Engine::judge_suspects() {
     for (std::size_t i = 0; i < suspects_.size();) {
         const Suspect suspect = suspects_[i];
         const bool lost_device = lost_.contains(suspect.device);
-        if (!lost_device && (now - suspect.since).count() < judged_after) {
+        if (!lost_device && now < suspect.until) {
             ++i;
             continue;
         }

@@ -81,7 +81,10 @@ Machine Engine::look() const {
             reusable = worker.pid;
     }
     std::erase(workers, 0);
-    return parts_.machine(workers, reusable);
+    Machine machine = parts_.machine(workers, reusable);
+    for (const auto& [device, until] : doubts_)
+        if (parts_.clock.now() < until) machine.accelerators.at(static_cast<std::size_t>(device)).usable = false;
+    return machine;
 }
 
 /// The first of the admitted trials that a worker can take now. False: none could.

@@ -13,6 +13,7 @@ constexpr int failures_in_a_row_allowed = 3;
 constexpr std::int64_t told_unused = 3;    // reports of an attempt that are told one by one
 constexpr std::int64_t told_lines = 1000;  // lines that an attempt may send to the log
 constexpr std::int64_t most_slots = 1024;
+constexpr double judged_after = 3;  // seconds in which the loss of a device is noticed: readings come every second
 
 bool can(const from_worker::Hello& hello, const char* what) {
     return std::find(hello.capabilities.begin(), hello.capabilities.end(), what) != hello.capabilities.end();
@@ -90,7 +91,12 @@ void Engine::on_plan(Place place, const from_worker::PlanAnswer& answer) {
     if (is_final(parts_.ledger.record().trial(answer.id).state)) return trial_ended(answer.id);
     if (answer.error.empty()) {
         Need& need = needs_[answer.id];
-        need.footprint = at_least(answer.footprint, need.lesson);
+        need.footprint = answer.footprint;
+        // On a unified device the process's memory holds the device's, which the planner adds.
+        if (worker.device != host_only && parts_.machine({}, 0).accelerators.at(std::size_t(worker.device)).unified)
+            need.footprint.host_bytes =
+                std::max<std::int64_t>(0, need.footprint.host_bytes - need.footprint.device_bytes);
+        need.footprint = at_least(need.footprint, need.lesson);
         need.alone = need.lesson_alone;
         need.known = true;
         return;
@@ -184,7 +190,8 @@ void Engine::on_exited(Place place, const execution::Exited& exited) {
     const bool ended_well = exited.signal == 0 && exited.code == 0;
     if (!gone.greeted) {
         if (closing_) return;
-        return launch_failed((exited.cause.empty() ? how + " before it said hello" : how) + quoted(exited.log_tail));
+        return launch_failed((exited.cause.empty() ? how + " before it said hello" : how) + quoted(exited.log_tail),
+                             gone.device);
     }
 
     std::vector<Job> held_up;  // attempts that end with the worker, not by themselves
@@ -224,7 +231,7 @@ void Engine::on_exited(Place place, const execution::Exited& exited) {
         return out_of_memory(job, "killed by the kernel's out-of-memory killer", false);
     }
     if (gone.device != host_only && gone.state == State::ready && charged.attempt != 0) {
-        suspects_.push_back({charged, parts_.clock.now(), gone.device, reason});
+        suspects_.push_back({charged, parts_.clock.now() + Seconds(judged_after), gone.device, reason});
         return;
     }
     lost(charged, reason);
@@ -245,13 +252,21 @@ void Engine::lost(AttemptId id, const std::string& reason) {
 }
 
 void Engine::on_launch_failed(Place place, const execution::LaunchFailed& failed) {
-    places_.at(static_cast<std::size_t>(place)) = {};
-    launch_failed(failed.message);
+    const Worker gone = std::exchange(places_.at(static_cast<std::size_t>(place)), {});
+    launch_failed(failed.message, gone.device);
 }
 
-void Engine::launch_failed(const std::string& message) {
+void Engine::launch_failed(const std::string& message, int device) {
     look_again_ = true;
     say(Notice::Level::error, 0, message);
+    if (device != host_only) {
+        // Its device may have been lost, which shows in the next readings: until then nothing else starts there, and
+        // all that fails there is one failure.
+        const Seconds now = parts_.clock.now();
+        const bool in_doubt = doubts_.contains(device) && now < doubts_.at(device);
+        doubts_[device] = now + Seconds(judged_after);
+        if (in_doubt) return;
+    }
     if (closing_ || ++launch_failures_ < failures_in_a_row_allowed) return;
     conclude(End::failed, count(launch_failures_, "launch", "launches") + " of a worker failed in a row: " + message);
 }

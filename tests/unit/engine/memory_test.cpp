@@ -270,6 +270,43 @@ TEST(Memory, ALostDeviceIsSetAsideAndItsTrialsAreQueuedAgainWithoutBlameWhoeverN
     EXPECT_EQ(play.trial(ids[place_of[1]].trial).failures, 0);
 }
 
+TEST(Memory, WorkersThatDoNotStartOnADeviceThatIsBeingLostEndNoStudy) {
+    MemoryStore store;
+    Study study = small_study();
+    study.resources.trial.device_bytes = GiB;
+    study.budget.trials = 12;
+    Played play(study, store, 8, with_devices(2));
+    const auto places = launched(play);
+    ASSERT_EQ(places.size(), 8u);
+    play.machine.accelerators[0].usable = false;  // not read yet
+    for (const Place place : places)
+        if (place % 2 == 0) play.exit(place, SIGABRT);  // those of the first device, before they said hello
+    EXPECT_EQ(play.engine->end(), Engine::End::none);
+    play.tick();
+    EXPECT_THAT(play.notices, HasSubstr("device GPU-0 was lost"));
+    for (const Place place : launched(play)) {
+        play.ready(place);
+        EXPECT_EQ(play.trial(play.asked(place).trial).allotment.device, "GPU-1");
+    }
+}
+
+TEST(Memory, AWorkerThatNeverStartsOnASoundDeviceEndsTheStudyAfterThreeTries) {
+    MemoryStore store;
+    Study study = small_study();
+    study.resources.trial.device_bytes = GiB;
+    Played play(study, store, 2, with_devices(1));
+    int tries = 0;
+    for (int second = 0; second < 60 && play.engine->end() == Engine::End::none; ++second) {
+        const auto places = launched(play);
+        tries += !places.empty();
+        for (const Place place : places) play.exit(place, 0, 1);
+        play.tick();
+    }
+    EXPECT_EQ(play.engine->end(), Engine::End::failed);
+    EXPECT_THAT(play.engine->end_reason(), HasSubstr("3 launches of a worker failed in a row"));
+    EXPECT_EQ(tries, 3);
+}
+
 TEST(Memory, AWorkerThatDiesOnASoundDeviceIsChargedAfterAWhile) {
     MemoryStore store;
     Study study = small_study();
