@@ -25,6 +25,19 @@ std::int64_t meminfo(const fs::path& root, const std::string& key) {
     return 0;
 }
 
+/// Of what a control group uses, the pages of files, which the kernel takes back when memory is wanted, as for
+/// MemAvailable: else a group that has read its data once would be full for ever.
+std::int64_t reclaimable(const fs::path& group) {
+    std::ifstream file(group / "memory.stat");
+    std::int64_t own = 0, with_children = 0;
+    std::string key;
+    for (std::int64_t bytes = 0; file >> key >> bytes;) {
+        if (key == "inactive_file" || key == "active_file") own += bytes;
+        if (key == "total_inactive_file" || key == "total_active_file") with_children += bytes;
+    }
+    return std::max(own, with_children);  // the first version has both, the second counts children in
+}
+
 /// The first word of a file as a number; nothing for "max", an empty or a missing file.
 std::optional<std::int64_t> number_in(const fs::path& file) {
     std::ifstream stream(file);
@@ -70,7 +83,8 @@ MemoryLimit memory_limit(const fs::path& root) {
             limit = number_in(group / "memory.limit_in_bytes"), used = number_in(group / "memory.usage_in_bytes");
         if (!limit) continue;
         found.limit = std::min(found.limit, *limit);
-        found.left = std::min(found.left, std::max<std::int64_t>(0, *limit - used.value_or(0)));
+        const std::int64_t held = std::max<std::int64_t>(0, used.value_or(0) - reclaimable(group));
+        found.left = std::min(found.left, std::max<std::int64_t>(0, *limit - held));
     }
     return found;
 }

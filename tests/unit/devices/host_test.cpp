@@ -58,6 +58,21 @@ TEST_F(FakeHost, ALimitOfTheFirstVersionHolds) {
     EXPECT_EQ(available_memory(root_.path()), 0);
 }
 
+TEST_F(FakeHost, PagesOfFilesAreFreeWhereAControlGroupIsFullOfThem) {
+    write("proc/self/cgroup", "4:memory:/job\n0::/\n");
+    write("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "1073741824\n");
+    write("sys/fs/cgroup/memory/job/memory.usage_in_bytes", "1073741824\n");
+    write(
+        "sys/fs/cgroup/memory/job/memory.stat",
+        "cache 1\ninactive_file 1048576\nactive_file 0\ntotal_inactive_file 536870912\ntotal_active_file 268435456\n");
+    EXPECT_EQ(available_memory(root_.path()), 768 * MiB);
+    write("proc/self/cgroup", "0::/job\n");
+    write("sys/fs/cgroup/job/memory.max", "1073741824\n");
+    write("sys/fs/cgroup/job/memory.current", "1073741824\n");
+    write("sys/fs/cgroup/job/memory.stat", "anon 5\ninactive_file 134217728\nactive_file 134217728\n");
+    EXPECT_EQ(available_memory(root_.path()), 256 * MiB);
+}
+
 TEST_F(FakeHost, AQuotaBelowOneCoreStillGivesOne) {
     write("proc/self/cgroup", "0::/\n");
     write("sys/fs/cgroup/cpu.max", "20000 100000\n");
