@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t most_bytes = 256 * 1024;  // of a session's file
+constexpr int longest_turn_ms = 100;
 constexpr const char *lock_ending = ".lock", *ending = ".json", *draft_ending = ".new";
 
 /// The folder, open, if it is a folder of this user's alone; else why not. Whatever happens to its name afterwards, the
@@ -166,6 +168,15 @@ Result<void> Board::publish(const SessionBookings& bookings) {
     if (::renameat(folder_.get(), draft.c_str(), folder_.get(), (name_ + ending).c_str()) != 0) return failed();
     said_ = std::move(text);
     return {};
+}
+
+Descriptor Board::turn() const {
+    Descriptor file(::openat(folder_.get(), "turn", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
+    for (int tries = 0; file && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0; ++tries) {
+        if (errno != EWOULDBLOCK || tries >= longest_turn_ms) file.reset();
+        if (file) ::poll(nullptr, 0, 1);
+    }
+    return file;
 }
 
 Board::~Board() {

@@ -43,6 +43,11 @@ class Board {
     /// Replaces what this session said before; readers see the one or the other.
     Result<void> publish(const SessionBookings& bookings);
 
+    /// One session at a time looks at the board, decides and publishes: whoever holds the turn (until it is destroyed)
+    /// sees all that others have decided. It waits for it a tenth of a second at most (its holder may be suspended);
+    /// empty then, and one goes on without.
+    [[nodiscard]] Descriptor turn() const;
+
     Board(Board&&) noexcept = default;
     Board& operator=(Board&&) = delete;
     ~Board();

@@ -119,22 +119,32 @@ std::vector<std::vector<std::int64_t>> LiveMachine::trees_of(std::span<const std
     return result;
 }
 
-/// What other sessions have booked of a device and do not use yet: it is as good as used.
-std::int64_t LiveMachine::promised(const std::string& device) const {
+/// What other sessions have booked of a device and do not use yet: it is as good as used. What they use is what the
+/// reading shows: it may be older than what they say of themselves.
+std::int64_t LiveMachine::promised(const std::string& device, const DeviceReading* reading) const {
     std::int64_t bytes = 0;
-    for (const SessionBookings& session : board_)
-        for (const DeviceBooking& booking : session.devices)
-            if (booking.device == device) bytes += not_negative(booking.booked - booking.used);
+    for (std::size_t i = 0; i < board_.size(); ++i)
+        for (const DeviceBooking& booking : board_[i].devices) {
+            if (booking.device != device) continue;
+            const bool seen = reading && reading->processes && !their_trees_[i].empty();
+            bytes += not_negative(booking.booked - (seen ? *used_by(*reading, their_trees_[i]) : booking.used));
+        }
     return bytes;
 }
 
 std::vector<DeviceNotice> LiveMachine::poll(Seconds now) {
     trees_.clear();
-    board_ = read_board();
-    std::erase_if(board_, [](const SessionBookings& session) { return session.pid == getpid(); });
     // Where the first reading found none, why is told once, and no further one is asked for.
     if (on_device()) monitor_.poll(now);
     return monitor_.take_notices();
+}
+
+void LiveMachine::look_at_the_board() {
+    board_ = read_board();
+    std::erase_if(board_, [](const SessionBookings& session) { return session.pid == getpid(); });
+    std::vector<std::int64_t> pids;
+    for (const SessionBookings& session : board_) pids.push_back(session.pid);
+    their_trees_ = trees_of(pids);
 }
 
 Machine LiveMachine::read(std::span<const std::int64_t> workers, std::int64_t reusable,
@@ -186,7 +196,7 @@ Accelerator LiveMachine::accelerator(std::size_t index, std::span<const std::int
         if (booking.device == static_cast<int>(index)) our_bytes += booking.footprint.device_bytes;
     device.memory = reading->memory;
     device.reserve = static_cast<std::int64_t>(resources_.gpu_reserve * static_cast<double>(reading->memory));
-    const std::int64_t promised_away = promised(device.id);
+    const std::int64_t promised_away = promised(device.id, reading);
     device.others = used_by_others(*reading, ours, our_bytes) + promised_away;
     if (reading->used)
         device.free =

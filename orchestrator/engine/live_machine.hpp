@@ -44,8 +44,10 @@ class LiveMachine {
     /// As read last.
     [[nodiscard]] const DeviceReadings& readings() const { return monitor_.latest(); }
 
-    /// New readings of the devices and of what other sessions have booked, about once a second; what is worth telling.
+    /// New readings of the devices, about once a second; what is worth telling.
     std::vector<DeviceNotice> poll(Seconds now);
+    /// What other sessions have booked at this moment; read() counts it as used.
+    void look_at_the_board();
 
     /// What there is at this moment, within the study's limits; accelerators as of the last poll. Memory held by the
     /// process trees of `workers` (pids) is not others' use; that of `reusable` (0: none) is free besides. `booked`:
@@ -61,7 +63,7 @@ class LiveMachine {
 
    private:
     LiveMachine(const Study& study, DeviceMonitor monitor);
-    [[nodiscard]] std::int64_t promised(const std::string& device) const;
+    [[nodiscard]] std::int64_t promised(const std::string& device, const DeviceReading* reading = nullptr) const;
     [[nodiscard]] std::vector<std::vector<std::int64_t>> trees_of(std::span<const std::int64_t> roots) const;
     [[nodiscard]] Accelerator accelerator(std::size_t index, std::span<const std::int64_t> ours,
                                           std::span<const std::int64_t> reusable,
@@ -74,6 +76,7 @@ class LiveMachine {
     std::vector<std::string> devices_;  ///< UUIDs of those that the study uses, in its order
     mutable std::map<std::int64_t, std::vector<std::int64_t>> trees_;  ///< by root, since the last poll
     std::vector<SessionBookings> board_;                               ///< what other sessions said last
+    std::vector<std::vector<std::int64_t>> their_trees_;               ///< processes of each
 };
 
 /// LiveMachine::make, and for the native worker under `backend: auto` also a look whether a worker starts on the GPU:

@@ -68,7 +68,7 @@ class Session {
         auto executor = LocalExecutor::make(loop_, {.mark = study_mark(folder_), .program = programs_.hpo},
                                             [this](Place place, const execution::What& what) {
                                                 engine_->on(place, what);
-                                                finish_if_done();
+                                                settle();
                                             });
         if (!executor) return executor.error();
         executor_ = std::move(*executor);
@@ -83,7 +83,9 @@ class Session {
 
         observer_.begun(view());
         listen_to_signals();
+        now_ = seen();
         engine_->start();
+        settle();
         tick();
         draw();
         if (!engine_->done()) loop_.run();
@@ -113,6 +115,7 @@ class Session {
                 .clock = clock_,
                 .machine =
                     [this](auto workers, auto reusable) {
+                        look();
                         std::vector<Booking> booked;
                         if (engine_)
                             for (const Holding& holding : engine_->holdings()) booked.push_back(holding.booking);
@@ -139,7 +142,7 @@ class Session {
         return {.stop_trial =
                     [this](std::int64_t trial) {
                         auto stopped = engine_->stop_trial(trial);
-                        finish_if_done();
+                        settle();
                         return stopped;
                     },
                 .stop_study =
@@ -173,23 +176,36 @@ class Session {
         for (const DeviceNotice& notice : machine_.poll(clock_.now()))
             tell({notice.warning ? Notice::Level::warning : Notice::Level::info, 0, notice.text});
         engine_->tick();
-        publish();
-        finish_if_done();
+        look();
+        now_ = seen();
+        settle();
         ticker_.expires_after(1s);
         ticker_.async_wait([this](auto error) {
             if (!error) tick();
         });
     }
 
-    /// Others learn what this session holds; without a board it goes on.
-    void publish() {
-        if (!board_) return;
+    /// At the board, once until all is settled: nobody else decides meanwhile.
+    void look() {
+        if (std::exchange(looked_, true)) return;
+        if (board_) turn_ = board_->turn();
+        machine_.look_at_the_board();
+    }
+
+    /// After each thing that happened. Who looked at the board and decided tells the others what this session holds
+    /// now, and they look next; without a board it goes on.
+    void settle() {
+        if (std::exchange(looked_, false) && board_)
+            (void)board_->publish({study_.name, getpid(), machine_.said(now_, engine_->holdings()), engine_->waits()});
+        turn_.reset();
+        finish_if_done();
+    }
+
+    /// The machine, with all that lives here as this session's own.
+    [[nodiscard]] Machine seen() const {
         std::vector<Booking> booked;
-        const std::vector<Holding> holdings = engine_->holdings();
-        for (const Holding& holding : holdings) booked.push_back(holding.booking);
-        (void)board_->publish({study_.name, getpid(),
-                               machine_.said(machine_.read(engine_->workers(), 0, booked), holdings),
-                               engine_->waits()});
+        for (const Holding& holding : engine_->holdings()) booked.push_back(holding.booking);
+        return machine_.read(engine_->workers(), 0, booked);
     }
 
     void draw() {
@@ -232,6 +248,9 @@ class Session {
     Seconds begun_ = clock_.now();
     LiveMachine machine_;
     Result<Board> board_ = Board::open();
+    bool looked_ = false;  ///< at the board, since all was settled
+    Descriptor turn_;      ///< from then on
+    Machine now_;          ///< as of the last tick
     WorkerPlan plan_;
     CheckpointKeeper keeper_{study_, folder_, ledger_.record()};
     asio::io_context loop_{1};

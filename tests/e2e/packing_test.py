@@ -234,7 +234,7 @@ class Packing(Fakes):
             self.assertEqual(child.wait(90), 0, child.stderr.read())
         for name in ("first", "second"):
             self.assert_all_ended_once(10, name=name)
-            self.assert_never_the_same_launch_twice(name)
+            self.assertEqual({attempt for _, attempt, _ in self.launches(name)}, {1}, "one took what the other had booked")
 
     def test_killed_in_the_middle_and_run_again_every_trial_ends_once(self):
         self.machine("device GPU-a 8GiB Fake", "device GPU-b 8GiB Fake")
@@ -291,6 +291,15 @@ class OutOfMemory(Fakes):
         self.run_packed(study)
         self.assert_all_ended_once(12)
         self.assert_never_the_same_launch_twice()
+
+    def test_row_36_workers_that_crash_when_the_device_is_full_are_booked_more_and_none_is_charged(self):
+        self.machine("device GPU-a 4GiB Fake")
+        study = self.packed("take=mib;each=0.1;crash-when-full", space="mib: {type: int, low: 500, high: 3000}", trials=8, epochs=4,
+                            resources=", retries: 0, trial: {memory: 16MiB, gpu_memory: 500MiB, cores: 0.1}, parallel: 8")
+        self.run_packed(study)
+        self.assert_all_ended_once(8)
+        self.assert_never_the_same_launch_twice()
+        self.assertIn("the worker died of SIGABRT: the device is out of memory", self.log())
 
     def test_row_36_trials_that_grow_end_in_the_end(self):
         self.machine("device GPU-a 6GiB Fake")

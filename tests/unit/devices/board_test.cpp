@@ -101,6 +101,18 @@ TEST_F(BoardTest, SeveralSessionsOfOneProcessNumberHaveAPlaceEach) {
     EXPECT_THAT(read_board(), SizeIs(2));
 }
 
+TEST_F(BoardTest, OneSessionAtATimeHasTheTurnAndNobodyWaitsForItForLong) {
+    auto one = Board::open();
+    auto other = Board::open();
+    {
+        const Descriptor turn = one->turn();
+        ASSERT_TRUE(turn);
+        EXPECT_FALSE(other->turn()) << "its holder may be suspended: one goes on without";
+    }
+    EXPECT_TRUE(other->turn());
+    EXPECT_THAT(read_board(), IsEmpty()) << "it is no session";
+}
+
 TEST_F(BoardTest, ADeadSessionIsNotShownAndItsFilesAreRemoved) {
     dead_session();
     EXPECT_EQ(files(), 2u);
