@@ -47,6 +47,7 @@ std::vector<Holding> Engine::holdings() const {
     std::map<std::int64_t, Holding> launched;
     for (const Worker& worker : places_)
         for (const Job& job : worker.jobs) launched[job.order] = job.holding;
+    for (const Suspect& suspect : suspects_) launched[suspect.job.order] = suspect.job.holding;
     std::vector<Holding> all;
     for (auto& [order, holding] : launched) all.push_back(std::move(holding));
     return all;
@@ -173,6 +174,8 @@ Result<void> Engine::stop_trial(std::int64_t number) {
         return Error{"trial " + std::to_string(number) + " has ended already: " + std::string(to_text(state))};
     guarded([&] {
         parts_.ledger.finish(number, TrialState::stopped, "user", "stopped by the user");
+        look_again_ = true;
+        std::erase_if(suspects_, [&](const Suspect& suspect) { return suspect.job.id.trial == number; });
         for (std::size_t place = 0; place < places_.size(); ++place)
             for (Job& job : places_[place].jobs) {
                 if (job.id.trial != number || job.phase != Job::Phase::running) continue;
@@ -226,7 +229,7 @@ void Engine::conclude(End end, const std::string& reason) {
             // The next session finds it running without a worker, and queues it again.
         }
     };
-    for (const Suspect& suspect : suspects_) requeue(suspect.id.trial);
+    for (const Suspect& suspect : suspects_) requeue(suspect.job.id.trial);
     suspects_.clear();
     for (std::size_t place = 0; place < places_.size(); ++place) {
         for (const Job& job : places_[place].jobs)

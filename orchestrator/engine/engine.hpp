@@ -138,12 +138,14 @@ class Engine {
         Footprint lesson{0, 0, 0};       ///< at least so much, after it ran out of memory
         bool lesson_alone = false;       ///< nothing may run beside it, after it ran out of memory
     };
-    /// A trial whose worker died on an accelerator: judged once a lost device would have been noticed.
+    /// An attempt that ended on an accelerator, judged once readings have come that are newer than its end: was the
+    /// device lost, did other programs take its memory? What it held stays booked until then.
     struct Suspect {
-        AttemptId id;
+        Job job;
         Seconds until{0};
-        int device = host_only;
         std::string reason;
+        bool out_of_memory = false;  ///< it is queued again already, and told nowhere else how; else: its worker died
+        Footprint others{0, 0, 0};   ///< most that other programs were seen to use since
     };
 
     template <class F>
@@ -197,13 +199,15 @@ class Engine {
     // Memory: measured, wanting, gone with its device (engine_memory.cpp).
     void recall();
     [[nodiscard]] static Footprint room_of(const Machine& machine);
-    [[nodiscard]] static Footprint others_of(const Machine& machine);
+    [[nodiscard]] static Footprint others_of(const Machine& machine, int device = host_only);
     void measure();
     void saw(Job& job, const Footprint& used);
     void keep_peak(const Job& job);
     void out_of_memory(const Job& job, const std::string& message, bool device_memory);
+    void go_on_after_out_of_memory(const Job& job, const std::string& message, bool device_memory,
+                                   const Footprint& others);
     std::string learn_from(std::int64_t trial, const Allotment& given, const Footprint& used, bool device_memory,
-                           std::string& failed);
+                           const Footprint& others, std::string& failed);
     bool shrink(std::int64_t trial, const std::string& why);
     void set_lost_devices_aside();
     void judge_suspects();

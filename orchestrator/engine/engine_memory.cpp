@@ -9,6 +9,7 @@ namespace hpo {
 
 namespace {
 
+constexpr double read_anew_after = 2;   // seconds in which what others use of a device is read anew
 constexpr double worth_storing = 1.02;  // times the peak that is stored already
 
 std::int64_t whole(const Params& params, const char* name, std::int64_t otherwise) {
@@ -28,12 +29,16 @@ Footprint Engine::room_of(const Machine& machine) {
     return room;
 }
 
-/// What other programs use of that.
-Footprint Engine::others_of(const Machine& machine) {
+/// What other programs use of that; on `device`, if it is given.
+Footprint Engine::others_of(const Machine& machine, int device) {
     Footprint others{0, machine.memory_others, 0};
+    if (device != host_only) {
+        others.device_bytes = machine.accelerators.at(static_cast<std::size_t>(device)).others;
+        return others;
+    }
     const std::int64_t room = room_of(machine).device_bytes;
-    for (const Accelerator& device : machine.accelerators)
-        if (device.memory - device.reserve == room) others.device_bytes = device.others;
+    for (const Accelerator& roomiest : machine.accelerators)
+        if (roomiest.memory - roomiest.reserve == room) others.device_bytes = roomiest.others;
     return others;
 }
 
@@ -50,7 +55,7 @@ void Engine::recall() {
         need.lesson_alone = trial.allotment.alone;
         std::string failed;  // then it is tried once more as it was: this session may have more to give
         if (trial.requeued == Outcome::out_of_memory)
-            learn_from(number, trial.allotment, trial.peak, parts_.on_device, failed);
+            learn_from(number, trial.allotment, trial.peak, parts_.on_device, others_of(look()), failed);
     }
 }
 
@@ -115,7 +120,7 @@ void Engine::keep_peak(const Job& job) {
 /// What the trial's next attempt is to be given after one that ran out of memory, in words; empty: nothing is left to
 /// try, and `failed` says why.
 std::string Engine::learn_from(std::int64_t trial, const Allotment& given, const Footprint& used, bool device_memory,
-                               std::string& failed) {
+                               const Footprint& others, std::string& failed) {
     const Params params = configuration(trial);
     const Machine machine = look();
     MemoryDeath death;
@@ -128,7 +133,7 @@ std::string Engine::learn_from(std::int64_t trial, const Allotment& given, const
     death.micro_batches = whole(params, "accumulation", 1);
     if (shrinks_) death.more_micro_batches = next_accumulation(whole(params, "batch_size", 1), death.micro_batches);
     death.room = room_of(machine);
-    death.others = others_of(machine);
+    death.others = others;
     const bool unified = std::any_of(machine.accelerators.begin(), machine.accelerators.end(),
                                      [](const Accelerator& device) { return device.unified; });
     if (unified) {  // one pool: what the one kind has booked the other has not
@@ -146,19 +151,28 @@ std::string Engine::learn_from(std::int64_t trial, const Allotment& given, const
     return next->how;
 }
 
-/// Not the trial's fault: queued again, but never as it was; with the numbers it fails only when nothing is left to
-/// try.
+/// Not the trial's fault: queued again. What the host has is read at once, what a device has is known in a moment: a
+/// verdict by readings from before its end would blame the trial for what another program has just taken.
 void Engine::out_of_memory(const Job& job, const std::string& message, bool device_memory) {
+    parts_.ledger.requeue(job.id.trial, Outcome::out_of_memory, false, message);
+    if (device_memory)
+        suspects_.push_back({job, parts_.clock.now() + Seconds(read_anew_after), message, true, {0, 0, 0}});
+    else
+        go_on_after_out_of_memory(job, message, false, others_of(look()));
+}
+
+/// Never as it was; with the numbers it fails only when nothing is left to try.
+void Engine::go_on_after_out_of_memory(const Job& job, const std::string& message, bool device_memory,
+                                       const Footprint& others) {
     const std::int64_t trial = job.id.trial;
     const Booking& booked = job.holding.booking;
     std::string failed;
     const std::string next = learn_from(trial, {booked.footprint, "", booked.alone, needs_[trial].micro_batches},
-                                        job.holding.used, device_memory, failed);
+                                        job.holding.used, device_memory, others, failed);
     if (next.empty()) {
         parts_.ledger.finish(trial, TrialState::failed, "", message + "; " + failed);
         return trial_failed(trial, "out of memory");
     }
-    parts_.ledger.requeue(trial, Outcome::out_of_memory, false, message);
     say(Notice::Level::warning, trial, message + "; queued again " + next);
 }
 
@@ -203,22 +217,33 @@ void Engine::set_lost_devices_aside() {
     if (!any) conclude(End::failed, "no device is left: every one that the study may use was lost");
 }
 
-/// Workers that died shortly before their device was found lost are not to blame.
+/// Workers that died shortly before their device was found lost are not to blame; nor are trials for the memory that
+/// others took.
 void Engine::judge_suspects() {
+    if (suspects_.empty()) return;
     const Seconds now = parts_.clock.now();
+    const Machine machine = look();
     for (std::size_t i = 0; i < suspects_.size();) {
-        const Suspect suspect = suspects_[i];
-        const bool lost_device = lost_.contains(suspect.device);
-        if (!lost_device && now < suspect.until) {
+        Suspect& open = suspects_[i];
+        const int device = open.job.holding.booking.device;
+        const bool lost_device = lost_.contains(device);
+        open.others = at_least(open.others, others_of(machine, device));
+        if (!lost_device && now < open.until) {
             ++i;
             continue;
         }
+        const Suspect suspect = open;
         suspects_.erase(suspects_.begin() + static_cast<std::ptrdiff_t>(i));
-        if (parts_.ledger.record().trial(suspect.id.trial).state != TrialState::running) continue;
-        if (lost_device)
-            parts_.ledger.requeue(suspect.id.trial, Outcome::lost, false, "its device was lost: " + suspect.reason);
+        const AttemptId id = suspect.job.id;
+        if (suspect.out_of_memory)
+            go_on_after_out_of_memory(suspect.job, suspect.reason, true, suspect.others);
+        else if (parts_.ledger.record().trial(id.trial).state != TrialState::running)
+            continue;
+        else if (lost_device)
+            parts_.ledger.requeue(id.trial, Outcome::lost, false, "its device was lost: " + suspect.reason);
         else
-            lost(suspect.id, suspect.reason);
+            lost(id, suspect.reason);
+        if (closing_) return;
     }
 }
 

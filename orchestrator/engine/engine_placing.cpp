@@ -301,8 +301,10 @@ std::int64_t Engine::work_left() const {
     return work + static_cast<std::int64_t>(parts_.ledger.promotions(!may_propose()).size());
 }
 
-/// Whether a worker holds the trial, or is asked about it.
+/// Whether a worker holds the trial, or is asked about it, or what follows its last attempt is not decided yet.
 bool Engine::assigned(std::int64_t trial) const {
+    if (std::any_of(suspects_.begin(), suspects_.end(), [&](const Suspect& s) { return s.job.id.trial == trial; }))
+        return true;
     return std::any_of(places_.begin(), places_.end(), [&](const Worker& w) {
         return w.planning == trial ||
                std::any_of(w.jobs.begin(), w.jobs.end(), [&](const Job& job) { return job.id.trial == trial; });

@@ -4,6 +4,7 @@
 
 #include "orchestrator/engine/engine.hpp"
 #include "orchestrator/engine/words.hpp"
+#include "orchestrator/scheduling/out_of_memory.hpp"
 
 namespace hpo {
 
@@ -158,6 +159,8 @@ void Engine::on_finished(Place place, const from_worker::Finished& message) {
             return out_of_memory(job, message.message.empty() ? "out of memory" : message.message,
                                  worker.device != host_only);
         default:
+            if (const auto words = out_of_memory_words(message.message, worker.device != host_only))
+                return out_of_memory(job, words->line, words->device);
             parts_.ledger.finish(
                 trial, TrialState::failed, "",
                 message.message.empty() ? "the worker said " + std::string(to_text(message.outcome)) : message.message);
@@ -230,8 +233,11 @@ void Engine::on_exited(Place place, const execution::Exited& exited) {
         job.holding.used.host_bytes = std::max(job.holding.used.host_bytes, exited.peak_bytes);
         return out_of_memory(job, "killed by the kernel's out-of-memory killer", false);
     }
-    if (gone.device != host_only && gone.state == State::ready && charged.attempt != 0) {
-        suspects_.push_back({charged, parts_.clock.now() + Seconds(judged_after), gone.device, reason});
+    if (held_up.size() == 1 && gone.state == State::ready)
+        if (const auto words = out_of_memory_words(exited.log_tail, gone.device != host_only))
+            return out_of_memory(held_up.front(), how + ": " + words->line, words->device);
+    if (held_up.size() == 1 && gone.device != host_only && gone.state == State::ready) {
+        suspects_.push_back({held_up.front(), parts_.clock.now() + Seconds(judged_after), reason, false, {0, 0, 0}});
         return;
     }
     lost(charged, reason);

@@ -1,6 +1,8 @@
 #include "orchestrator/scheduling/out_of_memory.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <iterator>
 
 #include "hpo/units.hpp"
 #include "orchestrator/scheduling/footprints.hpp"
@@ -83,6 +85,31 @@ Result<NextTry> after_out_of_memory(const MemoryDeath& death) {
     if (death.micro_batches > 1)
         text += ", in " + std::to_string(death.micro_batches) + " micro-batches of an update, which cannot be smaller";
     return Error{text};
+}
+
+std::optional<OutOfMemoryWords> out_of_memory_words(std::string_view last_words, bool on_device) {
+    // In lower case. Most of a device's errors hold the first one of either.
+    constexpr std::string_view of_device[] = {"out of memory",      "out_of_memory",      "resource_exhausted",
+                                              "resourceexhausted",  "memoryallocation",   "alloc_failed",
+                                              "allocation_failure", "cl_out_of_resources"};
+    constexpr std::string_view of_host[] = {"memoryerror", "std::bad_alloc", "cannot allocate memory",
+                                            "can't allocate memory"};
+    constexpr std::string_view of_either = "out of memory";
+    constexpr std::size_t longest = 300;
+
+    while (!last_words.empty()) {
+        const auto before = last_words.find_last_of('\n');
+        const std::string_view line = before == std::string_view::npos ? last_words : last_words.substr(before + 1);
+        std::string lower(line);
+        std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+        const auto says = [&](std::string_view words) { return lower.find(words) != std::string::npos; };
+        // The device's words first: "OutOfMemoryError" ends like the host's.
+        const bool device = on_device && std::any_of(std::begin(of_device), std::end(of_device), says);
+        const bool host = std::any_of(std::begin(of_host), std::end(of_host), says) || says(of_either);
+        if (device || host) return OutOfMemoryWords{device, std::string(line.substr(0, longest))};
+        last_words = before == std::string_view::npos ? std::string_view() : last_words.substr(0, before);
+    }
+    return std::nullopt;
 }
 
 std::optional<std::int64_t> next_accumulation(std::int64_t batch_size, std::int64_t accumulation) {

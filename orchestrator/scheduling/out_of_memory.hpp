@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "hpo/footprint.hpp"
 #include "hpo/result.hpp"
@@ -47,6 +48,17 @@ struct NextTry {
 /// waits again until they have gone. A trial without micro-batches is given up after five deaths at the latest where
 /// other programs keep still, and after 40 in any case.
 Result<NextTry> after_out_of_memory(const MemoryDeath& death);
+
+/// Which memory ran out by a program's last words, and the line that says so.
+struct OutOfMemoryWords {
+    bool device = false;  ///< the accelerator's; else the host's
+    std::string line;
+};
+
+/// What a script writes that ends for want of memory without telling us: an exception of PyTorch, JAX, TensorFlow or
+/// Python that nobody caught, an error of CUDA, HIP or OpenCL, the C++ library's. Of several lines the last one counts.
+/// `on_device`: it trained on an accelerator. Nothing where no line says so.
+std::optional<OutOfMemoryWords> out_of_memory_words(std::string_view last_words, bool on_device);
 
 /// Twice as many micro-batches, at most one a sample; nothing when they are that already, or when the numbers make no
 /// sense. A micro-batch has batch / accumulation samples, rounded up; the last one what is left.

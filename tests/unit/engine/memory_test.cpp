@@ -322,6 +322,67 @@ TEST(Memory, AWorkerThatDiesOnASoundDeviceIsChargedAfterAWhile) {
     EXPECT_THAT(play.trial(1).reason, HasSubstr("SIGSEGV"));
 }
 
+TEST(Memory, ATrialIsNotBlamedForTheMemoryThatAnotherProgramTookAMomentAgo) {
+    MemoryStore store;
+    Study study = small_study();
+    study.resources.trial.device_bytes = 8 * GiB;  // all of a device
+    study.budget.trials = 1;
+    Played play(study, store, 1, with_devices(1));
+    for (int attempt = 1; attempt <= 10; ++attempt) {
+        play.ready(0);
+        const AttemptId id = play.asked(0);
+        ASSERT_EQ(id, (AttemptId{1, attempt}));
+        play.finish(0, id, Outcome::out_of_memory, "no more memory");  // no reading has shown why
+        EXPECT_EQ(play.trial(1).state, TrialState::queued);
+        play.machine.accelerators[0].others = 5 * GiB;
+        for (int i = 0; i < 10; ++i) play.tick();
+        ASSERT_EQ(play.trial(1).state, TrialState::queued) << play.trial(1).reason;
+        EXPECT_EQ(play.asked(0).trial, 0) << "it waits";
+        play.machine.accelerators[0].others = 0;
+        play.tick();
+    }
+    EXPECT_THAT(play.notices, HasSubstr("once other programs leave as much"));
+}
+
+TEST(Memory, WhatATrialThatRanOutOfMemoryHeldStaysBookedUntilItIsKnownWhy) {
+    MemoryStore store;
+    Study study = small_study();
+    study.resources.trial.device_bytes = 5 * GiB;
+    study.budget.trials = 2;
+    Played play(study, store, 2, with_devices(1));
+    play.ready(0);
+    play.finish(0, play.asked(0), Outcome::out_of_memory);
+    EXPECT_EQ(play.asked(0).trial, 0) << "nothing is launched into what may not be there";
+    EXPECT_TRUE(play.engine->stop_trial(1));
+    EXPECT_EQ(play.asked(0).trial, 2) << "unless a user ends it";
+    for (int i = 0; i < 5; ++i) play.tick();
+    EXPECT_EQ(play.trial(1).state, TrialState::stopped);
+}
+
+TEST(Memory, AScriptThatDiesWithWordsOfMemoryIsBookedMoreAndNotCharged) {
+    MemoryStore store;
+    Study study = small_study();
+    study.resources.trial.device_bytes = GiB;
+    study.resources.retries = 0;
+    study.budget.trials = 1;
+    Played play(study, store, 1, with_devices(1));
+    play.ready(0);
+    play.asked(0);
+    play.engine->on(0,
+                    execution::Exited{.code = 1,
+                                      .log_tail = "Traceback (most recent call last):\n"
+                                                  "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried 2.00 GiB"});
+    for (int i = 0; i < 3; ++i) play.tick();
+    EXPECT_THAT(play.notices, HasSubstr("status 1: torch.cuda.OutOfMemoryError: CUDA out of memory. Tried 2.00 GiB; "
+                                        "queued again with 1.500 GiB of device memory booked"));
+    play.ready(0);
+    const AttemptId second = play.asked(0);
+    EXPECT_EQ(second, (AttemptId{1, 2}));
+    EXPECT_EQ(play.trial(1).failures, 0);
+    play.finish(0, second, Outcome::failed, "RuntimeError: CUDA error: out of memory");
+    EXPECT_EQ(play.trial(1).state, TrialState::queued) << "also when it says so itself";
+}
+
 TEST(Memory, WhatAnEndingWorkerHoldsStaysBookedUntilItIsGone) {
     MemoryStore store;
     Study study = small_study();

@@ -101,6 +101,34 @@ TEST(OutOfMemory, AKillByTheKernelRaisesTheHostsBookingAlsoOfATrialOnADevice) {
     EXPECT_TRUE(after_out_of_memory(death).ok());
 }
 
+TEST(OutOfMemory, IsReadFromAProgramsLastWords) {
+    const auto device = [](const char* words) {
+        const auto found = out_of_memory_words(words, true);
+        return found && found->device;
+    };
+    const auto host = [](const char* words, bool on_device) {
+        const auto found = out_of_memory_words(words, on_device);
+        return found && !found->device;
+    };
+    EXPECT_TRUE(device("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB"));
+    EXPECT_TRUE(device("torch.OutOfMemoryError: HIP out of memory."));
+    EXPECT_TRUE(device("RuntimeError: CUDA error: out of memory"));
+    EXPECT_TRUE(device("jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to"));
+    EXPECT_TRUE(device("tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when allocating tensor"));
+    EXPECT_TRUE(device("RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"));
+    EXPECT_TRUE(device("clEnqueueNDRangeKernel failed: CL_MEM_OBJECT_ALLOCATION_FAILURE"));
+    for (const bool on_device : {false, true}) {
+        EXPECT_TRUE(host("numpy.core._exceptions._ArrayMemoryError: Unable to allocate 8.00 TiB", on_device));
+        EXPECT_TRUE(host("terminate called after throwing an instance of 'std::bad_alloc'\n  what(): ...", on_device));
+        EXPECT_TRUE(host("OSError: [Errno 12] Cannot allocate memory", on_device));
+        EXPECT_TRUE(host("RuntimeError: DefaultCPUAllocator: can't allocate memory: you tried", on_device));
+        EXPECT_FALSE(out_of_memory_words("KeyError: 'lr'\nSegmentation fault", on_device));
+        EXPECT_FALSE(out_of_memory_words("", on_device));
+    }
+    EXPECT_TRUE(host("fatal: Out of memory", false));
+    EXPECT_EQ(out_of_memory_words("first\nCUDA out of memory. A\nTraceback\n", true)->line, "CUDA out of memory. A");
+}
+
 TEST(OutOfMemory, MicroBatchesHalveDownToOneSample) {
     EXPECT_EQ(next_accumulation(256, 1), 2);
     EXPECT_EQ(next_accumulation(256, 128), 256);
