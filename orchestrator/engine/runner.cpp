@@ -5,11 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <csignal>
 #include <fstream>
+#include <functional>
 #include <optional>
 
 #include "hpo/version.hpp"
@@ -178,6 +180,7 @@ class Session {
         engine_->tick();
         look();
         now_ = seen();
+        publish(machine_.said(now_, engine_->holdings()));
         settle();
         ticker_.expires_after(1s);
         ticker_.async_wait([this](auto error) {
@@ -192,13 +195,25 @@ class Session {
         machine_.look_at_the_board();
     }
 
-    /// After each thing that happened. Who looked at the board and decided tells the others what this session holds
-    /// now, and they look next; without a board it goes on.
+    /// After each thing that happened. Who looked at the board and then booked more tells the others at once, before
+    /// they look; all else is said every second.
     void settle() {
-        if (std::exchange(looked_, false) && board_)
-            (void)board_->publish({study_.name, getpid(), machine_.said(now_, engine_->holdings()), engine_->waits()});
+        if (std::exchange(looked_, false)) {
+            std::vector<DeviceBooking> holds = machine_.said(now_, engine_->holdings());
+            const auto more = [](const DeviceBooking& now, const DeviceBooking& before) {
+                return now.booked > before.booked;
+            };
+            if (!std::equal(holds.begin(), holds.end(), said_.begin(), said_.end(), std::not_fn(more)))
+                publish(std::move(holds));
+        }
         turn_.reset();
         finish_if_done();
+    }
+
+    /// Without a board it goes on.
+    void publish(std::vector<DeviceBooking> holds) {
+        said_ = holds;
+        if (board_) (void)board_->publish({study_.name, getpid(), std::move(holds), engine_->waits()});
     }
 
     /// The machine, with all that lives here as this session's own.
@@ -248,9 +263,10 @@ class Session {
     Seconds begun_ = clock_.now();
     LiveMachine machine_;
     Result<Board> board_ = Board::open();
-    bool looked_ = false;  ///< at the board, since all was settled
-    Descriptor turn_;      ///< from then on
-    Machine now_;          ///< as of the last tick
+    bool looked_ = false;              ///< at the board, since all was settled
+    Descriptor turn_;                  ///< from then on
+    Machine now_;                      ///< as of the last tick
+    std::vector<DeviceBooking> said_;  ///< what others know of this session
     WorkerPlan plan_;
     CheckpointKeeper keeper_{study_, folder_, ledger_.record()};
     asio::io_context loop_{1};
