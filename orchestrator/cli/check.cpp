@@ -337,16 +337,22 @@ std::string script_text(const Study& study, Load& load, Json& json) {
     load.question.trials = {prediction.footprint};
     std::string text = row("trial", "runs " + study.command.front() + (load.question.on_device ? ", on a device" : ""));
     json["needs"] = prediction.alone ? "learned" : "declared";
+    // What is not declared counts as nothing here.
+    if (const auto why = never_fits(load.question.machine, prediction.footprint, load.question.on_device))
+        throw Fatal("no trial fits: each " + *why);
     if (prediction.alone) {
         load.question.trials.clear();
         return text + row("", "what it needs is learned: the first trial runs alone until its first report tells");
     }
-    std::string needs = bytes(prediction.footprint.host_bytes) + " of memory";
-    if (load.question.on_device) needs += ", " + bytes(prediction.footprint.device_bytes) + " of device memory";
+    std::string needs;
+    if (study.resources.trial.host_bytes) needs = bytes(prediction.footprint.host_bytes) + " of memory";
+    if (load.question.on_device)
+        needs +=
+            (needs.empty() ? "" : ", ") + bytes(prediction.footprint.device_bytes) + std::string(" of device memory");
     text += row("", "needs " + needs + " and " + cores_text(prediction.footprint.cores) + ", " + prediction.why +
                         ", until it is measured");
-    if (const auto why = never_fits(load.question.machine, prediction.footprint, load.question.on_device))
-        throw Fatal("no trial fits: each " + *why);
+    if (!study.resources.trial.host_bytes)
+        text += row("", "what it needs of the host's memory is learned from the first ones");
     return text;
 }
 

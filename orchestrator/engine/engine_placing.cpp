@@ -46,7 +46,7 @@ void Engine::tell_who_waits(const std::optional<Admission::Reason>& kept_out) {
     if (!waits_since_) waits_since_ = now;
     if ((now - *waits_since_).count() < told_after) return;
     if (waits_.empty()) say(Notice::Level::warning, kept_out->trial, "waits: " + kept_out->text);
-    waits_ = "trial " + std::to_string(kept_out->trial) + " waits: " + kept_out->text;
+    waits_ = "trial " + std::to_string(kept_out->trial) + ' ' + kept_out->text;
 }
 
 /// A worker could take a trial, or be started for one.

@@ -235,7 +235,9 @@ void Warden::tell_end() {
     take_output(last_words_bytes);
     output_.reset();
     const int signal = WIFSIGNALED(status_) ? WTERMSIG(status_) : 0;
-    const bool no_memory = signal == SIGKILL && !kill_ordered_ && out_of_memory_kills() > kills_before_;
+    // A shell that was the worker tells its program's signal so.
+    const bool killed = signal == SIGKILL || (WIFEXITED(status_) && WEXITSTATUS(status_) == 128 + SIGKILL);
+    const bool no_memory = killed && !kill_ordered_ && out_of_memory_kills() > kills_before_;
     notices_ += frame(Notice::exited,
                       pack({std::to_string(WIFEXITED(status_) ? WEXITSTATUS(status_) : 0), std::to_string(signal),
                             no_memory ? "1" : "0", std::to_string(static_cast<long long>(usage_.ru_maxrss) * 1024)}));

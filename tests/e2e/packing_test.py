@@ -444,6 +444,14 @@ class Check(Fakes):
         text = self.hpo("check", study, environment=self.environment)
         self.assertIn("4.000 GiB, 409.6 MiB kept free, 1.000 GiB used by others: 2.600 GiB for trials; 2 book 2.000 GiB (76 %)", text)
 
+    def test_check_says_what_is_declared_and_what_is_learned(self):
+        self.machine("device GPU-a 8GiB Fake")
+        text = self.hpo("check", self.packed("each=0.01", resources=", trial: {gpu_memory: 1GiB, cores: 0.1}"), environment=self.environment)
+        self.assertIn("needs 1.000 GiB of device memory and 0.1 cores, as declared", text)
+        self.assertIn("what it needs of the host's memory is learned", text)
+        self.hpo("check", self.packed("each=0.01", resources=", memory: 1MiB, trial: {memory: 16MiB}"), environment=self.environment, status=1)
+        self.assertIn("no trial fits: each needs 16.00 MiB of memory", self.error)
+
     def test_check_says_that_a_script_which_declares_nothing_is_measured_first(self):
         self.machine("device GPU-a 8GiB Fake")
         text = self.hpo("check", self.packed("each=0.01"), environment=self.environment)
