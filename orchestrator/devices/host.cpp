@@ -139,6 +139,15 @@ std::int64_t resident_memory(std::int64_t pid, const fs::path& root) {
     return file >> total >> resident ? resident * sysconf(_SC_PAGESIZE) : 0;
 }
 
+bool has_gpu_file(const fs::path& root) {
+    std::error_code none;
+    for (const char* name : {"dev/kfd", "dev/dxg", "dev/nvidiactl", "dev/nvgpu", "dev/mali0", "dev/kgsl-3d0"})
+        if (fs::exists(root / name, none)) return true;
+    for (const auto& file : fs::directory_iterator(root / "dev/dri", none))
+        if (file.path().filename().string().starts_with("renderD")) return true;
+    return false;
+}
+
 std::string host_name() {
     char name[256] = {};
     return gethostname(name, sizeof name - 1) == 0 ? name : "localhost";

@@ -38,6 +38,10 @@ std::vector<std::int64_t> tree_memory(std::span<const std::vector<std::int64_t>>
                                       const std::filesystem::path& root = "/");
 std::vector<std::int64_t> tree_memory(std::span<const std::int64_t> roots, const std::filesystem::path& root = "/");
 
+/// Whether the kernel shows a GPU, by the files through which programs reach one. Cheap, where asking OpenCL loads
+/// every driver.
+bool has_gpu_file(const std::filesystem::path& root = "/");
+
 /// The machine's network name.
 std::string host_name();
 

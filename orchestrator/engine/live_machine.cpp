@@ -43,7 +43,9 @@ LiveMachine::LiveMachine(const Study& study, DeviceMonitor monitor)
 Result<LiveMachine> LiveMachine::make(const Study& study, const std::filesystem::path& hpo) {
     const Resources& resources = study.resources;
     const bool native = study.command.empty();
-    const bool with_opencl = native && (resources.backend == "opencl" || resources.backend == "auto");
+    const bool opencl_may_serve = resources.backend == "auto" && (has_gpu_file() || std::getenv("HPO_OPENCL_LIBRARY"));
+    const bool with_opencl =
+        native && (resources.backend == "opencl" || opencl_may_serve || !resources.devices.empty());
     LiveMachine machine(study, DeviceMonitor({.program = hpo, .opencl = with_opencl}));
     if (resources.backend == "cpu") return machine;
 

@@ -86,5 +86,15 @@ TEST(Host, KnowsItsOwnMemoryAndNotThatOfAProcessThatIsGone) {
     EXPECT_FALSE(host_name().empty());
 }
 
+TEST(Host, AGpuShowsInTheFilesOfDev) {
+    const testing::TemporaryFolder root;
+    EXPECT_FALSE(has_gpu_file(root.path()));
+    std::filesystem::create_directories(root / "dev/dri");
+    std::ofstream(root / "dev/dri/card0");  // a screen's
+    EXPECT_FALSE(has_gpu_file(root.path()));
+    std::ofstream(root / "dev/dri/renderD128");
+    EXPECT_TRUE(has_gpu_file(root.path()));
+}
+
 }  // namespace
 }  // namespace hpo
