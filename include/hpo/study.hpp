@@ -65,6 +65,12 @@ struct Resources {
     std::int64_t retries = 2;       ///< further attempts after a worker died
 };
 
+/// How the metrics of an unchanged script are read.
+struct MetricsSource {
+    std::vector<std::string> patterns;  ///< of its output; empty: name=0.3 and [tune-metric]: {...}
+    std::string file;                   ///< CSV or JSON Lines, with placeholders; empty: its output
+};
+
 struct Study {
     std::string name;
     std::uint64_t seed = 1;
@@ -72,6 +78,9 @@ struct Study {
     Space space;
     Params worker;                     ///< native: fixed leaf keys (worker_keys.hpp), path-less
     std::vector<std::string> command;  ///< a script's command; empty: the native worker
+    /// An unchanged script (its command has placeholders, or it says where metrics are): `hpo` speaks the protocol for
+    /// it. Absent: the command speaks it.
+    std::optional<MetricsSource> metrics;
     Budget budget;
     PartSpec sampler{"auto", {}};
     std::vector<PartSpec> stopping;

@@ -20,6 +20,7 @@
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/devices/helper.hpp"
 #include "orchestrator/execution/warden.hpp"
+#include "orchestrator/script/adapter.hpp"
 #include "orchestrator/study/diagnostics.hpp"
 
 namespace hpo {
@@ -140,6 +141,7 @@ int run_cli(int argc, char** argv) {
     // Before anything else: helpers start in a millisecond or two and read no options.
     if (argc > 1 && std::strcmp(argv[1], warden_word) == 0) return run_warden(argc, argv);
     if (argc > 1 && std::strcmp(argv[1], device_helper_word) == 0) return run_device_helper(argc, argv);
+    if (argc > 1 && std::strcmp(argv[1], script_word) == 0) return run_script(argc, argv);
     try {
         return parse_and_run(argc, argv);
     } catch (const Fatal& fatal) {

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "orchestrator/execution/environment.hpp"
+#include "orchestrator/script/adapter.hpp"
 
 namespace hpo {
 
@@ -29,6 +30,7 @@ LaunchSpec worker_launch(const Study& study, const Programs& programs, const Wor
                          const Target& target) {
     LaunchSpec spec;
     spec.command = study.command.empty() ? std::vector<std::string>{programs.worker.string()} : study.command;
+    if (study.metrics) spec.command = {programs.hpo.string(), script_word, script_task(study)};
     // The native worker computes with one thread; a script may use what its place has.
     const auto own = static_cast<std::size_t>(place) < plan.cpus.size() ? plan.cpus[static_cast<std::size_t>(place)]
                                                                         : std::vector<int>{};

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <charconv>
 #include <csignal>
+#include <cstdio>
 #include <memory>
 #include <string_view>
 #include <thread>
@@ -98,6 +99,17 @@ bool sweep(const std::string& mark, std::chrono::milliseconds deadline, Wardens 
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
     return true;
+}
+
+long long out_of_memory_kills() {
+    long long kills = 0;
+    if (std::FILE* file = std::fopen("/proc/vmstat", "re")) {
+        char line[256];
+        while (std::fgets(line, sizeof line, file) != nullptr)
+            if (std::sscanf(line, "oom_kill %lld", &kills) == 1) break;
+        std::fclose(file);
+    }
+    return kills;
 }
 
 }  // namespace hpo

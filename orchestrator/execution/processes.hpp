@@ -35,4 +35,7 @@ std::size_t kill_marked(const std::string& mark, Wardens wardens = Wardens::too)
 bool sweep(const std::string& mark, std::chrono::milliseconds deadline = std::chrono::seconds(2),
            Wardens wardens = Wardens::too);
 
+/// Kills of the kernel for want of memory so far, on the whole machine; 0: it does not say.
+long long out_of_memory_kills();
+
 }  // namespace hpo

@@ -36,18 +36,6 @@ constexpr std::size_t last_words_bytes = 1024 * 1024;
 /// Between two looks at what is left to kill, should no SIGCHLD come.
 constexpr milliseconds kill_again{10};
 
-/// Kills of the kernel for want of memory so far, on the whole machine; 0: it does not say.
-long long out_of_memory_kills() {
-    long long kills = 0;
-    if (std::FILE* file = std::fopen("/proc/vmstat", "re")) {
-        char line[256];
-        while (std::fgets(line, sizeof line, file) != nullptr)
-            if (std::sscanf(line, "oom_kill %lld", &kills) == 1) break;
-        std::fclose(file);
-    }
-    return kills;
-}
-
 class Warden {
    public:
     int run();

@@ -20,6 +20,9 @@ struct ReadSpace {
 struct ReadWorker {
     bool native = true;
     std::vector<std::string> command;
+    std::vector<Place> command_places;  ///< one an argument
+    std::optional<MetricsSource> metrics;
+    Place file_place;  ///< of `metrics.file`
     Params params;
     std::map<std::string, Place> places;  ///< of the names in `params`
     Place place;                          ///< of the section
@@ -33,8 +36,10 @@ ReadWorker read_worker(Diagnostics& diagnostics, const Node* node);
 /// `native`: the worker computes on the CPU and says its footprint itself; keys that are for scripts are errors.
 Resources read_resources(Diagnostics& diagnostics, const Node* node, bool native);
 
-/// What only both together, and the policy, can break: names set twice, hidden beside width, too small batches.
-void check_together(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker, const Policy& policy);
+/// What only both together, and the policy, can break: names set twice, hidden beside width, too small batches,
+/// placeholders without a parameter.
+void check_together(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker, const Policy& policy,
+                    const Resources& resources);
 
 /// [A-Za-z_][A-Za-z0-9_.-]{0,63}: what a script's parameter may be called.
 bool is_name(std::string_view name);

@@ -61,10 +61,11 @@ class StudyReader {
         read_policy(policy);
         study_.resources = read_resources(diagnostics_, resources, fixed.native);
         if (worker != nullptr && worker->kind == Node::Kind::map)
-            check_together(diagnostics_, varied, fixed, study_.policy);
+            check_together(diagnostics_, varied, fixed, study_.policy, study_.resources);
         study_.space = varied.space;
         study_.worker = fixed.params;
         study_.command = fixed.command;
+        study_.metrics = fixed.metrics;
         return std::move(study_);
     }
 

@@ -2,6 +2,8 @@
 #include <array>
 #include <cmath>
 
+#include "orchestrator/script/metrics.hpp"
+#include "orchestrator/script/template.hpp"
 #include "orchestrator/study/sections.hpp"
 
 namespace hpo::study {
@@ -33,6 +35,34 @@ void read_native(Diagnostics& diagnostics, Fields& worker, ReadWorker& result) {
     }
 }
 
+void read_metrics(Diagnostics& diagnostics, const Node* node, ReadWorker& result) {
+    // A command with a placeholder is run by hpo, and read by it.
+    for (const string& argument : result.command)
+        if (!script::placeholders(argument).empty()) result.metrics.emplace();
+    if (node == nullptr || node->kind == Node::Kind::null) return;
+    result.metrics.emplace();
+    Fields fields(diagnostics, node, "worker.metrics", "file: metrics.csv");
+    const Node* patterns = fields.take("stdout");
+    const Node* file = fields.take("file");
+    fields.finish();
+    const auto add = [&](const Node& item) {
+        const auto pattern = text(diagnostics, item, "worker.metrics.stdout");
+        if (!pattern) return;
+        if (const string problem = script::problem_of_pattern(*pattern); !problem.empty())
+            diagnostics.error(item.place, "the pattern '" + printable(*pattern) + "' " + problem);
+        result.metrics->patterns.push_back(*pattern);
+    };
+    if (patterns != nullptr && patterns->kind == Node::Kind::list)
+        for (const Node& item : patterns->items) add(item);
+    else if (patterns != nullptr && patterns->kind != Node::Kind::null)
+        add(*patterns);
+    if (file == nullptr || file->kind == Node::Kind::null) return;
+    result.file_place = file->place;
+    if (const auto path = text(diagnostics, *file, "worker.metrics.file")) result.metrics->file = *path;
+    if (!result.metrics->patterns.empty())
+        diagnostics.error(file->place, "'worker.metrics' is read from 'stdout' or from 'file': keep one");
+}
+
 void read_command(Diagnostics& diagnostics, Fields& worker, const Node& node, ReadWorker& result) {
     result.native = false;
     if (node.kind != Node::Kind::list || node.items.empty())
@@ -42,10 +72,11 @@ void read_command(Diagnostics& diagnostics, Fields& worker, const Node& node, Re
     for (const Node& item : node.items) {
         const bool program = result.command.empty();
         if (item.kind == Node::Kind::scalar && !(program && item.text.empty()))
-            result.command.push_back(item.text);
+            result.command.push_back(item.text), result.command_places.push_back(item.place);
         else
             diagnostics.error(item.place, "'worker.command' must be a list of texts: the program, then its arguments");
     }
+    read_metrics(diagnostics, worker.take("metrics"), result);
     const Node* params = worker.take("params");
     if (params == nullptr || params->kind == Node::Kind::null) return;
     const Fields fields(diagnostics, params, "worker.params");
@@ -59,6 +90,27 @@ void read_command(Diagnostics& diagnostics, Fields& worker, const Node& node, Re
         if (auto value = natural_value(diagnostics, entry.value, fields.path_of(entry.key)))
             result.params.emplace(entry.key, std::move(*value));
     }
+}
+
+void check_placeholders(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker,
+                        const Resources& resources) {
+    std::vector<string_view> names(script::own_names.begin(), script::own_names.end());
+    for (const Dimension& dimension : space.space) names.push_back(dimension.name);
+    for (const auto& [name, value] : worker.params) names.push_back(name);
+    const auto check = [&](const string& words, Place place) {
+        for (const string& name : script::placeholders(words))
+            if (std::find(names.begin(), names.end(), name) == names.end())
+                diagnostics.error(place, "no parameter '" + name + "' for {" + name + "}" + suggestion(name, names) +
+                                             " (a brace as text: {{" + name + "}})");
+    };
+    for (std::size_t i = 0; i < worker.command.size(); ++i) check(worker.command[i], worker.command_places[i]);
+    const string& file = worker.metrics->file;
+    check(file, worker.file_place);
+    const bool alone = resources.parallel == 1;
+    if (!file.empty() && script::placeholders(file).empty() && !alone)
+        diagnostics.error(worker.file_place,
+                          "trials that run at once would write the same file: name it by the trial's folder, such as "
+                          "\"{folder}/metrics.csv\", or run one at a time: resources: {parallel: 1}");
 }
 
 bool has(const ReadSpace& space, string_view name) {
@@ -183,13 +235,15 @@ ReadWorker read_worker(Diagnostics& diagnostics, const Node* node) {
     return result;
 }
 
-void check_together(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker, const Policy& policy) {
+void check_together(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker, const Policy& policy,
+                    const Resources& resources) {
     for (std::size_t i = 0; i < space.space.size(); ++i) {
         const auto fixed = worker.places.find(space.space[i].name);
         if (fixed == worker.places.end()) continue;
         diagnostics.error(space.places[i], "'" + space.space[i].name + "' is set in 'space' and in 'worker': keep one");
         diagnostics.note(fixed->second, "it is fixed here");
     }
+    if (worker.metrics) check_placeholders(diagnostics, space, worker, resources);
     if (worker.native) check_native(diagnostics, space, worker);
     check_batch_size(diagnostics, space, worker, policy);
 }

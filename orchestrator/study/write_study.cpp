@@ -99,6 +99,13 @@ Pairs fields_of(const Dimension& dimension) {
 void add_worker(std::vector<Group>& groups, const Study& study) {
     if (!study.command.empty()) {
         groups.push_back({"worker", "", {{"command", list_text(study.command, yaml_text)}}});
+        if (study.metrics) {
+            const MetricsSource& source = *study.metrics;
+            string text = "{";
+            if (!source.patterns.empty()) text += "stdout: " + list_text(source.patterns, yaml_text);
+            if (!source.file.empty()) text += "file: " + yaml_text(source.file);
+            groups.back().fields.emplace_back("metrics", text + "}");
+        }
         Group params{"worker", "params", {}};
         for (const auto& [name, value] : study.worker) params.fields.emplace_back(name, yaml(value));
         if (!params.fields.empty()) groups.push_back(std::move(params));

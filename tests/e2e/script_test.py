@@ -1,14 +1,14 @@
 """Training scripts of users: with the Python client, unchanged, and in other languages."""
+import json
 import os
-import pathlib
+import shutil
 import signal
 import subprocess
 import sys
 import textwrap
-import time
 import unittest
 
-from harness import SOURCE, Case, processes_of, wait_for
+from harness import SOURCE, Case, wait_for
 
 CLIENT = SOURCE / "worker" / "python"
 PYTHON = sys.executable
@@ -231,7 +231,7 @@ class Client(Script):
                 trial.report(epoch, loss=trial.params.lr * trial.params["width"])
             assert not trial.should_stop() and trial.checkpoint is None and trial.number == 0
             """)
-        self.assertEqual(out, "step 1: loss 1.5\nstep 2: loss 1.5\n")
+        self.assertEqual(out, "step 1: loss=1.5\nstep 2: loss=1.5\n")
 
     def test_callbacks_for_keras_and_lightning_answer_every_hook_and_report_epochs_from_1(self):
         out = self.alone("""
@@ -247,7 +247,203 @@ class Client(Script):
             lightning.setup(trainer, None, stage="fit"); lightning.on_fit_start(trainer, None)
             lightning.on_validation_end(trainer, None)
             """)
-        self.assertEqual(out, "step 1: loss 0.5, val_loss 0.25\nstep 2: val/loss 2\n")
+        self.assertEqual(out, "step 1: loss=0.5 val_loss=0.25\nstep 2: val/loss=2.0\n")
+
+
+TRAIN = """
+    import argparse, sys, time
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--lr", type=float)
+    parser.add_argument("--epochs", type=int, default=5)
+    arguments = parser.parse_args()
+    for epoch in range(arguments.epochs):
+        print(f"epoch {epoch}: loss={arguments.lr}")
+        print(f"val_loss={arguments.lr / (epoch + 1)}")
+    """
+
+
+class Unchanged(Script):
+    def run_unchanged(self, text, *arguments, status=0, **more):
+        return self.run_script(text, status, command=[PYTHON, str(self.folder / "train.py"), *arguments], **more)
+
+    def test_a_script_with_arguments_and_prints_is_searched_as_it_is(self):
+        trials = self.run_unchanged(TRAIN, "--lr", "{lr}")
+        self.assertEqual([(t["state"], t["steps"], t["attempt"]) for t in trials], [("complete", 5, 1)] * 4)
+        for trial in trials:
+            self.assertAlmostEqual(trial["values"]["val_loss"], trial["params"]["lr"] / 5)
+        self.assertIn("epoch 4: loss=", self.hpo("logs", "script/1"))
+        self.assertIn("--lr", self.hpo("best", "script"))
+        self.assert_nobody_left()
+
+    def test_values_are_arguments_and_never_a_shells_text(self):
+        trials = self.run_unchanged("""
+            import json, os, sys
+            print("argument", json.dumps(sys.argv[1:]))
+            print("variable", json.dumps(os.environ["HPO_PARAM_NAME"]))
+            print("file", json.dumps(json.load(open(sys.argv[2]))["name"]))
+            print("val_loss=1")
+            """, "{name}", "{params_file}", trials=1,
+            space='  name: {type: categorical, choices: [";$(touch x) `touch x`\\n-rf *"]}')
+        name = ";$(touch x) `touch x`\n-rf *"
+        self.assertEqual(trials[0]["params"]["name"], name)
+        log = dict(line.split(" ", 1) for line in self.hpo("logs", "script/1").splitlines() if " " in line)
+        self.assertEqual(json.loads(log["argument"])[0], name)
+        self.assertEqual(json.loads(log["variable"]), name)
+        self.assertEqual(json.loads(log["file"]), name)
+        self.assertFalse((self.folder / "x").exists())
+
+    def test_metrics_are_read_by_patterns(self):
+        trials = self.run_unchanged("""
+            for i in range(5):
+                print(f"{i}/5 - loss: 0.5 - val_loss: {1 / (i + 1)}")
+            """, worker=r'  metrics: {stdout: ["val_loss: (?P<val_loss>\\S+)"]}')
+        self.assertEqual({(t["state"], t["steps"], t["values"]["val_loss"]) for t in trials}, {("complete", 5, 0.2)})
+
+    def test_metrics_are_read_from_a_file_that_grows(self):
+        for name, lines in (("csv", "'val_loss,loss', '1,2', '0.5,1'"), ("jsonl", "'{\"val_loss\": 1}', '{\"val_loss\": 0.5}'")):
+            path = self.script(f"""
+                import sys
+                with open(sys.argv[1] + "/metrics", "w") as file:
+                    for line in [{lines}]:
+                        print(line, file=file, flush=True)
+                """)
+            self.hpo("run", self.study(script_study([PYTHON, str(path), "{folder}"], name=name,
+                                                    worker='  metrics: {file: "{folder}/metrics"}')))
+            self.assertEqual({(t["state"], t["steps"], t["values"]["val_loss"]) for t in self.trials(name)}, {("complete", 2, 0.5)})
+
+    def test_a_rule_stops_it_by_term_and_then_by_kill_and_so_does_the_end_of_the_budget(self):
+        text = """
+            import signal, time
+            signal.signal(signal.SIGTERM, {handler})
+            while True:
+                print("val_loss=1", flush=True)
+                time.sleep(0.01)
+            """
+        for handler in ("signal.SIG_DFL", "signal.SIG_IGN"):
+            command = [PYTHON, str(self.script(text.format(handler=handler))), "{lr}"]
+            for name, epochs, more, end in (("stopped", 500, "stopping: [{rule: plateau, patience: 2, grace: 1}]", "stopped"),
+                                            ("short", 2, "", "complete")):
+                name += handler[-3:]
+                self.hpo("run", self.study(script_study(command, name=name, trials=2, epochs=epochs, more=more)))
+                self.assertEqual({(t["state"], t["steps"] < 10) for t in self.trials(name)}, {(end, True)})
+                self.assert_nobody_left()
+
+    def test_its_failure_is_told_with_its_last_words(self):
+        trials = self.run_unchanged("print('val_loss=1'); raise ValueError('no such layer')", trials=1, status=1, worker="  metrics: {}", retries=2)
+        self.assertEqual((trials[0]["state"], trials[0]["attempt"]), ("failed", 1))
+        self.assertIn("status 1: ValueError: no such layer", trials[0]["reason"])
+
+    def test_a_script_that_never_names_the_objective_is_told_so(self):
+        trials = self.run_unchanged("print('loss=1')", trials=1, status=1, worker="  metrics: {}")
+        self.assertIn("'val_loss' was never found in its output, but loss", trials[0]["reason"])
+
+    def test_out_of_memory_is_recognised_by_its_words(self):
+        trials = self.run_unchanged("""
+            import os, sys
+            marker = sys.argv[1] + "/marker"
+            if not os.path.exists(marker):
+                open(marker, "w").close()
+                sys.exit("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB")
+            print("val_loss=1")
+            """, "{folder}", trials=1)
+        self.assertEqual([(t["state"], t["attempt"]) for t in trials], [("complete", 2)])
+
+    def test_a_signal_is_retried_and_a_missing_program_ends_the_study_with_the_reason(self):
+        trials = self.run_unchanged("import os; print('val_loss=1', flush=True); os.kill(os.getpid(), 11)", trials=1, status=1,
+                                    worker="  metrics: {}", retries=1)
+        self.assertEqual((trials[0]["state"], trials[0]["attempt"]), ("failed", 2))
+        self.assertIn("SIGSEGV", trials[0]["reason"])
+        self.hpo("run", self.study(script_study(["/no/such/program", "{lr}"], name="missing")), status=1)
+        self.assertIn("/no/such/program: No such file or directory", self.error)
+        self.assertNotIn("failed", {t["state"] for t in self.trials("missing")})
+
+    def test_a_silent_script_is_ended_after_the_progress_timeout(self):
+        trials = self.run_unchanged("import time; print('val_loss=1', flush=True); time.sleep(1000)", trials=1, status=1,
+                                    worker="  metrics: {}", timeout="1s")
+        self.assertIn("silent for 1 s", trials[0]["reason"])
+        self.assert_nobody_left()
+
+    def test_a_flood_of_output_and_grandchildren_that_hold_it_do_no_harm(self):
+        trials = self.run_unchanged("""
+            import os, sys, time
+            if os.fork() == 0:
+                os.setsid()
+                time.sleep(1000)
+            sys.stdout.write("x" * 5_000_000 + "\\n")
+            sys.stdout.buffer.write(bytes(range(256)) * 100 + b"\\n")
+            for i in range(100000):
+                print("loss=1")
+            for i in range(5):
+                print("val_loss=1")
+            """, worker="  metrics: {}", trials=2)
+        self.assertEqual({(t["state"], t["steps"]) for t in trials}, {("complete", 5)})
+        self.assert_nobody_left()
+
+    def test_ctrl_c_and_a_killed_hpo_leave_nobody_behind_and_the_next_run_goes_on(self):
+        path = self.script("""
+            import subprocess, time
+            subprocess.Popen(["sleep", "1000"], start_new_session=True)
+            for i in range(5):
+                time.sleep(0.03)
+                print("val_loss=1", flush=True)
+            """)
+        study = self.study(script_study([PYTHON, str(path)], trials=12, worker="  metrics: {}"))
+        for end, status in ((signal.SIGINT, 130), (signal.SIGKILL, -9)):
+            child = self.start("run", study)
+            wait_for(lambda: any(t["state"] == "running" and t["steps"] for t in self.trials_so_far("script")))
+            child.send_signal(end)
+            self.assertEqual(child.wait(20), status)
+            self.assert_nobody_left()
+        self.hpo("run", study)
+        self.assertEqual([(t["state"], t["steps"]) for t in self.trials("script")], [("complete", 5)] * 12)
+        self.assert_nobody_left()
+
+    def test_a_script_that_knows_the_client_can_be_run_as_an_unchanged_one(self):
+        trials = self.run_unchanged("""
+            import sys
+            import hpo
+            trial = hpo.trial(lr=float(sys.argv[1]))
+            for epoch in trial.epochs(5):
+                trial.report(epoch, val_loss=trial.params.lr)
+            """, "{lr}")
+        self.assertEqual({(t["state"], t["steps"]) for t in trials}, {("complete", 5)})
+
+
+class Examples(Script):
+    def ready(self, name):
+        for folder in ("studies", "worker"):
+            os.symlink(SOURCE / folder, self.folder / folder)
+        self.hpo("run", f"studies/{name}.yaml")
+        trials = self.trials(name)
+        self.assertEqual(len(trials), 12)
+        self.assertNotIn("failed", {t["state"] for t in trials})
+        self.assertLess(min(t["values"]["val_loss"] for t in trials if "val_loss" in t["values"]), 0.1)
+        self.assert_nobody_left()
+
+    def test_the_ready_study_of_a_script_with_the_client_runs(self):
+        self.ready("script-client")
+
+    def test_the_ready_study_of_an_unchanged_script_runs(self):
+        self.ready("script-unchanged")
+
+    def other_language(self, command):
+        self.hpo("run", self.study(script_study(command)))
+        self.assertEqual([(t["state"], t["steps"], t["attempt"]) for t in self.trials("script")], [("complete", 5, 1)] * 4)
+        self.hpo("run", self.study(script_study(command, name="stopped", epochs=50,
+                                                more="stopping: [{rule: plateau, patience: 2, min_delta: 1, grace: 1}]")))
+        self.assertEqual({t["state"] for t in self.trials("stopped")}, {"stopped"})
+        self.assertNotIn("ignored", self.error)
+        self.assert_nobody_left()
+
+    @unittest.skipUnless(shutil.which("cc"), "no C compiler")
+    def test_a_worker_in_c(self):
+        client = self.folder / "client"
+        subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", "-o", client, SOURCE / "worker/examples/client.c"], check=True)
+        self.other_language([client])
+
+    @unittest.skipUnless(shutil.which("nc"), "no nc for Unix sockets")
+    def test_a_worker_in_bash(self):
+        self.other_language([SOURCE / "worker/examples/client.sh"])
 
 
 if __name__ == "__main__":

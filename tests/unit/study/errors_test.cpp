@@ -393,5 +393,32 @@ TEST(Parts, OptionsTakeTheTypeOfTheirTable) {
     EXPECT_EQ(study->stopping[0].options.at("min_delta"), Value(0.0));
 }
 
+const std::string script =
+    "study: s\nobjective: {metric: m, direction: minimize}\nspace: {lr: {type: float, low: 0.1, high: 0.2}}\n";
+
+TEST(Errors, APlaceholderWithoutAParameterIsShownWhereItStands) {
+    EXPECT_EQ(problem(script + "worker: {command: [train, \"--lr={lr}\", \"{lrr}\"]}\n"),
+              "s.yaml:4:40: no parameter 'lrr' for {lrr}; did you mean 'lr'? (a brace as text: {{lrr}})\n"
+              "    4 | worker: {command: [train, \"--lr={lr}\", \"{lrr}\"]}\n"
+              "      |                                        ^~~~~~~");
+    EXPECT_EQ(problem(script + "worker: {command: [train, \"--lr={lr}\", \"{{lrr}}\", \"{params_file}\"]}\n"),
+              "(accepted)");
+}
+
+TEST(Errors, MetricsOfAScriptAreReadFromOnePlaceByPatternsThatAreSome) {
+    const auto metrics = [](const std::string& text, const std::string& more = "") {
+        return first_line(problem(script + "worker: {command: [train], metrics: " + text + "}\n" + more));
+    };
+    EXPECT_EQ(metrics("{}"), "(accepted)");
+    EXPECT_EQ(metrics("{stdout: [\"m: (?<m>[0-9.]+)\"]}"), "(accepted)");
+    EXPECT_THAT(metrics("{stdout: \"m: (\"}"), HasSubstr("the pattern 'm: (' is no regular expression"));
+    EXPECT_THAT(metrics("{stdout: \"m: .*\"}"), HasSubstr("needs a group with the metric's name"));
+    EXPECT_THAT(metrics("{file: metrics.csv}"), HasSubstr("would write the same file"));
+    EXPECT_EQ(metrics("{file: \"{folder}/metrics.csv\"}"), "(accepted)");
+    EXPECT_EQ(metrics("{file: metrics.csv}", "resources: {parallel: 1}\n"), "(accepted)");
+    EXPECT_THAT(metrics("{file: \"{foldr}/m.csv\"}"), HasSubstr("did you mean 'folder'?"));
+    EXPECT_THAT(metrics("{file: \"{folder}/m\", stdout: \"(?<m>.)\"}"), HasSubstr("keep one"));
+}
+
 }  // namespace
 }  // namespace hpo

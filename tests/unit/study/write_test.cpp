@@ -305,5 +305,21 @@ TEST(Describe, ADimensionIsOneLine) {
                                    "float 0.8 to 0.99, only with optimizer = sgd"));
 }
 
+TEST(WriteStudy, AnUnchangedScriptKeepsItsCommandAndItsMetrics) {
+    const std::string head =
+        "study: s\nobjective: {metric: m, direction: minimize}\nworker: {params: {lr: 0.1}, command: [train, ";
+    for (const auto& [text, written] :
+         {std::pair{"\"{lr}\"]}", "metrics: {}"},
+          {"\"a\"], metrics: {stdout: \"(?<m>\\\\d)\"}}", "metrics: {stdout: [\"(?<m>\\\\d)\"]}"},
+          {"\"a\"], metrics: {file: \"{folder}/m\"}}", "metrics: {file: \"{folder}/m\"}"}}) {
+        const Study study = study_of(head + text);
+        ASSERT_TRUE(study.metrics);
+        EXPECT_THAT(write_study(study), testing::HasSubstr(written));
+        EXPECT_EQ(write_study(study_of(write_study(study))), write_study(study));
+        EXPECT_THAT(compare(study, study_of(write_study(study))), IsEmpty());
+    }
+    EXPECT_FALSE(study_of(head + "\"a\"]}").metrics) << "it speaks the protocol itself";
+}
+
 }  // namespace
 }  // namespace hpo

@@ -118,8 +118,7 @@ class Trial:
         numbers = {str(name): _number(value) for name, value in {**(metrics or {}), **values}.items()}
         self._step = step
         if self._link is None:
-            print(f"step {step}: " + ", ".join(f"{name} {value:.6g}" if isinstance(value, float) else f"{name} {value}"
-                                               for name, value in numbers.items()), flush=True)
+            print(f"step {step}:", *(f"{name}={value}" for name, value in numbers.items()), flush=True)
             return
         if self._finished or self._link.elsewhere() or self.should_stop():
             return

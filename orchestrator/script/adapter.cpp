@@ -1,0 +1,450 @@
+#include "orchestrator/script/adapter.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include "hpo/lines.hpp"
+#include "hpo/printable.hpp"
+#include "hpo/wire.hpp"
+#include "orchestrator/execution/child.hpp"
+#include "orchestrator/execution/processes.hpp"
+#include "orchestrator/script/metrics.hpp"
+#include "orchestrator/script/template.hpp"
+
+namespace hpo {
+
+namespace {
+
+using std::string;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using namespace std::chrono_literals;
+
+constexpr std::size_t chunk_bytes = 64 * 1024;
+constexpr std::size_t last_words_bytes = 8 * 1024;
+constexpr std::size_t most_waiting_steps = 64;      ///< above which the command's output waits in its pipe
+constexpr std::size_t drained_bytes = 1024 * 1024;  ///< after the end; what still writes then is no part of the trial
+constexpr milliseconds look_at_file_every{100};
+constexpr int cannot_start = 127;
+
+struct Task {
+    std::vector<string> command;
+    std::vector<string> patterns;
+    string file;
+    double grace = 5;
+};
+
+Task task_of(const string& text) {
+    const wire::Json json = wire::Json::parse(text);
+    return {json.at("command"), json.at("patterns"), json.at("file"), json.at("grace")};
+}
+
+/// What PyTorch, JAX, TensorFlow and C++ say of a full device or host.
+bool tells_out_of_memory(const string& words) {
+    static constexpr std::array signs{"OutOfMemoryError",   "CUDA out of memory",     "out of memory",
+                                      "RESOURCE_EXHAUSTED", "ResourceExhaustedError", "CUBLAS_STATUS_ALLOC_FAILED",
+                                      "MemoryError",        "can't allocate memory",  "std::bad_alloc"};
+    return std::any_of(signs.begin(), signs.end(), [&](const char* s) { return words.find(s) != string::npos; });
+}
+
+bool can_be_run(const string& program) {
+    if (program.find('/') != string::npos) return ::access(program.c_str(), X_OK) == 0;
+    const char* path = std::getenv("PATH");
+    for (std::string_view rest = path != nullptr ? path : "/usr/bin:/bin";;) {
+        const auto colon = rest.find(':');
+        if (::access((string(rest.substr(0, colon)) + "/" + program).c_str(), X_OK) == 0) return true;
+        if (colon == std::string_view::npos) return false;
+        rest.remove_prefix(colon + 1);
+    }
+}
+
+class Adapter {
+   public:
+    Adapter(Task task, Descriptor socket) : task_(std::move(task)), socket_(std::move(socket)) {}
+
+    int run() {
+        say(from_worker::Hello{.token = std::getenv("HPO_TOKEN") ? std::getenv("HPO_TOKEN") : "",
+                               .pid = ::getpid(),
+                               .capabilities = {"once"}});
+        watch_signals();
+        while (!done_) {
+            wait_for_something();
+            take_signals();
+            look_at_file(false);
+            report();
+            if (kill_at_ && Clock::now() >= *kill_at_) signal_command(SIGKILL);
+            if (ended_ && !waiting_ && steps_waiting() == 0) conclude();
+        }
+        return exit_;
+    }
+
+   private:
+    void watch_signals() {
+        ::signal(SIGPIPE, SIG_IGN);
+        sigset_t watched;
+        sigemptyset(&watched);
+        for (const int signal : {SIGCHLD, SIGTERM, SIGINT, SIGHUP}) sigaddset(&watched, signal);
+        ::sigprocmask(SIG_SETMASK, &watched, nullptr);
+        signals_ = Descriptor(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
+    }
+
+    void wait_for_something() {
+        milliseconds timeout = 1000ms;
+        if (!task_.file.empty()) timeout = look_at_file_every;
+        if (kill_at_) timeout = std::clamp(std::chrono::ceil<milliseconds>(*kill_at_ - Clock::now()), 1ms, timeout);
+        // A step that waits for its decision holds up what comes after it: the script's output waits in the pipe.
+        const bool reads = output_ && steps_waiting() < most_waiting_steps;
+        pollfd fds[] = {
+            {socket_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}, {reads ? output_.get() : -1, POLLIN, 0}};
+        if (::poll(fds, std::size(fds), static_cast<int>(timeout.count())) < 0) return;
+        if (fds[0].revents != 0) take_messages();
+        if (fds[2].revents != 0) take_output(chunk_bytes);
+        tell_alive();
+    }
+
+    // ---- Towards hpo.
+
+    void say(const WorkerMessage& message) {
+        const string line = wire::encode(message);
+        for (std::size_t sent = 0; sent < line.size();) {
+            const ssize_t size = ::send(socket_.get(), line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
+            if (size < 0 && errno == EINTR) continue;
+            if (size < 0) return;  // the end of the stream follows
+            sent += static_cast<std::size_t>(size);
+        }
+    }
+
+    void take_messages() {
+        char buffer[chunk_bytes];
+        const ssize_t size = ::recv(socket_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
+        if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
+        if (size <= 0) {
+            // hpo is gone: nobody wants the trial any more.
+            signal_command(SIGKILL);
+            exit_ = 1;
+            done_ = true;
+            return;
+        }
+        messages_.feed({buffer, static_cast<std::size_t>(size)}, [this](std::string_view line) {
+            if (const auto message = wire::decode_orchestrator(line))
+                std::visit([this](const auto& m) { take(m); }, *message);
+        });
+    }
+
+    void take(const to_worker::Welcome& m) {
+        alive_every_ = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(m.alive_every));
+    }
+    void take(const to_worker::Plan&) {}
+    void take(const to_worker::Run& m) {
+        if (!run_) start(m);
+    }
+    void take(const to_worker::Decision& m) {
+        if (!run_ || m.id != run_->id || m.step != step_) return;
+        waiting_ = false;
+        if (m.action == to_worker::Action::stop) end(Outcome::stopped);
+        if (m.action == to_worker::Action::pause) end(Outcome::paused);
+    }
+    void take(const to_worker::Stop& m) {
+        if (run_ && m.id == run_->id) end(Outcome::stopped);
+    }
+    void take(const to_worker::Shutdown&) {
+        if (!run_) done_ = true;
+        end(Outcome::stopped);
+    }
+
+    /// What writes is alive; a command that hangs is not.
+    void tell_alive() {
+        if (!run_ || !active_ || Clock::now() - told_alive_ < alive_every_) return;
+        active_ = false;
+        told_alive_ = Clock::now();
+        say(from_worker::Alive{run_->id, "running"});
+    }
+
+    void report() {
+        if (waiting_ || outcome_ || !reader_) return;
+        auto metrics = reader_->take();
+        if (!metrics) return;
+        if (step_ >= run_->steps) return end(Outcome::complete);
+        ++step_;
+        waiting_ = true;
+        Report report;
+        report.step = step_;
+        report.metrics = std::move(*metrics);
+        report.seconds = std::chrono::duration<double>(Clock::now() - started_).count();
+        say(from_worker::Reported{run_->id, std::move(report)});
+    }
+
+    [[nodiscard]] std::size_t steps_waiting() const { return reader_ && !outcome_ ? reader_->waiting() : 0; }
+
+    // ---- The command.
+
+    std::optional<string> lookup(const string& name) {
+        if (name == "folder") return run_->folder;
+        if (name == "trial") return std::to_string(run_->id.trial);
+        if (name == "steps") return std::to_string(run_->steps);
+        if (name == "seed") return std::to_string(run_->seed);
+        if (name == "data_seed") return std::to_string(run_->data_seed);
+        if (name == "params_file") return params_file();
+        const auto found = run_->params.find(name);
+        return found == run_->params.end() ? std::nullopt : std::optional(to_text(found->second));
+    }
+
+    string params_file() {
+        const auto path = std::filesystem::path(run_->folder) / "params.json";
+        std::ofstream(path) << wire::from(run_->params).dump(2) << '\n';
+        return path.string();
+    }
+
+    void start(const to_worker::Run& run) {
+        run_ = run;
+        started_ = told_alive_ = Clock::now();
+        std::error_code ignored;
+        if (!run.folder.empty()) std::filesystem::create_directories(run.folder, ignored);
+        const auto look = [this](const string& name) { return lookup(name); };
+        file_ = script::fill(task_.file, look).value_or("");
+        make_reader();
+        // A file of the trial's own folder is an earlier attempt's; any other one is read from its end.
+        if (!file_.empty() && file_.starts_with(run.folder)) std::filesystem::remove(file_, ignored);
+        const auto size = std::filesystem::file_size(file_, ignored);
+        offset_ = ignored ? 0 : static_cast<std::int64_t>(size);
+
+        warden::Start order;
+        order.command = script::fill(task_.command, look);
+        for (const auto& [name, value] : run.params)
+            order.environment.push_back(script::variable_of(name) + "=" + to_text(value));
+        // A script that knows the client runs alone, and is read like any other.
+        for (const char* name : {"HPO_ENDPOINT", "HPO_TOKEN"}) order.environment.push_back(string(name) + "=");
+        kills_before_ = out_of_memory_kills();
+        warden::Child child = warden::start_child(order);
+        if (child.pid == 0) {
+            say(from_worker::Finished{
+                run.id, Outcome::failed, "cannot " + child.failed + ": " + std::strerror(child.error), {}, {}});
+            done_ = true;
+            return;
+        }
+        command_ = child.pid;
+        output_ = std::move(child.output);
+        say(from_worker::Started{run.id, 0});
+    }
+
+    void make_reader() {
+        auto reader = task_.file.empty() ? script::make_output_reader(task_.patterns)
+                                         : Result<std::unique_ptr<script::LineReader>>(script::make_file_reader());
+        if (reader) reader_.emplace(*std::move(reader), run_->objective.metric);
+    }
+
+    void take_output(std::size_t most) {
+        char buffer[chunk_bytes];
+        for (std::size_t taken = 0; output_ && taken < most;) {
+            const ssize_t size = ::read(output_.get(), buffer, sizeof buffer);
+            if (size < 0 && errno == EINTR) continue;
+            if (size < 0 && errno == EAGAIN) return;
+            if (size <= 0) return output_.reset();
+            const std::string_view bytes(buffer, static_cast<std::size_t>(size));
+            taken += bytes.size();
+            active_ = true;
+            for (std::size_t written = 0; written < bytes.size();) {
+                const ssize_t some = ::write(1, bytes.data() + written, bytes.size() - written);
+                if (some < 0 && errno != EINTR) break;
+                if (some > 0) written += static_cast<std::size_t>(some);
+            }
+            words_ += bytes;
+            if (words_.size() > 2 * last_words_bytes) words_.erase(0, words_.size() - last_words_bytes);
+            if (reader_ && task_.file.empty() && !outcome_) reader_->feed(bytes);
+        }
+    }
+
+    void look_at_file(bool last) {
+        if (file_.empty() || !reader_ || outcome_ || reader_->waiting() >= most_waiting_steps) return;
+        const Descriptor file(::open(file_.c_str(), O_RDONLY | O_CLOEXEC));
+        struct stat info {};
+        if (!file || ::fstat(file.get(), &info) != 0) return;
+        if (info.st_size < offset_) {
+            // Written anew, with what was in it already.
+            offset_ = 0;
+            make_reader();
+            skip_ = step_;
+        }
+        char buffer[chunk_bytes];
+        for (ssize_t size; (size = ::pread(file.get(), buffer, sizeof buffer, offset_)) > 0;) {
+            offset_ += size;
+            active_ = true;
+            reader_->feed({buffer, static_cast<std::size_t>(size)});
+            while (skip_ > 0 && reader_->take()) --skip_;
+            if (!last && reader_->waiting() >= most_waiting_steps) return;
+        }
+    }
+
+    void signal_command(int signal) {
+        if (command_ != 0 && !ended_) ::kill(-command_, signal);
+    }
+
+    /// The trial is over, whatever the command does.
+    void end(Outcome outcome) {
+        if (outcome_ || !run_) return;
+        outcome_ = outcome;
+        waiting_ = false;
+        terminate();
+    }
+
+    void terminate() {
+        signal_command(SIGTERM);
+        if (!kill_at_) kill_at_ = Clock::now() + milliseconds(static_cast<std::int64_t>(task_.grace * 1000));
+    }
+
+    void take_signals() {
+        signalfd_siginfo info;
+        while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
+            if (info.ssi_signo == SIGCHLD) continue;
+            told_to_leave_ = 128 + static_cast<int>(info.ssi_signo);
+            if (command_ == 0) done_ = true;
+            exit_ = told_to_leave_;
+            terminate();
+        }
+        if (command_ == 0 || ended_ || ::waitpid(command_, &status_, WNOHANG) != command_) return;
+        ended_ = true;
+        kill_at_.reset();
+        take_output(drained_bytes);
+        look_at_file(true);
+        if (reader_) reader_->finish();
+    }
+
+    // ---- The end.
+
+    [[nodiscard]] string last_line() const {
+        std::string_view words = words_;
+        while (!words.empty() && (words.back() == '\n' || words.back() == '\r' || words.back() == ' '))
+            words.remove_suffix(1);
+        const auto begin = words.find_last_of("\r\n");
+        return printable(string(begin == std::string_view::npos ? words : words.substr(begin + 1)).substr(0, 500));
+    }
+
+    void finish(Outcome outcome, const string& message = {}) {
+        say(from_worker::Finished{run_->id, outcome, message, {}, {}});
+    }
+
+    void conclude() {
+        done_ = true;
+        exit_ = told_to_leave_;
+        if (told_to_leave_ != 0) return;
+        if (outcome_) return finish(*outcome_);
+        const string last = last_line();
+        const string quoted = last.empty() ? "" : ": " + last;
+        if (WIFSIGNALED(status_)) {
+            const int signal = WTERMSIG(status_);
+            if (signal == SIGKILL && out_of_memory_kills() > kills_before_)
+                return finish(Outcome::out_of_memory, "killed by the kernel's out-of-memory killer");
+            if (tells_out_of_memory(words_)) return finish(Outcome::out_of_memory, last);
+            return die_of(signal);
+        }
+        const int status = WEXITSTATUS(status_);
+        if (status != 0 && tells_out_of_memory(words_)) return finish(Outcome::out_of_memory, last);
+        if (step_ >= run_->steps) return finish(Outcome::complete);
+        if (status != 0)
+            return finish(Outcome::failed, "the command exited with status " + std::to_string(status) + quoted);
+        if (step_ > 0) return finish(Outcome::complete);
+        const string seen = reader_ ? reader_->seen() : "";
+        finish(Outcome::failed, "the command ended and '" + run_->objective.metric + "' was never found in its " +
+                                    (file_.empty() ? string("output") : "file " + file_) +
+                                    (seen.empty() ? "" : ", but " + seen));
+    }
+
+    /// As the command did, for those who watch the worker.
+    static void die_of(int signal) {
+        const rlimit none{0, 0};
+        ::setrlimit(RLIMIT_CORE, &none);
+        ::signal(signal, SIG_DFL);
+        sigset_t empty;
+        sigemptyset(&empty);
+        ::sigprocmask(SIG_SETMASK, &empty, nullptr);
+        ::raise(signal);
+        ::_exit(128 + signal);
+    }
+
+    Task task_;
+    Descriptor socket_;
+    Descriptor signals_;
+    LineSplitter messages_{max_line_bytes};
+    Clock::duration alive_every_ = 5s;
+    Clock::time_point told_alive_;
+    bool active_ = false;  ///< the command wrote something since `alive` was said
+
+    std::optional<to_worker::Run> run_;
+    Clock::time_point started_;
+    std::optional<script::StepReader> reader_;
+    std::int64_t step_ = 0;           ///< reported
+    bool waiting_ = false;            ///< for the decision on it
+    std::optional<Outcome> outcome_;  ///< decided by others than the command
+
+    pid_t command_ = 0;
+    Descriptor output_;
+    string words_;  ///< the end of its output
+    string file_;
+    std::int64_t offset_ = 0;  ///< in the file
+    std::int64_t skip_ = 0;    ///< steps that were read before the file was written anew
+    bool ended_ = false;
+    int status_ = 0;
+    long long kills_before_ = 0;
+    std::optional<Clock::time_point> kill_at_;
+    int told_to_leave_ = 0;  ///< exit status after a signal; 0: none came
+
+    bool done_ = false;
+    int exit_ = 0;
+};
+
+Descriptor connect_to(const char* endpoint) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (endpoint == nullptr || std::strlen(endpoint) >= sizeof address.sun_path) return {};
+    std::strcpy(address.sun_path, endpoint);
+    Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return {};
+    return socket;
+}
+
+}  // namespace
+
+string script_task(const Study& study) {
+    return wire::Json{{"command", study.command},
+                      {"patterns", study.metrics->patterns},
+                      {"file", study.metrics->file},
+                      {"grace", study.resources.grace}}
+        .dump(-1, ' ', false, wire::Json::error_handler_t::replace);
+}
+
+int run_script(int argc, char** argv) {
+    if (argc != 3) return cannot_start;
+    Task task = task_of(argv[2]);
+    const string& program = task.command.at(0);
+    if (script::placeholders(program).empty() && !can_be_run(program)) {
+        std::fprintf(stderr, "cannot start %s: %s\n", printable(program).c_str(), std::strerror(errno));
+        return cannot_start;
+    }
+    Descriptor socket = connect_to(std::getenv("HPO_ENDPOINT"));
+    if (!socket) {
+        std::fprintf(stderr, "cannot reach hpo: %s\n", std::strerror(errno));
+        return cannot_start;
+    }
+    return Adapter(std::move(task), std::move(socket)).run();
+}
+
+}  // namespace hpo
