@@ -101,11 +101,11 @@ Resources read_resources(Diagnostics& diagnostics, const Node* node, bool native
     Fields fields(diagnostics, node, "resources");
     const Node* devices = fields.take("devices");
     if (native && fields.node() != nullptr) check_native(diagnostics, *node);
-    if (devices != nullptr && !native) read_devices(diagnostics, *devices, resources.devices);
+    if (devices != nullptr) read_devices(diagnostics, *devices, resources.devices);
     if (const Node* n = fields.take("parallel"); n != nullptr && !is_auto(*n)) {
         if (!is_list(*n)) {
             resources.parallel = whole(diagnostics, *n, "resources.parallel", 1, max_at_once);
-        } else if (!native) {
+        } else {
             check_length(diagnostics, *n, "parallel", devices);
             for (const Node& item : n->items)
                 if (const auto count = whole(diagnostics, item, "resources.parallel", 1, max_at_once))
@@ -115,7 +115,7 @@ Resources read_resources(Diagnostics& diagnostics, const Node* node, bool native
     if (const Node* n = fields.take("backend")) read_backend(diagnostics, *n, native, resources.backend);
     if (const Node* n = fields.take("memory"); n != nullptr && !is_auto(*n))
         resources.memory = size(diagnostics, *n, "resources.memory");
-    if (const Node* n = fields.take("gpu_memory"); n != nullptr && !is_auto(*n) && !native) {
+    if (const Node* n = fields.take("gpu_memory"); n != nullptr && !is_auto(*n)) {
         if (is_list(*n)) check_length(diagnostics, *n, "gpu_memory", devices);
         for (const Node& item : is_list(*n) ? n->items : std::vector{*n})
             if (const auto bytes = size(diagnostics, item, "resources.gpu_memory"))

@@ -289,6 +289,15 @@ TEST(Worker, OpenClIsTheNativeWorkersAndCudaEverybodys) {
         EXPECT_EQ(problem(synthetic + "resources: {backend: " + backend + "}"), "(accepted)");
 }
 
+TEST(Worker, NativeTrialsHaveTheDevicesAndLimitsThatTheStudySays) {
+    const auto study = parse_study(
+        synthetic + "resources: {devices: [0, OCL-04], parallel: [4, 2], gpu_memory: [1GiB, 2GiB]}", "s.yaml");
+    ASSERT_TRUE(study) << study.error().message;
+    EXPECT_EQ(study->resources.devices, (std::vector<std::string>{"0", "OCL-04"}));
+    EXPECT_EQ(study->resources.parallel_each, (std::vector<std::int64_t>{4, 2}));
+    EXPECT_EQ(study->resources.gpu_memory, (std::vector<std::int64_t>{1 << 30, std::int64_t{2} << 30}));
+}
+
 TEST(Worker, AKeyInTheWrongSectionIsToldItsPlace) {
     EXPECT_THAT(problem(synthetic, {"worker.model.lr=0.1"}),
                 HasSubstr("unknown key 'lr' in 'worker.model'; did you mean 'worker.training.lr'?"));
