@@ -101,6 +101,7 @@ class Engine {
         enum class Phase { booked, running, ending };
         Phase phase = Phase::booked;
         AttemptId id;                ///< booked: attempt 0
+        Seconds begun{0};            ///< running: since then
         Seconds heard{0};            ///< last sign of life; ending: the decision
         std::int64_t order = 0;      ///< of its launch among all launches
         std::int64_t last_step = 0;  ///< reported in this attempt

@@ -70,10 +70,15 @@ void Engine::measure() {
         measured.push_back(&worker);
     }
     if (pids.empty()) return;
-    const std::vector<Footprint> used = parts_.usage(pids);
-    for (std::size_t i = 0; i < measured.size() && i < used.size(); ++i)
+    std::vector<Footprint> used = parts_.usage(pids);
+    for (std::size_t i = 0; i < measured.size() && i < used.size(); ++i) {
         // Of a process with several trials nobody can tell which holds what.
-        if (measured[i]->jobs.size() == 1) saw(measured[i]->jobs.front(), used[i]);
+        if (measured[i]->jobs.size() != 1) continue;
+        Job& job = measured[i]->jobs.front();
+        // Readings of a device from before it began show what the worker's last trial held.
+        if ((parts_.clock.now() - job.begun).count() < read_anew_after) used[i].device_bytes = 0;
+        saw(job, used[i]);
+    }
 }
 
 /// A booking gives way to what the trial takes as soon as that is known: after its first step.

@@ -159,7 +159,7 @@ void Engine::run(Place place, Job& job) {
     const std::int64_t attempt = parts_.ledger.launch(trial, where, std::move(allotment));
     job.phase = Job::Phase::running;
     job.id = {trial, attempt};
-    job.heard = parts_.clock.now();
+    job.begun = job.heard = parts_.clock.now();
     Need& need = needs_.at(trial);
     if (const std::string why = std::exchange(need.shrunk, {}); !why.empty())
         say(Notice::Level::info, trial,

@@ -359,6 +359,24 @@ TEST(Memory, WhatATrialThatRanOutOfMemoryHeldStaysBookedUntilItIsKnownWhy) {
     EXPECT_EQ(play.trial(1).state, TrialState::stopped);
 }
 
+TEST(Memory, WhatTheWorkersLastTrialHeldIsNotTakenForTheNextOnes) {
+    MemoryStore store;
+    Study study = small_study();
+    study.resources.trial.device_bytes = GiB;
+    study.budget.trials = 2;
+    Played play(study, store, 1, with_devices(1));
+    play.ready(0);
+    play.complete(0, play.asked(0));
+    const AttemptId next = play.asked(0);
+    ASSERT_EQ(next, (AttemptId{2, 1}));
+    play.report(0, next, 1, 0.5);
+    play.holds[100] = {6 * GiB, MiB, 0};  // as read a moment before
+    play.tick();
+    play.holds[100] = {GiB / 2, MiB, 0};
+    for (int i = 0; i < 3; ++i) play.tick();
+    EXPECT_EQ(play.trial(2).peak.device_bytes, GiB / 2);
+}
+
 TEST(Memory, AScriptThatDiesWithWordsOfMemoryIsBookedMoreAndNotCharged) {
     MemoryStore store;
     Study study = small_study();
