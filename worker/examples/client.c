@@ -16,7 +16,7 @@ static FILE *in, *out;
 static char line[65536];
 
 /* The next message of this type, in `line`. Others are not ours to answer. */
-static void await(const char *type) {
+static void await(const char* type) {
     char wanted[64];
     snprintf(wanted, sizeof wanted, "\"type\":\"%s\"", type);
     do {
@@ -27,10 +27,10 @@ static void await(const char *type) {
 }
 
 /* The number behind the first "name": in `line`. */
-static double number(const char *name, double otherwise) {
+static double number(const char* name, double otherwise) {
     char wanted[64];
     snprintf(wanted, sizeof wanted, "\"%s\":", name);
-    const char *found = strstr(line, wanted);
+    const char* found = strstr(line, wanted);
     return found ? atof(found + strlen(wanted)) : otherwise;
 }
 
@@ -43,7 +43,7 @@ int main(void) {
     }
     strcpy(address.sun_path, endpoint);
     int socket_fd = socket(AF_UNIX, SOCK_STREAM, 0);
-    if (connect(socket_fd, (struct sockaddr *)&address, sizeof address) != 0) {
+    if (connect(socket_fd, (struct sockaddr*)&address, sizeof address) != 0) {
         perror(endpoint);
         return 1;
     }
@@ -57,11 +57,12 @@ int main(void) {
     const long trial = (long)number("trial", 0), attempt = (long)number("attempt", 0), steps = (long)number("steps", 1);
     const double lr = number("lr", 0.1);
     double x = 1;
-    const char *outcome = "complete";
+    const char* outcome = "complete";
     fprintf(out, "{\"type\":\"started\",\"trial\":%ld,\"attempt\":%ld,\"from_step\":0}\n", trial, attempt);
     for (long step = 1; step <= steps; ++step) {
         x -= lr * 2 * (x - lr);
-        fprintf(out, "{\"type\":\"report\",\"trial\":%ld,\"attempt\":%ld,\"step\":%ld,\"metrics\":{\"val_loss\":%.17g}}\n",
+        fprintf(out,
+                "{\"type\":\"report\",\"trial\":%ld,\"attempt\":%ld,\"step\":%ld,\"metrics\":{\"val_loss\":%.17g}}\n",
                 trial, attempt, step, (x - lr) * (x - lr));
         await("decision");
         if (strstr(line, "\"type\":\"stop\"") || strstr(line, "\"action\":\"stop\"")) outcome = "stopped";

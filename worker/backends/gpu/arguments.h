@@ -164,12 +164,12 @@ typedef struct {
 
 #define NOWHERE 0xFFFFFFFFFFFFFFFFUL
 
-#define GROUP_ITEMS 256U     // work items of every group
+#define GROUP_ITEMS 256U       // work items of every group
 #define UPDATE_ELEMENTS 1024U  // elements of a group in optimizers and norms
-#define MOST_PARTS 256U      // partial results of a reduction, a lane
-#define TEAM 32U             // work items that share a row
-#define TEAMS 8U             // GROUP_ITEMS / TEAM
-#define TILE 64U             // rows and columns of a product that a group computes
+#define MOST_PARTS 256U        // partial results of a reduction, a lane
+#define TEAM 32U               // work items that share a row
+#define TEAMS 8U               // GROUP_ITEMS / TEAM
+#define TILE 64U               // rows and columns of a product that a group computes
 #define TILE_DEPTH 16U
 
 #endif
