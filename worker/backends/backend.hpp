@@ -21,6 +21,7 @@
 #include <string_view>
 
 #include "hpo/result.hpp"
+#include "worker/backends/order.hpp"
 #include "worker/backends/tensor.hpp"
 
 namespace hpo {
@@ -32,11 +33,13 @@ class Buffer {
     [[nodiscard]] virtual std::size_t bytes() const = 0;
 };
 
-/// Rows of labelled samples in a buffer of their own, shared by all lanes. A feature is x * scale + shift.
+/// Labelled samples in a buffer of their own, shared by all lanes. A feature is x * scale + shift.
 struct Samples {
     const Buffer* buffer = nullptr;
-    Tensor features;  ///< f32 or u8 [N, I]
-    Tensor labels;    ///< i32 [N, 1]
+    Tensor features;         ///< f32 or u8 [N, I]
+    Tensor labels;           ///< i32 [N, 1]
+    Tensor rows;             ///< i32 [1, count]: which of the N rows these samples are; none: all of them
+    std::int64_t count = 0;  ///< samples, below 2^31
     float scale = 1;
     float shift = 0;
 };
@@ -61,10 +64,16 @@ struct Dropout {
     std::int64_t first_row = 0;  ///< of this micro-batch in its batch
 };
 
+/// B samples from number `first` on. Without a seed: as they lie. With one, those of a batch of training: `batch`
+/// samples are drawn in each iteration, count / batch iterations make an epoch (what is left over rests in it), and
+/// sample i of iteration t is number (t mod epoch) * batch + i in the EpochOrder of (seed, t / epoch).
 struct Gather {
-    Tensor indices;  ///< i32 [1, B] row numbers into samples
-    Tensor output;   ///< [B, I] written
-    Tensor labels;   ///< i32 [B, 1] written
+    Tensor output;           ///< [B, I] written
+    Tensor labels;           ///< i32 [B, 1] written
+    std::int64_t first = 0;  ///< in the batch; without a seed, in the samples
+    Tensor seed;             ///< lane array u64
+    Tensor iteration;        ///< lane array u32
+    std::int64_t batch = 0;
 };
 
 struct Linear {

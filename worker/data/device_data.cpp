@@ -15,17 +15,23 @@ namespace {
 struct Placed {
     Tensor features;
     Tensor labels;
+    Tensor train, validation;  ///< i32: the rows of each side of the split; of the training file alone
     std::size_t bytes = 0;
 };
 
-Placed place(const DataShape& shape, std::int64_t rows) {
+Placed place(const DataShape& shape, std::int64_t rows, const SplitSizes& sizes) {
     Layout layout(1);
     Placed placed;
     placed.features = layout.add(shape.pixels ? Type::u8 : Type::f32, rows, shape.features);
     placed.labels = layout.add(Type::i32, rows, 1);
+    if (sizes.train > 0) placed.train = layout.add(Type::i32, 1, sizes.train);
+    if (sizes.validation > 0) placed.validation = layout.add(Type::i32, 1, sizes.validation);
     placed.bytes = layout.bytes();
     return placed;
 }
+
+Placed place_train(const DataShape& shape, const SplitSizes& sizes) { return place(shape, shape.train, sizes); }
+Placed place_test(const DataShape& shape) { return place(shape, shape.test, {}); }
 
 std::uint32_t checksum(std::uint32_t crc, std::span<const std::byte> bytes) {
     return static_cast<std::uint32_t>(crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
@@ -101,17 +107,12 @@ struct Target {
 
 }  // namespace
 
-std::int64_t sample_bytes(const DataShape& shape) {
-    return static_cast<std::int64_t>(place(shape, shape.train).bytes + place(shape, shape.test).bytes);
-}
-
 std::int64_t data_bytes(const DataShape& shape, const SplitSizes& sizes) {
-    return sample_bytes(shape) + (sizes.train + sizes.validation) * static_cast<std::int64_t>(sizeof(std::int32_t));
+    return static_cast<std::int64_t>(place_train(shape, sizes).bytes + place_test(shape).bytes);
 }
 
 std::int64_t DeviceData::bytes() const {
-    return static_cast<std::int64_t>(train_buffer->bytes() + test_buffer->bytes() +
-                                     (split.train.size() + split.validation.size()) * sizeof(std::int32_t));
+    return static_cast<std::int64_t>(train_buffer->bytes() + test_buffer->bytes());
 }
 
 Result<std::unique_ptr<DeviceData>> load_to_device(Device& device, const DataConfig& config, std::uint64_t data_seed,
@@ -124,21 +125,30 @@ Result<std::unique_ptr<DeviceData>> load_to_device(Device& device, const DataCon
     data->config = config;
     data->data_seed = data_seed;
     data->shape = *shape;
-    data->split = make_split(*sizes, shape->train, data_seed);
+    data->sizes = *sizes;
 
-    const Placed train = place(*shape, shape->train);
-    const Placed test = place(*shape, shape->test);
-    for (auto [placed, buffer, samples] :
-         {std::tuple(&train, &data->train_buffer, &data->train), std::tuple(&test, &data->test_buffer, &data->test)}) {
+    const Placed train = place_train(*shape, *sizes);
+    const Placed test = place_test(*shape);
+    for (const auto& [placed, buffer] :
+         {std::pair(&train, &data->train_buffer), std::pair(&test, &data->test_buffer)}) {
         auto memory = device.allocate(placed->bytes);
         if (!memory) throw OutOfMemory("the data set: " + memory.error().message);
         *buffer = *std::move(memory);
-        *samples = Samples{buffer->get(), placed->features, placed->labels};
     }
+    const auto samples = [](const Buffer& buffer, const Placed& placed, const Tensor& rows) {
+        const std::int64_t count = rows ? rows.columns : placed.labels.rows;
+        return Samples{&buffer, placed.features, placed.labels, rows, count};
+    };
+    data->train = samples(*data->train_buffer, train, train.train);
+    data->validation = samples(*data->train_buffer, train, train.validation);
+    data->test = samples(*data->test_buffer, test, {});
 
     const Target to_train{train, device.stream(*data->train_buffer, 1)};
     const Target to_test{test, device.stream(*data->test_buffer, 1)};
-    Moments moments(data->split, *shape);
+    const Split split = make_split(*sizes, shape->train, data_seed);
+    to_train.stream->write(train.train, 0, std::span<const std::int32_t>(split.train));
+    to_train.stream->write(train.validation, 0, std::span<const std::int32_t>(split.validation));
+    Moments moments(split, *shape);
     std::uint32_t crc = 0;
     const auto loaded = load_data(
         config, data_seed,
@@ -152,9 +162,9 @@ Result<std::unique_ptr<DeviceData>> load_to_device(Device& device, const DataCon
 
     data->mean = static_cast<float>(moments.mean());
     data->deviation = static_cast<float>(moments.deviation());
-    for (Samples* samples : {&data->train, &data->test}) {
-        samples->scale = static_cast<float>(1 / moments.deviation());
-        samples->shift = static_cast<float>(-moments.mean() / moments.deviation());
+    for (Samples* part : {&data->train, &data->validation, &data->test}) {
+        part->scale = static_cast<float>(1 / moments.deviation());
+        part->shift = static_cast<float>(-moments.mean() / moments.deviation());
     }
     data->fingerprint = crc;
     return data;

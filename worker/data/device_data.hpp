@@ -15,11 +15,14 @@ struct DeviceData {
     DataConfig config;
     std::uint64_t data_seed = 0;
     DataShape shape;
-    Split split;  ///< on the host
-    std::unique_ptr<Buffer> train_buffer;
+    SplitSizes sizes;
+    std::unique_ptr<Buffer> train_buffer;  ///< of the training file: both sides of the split, and which is which
     std::unique_ptr<Buffer> test_buffer;
-    Samples train;  ///< with the normalisation: scale = 1 / deviation and shift = -mean / deviation, by the mean and
-    Samples test;   ///< the deviation over all values of the training split (deviation 1 if they are all the same)
+    // With the normalisation: scale = 1 / deviation and shift = -mean / deviation, by the mean and the deviation over
+    // all values of the training split (deviation 1 if they are all the same).
+    Samples train;
+    Samples validation;
+    Samples test;
     float mean = 0;
     float deviation = 1;
     std::uint32_t fingerprint = 0;  ///< CRC-32 of values and labels: checkpoints are bound to it
@@ -27,10 +30,8 @@ struct DeviceData {
     [[nodiscard]] std::int64_t bytes() const;
 };
 
-/// What DeviceData::bytes() will be.
+/// What DeviceData::bytes() will be: all of it lies in the device's buffers.
 std::int64_t data_bytes(const DataShape& shape, const SplitSizes& sizes);
-/// The part of it that lies in the device's buffers; the rest is the split, on the host.
-std::int64_t sample_bytes(const DataShape& shape);
 
 /// `progress` is called at least once a megabyte. Errors are load_data's; a device without enough memory throws
 /// OutOfMemory.

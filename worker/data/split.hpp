@@ -1,12 +1,9 @@
-// Which samples train and which validate, and in which order an epoch visits them. All of it follows from seeds, so
-// that nothing about the data's order is stored in a checkpoint.
+// Which samples train and which validate. It follows from the data's seed alone.
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
-#include "hpo/random.hpp"
 #include "hpo/result.hpp"
 #include "worker/data/dataset.hpp"
 
@@ -28,8 +25,5 @@ struct Split {
 
 /// Of `samples`, by the study's data seed: the same for every trial of a study.
 Split make_split(const SplitSizes& sizes, std::int64_t samples, std::uint64_t data_seed);
-
-/// Shuffles in place (Fisher and Yates); which permutation depends on (seed, purpose, iteration) and the size alone.
-void shuffle(std::uint64_t seed, Purpose purpose, std::uint64_t iteration, std::span<std::int32_t> items);
 
 }  // namespace hpo

@@ -6,7 +6,7 @@ namespace hpo {
 namespace {
 
 constexpr std::int64_t most_window = 32;         // iterations
-constexpr std::int64_t window_samples = 65'536;  // whose indices are kept, about
+constexpr std::int64_t window_samples = 65'536;  // between two looks at the losses, about
 constexpr std::int64_t evaluation_rows = 128;    // at least, where there are so many
 constexpr std::int64_t least_evaluation_rows = 16;
 
@@ -32,7 +32,7 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     plan.iterations_per_epoch = sizes.train / training.batch_size;
     plan.iterations_per_step = training.eval_every > 0 ? training.eval_every : plan.iterations_per_epoch;
     plan.window = std::clamp(window_samples / training.batch_size, std::int64_t{1},
-                             std::min({most_window, plan.iterations_per_epoch, plan.iterations_per_step}));
+                             std::min(most_window, plan.iterations_per_step));
 
     Layout layout(lanes);
     const std::int64_t parameters = plan.model->block().elements;
@@ -44,7 +44,6 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     plan.model->plan(layout, plan.rows);
     plan.input = layout.add(Type::f32, plan.rows, shape.features);
     plan.labels = layout.add(Type::i32, plan.rows, 1);
-    plan.indices = layout.add(Type::i32, 1, std::max(plan.window * training.batch_size, plan.rows));
     for (Tensor* table : {&plan.learning_rate, &plan.loss, &plan.norm}) *table = layout.add(Type::f32, 1, plan.window);
     for (Tensor* number : {&plan.factor, &plan.eval_loss}) *number = layout.add(Type::f32, 1, 1);
     plan.correct = layout.add(Type::i32, 1, 1);
@@ -57,7 +56,7 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     plan.arena_bytes = layout.bytes();
 
     plan.state_elements = parameters * (two_moments ? 3 : 2);
-    plan.host_bytes = lanes * 4 * (sizes.train + plan.state_elements + parameters);
+    plan.host_bytes = lanes * 4 * (plan.state_elements + parameters);
     plan.flops_per_step = static_cast<double>(plan.iterations_per_step * training.batch_size) *
                               (plan.model->forward_flops() + plan.model->backward_flops()) +
                           static_cast<double>(sizes.validation) * plan.model->forward_flops();

@@ -25,11 +25,10 @@ struct GroupPlan {
     std::int64_t rows = 0;                  ///< of the largest pass; evaluation uses so many
     std::int64_t iterations_per_epoch = 0;  ///< at least 1
     std::int64_t iterations_per_step = 0;
-    std::int64_t window = 0;  ///< iterations whose indices, rates and losses the arena holds: the host looks that often
+    std::int64_t window = 0;  ///< iterations whose rates and losses the arena holds: the host looks that often
 
     Tensor weights, gradient, first_moment, second_moment;  ///< [1, P]; the first moment is SGD's velocity
     Tensor input, labels;                                   ///< [rows, features], i32 [rows, 1]
-    Tensor indices;                                         ///< i32 [1, at least window * batch]
     Tensor learning_rate, loss, norm;                       ///< [1, window]
     Tensor factor, eval_loss, correct;                      ///< [1, 1]
     // Lane arrays.
@@ -40,8 +39,8 @@ struct GroupPlan {
     std::int64_t state_elements = 0;  ///< of a lane: weights and moments, what a checkpoint holds
     double flops_per_step = 0;        ///< matrix products: training, and evaluation on the validation samples
 
-    /// What a running group keeps on the host: an epoch's order, a copy of the state on its way to a checkpoint and
-    /// the weights of the best step, for each lane.
+    /// What a running group keeps on the host: a copy of the state on its way to a checkpoint and the weights of the
+    /// best step, for each lane.
     std::int64_t host_bytes = 0;
 };
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 namespace hpo {
 
@@ -22,7 +21,6 @@ Trainer::Trainer(Device& device, Buffer& arena, GroupPlan plan, const DeviceData
         lanes_[k].spec = lanes[k];
         lanes_[k].schedule =
             make_schedule(lanes[k].training, steps * plan_.iterations_per_step, plan_.iterations_per_epoch);
-        lanes_[k].order.resize(data.split.train.size());
     }
     write_lane_arrays();
     plan_.model->initialise(*stream_, plan_.weights, plan_.seed);
@@ -55,9 +53,7 @@ bool Trainer::train_step(const GoOn& go_on) {
     for (Lane& lane : lanes_) lane.step = {};
     step_iterations_ = 0;
     while (step_iterations_ < plan_.iterations_per_step) {
-        const std::int64_t left_of_epoch = plan_.iterations_per_epoch - iteration_ % plan_.iterations_per_epoch;
-        const std::int64_t count =
-            std::min({plan_.window, plan_.iterations_per_step - step_iterations_, left_of_epoch});
+        const std::int64_t count = std::min(plan_.window, plan_.iterations_per_step - step_iterations_);
         prepare_window(count);
         for (std::int64_t slot = 0; slot < count; ++slot) {
             if (!go_on()) return false;
@@ -74,23 +70,11 @@ bool Trainer::train_step(const GoOn& go_on) {
     return true;
 }
 
-/// Uploads the samples' numbers and the rates of the next `count` iterations, which lie in one epoch.
+/// Uploads the rates of the next `count` iterations.
 void Trainer::prepare_window(std::int64_t count) {
-    const std::int64_t batch = plan_.shared.batch_size;
-    const std::int64_t epoch = iteration_ / plan_.iterations_per_epoch;
-    const std::int64_t first = iteration_ % plan_.iterations_per_epoch * batch;
     for (int k = 0; k < plan_.lanes; ++k) {
-        Lane& lane = lanes_[index(k)];
-        if (lane.order_epoch != epoch) {
-            std::copy(data_.split.train.begin(), data_.split.train.end(), lane.order.begin());
-            shuffle(lane.spec.seed, Purpose::shuffle, static_cast<std::uint64_t>(epoch), lane.order);
-            lane.order_epoch = epoch;
-        }
-        stream_->write(
-            plan_.indices.slice(0, 1, count * batch), k,
-            std::span<const std::int32_t>(lane.order.data() + first, static_cast<std::size_t>(count * batch)));
         for (std::int64_t i = 0; i < count; ++i)
-            numbers_[static_cast<std::size_t>(i)] = static_cast<float>(lane.schedule.at(iteration_ + i));
+            numbers_[static_cast<std::size_t>(i)] = static_cast<float>(lanes_[index(k)].schedule.at(iteration_ + i));
         stream_->write(plan_.learning_rate.slice(0, 1, count), k,
                        std::span<const float>(numbers_.data(), static_cast<std::size_t>(count)));
     }
@@ -106,7 +90,7 @@ void Trainer::iterate(std::int64_t slot) {
         const Tensor labels = plan_.labels.first_rows(rows);
         const Write write = done == 0 ? Write::set : Write::add;
         training.first_row = done;
-        stream_->gather(data_.train, {plan_.indices.slice(slot * batch + done, 1, rows), input, labels});
+        stream_->gather(data_.train, {input, labels, done, plan_.seed, plan_.iteration, batch});
         const Tensor logits = plan_.model->forward(*stream_, plan_.weights, input, &training);
         CrossEntropy loss;
         loss.logits = logits;
@@ -169,29 +153,18 @@ void Trainer::look_at_window(std::int64_t count) {
     step_iterations_ += count;
 }
 
-bool Trainer::evaluate_validation(const GoOn& go_on) {
-    return evaluate(data_.train, static_cast<std::int64_t>(data_.split.validation.size()),
-                    data_.split.validation.data(), go_on);
-}
+bool Trainer::evaluate_validation(const GoOn& go_on) { return evaluate(data_.validation, go_on); }
 
-bool Trainer::evaluate_test(const GoOn& go_on) {
-    if (test_rows_.empty()) {
-        test_rows_.resize(static_cast<std::size_t>(data_.shape.test));
-        std::iota(test_rows_.begin(), test_rows_.end(), 0);
-    }
-    return evaluate(data_.test, data_.shape.test, test_rows_.data(), go_on);
-}
+bool Trainer::evaluate_test(const GoOn& go_on) { return evaluate(data_.test, go_on); }
 
-bool Trainer::evaluate(const Samples& samples, std::int64_t count, const std::int32_t* rows, const GoOn& go_on) {
+bool Trainer::evaluate(const Samples& samples, const GoOn& go_on) {
+    const std::int64_t count = samples.count;
     for (std::int64_t first = 0; first < count; first += plan_.rows) {
         if (!go_on()) return false;
         const std::int64_t size = std::min(plan_.rows, count - first);
-        const Tensor indices = plan_.indices.slice(0, 1, size);
         const Tensor input = plan_.input.first_rows(size);
         const Tensor labels = plan_.labels.first_rows(size);
-        for (int k = 0; k < plan_.lanes; ++k)
-            stream_->write(indices, k, std::span<const std::int32_t>(rows + first, static_cast<std::size_t>(size)));
-        stream_->gather(samples, {indices, input, labels});
+        stream_->gather(samples, {.output = input, .labels = labels, .first = first});
         CrossEntropy loss;
         loss.logits = plan_.model->forward(*stream_, plan_.weights, input, nullptr);
         loss.labels = labels;

@@ -1,10 +1,8 @@
 // Trains a group of lanes: trials of one shape, side by side in one arena. It knows models and backends by their seams
 // alone, and neither files nor messages. After the first step it allocates nothing.
 //
-// Batches: what a batch is made of (the order of an epoch, the rates) is prepared ahead for a window of iterations and
-// written to the arena; the samples lie in the device's memory and are gathered there, as the first operation of a
-// pass. There is no thread that gathers ahead: on a CPU it would run on the core that the worker computes on, and
-// gathering 256 samples of 784 pixels takes 30 us of an iteration of 3 to 6 ms (an epoch's shuffle of 54,000: 150 us).
+// Batches: the samples lie in the device's memory, and the first operation of a pass gathers them there, in an order
+// that the device computes from seed and iteration. Only the rates are prepared ahead, for a window of iterations.
 #pragma once
 
 #include <cstdint>
@@ -78,8 +76,6 @@ class Trainer {
     struct Lane {
         LaneSpec spec;
         Schedule schedule;
-        std::vector<std::int32_t> order;  ///< rows in the order of epoch `order_epoch`
-        std::int64_t order_epoch = -1;
         bool alive = true;
         LossWindow window;
         LaneStep step;
@@ -92,7 +88,7 @@ class Trainer {
     void iterate(std::int64_t slot);
     void update(std::int64_t slot);
     void look_at_window(std::int64_t count);
-    bool evaluate(const Samples& samples, std::int64_t count, const std::int32_t* rows, const GoOn& go_on);
+    bool evaluate(const Samples& samples, const GoOn& go_on);
     template <class F>
     void each_state_tensor(F&& visit) const;
 
@@ -104,9 +100,8 @@ class Trainer {
     std::int64_t iteration_ = 0;
     std::int64_t step_iterations_ = 0;  ///< looked at in this step
     double step_seconds_ = 0;
-    std::vector<float> numbers_;           ///< [window]
-    std::vector<float> losses_, norms_;    ///< the arena's tables of all lanes
-    std::vector<std::int32_t> test_rows_;  ///< 0, 1, 2, ... once the test split is asked for
+    std::vector<float> numbers_;         ///< [window]
+    std::vector<float> losses_, norms_;  ///< the arena's tables of all lanes
 };
 
 }  // namespace hpo

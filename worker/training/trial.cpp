@@ -82,9 +82,7 @@ void need_memory(Workshop& workshop, const GroupPlan& plan) {
 Trainer make_trainer(const to_worker::Run& run, const Configuration& configuration, Workshop& workshop,
                      TrialHost& host) {
     const DeviceData& data = need_data(workshop, configuration.data, run.data_seed, host);
-    const SplitSizes sizes{static_cast<std::int64_t>(data.split.train.size()),
-                           static_cast<std::int64_t>(data.split.validation.size())};
-    GroupPlan plan = need(plan_group(configuration, data.shape, sizes, 1));
+    GroupPlan plan = need(plan_group(configuration, data.shape, data.sizes, 1));
     const LaneSpec lane{configuration.training, configuration.seed.value_or(run.seed)};
     need_memory(workshop, plan);
     return {workshop.device, *workshop.arena, std::move(plan), data, {&lane, 1}, run.steps, workshop.clock};
@@ -280,12 +278,11 @@ from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, const Works
         const GroupPlan plan = need(plan_group(configuration, shape, sizes, 1));
         answer.arena_bytes = static_cast<std::int64_t>(plan.arena_bytes);
         answer.data_bytes = data_bytes(shape, sizes);
-        const std::int64_t samples = sample_bytes(shape);
-        answer.footprint.host_bytes = workshop.process_bytes + answer.data_bytes - samples + plan.host_bytes;
-        if (in_host_memory(workshop.device)) answer.footprint.host_bytes += answer.arena_bytes + samples;
+        answer.footprint.host_bytes = workshop.process_bytes + plan.host_bytes;
+        if (in_host_memory(workshop.device)) answer.footprint.host_bytes += answer.arena_bytes + answer.data_bytes;
         if (const DeviceMemory memory = workshop.device.memory(); memory.of_its_own)
             answer.footprint.device_bytes =
-                answer.arena_bytes + samples +
+                answer.arena_bytes + answer.data_bytes +
                 static_cast<std::int64_t>(memory.context_bytes + workshop.device.stream_bytes(plan.lanes));
         answer.footprint.cores = 1;
         answer.parameters = plan.model->block().count();

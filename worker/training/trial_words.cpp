@@ -39,9 +39,9 @@ std::string configuration_line(const to_worker::Run& run, const Configuration& c
     for (const auto& [key, value] : configuration.all)
         if (!is_idle(key, configuration)) line += " " + key + "=" + to_text(value);
     line += format(" seed=%llu", static_cast<unsigned long long>(configuration.seed.value_or(run.seed)));
-    line += format("; %lld parameters, %zu samples to train on, %zu to validate, %lld to test",
-                   static_cast<long long>(plan.model->block().count()), data.split.train.size(),
-                   data.split.validation.size(), static_cast<long long>(data.shape.test));
+    line += format("; %lld parameters, %lld samples to train on, %lld to validate, %lld to test",
+                   static_cast<long long>(plan.model->block().count()), static_cast<long long>(data.sizes.train),
+                   static_cast<long long>(data.sizes.validation), static_cast<long long>(data.shape.test));
     line += format("; %lld steps of %lld iterations; arena ", static_cast<long long>(run.steps),
                    static_cast<long long>(plan.iterations_per_step));
     return line + megabytes(static_cast<std::int64_t>(plan.arena_bytes)) + ", data " + megabytes(data.bytes()) + "; " +

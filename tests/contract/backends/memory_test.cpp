@@ -1,4 +1,5 @@
 #include <cstdlib>
+#include <numeric>
 #include <string_view>
 
 #include "tests/contract/backends/rig.hpp"
@@ -6,49 +7,99 @@
 namespace hpo::test {
 namespace {
 
+constexpr std::int64_t all_rows = 61, features_of_each = 33;
+
 template <class T>
-void gathers(Type type) {
-    const std::int64_t samples_count = 37, features = 33, batch = 11;
-    in_every_way([&](Rig& rig) {
+struct Held {
+    Held(Device& device, std::int64_t listed) {
         Layout layout(1);
-        Samples samples;
-        samples.features = layout.add(type, samples_count, features);
-        samples.labels = layout.add(Type::i32, samples_count, 1);
+        samples.features = layout.add(type_of<T>(), all_rows, features_of_each);
+        samples.labels = layout.add(Type::i32, all_rows, 1);
+        if (listed > 0) samples.rows = layout.add(Type::i32, 1, listed);
+        samples.count = listed > 0 ? listed : all_rows;
         samples.scale = 0.5F;
         samples.shift = -3;
-        const auto buffer = std::move(*rig.device().allocate(layout.bytes()));
+        buffer = std::move(*device.allocate(layout.bytes()));
         samples.buffer = buffer.get();
-        std::vector<T> values(number(samples_count * features));
-        for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(i % 251);
-        std::vector<std::int32_t> labels(number(samples_count));
-        for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(1000 - i);
-        const auto loader = rig.device().stream(*buffer, 1);
+        for (std::int64_t i = 0; i < all_rows * features_of_each; ++i) values.push_back(static_cast<T>(i % 251));
+        for (std::int64_t i = 0; i < all_rows; ++i) labels.push_back(static_cast<std::int32_t>(1000 - i));
+        for (std::int64_t i = 0; i < samples.count; ++i)
+            rows.push_back(static_cast<std::int32_t>(listed > 0 ? (i * 7 + 3) % all_rows : i));
+        const auto loader = device.stream(*buffer, 1);
         loader->write(samples.features, 0, std::span<const T>(values));
         loader->write(samples.labels, 0, std::span<const std::int32_t>(labels));
+        if (listed > 0) loader->write(samples.rows, 0, std::span<const std::int32_t>(rows));
+    }
 
-        const auto index = [=](int lane, std::int64_t i) {
-            return static_cast<std::int32_t>((i * 7 + lane) % samples_count);
-        };
-        const Tensor indices = rig.integers<std::int32_t>(1, 3 * batch, index);
-        const Tensor output = rig.output(batch, features);
-        const Tensor targets = rig.integers<std::int32_t>(batch, 1, [](int, std::int64_t) { return -1; });
+    /// Of the samples with these numbers, normalised.
+    [[nodiscard]] Numbers features(const std::vector<std::int64_t>& numbers) const {
+        Numbers wanted;
+        for (const std::int64_t sample : numbers)
+            for (std::int64_t i = 0; i < features_of_each; ++i)
+                wanted.push_back(
+                    static_cast<double>(values[number(rows[number(sample)] * features_of_each + i)]) * 0.5 - 3);
+        return wanted;
+    }
+
+    Samples samples;
+    std::unique_ptr<Buffer> buffer;
+    std::vector<T> values;
+    std::vector<std::int32_t> labels, rows;
+};
+
+struct Taken {
+    Rig& rig;
+    Tensor output = rig.output(11, features_of_each);
+    Tensor targets = rig.integers<std::int32_t>(11, 1, [](int, std::int64_t) { return -1; });
+
+    template <class T>
+    void expect(const Held<T>& held, int lane, const std::vector<std::int64_t>& numbers) {
+        expect_near(rig.values(output, lane), held.features(numbers), 1e-6);
+        for (std::size_t i = 0; i < numbers.size(); ++i)
+            EXPECT_EQ(rig.stream().read<std::int32_t>(targets.at(static_cast<std::int64_t>(i)), lane),
+                      held.labels[number(held.rows[number(numbers[i])])]);
+    }
+};
+
+template <class T>
+void gathers_in_order(std::int64_t listed) {
+    in_every_way([&](Rig& rig) {
+        const Held<T> held(rig.device(), listed);
+        Taken taken{rig};
         rig.start();
-        rig.stream().gather(samples, {indices.slice(batch, 1, batch), output, targets});
-        for (int k = 0; k < rig.lanes(); ++k) {
-            Numbers wanted;
-            for (std::int64_t row = 0; row < batch; ++row) {
-                const auto from = index(rig.name_of(k), batch + row);
-                EXPECT_EQ(rig.stream().read<std::int32_t>(targets.at(row), k), labels[number(from)]);
-                for (std::int64_t i = 0; i < features; ++i)
-                    wanted.push_back(static_cast<double>(values[number(from * features + i)]) * 0.5 - 3);
-            }
-            expect_near(rig.values(output, k), wanted, 1e-6);
-        }
+        rig.stream().gather(held.samples, {.output = taken.output, .labels = taken.targets, .first = 20});
+        std::vector<std::int64_t> numbers(11);
+        std::iota(numbers.begin(), numbers.end(), 20);
+        for (int k = 0; k < rig.lanes(); ++k) taken.expect(held, k, numbers);
     });
 }
 
-TEST(Gather, TakesRowsOfBytesAndNormalises) { gathers<std::uint8_t>(Type::u8); }
-TEST(Gather, TakesRowsOfFloatsAndNormalises) { gathers<float>(Type::f32); }
+TEST(Gather, TakesRowsOfBytesInOrderAndNormalises) { gathers_in_order<std::uint8_t>(0); }
+TEST(Gather, TakesRowsOfFloatsInOrderAndNormalises) { gathers_in_order<float>(0); }
+TEST(Gather, TakesTheRowsThatAreListed) { gathers_in_order<std::uint8_t>(37); }
+
+TEST(Gather, ShufflesAsTheDocumentedOrderSays) {
+    // Several epochs of batches of 13 out of 37 (11 rest in each), each lane at its own iteration; the last rows of a
+    // batch, as a second micro-batch takes them.
+    for (const std::uint32_t iteration : {0U, 1U, 2U, 7U, 100'000U})
+        in_every_way([&](Rig& rig) {
+            const Held<std::uint8_t> held(rig.device(), 37);
+            Taken taken{rig};
+            const auto seed_of = [](int lane) { return (std::uint64_t{9} << 33) + static_cast<std::uint64_t>(lane); };
+            const auto iteration_of = [=](int lane) { return iteration + 5 * static_cast<std::uint32_t>(lane); };
+            const Tensor seed = rig.lane_array<std::uint64_t>(seed_of);
+            const Tensor at = rig.lane_array<std::uint32_t>(iteration_of);
+            rig.start();
+            rig.stream().gather(held.samples, {taken.output, taken.targets, 2, seed, at, 13});
+            for (int k = 0; k < rig.lanes(); ++k) {
+                const int name = rig.name_of(k);
+                const EpochOrder order(seed_of(name), iteration_of(name) / 2, 37);
+                std::vector<std::int64_t> numbers;
+                for (std::uint32_t i = 2; i < 13; ++i) numbers.push_back(order.at(iteration_of(name) % 2 * 13 + i));
+                taken.expect(held, k, numbers);
+            }
+        });
+}
 
 TEST(Initialise, IsUniformByTheDocumentedDraws) {
     in_every_way([&](Rig& rig) {

@@ -10,13 +10,6 @@
 namespace hpo {
 namespace {
 
-std::vector<std::int32_t> shuffled(std::uint64_t seed, std::uint64_t epoch, std::size_t size) {
-    std::vector<std::int32_t> items(size);
-    std::iota(items.begin(), items.end(), 0);
-    shuffle(seed, Purpose::shuffle, epoch, items);
-    return items;
-}
-
 TEST(Split, EverySampleIsOnExactlyOneSide) {
     const Split split = make_split({90, 10}, 100, 5);
     std::set<std::int32_t> all(split.train.begin(), split.train.end());
@@ -47,28 +40,6 @@ TEST(Split, SizesRoundAndLeaveSomethingOnBothSides) {
     config.subset = 50;
     EXPECT_EQ(split_sizes(config, 60'000)->train, 45);
     EXPECT_THAT(split_sizes(config, 49).error().message, testing::HasSubstr("data.subset"));
-}
-
-TEST(Shuffle, IsAPermutationThatDependsOnSeedAndEpoch) {
-    auto items = shuffled(3, 0, 1001);
-    EXPECT_EQ(items, shuffled(3, 0, 1001));
-    EXPECT_NE(items, shuffled(3, 1, 1001));
-    EXPECT_NE(items, shuffled(4, 0, 1001));
-    std::sort(items.begin(), items.end());
-    for (std::size_t i = 0; i < items.size(); ++i) ASSERT_EQ(items[i], static_cast<std::int32_t>(i));
-}
-
-TEST(Shuffle, PutsEachItemEverywhereEquallyOften) {
-    constexpr std::size_t size = 5;
-    constexpr int rounds = 20'000;
-    std::array<std::array<int, size>, size> seen{};
-    for (int round = 0; round < rounds; ++round) {
-        const auto items = shuffled(1, static_cast<std::uint64_t>(round), size);
-        for (std::size_t place = 0; place < size; ++place) ++seen[place][static_cast<std::size_t>(items[place])];
-    }
-    // Binomial with deviation sqrt(20000 * 0.2 * 0.8) = 57: five of them.
-    for (const auto& row : seen)
-        for (const int count : row) EXPECT_NEAR(count, rounds / static_cast<int>(size), 285);
 }
 
 TEST(Synthetic, ClustersHaveTheDeviationAskedFor) {

@@ -79,6 +79,12 @@ TEST_F(CheckpointFile, AnotherTrialsFileIsRefused) {
     EXPECT_THAT(read_error(), HasSubstr("No such file"));
 }
 
+TEST_F(CheckpointFile, AFileOfWhatTrainedOtherwiseIsRefused) {
+    ASSERT_TRUE(write());
+    std::fstream(file_, std::ios::in | std::ios::out | std::ios::binary) << "HPOCKPT1";  // shuffled by the host
+    EXPECT_THAT(read_error(), HasSubstr("not a checkpoint of this version"));
+}
+
 TEST_F(CheckpointFile, ALongerFileIsDamaged) {
     ASSERT_TRUE(write());
     std::ofstream(file_, std::ios::app) << 'x';

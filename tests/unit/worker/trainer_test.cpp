@@ -19,9 +19,7 @@ struct Group {
                    std::string_view backend = "cpu")
         : bench(backend), data(*load_to_device(*bench.device, read_configuration(lanes[0])->data, 5)) {
         const auto configuration = *read_configuration(lanes[0]);
-        const SplitSizes sizes{static_cast<std::int64_t>(data->split.train.size()),
-                               static_cast<std::int64_t>(data->split.validation.size())};
-        auto plan = *plan_group(configuration, data->shape, sizes, static_cast<int>(lanes.size()));
+        auto plan = *plan_group(configuration, data->shape, data->sizes, static_cast<int>(lanes.size()));
         arena = *bench.device->allocate(plan.arena_bytes);
         std::vector<LaneSpec> specs;
         for (std::size_t k = 0; k < lanes.size(); ++k)
@@ -178,7 +176,7 @@ TEST(Plan, SaysWhatIsThenAllocatedToTheByte) {
     EXPECT_EQ(answer.iterations_per_step, 900 / 64);
     const double products = 20 * 24 + 24 * 16 + 16 * 5;
     EXPECT_EQ(answer.flops_per_step, 2 * products * (14 * 64 + 100) + 2 * (2 * products - 20 * 24) * 14 * 64);
-    const auto host_floats = 900 + bench.workshop.state.size() + bench.workshop.best.size();
+    const auto host_floats = bench.workshop.state.size() + bench.workshop.best.size();
     EXPECT_EQ(answer.footprint.host_bytes,
               1'000'000 + answer.arena_bytes + answer.data_bytes + static_cast<std::int64_t>(4 * host_floats));
     EXPECT_EQ(answer_plan({7, params, 3, 5}, bench.workshop).footprint.host_bytes, answer.footprint.host_bytes);

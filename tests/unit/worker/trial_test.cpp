@@ -122,10 +122,10 @@ TEST_F(TrialFolder, FollowsTheGoldenCurve) {
         std::vector<double> val_loss;
     };
     const std::vector<Golden> goldens{
-        {{}, {1.4604, 1.1456, 0.9710, 0.9424}},
+        {{}, {1.4658, 1.1949, 1.0204, 0.9860}},
         {{{"optimizer", std::string("sgd")}, {"lr", 0.1}, {"schedule", std::string("one-cycle")}, {"warmup", 0.0}},
-         {1.4412, 0.9962, 0.7796, 0.7684}},
-        {{{"norm", std::string("layer")}, {"activation", std::string("gelu")}}, {1.4865, 1.1749, 0.9914, 0.9615}},
+         {1.4483, 1.0094, 0.8365, 0.8073}},
+        {{{"norm", std::string("layer")}, {"activation", std::string("gelu")}}, {1.4739, 1.1559, 0.9769, 0.9430}},
     };
     for (const Golden& golden : goldens) {
         FakeHost host;

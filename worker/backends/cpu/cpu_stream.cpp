@@ -2,8 +2,11 @@
 
 #include <cblas.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 namespace hpo {
 namespace {
@@ -90,24 +93,65 @@ void CpuStream::initialise(const Tensor& to, float bound, const Tensor& seed, st
     }
 }
 
+namespace {
+
+/// The rows of `samples` that a lane's pass takes, some at a time.
+class Picked {
+   public:
+    static constexpr std::int64_t at_once = 256;
+
+    Picked(const Samples& samples, const std::byte* source, std::int64_t first)
+        : rows_(samples.rows ? reinterpret_cast<const std::int32_t*>(source + samples.rows.offset) : nullptr),
+          first_(first) {}
+    Picked(const Samples& samples, const std::byte* source, const Gather& gather, std::uint64_t seed,
+           std::uint32_t iteration)
+        : Picked(samples, source, iteration % (samples.count / gather.batch) * gather.batch + gather.first) {
+        order_.emplace(seed, iteration / (samples.count / gather.batch), static_cast<std::uint32_t>(samples.count));
+    }
+
+    const std::int32_t* from(std::int64_t begin, std::int64_t count) {
+        for (std::int64_t i = 0; i < count; ++i) {
+            const auto position = static_cast<std::uint32_t>(first_ + begin + i);
+            const std::uint32_t sample = order_ ? order_->at(position) : position;
+            picked_[static_cast<std::size_t>(i)] = rows_ ? rows_[sample] : static_cast<std::int32_t>(sample);
+        }
+        return picked_.data();
+    }
+
+   private:
+    const std::int32_t* rows_;
+    std::int64_t first_;
+    std::optional<EpochOrder> order_;
+    std::array<std::int32_t, at_once> picked_{};
+};
+
+}  // namespace
+
 void CpuStream::gather(const Samples& samples, const Gather& arguments) {
     const Tensor& output = arguments.output;
     const Tensor& features = samples.features;
-    assert(output.columns == features.columns && output.rows == arguments.indices.columns);
-    assert(arguments.labels.rows == output.rows);
+    assert(output.columns == features.columns && arguments.labels.rows == output.rows);
+    assert(arguments.first + output.rows <= (arguments.seed ? arguments.batch : samples.count));
     const std::byte* source = static_cast<const CpuBuffer*>(samples.buffer)->data();
     const auto* labels = reinterpret_cast<const std::int32_t*>(source + samples.labels.offset);
     for (int lane = 0; lane < lanes_; ++lane) {
-        const auto* indices = at<std::int32_t>(arguments.indices, lane);
-        if (features.type == Type::u8)
-            kernels_.gather_u8(output.rows, output.columns,
-                               reinterpret_cast<const std::uint8_t*>(source + features.offset), indices, samples.scale,
-                               samples.shift, at(output, lane));
-        else
-            kernels_.gather_f32(output.rows, output.columns, reinterpret_cast<const float*>(source + features.offset),
-                                indices, samples.scale, samples.shift, at(output, lane));
+        Picked picked = arguments.seed ? Picked(samples, source, arguments, value<std::uint64_t>(arguments.seed, lane),
+                                                value<std::uint32_t>(arguments.iteration, lane))
+                                       : Picked(samples, source, arguments.first);
         auto* targets = at<std::int32_t>(arguments.labels, lane);
-        for (std::int64_t row = 0; row < output.rows; ++row) targets[row] = labels[indices[row]];
+        for (std::int64_t begin = 0; begin < output.rows; begin += Picked::at_once) {
+            const std::int64_t count = std::min(Picked::at_once, output.rows - begin);
+            const std::int32_t* rows = picked.from(begin, count);
+            float* to = at(output, lane) + begin * output.columns;
+            if (features.type == Type::u8)
+                kernels_.gather_u8(count, output.columns,
+                                   reinterpret_cast<const std::uint8_t*>(source + features.offset), rows, samples.scale,
+                                   samples.shift, to);
+            else
+                kernels_.gather_f32(count, output.columns, reinterpret_cast<const float*>(source + features.offset),
+                                    rows, samples.scale, samples.shift, to);
+            for (std::int64_t i = 0; i < count; ++i) targets[begin + i] = labels[rows[i]];
+        }
     }
 }
 

@@ -29,9 +29,14 @@ typedef struct {
 typedef struct {
     u64 features;  // where samples lie in their own buffer
     u64 sample_labels;
-    Place indices;
+    u64 sample_rows;  // NOWHERE: they are all the rows there are
     Place output;
     Place labels;
+    Place seed;  // NOWHERE: in order
+    Place iteration;
+    u32 count;  // of the samples
+    u32 batch;
+    u32 first;
     u32 rows;
     u32 columns;
     float scale;

@@ -92,13 +92,14 @@ void GpuStream::initialise(const Tensor& to, float bound, const Tensor& seed, st
 
 void GpuStream::gather(const Samples& samples, const Gather& arguments) {
     const Tensor& output = arguments.output;
-    assert(output.columns == samples.features.columns && output.rows == arguments.indices.columns);
-    assert(arguments.labels.rows == output.rows);
-    launch(
-        samples.features.type == Type::u8 ? Kernel::gather_u8 : Kernel::gather_f32, item_groups(output.elements()),
-        GatherArguments{samples.features.offset, samples.labels.offset, place(arguments.indices), place(output),
-                        place(arguments.labels), word(output.rows), word(output.columns), samples.scale, samples.shift},
-        static_cast<const GpuBuffer*>(samples.buffer)->memory());
+    assert(output.columns == samples.features.columns && arguments.labels.rows == output.rows);
+    assert(arguments.first + output.rows <= (arguments.seed ? arguments.batch : samples.count));
+    launch(samples.features.type == Type::u8 ? Kernel::gather_u8 : Kernel::gather_f32, divide_up(output.rows, TEAMS),
+           GatherArguments{samples.features.offset, samples.labels.offset, samples.rows ? samples.rows.offset : NOWHERE,
+                           place(output), place(arguments.labels), place(arguments.seed), place(arguments.iteration),
+                           word(samples.count), word(arguments.batch), word(arguments.first), word(output.rows),
+                           word(output.columns), samples.scale, samples.shift},
+           static_cast<const GpuBuffer*>(samples.buffer)->memory());
 }
 
 void GpuStream::multiply(Form form, const Tensor& a, const Tensor& b, const Tensor& c, std::int64_t m, std::int64_t n,

@@ -57,6 +57,7 @@ FUNCTION float activation_slope(u32 activation, float x, float output) {
 
 // ---- Philox4x32-10 (hpo/random.hpp) ----
 
+#define PURPOSE_SHUFFLE 4u
 #define PURPOSE_INITIALISE 5u
 #define PURPOSE_DROPOUT 6u
 
@@ -132,17 +133,67 @@ KERNEL initialise(GLOBAL u8* arena, GLOBAL u8* other, const InitialiseArguments 
         if (4 * block + i < a.count) FLOATS(a.to)[4 * block + i] = (float)((int)(c[i] >> 8) - (1 << 23)) * a.unit;
 }
 
-// `other`: the samples. Items: elements.
-#define GATHER(name, type)                                                                                \
-    KERNEL name(GLOBAL u8* arena, GLOBAL u8* other, const GatherArguments a) {                            \
-        const i64 i = (i64)GROUP * GROUP_ITEMS + ITEM;                                                    \
-        if (i >= (i64)a.rows * a.columns) return;                                                         \
-        const u32 row = (u32)(i / a.columns);                                                             \
-        const u32 column = (u32)(i - (i64)row * a.columns);                                               \
-        const i64 sample = INTEGERS(a.indices)[row];                                                      \
-        const float x = (float)((GLOBAL const type*)(other + a.features))[sample * a.columns + column];   \
-        FLOATS(a.output)[i] = x * a.scale + a.shift;                                                      \
-        if (column == 0) INTEGERS(a.labels)[row] = ((GLOBAL const int*)(other + a.sample_labels))[sample]; \
+// The EpochOrder (order.hpp) of a lane: which sample is at `position`.
+FUNCTION u32 shuffled(const u32* key, u32 count, u32 position) {
+    u32 bits = 6u;
+    while (bits < 32u && ((count - 1u) >> bits) != 0u) ++bits;
+    const u32 right_bits = bits - bits / 2u;
+    const u32 left_mask = (1u << bits / 2u) - 1u;
+    const u32 right_mask = (1u << right_bits) - 1u;
+    u32 x = position;
+    do {
+        u32 halves[2];
+        halves[0] = x >> right_bits;
+        halves[1] = x & right_mask;
+        for (u32 round = 0; round < 8u; ++round) {
+            u32 h = halves[1u - round % 2u] ^ key[round];
+            h = (h ^ h >> 16) * 0x85EBCA6Bu;
+            h = (h ^ h >> 13) * 0xC2B2AE35u;
+            halves[round % 2u] ^= (h ^ h >> 16) & (round % 2u == 0u ? left_mask : right_mask);
+        }
+        x = halves[0] << right_bits | halves[1];
+    } while (x >= count);
+    return x;
+}
+
+// Which row of the samples' buffer `row` of this pass is.
+FUNCTION u32 picked(GLOBAL u8* arena, GLOBAL u8* other, const GatherArguments a, u32 row) {
+    u32 sample = a.first + row;
+    if (IS_THERE(a.seed)) {
+        const u32 epoch = a.count / a.batch;
+        const u32 iteration = WORDS(a.iteration)[0];
+        u32 key[8];
+        for (u32 block = 0; block < 2u; ++block) {
+            u32 c[4];
+            c[0] = block;
+            c[1] = 0u;
+            c[2] = iteration / epoch;
+            c[3] = PURPOSE_SHUFFLE;
+            philox(c, WORDS(a.seed)[0], WORDS(a.seed)[1]);
+            for (u32 i = 0; i < 4u; ++i) key[4u * block + i] = c[i];
+        }
+        sample = shuffled(key, a.count, iteration % epoch * a.batch + sample);
+    }
+    return a.sample_rows == NOWHERE ? sample : ((GLOBAL const u32*)(other + a.sample_rows))[sample];
+}
+
+// `other`: the samples. Groups of TEAMS rows, a team each, whose first item finds the sample.
+#define GATHER(name, type)                                                                                 \
+    KERNEL name(GLOBAL u8* arena, GLOBAL u8* other, const GatherArguments a) {                             \
+        SHARED u32 samples[TEAMS];                                                                         \
+        const u32 team = ITEM / TEAM;                                                                      \
+        const u32 row = GROUP * TEAMS + team;                                                              \
+        const u32 columns = row < a.rows ? a.columns : 0u;                                                 \
+        if (columns > 0u && ITEM % TEAM == 0u) {                                                           \
+            const u32 sample = picked(arena, other, a, row);                                               \
+            samples[team] = sample;                                                                        \
+            INTEGERS(a.labels)[row] = ((GLOBAL const int*)(other + a.sample_labels))[sample];              \
+        }                                                                                                  \
+        BARRIER;                                                                                           \
+        GLOBAL const type* from = (GLOBAL const type*)(other + a.features) +                               \
+                                  (columns > 0u ? (i64)samples[team] * a.columns : 0);                     \
+        GLOBAL float* to = FLOATS(a.output) + (i64)row * a.columns;                                        \
+        for (u32 i = ITEM % TEAM; i < columns; i += TEAM) to[i] = (float)from[i] * a.scale + a.shift;      \
     }
 GATHER(gather_f32, float)
 GATHER(gather_u8, u8)
