@@ -4,7 +4,8 @@
 //     bench_lanes cuda 32 512,256,128 5 1 4 16 64 256
 //
 // Synthetic data in the shape of MNIST. A line for each K: updates a second of the whole and of all its trials
-// together, how that compares with the first K, the device's bytes, and the first lane's loss, which K must not change.
+// together, how that compares with the first K, launches that the driver is handed for an update, the device's bytes,
+// and the first lane's loss, which K must not change.
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
@@ -36,7 +37,8 @@ struct Setting {
 };
 
 struct Measured {
-    double updates = 0;  ///< a second, of the group
+    double updates = 0;   ///< a second, of the group
+    double launches = 0;  ///< for an update
     std::size_t bytes = 0;
     double loss = 0;  ///< of the first lane's first step
 };
@@ -69,25 +71,27 @@ Measured measure(Device& device, const DeviceData& data, const Setting& setting,
     const double loss = trainer.step_of(0).loss;
     double seconds = 0;
     double updates = 0;
+    const std::uint64_t before = device.launches();
     while (seconds < setting.seconds) {
         trainer.train_step(always);
         seconds += trainer.step_seconds();
         updates += static_cast<double>(trainer.plan().iterations_per_step);
     }
-    return {updates / seconds, bytes, loss};
+    return {updates / seconds, static_cast<double>(device.launches() - before) / updates, bytes, loss};
 }
 
 void table(const std::string& backend, const Setting& setting, const std::vector<int>& lanes) {
     const auto device = checked(make_device({backend, {}}));
     std::printf("%s, batch %lld\n", device->name().c_str(), static_cast<long long>(setting.batch));
-    std::printf("%8s %14s %14s %8s %10s %12s\n", "K", "updates/s", "trials' it/s", "times", "MiB", "loss");
+    std::printf("%8s %14s %14s %8s %10s %10s %12s\n", "K", "updates/s", "trials' it/s", "times", "launches", "MiB",
+                "loss");
     const auto data = checked(load_to_device(*device, configuration_of(setting).data, 1));
     double first = 0;
     for (const int k : lanes) {
         const Measured one = measure(*device, *data, setting, k);
         if (first == 0) first = one.updates * k;
-        std::printf("%8d %14.1f %14.1f %8.2f %10.1f %12.7f\n", k, one.updates, one.updates * k, one.updates * k / first,
-                    static_cast<double>(one.bytes) / (1 << 20), one.loss);
+        std::printf("%8d %14.1f %14.1f %8.2f %10.1f %10.1f %12.7f\n", k, one.updates, one.updates * k,
+                    one.updates * k / first, one.launches, static_cast<double>(one.bytes) / (1 << 20), one.loss);
         std::fflush(stdout);
     }
 }

@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -160,7 +161,8 @@ struct Update {
     Tensor weights;            ///< [1, P] updated
     Tensor gradient;           ///< [1, P]
     std::int64_t decayed = 0;  ///< elements [0, decayed) are subject to weight decay
-    Tensor learning_rate;      ///< [1, 1]
+    Tensor learning_rates;     ///< [1, W]
+    Tensor slot;               ///< lane array u32: which of the rates; none: the first
     Tensor weight_decay;       ///< lane array
     Tensor factor;             ///< [1, 1] the gradient is multiplied by this; none: 1
     Tensor alive;              ///< lane array u8
@@ -185,6 +187,18 @@ struct Sgd {
     Tensor velocity;  ///< [1, P] updated; 0 at the start
     Tensor momentum;  ///< lane array
     bool nesterov = false;
+};
+
+/// The last operation of an update. What the host says and hears of W updates lies in tables, so that it comes by once
+/// for all of them, and an update is the same operations each time.
+struct Advance {
+    Tensor iteration;  ///< lane array u32: += 1 where alive
+    Tensor alive;      ///< lane array u8
+    Tensor slot;       ///< lane array u32, below W: += 1; none: there are no tables
+    Tensor loss;       ///< [1, 1]
+    Tensor norm;       ///< [1, 1]
+    Tensor losses;     ///< [1, W]: entry `slot` written, with the loss
+    Tensor norms;      ///< [1, W]: entry `slot` written, with the norm
 };
 
 /// A queue of operations on one arena. Used by one thread at a time; must not outlive its arena.
@@ -217,8 +231,13 @@ class Stream {
     virtual void gradient_norm(const GradientNorm& arguments) = 0;
     virtual void adamw(const AdamW& arguments) = 0;
     virtual void sgd(const Sgd& arguments) = 0;
-    /// iteration += 1 (lane array u32) where alive (lane array u8) is not 0. The last operation of an update.
-    virtual void advance(const Tensor& iteration, const Tensor& alive) = 0;
+    virtual void advance(const Advance& arguments) = 0;
+
+    /// Does what `operations` enqueues, which must be the same operations with the same arguments each time it is given
+    /// with this `name` and this number of lanes: only what lies in the arena may differ. Where the device has graphs
+    /// they are recorded and launched as one from the third time on, without asking `operations`. No copies from and to
+    /// the host in it.
+    virtual void repeat(std::uint64_t /*name*/, const std::function<void()>& operations) { operations(); }
 
     // The same for numbers rather than bytes.
     template <class T>
@@ -264,6 +283,8 @@ class Device {
     [[nodiscard]] virtual std::string_view backend() const = 0;  ///< cpu, opencl or cuda
     [[nodiscard]] virtual std::string name() const = 0;  ///< backend and what it runs on: "cpu, x86-64-v4, SkylakeX"
     [[nodiscard]] virtual DeviceMemory memory() const { return {}; }
+    /// Launches handed to the driver so far, a graph counted as one; 0: nobody counts.
+    [[nodiscard]] virtual std::uint64_t launches() const { return 0; }
     /// What a stream takes of the device's memory besides its arena.
     [[nodiscard]] virtual std::size_t stream_bytes(int /*lanes*/) const { return 0; }
     /// Zeroed memory of exactly so many bytes. Fails when there is not enough.

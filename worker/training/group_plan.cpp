@@ -44,12 +44,14 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     plan.model->plan(layout, plan.rows);
     plan.input = layout.add(Type::f32, plan.rows, shape.features);
     plan.labels = layout.add(Type::i32, plan.rows, 1);
-    for (Tensor* table : {&plan.learning_rate, &plan.loss, &plan.norm}) *table = layout.add(Type::f32, 1, plan.window);
-    for (Tensor* number : {&plan.factor, &plan.eval_loss}) *number = layout.add(Type::f32, 1, 1);
+    for (Tensor* table : {&plan.learning_rates, &plan.losses, &plan.norms})
+        *table = layout.add(Type::f32, 1, plan.window);
+    for (Tensor* number : {&plan.loss, &plan.norm, &plan.factor}) *number = layout.add(Type::f32, 1, 1);
     plan.correct = layout.add(Type::i32, 1, 1);
     plan.seed = layout.add_lane_array(Type::u64);
     plan.iteration = layout.add_lane_array(Type::u32);
     plan.alive = layout.add_lane_array(Type::u8);
+    plan.slot = layout.add_lane_array(Type::u32);
     for (Tensor* array : {&plan.weight_decay, &plan.dropout, &plan.smoothing, &plan.no_smoothing, &plan.clip,
                           &plan.beta1, &plan.beta2, &plan.epsilon, &plan.momentum})
         *array = layout.add_lane_array(Type::f32);

@@ -29,10 +29,10 @@ struct GroupPlan {
 
     Tensor weights, gradient, first_moment, second_moment;  ///< [1, P]; the first moment is SGD's velocity
     Tensor input, labels;                                   ///< [rows, features], i32 [rows, 1]
-    Tensor learning_rate, loss, norm;                       ///< [1, window]
-    Tensor factor, eval_loss, correct;                      ///< [1, 1]
+    Tensor learning_rates, losses, norms;                   ///< [1, window]
+    Tensor loss, norm, factor, correct;                     ///< [1, 1]
     // Lane arrays.
-    Tensor seed, iteration, alive;
+    Tensor seed, iteration, alive, slot;
     Tensor weight_decay, dropout, smoothing, no_smoothing, clip, beta1, beta2, epsilon, momentum;
 
     std::size_t arena_bytes = 0;

@@ -13,9 +13,10 @@ Trainer::Trainer(Device& device, Buffer& arena, GroupPlan plan, const DeviceData
       clock_(clock),
       stream_(device.stream(arena, plan_.lanes)),
       lanes_(lanes.size()),
-      numbers_(static_cast<std::size_t>(plan_.window)),
-      losses_(static_cast<std::size_t>(plan_.loss.all_lanes(plan_.lanes).columns)),
-      norms_(static_cast<std::size_t>(plan_.norm.all_lanes(plan_.lanes).columns)) {
+      rates_(static_cast<std::size_t>(plan_.learning_rates.all_lanes(plan_.lanes).columns)),
+      losses_(rates_.size()),
+      norms_(rates_.size()),
+      slots_(lanes.size()) {
     assert(lanes.size() == static_cast<std::size_t>(plan_.lanes) && arena.bytes() >= plan_.arena_bytes);
     for (std::size_t k = 0; k < lanes.size(); ++k) {
         lanes_[k].spec = lanes[k];
@@ -55,9 +56,10 @@ bool Trainer::train_step(const GoOn& go_on) {
     while (step_iterations_ < plan_.iterations_per_step) {
         const std::int64_t count = std::min(plan_.window, plan_.iterations_per_step - step_iterations_);
         prepare_window(count);
-        for (std::int64_t slot = 0; slot < count; ++slot) {
+        for (std::int64_t i = 0; i < count; ++i) {
             if (!go_on()) return false;
-            iterate(slot);
+            stream_->repeat(0, [this] { iterate(); });
+            ++iteration_;
         }
         look_at_window(count);
         if (std::none_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.alive; })) break;
@@ -70,18 +72,20 @@ bool Trainer::train_step(const GoOn& go_on) {
     return true;
 }
 
-/// Uploads the rates of the next `count` iterations.
+/// Uploads the rates of the next `count` iterations of all lanes: two copies for any number of them.
 void Trainer::prepare_window(std::int64_t count) {
     for (int k = 0; k < plan_.lanes; ++k) {
+        const std::size_t first = first_of(plan_.learning_rates, k);
         for (std::int64_t i = 0; i < count; ++i)
-            numbers_[static_cast<std::size_t>(i)] = static_cast<float>(lanes_[index(k)].schedule.at(iteration_ + i));
-        stream_->write(plan_.learning_rate.slice(0, 1, count), k,
-                       std::span<const float>(numbers_.data(), static_cast<std::size_t>(count)));
+            rates_[first + static_cast<std::size_t>(i)] =
+                static_cast<float>(lanes_[index(k)].schedule.at(iteration_ + i));
     }
+    stream_->write(plan_.learning_rates.all_lanes(plan_.lanes), 0, std::span<const float>(rates_));
+    stream_->write(plan_.slot.all_lanes(plan_.lanes), 0, std::span<const std::uint32_t>(slots_));
 }
 
-/// One update of every lane: entry `slot` of the window's tables.
-void Trainer::iterate(std::int64_t slot) {
+/// One update of every lane, the same operations each time.
+void Trainer::iterate() {
     const std::int64_t batch = plan_.shared.batch_size;
     Training training{plan_.dropout, plan_.seed, plan_.iteration, 0};
     for (std::int64_t done = 0; done < batch; done += plan_.micro_batch) {
@@ -96,7 +100,7 @@ void Trainer::iterate(std::int64_t slot) {
         loss.logits = logits;
         loss.labels = labels;
         loss.smoothing = plan_.smoothing;
-        loss.loss = plan_.loss.at(slot);
+        loss.loss = plan_.loss;
         loss.correct = plan_.correct;
         loss.gradient = logits;
         loss.weight = 1.0F / static_cast<float>(batch);
@@ -104,36 +108,39 @@ void Trainer::iterate(std::int64_t slot) {
         stream_->cross_entropy(loss);
         plan_.model->backward(*stream_, plan_.weights, plan_.gradient, input, logits, training, write);
     }
-    update(slot);
-    ++iteration_;
+    update();
 }
 
-void Trainer::update(std::int64_t slot) {
-    stream_->gradient_norm({plan_.gradient, plan_.clip, plan_.norm.at(slot), plan_.factor});
-    const Update update{
-        plan_.weights, plan_.gradient, plan_.model->block().decayed, plan_.learning_rate.at(slot), plan_.weight_decay,
-        plan_.factor,  plan_.alive};
+void Trainer::update() {
+    stream_->gradient_norm({plan_.gradient, plan_.clip, plan_.norm, plan_.factor});
+    const Update update{.weights = plan_.weights,
+                        .gradient = plan_.gradient,
+                        .decayed = plan_.model->block().decayed,
+                        .learning_rates = plan_.learning_rates,
+                        .slot = plan_.slot,
+                        .weight_decay = plan_.weight_decay,
+                        .factor = plan_.factor,
+                        .alive = plan_.alive};
     if (plan_.shared.optimizer == OptimizerKind::adamw)
         stream_->adamw({update, plan_.first_moment, plan_.second_moment, plan_.beta1, plan_.beta2, plan_.epsilon,
                         plan_.iteration});
     else
         stream_->sgd({update, plan_.first_moment, plan_.momentum, plan_.shared.nesterov});
-    stream_->advance(plan_.iteration, plan_.alive);
+    stream_->advance({plan_.iteration, plan_.alive, plan_.slot, plan_.loss, plan_.norm, plan_.losses, plan_.norms});
 }
 
 /// Reads what the last `count` iterations left in the tables.
 void Trainer::look_at_window(std::int64_t count) {
     // Two copies for any number of lanes: each waits for the device.
-    stream_->read(plan_.loss.all_lanes(plan_.lanes), 0, std::span<float>(losses_));
-    stream_->read(plan_.norm.all_lanes(plan_.lanes), 0, std::span<float>(norms_));
+    stream_->read(plan_.losses.all_lanes(plan_.lanes), 0, std::span<float>(losses_));
+    stream_->read(plan_.norms.all_lanes(plan_.lanes), 0, std::span<float>(norms_));
     const auto of_lane = [&](const std::vector<float>& all, const Tensor& table, int lane) {
-        const std::size_t first = index(lane) * table.lane_stride / sizeof(float);
-        return std::span<const float>(all).subspan(first, static_cast<std::size_t>(count));
+        return std::span<const float>(all).subspan(first_of(table, lane), static_cast<std::size_t>(count));
     };
     for (int k = 0; k < plan_.lanes; ++k) {
         Lane& lane = lanes_[index(k)];
         if (!lane.alive) continue;
-        const auto losses = of_lane(losses_, plan_.loss, k);
+        const auto losses = of_lane(losses_, plan_.losses, k);
         for (std::size_t i = 0; i < losses.size(); ++i) {
             lane.step.loss += losses[i];
             if (std::isfinite(losses[i])) {
@@ -144,7 +151,7 @@ void Trainer::look_at_window(std::int64_t count) {
                 stream_->write(plan_.alive, k, std::uint8_t{0});
             }
         }
-        for (const float norm : of_lane(norms_, plan_.norm, k)) {
+        for (const float norm : of_lane(norms_, plan_.norms, k)) {
             lane.step.norms.mean += norm;
             lane.step.norms.largest = std::max(lane.step.norms.largest, static_cast<double>(norm));
         }
@@ -169,7 +176,7 @@ bool Trainer::evaluate(const Samples& samples, const GoOn& go_on) {
         loss.logits = plan_.model->forward(*stream_, plan_.weights, input, nullptr);
         loss.labels = labels;
         loss.smoothing = plan_.no_smoothing;
-        loss.loss = plan_.eval_loss;
+        loss.loss = plan_.loss;
         loss.correct = plan_.correct;
         loss.weight = 1.0F / static_cast<float>(count);
         loss.write = first == 0 ? Write::set : Write::add;
@@ -177,7 +184,7 @@ bool Trainer::evaluate(const Samples& samples, const GoOn& go_on) {
     }
     for (int k = 0; k < plan_.lanes; ++k) {
         Evaluation& evaluation = lanes_[index(k)].evaluation;
-        evaluation.loss = stream_->read<float>(plan_.eval_loss, k);
+        evaluation.loss = stream_->read<float>(plan_.loss, k);
         evaluation.accuracy =
             static_cast<double>(stream_->read<std::int32_t>(plan_.correct, k)) / static_cast<double>(count);
     }

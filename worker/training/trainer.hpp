@@ -83,10 +83,14 @@ class Trainer {
     };
 
     [[nodiscard]] static std::size_t index(int lane) { return static_cast<std::size_t>(lane); }
+    /// Where a lane's entries begin in a copy of all lanes' tables.
+    [[nodiscard]] static std::size_t first_of(const Tensor& table, int lane) {
+        return index(lane) * table.lane_stride / sizeof(float);
+    }
     void write_lane_arrays();
     void prepare_window(std::int64_t count);
-    void iterate(std::int64_t slot);
-    void update(std::int64_t slot);
+    void iterate();
+    void update();
     void look_at_window(std::int64_t count);
     bool evaluate(const Samples& samples, const GoOn& go_on);
     template <class F>
@@ -100,8 +104,8 @@ class Trainer {
     std::int64_t iteration_ = 0;
     std::int64_t step_iterations_ = 0;  ///< looked at in this step
     double step_seconds_ = 0;
-    std::vector<float> numbers_;         ///< [window]
-    std::vector<float> losses_, norms_;  ///< the arena's tables of all lanes
+    std::vector<float> rates_, losses_, norms_;  ///< the arena's tables of all lanes
+    std::vector<std::uint32_t> slots_;           ///< 0 for each lane
 };
 
 }  // namespace hpo

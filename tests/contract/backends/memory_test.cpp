@@ -135,6 +135,72 @@ TEST(FillAndCopy, ReachEveryElementOfEveryLane) {
         });
 }
 
+TEST(Advance, CountsTheLivingAndKeepsLossAndNormInTheirSlots) {
+    in_every_way([&](Rig& rig) {
+        Advance c;
+        c.iteration = rig.lane_array<std::uint32_t>([](int lane) { return 7U + static_cast<std::uint32_t>(lane); });
+        c.alive = rig.lane_array<std::uint8_t>([](int lane) { return lane == 1 ? 0 : 1; });
+        c.slot = rig.lane_array<std::uint32_t>([](int lane) { return lane == 2 ? 1U : 0U; });
+        c.loss = rig.random(1, 1);
+        c.norm = rig.random(1, 1);
+        c.losses = rig.output(1, 4);
+        c.norms = rig.output(1, 4);
+        rig.start();
+        for (int i = 0; i < 2; ++i) rig.stream().advance(c);
+        for (int k = 0; k < rig.lanes(); ++k) {
+            const std::size_t first = rig.name_of(k) == 2 ? 1 : 0;
+            EXPECT_EQ(rig.stream().read<std::uint32_t>(c.slot, k), first + 2);
+            EXPECT_EQ(rig.stream().read<std::uint32_t>(c.iteration, k),
+                      7U + static_cast<std::uint32_t>(rig.name_of(k)) + (rig.name_of(k) == 1 ? 0 : 2));
+            const Numbers losses = rig.values(c.losses, k), norms = rig.values(c.norms, k);
+            for (std::size_t slot = 0; slot < 4; ++slot) {
+                const bool written = slot >= first && slot < first + 2;
+                EXPECT_EQ(written, losses[slot] == rig.values(c.loss, k)[0]) << slot;
+                EXPECT_EQ(written, norms[slot] == rig.values(c.norm, k)[0]) << slot;
+            }
+        }
+    });
+}
+
+TEST(Repeat, DoesTheSameEachTimeOnWhatLiesInTheArenaThen) {
+    in_every_way([&](Rig& rig) {
+        const Tensor x = rig.random(3, 7), w = rig.random(5, 7), y = rig.output(3, 5), kept = rig.output(3, 5);
+        const Tensor iteration = rig.lane_array<std::uint32_t>([](int) { return 0; });
+        const Tensor alive = rig.lane_array<std::uint8_t>([](int) { return 1; });
+        rig.start();
+        int asked = 0;
+        const auto operations = [&] {
+            ++asked;
+            rig.stream().linear({x, w, y});
+            rig.stream().copy(y, kept);
+            rig.stream().activate({.activation = Activation::relu, .pre = y, .output = y});
+            rig.stream().advance({.iteration = iteration, .alive = alive});
+        };
+        for (int time = 0; time < 5; ++time) {
+            rig.stream().fill(x, static_cast<float>(time) - 2);
+            const std::uint64_t before = rig.device().launches();
+            rig.stream().repeat(1, operations);
+            if (rig.device().backend() == "cuda" && time >= 1) {
+                EXPECT_EQ(rig.device().launches(), before + 1);
+                EXPECT_EQ(asked, 2);
+            }
+            for (int k = 0; k < rig.lanes(); ++k) {
+                const Numbers weights = rig.values(w, k), got = rig.values(kept, k), positive = rig.values(y, k);
+                for (std::size_t o = 0; o < 5; ++o) {
+                    double sum = 0;
+                    for (std::size_t i = 0; i < 7; ++i) sum += (time - 2) * weights[o * 7 + i];
+                    EXPECT_NEAR(got[o], sum, 1e-5);
+                    EXPECT_NEAR(positive[o], std::max(sum, 0.0), 1e-5);
+                }
+            }
+        }
+        for (int k = 0; k < rig.lanes(); ++k) EXPECT_EQ(rig.stream().read<std::uint32_t>(iteration, k), 5U);
+        // Another name is another repetition.
+        rig.stream().repeat(2, [&] { rig.stream().fill(y, 3); });
+        EXPECT_EQ(rig.values(y, 0)[0], 3);
+    });
+}
+
 TEST(Device, GivesZeroedMemoryOfExactlyTheBytesAskedFor) {
     for (const Present& present : present_devices()) {
         SCOPED_TRACE(present.device->name());

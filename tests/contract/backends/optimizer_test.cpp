@@ -18,7 +18,7 @@ struct Case {
         update.weights = rig.random(1, count);
         update.gradient = rig.random(1, count);
         update.decayed = decayed;
-        update.learning_rate = rig.lane_array<float>([](int lane) { return static_cast<float>(rate_of(lane)); });
+        update.learning_rates = rig.lane_array<float>([](int lane) { return static_cast<float>(rate_of(lane)); });
         update.weight_decay = rig.lane_array<float>([](int lane) { return static_cast<float>(decay_of(lane)); });
         update.factor = rig.lane_array<float>([](int lane) { return static_cast<float>(factor_of(lane)); });
         update.alive = rig.lane_array<std::uint8_t>([=](int lane) { return lane == dead ? 0 : 1; });
@@ -43,7 +43,7 @@ TEST(AdamW, AgreesWithItsDefinition) {
                 v.push_back(rig.values(c.second, k));
             }
             rig.stream().adamw({c.update, c.first, c.second, beta1, beta2, epsilon, c.iteration});
-            rig.stream().advance(c.iteration, c.update.alive);
+            rig.stream().advance({.iteration = c.iteration, .alive = c.update.alive});
             for (int k = 0; k < rig.lanes(); ++k) {
                 const int lane = rig.name_of(k);
                 const double b1 = 0.9, b2 = lane == 1 ? 0.99 : 0.999, t = 10 * lane + 1 + step;
@@ -103,7 +103,7 @@ TEST(Optimizers, LeaveLanesThatAreNotAliveAsTheyAre) {
         for (int k = 0; k < rig.lanes(); ++k) before.push_back(rig.lane_bytes(k));
         rig.stream().adamw({c.update, c.first, c.second, half, half, half, c.iteration});
         rig.stream().sgd({c.update, c.first, half, true});
-        rig.stream().advance(c.iteration, c.update.alive);
+        rig.stream().advance({.iteration = c.iteration, .alive = c.update.alive});
         for (int k = 0; k < rig.lanes(); ++k)
             EXPECT_EQ(rig.lane_bytes(k) == before[number(k)], rig.name_of(k) == 1) << k;
     });

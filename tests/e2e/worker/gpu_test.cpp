@@ -114,6 +114,13 @@ TEST_P(OnGpu, APausedTrialGoesOnInAnotherWorkerWithTheSameBits) {
     EXPECT_EQ(second.reports[1].metrics, whole[4].metrics);
 }
 
+TEST(OnCuda, ADeviceWithoutGraphsTrainsToTheSameBits) {
+    GpuWorker graphs(cuda), none(cuda, {"GRAPHS=0"});
+    ASSERT_EQ(graphs.complete(run_of(1, 3)).outcome, Outcome::complete);
+    ASSERT_EQ(none.complete(run_of(1, 3)).outcome, Outcome::complete);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(graphs.reports[i].metrics, none.reports[i].metrics);
+}
+
 /// What both draw is the same; what differs is the order in which sums are taken.
 TEST_P(OnGpu, ItsCurvesAgreeWithTheCpus) {
     const Params kinds[] = {

@@ -4,13 +4,16 @@
 //   FAKE_CUDA_VERSION=n       the driver's version; default 13990: of no real one, whose compiled kernels may be cached
 //   FAKE_CUDA_DEVICES=n       how many devices there are; default 1
 //   FAKE_CUDA_MEMORY=bytes    of the device; default 1 GiB
-//   FAKE_CUDA_LAUNCHES=n      the device fails at the launch after n
+//   FAKE_CUDA_LAUNCHES=n      the device fails at the launch after n, those of graphs counted one by one
+//   FAKE_CUDA_GRAPHS=0        no graph can be made ready to launch
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -145,15 +148,22 @@ void run_group() {
         if (!fiber.ended) std::abort();
 }
 
-#define ENTRY(name, Arguments)                                                          \
-    {                                                                                   \
-#name, [](u8* arena, u8* other, const void* arguments) {                              \
-            Arguments copy;                                                                   \
-            std::memcpy(&copy, arguments, sizeof copy);                                       \
-            name(arena, other, copy);                                                         \
-        } \
+struct Entry {
+    Call call;
+    std::size_t argument_bytes;
+};
+#define ENTRY(name, Arguments)                                \
+    {                                                         \
+#name, {                                              \
+            [](u8* arena, u8* other, const void* arguments) { \
+                Arguments copy;                               \
+                std::memcpy(&copy, arguments, sizeof copy);   \
+                name(arena, other, copy);                     \
+            },                                                \
+                sizeof(Arguments)                             \
+        }                                                     \
     }
-const std::map<std::string, Call> kernels{
+const std::map<std::string, Entry> kernels{
     ENTRY(fill, FillArguments),
     ENTRY(initialise, InitialiseArguments),
     ENTRY(gather_f32, GatherArguments),
@@ -192,6 +202,20 @@ constexpr int launch_failed = 719;
 int the_stream, the_context, the_module;
 bool in_context = false;
 std::map<unsigned long long, std::size_t> taken;
+
+// ---- What is enqueued, and kept while the stream is captured ----
+
+using Done = std::function<int()>;
+struct Graph {
+    std::vector<Done> nodes;
+};
+std::unique_ptr<Graph> captured;
+
+int enqueue(Done todo) {
+    if (!captured) return todo();
+    captured->nodes.push_back(std::move(todo));
+    return success;
+}
 
 std::size_t taken_bytes() {
     std::size_t sum = 0;
@@ -279,53 +303,98 @@ int cuMemsetD8Async(unsigned long long address, unsigned char value, std::size_t
     return success;
 }
 int cuMemcpyHtoDAsync_v2(unsigned long long to, const void* from, std::size_t bytes, void*) {
-    if (!is_taken(to, bytes)) return invalid_value;
+    if (!is_taken(to, bytes) || captured) return invalid_value;
     std::memcpy(reinterpret_cast<void*>(to), from, bytes);
     return success;
 }
 int cuMemcpyDtoHAsync_v2(void* to, unsigned long long from, std::size_t bytes, void*) {
-    if (!is_taken(from, bytes)) return invalid_value;
+    if (!is_taken(from, bytes) || captured) return invalid_value;
     std::memcpy(to, reinterpret_cast<void*>(from), bytes);
     return success;
 }
 int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, std::size_t bytes, void*) {
     if (!is_taken(from, bytes) || !is_taken(to, bytes)) return invalid_value;
-    std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes);
-    return success;
+    return enqueue([=] {
+        std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes);
+        return success;
+    });
 }
 int cuStreamCreate(void** stream, unsigned) {
     *stream = &the_stream;
     return success;
 }
 int cuStreamDestroy_v2(void*) { return success; }
-int cuStreamSynchronize(void* stream) { return stream == &the_stream ? success : invalid_value; }
+int cuStreamSynchronize(void* stream) { return stream == &the_stream && !captured ? success : invalid_value; }
 int cuModuleLoadData(void** module, const void* code) {
     if (std::strncmp(static_cast<const char*>(code), "code for sm_90", 14) != 0) return 218;
     *module = &the_module;
     return success;
 }
 int cuModuleUnload(void*) { return success; }
-int cuModuleGetFunction(const Call** function, void*, const char* name) {
+int cuModuleGetFunction(const Entry** function, void*, const char* name) {
     const auto found = kernels.find(name);
     if (found == kernels.end()) return not_found;
     *function = &found->second;
     return success;
 }
-int cuLaunchKernel(const Call* kernel, unsigned groups, unsigned lanes, unsigned depth, unsigned group_x,
+int cuLaunchKernel(const Entry* kernel, unsigned groups, unsigned lanes, unsigned depth, unsigned group_x,
                    unsigned group_y, unsigned group_z, unsigned, void* stream, void** arguments, void** extra) {
-    static long long launches = 0;
-    if (const long long most = asked("FAKE_CUDA_LAUNCHES", -1); most >= 0 && launches++ >= most) return launch_failed;
     if (!in_context || stream != &the_stream || group_x != items || group_y != 1 || group_z != 1 || depth != 1 || extra)
         return invalid_value;
     if (fibers.empty()) fibers.resize(items);
     u8* arena = *static_cast<u8**>(arguments[0]);
     u8* other = *static_cast<u8**>(arguments[1]);
-    work = {*kernel, arena, other, arguments[2]};
-    for (unsigned lane = 0; lane < lanes; ++lane)
-        for (unsigned group = 0; group < groups; ++group) {
-            blockIdx = {group, lane, 0};
-            run_group();
-        }
+    const auto* told = static_cast<const char*>(arguments[2]);
+    return enqueue([=, own = std::vector<char>(told, told + kernel->argument_bytes)] {
+        static long long launches = 0;
+        if (const long long most = asked("FAKE_CUDA_LAUNCHES", -1); most >= 0 && launches++ >= most)
+            return launch_failed;
+        work = {kernel->call, arena, other, own.data()};
+        for (unsigned lane = 0; lane < lanes; ++lane)
+            for (unsigned group = 0; group < groups; ++group) {
+                blockIdx = {group, lane, 0};
+                run_group();
+            }
+        return success;
+    });
+}
+
+/// How the library of products gets its work into the stream.
+int fake_cuda_enqueue(void (*product)(const void*), const void* arguments, std::size_t bytes) {
+    const auto* told = static_cast<const char*>(arguments);
+    return enqueue([product, own = std::vector<char>(told, told + bytes)] {
+        product(own.data());
+        return success;
+    });
+}
+
+int cuStreamBeginCapture_v2(void* stream, int) {
+    if (stream != &the_stream || captured) return invalid_value;
+    captured = std::make_unique<Graph>();
+    return success;
+}
+int cuStreamEndCapture(void*, Graph** graph) {
+    if (!captured) return invalid_value;
+    *graph = captured.release();
+    return success;
+}
+int cuGraphInstantiateWithFlags(Graph** executable, const Graph* graph, unsigned long long) {
+    if (asked("FAKE_CUDA_GRAPHS", 1) == 0) return out_of_memory;
+    *executable = new Graph(*graph);
+    return success;
+}
+int cuGraphLaunch(const Graph* executable, void* stream) {
+    if (!in_context || stream != &the_stream || captured) return invalid_value;
+    for (const Done& node : executable->nodes)
+        if (const int status = node(); status != success) return status;
+    return success;
+}
+int cuGraphExecDestroy(Graph* executable) {
+    delete executable;
+    return success;
+}
+int cuGraphDestroy(Graph* graph) {
+    delete graph;
     return success;
 }
 

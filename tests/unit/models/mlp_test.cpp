@@ -73,14 +73,14 @@ struct Net {
     void step() {
         pass(0, input.rows, Write::set);
         stream->gradient_norm({gradients, limit, norm, factor});
-        stream->adamw({{weights, gradients, model.block().decayed, rate, decay, factor, alive},
+        stream->adamw({{weights, gradients, model.block().decayed, rate, {}, decay, factor, alive},
                        first_moment,
                        second_moment,
                        beta1,
                        beta2,
                        epsilon,
                        iteration});
-        stream->advance(iteration, alive);
+        stream->advance({.iteration = iteration, .alive = alive});
     }
 
     std::vector<float> read(const Tensor& tensor, int lane) {

@@ -247,12 +247,18 @@ void CpuStream::gradient_norm(const GradientNorm& arguments) {
     }
 }
 
+float CpuStream::rate_of(const Update& update, int lane) const {
+    const std::uint32_t slot = update.slot ? value<std::uint32_t>(update.slot, lane) : 0;
+    assert(slot < update.learning_rates.columns);
+    return at(update.learning_rates, lane)[slot];
+}
+
 void CpuStream::adamw(const AdamW& arguments) {
     const Update& update = arguments.update;
     const std::int64_t decayed = update.decayed;
     for (int lane = 0; lane < lanes_; ++lane) {
         if (!value<std::uint8_t>(update.alive, lane)) continue;
-        const double rate = value(update.learning_rate, lane);
+        const double rate = rate_of(update, lane);
         const double t = value<std::uint32_t>(arguments.iteration, lane) + 1.0;
         const float beta1 = value(arguments.beta1, lane);
         const float beta2 = value(arguments.beta2, lane);
@@ -279,7 +285,7 @@ void CpuStream::sgd(const Sgd& arguments) {
     const std::int64_t decayed = update.decayed;
     for (int lane = 0; lane < lanes_; ++lane) {
         if (!value<std::uint8_t>(update.alive, lane)) continue;
-        SgdStep step{.learning_rate = value(update.learning_rate, lane),
+        SgdStep step{.learning_rate = rate_of(update, lane),
                      .decay = value(update.weight_decay, lane),
                      .factor = update.factor ? value(update.factor, lane) : 1.0F,
                      .momentum = value(arguments.momentum, lane),
@@ -294,9 +300,17 @@ void CpuStream::sgd(const Sgd& arguments) {
     }
 }
 
-void CpuStream::advance(const Tensor& iteration, const Tensor& alive) {
-    for (int lane = 0; lane < lanes_; ++lane)
-        if (value<std::uint8_t>(alive, lane)) ++*at<std::uint32_t>(iteration, lane);
+void CpuStream::advance(const Advance& arguments) {
+    for (int lane = 0; lane < lanes_; ++lane) {
+        if (arguments.slot) {
+            auto& slot = *at<std::uint32_t>(arguments.slot, lane);
+            assert(slot < arguments.losses.columns && slot < arguments.norms.columns);
+            at(arguments.losses, lane)[slot] = value(arguments.loss, lane);
+            at(arguments.norms, lane)[slot] = value(arguments.norm, lane);
+            ++slot;
+        }
+        if (value<std::uint8_t>(arguments.alive, lane)) ++*at<std::uint32_t>(arguments.iteration, lane);
+    }
 }
 
 }  // namespace hpo

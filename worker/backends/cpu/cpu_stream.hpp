@@ -44,7 +44,7 @@ class CpuStream : public Stream {
     void gradient_norm(const GradientNorm& arguments) override;
     void adamw(const AdamW& arguments) override;
     void sgd(const Sgd& arguments) override;
-    void advance(const Tensor& iteration, const Tensor& alive) override;
+    void advance(const Advance& arguments) override;
 
    private:
     /// One lane's elements; null for none.
@@ -53,6 +53,7 @@ class CpuStream : public Stream {
     /// A lane array's number for one lane.
     template <class T = float>
     [[nodiscard]] T value(const Tensor& tensor, int lane) const;
+    [[nodiscard]] float rate_of(const Update& update, int lane) const;
     [[nodiscard]] DropoutDraw draw(const Dropout& dropout, int lane) const;
     /// As the kernels add: zeroes what is to be written.
     void prepare(const Tensor& target, int lane, Write write) const;

@@ -126,7 +126,8 @@ typedef struct {
 typedef struct {
     Place weights;
     Place gradient;
-    Place learning_rate;
+    Place learning_rates;
+    Place slot;  // NOWHERE: the first of the rates
     Place weight_decay;
     Place factor;  // NOWHERE: 1
     Place alive;
@@ -154,6 +155,11 @@ typedef struct {
 typedef struct {
     Place iteration;
     Place alive;
+    Place slot;  // NOWHERE: there are no tables
+    Place loss;
+    Place norm;
+    Place losses;
+    Place norms;
 } AdvanceArguments;
 
 // C [m, n] = op(A) op(B), added to what C holds where `add`; all dense and row-major.

@@ -17,10 +17,14 @@ struct ContextObject;
 struct StreamObject;
 struct ModuleObject;
 struct FunctionObject;
+struct GraphObject;
+struct GraphExecutableObject;
 using Context = ContextObject*;
 using Stream = StreamObject*;
 using Module = ModuleObject*;
 using Function = FunctionObject*;
+using Graph = GraphObject*;
+using GraphExecutable = GraphExecutableObject*;
 
 inline constexpr int success = 0;
 inline constexpr int out_of_memory = 2;
@@ -29,6 +33,7 @@ inline constexpr int attribute_integrated = 18;
 inline constexpr int attribute_capability_major = 75;
 inline constexpr int attribute_capability_minor = 76;
 inline constexpr unsigned stream_non_blocking = 1;
+inline constexpr int capture_of_this_thread = 1;
 
 struct Api {
     int (*init)(unsigned) = nullptr;
@@ -57,6 +62,15 @@ struct Api {
     int (*get_function)(Function*, Module, const char*) = nullptr;
     int (*launch)(Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, void**,
                   void**) = nullptr;
+    // Graphs; null where the driver has none (before CUDA 11.4).
+    int (*begin_capture)(Stream, int) = nullptr;
+    int (*end_capture)(Stream, Graph*) = nullptr;
+    int (*make_executable)(GraphExecutable*, Graph, unsigned long long) = nullptr;
+    int (*launch_graph)(GraphExecutable, Stream) = nullptr;
+    int (*destroy_executable)(GraphExecutable) = nullptr;
+    int (*destroy_graph)(Graph) = nullptr;
+
+    [[nodiscard]] bool has_graphs() const { return destroy_graph != nullptr; }
 
     static Result<Api> load() {
         const auto library = Library::open({"libcuda.so.1"});
@@ -80,6 +94,13 @@ struct Api {
             from.find("cuModuleUnload", api.unload_module) && from.find("cuModuleGetFunction", api.get_function) &&
             from.find("cuLaunchKernel", api.launch);
         if (!whole) return Error{"the CUDA driver is older than version 11"};
+        const bool graphs = from.find("cuStreamBeginCapture_v2", api.begin_capture) &&
+                            from.find("cuStreamEndCapture", api.end_capture) &&
+                            from.find("cuGraphInstantiateWithFlags", api.make_executable) &&
+                            from.find("cuGraphLaunch", api.launch_graph) &&
+                            from.find("cuGraphExecDestroy", api.destroy_executable) &&
+                            from.find("cuGraphDestroy", api.destroy_graph);
+        if (!graphs) api.destroy_graph = nullptr;
         return api;
     }
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <limits>
 
 #include "worker/backends/backend.hpp"
@@ -21,6 +22,16 @@ std::string version_words(int version) {
 }
 
 std::string megabytes(std::size_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }
+
+struct CudaRecording : Recording {
+    CudaRecording(const cuda::Api& from, cuda::GraphExecutable made) : api(from), executable(made) {}
+    ~CudaRecording() override { api.destroy_executable(executable); }
+    CudaRecording(const CudaRecording&) = delete;
+    CudaRecording& operator=(const CudaRecording&) = delete;
+
+    const cuda::Api& api;
+    cuda::GraphExecutable executable;
+};
 
 class CudaRuntime : public Runtime {
    public:
@@ -51,6 +62,10 @@ class CudaRuntime : public Runtime {
         enter();
         expect(api_.synchronise(stream_), "cuStreamSynchronize");
     }
+    bool begin_recording() override;
+    std::unique_ptr<Recording> end_recording() override;
+    void replay(const Recording& recording) override;
+    [[nodiscard]] u64 launches() const override { return launches_; }
 
    private:
     Result<void> find_device(std::optional<std::size_t> number);
@@ -64,6 +79,7 @@ class CudaRuntime : public Runtime {
     void expect(int status, const char* what) const {
         if (status != cuda::success) throw DeviceLost(name_ + " failed: " + what + ": " + words(status));
     }
+    void count_launch() { launches_ += recording_ ? 0 : 1; }
     /// The context belongs to a thread; any may call.
     void enter() { expect(api_.set_context(context_), "cuCtxSetCurrent"); }
 
@@ -79,6 +95,8 @@ class CudaRuntime : public Runtime {
     cuda::Stream stream_ = nullptr;
     cuda::Module module_ = nullptr;
     std::array<cuda::Function, kernel_count> kernels_{};
+    bool recording_ = false;
+    std::atomic<u64> launches_ = 0;
     cuda::Blas::Handle blas_handle_ = nullptr;
     cuda::Address blas_workspace_ = 0;
 };
@@ -223,6 +241,7 @@ void CudaRuntime::launch(const Launch& launch) {
     cuda::Address arena = launch.arena;
     cuda::Address other = launch.other;
     void* arguments[] = {&arena, &other, const_cast<void*>(launch.arguments)};
+    count_launch();
     expect(
         api_.launch(kernels_[index], launch.groups, launch.lanes, 1, GROUP_ITEMS, 1, 1, 0, stream_, arguments, nullptr),
         kernel_names[index]);
@@ -238,6 +257,7 @@ bool CudaRuntime::multiply(Memory arena, Form form, const MultiplyArguments& a, 
     const float beta = a.add ? 1.0F : 0.0F;
     const auto number = [](u32 value) { return static_cast<int>(value); };
     const auto stride = [](const Place& place) { return static_cast<long long>(place.stride / sizeof(float)); };
+    count_launch();
     // cuBLAS counts by columns: what it sees is the transposed product, B first.
     const int status = blas_.multiply(
         blas_handle_, b_turned ? cuda::transposed : cuda::no_transpose,
@@ -247,6 +267,31 @@ bool CudaRuntime::multiply(Memory arena, Form form, const MultiplyArguments& a, 
         number(a.n), stride(a.c), lanes, cuda::compute_f32, cuda::default_algorithm);
     if (status != 0) throw DeviceLost(name_ + " failed: cuBLAS error " + std::to_string(status));
     return true;
+}
+
+bool CudaRuntime::begin_recording() {
+    if (!api_.has_graphs()) return false;
+    enter();
+    recording_ = api_.begin_capture(stream_, cuda::capture_of_this_thread) == cuda::success;
+    return recording_;
+}
+
+std::unique_ptr<Recording> CudaRuntime::end_recording() {
+    enter();
+    recording_ = false;
+    cuda::Graph graph = nullptr;
+    cuda::GraphExecutable executable = nullptr;
+    if (api_.end_capture(stream_, &graph) != cuda::success || !graph) return nullptr;
+    const int status = api_.make_executable(&executable, graph, 0);
+    api_.destroy_graph(graph);
+    if (status != cuda::success) return nullptr;  // memory for it is short, for instance
+    return std::make_unique<CudaRecording>(api_, executable);
+}
+
+void CudaRuntime::replay(const Recording& recording) {
+    enter();
+    count_launch();
+    expect(api_.launch_graph(static_cast<const CudaRecording&>(recording).executable, stream_), "cuGraphLaunch");
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ class GpuDevice : public Device {
                 .shared_with_host = runtime_->shares_host_memory(),
                 .context_bytes = runtime_->context_bytes()};
     }
+    [[nodiscard]] std::uint64_t launches() const override { return runtime_->launches(); }
     [[nodiscard]] std::size_t stream_bytes(int lanes) const override { return workspace_bytes(lanes); }
 
     Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override {

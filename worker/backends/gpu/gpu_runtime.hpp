@@ -87,6 +87,12 @@ struct Launch {
     std::size_t argument_bytes = 0;
 };
 
+/// Launches, products and copies kept to be done as one: a CUDA graph. Must not outlive its runtime.
+class Recording {
+   public:
+    virtual ~Recording() = default;
+};
+
 class Runtime {
    public:
     virtual ~Runtime() = default;
@@ -111,6 +117,16 @@ class Runtime {
     /// By a library; false: there is none, the kernels are to do it.
     virtual bool multiply(Memory arena, Form form, const MultiplyArguments& arguments, int lanes) = 0;
     virtual void flush() = 0;  ///< the queue begins with what it holds
+
+    /// What is asked for from now on is not done but kept, until `end_recording`; no reads and writes in between.
+    /// False: there are no recordings here.
+    virtual bool begin_recording() { return false; }
+    /// Null: it could not be kept, and is to be asked for again.
+    virtual std::unique_ptr<Recording> end_recording() { return nullptr; }
+    virtual void replay(const Recording& /*recording*/) {}
+
+    /// Launches and products handed to the driver so far; a recording is one.
+    [[nodiscard]] virtual u64 launches() const = 0;
     virtual void synchronise() = 0;
 };
 

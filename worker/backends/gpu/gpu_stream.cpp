@@ -59,8 +59,9 @@ DropoutArguments GpuStream::place(const Dropout& dropout) const {
 }
 
 UpdateArguments GpuStream::place(const Update& update) const {
-    return {place(update.weights), place(update.gradient), place(update.learning_rate), place(update.weight_decay),
-            place(update.factor),  place(update.alive),    update.weights.elements(),   update.decayed};
+    return {place(update.weights), place(update.gradient),     place(update.learning_rates),
+            place(update.slot),    place(update.weight_decay), place(update.factor),
+            place(update.alive),   update.weights.elements(),  update.decayed};
 }
 
 void GpuStream::write_bytes(const Tensor& to, int lane, std::span<const std::byte> data) {
@@ -225,9 +226,31 @@ void GpuStream::sgd(const Sgd& arguments) {
                         arguments.nesterov});
 }
 
-void GpuStream::advance(const Tensor& iteration, const Tensor& alive) {
-    launch(Kernel::advance, 1, AdvanceArguments{place(iteration), place(alive)});
+void GpuStream::advance(const Advance& arguments) {
+    launch(Kernel::advance, 1,
+           AdvanceArguments{place(arguments.iteration), place(arguments.alive), place(arguments.slot),
+                            place(arguments.loss), place(arguments.norm), place(arguments.losses),
+                            place(arguments.norms)});
     runtime_.flush();
+}
+
+void GpuStream::repeat(std::uint64_t name, const std::function<void()>& operations) {
+    const auto known = std::find_if(repeated_.begin(), repeated_.end(),
+                                    [&](const Repeated& one) { return one.name == name && one.lanes == lanes_; });
+    // The first time things are loaded and chosen, some of which cannot be recorded.
+    if (known == repeated_.end()) {
+        repeated_.push_back({name, lanes_, nullptr});
+        return operations();
+    }
+    if (!known->recording && !known->refused) {
+        if (runtime_.begin_recording()) {
+            operations();
+            known->recording = runtime_.end_recording();
+        }
+        known->refused = !known->recording;
+    }
+    if (known->refused) return operations();
+    runtime_.replay(*known->recording);
 }
 
 }  // namespace hpo::gpu

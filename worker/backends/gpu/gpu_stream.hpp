@@ -1,6 +1,8 @@
 // A GPU's queue on one arena. Host code here is shapes and sizes alone.
 #pragma once
 
+#include <vector>
+
 #include "worker/backends/backend.hpp"
 #include "worker/backends/gpu/gpu_runtime.hpp"
 
@@ -49,9 +51,17 @@ class GpuStream : public Stream {
     void gradient_norm(const GradientNorm& arguments) override;
     void adamw(const AdamW& arguments) override;
     void sgd(const Sgd& arguments) override;
-    void advance(const Tensor& iteration, const Tensor& alive) override;
+    void advance(const Advance& arguments) override;
+    void repeat(std::uint64_t name, const std::function<void()>& operations) override;
 
    private:
+    /// What `repeat` knows of a name and a number of lanes.
+    struct Repeated {
+        std::uint64_t name;
+        int lanes;
+        std::unique_ptr<Recording> recording;
+        bool refused = false;
+    };
     template <class Arguments>
     void launch(Kernel kernel, std::int64_t groups, const Arguments& arguments);
     template <class Arguments>
@@ -67,6 +77,7 @@ class GpuStream : public Stream {
     GpuBuffer& arena_;
     std::unique_ptr<GpuBuffer> workspace_;
     int lanes_;
+    std::vector<Repeated> repeated_;
 };
 
 }  // namespace hpo::gpu

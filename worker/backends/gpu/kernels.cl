@@ -460,10 +460,14 @@ KERNEL norm_total(GLOBAL u8* arena, GLOBAL u8* other, const GradientNormArgument
 // 1 - beta^t with the accuracy of its last bits also where beta is close to 1 and t small.
 FUNCTION float missing_weight(float beta, float t) { return -expm1(t * log1p(beta - 1.0f)); }
 
+FUNCTION float rate_of(GLOBAL u8* arena, const UpdateArguments a) {
+    return FLOATS(a.learning_rates)[IS_THERE(a.slot) ? WORDS(a.slot)[0] : 0u];
+}
+
 // Groups: UPDATE_ELEMENTS elements. The first item prepares what is the same for all.
 KERNEL adamw(GLOBAL u8* arena, GLOBAL u8* other, const AdamWArguments a) {
     SHARED float common[2];
-    const float rate = FLOATS(a.update.learning_rate)[0];
+    const float rate = rate_of(arena, a.update);
     const float beta1 = FLOATS(a.beta1)[0];
     const float beta2 = FLOATS(a.beta2)[0];
     const float epsilon = FLOATS(a.epsilon)[0];
@@ -495,7 +499,7 @@ KERNEL adamw(GLOBAL u8* arena, GLOBAL u8* other, const AdamWArguments a) {
 }
 
 KERNEL sgd(GLOBAL u8* arena, GLOBAL u8* other, const SgdArguments a) {
-    const float rate = FLOATS(a.update.learning_rate)[0];
+    const float rate = rate_of(arena, a.update);
     const float decay = FLOATS(a.update.weight_decay)[0];
     const float factor = IS_THERE(a.update.factor) ? FLOATS(a.update.factor)[0] : 1.0f;
     const float momentum = FLOATS(a.momentum)[0];
@@ -514,7 +518,14 @@ KERNEL sgd(GLOBAL u8* arena, GLOBAL u8* other, const SgdArguments a) {
 }
 
 KERNEL advance(GLOBAL u8* arena, GLOBAL u8* other, const AdvanceArguments a) {
-    if (ITEM == 0u && BYTES(a.alive)[0] != 0) WORDS(a.iteration)[0] += 1u;
+    if (ITEM != 0u) return;
+    if (IS_THERE(a.slot)) {
+        const u32 slot = WORDS(a.slot)[0];
+        FLOATS(a.losses)[slot] = FLOATS(a.loss)[0];
+        FLOATS(a.norms)[slot] = FLOATS(a.norm)[0];
+        WORDS(a.slot)[0] = slot + 1u;
+    }
+    if (BYTES(a.alive)[0] != 0) WORDS(a.iteration)[0] += 1u;
 }
 
 // ---- Matrix products, where no library computes them ----

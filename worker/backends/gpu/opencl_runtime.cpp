@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <mutex>
 
 #include "worker/backends/backend.hpp"
@@ -96,6 +97,7 @@ class OpenClRuntime : public Runtime {
     bool multiply(Memory arena, Form form, const MultiplyArguments& arguments, int lanes) override;
     void flush() override { expect(api_.flush(queue_), "clFlush"); }
     void synchronise() override { expect(api_.finish(queue_), "clFinish"); }
+    [[nodiscard]] u64 launches() const override { return launches_; }
 
    private:
     static cl::Buffer buffer(Memory memory) { return reinterpret_cast<cl::Buffer>(memory); }
@@ -118,6 +120,7 @@ class OpenClRuntime : public Runtime {
     cl::Program program_ = nullptr;
     std::array<cl::Kernel, kernel_count> kernels_{};
     std::mutex launching_;  ///< a kernel's arguments belong to the kernel until it is enqueued
+    std::atomic<u64> launches_ = 0;
     std::mutex counting_;
     std::vector<std::pair<Memory, std::size_t>> taken_;
     std::size_t taken_bytes_ = 0;
@@ -252,6 +255,7 @@ void OpenClRuntime::launch(const Launch& launch) {
     expect(api_.set_argument(kernel, 2, launch.argument_bytes, launch.arguments), kernel_names[index]);
     const std::size_t items[] = {std::size_t{launch.groups} * GROUP_ITEMS, launch.lanes};
     const std::size_t group[] = {GROUP_ITEMS, 1};
+    ++launches_;
     expect(api_.launch(queue_, kernel, 2, nullptr, items, group, 0, nullptr, nullptr), kernel_names[index]);
 }
 
@@ -261,6 +265,7 @@ bool OpenClRuntime::multiply(Memory arena, Form form, const MultiplyArguments& a
     const bool b_turned = form == Form::by_transposed;
     const cl::Buffer memory = buffer(arena);
     const std::lock_guard lock(launching_);
+    ++launches_;
     const int status = blast_.multiply(
         cl::row_major, a_turned ? cl::transposed : cl::no_transpose, b_turned ? cl::transposed : cl::no_transpose, a.m,
         a.n, a.k, 1, memory, a.a.offset / 4, a_turned ? a.m : a.k, a.a.stride / 4, memory, a.b.offset / 4,
