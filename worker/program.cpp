@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -27,6 +28,7 @@ trial it trains.
   --backend NAME   what to compute on: cpu (on one thread), cuda, opencl, or auto: the first of cuda, an OpenCL GPU and
                    the CPU that works (default: HPO_BACKEND, else cpu)
   --device N       number of the CUDA or OpenCL device (default: HPO_DEVICE, else the first)
+  --slots N        trials of one shape that train side by side, 1 to 256 (default: HPO_SLOTS, else 1)
   --version        print the version
   --help           print this
 )";
@@ -35,11 +37,23 @@ trial it trains.
 struct Words {
     std::string backend;
     std::string device;
+    std::string slots;
 };
 
 std::string variable(const char* name) {
     const char* value = std::getenv(name);
     return value == nullptr ? "" : value;
+}
+
+/// Trials at once; 0: not said.
+Result<int> slots_of(const Words& words) {
+    if (words.slots.empty()) return 0;
+    int slots = 0;
+    const char* end = words.slots.data() + words.slots.size();
+    const auto read = std::from_chars(words.slots.data(), end, slots);
+    if (read.ec != std::errc{} || read.ptr != end || slots < 1 || slots > most_lanes)
+        return Error{"slots: " + words.slots + " is not a number from 1 to " + std::to_string(most_lanes)};
+    return slots;
 }
 
 Result<BackendChoice> choice_of(const Words& words) {
@@ -71,7 +85,8 @@ constexpr std::int64_t passing_bytes = std::int64_t{4} << 20;
 class NobodysHost final : public TrialHost {
     bool go_on(std::string_view) override { return true; }
     void started(std::int64_t) override {}
-    std::optional<to_worker::Action> report(const Report&) override { return to_worker::Action::go_on; }
+    void report(const Report&) override {}
+    std::optional<to_worker::Action> decision() override { return to_worker::Action::go_on; }
     void say(const std::string&) override {}
 };
 
@@ -90,10 +105,7 @@ std::int64_t measure_process(Workshop& workshop) {
                   {"batch_size", std::int64_t{128}}};
     NobodysHost host;
     const auto finished = run_trial(run, workshop, host);
-    workshop.arena.reset();
-    workshop.data.reset();
-    workshop.state = {};
-    workshop.best = {};
+    workshop.clear();
     if (finished.outcome != Outcome::complete) std::fprintf(stderr, "the first trial: %s\n", finished.message.c_str());
     return resident_bytes().value_or(0) + passing_bytes;
 }
@@ -101,11 +113,11 @@ std::int64_t measure_process(Workshop& workshop) {
 }  // namespace
 
 int worker_main(int argc, char** argv) {
-    Words words{variable("HPO_BACKEND"), variable("HPO_DEVICE")};
+    Words words{variable("HPO_BACKEND"), variable("HPO_DEVICE"), variable("HPO_SLOTS")};
     for (int i = 1; i < argc; ++i) {
         const std::string_view argument = argv[i];
-        if ((argument == "--backend" || argument == "--device") && i + 1 < argc) {
-            (argument == "--backend" ? words.backend : words.device) = argv[++i];
+        if ((argument == "--backend" || argument == "--device" || argument == "--slots") && i + 1 < argc) {
+            (argument == "--backend" ? words.backend : argument == "--device" ? words.device : words.slots) = argv[++i];
             continue;
         }
         if (argument == "--version") return std::printf("hpo-worker %s\n", version), 0;
@@ -116,6 +128,8 @@ int worker_main(int argc, char** argv) {
     if (endpoint == nullptr || *endpoint == '\0') return std::fputs(help, stderr), 2;
     const auto choice = choice_of(words);
     if (!choice) return std::fprintf(stderr, "hpo-worker: %s\n", choice.error().message.c_str()), 2;
+    const auto slots = slots_of(words);
+    if (!slots) return std::fprintf(stderr, "hpo-worker: %s\n", slots.error().message.c_str()), 2;
     const auto device = make_device(*choice);
     if (!device) return std::fprintf(stderr, "hpo-worker: %s\n", device.error().message.c_str()), 1;
     if ((*device)->backend() == "cpu") execute_again_with_better_kernels(argv);
@@ -123,10 +137,11 @@ int worker_main(int argc, char** argv) {
     auto connection = Connection::open(endpoint);
     if (!connection) return std::fprintf(stderr, "hpo-worker: %s\n", connection.error().message.c_str()), 1;
     const SteadyClock clock;
-    Workshop workshop{**device, clock, 0, {}, {}, {}, {}};
+    Workshop workshop{**device, clock, 0, 1, {}, {}, {}};
     const char* token = std::getenv("HPO_TOKEN");
     try {
         workshop.process_bytes = measure_process(workshop);
+        workshop.slots = std::max(*slots, 1);
         Session(*connection, workshop, clock).serve(token == nullptr ? "" : token);
     } catch (const Disconnected&) {
         std::fputs("the orchestrator closed the connection\n", stderr);

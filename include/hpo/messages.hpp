@@ -44,6 +44,9 @@ struct PlanAnswer {
     std::int64_t parameters = 0;  ///< trainable numbers
     std::int64_t iterations_per_step = 0;
     double flops_per_step = 0;  ///< matrix products, forward and backward
+    /// Trials of the same shape may share a worker, whatever else differs; empty: this one may not.
+    std::string shape;
+    Footprint beside{0, 0, 0};  ///< what the trial takes in a worker that trains another of its shape
 };
 struct Started {
     AttemptId id;
@@ -94,6 +97,7 @@ struct Run {
     bool resume = false;          ///< go on from folder/last.ckpt if it is there and whole
     bool test = false;            ///< at the end, evaluate the kept weights on the test split
     std::string save;             ///< at the end, write the kept weights to this safetensors file; empty: do not
+    std::string log;              ///< file that a worker with several trials appends this one's lines to
 };
 enum class Action { go_on, stop, pause };
 struct Decision {  ///< the answer to a report

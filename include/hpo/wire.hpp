@@ -193,6 +193,11 @@ inline Json body(const WorkerMessage& message) {
                              {"parameters", m.parameters},
                              {"iterations_per_step", m.iterations_per_step},
                              {"flops_per_step", m.flops_per_step}});
+                if (m.shape.empty()) return json;
+                json["shape"] = m.shape;
+                json["beside"] = {{"device_bytes", m.beside.device_bytes},
+                                  {"host_bytes", m.beside.host_bytes},
+                                  {"cores", m.beside.cores}};
                 return json;
             },
             [](const Started& m) {
@@ -240,6 +245,7 @@ inline Json body(const OrchestratorMessage& message) {
                                   {"seed", m.seed},     {"data_seed", m.data_seed}, {"objective", from(m.objective)},
                                   {"folder", m.folder}, {"resume", m.resume},       {"test", m.test},
                                   {"save", m.save}};
+                              if (!m.log.empty()) json["log"] = m.log;
                               return json.update(from(m.id)), json;
                           },
                           [](const Decision& m) {
@@ -298,13 +304,18 @@ inline WorkerMessage worker_message(const Json& json) {
         answer.id = to_int(member(json, "id"));
         answer.error = text_or_empty("error");
         if (!answer.error.empty()) return answer;
-        answer.footprint = {to_int(member(json, "device_bytes")), to_int(member(json, "host_bytes")),
-                            to_double(member(json, "cores"))};
+        const auto footprint = [](const Json& from) {
+            return Footprint{to_int(member(from, "device_bytes")), to_int(member(from, "host_bytes")),
+                             to_double(member(from, "cores"))};
+        };
+        answer.footprint = footprint(json);
         answer.arena_bytes = to_int(member(json, "arena_bytes"));
         answer.data_bytes = to_int(member(json, "data_bytes"));
         answer.parameters = to_int(member(json, "parameters"));
         answer.iterations_per_step = to_int(member(json, "iterations_per_step"));
         answer.flops_per_step = to_double(member(json, "flops_per_step"));
+        answer.shape = text_or_empty("shape");
+        if (!answer.shape.empty()) answer.beside = footprint(member(json, "beside"));
         return answer;
     }
     throw Malformed("unknown type \"" + type.substr(0, 60) + "\"");
@@ -338,7 +349,8 @@ inline OrchestratorMessage orchestrator_message(const Json& json) {
                    to_string(member(json, "folder")),
                    flag("resume"),
                    flag("test"),
-                   to_string(member(json, "save"))};
+                   to_string(member(json, "save")),
+                   json.contains("log") ? to_string(json["log"]) : ""};
     throw Malformed("unknown type \"" + type.substr(0, 60) + "\"");
 }
 

@@ -207,6 +207,8 @@ class Stream {
     virtual ~Stream() = default;
 
     [[nodiscard]] virtual int lanes() const = 0;
+    /// What is enqueued from now on does the first `count` lanes alone, 1 to as many as the stream was made for.
+    virtual void set_lanes(int count) = 0;
 
     /// Copies `data` to one lane of `to`, all of it; `data` may be reused on return.
     virtual void write_bytes(const Tensor& to, int lane, std::span<const std::byte> data) = 0;

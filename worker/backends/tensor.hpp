@@ -74,14 +74,23 @@ struct Tensor {
         const std::size_t elements_of_all = static_cast<std::size_t>(lanes) * lane_stride / size_of(type);
         return {offset, 0, 1, static_cast<std::int64_t>(elements_of_all), type};
     }
+    /// Lane `k`'s matrix as lane 0's: what a stream of one lane works on.
+    [[nodiscard]] Tensor lane(int k) const {
+        Tensor tensor = *this;
+        tensor.offset += static_cast<std::size_t>(k) * lane_stride;
+        return tensor;
+    }
     /// One element of a row: entry `index` of a table, for instance this iteration's learning rate.
     [[nodiscard]] Tensor at(std::int64_t index) const { return slice(index, 1, 1); }
 };
 
-/// Places tensors one behind the other. `bytes()` is what the arena takes, exactly.
+/// Lanes that a group has at most. Lane arrays are laid out for so many, so that each further lane takes the same bytes.
+inline constexpr int most_lanes = 256;
+
+/// Places tensors one behind the other. `bytes()` is what the arena takes, exactly: a + b * lanes for the same tensors.
 class Layout {
    public:
-    explicit Layout(int lanes) : lanes_(lanes) { assert(lanes > 0); }
+    explicit Layout(int lanes) : lanes_(lanes) { assert(lanes > 0 && lanes <= most_lanes); }
 
     /// A matrix for each lane, each aligned.
     Tensor add(Type type, std::int64_t rows, std::int64_t columns) {
@@ -91,7 +100,7 @@ class Layout {
     /// One number for each lane, side by side: an array of K.
     Tensor add_lane_array(Type type) {
         const std::size_t stride = size_of(type);
-        return place({0, stride, 1, 1, type}, aligned(stride * static_cast<std::size_t>(lanes_)));
+        return place({0, stride, 1, 1, type}, aligned(stride * static_cast<std::size_t>(most_lanes)));
     }
 
     [[nodiscard]] int lanes() const { return lanes_; }

@@ -12,41 +12,68 @@ Trainer::Trainer(Device& device, Buffer& arena, GroupPlan plan, const DeviceData
       data_(data),
       clock_(clock),
       stream_(device.stream(arena, plan_.lanes)),
-      lanes_(lanes.size()),
       rates_(static_cast<std::size_t>(plan_.learning_rates.all_lanes(plan_.lanes).columns)),
       losses_(rates_.size()),
       norms_(rates_.size()),
-      slots_(lanes.size()) {
-    assert(lanes.size() == static_cast<std::size_t>(plan_.lanes) && arena.bytes() >= plan_.arena_bytes);
-    for (std::size_t k = 0; k < lanes.size(); ++k) {
-        lanes_[k].spec = lanes[k];
-        lanes_[k].schedule =
-            make_schedule(lanes[k].training, steps * plan_.iterations_per_step, plan_.iterations_per_epoch);
-    }
-    write_lane_arrays();
-    plan_.model->initialise(*stream_, plan_.weights, plan_.seed);
-    stream_->fill(plan_.gradient, 0);
-    stream_->fill(plan_.first_moment, 0);
-    if (plan_.second_moment) stream_->fill(plan_.second_moment, 0);
+      slots_(static_cast<std::size_t>(plan_.lanes)) {
+    assert(arena.bytes() >= plan_.arena_bytes);
+    lanes_.reserve(index(plan_.lanes));
+    for (const LaneSpec& spec : lanes) begin(this->lanes(), spec, steps);
 }
 
-void Trainer::write_lane_arrays() {
-    for (int k = 0; k < plan_.lanes; ++k) {
-        const LaneSpec& spec = lanes_[index(k)].spec;
-        const auto number = [&](const Tensor& to, double value) { stream_->write(to, k, static_cast<float>(value)); };
-        number(plan_.weight_decay, spec.training.weight_decay);
-        number(plan_.dropout, spec.training.dropout);
-        number(plan_.smoothing, spec.training.label_smoothing);
-        number(plan_.no_smoothing, 0);
-        number(plan_.clip, spec.training.clip);
-        number(plan_.beta1, spec.training.beta1);
-        number(plan_.beta2, spec.training.beta2);
-        number(plan_.epsilon, spec.training.epsilon);
-        number(plan_.momentum, spec.training.momentum);
-        stream_->write(plan_.seed, k, spec.seed);
-        stream_->write(plan_.iteration, k, std::uint32_t{0});
-        stream_->write(plan_.alive, k, std::uint8_t{1});
+void Trainer::begin(int lane, const LaneSpec& spec, std::int64_t steps) {
+    assert(lane <= lanes() && lane < plan_.lanes);
+    if (lane == lanes()) lanes_.emplace_back();
+    Lane& place = lanes_[index(lane)] = {};
+    place.spec = spec;
+    place.schedule = make_schedule(spec.training, steps * plan_.iterations_per_step, plan_.iterations_per_epoch);
+    stream_->set_lanes(lanes());
+    write_lane_arrays(lane);
+    // Its own tensors alone: the others train.
+    stream_->set_lanes(1);
+    plan_.model->initialise(*stream_, plan_.weights.lane(lane), plan_.seed.lane(lane));
+    stream_->fill(plan_.gradient.lane(lane), 0);
+    stream_->fill(plan_.first_moment.lane(lane), 0);
+    if (plan_.second_moment) stream_->fill(plan_.second_moment.lane(lane), 0);
+    stream_->set_lanes(lanes());
+}
+
+void Trainer::leave(int lane) {
+    assert(lane < lanes() && lanes() > 1);
+    const int last = lanes() - 1;
+    if (lane < last) {
+        stream_->set_lanes(1);
+        each_state_tensor([&](const Tensor& tensor, std::size_t, std::size_t) {
+            stream_->copy(tensor.lane(last), tensor.lane(lane));
+        });
+        stream_->set_lanes(lanes());
+        std::swap(lanes_[index(lane)], lanes_[index(last)]);
+        write_lane_arrays(lane);
     }
+    lanes_.pop_back();
+    stream_->set_lanes(lanes());
+}
+
+void Trainer::drop(int lane) {
+    lanes_[index(lane)].alive = false;
+    stream_->write(plan_.alive, lane, std::uint8_t{0});
+}
+
+void Trainer::write_lane_arrays(int lane) {
+    const LaneSpec& spec = lanes_[index(lane)].spec;
+    const auto number = [&](const Tensor& to, double value) { stream_->write(to, lane, static_cast<float>(value)); };
+    number(plan_.weight_decay, spec.training.weight_decay);
+    number(plan_.dropout, spec.training.dropout);
+    number(plan_.smoothing, spec.training.label_smoothing);
+    number(plan_.no_smoothing, 0);
+    number(plan_.clip, spec.training.clip);
+    number(plan_.beta1, spec.training.beta1);
+    number(plan_.beta2, spec.training.beta2);
+    number(plan_.epsilon, spec.training.epsilon);
+    number(plan_.momentum, spec.training.momentum);
+    stream_->write(plan_.seed, lane, spec.seed);
+    stream_->write(plan_.iteration, lane, static_cast<std::uint32_t>(lanes_[index(lane)].iteration));
+    stream_->write(plan_.alive, lane, static_cast<std::uint8_t>(lanes_[index(lane)].alive));
 }
 
 bool Trainer::train_step(const GoOn& go_on) {
@@ -59,7 +86,7 @@ bool Trainer::train_step(const GoOn& go_on) {
         for (std::int64_t i = 0; i < count; ++i) {
             if (!go_on()) return false;
             stream_->repeat(0, [this] { iterate(); });
-            ++iteration_;
+            for (Lane& lane : lanes_) ++lane.iteration;
         }
         look_at_window(count);
         if (std::none_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.alive; })) break;
@@ -74,14 +101,18 @@ bool Trainer::train_step(const GoOn& go_on) {
 
 /// Uploads the rates of the next `count` iterations of all lanes: two copies for any number of them.
 void Trainer::prepare_window(std::int64_t count) {
-    for (int k = 0; k < plan_.lanes; ++k) {
+    for (int k = 0; k < lanes(); ++k) {
+        const Lane& lane = lanes_[index(k)];
         const std::size_t first = first_of(plan_.learning_rates, k);
         for (std::int64_t i = 0; i < count; ++i)
-            rates_[first + static_cast<std::size_t>(i)] =
-                static_cast<float>(lanes_[index(k)].schedule.at(iteration_ + i));
+            rates_[first + static_cast<std::size_t>(i)] = static_cast<float>(lane.schedule.at(lane.iteration + i));
     }
-    stream_->write(plan_.learning_rates.all_lanes(plan_.lanes), 0, std::span<const float>(rates_));
-    stream_->write(plan_.slot.all_lanes(plan_.lanes), 0, std::span<const std::uint32_t>(slots_));
+    const auto write_all = [this](const Tensor& table, const auto& values) {
+        const Tensor all = table.all_lanes(lanes());
+        stream_->write(all, 0, std::span(values).first(static_cast<std::size_t>(all.columns)));
+    };
+    write_all(plan_.learning_rates, rates_);
+    write_all(plan_.slot, slots_);
 }
 
 /// One update of every lane, the same operations each time.
@@ -132,12 +163,16 @@ void Trainer::update() {
 /// Reads what the last `count` iterations left in the tables.
 void Trainer::look_at_window(std::int64_t count) {
     // Two copies for any number of lanes: each waits for the device.
-    stream_->read(plan_.losses.all_lanes(plan_.lanes), 0, std::span<float>(losses_));
-    stream_->read(plan_.norms.all_lanes(plan_.lanes), 0, std::span<float>(norms_));
+    const auto read_all = [this](const Tensor& table, std::vector<float>& values) {
+        const Tensor all = table.all_lanes(lanes());
+        stream_->read(all, 0, std::span(values).first(static_cast<std::size_t>(all.columns)));
+    };
+    read_all(plan_.losses, losses_);
+    read_all(plan_.norms, norms_);
     const auto of_lane = [&](const std::vector<float>& all, const Tensor& table, int lane) {
         return std::span<const float>(all).subspan(first_of(table, lane), static_cast<std::size_t>(count));
     };
-    for (int k = 0; k < plan_.lanes; ++k) {
+    for (int k = 0; k < lanes(); ++k) {
         Lane& lane = lanes_[index(k)];
         if (!lane.alive) continue;
         const auto losses = of_lane(losses_, plan_.losses, k);
@@ -146,16 +181,15 @@ void Trainer::look_at_window(std::int64_t count) {
             if (std::isfinite(losses[i])) {
                 lane.window.push(losses[i]);
             } else if (lane.step.diverged_at < 0) {
-                lane.step.diverged_at = iteration_ - count + static_cast<std::int64_t>(i);
-                lane.alive = false;
-                stream_->write(plan_.alive, k, std::uint8_t{0});
+                lane.step.diverged_at = lane.iteration - count + static_cast<std::int64_t>(i);
+                drop(k);
             }
         }
         for (const float norm : of_lane(norms_, plan_.norms, k)) {
             lane.step.norms.mean += norm;
             lane.step.norms.largest = std::max(lane.step.norms.largest, static_cast<double>(norm));
         }
-        lane.step.learning_rate = lane.schedule.at(iteration_ - 1);
+        lane.step.learning_rate = lane.schedule.at(lane.iteration - 1);
     }
     step_iterations_ += count;
 }
@@ -182,7 +216,7 @@ bool Trainer::evaluate(const Samples& samples, const GoOn& go_on) {
         loss.write = first == 0 ? Write::set : Write::add;
         stream_->cross_entropy(loss);
     }
-    for (int k = 0; k < plan_.lanes; ++k) {
+    for (int k = 0; k < lanes(); ++k) {
         Evaluation& evaluation = lanes_[index(k)].evaluation;
         evaluation.loss = stream_->read<float>(plan_.loss, k);
         evaluation.accuracy =
@@ -215,7 +249,7 @@ void Trainer::restore(int lane, std::span<const float> state, const LossWindow& 
     });
     stream_->write(plan_.iteration, lane, static_cast<std::uint32_t>(iteration));
     lanes_[index(lane)].window = window;
-    iteration_ = iteration;
+    lanes_[index(lane)].iteration = iteration;
 }
 
 }  // namespace hpo

@@ -45,9 +45,18 @@ using GoOn = std::function<bool()>;
 class Trainer {
    public:
     /// `arena` has at least plan.arena_bytes; its content does not matter. `data` and `arena` must outlive the trainer.
-    /// `steps`: the whole budget, which the schedules stretch over. Weights are initialised by the lanes' seeds.
+    /// The lanes of `lanes` begin, plan.lanes of them at most; `steps`: the whole budget of each.
     Trainer(Device& device, Buffer& arena, GroupPlan plan, const DeviceData& data, std::span<const LaneSpec> lanes,
             std::int64_t steps, const Clock& clock);
+
+    /// Between two steps: one more lane, or another trial in the place of lane `lane` (at most lanes()), with weights
+    /// initialised by its seed. `steps`: its whole budget, which the schedules stretch over.
+    void begin(int lane, const LaneSpec& spec, std::int64_t steps);
+    /// Between two steps: lane `lane` goes; the last one takes its place. One lane stays.
+    void leave(int lane);
+    /// At any time: the lane trains no more; its weights stay as they are.
+    void drop(int lane);
+    [[nodiscard]] int lanes() const { return static_cast<int>(lanes_.size()); }
 
     /// One step of every lane that lives; false if `go_on` said so (the lanes are then between two steps, good for
     /// nothing but another trainer). A lane whose loss stops being finite dies: its weights stay as they are.
@@ -61,21 +70,22 @@ class Trainer {
     [[nodiscard]] const LaneStep& step_of(int lane) const { return lanes_[index(lane)].step; }
     [[nodiscard]] const Evaluation& evaluation_of(int lane) const { return lanes_[index(lane)].evaluation; }
     [[nodiscard]] const LossWindow& window_of(int lane) const { return lanes_[index(lane)].window; }
+    [[nodiscard]] std::int64_t iteration_of(int lane) const { return lanes_[index(lane)].iteration; }  ///< updates done
     [[nodiscard]] const GroupPlan& plan() const { return plan_; }
-    [[nodiscard]] std::int64_t iteration() const { return iteration_; }  ///< updates done
     [[nodiscard]] double step_seconds() const { return step_seconds_; }  ///< training time of the last step
 
     /// Weights [P], or weights and moments [plan.state_elements], as ParameterBlock places them.
     void read_weights(int lane, std::span<float> to);
     void write_weights(int lane, std::span<const float> from);
     void read_state(int lane, std::span<float> to);
-    /// Goes on after `iteration` updates, for all lanes alike.
+    /// The lane goes on after `iteration` updates.
     void restore(int lane, std::span<const float> state, const LossWindow& window, std::int64_t iteration);
 
    private:
     struct Lane {
         LaneSpec spec;
         Schedule schedule;
+        std::int64_t iteration = 0;
         bool alive = true;
         LossWindow window;
         LaneStep step;
@@ -87,7 +97,7 @@ class Trainer {
     [[nodiscard]] static std::size_t first_of(const Tensor& table, int lane) {
         return index(lane) * table.lane_stride / sizeof(float);
     }
-    void write_lane_arrays();
+    void write_lane_arrays(int lane);
     void prepare_window(std::int64_t count);
     void iterate();
     void update();
@@ -100,8 +110,7 @@ class Trainer {
     const DeviceData& data_;
     const Clock& clock_;
     std::unique_ptr<Stream> stream_;
-    std::vector<Lane> lanes_;
-    std::int64_t iteration_ = 0;
+    std::vector<Lane> lanes_;           ///< plan.lanes at most
     std::int64_t step_iterations_ = 0;  ///< looked at in this step
     double step_seconds_ = 0;
     std::vector<float> rates_, losses_, norms_;  ///< the arena's tables of all lanes

@@ -1,20 +1,16 @@
-// One trial from `run` to `finished`: configuration, data, training step by step, checkpoints, the kept weights' test
-// and export. What the outside is (a socket, a test) hides behind TrialHost.
+// One trial from `run` to `finished`, as a lane of a group that trains: its progress, reports, checkpoints, the kept
+// weights' test and export. What the outside is (a socket, a test) hides behind TrialHost.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "hpo/clock.hpp"
 #include "hpo/messages.hpp"
-#include "worker/backends/backend.hpp"
-#include "worker/data/device_data.hpp"
-#include "worker/training/configuration.hpp"
-#include "worker/training/group_plan.hpp"
+#include "worker/training/trainer.hpp"
+#include "worker/training/trial_files.hpp"
+#include "worker/training/workshop.hpp"
 
 namespace hpo {
 
@@ -26,34 +22,65 @@ class TrialHost {
     /// stopped, at once. `phase`: loading, training, evaluating or saving.
     virtual bool go_on(std::string_view phase) = 0;
     virtual void started(std::int64_t from_step) = 0;
-    /// Waits for the decision; nothing: end with outcome stopped, at once.
-    virtual std::optional<to_worker::Action> report(const Report& report) = 0;
+    virtual void report(const Report& report) = 0;
+    /// Waits for the decision on the last report; nothing: end with outcome stopped, at once.
+    virtual std::optional<to_worker::Action> decision() = 0;
     /// A line for people.
     virtual void say(const std::string& line) = 0;
 };
 
-/// What a worker keeps from trial to trial, so that the next one starts at once.
-struct Workshop {
-    Device& device;
-    const Clock& clock;
-    std::int64_t process_bytes = 0;  ///< the worker's own memory, without data and arena
-    std::unique_ptr<DeviceData> data;
-    std::unique_ptr<Buffer> arena;
-    std::vector<float> state;  ///< on its way to or from a checkpoint
-    std::vector<float> best;   ///< weights of the best step
-};
+/// Thrown where the host says that a trial is to end.
+struct ToldToStop {};
 
-/// The answer to `plan`; errors are in it. Reads headers and labels of the data, not the samples.
-from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, const Workshop& workshop);
-
-/// Never throws but what `host` throws, and DeviceLost: whatever else goes wrong is the outcome failed or
-/// out_of_memory, in words.
-///
 /// A step: train, evaluate, write folder/best.ckpt if it is the best so far (objective at: best), report, wait for the
 /// decision, then write folder/last.ckpt unless it is to stop. A checkpoint that cannot be written is said, and the
-/// trial goes on. With `resume`, it goes on from last.ckpt (and best.ckpt) if they are whole and of this very
-/// trial, and repeats the bits of an uninterrupted one; else it says why and begins at the beginning.
-/// Completed and stopped trials are tested and saved if `run` asks for it.
-from_worker::Finished run_trial(const to_worker::Run& run, Workshop& workshop, TrialHost& host);
+/// trial goes on. An update of less than a checkpoint is repeated after a resume.
+class Trial {
+   public:
+    /// Throws Refused. The workshop has the trial's data. A checkpoint that it is to go on from is read; where that
+    /// cannot be, it begins at the beginning and says why.
+    Trial(to_worker::Run run, Configuration configuration, const GroupPlan& plan, Workshop& workshop, TrialHost& host);
+
+    /// Becomes lane `lane`: a lane that is there already or the next one.
+    void take_lane(Trainer& trainer, int lane);
+    void move_to(int lane) { lane_ = lane; }  ///< as Trainer::leave did
+    /// Keeps what it is for another trainer's lane.
+    void leave_trainer();
+    [[nodiscard]] int lane() const { return lane_; }  ///< -1: none yet
+    [[nodiscard]] const AttemptId& id() const { return run_.id; }
+    TrialHost& host() { return host_; }
+    /// Gives its buffers away; the trial is over.
+    HostBuffers take_buffers() { return std::move(buffers_); }
+
+    /// After the trainer's step; `evaluated`: and an evaluation.
+    void report_step(bool evaluated);
+    /// Waits for the decision and does what it says. The trial is over if something is returned. Throws ToldToStop.
+    std::optional<from_worker::Finished> follow_decision();
+
+   private:
+    [[nodiscard]] bool keeps_best() const;
+    [[nodiscard]] from_worker::Finished ended(Outcome outcome, std::string message = {});
+    void resume();
+    Report measured(bool evaluated);
+    void keep_if_best(const Report& report);
+    void save_last();
+    void test_and_save();
+    void check(const Result<void>& written);
+
+    to_worker::Run run_;
+    Configuration configuration_;
+    Workshop& workshop_;
+    TrialHost& host_;
+    HostBuffers buffers_;
+    TrialFiles files_;
+    TrialProgress progress_;
+    bool has_state_ = false;  ///< buffers_.state is what progress_ says
+    bool begun_ = false;      ///< its host heard that it started
+    Trainer* trainer_ = nullptr;
+    int lane_ = -1;
+    std::string diverged_;  ///< how; empty: not
+    Metrics values_;
+    std::string checkpoint_;
+};
 
 }  // namespace hpo

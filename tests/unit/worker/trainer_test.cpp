@@ -139,14 +139,14 @@ TEST(Trainer, EndsAtTheIterationItIsToldTo) {
     Group group({test::small_params()});
     int left = 5;
     EXPECT_FALSE(group.trainer->train_step([&] { return left-- > 0; }));
-    EXPECT_EQ(group.trainer->iteration(), 5);
+    EXPECT_EQ(group.trainer->iteration_of(0), 5);
     EXPECT_FALSE(group.trainer->evaluate_validation([] { return false; }));
 }
 
 TEST(Trainer, StepsOfSomeIterationsCrossEpochsAsEpochsWould) {
     Group epochs({test::small_params()}, 2);
     for (int step = 0; step < 2; ++step) ASSERT_TRUE(epochs.trainer->train_step(always));
-    ASSERT_EQ(epochs.trainer->iteration(), 28);
+    ASSERT_EQ(epochs.trainer->iteration_of(0), 28);
     Group sevens({test::with(test::small_params(), {{"eval_every", std::int64_t{4}}})}, 7);
     for (int step = 0; step < 7; ++step) ASSERT_TRUE(sevens.trainer->train_step(always));
     EXPECT_EQ(epochs.state(0), sevens.state(0));
@@ -176,7 +176,7 @@ TEST(Plan, SaysWhatIsThenAllocatedToTheByte) {
     EXPECT_EQ(answer.iterations_per_step, 900 / 64);
     const double products = 20 * 24 + 24 * 16 + 16 * 5;
     EXPECT_EQ(answer.flops_per_step, 2 * products * (14 * 64 + 100) + 2 * (2 * products - 20 * 24) * 14 * 64);
-    const auto host_floats = bench.workshop.state.size() + bench.workshop.best.size();
+    const auto host_floats = bench.workshop.spare.at(0).state.size() + bench.workshop.spare.at(0).best.size();
     EXPECT_EQ(answer.footprint.host_bytes,
               1'000'000 + answer.arena_bytes + answer.data_bytes + static_cast<std::int64_t>(4 * host_floats));
     EXPECT_EQ(answer_plan({7, params, 3, 5}, bench.workshop).footprint.host_bytes, answer.footprint.host_bytes);

@@ -329,10 +329,10 @@ TEST_F(TrialFolder, MemoryOfAMuchLargerTrialIsGivenBack) {
     const Params large{{"hidden", std::vector<std::int64_t>{2500, 2500}}, {"eval_every", std::int64_t{1}}};
     EXPECT_EQ(run_trial(run(1, false, large), bench.workshop, host).outcome, Outcome::stopped);
     EXPECT_GT(bench.workshop.arena->bytes(), 100'000'000U);
-    EXPECT_GT(bench.workshop.state.capacity(), 18'000'000U);
+    EXPECT_GT(bench.workshop.spare.at(0).state.capacity(), 18'000'000U);
     run_trial(run(1), bench.workshop, host);
     EXPECT_LT(bench.workshop.arena->bytes(), 1'000'000U);
-    EXPECT_LT(bench.workshop.state.capacity(), 10'000U);
+    EXPECT_LT(bench.workshop.spare.at(0).state.capacity(), 10'000U);
 }
 
 TEST_F(TrialFolder, ValuesAreThoseOfTheKeptStep) {

@@ -13,7 +13,7 @@
 #include "worker/backends/gpu/gpu_device.hpp"
 #include "worker/backends/gpu/opencl_runtime.hpp"
 #include "worker/training/trainer.hpp"
-#include "worker/training/trial.hpp"
+#include "worker/training/trial_group.hpp"
 
 namespace hpo::test {
 
@@ -62,7 +62,7 @@ struct Bench {
 
     std::unique_ptr<Device> device;
     ManualClock clock;
-    Workshop workshop{*device, clock, 0, {}, {}, {}, {}};
+    Workshop workshop{*device, clock, 0, 1, {}, {}, {}};
 };
 
 /// Told to stop in the middle of nowhere, as by SIGKILL.
@@ -76,9 +76,9 @@ class FakeHost : public TrialHost {
         return !on_ask || on_ask();
     }
     void started(std::int64_t from) override { from_step = from; }
-    std::optional<to_worker::Action> report(const Report& report) override {
-        reports.push_back(report);
-        return on_report ? on_report(report) : to_worker::Action::go_on;
+    void report(const Report& report) override { reports.push_back(report); }
+    std::optional<to_worker::Action> decision() override {
+        return on_report ? on_report(reports.back()) : to_worker::Action::go_on;
     }
     void say(const std::string& line) override { said += line + "\n"; }
 

@@ -27,6 +27,7 @@ class CpuStream : public Stream {
     CpuStream(const Kernels& kernels, CpuBuffer& arena, int lanes) : kernels_(kernels), arena_(arena), lanes_(lanes) {}
 
     [[nodiscard]] int lanes() const override { return lanes_; }
+    void set_lanes(int count) override { lanes_ = count; }
     void write_bytes(const Tensor& to, int lane, std::span<const std::byte> data) override;
     void read_bytes(const Tensor& from, int lane, std::span<std::byte> data) override;
     void synchronise() override {}

@@ -34,6 +34,7 @@ class GpuStream : public Stream {
         : runtime_(runtime), arena_(arena), workspace_(std::move(workspace)), lanes_(lanes) {}
 
     [[nodiscard]] int lanes() const override { return lanes_; }
+    void set_lanes(int count) override { lanes_ = count; }
     void write_bytes(const Tensor& to, int lane, std::span<const std::byte> data) override;
     void read_bytes(const Tensor& from, int lane, std::span<std::byte> data) override;
     void synchronise() override { runtime_.synchronise(); }

@@ -1,0 +1,257 @@
+#include "worker/training/trial_group.hpp"
+
+#include <gmock/gmock.h>
+
+#include <map>
+
+#include "tests/support/temporary_folder.hpp"
+#include "tests/unit/worker/workbench.hpp"
+
+namespace hpo {
+namespace {
+
+using test::FakeHost;
+using test::small_params;
+using test::small_run;
+using test::with;
+using ::testing::HasSubstr;
+using to_worker::Action;
+
+/// The trial by its number: one of several that have the shape in common and all else their own.
+to_worker::Run run_of(std::int64_t number, std::int64_t steps) {
+    Params params = with(small_params(), {{"lr", 0.004 + 0.002 * static_cast<double>(number)},
+                                          {"dropout", 0.1 * static_cast<double>(number % 4)},
+                                          {"weight_decay", 0.05 * static_cast<double>(number % 3)},
+                                          {"schedule", std::string(number % 2 == 0 ? "cosine" : "one-cycle")}});
+    auto run = small_run(params, steps);
+    run.id = {number, 1};
+    run.seed = 100 + static_cast<std::uint64_t>(number);
+    return run;
+}
+
+using Curve = std::vector<Metrics>;
+
+Curve curve_of(const FakeHost& host) {
+    Curve curve;
+    for (const Report& report : host.reports) curve.push_back(report.metrics);
+    return curve;
+}
+
+/// A device that has so many bytes and no more.
+class SmallDevice final : public Device {
+   public:
+    SmallDevice(Device& device, std::size_t bytes) : device_(device), bytes_(bytes) {}
+    [[nodiscard]] std::string_view backend() const override { return device_.backend(); }
+    [[nodiscard]] std::string name() const override { return device_.name(); }
+    Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override {
+        if (bytes > bytes_) return Error{"no " + std::to_string(bytes) + " bytes"};
+        return device_.allocate(bytes);
+    }
+    std::unique_ptr<Stream> stream(Buffer& arena, int lanes) override { return device_.stream(arena, lanes); }
+
+   private:
+    Device& device_;
+    std::size_t bytes_;
+};
+
+class Party {
+   public:
+    explicit Party(std::string_view backend = "cpu") : bench(backend) { bench.workshop.slots = 8; }
+
+    FakeHost& join(const to_worker::Run& run) {
+        FakeHost& host = hosts[run.id.trial];
+        group.join(run, host);
+        return host;
+    }
+    void finish() {
+        while (!group.empty()) group.step();
+    }
+    Curve alone(const to_worker::Run& run) {
+        test::Bench other(bench.device->backend());
+        FakeHost host;
+        run_trial(run, other.workshop, host);
+        return curve_of(host);
+    }
+
+    test::Bench bench;
+    std::map<std::int64_t, from_worker::Finished> ended;
+    std::map<std::int64_t, FakeHost> hosts;
+    TrialGroup group{bench.workshop, [this](const from_worker::Finished& f) { ended[f.id.trial] = f; }};
+};
+
+class TrialGroupOn : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Backends, TrialGroupOn, ::testing::Values("cpu", "opencl"),
+                         [](const auto& one) { return std::string(one.param); });
+
+TEST_P(TrialGroupOn, TrialsThatComeAndGoTrainAsEachWouldAlone) {
+    Party party(GetParam());
+    party.join(run_of(1, 5));
+    party.join(run_of(2, 2));
+    party.group.step();
+    party.join(run_of(3, 3));
+    party.group.step();  // 2 has ended: another takes its place, and no memory is laid out anew
+    EXPECT_TRUE(party.ended.contains(2));
+    party.join(run_of(4, 2));
+    party.group.step();
+    EXPECT_EQ(party.group.size(), 3);
+    party.join(run_of(5, 1));
+    party.finish();
+    ASSERT_EQ(party.ended.size(), 5U);
+    for (std::int64_t trial = 1; trial <= 5; ++trial) {
+        EXPECT_EQ(party.ended.at(trial).outcome, Outcome::complete);
+        const auto steps = static_cast<std::int64_t>(party.hosts[trial].reports.size());
+        EXPECT_EQ(curve_of(party.hosts[trial]), party.alone(run_of(trial, steps))) << trial;
+    }
+}
+
+TEST(TrialGroup, ATrialThatIsToldToStopEndsAtOnceAndTheOthersDoNotNotice) {
+    Party party;
+    FakeHost& stopped = party.join(run_of(1, 3));
+    party.join(run_of(2, 3));
+    party.group.step();
+    bool ended_before_the_step_was_over = false;
+    stopped.on_ask = [&] { return stopped.asked < 20; };
+    party.hosts[2].on_ask = [&] {
+        ended_before_the_step_was_over |= party.ended.contains(1) && party.hosts[2].reports.size() == 1;
+        return true;
+    };
+    party.finish();
+    EXPECT_EQ(party.ended.at(1).outcome, Outcome::stopped);
+    EXPECT_TRUE(ended_before_the_step_was_over);
+    EXPECT_EQ(stopped.asked, 20);
+    EXPECT_EQ(party.ended.at(2).outcome, Outcome::complete);
+    EXPECT_EQ(curve_of(party.hosts[2]), party.alone(run_of(2, 3)));
+}
+
+TEST(TrialGroup, AllToldToStopEndAtThatIteration) {
+    Party party;
+    for (const std::int64_t trial : {1, 2}) {
+        FakeHost& host = party.join(run_of(trial, 3));
+        host.on_ask = [&host] { return host.asked < 5; };
+    }
+    party.finish();
+    EXPECT_EQ(party.ended.at(1).outcome, Outcome::stopped);
+    EXPECT_EQ(party.ended.at(2).outcome, Outcome::stopped);
+    EXPECT_TRUE(party.hosts[1].reports.empty());
+}
+
+TEST(TrialGroup, EachFollowsItsOwnDecisions) {
+    Party party;
+    party.join(run_of(1, 4)).on_report = [](const Report& report) {
+        return report.step == 2 ? Action::stop : Action::go_on;
+    };
+    party.join(run_of(2, 4)).on_report = [](const Report& report) {
+        return report.step == 3 ? Action::pause : Action::go_on;
+    };
+    party.join(run_of(3, 4)).on_report = [](const Report&) -> std::optional<Action> { return std::nullopt; };
+    party.join(run_of(4, 4));
+    party.finish();
+    EXPECT_EQ(party.ended.at(1).outcome, Outcome::stopped);
+    EXPECT_EQ(party.ended.at(2).outcome, Outcome::paused);
+    EXPECT_EQ(party.ended.at(3).outcome, Outcome::stopped);
+    EXPECT_EQ(party.ended.at(4).outcome, Outcome::complete);
+    EXPECT_EQ(curve_of(party.hosts[4]), party.alone(run_of(4, 4)));
+}
+
+TEST(TrialGroup, OneThatDivergesEndsAlone) {
+    Party party;
+    auto wild = run_of(1, 3);
+    auto well = run_of(2, 3);
+    for (auto* run : {&wild, &well})
+        run->params = with(run->params, {{"optimizer", std::string("sgd")}, {"clip", 0.0}, {"warmup", 0.0}});
+    wild.params["lr"] = 1000.0;
+    party.join(wild);
+    party.join(well);
+    party.finish();
+    EXPECT_EQ(party.ended.at(1).outcome, Outcome::diverged) << party.ended.at(1).message;
+    EXPECT_EQ(party.hosts[1].reports.size(), 1U);
+    EXPECT_EQ(party.ended.at(2).outcome, Outcome::complete);
+    EXPECT_EQ(curve_of(party.hosts[2]), party.alone(well));
+}
+
+TEST(TrialGroup, APausedTrialGoesOnBesideOthersWithTheSameBits) {
+    const testing::TemporaryFolder folder;
+    auto run = run_of(1, 4);
+    run.folder = folder.path() / "trial";
+    Party party;
+    party.join(run).on_report = [](const Report& report) { return report.step == 2 ? Action::pause : Action::go_on; };
+    party.join(run_of(2, 6));
+    party.group.step();
+    party.group.step();
+    EXPECT_EQ(party.ended.at(1).outcome, Outcome::paused);
+    Curve curve = curve_of(party.hosts[1]);
+    party.hosts.erase(1);
+    run.resume = true;
+    party.join(run);
+    party.finish();
+    EXPECT_EQ(party.hosts[1].from_step, 2);
+    const Curve rest = curve_of(party.hosts[1]);
+    curve.insert(curve.end(), rest.begin(), rest.end());
+    run.resume = false;
+    run.folder.clear();
+    EXPECT_EQ(curve, party.alone(run));
+}
+
+TEST(TrialGroup, TakesTrialsOfItsShapeAlone) {
+    Party party;
+    EXPECT_TRUE(party.group.takes(run_of(9, 1)));
+    party.join(run_of(1, 2));
+    EXPECT_TRUE(party.group.takes(run_of(2, 7)));
+    for (const Params& other :
+         {Params{{"batch_size", std::int64_t{65}}}, Params{{"hidden", std::vector<std::int64_t>{24, 17}}},
+          Params{{"optimizer", std::string("sgd")}}, Params{{"noise", 1.0}},
+          Params{{"accumulation", std::int64_t{2}}}}) {
+        auto run = run_of(2, 2);
+        run.params = with(run.params, other);
+        EXPECT_FALSE(party.group.takes(run)) << other.begin()->first;
+    }
+    auto other_split = run_of(2, 2);
+    other_split.data_seed = 6;
+    EXPECT_FALSE(party.group.takes(other_split));
+    party.finish();
+}
+
+TEST(TrialGroup, TheArenaIsWhatPlanSaysForAnyNumberOfTrials) {
+    Party party;
+    const auto answer = answer_plan({1, run_of(1, 1).params, 3, 5}, party.bench.workshop);
+    ASSERT_EQ(answer.error, "");
+    EXPECT_FALSE(answer.shape.empty());
+    const auto of_host = [](const HostBuffers& buffers) {
+        return static_cast<std::int64_t>(4 * (buffers.state.size() + buffers.best.size()));
+    };
+    for (std::int64_t trial = 1; trial <= 4; ++trial) {
+        party.join(run_of(trial, 1));
+        for (std::int64_t other = 1; other < trial; ++other) party.join(run_of(10 * trial + other, 1));
+        party.group.step();
+        const std::int64_t beside = answer.beside.host_bytes - of_host(party.bench.workshop.spare.at(0));
+        EXPECT_EQ(static_cast<std::int64_t>(party.bench.workshop.arena->bytes()),
+                  answer.arena_bytes + (trial - 1) * beside);
+        EXPECT_TRUE(party.group.empty());
+    }
+}
+
+TEST(TrialGroup, WhereMemoryIsShortTheYoungestIsToldSoAndTheOthersTrainOn) {
+    test::Bench bench;
+    bench.workshop.slots = 2;
+    const auto answer = answer_plan({1, run_of(1, 1).params, 3, 5}, bench.workshop);
+    // An arena of two lanes or of three, which are less than the data.
+    SmallDevice small(*bench.device, static_cast<std::size_t>(answer.arena_bytes + 2 * answer.beside.host_bytes));
+    Workshop workshop{small, bench.clock, 0, 8, {}, {}, {}};
+    std::map<std::int64_t, from_worker::Finished> ended;
+    std::map<std::int64_t, FakeHost> hosts;
+    TrialGroup group(workshop, [&](const from_worker::Finished& f) { ended[f.id.trial] = f; });
+    for (const std::int64_t trial : {1, 2}) group.join(run_of(trial, 3), hosts[trial]);
+    group.step();
+    for (const std::int64_t trial : {3, 4}) group.join(run_of(trial, 3), hosts[trial]);
+    while (!group.empty()) group.step();
+    EXPECT_EQ(ended.at(4).outcome, Outcome::out_of_memory);
+    EXPECT_THAT(ended.at(4).message, HasSubstr("bytes"));
+    EXPECT_EQ(hosts[4].from_step, -1) << "it had not begun";
+    for (const std::int64_t trial : {1, 2}) {
+        EXPECT_EQ(ended.at(trial).outcome, Outcome::complete) << trial;
+        EXPECT_EQ(curve_of(hosts[trial]), Party().alone(run_of(trial, 3))) << trial;
+    }
+}
+
+}  // namespace
+}  // namespace hpo

@@ -1,0 +1,188 @@
+#include "worker/training/trial_group.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "worker/data/memory.hpp"
+#include "worker/training/process_memory.hpp"
+#include "worker/training/trial_words.hpp"
+
+namespace hpo {
+
+using from_worker::Finished;
+
+TrialGroup::TrialGroup(Workshop& workshop, Ended ended) : workshop_(workshop), ended_(std::move(ended)) {}
+
+bool TrialGroup::takes(const to_worker::Run& run) const {
+    if (trials_.empty()) return true;
+    const auto configuration = read_configuration(run.params);
+    return configuration && shape_of(*configuration, run.data_seed) == shape_;
+}
+
+void TrialGroup::finish(TrialHost& host, const AttemptId& id, Outcome outcome, const std::string& message) {
+    if (!message.empty()) host.say(std::string(to_text(outcome)) + ": " + message);
+    ended_(Finished{id, outcome, message, {}, {}});
+}
+
+/// False: it ended, and `ended_` heard how.
+template <class F>
+bool TrialGroup::or_ended(const AttemptId& id, TrialHost& host, F&& work) {
+    try {
+        work();
+        return true;
+    } catch (const ToldToStop&) {
+        finish(host, id, Outcome::stopped, "");
+    } catch (const DeviceLost&) {
+        throw;
+    } catch (const std::bad_alloc& error) {
+        if (trials_.empty()) {
+            trainer_.reset();
+            workshop_.clear();
+        }
+        finish(host, id, Outcome::out_of_memory, error.what());
+    } catch (const std::exception& error) {
+        finish(host, id, Outcome::failed, error.what());
+    }
+    return false;
+}
+
+void TrialGroup::join(const to_worker::Run& run, TrialHost& host) {
+    or_ended(run.id, host, [&] {
+        if (run.steps < 1) throw Refused("a budget of " + std::to_string(run.steps) + " steps");
+        if (!is_metric(run.objective.metric))
+            throw Refused("objective.metric: " + run.objective.metric +
+                          " is not one of loss, val_loss and val_accuracy");
+        Configuration configuration = need(read_configuration(run.params));
+        if (trials_.empty()) begin_shape(run, configuration, host);
+        const GroupPlan plan = plan_for(configuration, 1);
+        if (!trials_.empty() || !arena_fits(workshop_, plan)) {
+            if (trials_.empty()) {
+                trainer_.reset();
+                workshop_.arena.reset();
+            }
+            need_room(workshop_, plan);
+        }
+        if (trials_.empty()) reset_peak();
+        trials_.push_back(std::make_unique<Trial>(run, std::move(configuration), plan, workshop_, host));
+    });
+}
+
+/// The data, and a trainer only if it is of this shape.
+void TrialGroup::begin_shape(const to_worker::Run& run, const Configuration& configuration, TrialHost& host) {
+    std::string shape = shape_of(configuration, run.data_seed);
+    if (shape != shape_) trainer_.reset();
+    shape_.clear();
+    need_data(workshop_, configuration.data, run.data_seed, [&] {
+        if (!host.go_on("loading")) throw ToldToStop{};
+    });
+    shape_ = std::move(shape);
+    configuration_ = configuration;
+}
+
+GroupPlan TrialGroup::plan_for(const Configuration& configuration, int lanes) const {
+    const DeviceData& data = *workshop_.data;
+    return need(plan_group(configuration, data.shape, data.sizes, lanes));
+}
+
+void TrialGroup::step() {
+    settle();
+    if (trials_.empty()) return;
+    const auto lives = [this](const Member& trial) { return !over(trial->id()); };
+    const auto trains = [&](const Member& trial) {
+        return lives(trial) && trainer_->step_of(trial->lane()).diverged_at < 0;
+    };
+    bool evaluated = false;
+    if (trainer_->train_step(asking("training")) && std::any_of(trials_.begin(), trials_.end(), trains))
+        evaluated = trainer_->evaluate_validation(asking("evaluating"));
+
+    for (const Member& trial : trials_)
+        if (lives(trial) && !or_ended(trial->id(), trial->host(), [&] { trial->report_step(evaluated); }))
+            over_.push_back(trial->id());
+    for (const Member& trial : trials_) {
+        if (!lives(trial)) continue;
+        std::optional<Finished> finished;
+        const bool well = or_ended(trial->id(), trial->host(), [&] { finished = trial->follow_decision(); });
+        if (well && finished) ended_(*finished);
+        if (!well || finished) over_.push_back(trial->id());
+    }
+    forget_those_over();
+}
+
+/// Asks every trial that still trains; those that are told to stop end at once, and their lanes with the step.
+GoOn TrialGroup::asking(const char* phase) {
+    return [this, phase] {
+        bool any = false;
+        for (const Member& trial : trials_) {
+            if (over(trial->id())) continue;
+            if (trial->host().go_on(phase)) {
+                any = true;
+                continue;
+            }
+            over_.push_back(trial->id());
+            trainer_->drop(trial->lane());
+            finish(trial->host(), trial->id(), Outcome::stopped, "");
+        }
+        return any;
+    };
+}
+
+bool TrialGroup::over(const AttemptId& id) const { return std::find(over_.begin(), over_.end(), id) != over_.end(); }
+
+void TrialGroup::forget_those_over() {
+    for (const AttemptId& id : std::exchange(over_, {})) {
+        const auto member =
+            std::find_if(trials_.begin(), trials_.end(), [&](const Member& trial) { return trial->id() == id; });
+        const int lane = (*member)->lane();
+        workshop_.spare.push_back((*member)->take_buffers());
+        trials_.erase(member);
+        if (trials_.empty()) break;  // its lane is the next one's
+        for (const Member& trial : trials_)
+            if (trial->lane() == trainer_->lanes() - 1) trial->move_to(lane);
+        trainer_->leave(lane);
+    }
+    // The memory of one is kept for the next.
+    if (workshop_.spare.size() > 1) workshop_.spare.resize(1);
+}
+
+/// Every trial has a lane, and the arena is no larger than they need.
+void TrialGroup::settle() {
+    if (!trainer_ || trainer_->plan().lanes != size()) return lay_out();
+    int lane = 0;
+    for (const Member& trial : trials_) {
+        if (trial->lane() < 0) trial->take_lane(*trainer_, lane);
+        ++lane;
+    }
+}
+
+/// Another number of trials in another arena. Where its memory is not to be had, the youngest goes.
+void TrialGroup::lay_out() {
+    for (const Member& trial : trials_)
+        if (trial->lane() >= 0) trial->leave_trainer();
+    trainer_.reset();
+    while (!trials_.empty()) {
+        Trial& youngest = *trials_.back();
+        if (or_ended(youngest.id(), youngest.host(), [&] { make_trainer(); })) break;
+        trainer_.reset();
+        trials_.pop_back();
+    }
+    if (trials_.empty()) workshop_.clear();
+    int lane = 0;
+    for (const Member& trial : trials_) trial->take_lane(*trainer_, lane++);
+}
+
+void TrialGroup::make_trainer() {
+    GroupPlan plan = plan_for(*configuration_, size());
+    Buffer& arena = need_arena(workshop_, plan);
+    trainer_.emplace(workshop_.device, arena, std::move(plan), *workshop_.data, std::span<const LaneSpec>{}, 0,
+                     workshop_.clock);
+}
+
+Finished run_trial(const to_worker::Run& run, Workshop& workshop, TrialHost& host) {
+    Finished finished;
+    TrialGroup group(workshop, [&](const Finished& how) { finished = how; });
+    group.join(run, host);
+    while (!group.empty()) group.step();
+    return finished;
+}
+
+}  // namespace hpo

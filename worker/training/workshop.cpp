@@ -1,0 +1,144 @@
+#include "worker/training/workshop.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <utility>
+
+#include "worker/data/memory.hpp"
+#include "worker/training/checkpoint.hpp"
+#include "worker/training/process_memory.hpp"
+#include "worker/training/trial_words.hpp"
+
+namespace hpo {
+namespace {
+
+/// An arena or a buffer that is larger than needed by up to so much is kept for the next trial, whose pages are then
+/// there already; a still larger one is given back.
+constexpr std::size_t arena_slack = std::size_t{64} << 20;
+constexpr std::size_t buffer_slack = std::size_t{16} << 20;
+
+bool fits(std::size_t there, std::size_t bytes, std::size_t slack) { return there >= bytes && there - bytes <= slack; }
+
+bool fits(const std::vector<float>& there, std::int64_t count) {
+    return fits(there.capacity() * sizeof(float), static_cast<std::size_t>(count) * sizeof(float), buffer_slack);
+}
+
+/// Keys in which trials that train side by side may differ.
+bool is_free(std::string_view key) {
+    constexpr std::array names = {"seed",    "lr",       "weight_decay", "momentum", "beta1", "beta2",
+                                  "epsilon", "schedule", "warmup",       "dropout",  "clip",  "label_smoothing"};
+    return std::find(names.begin(), names.end(), key) != names.end();
+}
+
+}  // namespace
+
+void Workshop::clear() {
+    arena.reset();
+    data.reset();
+    spare = {};
+}
+
+bool in_host_memory(const Device& device) {
+    const DeviceMemory memory = device.memory();
+    return !memory.of_its_own || memory.shared_with_host;
+}
+
+DeviceData& need_data(Workshop& workshop, const DataConfig& config, std::uint64_t data_seed,
+                      const std::function<void()>& progress) {
+    if (!workshop.data || workshop.data->config != config || workshop.data->data_seed != data_seed) {
+        workshop.data.reset();
+        workshop.arena.reset();  // laid out for what is gone; the two together may be more than either trial needs
+        workshop.data = need(load_to_device(workshop.device, config, data_seed, progress));
+    }
+    return *workshop.data;
+}
+
+bool arena_fits(const Workshop& workshop, const GroupPlan& plan) {
+    // A device's own memory is booked to the byte, as is that of trials which come and go beside others.
+    const std::size_t slack = workshop.device.memory().of_its_own || workshop.slots > 1 ? 0 : arena_slack;
+    return workshop.arena && fits(workshop.arena->bytes(), plan.arena_bytes, slack);
+}
+
+void need_room(const Workshop& workshop, const GroupPlan& plan) {
+    const std::int64_t here = in_host_memory(workshop.device) ? static_cast<std::int64_t>(plan.arena_bytes) : 0;
+    const std::int64_t needed = here + plan.host_bytes;
+    if (const auto available = available_bytes(); available && needed > *available)
+        throw OutOfMemory("the trial needs " + megabytes(needed) + "; the machine has " + megabytes(*available) +
+                          " left");
+}
+
+Buffer& need_arena(Workshop& workshop, const GroupPlan& plan) {
+    if (arena_fits(workshop, plan)) return *workshop.arena;
+    workshop.arena.reset();
+    auto arena = workshop.device.allocate(plan.arena_bytes);
+    if (!arena) throw OutOfMemory("the trial's arena: " + arena.error().message);
+    workshop.arena = *std::move(arena);
+    return *workshop.arena;
+}
+
+HostBuffers need_buffers(Workshop& workshop, const GroupPlan& plan) {
+    HostBuffers buffers;
+    if (!workshop.spare.empty()) {
+        buffers = std::move(workshop.spare.back());
+        workshop.spare.pop_back();
+    }
+    for (const auto& [floats, count] :
+         {std::pair(&buffers.state, plan.state_elements), std::pair(&buffers.best, plan.weights.columns)}) {
+        if (!fits(*floats, count)) std::vector<float>().swap(*floats);
+        floats->resize(static_cast<std::size_t>(count));
+    }
+    return buffers;
+}
+
+std::string shape_of(const Configuration& configuration, std::uint64_t data_seed) {
+    std::string words = "data_seed=" + std::to_string(data_seed);
+    for (const auto& [key, value] : configuration.all)
+        if (!is_free(key)) words += ' ' + key + '=' + to_text(value);
+    return words;
+}
+
+from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, const Workshop& workshop) {
+    from_worker::PlanAnswer answer;
+    answer.id = question.id;
+    try {
+        const Configuration configuration = need(read_configuration(question.params));
+        const bool loaded = workshop.data && workshop.data->config == configuration.data;
+        const DataShape shape = loaded ? workshop.data->shape : need(describe_data(configuration.data));
+        const SplitSizes sizes = need(split_sizes(configuration.data, shape.train));
+        const GroupPlan plan = need(plan_group(configuration, shape, sizes, 1));
+        answer.arena_bytes = static_cast<std::int64_t>(plan.arena_bytes);
+        answer.data_bytes = data_bytes(shape, sizes);
+        const bool on_host = in_host_memory(workshop.device);
+        const DeviceMemory memory = workshop.device.memory();
+        const auto arena_and_stream = [&](const GroupPlan& of) {
+            return static_cast<std::int64_t>(of.arena_bytes + workshop.device.stream_bytes(of.lanes));
+        };
+        answer.footprint.host_bytes = workshop.process_bytes + plan.host_bytes;
+        if (on_host) answer.footprint.host_bytes += answer.arena_bytes + answer.data_bytes;
+        if (memory.of_its_own)
+            answer.footprint.device_bytes =
+                arena_and_stream(plan) + answer.data_bytes + static_cast<std::int64_t>(memory.context_bytes);
+        answer.footprint.cores = 1;
+        answer.parameters = plan.model->block().count();
+        answer.iterations_per_step = plan.iterations_per_step;
+        answer.flops_per_step = plan.flops_per_step;
+        if (workshop.slots > 1) {
+            const GroupPlan two = need(plan_group(configuration, shape, sizes, 2));
+            char name[17];
+            std::snprintf(
+                name, sizeof name, "%016llx",
+                static_cast<unsigned long long>(checkpoint_binding(shape_of(configuration, question.data_seed))));
+            answer.shape = name;
+            answer.beside.host_bytes = two.host_bytes - plan.host_bytes;
+            if (on_host) answer.beside.host_bytes += static_cast<std::int64_t>(two.arena_bytes - plan.arena_bytes);
+            if (memory.of_its_own) answer.beside.device_bytes = arena_and_stream(two) - arena_and_stream(plan);
+            answer.beside.cores = 0;  // the one thread that drives the device does it for all
+        }
+    } catch (const std::exception& error) {
+        answer.error = error.what();
+    }
+    return answer;
+}
+
+}  // namespace hpo
