@@ -96,19 +96,21 @@ struct StudyRecord {
     }
 };
 
-/// Recomputes `value` and `best_step` of a trial from its curve. Non-finite and missing metrics do not count.
+/// Goes on with `value` and `best_step` of a trial by one more step. Non-finite and missing metrics do not count.
+inline void score_step(TrialRecord& trial, const Report& report, const Objective& objective) {
+    const auto found = report.metrics.find(objective.metric);
+    if (found == report.metrics.end() || !std::isfinite(found->second)) return;
+    if (objective.at == Objective::At::best && trial.value && !better(objective.direction, found->second, *trial.value))
+        return;
+    trial.value = found->second;
+    trial.best_step = report.step;
+}
+
+/// Recomputes `value` and `best_step` of a trial from its curve.
 inline void score(TrialRecord& trial, const Objective& objective) {
     trial.value.reset();
     trial.best_step = 0;
-    for (const Report& report : trial.curve) {
-        const auto found = report.metrics.find(objective.metric);
-        if (found == report.metrics.end() || !std::isfinite(found->second)) continue;
-        if (objective.at == Objective::At::best && trial.value &&
-            !better(objective.direction, found->second, *trial.value))
-            continue;
-        trial.value = found->second;
-        trial.best_step = report.step;
-    }
+    for (const Report& report : trial.curve) score_step(trial, report, objective);
 }
 
 /// Adds one event. Events that name an unknown trial throw std::out_of_range: the store checks before it appends.
@@ -147,9 +149,11 @@ inline void apply(StudyRecord& study, const StoredEvent& stored, const Objective
                    },
                    [&](const event::Reported& e) {
                        TrialRecord& trial = study.trial(e.trial);
-                       std::erase_if(trial.curve, [&](const Report& r) { return r.step >= e.report.step; });
+                       const std::size_t before = trial.curve.size();
+                       while (trial.steps() >= e.report.step && !trial.curve.empty()) trial.curve.pop_back();
+                       const bool goes_on = trial.curve.size() == before;  // a step costs the same in a long trial
                        trial.curve.push_back(e.report);
-                       score(trial, objective);
+                       goes_on ? score_step(trial, e.report, objective) : score(trial, objective);
                    },
                    [&](const event::Paused& e) {
                        TrialRecord& trial = study.trial(e.trial);

@@ -67,6 +67,11 @@ constexpr std::array table{
             "hpo stop phase1/7               trial 7 of phase1\n"
             "hpo stop phase1                 the study; hpo run goes on with it",
             commands::stop},
+    Command{"export", "Write a study for Optuna, TensorBoard or a spreadsheet",
+            "hpo export phase1 --to optuna phase1.db        for optuna.load_study, also while it runs\n"
+            "hpo export phase1 --to csv -                   a row a trial; jsonl: whole trials, with their steps\n"
+            "hpo export phase1 --to tensorboard logs/phase1",
+            commands::export_study},
     Command{"devices", "List CPU and GPUs, their memory, and who uses it",
             "hpo devices                     numbers and UUIDs for resources.devices\n"
             "hpo devices --json              for programs",

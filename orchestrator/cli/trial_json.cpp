@@ -1,6 +1,5 @@
 #include "orchestrator/cli/trial_json.hpp"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "hpo/wire.hpp"
@@ -9,45 +8,6 @@
 namespace hpo {
 
 using Json = nlohmann::ordered_json;
-
-namespace {
-
-template <class Map>
-Json object(const Map& map) {
-    Json json = Json::object();
-    for (const auto& [name, value] : map) json[name] = wire::from(value);
-    return json;
-}
-
-Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
-
-/// Bytes; what is not known is null.
-Json memory(const Footprint& footprint) {
-    const auto known = [](std::int64_t bytes) { return bytes > 0 ? Json(bytes) : Json(nullptr); };
-    return {{"host_bytes", known(footprint.host_bytes)}, {"device_bytes", known(footprint.device_bytes)}};
-}
-
-}  // namespace
-
-Json trial_json(const TrialRecord& trial) {
-    Metrics values;
-    if (!trial.curve.empty()) {
-        const auto counts = std::find_if(trial.curve.begin(), trial.curve.end(),
-                                         [&](const Report& report) { return report.step == trial.best_step; });
-        values = counts == trial.curve.end() ? trial.curve.back().metrics : counts->metrics;
-    }
-    return {{"trial", trial.number},
-            {"state", to_text(trial.state)},
-            {"attempt", trial.attempt},
-            {"params", object(trial.params)},
-            {"values", object(values)},
-            {"steps", trial.steps()},
-            {"device", text_or_null(trial.allotment.device)},
-            {"booked", memory(trial.allotment.footprint)},
-            {"peak", memory(trial.peak)},
-            {"micro_batches", trial.allotment.micro_batches > 0 ? Json(trial.allotment.micro_batches) : Json(nullptr)},
-            {"reason", text_or_null(trial.reason)}};
-}
 
 Json trials_json(const StudyLook& look) {
     Json trials = Json::array();

@@ -1,0 +1,86 @@
+#include "orchestrator/exchange/trial_json.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "hpo/random.hpp"
+#include "hpo/wire.hpp"
+
+namespace hpo {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+template <class Map>
+Json object(const Map& map) {
+    Json json = Json::object();
+    for (const auto& [name, value] : map) json[name] = wire::from(value);
+    return json;
+}
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+/// Bytes; what is not known is null.
+Json memory(const Footprint& footprint) {
+    const auto known = [](std::int64_t bytes) { return bytes > 0 ? Json(bytes) : Json(nullptr); };
+    return {{"host_bytes", known(footprint.host_bytes)}, {"device_bytes", known(footprint.device_bytes)}};
+}
+
+}  // namespace
+
+const Report* counting_report(const TrialRecord& trial) {
+    if (trial.curve.empty()) return nullptr;
+    // Steps stand in their order.
+    const auto counts = std::lower_bound(trial.curve.begin(), trial.curve.end(), trial.best_step,
+                                         [](const Report& report, std::int64_t step) { return report.step < step; });
+    const bool found = counts != trial.curve.end() && counts->step == trial.best_step;
+    return found ? &*counts : &trial.curve.back();
+}
+
+std::string utc_text(double time) {
+    if (!(time > 0)) return {};
+    const auto milliseconds = static_cast<long long>(std::floor(time * 1000));
+    const auto seconds = static_cast<std::time_t>(milliseconds / 1000);
+    std::tm utc{};
+    gmtime_r(&seconds, &utc);
+    char day[32], text[48];
+    std::strftime(day, sizeof day, "%Y-%m-%dT%H:%M:%S", &utc);
+    std::snprintf(text, sizeof text, "%s.%03dZ", day, static_cast<int>(milliseconds % 1000));
+    return text;
+}
+
+Json trial_json(const TrialRecord& trial) {
+    const Report* counts = counting_report(trial);
+    return {{"trial", trial.number},
+            {"state", to_text(trial.state)},
+            {"attempt", trial.attempt},
+            {"params", object(trial.params)},
+            {"values", object(counts ? counts->metrics : Metrics())},
+            {"steps", trial.steps()},
+            {"device", text_or_null(trial.allotment.device)},
+            {"booked", memory(trial.allotment.footprint)},
+            {"peak", memory(trial.peak)},
+            {"micro_batches", trial.allotment.micro_batches > 0 ? Json(trial.allotment.micro_batches) : Json(nullptr)},
+            {"reason", text_or_null(trial.reason)}};
+}
+
+Json whole_trial_json(const Study& study, const TrialRecord& trial) {
+    Json json = trial_json(trial);
+    json["value"] = wire::from(trial.value);
+    json["best_step"] = trial.best_step > 0 ? Json(trial.best_step) : Json(nullptr);
+    json["rule"] = text_or_null(trial.rule);
+    json["seed"] = trial_seed(study.seed, static_cast<std::uint64_t>(trial.number));
+    json["failures"] = trial.failures;
+    json["queued"] = text_or_null(utc_text(trial.queued_at));
+    json["started"] = text_or_null(utc_text(trial.started_at));
+    json["ended"] = text_or_null(utc_text(trial.ended_at));
+    Json& curve = json["curve"] = Json::array();
+    for (const Report& report : trial.curve) curve.push_back(Json(wire::from(report)));
+    return json;
+}
+
+}  // namespace hpo

@@ -1,0 +1,27 @@
+// A trial as JSON: what ls, run and top print with --json, and what an export to JSON Lines begins with.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "hpo/study.hpp"
+#include "hpo/trial.hpp"
+
+namespace hpo {
+
+/// {"trial", "state", "attempt", "params", "values", "steps", "device", "booked", "peak", "micro_batches", "reason"}:
+/// values are those of the step that counts for the objective, else of the last one.
+nlohmann::ordered_json trial_json(const TrialRecord& trial);
+
+/// And all else that is known of it: "value", "best_step", "rule", "seed", "failures", times as
+/// "2026-11-21T03:52:57.152Z" or null, and "curve" with every step as the protocol writes it. Numbers that are not
+/// finite are "nan", "inf" and "-inf".
+nlohmann::ordered_json whole_trial_json(const Study& study, const TrialRecord& trial);
+
+/// The report that trial_json() takes its values from; nullptr: there is none.
+const Report* counting_report(const TrialRecord& trial);
+
+/// Seconds since the epoch as UTC; empty for 0.
+std::string utc_text(double time);
+
+}  // namespace hpo

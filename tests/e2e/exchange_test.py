@@ -1,0 +1,397 @@
+"""Studies leave for other programs, and studies of other programs come in."""
+import csv
+import io
+import json
+import math
+import os
+import resource
+import signal
+import sqlite3
+import struct
+import subprocess
+import sys
+import textwrap
+import unittest
+import warnings
+
+import optuna
+from optuna.trial import TrialState
+
+from harness import HPO, Case, wait_for
+
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+warnings.simplefilter("ignore")
+PYTHON = sys.executable
+
+# Trial 3 fails, trial 4 diverges, trials 5 and 6 do not improve, and go.txt, if the study says so, holds trials from 7 on back.
+TRAIN = """
+    import os, sys, time
+    trial, steps, lr = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+    print(" ".join(sys.argv[4:]))
+    for step in range(1, steps + 1):
+        if trial == 3 and step == 2:
+            sys.exit("no such file: data.bin")
+        loss = float("nan") if trial == 4 and step == 2 else 1.0 if trial in (5, 6) else lr - step / 100
+        print(f"step {step} train_loss={loss / 2!r} val_loss={loss!r}", flush=True)
+        while step == 2 and trial >= 7 and os.environ.get("HOLD") and not os.path.exists(os.environ["HOLD"]):
+            time.sleep(0.01)
+    """
+
+STUDY = """\
+study: mixed
+seed: 5
+objective: {{metric: val_loss, direction: minimize}}
+space:
+  lr: {{type: float, low: 0.01, high: 0.4, log: true}}
+  width: {{type: int, low: 16, high: 64, step: 16}}
+  depth: {{type: int, low: 1, high: 100, log: true}}
+  drop: {{type: float, low: 0.0, high: 0.5, step: 0.1}}
+  optimizer: {{type: categorical, choices: [adamw, "sgd, slow", 3, 2.5, true]}}
+  momentum: {{type: float, low: 0.8, high: 0.99, when: {{optimizer: ["sgd, slow"]}}}}
+worker:
+  command: [{python}, train.py, "{{trial}}", "{{steps}}", "{{lr}}", "--optimizer={{optimizer}}", "--momentum={{momentum}}"]
+budget: {{trials: {trials}, epochs: {epochs}}}
+sampler: {{type: random}}
+stopping: [{{rule: divergence}}, {{rule: plateau, patience: 3}}]
+resources: {{parallel: {parallel}, retries: 0, trial: {{memory: 32MiB}}}}
+"""
+
+STATES = {"queued": TrialState.WAITING, "running": TrialState.RUNNING, "paused": TrialState.PRUNED, "stopped": TrialState.PRUNED,
+          "complete": TrialState.COMPLETE, "diverged": TrialState.FAIL, "failed": TrialState.FAIL}
+
+
+def number(value):
+    """A number of our JSON, where those that are not finite are words."""
+    return float(value) if isinstance(value, str) else value
+
+
+class Exchange(Case):
+    def mixed(self, trials=10, parallel=2, epochs=6):
+        (self.folder / "train.py").write_text(textwrap.dedent(TRAIN))
+        return self.study(STUDY.format(python=PYTHON, trials=trials, parallel=parallel, epochs=epochs))
+
+    def run_mixed(self, **more):
+        self.hpo("run", self.mixed(**more))
+        return self.trials("mixed")
+
+    def exported(self, to, name, *more, **options):
+        self.hpo("export", "mixed", "--to", to, name, *more, **options)
+        return self.folder / name
+
+    def whole_trials(self):
+        return [json.loads(line) for line in self.hpo("export", "mixed", "--to", "jsonl", "-").splitlines()]
+
+
+class Optuna(Exchange):
+    def load(self, file):
+        return optuna.load_study(study_name="mixed", storage=f"sqlite:///{file}")
+
+    def assert_alike(self, study, trials):
+        """Each trial in Optuna is the one that hpo knows."""
+        self.assertEqual(len(study.trials), len(trials))
+        best = min((t for t in trials if t["value"] is not None and t["state"] in ("complete", "stopped")),
+                   key=lambda t: t["value"], default={"trial": 0})["trial"]
+        for ours, theirs in zip(trials, study.trials):
+            state = TrialState.COMPLETE if ours["trial"] == best else STATES[ours["state"]]
+            self.assertEqual(theirs.state, state, ours)
+            self.assertEqual(theirs.number, ours["trial"] - 1)
+            self.assertEqual(theirs.params, ours["params"])
+            self.assertEqual({name: type(value) for name, value in theirs.params.items()},
+                             {name: type(value) for name, value in ours["params"].items()})
+            has_value = state in (TrialState.COMPLETE, TrialState.PRUNED) and ours["value"] is not None
+            self.assertEqual(theirs.values, [ours["value"]] if has_value else None)
+            curve = {} if state == TrialState.WAITING else {
+                report["step"]: number(report["metrics"]["val_loss"]) for report in ours["curve"]}
+            self.assertEqual(repr(theirs.intermediate_values), repr(curve))
+            for name in ("trial", "state", "seed", "steps", "attempt"):
+                self.assertEqual(theirs.user_attrs[name], ours[name])
+            for name in ("reason", "rule", "best_step"):
+                self.assertEqual(theirs.user_attrs.get(name), ours[name])
+            self.assertEqual(theirs.datetime_start is None, state == TrialState.WAITING)
+            self.assertEqual(theirs.datetime_complete is not None, state.is_finished())
+
+    def test_a_finished_study_is_the_same_in_optuna_value_by_value(self):
+        listed = self.run_mixed()
+        self.assertEqual([t["state"] for t in listed][2:6], ["failed", "diverged", "stopped", "stopped"])
+        whole = self.whole_trials()
+        self.assertEqual([{name: t[name] for name in listed[0]} for t in whole], listed)
+        study = self.load(self.exported("optuna", "out.db"))
+        self.assert_alike(study, whole)
+        self.assertEqual(study.direction, optuna.study.StudyDirection.MINIMIZE)
+        self.assertEqual(study.user_attrs["metric"], "val_loss")
+        best = json.loads(self.hpo("best", "mixed", "--format", "json"))
+        self.assertEqual((study.best_trial.number + 1, study.best_value), (best["trial"], best["value"]))
+        self.assertEqual(study.trials[2].user_attrs["reason"], listed[2]["reason"])
+        self.assertTrue(math.isnan(study.trials[3].intermediate_values[2]))
+        with_momentum = [t for t in study.trials if "momentum" in t.params]
+        self.assertTrue(0 < len(with_momentum) < 10)
+        self.assertEqual({t.params["optimizer"] for t in with_momentum}, {"sgd, slow"})
+
+    def test_the_distributions_are_those_of_the_space(self):
+        self.run_mixed(trials=4)
+        found = {}
+        for trial in self.load(self.exported("optuna", "out.db")).trials:
+            found.update(trial.distributions)
+        found.pop("momentum", None)
+        self.assertEqual(found, {
+            "lr": optuna.distributions.FloatDistribution(0.01, 0.4, log=True),
+            "width": optuna.distributions.IntDistribution(16, 64, step=16),
+            "depth": optuna.distributions.IntDistribution(1, 100, log=True),
+            "drop": optuna.distributions.FloatDistribution(0.0, 0.5, step=0.1),
+            "optimizer": optuna.distributions.CategoricalDistribution(["adamw", "sgd, slow", 3, 2.5, True]),
+        })
+
+    def test_optuna_goes_on_with_it(self):
+        self.run_mixed()
+        file = self.exported("optuna", "out.db")
+        study = self.load(file)
+        study.sampler = optuna.samplers.TPESampler(n_startup_trials=1, seed=1)
+        trial = study.ask()
+        self.assertEqual(trial.number, 10)
+        self.assertTrue(0.01 <= trial.suggest_float("lr", 0.01, 0.4, log=True) <= 0.4)
+        trial.report(0.5, 1)
+        study.tell(trial, 0.5)
+        study.optimize(lambda t: t.suggest_float("lr", 0.01, 0.4, log=True) - 1, n_trials=2)
+        again = self.load(file)
+        self.assertEqual(len(again.trials), 13)
+        self.assertGreaterEqual(again.best_trial.number, 11)
+        self.assertLess(again.best_value, 0)
+
+    def test_the_database_is_as_optuna_itself_makes_it(self):
+        self.run_mixed(trials=2)
+        file = self.exported("optuna", "out.db")
+        made = self.folder / "made.db"
+        optuna.create_study(storage=f"sqlite:///{made}")
+
+        def layout(path):
+            connection = sqlite3.connect(path)
+            tables = [name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")]
+            columns = {table: [row[1:4] for row in connection.execute(f"pragma table_info({table})")] for table in tables}
+            fixed = {table: connection.execute(f"select * from {table}").fetchall() for table in ("version_info", "alembic_version")}
+            self.assertEqual(connection.execute("pragma integrity_check").fetchall(), [("ok",)])
+            self.assertEqual(connection.execute("pragma foreign_key_check").fetchall(), [])
+            connection.close()
+            return columns, fixed
+
+        self.assertEqual(layout(file), layout(made))
+
+    def test_a_running_study_is_exported_as_it_is_at_that_moment(self):
+        hold = self.folder / "go"
+        child = self.start("run", self.mixed(trials=9, parallel=2), environment={"HOLD": str(hold)})
+        held = wait_for(lambda: [t for t in self.trials_so_far("mixed") if t["state"] == "running" and t["steps"] == 2] or None
+                        if len(self.trials_so_far("mixed")) >= 8 else None)
+        study = self.load(self.exported("optuna", "during.db"))
+        self.assertIn("which goes on", self.error)
+        states = {t.state for t in study.trials}
+        self.assertIn(TrialState.RUNNING, states)
+        running = study.trials[held[0]["trial"] - 1]
+        self.assertEqual(running.state, TrialState.RUNNING)
+        self.assertEqual(sorted(running.intermediate_values), [1, 2])
+        self.assertIsNone(running.datetime_complete)
+        hold.write_text("")
+        self.assertEqual(child.wait(60), 0, child.stderr.read())
+        self.assertEqual(len(self.trials("mixed")), 9)
+
+    def test_what_a_killed_study_left_waits_and_is_asked_for_first(self):
+        child = self.start("run", self.mixed(trials=9), environment={"HOLD": str(self.folder / "never")})
+        wait_for(lambda: sum(t["state"] == "running" and t["steps"] == 2 for t in self.trials_so_far("mixed")) == 2)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        self.assert_nobody_left(within=10)
+        whole = self.whole_trials()
+        left = [t for t in whole if t["state"] == "queued"]
+        self.assertEqual(len(left), 2)
+        study = self.load(self.exported("optuna", "out.db"))
+        self.assert_alike(study, whole)
+        trial = study.ask()
+        self.assertEqual(trial.number, left[0]["trial"] - 1)
+        self.assertEqual(trial.suggest_float("lr", 0.01, 0.4, log=True), left[0]["params"]["lr"])
+        trial.report(0.25, 1)
+        study.tell(trial, 0.25)
+
+
+class Tables(Exchange):
+    def test_csv_holds_what_ls_says_cell_by_cell(self):
+        listed = self.run_mixed()
+        text = self.hpo("export", "mixed", "--to", "csv", "-")
+        rows = list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
+        self.assertEqual(len(rows), len(listed))
+        for row, trial in zip(rows, listed):
+            self.assertEqual((row["trial"], row["state"], row["steps"]), (str(trial["trial"]), trial["state"], str(trial["steps"])))
+            self.assertEqual(row["reason"], trial["reason"] or "")
+            for name in ("lr", "width", "depth", "drop", "momentum"):
+                cell = row["params." + name]
+                self.assertEqual(float(cell) if cell else None, trial["params"].get(name))
+            self.assertEqual(row["params.optimizer"].lower(), str(trial["params"]["optimizer"]).lower())
+            for name, value in trial["values"].items():
+                self.assertEqual(repr(float(row["values." + name])), repr(float(number(value))))
+        self.assertEqual(self.exported("csv", "out.csv").read_bytes().decode(), text.replace("\n", "\r\n"))
+        self.assertEqual(self.exported("jsonl", "out.jsonl").read_text(), self.hpo("export", "mixed", "--to", "jsonl", "-"))
+
+    def test_a_place_that_is_taken_is_refused_and_with_force_set_aside(self):
+        self.run_mixed(trials=2)
+        for to in ("csv", "jsonl", "optuna"):
+            (self.folder / to).write_text("precious")
+            self.exported(to, to, status=1)
+            self.assertIn(f"hpo: {to}: exists already; choose another name, or give --force", self.error)
+            self.assertEqual((self.folder / to).read_text(), "precious")
+            self.exported(to, to, "--force")
+            self.assertNotEqual((self.folder / to).read_bytes(), b"precious")
+            [aside] = self.folder.glob(to + ".old-*")
+            self.assertIn(aside.name, self.error)
+            self.assertEqual(aside.read_text(), "precious")
+        (self.folder / "logs").mkdir()
+        (self.folder / "logs" / "mine").write_text("precious")
+        self.exported("tensorboard", "logs", status=1)
+        self.exported("tensorboard", "logs", "--force")
+        [aside] = self.folder.glob("logs.old-*")
+        self.assertEqual((aside / "mine").read_text(), "precious")
+
+    def test_nothing_is_left_behind_where_there_is_no_room(self):
+        self.run_mixed(trials=2, epochs=1000)
+
+        def small_files():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (35_000, 35_000))  # SQLite's shared memory needs 32 KiB to read a study
+
+        before = sorted(os.listdir(self.folder))
+        for to in ("jsonl", "optuna", "tensorboard"):
+            done = subprocess.run([HPO, "export", "mixed", "--to", to, "out"], cwd=self.folder, capture_output=True, text=True,
+                                  preexec_fn=small_files)
+            self.assertEqual(done.returncode, 1, to + done.stderr)
+            self.assertRegex(done.stderr, r"^hpo: out(/\S+)?: .*(limit|full|I/O|cannot)")
+            self.assertEqual(sorted(os.listdir(self.folder)), before)
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([HPO, "export", "mixed", "--to", "csv", "-"], cwd=self.folder, stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("No space left on device", done.stderr)
+
+    def test_wrong_words_are_usage_errors(self):
+        self.run_mixed(trials=1)
+        self.hpo("export", "mixed", "--to", "excel", "out", status=2)
+        self.hpo("export", "mixed", "--to", "optuna", "-", status=2)
+        self.assertIn("- (standard output) is for csv and jsonl", self.error)
+        self.hpo("export", "mixed", "out.csv", status=2)
+        self.hpo("export", "mixd", "--to", "csv", "-", status=1)
+        self.assertIn("did you mean 'mixed'", self.error)
+        self.hpo("export", "mixed", "--to", "csv", "no/such/folder/out.csv", status=1)
+        self.assertIn("No such file or directory", self.error)
+
+
+# A reader of TensorBoard's files by their documents: TFRecord frames, CRC-32C, protocol buffers.
+CRC = []
+for byte in range(256):
+    for _ in range(8):
+        byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
+    CRC.append(byte)
+
+
+def masked_crc(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = crc >> 8 ^ CRC[(crc ^ byte) & 0xFF]
+    crc ^= 0xFFFFFFFF
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        value |= (data[at] & 0x7F) << shift
+        shift += 7
+        at += 1
+        if data[at - 1] < 0x80:
+            return value, at
+
+
+def fields(data):
+    """Field numbers to lists of what stands there."""
+    found, at = {}, 0
+    while at < len(data):
+        key, at = varint(data, at)
+        if key & 7 == 0:
+            value, at = varint(data, at)
+        elif key & 7 == 1:
+            value, at = struct.unpack_from("<d", data, at)[0], at + 8
+        elif key & 7 == 5:
+            value, at = struct.unpack_from("<f", data, at)[0], at + 4
+        else:
+            assert key & 7 == 2, key
+            size, at = varint(data, at)
+            value, at = data[at:at + size], at + size
+            assert len(value) == size
+        found.setdefault(key >> 3, []).append(value)
+    return found
+
+
+def events_of(folder):
+    [file] = folder.glob("events.out.tfevents.*")
+    data, at, events = file.read_bytes(), 0, []
+    while at < len(data):
+        [size, sum_of_size] = struct.unpack_from("<QI", data, at)
+        assert sum_of_size == masked_crc(data[at:at + 8])
+        record = data[at + 12:at + 12 + size]
+        assert struct.unpack_from("<I", data, at + 12 + size)[0] == masked_crc(record)
+        events.append(fields(record))
+        at += 16 + size
+    assert events[0][3] == [b"brain.Event:2"]
+    return events[1:]
+
+
+def values_of(event):
+    for summary in event.get(5, []):
+        for value in fields(summary)[1]:
+            yield fields(value)
+
+
+def hparams_of(value):
+    plugin = fields(fields(value[9][0])[1][0])
+    assert plugin[1] == [b"hparams"] and fields(value[8][0])[1] == [1]
+    return fields(plugin[2][0])
+
+
+class TensorBoard(Exchange):
+    def test_every_step_of_every_trial_is_read_back_with_right_checksums(self):
+        self.run_mixed()
+        folder = self.exported("tensorboard", "logs")
+        whole = self.whole_trials()
+        self.assertEqual(sorted(p.name for p in folder.glob("trial-*")), [f"trial-{t['trial']:04}" for t in whole])
+        for trial in whole:
+            read = {}
+            times = []
+            for event in events_of(folder / f"trial-{trial['trial']:04}"):
+                times.append(event[1][0])
+                for value in values_of(event):
+                    if 2 in value:
+                        read.setdefault(event[2][0], {})[value[1][0].decode()] = value[2][0]
+            expected = {report["step"]: {name: struct.unpack("<f", struct.pack("<f", number(value)))[0]
+                                         for name, value in report["metrics"].items()} for report in trial["curve"]}
+            mine = {step: {name: value for name, value in values.items() if not name.startswith("hpo/")} for step, values in read.items()}
+            self.assertEqual(repr(sorted(mine.items())), repr(sorted(expected.items())))
+            self.assertEqual(times, sorted(times))
+
+    def test_the_table_of_trials_has_parameters_metrics_and_how_they_ended(self):
+        trials = self.run_mixed()
+        folder = self.exported("tensorboard", "logs")
+        [event] = events_of(folder)
+        [value] = values_of(event)
+        self.assertEqual(value[1], [b"_hparams_/experiment"])
+        experiment = fields(hparams_of(value)[2][0])
+        names = [fields(info)[1][0].decode() for info in experiment[4]]
+        self.assertEqual(names, ["lr", "width", "depth", "drop", "optimizer", "momentum"])
+        self.assertEqual([fields(info)[4][0] for info in experiment[4]], [3, 3, 3, 3, 1, 3])
+        self.assertEqual([fields(fields(info)[1][0])[2][0] for info in experiment[5]], [b"val_loss", b"train_loss"])
+        for trial in trials:
+            found = {v[1][0]: hparams_of(v) for e in events_of(folder / f"trial-{trial['trial']:04}") for v in values_of(e) if 9 in v}
+            params = {}
+            for entry in fields(found[b"_hparams_/session_start_info"][3][0])[1]:
+                entry = fields(entry)
+                held = fields(entry[2][0])
+                params[entry[1][0].decode()] = held[2][0] if 2 in held else held[3][0].decode()
+            self.assertEqual(params, {name: str(value).lower() if name == "optimizer" else float(value)
+                                      for name, value in trial["params"].items()})
+            status = fields(found[b"_hparams_/session_end_info"][4][0])[1][0]
+            self.assertEqual(status, 2 if trial["state"] in ("failed", "diverged") else 1)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
