@@ -74,6 +74,10 @@ class Exchange(Case):
         self.hpo("run", self.mixed(**more))
         return self.trials("mixed")
 
+    def held(self):
+        """Trials that wait for the file that HOLD names, after their second step."""
+        return [t for t in self.trials_so_far("mixed") if t["trial"] >= 7 and t["state"] == "running" and t["steps"] == 2]
+
     def exported(self, to, name, *more, **options):
         self.hpo("export", "mixed", "--to", to, name, *more, **options)
         return self.folder / name
@@ -178,8 +182,7 @@ class Optuna(Exchange):
     def test_a_running_study_is_exported_as_it_is_at_that_moment(self):
         hold = self.folder / "go"
         child = self.start("run", self.mixed(trials=9, parallel=2), environment={"HOLD": str(hold)})
-        held = wait_for(lambda: [t for t in self.trials_so_far("mixed") if t["state"] == "running" and t["steps"] == 2] or None
-                        if len(self.trials_so_far("mixed")) >= 8 else None)
+        held = wait_for(self.held)
         study = self.load(self.exported("optuna", "during.db"))
         self.assertIn("which goes on", self.error)
         states = {t.state for t in study.trials}
@@ -194,7 +197,7 @@ class Optuna(Exchange):
 
     def test_what_a_killed_study_left_waits_and_is_asked_for_first(self):
         child = self.start("run", self.mixed(trials=9), environment={"HOLD": str(self.folder / "never")})
-        wait_for(lambda: sum(t["state"] == "running" and t["steps"] == 2 for t in self.trials_so_far("mixed")) == 2)
+        wait_for(lambda: len(self.held()) == 2)
         child.send_signal(signal.SIGKILL)
         child.wait()
         self.assert_nobody_left(within=10)
