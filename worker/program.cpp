@@ -146,9 +146,10 @@ int worker_main(int argc, char** argv) {
     } catch (const Disconnected&) {
         std::fputs("the orchestrator closed the connection\n", stderr);
     } catch (const DeviceLost& lost) {
-        // Whoever started it starts the trial again, in a process that opens the device anew.
+        // Whoever started it starts the trial again, in a process that opens the device anew. Nothing is given back: a
+        // driver may wait for ever for a device that failed.
         std::fprintf(stderr, "hpo-worker: %s\n", lost.what());
-        return 1;
+        std::_Exit(device_failed_status);
     }
     return 0;
 }

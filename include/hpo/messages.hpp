@@ -16,6 +16,7 @@ namespace hpo {
 
 inline constexpr int protocol_version = 1;
 inline constexpr std::size_t max_line_bytes = 64 * 1024;  ///< of one message, its newline included
+inline constexpr int device_failed_status = 69;           ///< a worker exits with it when its device failed
 
 /// Which attempt a message speaks of. An older attempt's words are fenced out by the number.
 struct AttemptId {

@@ -146,6 +146,7 @@ class Engine {
         Seconds until{0};
         std::string reason;
         bool out_of_memory = false;  ///< it is queued again already, and told nowhere else how; else: its worker died
+        bool device_failed = false;  ///< so its worker said, or it fell silent
         Footprint others{0, 0, 0};   ///< most that other programs were seen to use since
     };
 
@@ -181,6 +182,15 @@ class Engine {
     [[nodiscard]] bool assigned(std::int64_t trial) const;
     [[nodiscard]] Params configuration(std::int64_t trial) const;
 
+    /// Of an accelerator, as far as its trials and workers show.
+    struct Faults {
+        int in_a_row = 0;               ///< failures under trials, since one of its trials ended well
+        std::set<std::int64_t> trials;  ///< under which
+        int starts = 0;                 ///< workers that did not start, since one did
+    };
+    /// Seconds in which the loss of a device is noticed: readings come every second.
+    static constexpr double judged_after = 3;
+
     // What workers say, and how trials end (engine_workers.cpp).
     void on_ready(Place place, const from_worker::Hello& hello);
     void on_said(Place place, const WorkerMessage& message);
@@ -189,7 +199,7 @@ class Engine {
     void on_finished(Place place, const from_worker::Finished& message);
     void on_exited(Place place, const execution::Exited& exited);
     void on_launch_failed(Place place, const execution::LaunchFailed& failed);
-    void launch_failed(const std::string& message, int device);
+    void launch_failed(const std::string& message);
     void lost(AttemptId id, const std::string& reason);
     void trial_ended(std::int64_t trial);
     void trial_failed(std::int64_t trial, const std::string& kind = {});
@@ -210,8 +220,16 @@ class Engine {
     std::string learn_from(std::int64_t trial, const Allotment& given, const Footprint& used, bool device_memory,
                            const Footprint& others, std::string& failed);
     bool shrink(std::int64_t trial, const std::string& why);
+
+    // Devices that fail (engine_devices.cpp).
+    [[nodiscard]] Machine machine_now(std::span<const std::int64_t> workers, std::int64_t reusable) const;
     void set_lost_devices_aside();
+    void leave_device(int device, const std::string& reason);
+    void give_up(int device, const std::string& why);
+    bool failed_under(int device, std::span<const std::int64_t> trials, const std::string& reason);
+    void start_failed(int device, const std::string& message);
     void judge_suspects();
+    void requeue_without_blame(std::int64_t trial, const std::string& reason);
 
     EngineParts parts_;
     std::vector<Worker> places_;
@@ -220,6 +238,9 @@ class Engine {
     std::vector<Suspect> suspects_;
     std::map<int, Seconds> doubts_;  ///< accelerators on which a worker did not start: nothing else does until then
     std::set<int> lost_;             ///< accelerators that were said to be lost
+    std::map<int, Faults> faults_;   ///< of accelerators
+    std::set<int> given_up_;         ///< accelerators that failed too often for this session
+    std::string given_up_why_;       ///< the last of them, in words
     bool asks_ = false;              ///< workers answer `plan`: footprints are exact
     bool shrinks_ = false;           ///< workers can train a batch in micro-batches
     bool look_again_ = true;         ///< something changed that may let a trial start

@@ -1,4 +1,4 @@
-// Memory as it turns out: what trials were seen to take, trials that ran out of it, devices that are gone with theirs.
+// Memory as it turns out: what trials were seen to take, trials that ran out of it.
 #include <algorithm>
 
 #include "orchestrator/engine/engine.hpp"
@@ -161,7 +161,10 @@ std::string Engine::learn_from(std::int64_t trial, const Allotment& given, const
 void Engine::out_of_memory(const Job& job, const std::string& message, bool device_memory) {
     parts_.ledger.requeue(job.id.trial, Outcome::out_of_memory, false, message);
     if (device_memory)
-        suspects_.push_back({job, parts_.clock.now() + Seconds(read_anew_after), message, true, {0, 0, 0}});
+        suspects_.push_back({.job = job,
+                             .until = parts_.clock.now() + Seconds(read_anew_after),
+                             .reason = message,
+                             .out_of_memory = true});
     else
         go_on_after_out_of_memory(job, message, false, others_of(look()));
 }
@@ -193,63 +196,6 @@ bool Engine::shrink(std::int64_t trial, const std::string& why) {
     need.lesson = {0, 0, 0};
     need.known = false;
     return true;
-}
-
-// ---- Devices that are gone.
-
-/// Workers on a lost device are ended, their trials queued again without blame; without any device left the session
-/// ends.
-void Engine::set_lost_devices_aside() {
-    if (!parts_.on_device) return;
-    const Machine machine = parts_.machine({}, 0);
-    bool any = false;
-    for (std::size_t index = 0; index < machine.accelerators.size(); ++index) {
-        const auto device = static_cast<int>(index);
-        if (machine.accelerators[index].usable) {
-            any = true;
-            if (lost_.erase(device))
-                say(Notice::Level::info, 0, "device " + machine.accelerators[index].id + " is back");
-            continue;
-        }
-        if (!lost_.insert(device).second) continue;
-        launch_failures_ = 0;
-        const std::string reason = "device " + machine.accelerators[index].id + " was lost";
-        say(Notice::Level::warning, 0, reason + ": set aside, its trials are queued again");
-        for (std::size_t place = 0; place < places_.size(); ++place)
-            if (places_[place].device == device && places_[place].state != State::leaving)
-                leave(static_cast<Place>(place), reason);
-    }
-    if (!any) conclude(End::failed, "no device is left: every one that the study may use was lost");
-}
-
-/// Workers that died shortly before their device was found lost are not to blame; nor are trials for the memory that
-/// others took.
-void Engine::judge_suspects() {
-    if (suspects_.empty()) return;
-    const Seconds now = parts_.clock.now();
-    const Machine machine = look();
-    for (std::size_t i = 0; i < suspects_.size();) {
-        Suspect& open = suspects_[i];
-        const int device = open.job.holding.booking.device;
-        const bool lost_device = lost_.contains(device);
-        open.others = at_least(open.others, others_of(machine, device));
-        if (!lost_device && now < open.until) {
-            ++i;
-            continue;
-        }
-        const Suspect suspect = open;
-        suspects_.erase(suspects_.begin() + static_cast<std::ptrdiff_t>(i));
-        const AttemptId id = suspect.job.id;
-        if (suspect.out_of_memory)
-            go_on_after_out_of_memory(suspect.job, suspect.reason, true, suspect.others);
-        else if (parts_.ledger.record().trial(id.trial).state != TrialState::running)
-            continue;
-        else if (lost_device)
-            parts_.ledger.requeue(id.trial, Outcome::lost, false, "its device was lost: " + suspect.reason);
-        else
-            lost(id, suspect.reason);
-        if (closing_) return;
-    }
 }
 
 }  // namespace hpo

@@ -81,7 +81,7 @@ Machine Engine::look() const {
             reusable = worker.pid;
     }
     std::erase(workers, 0);
-    Machine machine = parts_.machine(workers, reusable);
+    Machine machine = machine_now(workers, reusable);
     for (const auto& [device, until] : doubts_)
         if (parts_.clock.now() < until) machine.accelerators.at(static_cast<std::size_t>(device)).usable = false;
     return machine;
@@ -235,7 +235,7 @@ bool Engine::find_need(std::int64_t trial) {
 
 /// The device a worker that is to plan is started on.
 std::optional<int> Engine::a_usable_device() const {
-    const Machine machine = parts_.machine({}, 0);
+    const Machine machine = look();
     for (std::size_t device = 0; device < machine.accelerators.size(); ++device)
         if (machine.accelerators[device].usable) return static_cast<int>(device);
     return std::nullopt;

@@ -14,7 +14,6 @@ constexpr int failures_in_a_row_allowed = 3;
 constexpr std::int64_t told_unused = 3;    // reports of an attempt that are told one by one
 constexpr std::int64_t told_lines = 1000;  // lines that an attempt may send to the log
 constexpr std::int64_t most_slots = 1024;
-constexpr double judged_after = 3;  // seconds in which the loss of a device is noticed: readings come every second
 
 bool can(const from_worker::Hello& hello, const char* what) {
     return std::find(hello.capabilities.begin(), hello.capabilities.end(), what) != hello.capabilities.end();
@@ -34,6 +33,7 @@ void Engine::on_ready(Place place, const from_worker::Hello& hello) {
     if (worker.state != State::starting) return;
     worker.state = State::ready;
     worker.greeted = true;
+    if (worker.device != host_only) faults_[worker.device].starts = 0;
     worker.pid = hello.pid;
     worker.slots = static_cast<std::size_t>(std::clamp<std::int64_t>(hello.slots, 1, most_slots));
     worker.plans = can(hello, "plan");
@@ -139,6 +139,7 @@ void Engine::on_finished(Place place, const from_worker::Finished& message) {
     look_again_ = true;
     const std::int64_t trial = job.id.trial;
     end_attempt(job);
+    if (worker.device != host_only) faults_[worker.device] = {};
     if (worker.once) {
         // It exits by itself. What it does on the way (keeping a model, say) is its own affair.
         worker.state = State::leaving;
@@ -193,8 +194,9 @@ void Engine::on_exited(Place place, const execution::Exited& exited) {
     const bool ended_well = exited.signal == 0 && exited.code == 0;
     if (!gone.greeted) {
         if (closing_) return;
-        return launch_failed((exited.cause.empty() ? how + " before it said hello" : how) + quoted(exited.log_tail),
-                             gone.device);
+        const std::string message =
+            (exited.cause.empty() ? how + " before it said hello" : how) + quoted(exited.log_tail);
+        return gone.device == host_only ? launch_failed(message) : start_failed(gone.device, message);
     }
 
     std::vector<Job> held_up;  // attempts that end with the worker, not by themselves
@@ -217,8 +219,15 @@ void Engine::on_exited(Place place, const execution::Exited& exited) {
         if (held_up.empty() && gone.planning) charged = {gone.planning, 0};
     }
     const std::string reason = how + quoted(exited.log_tail);
+    const bool on_device = gone.device != host_only;
+    const bool device_failed = on_device && exited.signal == 0 && exited.code == device_failed_status;
+    if (device_failed && held_up.size() > 1) {
+        std::vector<std::int64_t> trials;
+        for (const Job& job : held_up) trials.push_back(job.id.trial);
+        failed_under(gone.device, trials, reason);
+    }
     for (const Job& job : held_up) {
-        if (job.id == charged) continue;
+        if (job.id == charged || parts_.ledger.record().trial(job.id.trial).state != TrialState::running) continue;
         if (gone.state == State::ready) needs_[job.id.trial].own_worker = true;
         parts_.ledger.requeue(job.id.trial, Outcome::lost, false, reason);
     }
@@ -233,11 +242,16 @@ void Engine::on_exited(Place place, const execution::Exited& exited) {
         job.holding.used.host_bytes = std::max(job.holding.used.host_bytes, exited.peak_bytes);
         return out_of_memory(job, "killed by the kernel's out-of-memory killer", false);
     }
-    if (held_up.size() == 1 && gone.state == State::ready)
-        if (const auto words = out_of_memory_words(exited.log_tail, gone.device != host_only))
+    if (held_up.size() == 1 && gone.state == State::ready && !device_failed)
+        if (const auto words = out_of_memory_words(exited.log_tail, on_device))
             return out_of_memory(held_up.front(), how + ": " + words->line, words->device);
-    if (held_up.size() == 1 && gone.device != host_only && gone.state == State::ready) {
-        suspects_.push_back({held_up.front(), parts_.clock.now() + Seconds(judged_after), reason, false, {0, 0, 0}});
+    // A worker that hangs may hang in its device's driver.
+    const bool silent = gone.state == State::leaving && charged.attempt != 0 && gone.plans;
+    if (held_up.size() == 1 && on_device && (gone.state == State::ready || silent)) {
+        suspects_.push_back({.job = held_up.front(),
+                             .until = parts_.clock.now() + Seconds(judged_after),
+                             .reason = reason,
+                             .device_failed = device_failed || silent});
         return;
     }
     lost(charged, reason);
@@ -258,21 +272,13 @@ void Engine::lost(AttemptId id, const std::string& reason) {
 }
 
 void Engine::on_launch_failed(Place place, const execution::LaunchFailed& failed) {
-    const Worker gone = std::exchange(places_.at(static_cast<std::size_t>(place)), {});
-    launch_failed(failed.message, gone.device);
+    places_.at(static_cast<std::size_t>(place)) = {};
+    launch_failed(failed.message);
 }
 
-void Engine::launch_failed(const std::string& message, int device) {
+void Engine::launch_failed(const std::string& message) {
     look_again_ = true;
     say(Notice::Level::error, 0, message);
-    if (device != host_only) {
-        // Its device may have been lost, which shows in the next readings: until then nothing else starts there, and
-        // all that fails there is one failure.
-        const Seconds now = parts_.clock.now();
-        const bool in_doubt = doubts_.contains(device) && now < doubts_.at(device);
-        doubts_[device] = now + Seconds(judged_after);
-        if (in_doubt) return;
-    }
     if (closing_ || ++launch_failures_ < failures_in_a_row_allowed) return;
     conclude(End::failed, count(launch_failures_, "launch", "launches") + " of a worker failed in a row: " + message);
 }

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <new>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -270,6 +271,16 @@ class DeviceLost : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+/// Less memory on a device than what it was to do needs. The trial does not fit now; the device goes on.
+class DeviceFull : public std::bad_alloc {
+   public:
+    explicit DeviceFull(const std::string& message) : words_(message) {}
+    [[nodiscard]] const char* what() const noexcept override { return words_.what(); }
+
+   private:
+    std::runtime_error words_;
+};
+
 /// Whose memory a device's buffers take.
 struct DeviceMemory {
     bool of_its_own = false;        ///< the device's; else the process's
@@ -291,7 +302,7 @@ class Device {
     [[nodiscard]] virtual std::size_t stream_bytes(int /*lanes*/) const { return 0; }
     /// Zeroed memory of exactly so many bytes. Fails when there is not enough.
     virtual Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) = 0;
-    /// `arena` and the tensors of every operation come from one Layout of `lanes` lanes. Throws std::bad_alloc where
+    /// `arena` and the tensors of every operation come from one Layout of `lanes` lanes. Throws DeviceFull where
     /// stream_bytes are not to be had.
     virtual std::unique_ptr<Stream> stream(Buffer& arena, int lanes) = 0;
 };

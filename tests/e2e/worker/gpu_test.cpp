@@ -199,7 +199,7 @@ TEST_P(OnGpu, ADeviceThatFailsInTheMiddleEndsTheWorkerWithItsWords) {
     GpuWorker worker(backend(), {"LAUNCHES=1000"}, 0.01);
     worker.send(run_of(1, 5, endless()));
     worker.expect<from_worker::Started>();
-    EXPECT_EQ(worker.wait(), 1);
+    EXPECT_EQ(worker.wait(), device_failed_status);
     EXPECT_THAT(worker.output(), HasSubstr(" failed: "));
     EXPECT_THAT(worker.output(), HasSubstr(backend().lost));
 }

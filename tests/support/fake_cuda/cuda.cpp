@@ -3,6 +3,7 @@
 //   FAKE_CUDA_INIT=n          cuInit answers n
 //   FAKE_CUDA_VERSION=n       the driver's version; default 13990: of no real one, whose compiled kernels may be cached
 //   FAKE_CUDA_DEVICES=n       how many devices there are; default 1
+//   FAKE_CUDA_CAPABILITY=n    its compute capability, ten times; default 90
 //   FAKE_CUDA_MEMORY=bytes    of the device; default 1 GiB
 //   FAKE_CUDA_LAUNCHES=n      the device fails at the launch after n, those of graphs counted one by one
 //   FAKE_CUDA_GRAPHS=0        no graph can be made ready to launch
@@ -265,7 +266,8 @@ int cuDeviceGetPCIBusId(char* bus, int size, int) {
     return success;
 }
 int cuDeviceGetAttribute(int* value, int attribute, int) {
-    *value = attribute == 75 ? 9 : 0;  // compute capability 9.0, memory of its own
+    const int capability = static_cast<int>(asked("FAKE_CUDA_CAPABILITY", 90));
+    *value = attribute == 75 ? capability / 10 : attribute == 76 ? capability % 10 : 0;  // memory of its own
     return success;
 }
 int cuDevicePrimaryCtxRetain(void** context, int) {

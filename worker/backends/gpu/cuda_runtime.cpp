@@ -77,7 +77,11 @@ class CudaRuntime : public Runtime {
         return "CUDA error " + std::to_string(status) + (text ? std::string(", ") + text : "");
     }
     void expect(int status, const char* what) const {
-        if (status != cuda::success) throw DeviceLost(name_ + " failed: " + what + ": " + words(status));
+        if (status == cuda::success) return;
+        // In the midst of a recording the stream is of no more use.
+        if (status == cuda::out_of_memory && !recording_)
+            throw DeviceFull("not enough memory on " + name_ + " for " + what + ": " + words(status));
+        throw DeviceLost(name_ + " failed: " + what + ": " + words(status));
     }
     void count_launch() { launches_ += recording_ ? 0 : 1; }
     /// The context belongs to a thread; any may call.
@@ -110,8 +114,8 @@ Result<void> CudaRuntime::find_device(std::optional<std::size_t> number) {
     if (driver_version_ < 11020)
         return Error{"the CUDA driver is for CUDA " + version_words(driver_version_) + "; 11.2 or later is needed"};
     int count = 0;
-    api_.count_devices(&count);
-    if (count == 0) return Error{"the CUDA driver finds no device (CUDA_VISIBLE_DEVICES may hide it)"};
+    if (api_.count_devices(&count) != cuda::success || count == 0)
+        return Error{"the CUDA driver finds no device (CUDA_VISIBLE_DEVICES may hide it)"};
     const std::size_t chosen = number.value_or(0);
     if (chosen >= static_cast<std::size_t>(count))
         return Error{"there is no CUDA device " + std::to_string(chosen) + ": they are numbered 0 to " +
@@ -123,8 +127,9 @@ Result<void> CudaRuntime::find_device(std::optional<std::size_t> number) {
     int major = 0;
     int minor = 0;
     int integrated = 0;
-    api_.device_attribute(&major, cuda::attribute_capability_major, device_);
-    api_.device_attribute(&minor, cuda::attribute_capability_minor, device_);
+    if (api_.device_attribute(&major, cuda::attribute_capability_major, device_) != cuda::success ||
+        api_.device_attribute(&minor, cuda::attribute_capability_minor, device_) != cuda::success)
+        return Error{name_ + " does not say its compute capability"};
     api_.device_attribute(&integrated, cuda::attribute_integrated, device_);
     capability_ = 10 * major + minor;
     integrated_ = integrated != 0;

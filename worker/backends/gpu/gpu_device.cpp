@@ -1,7 +1,5 @@
 #include "worker/backends/gpu/gpu_device.hpp"
 
-#include <new>
-
 #include "worker/backends/gpu/gpu_stream.hpp"
 
 namespace hpo::gpu {
@@ -28,7 +26,7 @@ class GpuDevice : public Device {
     }
     std::unique_ptr<Stream> stream(Buffer& arena, int lanes) override {
         auto workspace = take(workspace_bytes(lanes));
-        if (!workspace) throw std::bad_alloc();
+        if (!workspace) throw DeviceFull(workspace.error().message);
         return std::make_unique<GpuStream>(*runtime_, static_cast<GpuBuffer&>(arena), *std::move(workspace), lanes);
     }
 

@@ -3,7 +3,7 @@
 //
 // A runtime is one device with one in-order queue: everything happens in the order it was asked for, and only `read`
 // and `synchronise` wait. Its methods may be called by any thread. A device that fails once its memory is there throws
-// DeviceLost.
+// DeviceLost; one that lacks memory for what it is to do, and is well otherwise, DeviceFull.
 #pragma once
 
 #include <cstddef>

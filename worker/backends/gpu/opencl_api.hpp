@@ -38,14 +38,46 @@ inline constexpr Int out_of_host_memory = -6;
 inline constexpr Int invalid_buffer_size = -61;
 inline constexpr Int platform_not_found = -1001;
 
+/// The name of the errors that a device may answer with on its own account; null: another one.
+constexpr const char* name_of(Int status) {
+    switch (status) {
+        case device_not_found:
+            return "CL_DEVICE_NOT_FOUND";
+        case -2:
+            return "CL_DEVICE_NOT_AVAILABLE";
+        case -3:
+            return "CL_COMPILER_NOT_AVAILABLE";
+        case memory_allocation_failure:
+            return "CL_MEM_OBJECT_ALLOCATION_FAILURE";
+        case out_of_resources:
+            return "CL_OUT_OF_RESOURCES";
+        case out_of_host_memory:
+            return "CL_OUT_OF_HOST_MEMORY";
+        case -11:
+            return "CL_BUILD_PROGRAM_FAILURE";
+        case -14:
+            return "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST";
+        case -36:
+            return "CL_INVALID_COMMAND_QUEUE";
+        case -54:
+            return "CL_INVALID_WORK_GROUP_SIZE";
+        case invalid_buffer_size:
+            return "CL_INVALID_BUFFER_SIZE";
+        default:
+            return nullptr;
+    }
+}
+
 inline constexpr UInt platform_name = 0x0902;
 inline constexpr UInt device_type = 0x1000;
 inline constexpr UInt device_max_group = 0x1004;
 inline constexpr UInt device_max_allocation = 0x1010;
 inline constexpr UInt device_memory = 0x101F;
+inline constexpr UInt device_compiler = 0x1028;
 inline constexpr UInt device_local_memory = 0x1023;
 inline constexpr UInt device_available = 0x1027;
 inline constexpr UInt device_name = 0x102B;
+inline constexpr UInt device_version = 0x102F;
 inline constexpr UInt device_unified_memory = 0x1035;
 inline constexpr UInt program_build_log = 0x1183;
 inline constexpr ULong type_cpu = 1 << 1;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdio>
 #include <mutex>
 
 #include "worker/backends/backend.hpp"
@@ -11,7 +12,10 @@
 namespace hpo::gpu {
 namespace {
 
-std::string code(cl::Int status) { return "OpenCL error " + std::to_string(status); }
+std::string code(cl::Int status) {
+    const char* name = cl::name_of(status);
+    return "OpenCL error " + std::to_string(status) + (name ? std::string(" (") + name + ")" : "");
+}
 
 std::string megabytes(std::size_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }
 
@@ -104,7 +108,10 @@ class OpenClRuntime : public Runtime {
     Result<void> build();
     void choose(Products products);
     void expect(cl::Int status, const char* what) const {
-        if (status != cl::success) throw DeviceLost(name_ + " failed: " + what + ": " + code(status));
+        if (status == cl::success) return;
+        if (status == cl::memory_allocation_failure || status == cl::out_of_host_memory)
+            throw DeviceFull("not enough memory on " + name_ + " for " + what + ": " + code(status));
+        throw DeviceLost(name_ + " failed: " + what + ": " + code(status));
     }
 
     cl::Api api_;
@@ -128,6 +135,15 @@ class OpenClRuntime : public Runtime {
 
 Result<void> OpenClRuntime::open(Products products) {
     if (number_of<cl::UInt>(api_, device_, cl::device_available) == 0) return Error{name_ + " is not available"};
+    // "OpenCL 1.2 and what the vendor adds"
+    const std::string version = text_of(api_, device_, cl::device_version);
+    int major = 0;
+    int minor = 0;
+    if (std::sscanf(version.c_str(), "OpenCL %d.%d", &major, &minor) != 2 || major < 1 || (major == 1 && minor < 2))
+        return Error{name_ + " speaks " + (version.empty() ? "no OpenCL that it names" : version) +
+                     "; OpenCL 1.2 or later is needed: update its driver"};
+    if (number_of<cl::UInt>(api_, device_, cl::device_compiler) == 0)
+        return Error{name_ + " comes without a compiler for its kernels: install its vendor's whole OpenCL package"};
     if (number_of<std::size_t>(api_, device_, cl::device_max_group) < GROUP_ITEMS)
         return Error{name_ + " runs work groups of at most " +
                      std::to_string(number_of<std::size_t>(api_, device_, cl::device_max_group)) + " items; " +

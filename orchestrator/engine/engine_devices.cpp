@@ -1,0 +1,136 @@
+// Devices that fail: whose fault a worker's end was, and which devices are not used any more.
+#include <algorithm>
+
+#include "orchestrator/engine/engine.hpp"
+#include "orchestrator/engine/words.hpp"
+
+namespace hpo {
+
+namespace {
+
+constexpr int failures_in_a_row_allowed = 3;  // of a device, or of workers that are to start on it
+
+}  // namespace
+
+/// The machine as it is read, without the devices that this session has given up.
+Machine Engine::machine_now(std::span<const std::int64_t> workers, std::int64_t reusable) const {
+    Machine machine = parts_.machine(workers, reusable);
+    for (const int device : given_up_) {
+        Accelerator& gone = machine.accelerators.at(static_cast<std::size_t>(device));
+        gone.usable = false;
+        gone.memory = 0;  // nothing waits for it
+    }
+    return machine;
+}
+
+/// Workers on a lost device are ended, their trials queued again without blame; without any device left the session
+/// ends.
+void Engine::set_lost_devices_aside() {
+    if (!parts_.on_device) return;
+    const Machine machine = machine_now({}, 0);
+    bool any = false;
+    for (std::size_t index = 0; index < machine.accelerators.size(); ++index) {
+        const auto device = static_cast<int>(index);
+        if (given_up_.contains(device)) continue;
+        if (machine.accelerators[index].usable) {
+            any = true;
+            if (lost_.erase(device))
+                say(Notice::Level::info, 0, "device " + machine.accelerators[index].id + " is back");
+            continue;
+        }
+        if (!lost_.insert(device).second) continue;
+        launch_failures_ = 0;
+        const std::string reason = "device " + machine.accelerators[index].id + " was lost";
+        say(Notice::Level::warning, 0, reason + ": set aside, its trials are queued again");
+        leave_device(device, reason);
+    }
+    if (any) return;
+    conclude(End::failed, given_up_.empty()
+                              ? "no device is left: every one that the study may use was lost"
+                              : "no device is left, " + given_up_why_ + "; hpo run --backend cpu goes on without");
+}
+
+void Engine::leave_device(int device, const std::string& reason) {
+    for (std::size_t place = 0; place < places_.size(); ++place)
+        if (places_[place].device == device && places_[place].state != State::leaving)
+            leave(static_cast<Place>(place), reason);
+}
+
+/// Not used any more by this session: it fails again and again, though its driver does not say that it is lost.
+void Engine::give_up(int device, const std::string& why) {
+    given_up_.insert(device);
+    given_up_why_ = "device " + parts_.machine({}, 0).accelerators.at(static_cast<std::size_t>(device)).id + ' ' + why;
+    say(Notice::Level::warning, 0, given_up_why_ + "\n  it is not used any more in this run");
+    leave_device(device, given_up_why_);
+    look_again_ = true;
+    set_lost_devices_aside();
+}
+
+/// The device failed under these trials. Several failures in a row under different trials are the device's own: true,
+/// it is given up and the trials are not to blame. One trial alone may be what it fails at.
+bool Engine::failed_under(int device, std::span<const std::int64_t> trials, const std::string& reason) {
+    if (given_up_.contains(device)) return true;
+    Faults& faults = faults_[device];
+    ++faults.in_a_row;
+    faults.trials.insert(trials.begin(), trials.end());
+    if (faults.in_a_row < failures_in_a_row_allowed || faults.trials.size() < 2) {
+        // Next time rather on another one.
+        doubts_[device] = parts_.clock.now() + Seconds(judged_after);
+        return false;
+    }
+    give_up(device, "failed " + std::to_string(faults.in_a_row) + " times in a row, under " +
+                        count(static_cast<std::int64_t>(faults.trials.size()), "trial", "trials") + ": " + reason);
+    return true;
+}
+
+/// A worker did not come to say hello. Its device may have been lost, which shows in the next readings: until then
+/// nothing else starts there, and all that fails there is one failure.
+void Engine::start_failed(int device, const std::string& message) {
+    look_again_ = true;
+    say(Notice::Level::error, 0, message);
+    const Seconds now = parts_.clock.now();
+    const bool in_doubt = doubts_.contains(device) && now < doubts_.at(device);
+    doubts_[device] = now + Seconds(judged_after);
+    if (in_doubt || closing_ || given_up_.contains(device)) return;
+    if (const int times = ++faults_[device].starts; times >= failures_in_a_row_allowed)
+        give_up(device,
+                "is of no use: " + count(times, "launch", "launches") + " of a worker failed in a row: " + message);
+}
+
+/// Workers that died shortly before their device was found lost are not to blame; nor are trials for the memory that
+/// others took.
+void Engine::judge_suspects() {
+    if (suspects_.empty()) return;
+    const Seconds now = parts_.clock.now();
+    const Machine machine = look();
+    for (std::size_t i = 0; i < suspects_.size();) {
+        Suspect& open = suspects_[i];
+        const int device = open.job.holding.booking.device;
+        const bool lost_device = lost_.contains(device) || given_up_.contains(device);
+        open.others = at_least(open.others, others_of(machine, device));
+        if (!lost_device && now < open.until) {
+            ++i;
+            continue;
+        }
+        const Suspect suspect = open;
+        suspects_.erase(suspects_.begin() + static_cast<std::ptrdiff_t>(i));
+        const AttemptId id = suspect.job.id;
+        const bool running = parts_.ledger.record().trial(id.trial).state == TrialState::running;
+        if (suspect.out_of_memory)
+            go_on_after_out_of_memory(suspect.job, suspect.reason, true, suspect.others);
+        else if (!running)
+            continue;
+        else if (lost_device || (suspect.device_failed && failed_under(device, {&id.trial, 1}, suspect.reason)))
+            requeue_without_blame(id.trial, "its device was lost: " + suspect.reason);
+        else
+            lost(id, suspect.reason);
+        if (closing_) return;
+    }
+}
+
+void Engine::requeue_without_blame(std::int64_t trial, const std::string& reason) {
+    if (parts_.ledger.record().trial(trial).state == TrialState::running)
+        parts_.ledger.requeue(trial, Outcome::lost, false, reason);
+}
+
+}  // namespace hpo

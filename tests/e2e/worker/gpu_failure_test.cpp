@@ -1,0 +1,130 @@
+// The real hpo-worker before devices and drivers that are too old, incomplete, or fail at any call.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/e2e/worker/worker.hpp"
+
+namespace hpo {
+namespace {
+
+using test::endless;
+using test::run_of;
+using test::Worker;
+using test::WorkerProcess;
+using ::testing::HasSubstr;
+using Variables = std::vector<std::string>;
+
+/// PoCL, failing as a script says.
+class FailingOpenCl : public ::testing::Test {
+   protected:
+    Variables failing(const std::string& script) {
+        std::ofstream(folder_ / "script") << script << "\n";
+        return {"OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd", "LD_LIBRARY_PATH=" FAKE_OPENCL,
+                "FAKE_OPENCL=" + (folder_ / "script").string()};
+    }
+
+   private:
+    hpo::testing::TemporaryFolder folder_;
+};
+
+/// Exit status and output of a worker that does not come to say hello.
+void expect_refusal(const std::string& backend, const Variables& variables, int status, const std::string& words) {
+    WorkerProcess worker({"--backend", backend}, {}, variables);
+    EXPECT_EQ(worker.wait(), status) << words;
+    EXPECT_THAT(worker.output(), HasSubstr(words));
+}
+
+TEST_F(FailingOpenCl, ADeviceThatCannotBeOpenedIsRefusedWithItsNameAndTheReason) {
+    expect_refusal("opencl", failing("version OpenCL 1.1 of long ago"), 1,
+                   " speaks OpenCL 1.1 of long ago; OpenCL 1.2 or later is needed: update its driver");
+    expect_refusal("opencl", failing("unavailable 1"), 1, " is not available");
+    expect_refusal("opencl", failing("clCreateContext -2"), 1,
+                   " cannot be opened: OpenCL error -2 (CL_DEVICE_NOT_AVAILABLE)");
+    expect_refusal("opencl", failing("clCreateCommandQueue -6"), 1, " gives no queue: OpenCL error -6");
+    expect_refusal("opencl", failing("clBuildProgram -11"), 1,
+                   " does not compile the kernels: OpenCL error -11 (CL_BUILD_PROGRAM_FAILURE)");
+    expect_refusal("opencl", failing("clCreateKernel -5"), 1, " has no kernel ");
+    expect_refusal("opencl", failing("clGetPlatformIDs -30"), 1, "OpenCL's platforms: OpenCL error -30");
+    expect_refusal("opencl", failing("clGetDeviceIDs -1"), 1, "OpenCL finds no device");
+}
+
+TEST_F(FailingOpenCl, ADeviceThatFailsInItsFirstComputationDoesSoBeforeHello) {
+    expect_refusal("opencl", failing("clEnqueueNDRangeKernel -5"), device_failed_status,
+                   "OpenCL error -5 (CL_OUT_OF_RESOURCES)");
+}
+
+/// Every call that is made while a trial runs.
+TEST_F(FailingOpenCl, WhateverFailsInTheMiddleEndsTheWorkerAsItsDevicesFailure) {
+    for (const char* call : {"clEnqueueNDRangeKernel -5", "clEnqueueReadBuffer -14", "clEnqueueWriteBuffer -2",
+                             "clFinish -36", "clFlush -36"}) {
+        const Variables variables = failing("");
+        Worker worker(0.01, {"--backend", "opencl"}, variables);
+        failing(call);
+        EXPECT_THROW(worker.complete(run_of(1, 30)), std::runtime_error) << call << ": it was to hang up";
+        worker.disconnect();
+        EXPECT_EQ(worker.wait(), device_failed_status) << call;
+        EXPECT_THAT(worker.output(), HasSubstr(" failed: ")) << call;
+    }
+}
+
+TEST_F(FailingOpenCl, MemoryThatIsShortAtAnyMomentEndsTheTrialAlone) {
+    for (const char* call :
+         {"clCreateBuffer -4", "clCreateBuffer -5", "clEnqueueFillBuffer -4", "clEnqueueNDRangeKernel -4",
+          "clEnqueueNDRangeKernel -6 after 300", "clEnqueueWriteBuffer -4", "clEnqueueReadBuffer -6"}) {
+        const Variables variables = failing("");
+        Worker worker(5, {"--backend", "opencl"}, variables);
+        failing(call);
+        const auto finished = worker.complete(run_of(1, 2));
+        EXPECT_EQ(finished.outcome, Outcome::out_of_memory) << call << ": " << finished.message;
+        EXPECT_THAT(finished.message, HasSubstr("not enough memory on ")) << call;
+        failing("");
+        EXPECT_EQ(worker.complete(run_of(2, 2)).outcome, Outcome::complete) << call;
+    }
+}
+
+/// A CUDA toolkit in a folder, of libraries that tests choose.
+class Toolkit : public ::testing::Test {
+   protected:
+    /// `name` as a link to a library of the fake toolkit, of another one, or to nothing that loads.
+    void put(const std::string& name, const std::string& library) {
+        const std::filesystem::path link = folder_ / name;
+        std::filesystem::remove(link);
+        std::filesystem::create_symlink(library.front() == '/' ? library : FAKE_CUDA "/" + library, link);
+    }
+    Variables variables(const Variables& more = {}) {
+        Variables all{"LD_LIBRARY_PATH=" + folder_.path().string(), "XDG_CACHE_HOME=" + (folder_ / "cache").string()};
+        all.insert(all.end(), more.begin(), more.end());
+        return all;
+    }
+    void SetUp() override {
+        for (const char* name : {"libcuda.so.1", "libnvrtc.so.13", "libcublas.so.13"}) put(name, name);
+    }
+
+   private:
+    hpo::testing::TemporaryFolder folder_;
+};
+
+TEST_F(Toolkit, LibrariesThatAreTooOldAreNamed) {
+    put("libnvrtc.so.13", "libcublas.so.13");  // has none of its functions
+    expect_refusal("cuda", variables(), 1, "CUDA's compiler (NVRTC) is older than version 11.2");
+    SetUp();
+    put("libcuda.so.1", "libcublas.so.13");
+    expect_refusal("cuda", variables(), 1, "the CUDA driver is older than version 11");
+}
+
+TEST_F(Toolkit, ADeviceThatTheCompilerNoLongerKnowsIsNamedWithTheCure) {
+    expect_refusal("cuda", variables({"FAKE_CUDA_CAPABILITY=50"}), 1,
+                   "no longer knows devices of compute capability 5.0: install an older CUDA toolkit's libraries");
+}
+
+TEST_F(Toolkit, WithoutAUsableCublasTheKernelsComputeTheProducts) {
+    put("libcublas.so.13", "libnvrtc.so.13");
+    Worker worker(5, {"--backend", "cuda"}, variables());
+    EXPECT_EQ(worker.complete(run_of(1, 1)).outcome, Outcome::complete);
+    EXPECT_THAT(worker.output(), HasSubstr("cuda, fake CUDA device, own products"));
+}
+
+}  // namespace
+}  // namespace hpo

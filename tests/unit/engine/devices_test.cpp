@@ -1,0 +1,124 @@
+// Devices that fail under their trials, or on which no worker starts: the others go on.
+#include "tests/unit/engine/played.hpp"
+
+namespace hpo {
+namespace {
+
+using hpo::testing::MemoryStore;
+using hpo::testing::Played;
+using hpo::testing::small_study;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr std::int64_t GiB = std::int64_t{1} << 30;
+
+/// One trial fits on each of `count` devices.
+Machine with_devices(int count) {
+    Machine machine{.cores = 64, .memory = 64 * GiB};
+    for (int i = 0; i < count; ++i)
+        machine.accelerators.push_back({.id = "GPU-" + std::to_string(i), .memory = 8 * GiB});
+    return machine;
+}
+
+Study study_of(int trials) {
+    Study study = small_study();
+    study.resources.trial.device_bytes = 5 * GiB;
+    study.budget.trials = trials;
+    return study;
+}
+
+/// Plays all workers until the session ends: those that `fail` takes end as it says, the others do their work.
+template <class F>
+void play_on(Played& play, Place places, F&& fail) {
+    for (int second = 0; second < 300 && play.engine->end() == Engine::End::none; ++second) {
+        while (!play.executor.launched.empty()) {
+            const Place place = play.executor.launched.front();
+            play.executor.launched.pop_front();
+            if (!fail(place)) play.ready(place);
+        }
+        for (Place place = 0; place < places; ++place) {
+            const AttemptId id = play.asked(place);  // a trial a second
+            if (id.trial != 0 && !fail(place, play.trial(id.trial))) play.complete(place, id);
+            if (play.executor.terminated.erase(place) != 0) play.exit(place, 0);
+        }
+        play.tick();
+    }
+}
+
+/// Its workers start, and end as a worker whose device failed.
+struct FailsUnder {
+    Played& play;
+    std::string device;
+    bool operator()(Place) const { return false; }
+    bool operator()(Place place, const TrialRecord& trial) const {
+        if (trial.allotment.device != device) return false;
+        play.exit(place, 0, device_failed_status);
+        return true;
+    }
+};
+
+TEST(Devices, OneThatFailsUnderTrialAfterTrialIsNotUsedAnyMoreAndTheOthersGoOn) {
+    MemoryStore store;
+    Played play(study_of(30), store, 2, with_devices(2));
+    play_on(play, 2, FailsUnder{play, "GPU-0"});
+    EXPECT_EQ(play.engine->end(), Engine::End::finished) << play.engine->end_reason();
+    EXPECT_THAT(play.notices, HasSubstr("device GPU-0 failed 3 times in a row, under "));
+    for (const TrialRecord& trial : play.record().trials) {
+        EXPECT_EQ(trial.state, TrialState::complete) << trial.number << ' ' << trial.reason;
+        EXPECT_EQ(trial.allotment.device, "GPU-1");
+    }
+}
+
+TEST(Devices, WithoutAnotherOneTheSessionEndsWithWhatWillHelpAndNoMoreThanOneTrialIsCharged) {
+    MemoryStore store;
+    Played play(study_of(12), store, 1, with_devices(1));
+    play_on(play, 1, FailsUnder{play, "GPU-0"});
+    EXPECT_EQ(play.engine->end(), Engine::End::failed);
+    EXPECT_THAT(play.engine->end_reason(), HasSubstr("no device is left, device GPU-0 failed"));
+    EXPECT_THAT(play.engine->end_reason(), HasSubstr("hpo run --backend cpu goes on"));
+    int failed = 0;
+    for (const TrialRecord& trial : play.record().trials) failed += trial.state == TrialState::failed;
+    EXPECT_LE(failed, 1);
+}
+
+TEST(Devices, ATrialThatEveryDeviceFailsAtIsChargedAndNoDeviceIsGivenUp) {
+    MemoryStore store;
+    Played play(study_of(12), store, 2, with_devices(2));
+    struct Fails {
+        Played& play;
+        bool operator()(Place) const { return false; }
+        bool operator()(Place place, const TrialRecord& trial) const {
+            if (trial.number != 3) return false;
+            play.exit(place, 0, device_failed_status);
+            return true;
+        }
+    };
+    play_on(play, 2, Fails{play});
+    EXPECT_EQ(play.engine->end(), Engine::End::finished) << play.engine->end_reason();
+    EXPECT_EQ(play.trial(3).state, TrialState::failed);
+    EXPECT_EQ(play.trial(12).state, TrialState::complete);
+    EXPECT_THAT(play.notices, Not(HasSubstr("not used any more")));
+}
+
+TEST(Devices, OneOnWhichNoWorkerStartsLeavesTheOthersToGoOn) {
+    MemoryStore store;
+    Played play(study_of(30), store, 2, with_devices(2));
+    struct Fails {
+        Played& play;
+        int& starts;
+        bool operator()(Place place) const {
+            if (place != 0) return false;  // the first place is the first device's
+            play.exit(place, 0, 1);
+            return ++starts, true;
+        }
+        bool operator()(Place, const TrialRecord&) const { return false; }
+    };
+    int starts = 0;
+    play_on(play, 2, Fails{play, starts});
+    EXPECT_EQ(play.engine->end(), Engine::End::finished) << play.engine->end_reason();
+    for (const TrialRecord& trial : play.record().trials) EXPECT_EQ(trial.allotment.device, "GPU-1");
+    EXPECT_LE(starts, 3);
+}
+
+}  // namespace
+}  // namespace hpo
