@@ -85,6 +85,27 @@ GroupPlan TrialGroup::plan_for(const Configuration& configuration, int lanes) co
 }
 
 void TrialGroup::step() {
+    try {
+        step_of_all();
+    } catch (const DeviceLost&) {
+        throw;
+    } catch (const std::bad_alloc& error) {
+        end_all(Outcome::out_of_memory, error.what());
+    }
+}
+
+/// What was computed for all at once went wrong for all.
+void TrialGroup::end_all(Outcome outcome, const std::string& message) {
+    const std::vector<AttemptId> ended_before = std::exchange(over_, {});
+    const std::vector<Member> members = std::exchange(trials_, {});
+    trainer_.reset();
+    workshop_.clear();
+    for (const Member& trial : members)
+        if (std::find(ended_before.begin(), ended_before.end(), trial->id()) == ended_before.end())
+            finish(trial->host(), trial->id(), outcome, message);
+}
+
+void TrialGroup::step_of_all() {
     settle();
     if (trials_.empty()) return;
     const auto lives = [this](const Member& trial) { return !over(trial->id()); };

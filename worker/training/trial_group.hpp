@@ -37,6 +37,8 @@ class TrialGroup {
 
     template <class F>
     bool or_ended(const AttemptId& id, TrialHost& host, F&& work);
+    void step_of_all();
+    void end_all(Outcome outcome, const std::string& message);
     void finish(TrialHost& host, const AttemptId& id, Outcome outcome, const std::string& message);
     void begin_shape(const to_worker::Run& run, const Configuration& configuration, TrialHost& host);
     [[nodiscard]] GroupPlan plan_for(const Configuration& configuration, int lanes) const;
