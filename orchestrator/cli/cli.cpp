@@ -67,6 +67,10 @@ constexpr std::array table{
             "hpo stop phase1/7               trial 7 of phase1\n"
             "hpo stop phase1                 the study; hpo run goes on with it",
             commands::stop},
+    Command{"convert", "Make a study of a W&B sweep or an NNI experiment",
+            "hpo convert sweep.yaml -o study.yaml           says what could not be converted, with its line\n"
+            "hpo convert search_space.json --from nni",
+            commands::convert},
     Command{"export", "Write a study for Optuna, TensorBoard or a spreadsheet",
             "hpo export phase1 --to optuna phase1.db        for optuna.load_study, also while it runs\n"
             "hpo export phase1 --to csv -                   a row a trial; jsonl: whole trials, with their steps\n"

@@ -34,6 +34,7 @@ CommandAction stop(CLI::App& app);
 CommandAction best(CLI::App& app);
 CommandAction devices(CLI::App& app);
 CommandAction export_study(CLI::App& app);
+CommandAction convert(CLI::App& app);
 
 }  // namespace commands
 

@@ -396,5 +396,120 @@ class TensorBoard(Exchange):
             self.assertEqual(status, 2 if trial["state"] in ("failed", "diverged") else 1)
 
 
+SWEEP = """\
+program: train.py
+method: bayes
+metric: {name: val_loss, goal: minimize}
+run_cap: 5
+early_terminate: {type: hyperband, min_iter: 3}
+parameters:
+  lr: {distribution: log_uniform_values, min: 0.01, max: 0.5}
+  layers: {values: [[8, 8], [16]]}
+  optimizer: {values: [adam, sgd], probabilities: [0.9, 0.1]}
+  nesterov: {values: [true, false]}
+  epochs: {value: 4}
+command: ["${env}", "${interpreter}", "${program}", "${args_no_boolean_flags}"]
+"""
+
+WITH_ARGUMENTS = """
+    import argparse, ast
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--lr", type=float)
+    parser.add_argument("--layers", type=ast.literal_eval)
+    parser.add_argument("--optimizer", choices=["adam", "sgd"])
+    parser.add_argument("--epochs", type=int)
+    parser.add_argument("--nesterov", action="store_true")
+    args = parser.parse_args()
+    print(args)
+    for epoch in range(args.epochs):
+        print(f"val_loss={args.lr / (epoch + 1) + sum(args.layers)}", flush=True)
+    """
+
+SPACE = """\
+{
+\t"lr": {"_type": "loguniform", "_value": [0.01, 0.5]},
+\t"model": {"_type": "choice", "_value": [{"_name": "conv", "kernel": {"_type": "randint", "_value": [1, 5]}}, {"_name": "linear"}]}
+}
+"""
+
+EXPERIMENT = """\
+experimentName: example
+searchSpaceFile: space.json
+trialCommand: {python} train.py
+trialConcurrency: 2
+maxTrialNumber: 6
+tuner: {{name: Random, classArgs: {{optimize_mode: minimize}}}}
+assessor: {{name: Medianstop, classArgs: {{start_step: 20}}}}
+"""
+
+# What nni prints outside NNI, to its standard output.
+WITH_NNI = """
+    import argparse
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--lr", type=float)
+    parser.add_argument("--model")
+    parser.add_argument("--model.kernel", type=int, default=0)
+    args = vars(parser.parse_args())
+    for epoch in range(3):
+        print(f"[2026-11-21 03:41:00] \\x1b[32mIntermediate result: {{'default': {args['lr'] - epoch}, 'x': 1}}  (Index {epoch})\\x1b[0m", flush=True)
+    print(f"[2026-11-21 03:41:00] \\x1b[32mFinal result: {args['lr'] + args['model.kernel']}\\x1b[0m", flush=True)
+    """
+
+
+class Convert(Exchange):
+    def write(self, text, name):
+        (self.folder / name).write_text(textwrap.dedent(text))
+
+    def test_a_wandb_sweep_runs_the_unchanged_script(self):
+        self.write(SWEEP, "sweep.yaml")
+        self.write(WITH_ARGUMENTS, "train.py")
+        self.hpo("convert", "sweep.yaml", "-o", "study.yaml")
+        self.assertRegex(self.error, r"(?m)^sweep\.yaml:9: choices are equally likely here")
+        self.assertIn("hpo: study.yaml is written; next: hpo check study.yaml", self.error)
+        self.assertIn("asha", self.hpo("check", "study.yaml"))
+        self.hpo("run", "study.yaml")
+        trials = self.trials("sweep")
+        self.assertEqual(len(trials), 5)
+        self.assertLessEqual({t["state"] for t in trials}, {"complete", "stopped"})
+        self.assertIn(4, {t["steps"] for t in trials})
+        for trial in trials:
+            log = self.hpo("logs", f"sweep/{trial['trial']}")
+            params = trial["params"]
+            self.assertIn(f"lr={params['lr']}, layers={params['layers']}, optimizer='{params['optimizer']}'", log)
+            self.assertIn(f"nesterov={params['nesterov']})", log)
+
+    def test_an_nni_experiment_runs_and_its_results_are_read(self):
+        self.write(EXPERIMENT.format(python=PYTHON), "config.yml")
+        self.write(SPACE, "space.json")
+        self.write(WITH_NNI, "train.py")
+        study = self.hpo("convert", "config.yml")
+        self.assertIn("config.yml:3: nni.get_next_parameter()", self.error)
+        self.hpo("check", self.study(study))
+        self.hpo("run", "study.yaml")
+        trials = self.trials("example")
+        self.assertEqual({t["state"] for t in trials}, {"complete"})
+        for trial in trials:
+            params = trial["params"]
+            self.assertEqual(trial["steps"], 4)
+            self.assertAlmostEqual(trial["values"]["default"], params["lr"] + params.get("model.kernel", 0))
+            self.assertEqual("model.kernel" in params, params["model"] == "conv")
+
+    def test_exit_codes_and_places_are_those_of_the_other_commands(self):
+        self.write(SWEEP.replace("min: 0.01", "min: 1"), "sweep.yaml")
+        self.hpo("convert", "sweep.yaml", status=1)
+        self.assertIn("sweep.yaml:7:3: 'lr': the least value (1) is above the greatest (0.5)", self.error)
+        self.write(SWEEP, "sweep.yaml")
+        self.hpo("convert", "sweep.yaml", "--from", "nni", status=1)
+        self.hpo("convert", "sweep.yaml", "--from", "ray", status=2)
+        self.hpo("convert", "no.yaml", status=1)
+        self.assertIn("no.yaml: No such file or directory", self.error)
+        self.write("precious", "study.yaml")
+        self.hpo("convert", "sweep.yaml", "-o", "study.yaml", status=1)
+        self.assertEqual((self.folder / "study.yaml").read_text(), "precious")
+        self.hpo("convert", "sweep.yaml", "-o", "study.yaml", "--force")
+        [aside] = self.folder.glob("study.yaml.old-*")
+        self.assertEqual(aside.read_text(), "precious")
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)

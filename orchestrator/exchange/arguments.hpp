@@ -1,0 +1,22 @@
+// Commands of other tools as lists of arguments with placeholders.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hpo::exchange {
+
+/// `text` as it stands, whatever braces it has: {lr} becomes {{lr}}.
+std::string without_placeholders(std::string_view text);
+
+/// The words of a command line as a shell cuts it: blanks, quotes, backslashes. Nothing where only a shell knows more:
+/// variables, pipes, redirections, patterns, several commands, or quotes that are not closed.
+std::optional<std::vector<std::string>> shell_words(std::string_view line);
+
+/// The list that gives `line` to a shell; the arguments that follow in the list stand as "$@" before its first pipe or
+/// redirection, or at its end.
+std::vector<std::string> shell_command(std::string_view line);
+
+}  // namespace hpo::exchange

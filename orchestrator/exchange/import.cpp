@@ -1,0 +1,173 @@
+#include "orchestrator/exchange/import.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "orchestrator/exchange/sources.hpp"
+#include "orchestrator/study/fields.hpp"
+#include "orchestrator/study/study_file.hpp"
+
+namespace hpo::exchange {
+
+namespace {
+
+using study::Node;
+
+constexpr std::int64_t many_steps = 1000;
+
+/// The file's name without folders and its ending.
+std::string stem_of(const std::string& file_name) {
+    const std::string name = file_name.substr(file_name.find_last_of('/') + 1);
+    const auto dot = name.rfind('.');
+    return name.substr(0, dot == 0 || dot == std::string::npos ? name.size() : dot);
+}
+
+enum class Form { wandb_sweep, nni_space, nni_experiment };
+
+std::vector<Form> forms_of(const Node& root, Origin origin) {
+    std::vector<Form> forms;
+    if (origin != Origin::nni && is_wandb_sweep(root)) forms.push_back(Form::wandb_sweep);
+    if (origin != Origin::wandb && is_nni_space(root)) forms.push_back(Form::nni_space);
+    if (origin != Origin::wandb && is_nni_experiment(root)) forms.push_back(Form::nni_experiment);
+    return forms;
+}
+
+constexpr const char* what_is_looked_for =
+    "a W&B sweep has 'parameters' with 'method', 'program' or 'command'; an NNI experiment has 'trialCommand' or "
+    "'trial' "
+    "with a search space; an NNI search space has '_type' in each of its entries";
+
+void read(Form form, const Reading& reading, const Node& root) {
+    switch (form) {
+        case Form::wandb_sweep:
+            reading.draft.title = "a W&B sweep";
+            return read_wandb_sweep(reading, root);
+        case Form::nni_space:
+            reading.draft.title = "a search space of NNI";
+            return read_nni_space(reading, root);
+        case Form::nni_experiment:
+            reading.draft.title = "an experiment of NNI";
+            return read_nni_experiment(reading, root);
+    }
+}
+
+}  // namespace
+
+Result<Conversion> convert(std::string_view text, const std::string& file_name, Origin origin, const Vocabulary& known,
+                           const ReadOther& read_other) {
+    if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+    const std::string spaced = without_tabs(text);
+    study::Diagnostics diagnostics(file_name, spaced);
+    const auto root = study::parse_yaml(spaced, 0, diagnostics);
+    if (!root) return Error{diagnostics.text()};
+    const auto forms = forms_of(*root, origin);
+    if (forms.size() != 1) {
+        const std::string found = forms.empty() ? "neither a W&B sweep nor a file of NNI: "
+                                                : "could be a W&B sweep and a file of NNI (--from decides): ";
+        diagnostics.error(
+            {}, origin == Origin::wandb ? "no W&B sweep: it has 'parameters' with 'method', 'program' or 'command'"
+                : origin == Origin::nni
+                    ? "no file of NNI: an experiment has 'trialCommand' or 'trial' with a search space; a "
+                      "search space has '_type' in each of its entries"
+                    : found + what_is_looked_for);
+        return Error{diagnostics.text()};
+    }
+    Draft draft(file_name);
+    read(forms.front(), {diagnostics, draft, known, read_other}, *root);
+    if (!diagnostics.ok()) return Error{diagnostics.text()};
+    if (draft.study.name.empty()) draft.study.name = as_study_name(stem_of(file_name));
+
+    Conversion conversion;
+    conversion.origin = forms.front() == Form::wandb_sweep ? Origin::wandb : Origin::nni;
+    conversion.yaml = draft.text();
+    conversion.remarks = draft.remarks();
+    if (const auto study = parse_study(conversion.yaml, "the converted study", {}, known); !study)
+        return Error{file_name + ": cannot be written as a study:\n" + study.error().message};
+    return conversion;
+}
+
+std::string without_tabs(std::string_view text) {
+    std::string spaced(text);
+    const auto first = spaced.find_first_not_of(" \t\r\n");
+    if (first == std::string::npos || (spaced[first] != '{' && spaced[first] != '[')) return spaced;
+    bool quoted = false;
+    for (std::size_t i = 0; i < spaced.size(); ++i) {
+        if (quoted && spaced[i] == '\\')
+            ++i;
+        else if (spaced[i] == '"')
+            quoted = !quoted;
+        else if (!quoted && spaced[i] == '\t')
+            spaced[i] = ' ';
+    }
+    return spaced;
+}
+
+bool Reading::knows_sampler(std::string_view name) const {
+    return std::any_of(known.samplers.begin(), known.samplers.end(),
+                       [&](const PartOptions& part) { return part.name == name; });
+}
+
+void Reading::leave_out_others(const Node& map, const std::vector<std::string_view>& known_keys,
+                               const std::string& what) const {
+    for (const study::Entry& entry : map.entries)
+        if (std::find(known_keys.begin(), known_keys.end(), entry.key) == known_keys.end())
+            draft.remark("", entry.place,
+                         "'" + entry.key + "' of " + what + " has no counterpart here: it is left out");
+}
+
+void settle_steps(Draft& draft, std::int64_t otherwise) {
+    Study& study = draft.study;
+    study.budget.epochs = draft.epochs() > 0 ? draft.epochs() : otherwise > 0 ? otherwise : many_steps;
+    if (draft.epochs() == 0 && otherwise <= 0)
+        draft.remark(
+            "budget", 0,
+            "how many steps a trial takes is not said there: write for epochs how often the script reports the "
+            "objective; it is ended at " +
+                std::to_string(many_steps));
+    for (const PartSpec& rule : study.stopping)
+        if (rule.type == "asha")
+            study.budget.epochs =
+                std::max(study.budget.epochs, static_cast<std::int64_t>(number_or(rule.options.at("grace"), 1)) + 1);
+    study.budget.epochs = std::min<std::int64_t>(study.budget.epochs, 1000000);
+}
+
+void add_halving(Draft& draft, std::int64_t grace, double factor, const study::Place& place, const std::string& what) {
+    const auto whole = static_cast<std::int64_t>(std::clamp(std::round(factor), 2.0, 1000.0));
+    grace = std::clamp<std::int64_t>(grace, 1, 999999);
+    draft.study.stopping.push_back({"asha", {{"grace", grace}, {"factor", whole}}});
+    draft.remark(
+        "stopping", place,
+        what + " becomes asha: rungs at " + std::to_string(grace) + ", " + std::to_string(grace * whole) +
+            ", ... steps, the best one in " + std::to_string(whole) +
+            " goes on; the others pause and may be promoted, which trains a script without checkpoints anew (the "
+            "client's checkpoint=True avoids that)");
+}
+
+void use_grid(const Reading& reading, const study::Place& place) {
+    Study& study = reading.draft.study;
+    double count = 1;
+    for (const Dimension& dimension : study.space) {
+        if (dimension.kind == Kind::categorical)
+            count *= static_cast<double>(dimension.choices.size());
+        else if (dimension.low < dimension.high)
+            count *= dimension.kind == Kind::integer || dimension.step
+                         ? std::floor((dimension.high - dimension.low) / dimension.step.value_or(1) + 0.5) + 1
+                         : HUGE_VAL;
+    }
+    study.sampler = {reading.knows_sampler("grid") ? "grid" : "sobol", {}};
+    if (count <= 1e6) {
+        study.budget.trials = static_cast<std::int64_t>(count);
+        if (study.sampler.type != "grid")
+            reading.draft.remark("sampler", place,
+                                 "a grid search: every combination is tried once (" +
+                                     std::to_string(study.budget.trials) +
+                                     " at most), in an order that spreads them (sobol)");
+        return;
+    }
+    reading.draft.remark("sampler", place,
+                         "a grid over a continuum, or of more than a million combinations: here points that fill the "
+                         "space evenly (sobol), as many as the budget has trials");
+    study.sampler = {"sobol", {}};
+}
+
+}  // namespace hpo::exchange

@@ -1,0 +1,356 @@
+// NNI: the configurations of experiments in both of their versions.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "orchestrator/exchange/arguments.hpp"
+#include "orchestrator/exchange/distributions.hpp"
+#include "orchestrator/exchange/nni_space.hpp"
+#include "orchestrator/exchange/sources.hpp"
+#include "orchestrator/study/fields.hpp"
+
+namespace hpo::exchange {
+
+namespace {
+
+using std::string;
+using std::string_view;
+using study::Entry;
+using study::find;
+using study::Node;
+using study::printable;
+
+/// What the package prints outside NNI, a number or {'default': number}.
+constexpr const char* reported = "(?:Intermediate|Final) result: (?:\\{.*?'default': )?(?<default>[-+0-9.eE]+|nan|inf)";
+
+class Experiment {
+   public:
+    Experiment(const Reading& reading, const Node& root) : reading_(reading), draft_(reading.draft), root_(root) {}
+
+    void read() {
+        reading_.leave_out_others(root_,
+                                  {"experimentName",
+                                   "searchSpace",
+                                   "searchSpaceFile",
+                                   "searchSpacePath",
+                                   "trialCommand",
+                                   "trialCodeDirectory",
+                                   "trialGpuNumber",
+                                   "trialConcurrency",
+                                   "maxTrialNumber",
+                                   "maxTrialNum",
+                                   "maxExperimentDuration",
+                                   "maxExecDuration",
+                                   "maxTrialDuration",
+                                   "tuner",
+                                   "assessor",
+                                   "advisor",
+                                   "trainingService",
+                                   "trainingServicePlatform",
+                                   "trial",
+                                   "localConfig",
+                                   "authorName",
+                                   "debug",
+                                   "logLevel",
+                                   "useAnnotation",
+                                   "experimentWorkingDirectory",
+                                   "tunerGpuIndices",
+                                   "multiThread",
+                                   "description",
+                                   "logDir",
+                                   "nniManagerIp"},
+                                  "the experiment");
+        draft_.study.name = as_study_name(text_of(find(root_, "experimentName")));
+        if (const string words = text_of(find(root_, "description")); !words.empty())
+            draft_.description.push_back(words);
+        draft_.study.objective = {"default", Direction::maximize, Objective::At::last};
+        const std::vector<string> arguments = space();
+        command(arguments);
+        resources();
+        budget();
+        algorithm("tuner", "builtinTunerName");
+        algorithm("advisor", "builtinAdvisorName");
+        assessor();
+        settle_steps(draft_, steps_);
+    }
+
+   private:
+    /// The first of the keys that is there.
+    const Node* first(std::initializer_list<const char*> keys) const {
+        for (const char* key : keys)
+            if (const Node* node = find(root_, key); node != nullptr && node->kind != Node::Kind::null) return node;
+        return nullptr;
+    }
+
+    const Node* of_trial(const char* key) const {
+        const Node* trial = find(root_, "trial");
+        return trial == nullptr ? nullptr : find(*trial, key);
+    }
+
+    std::vector<string> space() {
+        NniSpace space(reading_);
+        if (const Node* here = first({"searchSpace"})) {
+            space.read(*here);
+            return space.arguments();
+        }
+        const Node* file = first({"searchSpaceFile", "searchSpacePath"});
+        if (file == nullptr) {
+            if (flag_of(first({"useAnnotation"}) ? *first({"useAnnotation"}) : Node{}).value_or(false))
+                reading_.error(first({"useAnnotation"})->place,
+                               "the space stands in the script's annotations: write it down as a search space");
+            else
+                reading_.error({}, "no search space: 'searchSpace' or 'searchSpaceFile'");
+            return {};
+        }
+        const string name = text_of(file);
+        const auto text = reading_.read_other(name);
+        if (!text) return reading_.error(file->place, text.error().message), std::vector<string>();
+        return other_file(name, *text, file->place);
+    }
+
+    /// The space of a file of its own, whose problems are told with its name.
+    std::vector<string> other_file(const string& name, const string& text, const study::Place& place) {
+        const string spaced = without_tabs(text);
+        study::Diagnostics problems(name, spaced);
+        const string before = draft_.switch_file(name);
+        NniSpace space(Reading{problems, draft_, reading_.known, reading_.read_other});
+        if (const auto root = study::parse_yaml(spaced, 0, problems)) space.read(*root);
+        draft_.switch_file(before);
+        if (!problems.ok()) reading_.error(place, "the search space cannot be read:\n" + problems.text());
+        return space.arguments();
+    }
+
+    void command(const std::vector<string>& arguments) {
+        const Node* line = first({"trialCommand"});
+        if (line == nullptr) line = of_trial("command");
+        std::vector<string> words;
+        if (line == nullptr || text_of(line).empty()) {
+            draft_.remark("worker", 0, "there is no command of a trial: write the script for train.py");
+            words = {"python3", "train.py"};
+        } else if (const auto cut = shell_words(line->text)) {
+            for (const string& word : *cut) words.push_back(without_placeholders(word));
+        } else {
+            words = shell_command(line->text);
+            draft_.remark("worker", line->place,
+                          "only a shell understands this command: it is given to one; \"$@\" in it stands for the "
+                          "parameters and belongs behind the script that takes them");
+        }
+        const Node* folder = first({"trialCodeDirectory"});
+        if (folder == nullptr) folder = of_trial("codeDir");
+        if (const string name = text_of(folder); !name.empty() && name != "." && name != "./") {
+            words.insert(words.begin(), {"env", "--chdir=" + without_placeholders(name)});
+            draft_.remark("worker", folder->place,
+                          "a relative folder is meant from where hpo run is called, not from this file");
+        }
+        words.insert(words.end(), arguments.begin(), arguments.end());
+        draft_.study.command = std::move(words);
+        draft_.study.metrics = MetricsSource{{reported}, ""};
+        explain(line == nullptr ? study::Place{} : line->place);
+    }
+
+    void explain(const study::Place& place) {
+        draft_.remark(
+            "worker", place,
+            "nni.get_next_parameter() returns nothing outside NNI: let the script take its parameters from "
+            "these arguments, or from HPO_PARAM_* of the environment. What nni.report_intermediate_result() and "
+            "report_final_result() print is read as it is");
+    }
+
+    void resources() {
+        Study& study = draft_.study;
+        if (const Node* node = first({"trialConcurrency"})) {
+            const auto number = number_of(*node);
+            if (number && *number >= 1 && *number <= 10000)
+                study.resources.parallel = static_cast<std::int64_t>(*number);
+            draft_.comment("resources", "parallel: auto runs as many trials at once as fit");
+        }
+        const Node* gpus = first({"trialGpuNumber"});
+        if (gpus == nullptr) gpus = of_trial("gpuNum");
+        if (const auto number = gpus == nullptr ? std::nullopt : number_of(*gpus)) {
+            if (*number == 0) study.resources.backend = "cpu";
+            if (*number > 1)
+                draft_.remark("resources", gpus->place,
+                              "a trial gets one GPU at most, " + study::short_number(*number) + " were asked for");
+        }
+        const Node* service = first({"trainingService"});
+        const Node* platform = service == nullptr ? first({"trainingServicePlatform"}) : find(*service, "platform");
+        if (platform != nullptr && platform->text != "local")
+            draft_.remark("resources", platform->place,
+                          "hpo trains on this machine alone, not by '" + platform->text + "'");
+        const Node* local = service == nullptr ? first({"localConfig"}) : service;
+        if (local != nullptr) devices(*local);
+        reading_.leave_out_others(service == nullptr ? Node{} : *service,
+                                  {"platform", "gpuIndices", "maxTrialNumberPerGpu", "useActiveGpu"},
+                                  "'trainingService'");
+    }
+
+    void devices(const Node& local) {
+        if (const Node* node = find(local, "gpuIndices")) {
+            std::vector<string> found;
+            string text = text_of(node);
+            for (const Node& item : node->items) text += (text.empty() ? "" : ",") + item.text;
+            for (string_view rest = text; !rest.empty();) {
+                const auto comma = rest.find(',');
+                const string word = as_study_name(rest.substr(0, comma));
+                const bool digits =
+                    !word.empty() && word.size() < 4 && word.find_first_not_of("0123456789") == string::npos;
+                if (digits && std::find(found.begin(), found.end(), word) == found.end()) found.push_back(word);
+                rest.remove_prefix(comma == string_view::npos ? rest.size() : comma + 1);
+            }
+            if (draft_.study.resources.backend != "cpu") draft_.study.resources.devices = std::move(found);
+        }
+        if (const Node* node = find(local, "maxTrialNumberPerGpu"))
+            draft_.remark("resources", node->place, "trials share a GPU as far as its memory goes, which is measured");
+    }
+
+    /// 30s, 10m, 1h, 2d, or seconds.
+    std::optional<double> seconds_of(const Node& node) const {
+        string text = text_of(&node);
+        double unit = 1;
+        for (const auto& [letter, length] :
+             {std::pair{'s', 1.0}, std::pair{'m', 60.0}, std::pair{'h', 3600.0}, std::pair{'d', 86400.0}})
+            if (text.ends_with(letter)) {
+                unit = length;
+                text.pop_back();
+                break;
+            }
+        Node number = node;
+        number.plain = true;
+        number.text = text;
+        const auto count = number_of(number);
+        if (!count || !(*count * unit >= 1) || !(*count * unit <= study::max_seconds)) return {};
+        return *count * unit;
+    }
+
+    void budget() {
+        Budget& budget = draft_.study.budget;
+        if (const Node* node = first({"maxTrialNumber", "maxTrialNum"})) {
+            const auto number = number_of(*node);
+            if (!number || !(*number >= 1))
+                return reading_.error(node->place, "the number of trials must be at least 1");
+            budget.trials = static_cast<std::int64_t>(std::min(*number, 1e6));
+        } else {
+            draft_.remark("budget", 0,
+                          "the number of trials is not limited there: here " + std::to_string(budget.trials) +
+                              ", and more with hpo run --trials");
+        }
+        if (const Node* node = first({"maxExperimentDuration", "maxExecDuration"})) {
+            budget.seconds = seconds_of(*node);
+            if (!budget.seconds)
+                draft_.remark("budget", node->place, "'" + text_of(node) + "' is no duration such as 1h: left out");
+        }
+        if (const Node* node = first({"maxTrialDuration"}))
+            draft_.remark("budget", node->place,
+                          "a trial's time is not limited: resources.progress_timeout ends one that is silent, "
+                          "budget.epochs one that takes too many steps");
+    }
+
+    [[nodiscard]] static double option(const Node& node, const char* name, double otherwise) {
+        const Node* arguments = find(node, "classArgs");
+        const Node* given = arguments == nullptr ? nullptr : find(*arguments, name);
+        const double number = given == nullptr ? otherwise : number_of(*given).value_or(otherwise);
+        return number >= 0 && number <= 1e6 ? number : otherwise;
+    }
+
+    void direction(const Node& node) {
+        const Node* arguments = find(node, "classArgs");
+        const Node* mode = arguments == nullptr ? nullptr : find(*arguments, "optimize_mode");
+        if (mode == nullptr) return;
+        if (mode->text == "minimize")
+            draft_.study.objective.direction = Direction::minimize;
+        else if (mode->text != "maximize")
+            reading_.error(mode->place, "'optimize_mode' is minimize or maximize, found " + printable(mode->text));
+    }
+
+    void algorithm(const char* key, const char* older) {
+        const Node* node = first({key});
+        if (node == nullptr) return;
+        const Node* name = find(*node, "name");
+        if (name == nullptr) name = find(*node, older);
+        direction(*node);
+        const string word = text_of(name);
+        Study& study = draft_.study;
+        if (word == "Random") {
+            study.sampler = {"random", {}};
+        } else if (word == "GridSearch") {
+            use_grid(reading_, name->place);
+        } else if (word == "Hyperband" || word == "BOHB") {
+            const bool bohb = word == "BOHB";
+            steps_ = static_cast<std::int64_t>(option(*node, bohb ? "max_budget" : "R", bohb ? 3 : 60));
+            add_halving(draft_, static_cast<std::int64_t>(option(*node, "min_budget", 1)), option(*node, "eta", 3),
+                        name->place, word);
+            draft_.remark("stopping", name->place,
+                          "there is no TRIAL_BUDGET: a trial reports each step and is ended or paused by the rule");
+        } else if (word == "TPE") {
+            draft_.comment("sampler", "TPE there; tpe here, after a start that fills the space");
+        } else {
+            draft_.remark("sampler", (name == nullptr ? node : name)->place,
+                          (word.empty() ? string("a tuner of one's own") : "'" + word + "'") +
+                              " has no counterpart here: auto (tpe)");
+        }
+    }
+
+    void assessor() {
+        const Node* node = first({"assessor"});
+        if (node == nullptr) return;
+        const Node* name = find(*node, "name");
+        if (name == nullptr) name = find(*node, "builtinAssessorName");
+        const string word = text_of(name);
+        if (word != "Medianstop" && word != "Curvefitting") {
+            draft_.remark("stopping", node->place,
+                          "the assessor '" + word + "' is not known: see the rules plateau, median and asha");
+            return;
+        }
+        const auto grace =
+            static_cast<std::int64_t>(std::max(1.0, option(*node, "start_step", word == "Medianstop" ? 0 : 6)));
+        draft_.study.stopping.push_back({"median", {{"grace", grace}}});
+        if (word == "Curvefitting")
+            draft_.remark("stopping", name->place,
+                          "Curvefitting predicts a trial's end from its curve; here median ends those that are behind "
+                          "the others");
+        if (const double most = option(*node, "epoch_num", 0); most >= 1) steps_ = static_cast<std::int64_t>(most) + 1;
+    }
+
+    const Reading& reading_;
+    Draft& draft_;
+    const Node& root_;
+    std::int64_t steps_ = 0;
+};
+
+}  // namespace
+
+bool is_nni_space(const Node& root) {
+    return root.kind == Node::Kind::map && !root.entries.empty() &&
+           std::all_of(root.entries.begin(), root.entries.end(),
+                       [](const Entry& entry) { return find(entry.value, "_type") != nullptr; });
+}
+
+bool is_nni_experiment(const Node& root) {
+    if (root.kind != Node::Kind::map) return false;
+    const auto any = [&](std::initializer_list<const char*> keys) {
+        return std::any_of(keys.begin(), keys.end(), [&](const char* key) { return find(root, key) != nullptr; });
+    };
+    return any({"trialCommand", "trial"}) &&
+           any({"searchSpace", "searchSpaceFile", "searchSpacePath", "useAnnotation"});
+}
+
+void read_nni_space(const Reading& reading, const Node& root) {
+    Draft& draft = reading.draft;
+    draft.study.objective = {"default", Direction::maximize, Objective::At::last};
+    NniSpace space(reading);
+    space.read(root);
+    draft.study.command = {"python3", "train.py"};
+    draft.study.command.insert(draft.study.command.end(), space.arguments().begin(), space.arguments().end());
+    draft.study.metrics = MetricsSource{{reported}, ""};
+    draft.remark(
+        "worker", 0,
+        "a search space names no script: write it for train.py, which takes these arguments (or HPO_PARAM_* of the "
+        "environment; nni.get_next_parameter() returns nothing outside NNI). What nni.report_intermediate_result() "
+        "and report_final_result() print is read as it is");
+    draft.remark("objective", 0, "a search space does not say what is better: minimize or maximize");
+    settle_steps(draft, 0);
+}
+
+void read_nni_experiment(const Reading& reading, const Node& root) { Experiment(reading, root).read(); }
+
+}  // namespace hpo::exchange

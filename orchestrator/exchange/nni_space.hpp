@@ -1,0 +1,32 @@
+// The search space of NNI: parameters, and the arguments that give them to a script.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "orchestrator/exchange/sources.hpp"
+
+namespace hpo::exchange {
+
+class NniSpace {
+   public:
+    explicit NniSpace(const Reading& reading) : reading_(reading), draft_(reading.draft) {}
+
+    /// A map of names to {_type: ..., _value: [...]}; what is wrong goes to the diagnostics.
+    void read(const study::Node& root);
+
+    /// --name={name} for each.
+    [[nodiscard]] const std::vector<std::string>& arguments() const { return arguments_; }
+
+   private:
+    void parameter(const study::Entry& entry, const std::string& prefix, const std::vector<Condition>& when);
+    void added(const std::string& name, const std::string& placeholder);
+    std::string choice(const std::string& name, const study::Node& value, const std::vector<Condition>& when);
+    std::string number(const std::string& name, const std::string& type, const study::Node& value);
+
+    const Reading& reading_;
+    Draft& draft_;
+    std::vector<std::string> arguments_;
+};
+
+}  // namespace hpo::exchange

@@ -1,0 +1,48 @@
+// The readers of other tools' files, one .cpp each. Each fills a draft; what is wrong with the file itself goes to the
+// diagnostics, what cannot be carried over becomes a remark.
+#pragma once
+
+#include "hpo/options.hpp"
+#include "orchestrator/exchange/draft.hpp"
+#include "orchestrator/exchange/import.hpp"
+
+namespace hpo::exchange {
+
+struct Reading {
+    study::Diagnostics& diagnostics;
+    Draft& draft;
+    const Vocabulary& known;
+    const ReadOther& read_other;
+
+    void error(const study::Place& place, const std::string& message) const { diagnostics.error(place, message); }
+    /// Whether a study may name this sampler or rule.
+    [[nodiscard]] bool knows_sampler(std::string_view name) const;
+    /// Remarks for the keys of a map that are not among `known_keys`.
+    void leave_out_others(const study::Node& map, const std::vector<std::string_view>& known_keys,
+                          const std::string& what) const;
+};
+
+/// JSON is YAML, but for tabs between its words: they become blanks.
+std::string without_tabs(std::string_view text);
+
+/// Whether a file looks like one of these, by its top-level keys.
+bool is_wandb_sweep(const study::Node& root);
+bool is_nni_space(const study::Node& root);
+bool is_nni_experiment(const study::Node& root);
+
+void read_wandb_sweep(const Reading& reading, const study::Node& root);
+void read_nni_space(const Reading& reading, const study::Node& root);
+void read_nni_experiment(const Reading& reading, const study::Node& root);
+
+/// The steps of a trial, once all else is known: by parameters named after epochs, or `otherwise`, or many, with a
+/// remark. Halving that begins later than a trial ends makes it longer.
+void settle_steps(Draft& draft, std::int64_t otherwise);
+
+/// Successive halving: asha, from `grace` steps on, the best one in `factor`.
+void add_halving(Draft& draft, std::int64_t grace, double factor, const study::Place& place, const std::string& what);
+
+/// The sampler that tries every combination once, or one like it, with a remark; and how many there are, as the
+/// budget. A space with a continuum has no such number: a remark.
+void use_grid(const Reading& reading, const study::Place& place);
+
+}  // namespace hpo::exchange

@@ -1,0 +1,75 @@
+// Studies of other tools: whatever the bytes, converting ends with a study that reads back, or with printable errors;
+// what could be understood is never written as something that is no study. After a line "#other" stands the file that
+// the first one may name; a first byte of 'w' or 'n' after "#from " forces the tool.
+#include <cstdint>
+#include <cstdlib>
+
+#include "orchestrator/exchange/import.hpp"
+#include "orchestrator/study/study_file.hpp"
+#include "orchestrator/study/utf8.hpp"
+
+namespace {
+
+using namespace hpo;
+
+constexpr Option halving[] = {{"grace", OptionType::integer, 1, 1e9, "", "1", ""},
+                              {"factor", OptionType::integer, 2, 1000, "", "3", ""}};
+constexpr Option median[] = {{"grace", OptionType::integer, 1, 1e9, "", "1", ""}};
+constexpr PartOptions rules[] = {{"asha", "", halving}, {"median", "", median}};
+constexpr PartOptions samplers[] = {{"auto", "", {}}, {"random", "", {}}, {"sobol", "", {}}, {"tpe", "", {}}};
+
+void require(bool holds) {
+    if (!holds) std::abort();
+}
+
+void check_printable(const std::string& text) {
+    for (std::string_view rest = text; !rest.empty();) {
+        const std::size_t length = study::code_point_length(rest);
+        require(length > 0 && !study::is_control(rest.substr(0, length)));
+        rest.remove_prefix(length);
+    }
+}
+
+/// A study may be larger than a study file may be.
+bool too_large(const std::string& error) {
+    for (const char* limit : {"more than 4096 values", "more than 256 parameters", "larger than 256 KiB"})
+        if (error.find(limit) != std::string::npos) return true;
+    return false;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    std::string_view text(reinterpret_cast<const char*>(data), size);
+    exchange::Origin origin = exchange::Origin::automatic;
+    if (text.starts_with("#from ") && text.size() > 6)
+        origin = text[6] == 'w'   ? exchange::Origin::wandb
+                 : text[6] == 'n' ? exchange::Origin::nni
+                                  : exchange::Origin::automatic;
+    std::string other;
+    if (const auto at = text.find("\n#other\n"); at != std::string_view::npos) {
+        other = text.substr(at + 8);
+        text = text.substr(0, at + 1);
+    }
+    const Vocabulary known{samplers, rules};
+    const auto conversion =
+        exchange::convert(text, "fuzz.yaml", origin, known, [&](const std::string&) -> Result<std::string> {
+            if (other.empty()) return Error{"space.json: No such file or directory"};
+            return other;
+        });
+    if (!conversion) {
+        const std::string& error = conversion.error().message;
+        require(!error.empty());
+        check_printable(error);
+        require(error.find("cannot be written as a study") == std::string::npos || too_large(error));
+        return 0;
+    }
+    check_printable(conversion->yaml);
+    for (const std::string& remark : conversion->remarks) {
+        check_printable(remark);
+        require(remark.find('\n') == std::string::npos);
+    }
+    const auto study = parse_study(conversion->yaml, "written.yaml", {}, known);
+    require(study.ok() && !study->command.empty() && study->metrics.has_value());
+    return 0;
+}

@@ -1,0 +1,71 @@
+// What a script writes: whatever the bytes, reading its metrics ends in bounded memory, by any reader, and however the
+// bytes are cut into pieces. The first line chooses the reader: "#file", or "#pattern P" (as often as there are such
+// lines), or none of these: the output's known forms.
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
+
+#include "orchestrator/script/metrics.hpp"
+
+namespace {
+
+using namespace hpo;
+
+void require(bool holds) {
+    if (!holds) std::abort();
+}
+
+std::vector<Metrics> steps_of(std::unique_ptr<script::LineReader> reader, std::string_view bytes, std::size_t piece) {
+    script::StepReader steps(std::move(reader), "loss");
+    std::vector<Metrics> found;
+    const auto take = [&] {
+        while (auto step = steps.take()) {
+            require(step->contains("loss") && step->size() <= script::most_metrics);
+            found.push_back(std::move(*step));
+        }
+    };
+    for (; !bytes.empty(); bytes.remove_prefix(std::min(piece, bytes.size()))) {
+        steps.feed(bytes.substr(0, piece));
+        take();
+    }
+    steps.finish();
+    take();
+    return found;
+}
+
+bool same(const std::vector<Metrics>& a, const std::vector<Metrics>& b) {
+    if (a.size() != b.size()) return false;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        if (a[i].size() != b[i].size()) return false;
+        for (const auto& [name, number] : a[i]) {
+            const auto other = b[i].find(name);
+            if (other == b[i].end()) return false;
+            if (other->second != number && !(std::isnan(other->second) && std::isnan(number))) return false;
+        }
+    }
+    return true;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    std::string_view text(reinterpret_cast<const char*>(data), size);
+    std::vector<std::string> patterns;
+    const bool file = text.starts_with("#file\n");
+    while (text.starts_with("#pattern ") && patterns.size() < 4) {
+        const auto end = text.find('\n');
+        patterns.emplace_back(text.substr(9, end == std::string_view::npos ? end : end - 9));
+        text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+        if (!script::problem_of_pattern(patterns.back()).empty()) return 0;
+    }
+    const auto make = [&] {
+        if (file) return script::make_file_reader();
+        auto reader = script::make_output_reader(patterns);
+        require(reader.ok());
+        return std::move(*reader);
+    };
+    const auto whole = steps_of(make(), text, text.size() + 1);
+    require(same(whole, steps_of(make(), text, 7)));
+    return 0;
+}
