@@ -1,0 +1,200 @@
+"""torch as the baseline of tests/bench/gpu: K trials of one shape on one device, in the ways that torch has.
+
+    baseline_torch.py cuda|cpu BATCHES HIDDEN SECONDS COUNTS
+
+For each batch and form a line of JSON: trials' iterations a second, all K together. Samples lie on the device, each trial draws
+batches of its own; AdamW, cross-entropy, ReLU, dropout 0.1, float32 products (no tf32), as hpo's. Forms: eager with the fused
+optimizer; CUDA graphs of a whole update (torch.cuda.make_graphed_callables' way by hand); torch.compile with CUDA graphs
+(mode reduce-overhead); an ensemble by torch.func (vmap over stacked parameters, AdamW in place by hand), compiled where it can be.
+"""
+import json
+import sys
+import time
+
+import torch
+
+device = torch.device(sys.argv[1])
+BATCHES = [int(word) for word in sys.argv[2].split(",")]
+HIDDEN = [int(word) for word in sys.argv[3].split(",")]
+SECONDS = float(sys.argv[4])
+COUNTS = [int(word) for word in sys.argv[5].split(",")]
+SAMPLES, FEATURES, CLASSES, LR, DECAY, DROPOUT = 16384, 784, 10, 1e-3, 1e-2, 0.1
+ON_GPU = device.type == "cuda"
+VERSIONS = f"torch {torch.__version__}" + (f", CUDA {torch.version.cuda}" if ON_GPU else "")
+
+torch.manual_seed(1)
+images = torch.randn(SAMPLES, FEATURES, device=device)
+labels = torch.randint(0, CLASSES, (SAMPLES,), device=device)
+
+
+def network():
+    layers, widths = [], [FEATURES, *HIDDEN]
+    for inputs, outputs in zip(widths, widths[1:]):
+        layers += [torch.nn.Linear(inputs, outputs), torch.nn.ReLU(), torch.nn.Dropout(DROPOUT)]
+    return torch.nn.Sequential(*layers, torch.nn.Linear(widths[-1], CLASSES)).to(device)
+
+
+def wait():
+    if ON_GPU:
+        torch.cuda.synchronize()
+
+
+def rate_of(update, warm=3):
+    """Updates a second, after some that are not counted."""
+    for _ in range(warm):
+        update()
+    wait()
+    count, begun = 0, time.perf_counter()
+    while time.perf_counter() - begun < SECONDS:
+        for _ in range(10 if ON_GPU else 1):
+            update()
+            count += 1
+        wait()
+    return count / (time.perf_counter() - begun)
+
+
+def tell(what, batch, lanes, work):
+    try:
+        rate = work()
+        print(json.dumps({"what": what, "batch": batch, "K": lanes, "rate": rate, "versions": VERSIONS}), flush=True)
+    except Exception as error:
+        words = f"{type(error).__name__}: {error}".splitlines()[0]
+        print(json.dumps({"what": what, "batch": batch, "K": lanes, "error": words}), flush=True)
+        if ON_GPU:
+            torch.cuda.empty_cache()
+
+
+def optimizer_of(model, **more):
+    options = {"fused": True} if ON_GPU else {"foreach": True}
+    return torch.optim.AdamW(model.parameters(), lr=LR, weight_decay=DECAY, **options, **more)
+
+
+def step_of(model, criterion, rows):
+    return criterion(model(images.index_select(0, rows)), labels.index_select(0, rows))
+
+
+def eager(batch):
+    model, criterion = network(), torch.nn.CrossEntropyLoss()
+    optimizer = optimizer_of(model)
+
+    def update():
+        loss = step_of(model, criterion, torch.randint(0, SAMPLES, (batch,), device=device))
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+
+    return rate_of(update)
+
+
+def graphed(batch):
+    """One CUDA graph for an update of one trial."""
+    model, criterion = network(), torch.nn.CrossEntropyLoss()
+    optimizer = optimizer_of(model, capturable=True)
+    rows = torch.zeros(batch, dtype=torch.long, device=device)
+
+    def work():
+        rows.random_(0, SAMPLES)
+        optimizer.zero_grad(set_to_none=True)
+        step_of(model, criterion, rows).backward()
+        optimizer.step()
+
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(5):
+            work()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        work()
+    return rate_of(graph.replay)
+
+
+def compiled(batch):
+    model, criterion = network(), torch.nn.CrossEntropyLoss()
+    optimizer = optimizer_of(model)
+    forward = torch.compile(lambda rows: step_of(model, criterion, rows), mode="reduce-overhead" if ON_GPU else "default")
+
+    def update():
+        loss = forward(torch.randint(0, SAMPLES, (batch,), device=device))
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    return rate_of(update, 8)
+
+
+def ensemble(batch, lanes, compile_it):
+    """All K trials at once: vmap over stacked parameters; AdamW on the stacks, in place."""
+    from torch.func import functional_call, grad, stack_module_state, vmap
+
+    models = [network() for _ in range(lanes)]
+    weights, buffers = stack_module_state(models)
+    template = models[0]
+    weights = {name: value.detach().clone() for name, value in weights.items()}
+    first = {name: torch.zeros_like(value) for name, value in weights.items()}
+    second = {name: torch.zeros_like(value) for name, value in weights.items()}
+    rates = torch.full((lanes,), LR, device=device)  # each trial its own
+    count = torch.zeros((), device=device)
+
+    def loss_of(values, x, y):
+        return torch.nn.functional.cross_entropy(functional_call(template, (values, {}), (x,)), y)
+
+    gradient_of = vmap(grad(loss_of), in_dims=(0, 0, 0), randomness="different")
+
+    def work(rows):
+        flat = rows.reshape(-1)
+        x = images.index_select(0, flat).view(lanes, batch, FEATURES)
+        y = labels.index_select(0, flat).view(lanes, batch)
+        gradients = gradient_of(weights, x, y)
+        count.add_(1)
+        correction1, correction2 = 1 - 0.9**count, 1 - 0.999**count
+        for name, g in gradients.items():
+            shape = (lanes,) + (1,) * (g.dim() - 1)
+            lr = rates.view(shape)
+            first[name].mul_(0.9).add_(g, alpha=0.1)
+            second[name].mul_(0.999).addcmul_(g, g, value=0.001)
+            weights[name].mul_(1 - lr * DECAY)
+            weights[name].sub_(lr * (first[name] / correction1) / ((second[name] / correction2).sqrt() + 1e-8))
+
+    update = torch.compile(work) if compile_it else work
+    with torch.no_grad():
+        rows = torch.zeros(lanes, batch, dtype=torch.long, device=device)
+        if not ON_GPU:
+            return lanes * rate_of(lambda: update(rows.random_(0, SAMPLES)), 3)
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(5):
+                update(rows.random_(0, SAMPLES))
+        torch.cuda.current_stream().wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            rows.random_(0, SAMPLES)
+            update(rows)
+        return lanes * rate_of(graph.replay)
+
+
+def main():
+    can_compile = hasattr(torch, "compile")
+    has_functions = hasattr(torch, "func")
+    if not ON_GPU:
+        torch.set_num_threads(1)
+    for batch in BATCHES:
+        tell("torch, eager", batch, 1, lambda: eager(batch))
+        if ON_GPU:
+            tell("torch, CUDA graph", batch, 1, lambda: graphed(batch))
+        if can_compile:
+            tell("torch.compile", batch, 1, lambda: compiled(batch))
+        for lanes in COUNTS:
+            if lanes == 1 or not has_functions:
+                continue
+            name = "torch.func" + (", CUDA graph" if ON_GPU else "")
+            tell(name, batch, lanes, lambda: ensemble(batch, lanes, False))
+            if can_compile:
+                tell(name + ", compiled", batch, lanes, lambda: ensemble(batch, lanes, True))
+    if not has_functions:
+        print(json.dumps({"what": "torch.func", "batch": BATCHES[0], "K": COUNTS[-1], "error": f"{VERSIONS} has none"}))
+
+
+main()
