@@ -78,10 +78,23 @@ struct Gather {
     std::int64_t batch = 0;
 };
 
+/// Of matrix products; all sums are of float32. tf32: operands rounded to 10 bits of mantissa on the way. bfloat16 and
+/// float16: operands rounded (to nearest, ties to even) into tensors of their own first, which the products read.
+enum class Precision : std::uint8_t { float32, tf32, bfloat16, float16 };
+
+/// What a product's operands are kept in: f32, bf16 or f16.
+constexpr Type operand_type(Precision precision) {
+    return precision == Precision::bfloat16 ? Type::bf16 : precision == Precision::float16 ? Type::f16 : Type::f32;
+}
+
 struct Linear {
     Tensor input;   ///< [B, I]
     Tensor weight;  ///< [O, I]
     Tensor output;  ///< [B, O] written: input * weight^T. The bias comes with the next operation
+    Precision precision = Precision::float32;
+    // Of operand_type, where that is not f32:
+    Tensor rounded_input;   ///< [B, I] written
+    Tensor rounded_weight;  ///< [O, I] written
 };
 
 struct LinearBackward {
@@ -91,6 +104,10 @@ struct LinearBackward {
     Tensor weight_gradient;  ///< [O, I] by `write`: output_gradient^T * input
     Tensor input_gradient;   ///< [B, I] written: output_gradient * weight; none for the first layer
     Write write = Write::set;
+    Precision precision = Precision::float32;
+    Tensor rounded_gradient;  ///< [B, O] written
+    Tensor rounded_input;     ///< [B, I] as `linear` left it
+    Tensor rounded_weight;    ///< [O, I] as `linear` left it
 };
 
 /// a = pre + bias; output = dropout(activation(a)).
@@ -144,17 +161,32 @@ struct CrossEntropy {
     Tensor smoothing;  ///< lane array
     Tensor loss;       ///< [1, 1] by `write`: weight * the sum over the rows
     Tensor correct;    ///< i32 [1, 1] by `write`: rows whose greatest logit (the first of equals) is the label's
-    Tensor gradient;   ///< [B, C] written, that of `loss`; may be `logits`; none: not wanted
+    Tensor gradient;   ///< [B, C] written, that of `loss`, times `scale`; may be `logits`; none: not wanted
     float weight = 1;  ///< 1 / (samples of the whole batch) for a mean
     Write write = Write::set;
+    Tensor scale;  ///< lane array; none: 1
 };
 
-/// norm = |gradient|; factor = limit > 0 and norm > limit ? limit / norm : 1.
+/// Dynamic loss scaling (Micikevicius et al., "Mixed precision training", ICLR 2018), for gradients that float16 would
+/// lose: the loss's gradient is multiplied by `scale`, and the parameters' divided by it. One that is not finite is no
+/// update, and halves the scale (to 1 at least); after `growth` updates without one it doubles (to 2^24 at most).
+struct LossScale {
+    static constexpr float first = 65536;
+    static constexpr std::uint32_t growth = 2000;
+
+    Tensor scale;  ///< lane array; default: there is none, the rest is not looked at
+    Tensor good;   ///< lane array u32: updates since it changed
+    Tensor valid;  ///< lane array u8, written: 0 where the update is to be left out
+};
+
+/// norm = |gradient| / scale; factor = (limit > 0 and norm > limit ? limit / norm : 1) / scale. With a scale, norm and
+/// factor of a gradient that is not finite are 0.
 struct GradientNorm {
     Tensor gradient;  ///< [1, P]
     Tensor limit;     ///< lane array
     Tensor norm;      ///< [1, 1] written
     Tensor factor;    ///< [1, 1] written, for the optimizers
+    LossScale scaling;
 };
 
 /// The parameter block of each lane and what updates it. Lanes that are not alive keep their weights and state.
@@ -167,6 +199,7 @@ struct Update {
     Tensor weight_decay;       ///< lane array
     Tensor factor;             ///< [1, 1] the gradient is multiplied by this; none: 1
     Tensor alive;              ///< lane array u8
+    Tensor valid;              ///< lane array u8: 0 as if not alive; none: 1
 };
 
 /// Loshchilov and Hutter 2019, as torch.optim.AdamW: w -= lr * decay * w, then
@@ -300,6 +333,8 @@ class Device {
     [[nodiscard]] virtual std::uint64_t launches() const { return 0; }
     /// What a stream takes of the device's memory besides its arena.
     [[nodiscard]] virtual std::size_t stream_bytes(int /*lanes*/) const { return 0; }
+    /// Whether it multiplies in this precision; an error says why not.
+    [[nodiscard]] virtual Result<void> computes_in(Precision precision) const = 0;
     /// Zeroed memory of exactly so many bytes. Fails when there is not enough.
     virtual Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) = 0;
     /// `arena` and the tensors of every operation come from one Layout of `lanes` lanes. Throws DeviceFull where

@@ -8,12 +8,15 @@
 
 namespace hpo {
 
-enum class Type : std::uint8_t { f32, i32, u32, u64, u8 };
+enum class Type : std::uint8_t { f32, i32, u32, u64, u8, bf16, f16 };
 
 constexpr std::size_t size_of(Type type) {
     switch (type) {
         case Type::u8:
             return 1;
+        case Type::bf16:
+        case Type::f16:
+            return 2;
         case Type::u64:
             return 8;
         default:
@@ -38,6 +41,10 @@ constexpr Type type_of<std::uint32_t>() {
 template <>
 constexpr Type type_of<std::uint64_t>() {
     return Type::u64;
+}
+template <>
+constexpr Type type_of<std::uint16_t>() {  // as bits
+    return Type::bf16;
 }
 template <>
 constexpr Type type_of<std::uint8_t>() {

@@ -40,6 +40,27 @@ struct Case {
     }
 };
 
+TEST(CrossEntropy, AScaleIsOfTheGradientAlone) {
+    in_every_way([&](Rig& rig) {
+        const Case plain(rig, {17, 33});
+        const Tensor scaled = rig.output(17, 33), loss = rig.output(1, 1);
+        const Tensor scale = rig.lane_array<float>([](int lane) { return lane == 1 ? 1024.0F : 8.0F; });
+        rig.start();
+        const auto with = [&](const Tensor& gradient, const Tensor& its_loss, const Tensor& its_scale) {
+            rig.stream().cross_entropy({plain.logits, plain.labels, plain.smoothing, its_loss, plain.correct, gradient,
+                                        0.25F, Write::set, its_scale});
+        };
+        with(plain.gradient, plain.loss, {});
+        with(scaled, loss, scale);
+        for (int k = 0; k < rig.lanes(); ++k) {
+            Numbers wanted = rig.values(plain.gradient, k);
+            for (double& g : wanted) g *= rig.name_of(k) == 1 ? 1024 : 8;
+            expect_near(rig.values(scaled, k), wanted, 1e-5);
+            EXPECT_EQ(rig.values(loss, k), rig.values(plain.loss, k));
+        }
+    });
+}
+
 TEST(CrossEntropy, AgreesWithItsDefinitionAndFiniteDifferences) {
     for (const auto& shape : odd_shapes)
         in_every_way([&](Rig& rig) {

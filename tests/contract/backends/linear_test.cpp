@@ -1,3 +1,5 @@
+#include <cstring>
+
 #include "tests/contract/backends/rig.hpp"
 
 namespace hpo::test {
@@ -88,6 +90,168 @@ TEST(Linear, TheFirstLayerNeedsNoGradientOfItsInput) {
         rig.start();
         rig.stream().linear_backward({dy, x, w, dw, {}, Write::set});
         for (int k = 0; k < rig.lanes(); ++k) EXPECT_TRUE(std::isfinite(rig.values(dw, k)[0]));
+    });
+}
+
+/// What the nearest number of a type is, by the compiler's own arithmetic.
+double rounded(double x, Precision precision) {
+    if (precision == Precision::float16) return static_cast<double>(static_cast<_Float16>(x));
+    if (precision != Precision::bfloat16 || x == 0 || !std::isfinite(x)) return x;
+    const double unit = std::ldexp(1.0, std::ilogb(x) - 7);  // 8 bits of mantissa; halves go to even
+    return std::nearbyint(x / unit) * unit;
+}
+
+Numbers rounded(Numbers values, Precision precision) {
+    for (double& value : values) value = rounded(value, precision);
+    return values;
+}
+
+/// The precisions of 16 bits that a device has.
+std::vector<Precision> narrow_precisions(const Device& device) {
+    std::vector<Precision> all;
+    for (const Precision precision : {Precision::bfloat16, Precision::float16})
+        if (device.computes_in(precision)) all.push_back(precision);
+    return all;
+}
+
+struct Narrow {
+    Rig& rig;
+    Precision precision;
+    Tensor output(std::int64_t rows, std::int64_t columns) const {
+        Tensor tensor = rig.integers<std::uint16_t>(rows, columns, [](int, std::int64_t) { return 0x7FFF; });
+        tensor.type = operand_type(precision);
+        return tensor;
+    }
+};
+
+TEST(Linear, In16BitsItIsTheProductOfTheRoundedOperandsSummedInFloat32) {
+    for (const auto& size : sizes)
+        in_every_way([&](Rig& rig) {
+            const auto precisions = narrow_precisions(rig.device());
+            struct Case {
+                Linear forward;
+                LinearBackward backward;
+            };
+            std::vector<Case> cases;
+            const Tensor x = rig.random(size.batch, size.inputs), w = rig.random(size.outputs, size.inputs);
+            const Tensor dy = rig.random(size.batch, size.outputs);
+            for (const Precision precision : precisions) {
+                const Narrow narrow{rig, precision};
+                Case c;
+                c.forward = {x,
+                             w,
+                             rig.output(size.batch, size.outputs),
+                             precision,
+                             narrow.output(size.batch, size.inputs),
+                             narrow.output(size.outputs, size.inputs)};
+                c.backward = {dy,
+                              x,
+                              w,
+                              rig.output(size.outputs, size.inputs),
+                              rig.output(size.batch, size.inputs),
+                              Write::set,
+                              precision,
+                              narrow.output(size.batch, size.outputs),
+                              c.forward.rounded_input,
+                              c.forward.rounded_weight};
+                cases.push_back(c);
+            }
+            rig.start();
+            for (const Case& c : cases) {
+                rig.stream().linear(c.forward);
+                rig.stream().linear_backward(c.backward);
+                const Precision precision = c.forward.precision;
+                for (int k = 0; k < rig.lanes(); ++k) {
+                    const Numbers xs = rounded(rig.values(x, k), precision), ws = rounded(rig.values(w, k), precision);
+                    const Numbers up = rounded(rig.values(dy, k), precision);
+                    expect_near(rig.values(c.forward.output, k), product(xs, ws, size), 1e-5);
+                    Numbers wanted_w(ws.size()), wanted_x(xs.size());
+                    for (std::int64_t b = 0; b < size.batch; ++b)
+                        for (std::int64_t o = 0; o < size.outputs; ++o)
+                            for (std::int64_t i = 0; i < size.inputs; ++i) {
+                                const double g = up[number(b * size.outputs + o)];
+                                wanted_w[number(o * size.inputs + i)] += g * xs[number(b * size.inputs + i)];
+                                wanted_x[number(b * size.inputs + i)] += g * ws[number(o * size.inputs + i)];
+                            }
+                    expect_near(rig.values(c.backward.weight_gradient, k), wanted_w, 1e-5);
+                    expect_near(rig.values(c.backward.input_gradient, k), wanted_x, 1e-5);
+                }
+            }
+        });
+}
+
+TEST(Linear, ItsErrorIsThatOfThePrecision) {
+    // Operands below 1 in magnitude, 257 of them: each product is wrong by at most two roundings.
+    const Sizes size{2, 257, 33};
+    const std::pair<Precision, double> bounds[] = {
+        {Precision::tf32, 0x1p-10}, {Precision::bfloat16, 0x1p-7}, {Precision::float16, 0x1p-10}};
+    for (const auto& [precision, bound] : bounds)
+        on_every_device([&, wanted = precision, most = bound](Rig& rig) {
+            if (!rig.device().computes_in(wanted)) return;
+            const Tensor x = rig.random(size.batch, size.inputs), w = rig.random(size.outputs, size.inputs);
+            Linear linear{x, w, rig.output(size.batch, size.outputs), wanted, {}, {}};
+            if (wanted != Precision::tf32) {
+                linear.rounded_input = Narrow{rig, wanted}.output(size.batch, size.inputs);
+                linear.rounded_weight = Narrow{rig, wanted}.output(size.outputs, size.inputs);
+            }
+            rig.start();
+            rig.stream().linear(linear);
+            const Numbers exact = product(rig.values(x, 0), rig.values(w, 0), size), got = rig.values(linear.output, 0);
+            double largest = 0;
+            for (std::size_t i = 0; i < got.size(); ++i) largest = std::max(largest, std::abs(got[i] - exact[i]));
+            EXPECT_LT(largest, most * std::sqrt(257.0));
+            EXPECT_GT(largest, most / 100) << "nothing is rounded";
+        });
+}
+
+TEST(Linear, RoundsEveryKindOfNumber) {
+    const Numbers kinds{0,       -0.0,      1,        -1,       1 + 0x1p-8, 1 + 0x1p-11, 1 + 0x3p-11, 1 + 0x1p-12,
+                        65504,   65519,     -65520,   1e30,     0x1p-14,    0x1.8p-15,   0x1p-24,     0x1p-25,
+                        0x3p-26, 0x1.8p-24, 0x1p-149, 0x1p-126, 3e38,       1e-9,        0.1,         -0.3};
+    const auto count = static_cast<std::int64_t>(kinds.size());
+    on_every_device([&](Rig& rig) {
+        std::vector<std::pair<Precision, Linear>> all;
+        const Tensor x = rig.output(1, count), w = rig.random(1, count);
+        for (const Precision precision : narrow_precisions(rig.device()))
+            all.push_back({precision,
+                           {x, w, rig.output(1, 1), precision, Narrow{rig, precision}.output(1, count),
+                            Narrow{rig, precision}.output(1, count)}});
+        rig.start();
+        const std::vector<float> given(kinds.begin(), kinds.end());
+        rig.stream().write(x, 0, std::span<const float>(given));
+        for (const auto& [precision, linear] : all) {
+            rig.stream().linear(linear);
+            const auto raw = rig.bytes(linear.rounded_input, 0);
+            for (std::size_t i = 0; i < kinds.size(); ++i) {
+                std::uint16_t bits = 0;
+                std::memcpy(&bits, raw.data() + 2 * i, 2);
+                if (precision == Precision::float16) {
+                    const auto half = static_cast<_Float16>(given[i]);
+                    std::uint16_t wanted = 0;
+                    std::memcpy(&wanted, &half, 2);
+                    EXPECT_EQ(bits, wanted) << given[i];
+                } else {
+                    float got = 0;
+                    const std::uint32_t wide = std::uint32_t{bits} << 16;
+                    std::memcpy(&got, &wide, 4);
+                    if (std::fpclassify(given[i]) == FP_SUBNORMAL) continue;
+                    EXPECT_EQ(got, static_cast<float>(rounded(given[i], precision))) << given[i];
+                }
+            }
+        }
+    });
+}
+
+TEST(Device, SaysInWhichPrecisionsItComputes) {
+    on_every_device([](Rig& rig) {
+        const Device& device = rig.device();
+        EXPECT_TRUE(device.computes_in(Precision::float32));
+        for (const Precision precision : {Precision::tf32, Precision::bfloat16, Precision::float16}) {
+            const auto can = device.computes_in(precision);
+            EXPECT_TRUE(can.ok() || !can.error().message.empty());
+            EXPECT_FALSE(can.ok() && device.backend() == "cpu");
+            EXPECT_TRUE(device.backend() != "opencl" || can.ok() == (precision != Precision::tf32));
+        }
     });
 }
 

@@ -142,5 +142,66 @@ TEST(GradientNorm, IsTheEuclideanNormAndTheFactorThatKeepsItsLimit) {
         });
 }
 
+struct Scaled {
+    GradientNorm norm;
+
+    /// Lane 0 has the first scale, lane 1 is one good gradient from growing, lane 2 has a scale of 1.
+    explicit Scaled(Rig& rig) {
+        norm.gradient = rig.random(1, 300);
+        norm.limit = rig.lane_array<float>([](int) { return 1e-4F; });
+        norm.norm = rig.output(1, 1);
+        norm.factor = rig.output(1, 1);
+        norm.scaling.scale = rig.lane_array<float>([](int lane) { return lane == 2 ? 1 : LossScale::first; });
+        norm.scaling.good =
+            rig.lane_array<std::uint32_t>([](int lane) { return lane == 1 ? LossScale::growth - 1 : 5; });
+        norm.scaling.valid = rig.lane_array<std::uint8_t>([](int) { return 7; });
+    }
+};
+
+TEST(LossScale, IsTakenOutOfTheGradientAndGrowsAfterManyGoodOnes) {
+    in_every_way([&](Rig& rig) {
+        const Scaled c(rig);
+        rig.start();
+        rig.stream().gradient_norm(c.norm);
+        for (int k = 0; k < rig.lanes(); ++k) {
+            const int lane = rig.name_of(k);
+            const double scale = lane == 2 ? 1 : LossScale::first;
+            const Numbers g = rig.values(c.norm.gradient, k);
+            const double wanted = std::sqrt(dot(g, g)) / scale;
+            expect_near(rig.values(c.norm.norm, k), {wanted}, 1e-6);
+            expect_near(rig.values(c.norm.factor, k), {std::min(1.0, 1e-4 / wanted) / scale}, 1e-6);
+            EXPECT_EQ(rig.stream().read<std::uint8_t>(c.norm.scaling.valid, k), 1);
+            EXPECT_EQ(rig.stream().read<float>(c.norm.scaling.scale, k), lane == 1 ? 2 * scale : scale);
+            EXPECT_EQ(rig.stream().read<std::uint32_t>(c.norm.scaling.good, k), lane == 1 ? 0U : 6U);
+        }
+    });
+}
+
+TEST(LossScale, HalvesAndLeavesTheUpdateOutWhereTheGradientIsNotFinite) {
+    for (const float wrong : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()})
+        in_every_way([&](Rig& rig) {
+            const Scaled s(rig);
+            Case c(rig);
+            c.update.valid = s.norm.scaling.valid;
+            const Tensor half = rig.lane_array<float>([](int) { return 0.5F; });
+            rig.start();
+            for (int k = 0; k < rig.lanes(); ++k) rig.stream().write(s.norm.gradient.at(217), k, wrong);
+            std::vector<Numbers> before;
+            for (int k = 0; k < rig.lanes(); ++k) before.push_back(rig.values(c.update.weights, k));
+            rig.stream().gradient_norm(s.norm);
+            rig.stream().adamw({c.update, c.first, c.second, half, half, half, c.iteration});
+            rig.stream().sgd({c.update, c.first, half, true});
+            for (int k = 0; k < rig.lanes(); ++k) {
+                expect_near(rig.values(s.norm.norm, k), {0}, 0);
+                expect_near(rig.values(s.norm.factor, k), {0}, 0);
+                EXPECT_EQ(rig.stream().read<std::uint8_t>(s.norm.scaling.valid, k), 0);
+                EXPECT_EQ(rig.stream().read<float>(s.norm.scaling.scale, k),
+                          rig.name_of(k) == 2 ? 1 : LossScale::first / 2);
+                EXPECT_EQ(rig.stream().read<std::uint32_t>(s.norm.scaling.good, k), 0U);
+                EXPECT_EQ(rig.values(c.update.weights, k), before[number(k)]);
+            }
+        });
+}
+
 }  // namespace
 }  // namespace hpo::test

@@ -1,7 +1,10 @@
-// A libcublas.so.13 for tests: the one product there is, in doubles, on memory that is the host's.
+// A libcublas.so.13 for tests: the one product there is, in doubles, on memory that is the host's. Operands are what
+// their types hold: bfloat16 and float16 of 16 bits, and float32 that tf32 rounds.
 #include <dlfcn.h>
 
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 
 namespace {
@@ -13,15 +16,35 @@ bool has_workspace = false;
 constexpr int success = 0;
 constexpr int invalid_value = 7;
 
-/// Element (row, column) of op(X) for column-major X.
-double at(const float* x, int ld, int turned, long long row, long long column) {
-    return turned ? x[column + row * ld] : x[row + column * ld];
+constexpr int f32 = 0;
+constexpr int f16 = 2;
+constexpr int bf16 = 14;
+constexpr int by_f32 = 68;
+constexpr int by_tf32 = 77;
+
+float of_bits(std::uint32_t bits) {
+    float number;
+    std::memcpy(&number, &bits, sizeof number);
+    return number;
+}
+
+/// The number at `index` of a matrix of some type.
+double number_at(const void* x, int type, bool tf32, long long index) {
+    if (type == f16) return static_cast<double>(static_cast<const _Float16*>(x)[index]);
+    if (type == bf16) return of_bits(std::uint32_t{static_cast<const std::uint16_t*>(x)[index]} << 16);
+    const float number = static_cast<const float*>(x)[index];
+    if (!tf32 || !std::isfinite(number)) return number;
+    std::uint32_t bits;
+    std::memcpy(&bits, &number, sizeof bits);
+    return of_bits((bits + 0xFFF + (bits >> 13 & 1)) & ~std::uint32_t{0x1FFF});
 }
 
 struct Product {
     int a_turned, b_turned, m, n, k;
     float alpha, beta;
-    const float *a, *b;
+    const void *a, *b;
+    int type;
+    bool tf32;
     float* c;
     int a_ld, b_ld, c_ld;
     long long a_stride, b_stride, c_stride;
@@ -32,14 +55,19 @@ void multiply(const void* arguments) {
     Product p;
     std::memcpy(&p, arguments, sizeof p);
     for (int batch = 0; batch < p.batches; ++batch) {
-        const float* x = p.a + batch * p.a_stride;
-        const float* y = p.b + batch * p.b_stride;
+        const auto x = [&](long long row, long long column) {
+            const long long in_it = p.a_turned ? column + row * p.a_ld : row + column * p.a_ld;
+            return number_at(p.a, p.type, p.tf32, batch * p.a_stride + in_it);
+        };
+        const auto y = [&](long long row, long long column) {
+            const long long in_it = p.b_turned ? column + row * p.b_ld : row + column * p.b_ld;
+            return number_at(p.b, p.type, p.tf32, batch * p.b_stride + in_it);
+        };
         float* z = p.c + batch * p.c_stride;
         for (long long column = 0; column < p.n; ++column)
             for (long long row = 0; row < p.m; ++row) {
                 double sum = 0;
-                for (long long i = 0; i < p.k; ++i)
-                    sum += at(x, p.a_ld, p.a_turned, row, i) * at(y, p.b_ld, p.b_turned, i, column);
+                for (long long i = 0; i < p.k; ++i) sum += x(row, i) * y(i, column);
                 float& to = z[row + column * p.c_ld];
                 sum *= p.alpha;
                 to = static_cast<float>(p.beta == 0 ? sum : sum + p.beta * to);
@@ -76,9 +104,10 @@ int cublasGemmStridedBatchedEx(void* handle, int a_turned, int b_turned, int m, 
                                int b_ld, long long b_stride, const void* beta, void* c, int c_type, int c_ld,
                                long long c_stride, int batches, int compute_type, int) {
     static const Enqueue enqueue = find_enqueue();
-    const bool good = enqueue && handle == &the_handle && has_stream && has_workspace && a_type == 0 && b_type == 0 &&
-                      c_type == 0 && compute_type == 68 && a_ld >= (a_turned ? k : m) && b_ld >= (b_turned ? n : k) &&
-                      c_ld >= m && m > 0 && n > 0 && k > 0;
+    const bool good = enqueue && handle == &the_handle && has_stream && has_workspace && a_type == b_type &&
+                      (a_type == f32 || a_type == f16 || a_type == bf16) && c_type == f32 &&
+                      (compute_type == by_f32 || (compute_type == by_tf32 && a_type == f32)) &&
+                      a_ld >= (a_turned ? k : m) && b_ld >= (b_turned ? n : k) && c_ld >= m && m > 0 && n > 0 && k > 0;
     if (!good) return invalid_value;
     const Product product{a_turned,
                           b_turned,
@@ -87,8 +116,10 @@ int cublasGemmStridedBatchedEx(void* handle, int a_turned, int b_turned, int m, 
                           k,
                           *static_cast<const float*>(alpha),
                           *static_cast<const float*>(beta),
-                          static_cast<const float*>(a),
-                          static_cast<const float*>(b),
+                          a,
+                          b,
+                          a_type,
+                          compute_type == by_tf32,
                           static_cast<float*>(c),
                           a_ld,
                           b_ld,

@@ -33,6 +33,17 @@ static void barrier();
 #define __launch_bounds__(items)
 #define __syncthreads() barrier()
 
+static unsigned __float_as_uint(float number) {
+    unsigned bits;
+    std::memcpy(&bits, &number, sizeof bits);
+    return bits;
+}
+static float __uint_as_float(unsigned bits) {
+    float number;
+    std::memcpy(&number, &bits, sizeof number);
+    return number;
+}
+
 using std::exp;
 using std::expm1;
 using std::log;
@@ -184,6 +195,10 @@ const std::map<std::string, Entry> kernels{
     ENTRY(multiply, MultiplyArguments),
     ENTRY(multiply_by_transposed, MultiplyArguments),
     ENTRY(multiply_transposed, MultiplyArguments),
+    ENTRY(multiply_rounded, MultiplyArguments),
+    ENTRY(multiply_by_transposed_rounded, MultiplyArguments),
+    ENTRY(multiply_transposed_rounded, MultiplyArguments),
+    ENTRY(round_operand, RoundArguments),
 };
 
 // ---- The device ----

@@ -33,6 +33,10 @@ class CpuDevice : public Device {
     [[nodiscard]] std::string name() const override {
         return "cpu, " + to_text(level_) + ", OpenBLAS " + openblas_get_corename();
     }
+    [[nodiscard]] Result<void> computes_in(Precision precision) const override {
+        if (precision != Precision::float32) return Error{"the CPU backend multiplies in float32 alone"};
+        return {};
+    }
     Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override {
         auto buffer = std::make_unique<CpuBuffer>(bytes);
         if (bytes > 0 && !buffer->data()) return Error{"not enough memory for " + std::to_string(bytes) + " bytes"};

@@ -156,8 +156,11 @@ void CpuStream::gather(const Samples& samples, const Gather& arguments) {
 }
 
 void CpuStream::linear(const Linear& arguments) {
-    const auto& [input, weight, output] = arguments;
+    const Tensor& input = arguments.input;
+    const Tensor& weight = arguments.weight;
+    const Tensor& output = arguments.output;
     assert(input.columns == weight.columns && output.rows == input.rows && output.columns == weight.rows);
+    assert(arguments.precision == Precision::float32);
     for (int lane = 0; lane < lanes_; ++lane)
         multiply(CblasNoTrans, CblasTrans, input.rows, weight.rows, input.columns, at(input, lane), at(weight, lane),
                  at(output, lane), Write::set);
@@ -168,7 +171,7 @@ void CpuStream::linear_backward(const LinearBackward& arguments) {
     const Tensor& input = arguments.input;
     const Tensor& weight = arguments.weight;
     assert(gradient.rows == input.rows && gradient.columns == weight.rows && input.columns == weight.columns);
-    assert(arguments.weight_gradient.elements() == weight.elements());
+    assert(arguments.weight_gradient.elements() == weight.elements() && arguments.precision == Precision::float32);
     for (int lane = 0; lane < lanes_; ++lane) {
         multiply(CblasTrans, CblasNoTrans, weight.rows, weight.columns, input.rows, at(gradient, lane), at(input, lane),
                  at(arguments.weight_gradient, lane), arguments.write);
@@ -232,18 +235,29 @@ void CpuStream::cross_entropy(const CrossEntropy& arguments) {
         prepare(arguments.loss, lane, arguments.write);
         prepare(arguments.correct, lane, arguments.write);
         kernels_.cross_entropy(logits.rows, logits.columns, at(logits, lane), at<std::int32_t>(arguments.labels, lane),
-                               value(arguments.smoothing, lane), arguments.weight, at(arguments.loss, lane),
+                               value(arguments.smoothing, lane), arguments.weight,
+                               arguments.scale ? value(arguments.scale, lane) : 1.0F, at(arguments.loss, lane),
                                at<std::int32_t>(arguments.correct, lane), at(arguments.gradient, lane));
     }
 }
 
 void CpuStream::gradient_norm(const GradientNorm& arguments) {
+    const LossScale& scaling = arguments.scaling;
     for (int lane = 0; lane < lanes_; ++lane) {
+        const float scale = scaling.scale ? value(scaling.scale, lane) : 1.0F;
         const auto norm = static_cast<float>(
-            std::sqrt(kernels_.sum_of_squares(arguments.gradient.elements(), at(arguments.gradient, lane))));
+            std::sqrt(kernels_.sum_of_squares(arguments.gradient.elements(), at(arguments.gradient, lane))) / scale);
         const float limit = value(arguments.limit, lane);
-        *at(arguments.norm, lane) = norm;
-        *at(arguments.factor, lane) = limit > 0 && norm > limit ? limit / norm : 1.0F;
+        const bool valid = !scaling.scale || std::isfinite(norm);
+        *at(arguments.norm, lane) = valid ? norm : 0.0F;
+        *at(arguments.factor, lane) = valid ? (limit > 0 && norm > limit ? limit / norm : 1.0F) / scale : 0.0F;
+        if (!scaling.scale) continue;
+        *at<std::uint8_t>(scaling.valid, lane) = valid ? 1 : 0;
+        auto& good = *at<std::uint32_t>(scaling.good, lane);
+        good = valid ? good + 1 : 0;
+        const bool grows = good == LossScale::growth;
+        if (grows) good = 0;
+        if (grows || !valid) *at(scaling.scale, lane) = std::clamp(scale * (grows ? 2.0F : 0.5F), 1.0F, 0x1.0p24F);
     }
 }
 
@@ -253,11 +267,16 @@ float CpuStream::rate_of(const Update& update, int lane) const {
     return at(update.learning_rates, lane)[slot];
 }
 
+bool CpuStream::updates(const Update& update, int lane) const {
+    return value<std::uint8_t>(update.alive, lane) != 0 &&
+           (!update.valid || value<std::uint8_t>(update.valid, lane) != 0);
+}
+
 void CpuStream::adamw(const AdamW& arguments) {
     const Update& update = arguments.update;
     const std::int64_t decayed = update.decayed;
     for (int lane = 0; lane < lanes_; ++lane) {
-        if (!value<std::uint8_t>(update.alive, lane)) continue;
+        if (!updates(update, lane)) continue;
         const double rate = rate_of(update, lane);
         const double t = value<std::uint32_t>(arguments.iteration, lane) + 1.0;
         const float beta1 = value(arguments.beta1, lane);
@@ -284,7 +303,7 @@ void CpuStream::sgd(const Sgd& arguments) {
     const Update& update = arguments.update;
     const std::int64_t decayed = update.decayed;
     for (int lane = 0; lane < lanes_; ++lane) {
-        if (!value<std::uint8_t>(update.alive, lane)) continue;
+        if (!updates(update, lane)) continue;
         SgdStep step{.learning_rate = rate_of(update, lane),
                      .decay = value(update.weight_decay, lane),
                      .factor = update.factor ? value(update.factor, lane) : 1.0F,

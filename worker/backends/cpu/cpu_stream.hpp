@@ -55,6 +55,7 @@ class CpuStream : public Stream {
     template <class T = float>
     [[nodiscard]] T value(const Tensor& tensor, int lane) const;
     [[nodiscard]] float rate_of(const Update& update, int lane) const;
+    [[nodiscard]] bool updates(const Update& update, int lane) const;
     [[nodiscard]] DropoutDraw draw(const Dropout& dropout, int lane) const;
     /// As the kernels add: zeroes what is to be written.
     void prepare(const Tensor& target, int lane, Write write) const;

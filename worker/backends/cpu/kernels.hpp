@@ -50,9 +50,10 @@ struct Kernels {
     void (*layer_norm_backward)(std::int64_t rows, std::int64_t columns, float* gradient, const float* input,
                                 const float* mean, const float* rstd, const float* scale, float* scale_gradient,
                                 float* shift_gradient, float* bias_gradient);
-    /// Adds to loss and correct; gradient null: not wanted; it may be logits.
+    /// Adds to loss and correct; gradient (times scale) null: not wanted; it may be logits.
     void (*cross_entropy)(std::int64_t rows, std::int64_t columns, const float* logits, const std::int32_t* labels,
-                          float smoothing, float weight, float* loss, std::int32_t* correct, float* gradient);
+                          float smoothing, float weight, float scale, float* loss, std::int32_t* correct,
+                          float* gradient);
     /// output row r = source row indices[r] * scale + shift.
     void (*gather_f32)(std::int64_t rows, std::int64_t columns, const float* source, const std::int32_t* indices,
                        float scale, float shift, float* output);

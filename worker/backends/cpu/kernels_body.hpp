@@ -295,7 +295,8 @@ inline const float* sixteen(const float* row, int64_t first, int64_t columns, fl
 }
 
 void cross_entropy(int64_t rows, int64_t columns, const float* logits, const int32_t* labels, float smoothing,
-                   float weight, float* loss, int32_t* correct, float* gradient) {
+                   float weight, float scale, float* loss, int32_t* correct, float* gradient) {
+    const float share = weight * scale;
     constexpr float lowest = -__FLT_MAX__;
     const float spread = smoothing / static_cast<float>(columns);
     double total = 0;
@@ -327,8 +328,8 @@ void cross_entropy(int64_t rows, int64_t columns, const float* logits, const int
         hits += winner == label;
         if (!gradient) continue;
         float* g = gradient + row * columns;
-        const float inverse = weight / exponentials;
-        const float even = weight * spread;
+        const float inverse = share / exponentials;
+        const float even = share * spread;
         for (int64_t first = 0; first < columns; first += wide) {
             const float* x = sixteen(z, first, columns, lowest, spare);
             const int64_t count = columns - first < wide ? columns - first : wide;
@@ -337,7 +338,7 @@ void cross_entropy(int64_t rows, int64_t columns, const float* logits, const int
             for (int64_t i = 0; i < wide; ++i) result[i] = exponential(x[i] - greatest) * inverse - even;
             for (int64_t i = 0; i < count; ++i) g[first + i] = result[i];
         }
-        g[label] -= weight * (1 - smoothing);
+        g[label] -= share * (1 - smoothing);
     }
     *loss += static_cast<float>(weight * total);
     *correct += hits;

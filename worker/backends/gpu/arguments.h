@@ -107,6 +107,7 @@ typedef struct {
     Place loss;
     Place correct;
     Place gradient;  // NOWHERE: not wanted
+    Place scale;     // NOWHERE: 1
     u32 rows;
     u32 columns;
     u32 parts;  // groups a lane
@@ -119,8 +120,12 @@ typedef struct {
     Place limit;
     Place norm;
     Place factor;
+    Place scale;  // NOWHERE: there is no loss scaling, and nothing of good and valid
+    Place good;
+    Place valid;
     i64 count;
     u32 parts;
+    u32 growth;
 } GradientNormArguments;
 
 typedef struct {
@@ -131,6 +136,7 @@ typedef struct {
     Place weight_decay;
     Place factor;  // NOWHERE: 1
     Place alive;
+    Place valid;  // NOWHERE: all are
     i64 count;
     i64 decayed;
 } UpdateArguments;
@@ -171,7 +177,15 @@ typedef struct {
     u32 n;
     u32 k;
     u32 add;
+    u32 precision;  // hpo::Precision; bfloat16 and float16: A and B hold such numbers
 } MultiplyArguments;
+
+typedef struct {
+    Place from;
+    Place to;
+    i64 count;
+    u32 precision;  // bfloat16 or float16
+} RoundArguments;
 
 #define NOWHERE 0xFFFFFFFFFFFFFFFFUL
 

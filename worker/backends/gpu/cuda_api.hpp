@@ -108,7 +108,10 @@ struct Api {
 inline constexpr int no_transpose = 0;
 inline constexpr int transposed = 1;
 inline constexpr int type_f32 = 0;
+inline constexpr int type_f16 = 2;
+inline constexpr int type_bf16 = 14;
 inline constexpr int compute_f32 = 68;
+inline constexpr int compute_f32_by_tf32 = 77;
 inline constexpr int default_algorithm = -1;
 
 struct Blas {

@@ -50,6 +50,8 @@ class CudaRuntime : public Runtime {
     [[nodiscard]] bool shares_host_memory() const override { return integrated_; }
     [[nodiscard]] std::size_t context_bytes() const override { return context_bytes_; }
 
+    [[nodiscard]] Result<void> computes_in(Precision precision) const override;
+
     Result<Memory> allocate(std::size_t bytes) override;
     void release(Memory memory) override;
     void write(Memory to, std::size_t offset, const void* data, std::size_t bytes) override;
@@ -201,6 +203,27 @@ CudaRuntime::~CudaRuntime() {
     api_.release_context(device_);
 }
 
+Result<void> CudaRuntime::computes_in(Precision precision) const {
+    const auto needs = [&](const char* what, int capability) -> Result<void> {
+        if (capability_ >= capability) return {};
+        return Error{std::string(what) + " needs a GPU of compute capability " + std::to_string(capability / 10) + "." +
+                     std::to_string(capability % 10) + " or later; " + name_ + " has " +
+                     std::to_string(capability_ / 10) + "." + std::to_string(capability_ % 10)};
+    };
+    switch (precision) {
+        case Precision::float32:
+            return {};
+        case Precision::tf32:
+            if (!blas_handle_) return Error{"tf32 needs cuBLAS, which is not found"};
+            return needs("tf32", 80);
+        case Precision::bfloat16:
+            return blas_handle_ ? needs("bfloat16", 80) : Result<void>{};
+        case Precision::float16:
+            return blas_handle_ ? needs("float16", 70) : Result<void>{};
+    }
+    return {};
+}
+
 Result<Memory> CudaRuntime::allocate(std::size_t bytes) {
     if (bytes == 0) return Memory{0};
     enter();
@@ -258,18 +281,22 @@ bool CudaRuntime::multiply(Memory arena, Form form, const MultiplyArguments& a, 
     enter();
     const bool a_turned = form == Form::transposed;
     const bool b_turned = form == Form::by_transposed;
+    const auto precision = static_cast<Precision>(a.precision);
+    const Type operand = operand_type(precision);
+    const int type = operand == Type::bf16 ? cuda::type_bf16 : operand == Type::f16 ? cuda::type_f16 : cuda::type_f32;
     const float one = 1;
     const float beta = a.add ? 1.0F : 0.0F;
     const auto number = [](u32 value) { return static_cast<int>(value); };
-    const auto stride = [](const Place& place) { return static_cast<long long>(place.stride / sizeof(float)); };
+    const auto stride = [](const Place& place, Type of) { return static_cast<long long>(place.stride / size_of(of)); };
     count_launch();
     // cuBLAS counts by columns: what it sees is the transposed product, B first.
     const int status = blas_.multiply(
         blas_handle_, b_turned ? cuda::transposed : cuda::no_transpose,
         a_turned ? cuda::transposed : cuda::no_transpose, number(a.n), number(a.m), number(a.k), &one,
-        arena + a.b.offset, cuda::type_f32, number(b_turned ? a.k : a.n), stride(a.b), arena + a.a.offset,
-        cuda::type_f32, number(a_turned ? a.m : a.k), stride(a.a), &beta, arena + a.c.offset, cuda::type_f32,
-        number(a.n), stride(a.c), lanes, cuda::compute_f32, cuda::default_algorithm);
+        arena + a.b.offset, type, number(b_turned ? a.k : a.n), stride(a.b, operand), arena + a.a.offset, type,
+        number(a_turned ? a.m : a.k), stride(a.a, operand), &beta, arena + a.c.offset, cuda::type_f32, number(a.n),
+        stride(a.c, Type::f32), lanes, precision == Precision::tf32 ? cuda::compute_f32_by_tf32 : cuda::compute_f32,
+        cuda::default_algorithm);
     if (status != 0) throw DeviceLost(name_ + " failed: cuBLAS error " + std::to_string(status));
     return true;
 }

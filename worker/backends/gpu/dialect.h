@@ -2,6 +2,7 @@
 // items along x; a lane is a step along y.
 #if defined(__OPENCL_VERSION__) || defined(__OPENCL_C_VERSION__)
 typedef uchar u8;
+typedef ushort u16;
 typedef uint u32;
 typedef ulong u64;
 typedef long i64;
@@ -11,11 +12,14 @@ typedef long i64;
 #define LOCAL __local   // of a pointer into a group's memory
 #define SHARED __local  // of an array in it
 #define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
+#define BITS_OF(number) as_uint(number)
+#define FLOAT_OF(bits) as_float(bits)
 #define ITEM ((u32)get_local_id(0))
 #define GROUP ((u32)get_group_id(0))
 #define LANE ((u32)get_group_id(1))
 #else
 typedef unsigned char u8;
+typedef unsigned short u16;
 typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef long long i64;
@@ -25,6 +29,8 @@ typedef long long i64;
 #define LOCAL
 #define SHARED __shared__
 #define BARRIER __syncthreads()
+#define BITS_OF(number) __float_as_uint(number)
+#define FLOAT_OF(bits) __uint_as_float(bits)
 #define ITEM threadIdx.x
 #define GROUP blockIdx.x
 #define LANE blockIdx.y

@@ -19,6 +19,10 @@ class GpuDevice : public Device {
     [[nodiscard]] std::uint64_t launches() const override { return runtime_->launches(); }
     [[nodiscard]] std::size_t stream_bytes(int lanes) const override { return workspace_bytes(lanes); }
 
+    [[nodiscard]] Result<void> computes_in(Precision precision) const override {
+        return runtime_->computes_in(precision);
+    }
+
     Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override {
         auto buffer = take(bytes);
         if (!buffer) return buffer.error();

@@ -13,10 +13,12 @@
 #include <string_view>
 
 #include "hpo/result.hpp"
+#include "worker/backends/backend.hpp"
 
 namespace hpo::gpu {
 
 using u8 = std::uint8_t;
+using u16 = std::uint16_t;
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 using i64 = std::int64_t;
@@ -44,6 +46,10 @@ enum class Kernel : std::uint8_t {
     multiply,
     multiply_by_transposed,
     multiply_transposed,
+    multiply_rounded,
+    multiply_by_transposed_rounded,
+    multiply_transposed_rounded,
+    round_operand,
 };
 inline constexpr const char* kernel_names[] = {
     "fill",
@@ -65,6 +71,10 @@ inline constexpr const char* kernel_names[] = {
     "multiply",
     "multiply_by_transposed",
     "multiply_transposed",
+    "multiply_rounded",
+    "multiply_by_transposed_rounded",
+    "multiply_transposed_rounded",
+    "round_operand",
 };
 inline constexpr std::size_t kernel_count = std::size(kernel_names);
 
@@ -103,6 +113,9 @@ class Runtime {
     [[nodiscard]] virtual bool shares_host_memory() const = 0;
     /// Bytes of its memory it took by being opened: context, code, libraries. As measured, once.
     [[nodiscard]] virtual std::size_t context_bytes() const = 0;
+
+    /// Whether it multiplies in this precision, by a library or the kernels. An error says why not.
+    [[nodiscard]] virtual Result<void> computes_in(Precision precision) const = 0;
 
     /// Zeroed. An error says what was asked for and what there is.
     virtual Result<Memory> allocate(std::size_t bytes) = 0;

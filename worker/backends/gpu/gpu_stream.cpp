@@ -59,9 +59,9 @@ DropoutArguments GpuStream::place(const Dropout& dropout) const {
 }
 
 UpdateArguments GpuStream::place(const Update& update) const {
-    return {place(update.weights), place(update.gradient),     place(update.learning_rates),
-            place(update.slot),    place(update.weight_decay), place(update.factor),
-            place(update.alive),   update.weights.elements(),  update.decayed};
+    return {place(update.weights),      place(update.gradient), place(update.learning_rates), place(update.slot),
+            place(update.weight_decay), place(update.factor),   place(update.alive),          place(update.valid),
+            update.weights.elements(),  update.decayed};
 }
 
 void GpuStream::write_bytes(const Tensor& to, int lane, std::span<const std::byte> data) {
@@ -103,34 +103,59 @@ void GpuStream::gather(const Samples& samples, const Gather& arguments) {
            static_cast<const GpuBuffer*>(samples.buffer)->memory());
 }
 
-void GpuStream::multiply(Form form, const Tensor& a, const Tensor& b, const Tensor& c, std::int64_t m, std::int64_t n,
-                         std::int64_t k, Write write) {
-    const MultiplyArguments arguments{place(a), place(b), place(c), word(m), word(n), word(k), write == Write::add};
+void GpuStream::multiply(Form form, const Tensor& a, const Tensor& b, const Tensor& c, const Sizes& sizes, Write write,
+                         Precision precision) {
+    const MultiplyArguments arguments{place(a),
+                                      place(b),
+                                      place(c),
+                                      word(sizes.m),
+                                      word(sizes.n),
+                                      word(sizes.k),
+                                      write == Write::add,
+                                      static_cast<u32>(precision)};
     if (runtime_.multiply(arena_.memory(), form, arguments, lanes_)) return;
-    const Kernel kernel = form == Form::plain           ? Kernel::multiply
-                          : form == Form::by_transposed ? Kernel::multiply_by_transposed
-                                                        : Kernel::multiply_transposed;
-    launch(kernel, divide_up(m, TILE) * divide_up(n, TILE), arguments);
+    constexpr Kernel kernels[][2] = {{Kernel::multiply, Kernel::multiply_rounded},
+                                     {Kernel::multiply_by_transposed, Kernel::multiply_by_transposed_rounded},
+                                     {Kernel::multiply_transposed, Kernel::multiply_transposed_rounded}};
+    const bool rounded = operand_type(precision) != Type::f32;
+    launch(kernels[static_cast<int>(form)][rounded ? 1 : 0], divide_up(sizes.m, TILE) * divide_up(sizes.n, TILE),
+           arguments);
+}
+
+/// What a product reads of `operand`: itself, or what it becomes in 16 bits.
+const Tensor& GpuStream::rounded(const Tensor& operand, const Tensor& to, Precision precision) {
+    if (operand_type(precision) == Type::f32) return operand;
+    assert(to.elements() == operand.elements() && to.type == operand_type(precision));
+    launch(Kernel::round_operand, divide_up(operand.elements(), UPDATE_ELEMENTS),
+           RoundArguments{place(operand), place(to), operand.elements(), static_cast<u32>(precision)});
+    return to;
 }
 
 void GpuStream::linear(const Linear& arguments) {
-    const auto& [input, weight, output] = arguments;
+    const Tensor& input = arguments.input;
+    const Tensor& weight = arguments.weight;
+    const Tensor& output = arguments.output;
     assert(input.columns == weight.columns && output.rows == input.rows && output.columns == weight.rows);
-    multiply(Form::by_transposed, input, weight, output, input.rows, weight.rows, input.columns, Write::set);
+    const Precision precision = arguments.precision;
+    multiply(Form::by_transposed, rounded(input, arguments.rounded_input, precision),
+             rounded(weight, arguments.rounded_weight, precision), output, {input.rows, weight.rows, input.columns},
+             Write::set, precision);
 }
 
 void GpuStream::linear_backward(const LinearBackward& arguments) {
-    const Tensor& gradient = arguments.output_gradient;
-    const Tensor& input = arguments.input;
-    const Tensor& weight = arguments.weight;
+    const Precision precision = arguments.precision;
+    const bool narrow = operand_type(precision) != Type::f32;
+    const Tensor& input = narrow ? arguments.rounded_input : arguments.input;
+    const Tensor& weight = narrow ? arguments.rounded_weight : arguments.weight;
+    const Tensor& gradient = rounded(arguments.output_gradient, arguments.rounded_gradient, precision);
     assert(gradient.rows == input.rows && gradient.columns == weight.rows && input.columns == weight.columns);
     assert(arguments.weight_gradient.elements() == weight.elements());
-    multiply(Form::transposed, gradient, input, arguments.weight_gradient, weight.rows, weight.columns, input.rows,
-             arguments.write);
+    multiply(Form::transposed, gradient, input, arguments.weight_gradient, {weight.rows, weight.columns, input.rows},
+             arguments.write, precision);
     if (!arguments.input_gradient) return;
     assert(arguments.input_gradient.elements() == input.elements());
-    multiply(Form::plain, gradient, weight, arguments.input_gradient, input.rows, weight.columns, weight.rows,
-             Write::set);
+    multiply(Form::plain, gradient, weight, arguments.input_gradient, {input.rows, weight.columns, weight.rows},
+             Write::set, precision);
 }
 
 void GpuStream::activate(const Activate& arguments) {
@@ -185,17 +210,12 @@ void GpuStream::cross_entropy(const CrossEntropy& arguments) {
     const Tensor& logits = arguments.logits;
     assert(arguments.labels.rows == logits.rows);
     const u32 parts = parts_of(divide_up(logits.rows, TEAMS));
-    const CrossEntropyArguments both{place(arguments.logits),
-                                     place(arguments.labels),
-                                     place(arguments.smoothing),
-                                     place(arguments.loss),
-                                     place(arguments.correct),
-                                     place(arguments.gradient),
-                                     word(logits.rows),
-                                     word(logits.columns),
-                                     parts,
-                                     arguments.write == Write::add,
-                                     arguments.weight};
+    const CrossEntropyArguments both{place(arguments.logits),       place(arguments.labels),
+                                     place(arguments.smoothing),    place(arguments.loss),
+                                     place(arguments.correct),      place(arguments.gradient),
+                                     place(arguments.scale),        word(logits.rows),
+                                     word(logits.columns),          parts,
+                                     arguments.write == Write::add, arguments.weight};
     launch(Kernel::cross_entropy_rows, parts, both);
     launch(Kernel::cross_entropy_total, 1, both);
 }
@@ -203,12 +223,17 @@ void GpuStream::cross_entropy(const CrossEntropy& arguments) {
 void GpuStream::gradient_norm(const GradientNorm& arguments) {
     const std::int64_t count = arguments.gradient.elements();
     const u32 parts = parts_of(divide_up(count, UPDATE_ELEMENTS));
+    const LossScale& scaling = arguments.scaling;
     const GradientNormArguments both{place(arguments.gradient),
                                      place(arguments.limit),
                                      place(arguments.norm),
                                      place(arguments.factor),
+                                     place(scaling.scale),
+                                     place(scaling.good),
+                                     place(scaling.valid),
                                      count,
-                                     parts};
+                                     parts,
+                                     LossScale::growth};
     launch(Kernel::norm_parts, parts, both);
     launch(Kernel::norm_total, 1, both);
 }

@@ -67,8 +67,13 @@ class GpuStream : public Stream {
     void launch(Kernel kernel, std::int64_t groups, const Arguments& arguments);
     template <class Arguments>
     void launch(Kernel kernel, std::int64_t groups, const Arguments& arguments, Memory other);
-    void multiply(Form form, const Tensor& a, const Tensor& b, const Tensor& c, std::int64_t m, std::int64_t n,
-                  std::int64_t k, Write write);
+    /// Of a product: C is m x n, sums are over k.
+    struct Sizes {
+        std::int64_t m, n, k;
+    };
+    void multiply(Form form, const Tensor& a, const Tensor& b, const Tensor& c, const Sizes& sizes, Write write,
+                  Precision precision);
+    const Tensor& rounded(const Tensor& operand, const Tensor& to, Precision precision);
     void check(const Tensor& tensor) const;
     [[nodiscard]] Place place(const Tensor& tensor) const;
     [[nodiscard]] DropoutArguments place(const Dropout& dropout) const;

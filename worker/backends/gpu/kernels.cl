@@ -406,11 +406,12 @@ KERNEL cross_entropy_rows(GLOBAL u8* arena, GLOBAL u8* other, const CrossEntropy
         }
         if (IS_THERE(a.gradient)) {
             GLOBAL float* g = FLOATS(a.gradient) + (i64)row * a.columns;
-            const float inverse = a.weight / exponentials;
-            const float even = a.weight * spread;
+            const float share = IS_THERE(a.scale) ? a.weight * FLOATS(a.scale)[0] : a.weight;
+            const float inverse = share / exponentials;
+            const float even = share * spread;
             for (u32 i = team_item; i < columns; i += TEAM) {
                 const float all = exp(z[i] - greatest) * inverse - even;
-                g[i] = i == label ? all - a.weight * (1.0f - smoothing) : all;
+                g[i] = i == label ? all - share * (1.0f - smoothing) : all;
             }
         }
     }
@@ -449,16 +450,31 @@ KERNEL norm_parts(GLOBAL u8* arena, GLOBAL u8* other, const GradientNormArgument
 
 KERNEL norm_total(GLOBAL u8* arena, GLOBAL u8* other, const GradientNormArguments a) {
     SHARED float scratch[GROUP_ITEMS];
-    const float norm = sqrt(group_sum(scratch, ITEM < a.parts ? PART_FLOATS[ITEM] : 0.0f));
+    const float whole = sqrt(group_sum(scratch, ITEM < a.parts ? PART_FLOATS[ITEM] : 0.0f));
+    if (ITEM != 0u) return;
     const float limit = FLOATS(a.limit)[0];
-    if (ITEM == 0u) {
-        FLOATS(a.norm)[0] = norm;
-        FLOATS(a.factor)[0] = limit > 0.0f && norm > limit ? limit / norm : 1.0f;
+    const float scale = IS_THERE(a.scale) ? FLOATS(a.scale)[0] : 1.0f;
+    const float norm = whole / scale;
+    const int valid = !IS_THERE(a.scale) || norm <= 3.402823466e+38f;  // neither infinite nor NaN
+    FLOATS(a.norm)[0] = valid ? norm : 0.0f;
+    FLOATS(a.factor)[0] = valid ? (limit > 0.0f && norm > limit ? limit / norm : 1.0f) / scale : 0.0f;
+    if (IS_THERE(a.scale)) {
+        const u32 good = valid ? WORDS(a.good)[0] + 1u : 0u;
+        const int grows = good == a.growth;
+        BYTES(a.valid)[0] = (u8)valid;
+        WORDS(a.good)[0] = grows ? 0u : good;
+        if (grows) FLOATS(a.scale)[0] = scale < 8388608.0f ? scale * 2.0f : 16777216.0f;
+        if (!valid) FLOATS(a.scale)[0] = scale > 2.0f ? scale * 0.5f : 1.0f;
     }
 }
 
 // 1 - beta^t with the accuracy of its last bits also where beta is close to 1 and t small.
 FUNCTION float missing_weight(float beta, float t) { return -expm1(t * log1p(beta - 1.0f)); }
+
+// Whether a lane's update is to be done.
+FUNCTION int updates(GLOBAL u8* arena, const UpdateArguments a) {
+    return BYTES(a.alive)[0] != 0 && (!IS_THERE(a.valid) || BYTES(a.valid)[0] != 0);
+}
 
 FUNCTION float rate_of(GLOBAL u8* arena, const UpdateArguments a) {
     return FLOATS(a.learning_rates)[IS_THERE(a.slot) ? WORDS(a.slot)[0] : 0u];
@@ -473,7 +489,7 @@ KERNEL adamw(GLOBAL u8* arena, GLOBAL u8* other, const AdamWArguments a) {
     const float epsilon = FLOATS(a.epsilon)[0];
     const float decay = 1.0f - rate * FLOATS(a.update.weight_decay)[0];
     const float factor = IS_THERE(a.update.factor) ? FLOATS(a.update.factor)[0] : 1.0f;
-    const int alive = BYTES(a.update.alive)[0] != 0;
+    const int alive = updates(arena, a.update);
     if (ITEM == 0u) {
         const float t = (float)(WORDS(a.iteration)[0] + 1u);
         common[0] = rate / missing_weight(beta1, t);
@@ -503,7 +519,7 @@ KERNEL sgd(GLOBAL u8* arena, GLOBAL u8* other, const SgdArguments a) {
     const float decay = FLOATS(a.update.weight_decay)[0];
     const float factor = IS_THERE(a.update.factor) ? FLOATS(a.update.factor)[0] : 1.0f;
     const float momentum = FLOATS(a.momentum)[0];
-    const int alive = BYTES(a.update.alive)[0] != 0;
+    const int alive = updates(arena, a.update);
     const i64 first = (i64)GROUP * UPDATE_ELEMENTS;
     for (u32 e = ITEM; e < UPDATE_ELEMENTS; e += GROUP_ITEMS) {
         const i64 i = first + e;
@@ -528,20 +544,61 @@ KERNEL advance(GLOBAL u8* arena, GLOBAL u8* other, const AdvanceArguments a) {
     if (BYTES(a.alive)[0] != 0) WORDS(a.iteration)[0] += 1u;
 }
 
+// ---- Numbers of 16 bits, in words that need no extension of either language (bit by bit after Giesen, "half to float
+// done quick") ----
+
+#define BFLOAT16 2u
+#define FLOAT16 3u
+
+// To nearest, ties to even; beyond the largest number infinity, NaN stays NaN.
+FUNCTION u16 narrowed(float number, u32 precision) {
+    u32 x = BITS_OF(number);
+    const u32 sign = x & 0x80000000u;
+    x ^= sign;
+    u32 narrow;
+    if (precision == BFLOAT16) {
+        narrow = x > 0x7F800000u ? 0x7FC0u : (x + 0x7FFFu + (x >> 16 & 1u)) >> 16;
+    } else if (x >= 0x47800000u) {
+        narrow = x > 0x7F800000u ? 0x7E00u : 0x7C00u;
+    } else if (x < 0x38800000u) {  // a subnormal: the sum aligns its bits
+        narrow = BITS_OF(FLOAT_OF(x) + 0.5f) - 0x3F000000u;
+    } else {
+        narrow = (x + 0xC8000FFFu + (x >> 13 & 1u)) >> 13;
+    }
+    return (u16)(narrow | sign >> 16);
+}
+
+FUNCTION float widened(u16 number, u32 precision) {
+    const u32 x = number;
+    if (precision == BFLOAT16) return FLOAT_OF(x << 16);
+    const u32 exponent = x & 0x7C00u;
+    u32 wide = ((x & 0x7FFFu) << 13) + 0x38000000u;
+    if (exponent == 0x7C00u) wide += 0x38000000u;
+    if (exponent == 0u) wide = BITS_OF(FLOAT_OF(wide + 0x00800000u) - FLOAT_OF(0x38800000u));
+    return FLOAT_OF(wide | (x & 0x8000u) << 16);
+}
+
+// Groups: UPDATE_ELEMENTS elements.
+KERNEL round_operand(GLOBAL u8* arena, GLOBAL u8* other, const RoundArguments a) {
+    const i64 first = (i64)GROUP * UPDATE_ELEMENTS;
+    for (u32 e = ITEM; e < UPDATE_ELEMENTS; e += GROUP_ITEMS)
+        if (first + e < a.count) ((GLOBAL u16*)BYTES(a.to))[first + e] = narrowed(FLOATS(a.from)[first + e], a.precision);
+}
+
 // ---- Matrix products, where no library computes them ----
 
 // Groups: a TILE x TILE part of C, row of tiles by row of tiles; an item computes 4 x 4 of it, 16 apart. A_AT and B_AT
 // are the element of op(A) and op(B); A_DEPTH_FIRST and B_DEPTH_FIRST say whether k runs along memory, so that
 // neighbours load neighbours.
-#define MULTIPLY(name, A_AT, B_AT, A_DEPTH_FIRST, B_DEPTH_FIRST)                                                     \
+#define MULTIPLY(name, POINTER, NUMBER, A_AT, B_AT, A_DEPTH_FIRST, B_DEPTH_FIRST)                                    \
     KERNEL name(GLOBAL u8* arena, GLOBAL u8* other, const MultiplyArguments a) {                                     \
         SHARED float a_tile[TILE_DEPTH * TILE];                                                                      \
         SHARED float b_tile[TILE_DEPTH * TILE];                                                                      \
         const u32 tiles = (a.n + TILE - 1u) / TILE;                                                                  \
         const u32 first_m = GROUP / tiles * TILE;                                                                    \
         const u32 first_n = GROUP % tiles * TILE;                                                                    \
-        GLOBAL const float* A = FLOATS(a.a);                                                                         \
-        GLOBAL const float* B = FLOATS(a.b);                                                                         \
+        POINTER A = (POINTER)BYTES(a.a);                                                                         \
+        POINTER B = (POINTER)BYTES(a.b);                                                                         \
         GLOBAL float* C = FLOATS(a.c);                                                                               \
         float sum[16];                                                                                               \
         for (u32 i = 0; i < 16u; ++i) sum[i] = 0.0f;                                                                 \
@@ -552,9 +609,9 @@ KERNEL advance(GLOBAL u8* arena, GLOBAL u8* other, const AdvanceArguments a) {
                 const u32 bk = B_DEPTH_FIRST ? e % TILE_DEPTH : e / TILE;                                            \
                 const u32 bn = B_DEPTH_FIRST ? e / TILE_DEPTH : e % TILE;                                            \
                 a_tile[ak * TILE + am] =                                                                             \
-                    first_k + ak < a.k && first_m + am < a.m ? A_AT((i64)(first_m + am), (i64)(first_k + ak)) : 0.0f; \
+                    first_k + ak < a.k && first_m + am < a.m ? NUMBER(A[A_AT((i64)(first_m + am), (i64)(first_k + ak))]) : 0.0f; \
                 b_tile[bk * TILE + bn] =                                                                             \
-                    first_k + bk < a.k && first_n + bn < a.n ? B_AT((i64)(first_k + bk), (i64)(first_n + bn)) : 0.0f; \
+                    first_k + bk < a.k && first_n + bn < a.n ? NUMBER(B[B_AT((i64)(first_k + bk), (i64)(first_n + bn))]) : 0.0f; \
             }                                                                                                        \
             BARRIER;                                                                                                 \
             for (u32 k = 0; k < TILE_DEPTH; ++k) {                                                                   \
@@ -571,10 +628,15 @@ KERNEL advance(GLOBAL u8* arena, GLOBAL u8* other, const AdvanceArguments a) {
         }                                                                                                            \
     }
 
-#define A_PLAIN(row, depth) A[(row) * a.k + (depth)]
-#define A_TRANSPOSED(row, depth) A[(depth) * a.m + (row)]
-#define B_PLAIN(depth, column) B[(depth) * a.n + (column)]
-#define B_TRANSPOSED(depth, column) B[(column) * a.k + (depth)]
-MULTIPLY(multiply, A_PLAIN, B_PLAIN, 1, 0)
-MULTIPLY(multiply_by_transposed, A_PLAIN, B_TRANSPOSED, 1, 1)
-MULTIPLY(multiply_transposed, A_TRANSPOSED, B_PLAIN, 0, 0)
+#define A_PLAIN(row, depth) (row) * a.k + (depth)
+#define A_TRANSPOSED(row, depth) (depth) * a.m + (row)
+#define B_PLAIN(depth, column) (depth) * a.n + (column)
+#define B_TRANSPOSED(depth, column) (column) * a.k + (depth)
+#define AS_IT_IS(number) (number)
+#define WIDENED(number) widened(number, a.precision)
+MULTIPLY(multiply, GLOBAL const float*, AS_IT_IS, A_PLAIN, B_PLAIN, 1, 0)
+MULTIPLY(multiply_by_transposed, GLOBAL const float*, AS_IT_IS, A_PLAIN, B_TRANSPOSED, 1, 1)
+MULTIPLY(multiply_transposed, GLOBAL const float*, AS_IT_IS, A_TRANSPOSED, B_PLAIN, 0, 0)
+MULTIPLY(multiply_rounded, GLOBAL const u16*, WIDENED, A_PLAIN, B_PLAIN, 1, 0)
+MULTIPLY(multiply_by_transposed_rounded, GLOBAL const u16*, WIDENED, A_PLAIN, B_TRANSPOSED, 1, 1)
+MULTIPLY(multiply_transposed_rounded, GLOBAL const u16*, WIDENED, A_TRANSPOSED, B_PLAIN, 0, 0)

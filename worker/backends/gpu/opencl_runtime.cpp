@@ -92,6 +92,14 @@ class OpenClRuntime : public Runtime {
     // OpenCL has no way to ask.
     [[nodiscard]] std::size_t context_bytes() const override { return 0; }
 
+    // Numbers of 16 bits are the kernels' business: CLBlast would sum in them.
+    [[nodiscard]] Result<void> computes_in(Precision precision) const override {
+        if (precision == Precision::tf32)
+            return Error{"tf32 is what NVIDIA GPUs of compute capability 8.0 and later compute in, through CUDA; " +
+                         name() + " does not"};
+        return {};
+    }
+
     Result<Memory> allocate(std::size_t bytes) override;
     void release(Memory memory) override;
     void write(Memory to, std::size_t offset, const void* data, std::size_t bytes) override;
@@ -276,7 +284,7 @@ void OpenClRuntime::launch(const Launch& launch) {
 }
 
 bool OpenClRuntime::multiply(Memory arena, Form form, const MultiplyArguments& a, int lanes) {
-    if (!blast_.multiply) return false;
+    if (!blast_.multiply || a.precision != static_cast<u32>(Precision::float32)) return false;
     const bool a_turned = form == Form::transposed;
     const bool b_turned = form == Form::by_transposed;
     const cl::Buffer memory = buffer(arena);
