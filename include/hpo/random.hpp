@@ -18,6 +18,7 @@ enum class Purpose : std::uint32_t {
     dropout = 6,
     synthetic = 7,
     startup = 8,
+    augment = 9,
 };
 
 using PhiloxBlock = std::array<std::uint32_t, 4>;

@@ -62,6 +62,9 @@ inline constexpr std::array worker_keys = [] {
         WorkerKey{"training", "warmup", T::real, 0, 1e6, "", "0.0", "epochs of linear warm-up (one-cycle: 30 % of the budget if 0)"},
         WorkerKey{"training", "label_smoothing", T::real, 0, 0.99, "", "0.0", "probability mass spread evenly over all classes"},
         WorkerKey{"training", "clip", T::real, 0, none, "", "0.0", "largest norm of the gradient; 0: not clipped"},
+        WorkerKey{"training", "precision", T::text, 0, 0, "float32|tf32|bfloat16|float16|auto", "float32", "of matrix products; sums and weights are float32 always. auto: the fastest of this device at an equal loss, as measured"},
+        WorkerKey{"training", "augment_shift", T::integer, 0, 1000, "", "0", "images: shifted by up to so many pixels in each direction, anew each time they are seen; 0: not"},
+        WorkerKey{"training", "augment_flip", T::flag, 0, 0, "", "false", "images: half of them mirrored, left to right, anew each time they are seen"},
         WorkerKey{"training", "eval_every", T::integer, 0, 1e9, "", "0", "iterations of one step; 0: one epoch"},
         WorkerKey{"training", "seed", T::integer, 0, 9007199254740991.0, "", "", "of the trial; default: drawn from the study's seed and the trial's number"},
     };

@@ -66,6 +66,17 @@ struct Dropout {
     std::int64_t first_row = 0;  ///< of this micro-batch in its batch
 };
 
+/// Changes to images as they are gathered; height 0: none. A feature is (row y, column x, channel) with channels last:
+/// features = height * width * channels. Sample i of a batch draws draw_block(seed, Purpose::augment, iteration, i):
+/// words 0 and 1, scaled to [-shift, shift], say by how many rows and columns it is shifted (what comes in from outside
+/// is 0, before normalisation), the lowest bit of word 2 whether it is mirrored first.
+struct Augment {
+    std::int64_t height = 0;
+    std::int64_t width = 0;
+    std::int64_t shift = 0;  ///< pixels at most, below 2^15
+    bool flip = false;       ///< half of the samples are mirrored, left to right
+};
+
 /// B samples from number `first` on. Without a seed: as they lie. With one, those of a batch of training: `batch`
 /// samples are drawn in each iteration, count / batch iterations make an epoch (what is left over rests in it), and
 /// sample i of iteration t is number (t mod epoch) * batch + i in the EpochOrder of (seed, t / epoch).
@@ -76,6 +87,7 @@ struct Gather {
     Tensor seed;             ///< lane array u64
     Tensor iteration;        ///< lane array u32
     std::int64_t batch = 0;
+    Augment augment;  ///< with a seed
 };
 
 /// Of matrix products; all sums are of float32. tf32: operands rounded to 10 bits of mantissa on the way. bfloat16 and
@@ -172,10 +184,10 @@ struct CrossEntropy {
 /// update, and halves the scale (to 1 at least); after `growth` updates without one it doubles (to 2^24 at most).
 struct LossScale {
     static constexpr float first = 65536;
-    static constexpr std::uint32_t growth = 2000;
+    static constexpr float growth = 2000;
 
     Tensor scale;  ///< lane array; default: there is none, the rest is not looked at
-    Tensor good;   ///< lane array u32: updates since it changed
+    Tensor good;   ///< lane array, f32 as the scale: updates since it changed
     Tensor valid;  ///< lane array u8, written: 0 where the update is to be left out
 };
 

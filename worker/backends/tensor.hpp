@@ -91,7 +91,8 @@ struct Tensor {
     [[nodiscard]] Tensor at(std::int64_t index) const { return slice(index, 1, 1); }
 };
 
-/// Lanes that a group has at most. Lane arrays are laid out for so many, so that each further lane takes the same bytes.
+/// Lanes that a group has at most. Lane arrays are laid out for so many, so that each further lane takes the same
+/// bytes.
 inline constexpr int most_lanes = 256;
 
 /// Places tensors one behind the other. `bytes()` is what the arena takes, exactly: a + b * lanes for the same tensors.

@@ -32,7 +32,9 @@ struct DataShape {
     std::int64_t test = 0;
     std::int64_t features = 0;
     std::int64_t classes = 0;
-    bool pixels = false;  ///< a value is an unsigned byte; else a float
+    bool pixels = false;      ///< a value is an unsigned byte; else a float
+    std::int64_t height = 0;  ///< of images, channels last; 0: they are none
+    std::int64_t width = 0;
     friend bool operator==(const DataShape&, const DataShape&) = default;
 
     [[nodiscard]] std::int64_t row_bytes() const { return features * (pixels ? 1 : 4); }

@@ -65,6 +65,7 @@ Result<std::vector<std::int32_t>> read_labels(const fs::path& file) {
 struct Described {
     Files files;
     std::int64_t features = 0;
+    std::int64_t height = 0, width = 0;
     std::vector<std::int32_t> labels;
 
     [[nodiscard]] std::int64_t count() const { return static_cast<std::int64_t>(labels.size()); }
@@ -78,7 +79,9 @@ Result<Described> describe_part(const std::string& path, const std::string& pref
     if (!shape) return shape.error();
     auto labels = read_labels(files->labels);
     if (!labels) return labels.error();
-    Described part{*std::move(files), item_bytes(*shape), *std::move(labels)};
+    const bool image = shape->size() == 3 || shape->size() == 4;
+    Described part{*std::move(files), item_bytes(*shape), image ? (*shape)[1] : 0, image ? (*shape)[2] : 0,
+                   *std::move(labels)};
     if ((*shape)[0] != part.count())
         return Error{part.files.labels.string() + ": " + std::to_string(part.count()) + " labels for the " +
                      std::to_string((*shape)[0]) + " images of " + part.files.images.string()};
@@ -107,7 +110,10 @@ Result<DataShape> describe_idx(const DataConfig& config) {
     if (train->features != test->features)
         return Error{"data.path: " + config.path + ": training images have " + std::to_string(train->features) +
                      " pixels, test images " + std::to_string(test->features)};
-    return DataShape{train->count(), test->count(), train->features, std::max(train->classes(), test->classes()), true};
+    DataShape shape{train->count(), test->count(), train->features, std::max(train->classes(), test->classes()), true};
+    shape.height = train->height;
+    shape.width = train->width;
+    return shape;
 }
 
 Result<void> load_idx(const DataConfig& config, std::uint64_t, const RowSink& sink) {

@@ -45,10 +45,18 @@ double Mlp::backward_flops() const {
     return 2 * forward_flops() - 2.0 * static_cast<double>(first.inputs * first.outputs);
 }
 
-void Mlp::plan(Layout& layout, std::int64_t rows) {
+void Mlp::plan(Layout& layout, std::int64_t rows, Precision precision) {
+    precision_ = precision;
+    const Type operand = operand_type(precision);
     const bool relu = shape_.activation == Activation::relu;
     std::int64_t widest = 0;
+    std::int64_t most_outputs = 0;
     for (auto& layer : layers_) {
+        if (operand != Type::f32) {
+            layer.rounded_input = layout.add(operand, rows, layer.inputs);
+            layer.rounded_weight = layout.add(operand, layer.outputs, layer.inputs);
+        }
+        most_outputs = std::max(most_outputs, layer.outputs);
         const auto matrix = [&] { return layout.add(Type::f32, rows, layer.outputs); };
         layer.linear = layer.normed = layer.output = matrix();
         if (!layer.hidden) continue;
@@ -62,6 +70,7 @@ void Mlp::plan(Layout& layout, std::int64_t rows) {
         layer.output = matrix();
         layer.mask = layout.add(Type::u8, rows, layer.outputs);
     }
+    if (operand != Type::f32) rounded_gradient_ = layout.add(operand, rows, most_outputs);
     if (widest == 0) return;
     for (auto& gradient : gradient_) gradient = layout.add(Type::f32, rows, widest);
 }
@@ -106,8 +115,12 @@ Tensor Mlp::forward(Stream& stream, const Tensor& weights, const Tensor& input, 
     Tensor current = input;
     for (std::size_t i = 0; i < layers_.size(); ++i) {
         const Layer& layer = layers_[i];
-        stream.linear(
-            {.input = current, .weight = parameter(layer.weight, weights), .output = layer.linear.first_rows(rows)});
+        Linear linear{current, parameter(layer.weight, weights), layer.linear.first_rows(rows), precision_, {}, {}};
+        if (layer.rounded_input) {
+            linear.rounded_input = layer.rounded_input.first_rows(rows);
+            linear.rounded_weight = layer.rounded_weight;
+        }
+        stream.linear(linear);
         normalise_and_activate(stream, i, weights, rows, training);
         current = layer.output.first_rows(rows);
     }
@@ -140,12 +153,19 @@ void Mlp::backward(Stream& stream, const Tensor& weights, const Tensor& gradient
                                         .write = write});
         const Tensor below = i > 0 ? layers_[i - 1].output.first_rows(rows) : input;
         const Tensor below_gradient = i > 0 ? gradient_[i % 2].slice(0, rows, layer.inputs) : Tensor{};
-        stream.linear_backward({.output_gradient = gradient,
-                                .input = below,
-                                .weight = parameter(layer.weight, weights),
-                                .weight_gradient = parameter(layer.weight, gradients),
-                                .input_gradient = below_gradient,
-                                .write = write});
+        LinearBackward linear{.output_gradient = gradient,
+                              .input = below,
+                              .weight = parameter(layer.weight, weights),
+                              .weight_gradient = parameter(layer.weight, gradients),
+                              .input_gradient = below_gradient,
+                              .write = write,
+                              .precision = precision_};
+        if (layer.rounded_input) {
+            linear.rounded_gradient = rounded_gradient_.slice(0, rows, layer.outputs);
+            linear.rounded_input = layer.rounded_input.first_rows(rows);
+            linear.rounded_weight = layer.rounded_weight;
+        }
+        stream.linear_backward(linear);
         gradient = below_gradient;
     }
 }

@@ -20,7 +20,7 @@ class Mlp : public Model {
 
     [[nodiscard]] double forward_flops() const override;
     [[nodiscard]] double backward_flops() const override;
-    void plan(Layout& layout, std::int64_t rows) override;
+    void plan(Layout& layout, std::int64_t rows, Precision precision) override;
     Tensor forward(Stream& stream, const Tensor& weights, const Tensor& input, const Training* training) override;
     void backward(Stream& stream, const Tensor& weights, const Tensor& gradients, const Tensor& input,
                   const Tensor& logits_gradient, const Training& training, Write write) override;
@@ -40,7 +40,9 @@ class Mlp : public Model {
         Tensor output;
         Tensor mean;  ///< [rows, 1], with a norm
         Tensor rstd;
-        Tensor mask;  ///< u8
+        Tensor mask;            ///< u8
+        Tensor rounded_input;   ///< [rows, inputs], in precisions of 16 bits
+        Tensor rounded_weight;  ///< [outputs, inputs]
     };
 
     [[nodiscard]] Tensor parameter(int index, const Tensor& block) const;
@@ -50,7 +52,9 @@ class Mlp : public Model {
 
     MlpShape shape_;
     std::vector<Layer> layers_;
-    Tensor gradient_[2];  ///< [rows, widest hidden]: of a layer's output, by turns
+    Precision precision_ = Precision::float32;
+    Tensor rounded_gradient_;  ///< [rows, widest layer]
+    Tensor gradient_[2];       ///< [rows, widest hidden]: of a layer's output, by turns
 };
 
 /// From the leaf keys hidden or width and depth, activation, norm.

@@ -57,8 +57,9 @@ class Model {
     [[nodiscard]] virtual double forward_flops() const = 0;
     [[nodiscard]] virtual double backward_flops() const = 0;
 
-    /// Takes memory for passes of up to `rows` samples. Call once, before any pass.
-    virtual void plan(Layout& layout, std::int64_t rows) = 0;
+    /// Takes memory for passes of up to `rows` samples, whose matrix products are of `precision`. Call once, before any
+    /// pass.
+    virtual void plan(Layout& layout, std::int64_t rows, Precision precision) = 0;
 
     /// Sets `weights` [1, P] for the lanes' seeds (lane array u64); padding to 0.
     void initialise(Stream& stream, const Tensor& weights, const Tensor& seed) const;

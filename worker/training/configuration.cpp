@@ -155,10 +155,29 @@ TrainingConfig training_of(const Params& all) {
     training.label_smoothing = real(all, "label_smoothing");
     training.clip = real(all, "clip");
     training.eval_every = whole(all, "eval_every");
+    training.augment_shift = whole(all, "augment_shift");
+    training.augment_flip = std::get<bool>(all.at("augment_flip"));
+    const std::string precision = text(all, "precision");
+    training.measured_precision = precision == "auto";
+    for (const Precision one : {Precision::tf32, Precision::bfloat16, Precision::float16})
+        if (precision == to_text(one)) training.precision = one;
     return training;
 }
 
 }  // namespace
+
+std::string to_text(Precision precision) {
+    switch (precision) {
+        case Precision::tf32:
+            return "tf32";
+        case Precision::bfloat16:
+            return "bfloat16";
+        case Precision::float16:
+            return "float16";
+        default:
+            return "float32";
+    }
+}
 
 Result<Configuration> read_configuration(const Params& given) {
     auto all = complete(given);

@@ -7,6 +7,7 @@
 
 #include "hpo/result.hpp"
 #include "hpo/value.hpp"
+#include "worker/backends/backend.hpp"
 #include "worker/data/dataset.hpp"
 
 namespace hpo {
@@ -31,6 +32,10 @@ struct TrainingConfig {
     double label_smoothing = 0;
     double clip = 0;              ///< 0: off
     std::int64_t eval_every = 0;  ///< iterations of a step; 0: an epoch
+    Precision precision = Precision::float32;
+    std::int64_t augment_shift = 0;  ///< pixels
+    bool augment_flip = false;
+    bool measured_precision = false;  ///< `auto`: precision is what precision.hpp makes of it; until then, float32
 };
 
 struct Configuration {
@@ -40,6 +45,8 @@ struct Configuration {
     Params all;                         ///< every key with its value, defaults filled in, `hidden` for width and depth;
                                         ///< make_model takes its part from here
 };
+
+std::string to_text(Precision precision);
 
 /// Errors name the key and what it may be.
 Result<Configuration> read_configuration(const Params& given);

@@ -18,6 +18,14 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     if (training.batch_size > sizes.train)
         return Error{"training.batch_size: " + std::to_string(training.batch_size) + " is more than the " +
                      std::to_string(sizes.train) + " samples there are to train on"};
+    const bool augmented = training.augment_shift > 0 || training.augment_flip;
+    if (augmented && (shape.height == 0 || shape.width == 0))
+        return Error{std::string(training.augment_flip ? "training.augment_flip" : "training.augment_shift") +
+                     ": the data's samples are no images"};
+    if (augmented && training.augment_shift >= std::min(shape.height, shape.width))
+        return Error{"training.augment_shift: " + std::to_string(training.augment_shift) +
+                     " pixels are more than images of " + std::to_string(shape.height) + " x " +
+                     std::to_string(shape.width) + " keep anything of"};
     auto model = make_model(configuration.all, shape.features, shape.classes);
     if (!model) return model.error();
 
@@ -25,6 +33,7 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     plan.model = *std::move(model);
     plan.shared = training;
     plan.lanes = lanes;
+    if (augmented) plan.augment = {shape.height, shape.width, training.augment_shift, training.augment_flip};
     plan.micro_batch = (training.batch_size + training.accumulation - 1) / training.accumulation;
     // Who asks for micro-batches lacks memory.
     const std::int64_t evaluated = training.accumulation > 1 ? least_evaluation_rows : evaluation_rows;
@@ -41,7 +50,7 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     plan.gradient = layout.add(Type::f32, 1, parameters);
     plan.first_moment = layout.add(Type::f32, 1, parameters);
     if (two_moments) plan.second_moment = layout.add(Type::f32, 1, parameters);
-    plan.model->plan(layout, plan.rows);
+    plan.model->plan(layout, plan.rows, training.precision);
     plan.input = layout.add(Type::f32, plan.rows, shape.features);
     plan.labels = layout.add(Type::i32, plan.rows, 1);
     for (Tensor* table : {&plan.learning_rates, &plan.losses, &plan.norms})
@@ -55,9 +64,13 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     for (Tensor* array : {&plan.weight_decay, &plan.dropout, &plan.smoothing, &plan.no_smoothing, &plan.clip,
                           &plan.beta1, &plan.beta2, &plan.epsilon, &plan.momentum})
         *array = layout.add_lane_array(Type::f32);
+    if (training.precision == Precision::float16) {
+        for (Tensor* array : {&plan.scaling.scale, &plan.scaling.good}) *array = layout.add_lane_array(Type::f32);
+        plan.scaling.valid = layout.add_lane_array(Type::u8);
+    }
     plan.arena_bytes = layout.bytes();
 
-    plan.state_elements = parameters * (two_moments ? 3 : 2);
+    plan.state_elements = parameters * (two_moments ? 3 : 2) + (plan.scaling.scale ? 2 : 0);
     plan.host_bytes = lanes * 4 * (plan.state_elements + parameters);
     plan.flops_per_step = static_cast<double>(plan.iterations_per_step * training.batch_size) *
                               (plan.model->forward_flops() + plan.model->backward_flops()) +

@@ -18,8 +18,8 @@ namespace hpo {
 /// on in that epoch, so that every update has the same size. Evaluation visits every sample.
 struct GroupPlan {
     std::unique_ptr<Model> model;
-    TrainingConfig
-        shared;  ///< what all lanes have in common: batch size, accumulation, optimizer, nesterov, eval_every
+    TrainingConfig shared;  ///< what all lanes have in common: batch size, accumulation, optimizer, nesterov,
+                            ///< precision, eval_every
     int lanes = 1;
     std::int64_t micro_batch = 0;           ///< rows of one pass in training; the last of an update has what is left
     std::int64_t rows = 0;                  ///< of the largest pass; evaluation uses so many
@@ -34,17 +34,20 @@ struct GroupPlan {
     // Lane arrays.
     Tensor seed, iteration, alive, slot;
     Tensor weight_decay, dropout, smoothing, no_smoothing, clip, beta1, beta2, epsilon, momentum;
+    LossScale scaling;  ///< in float16
+    Augment augment;
 
     std::size_t arena_bytes = 0;
-    std::int64_t state_elements = 0;  ///< of a lane: weights and moments, what a checkpoint holds
-    double flops_per_step = 0;        ///< matrix products: training, and evaluation on the validation samples
+    std::int64_t state_elements =
+        0;                      ///< of a lane, what a checkpoint holds: weights, moments, the state of the loss's scale
+    double flops_per_step = 0;  ///< matrix products: training, and evaluation on the validation samples
 
     /// What a running group keeps on the host: a copy of the state on its way to a checkpoint and the weights of the
     /// best step, for each lane.
     std::int64_t host_bytes = 0;
 };
 
-/// Fails with the key's name when the batch is larger than the training split.
+/// Fails with the key's name when the batch is larger than the training split, and on augmentation of no images.
 Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape& shape, const SplitSizes& sizes,
                              int lanes);
 

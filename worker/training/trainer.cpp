@@ -35,6 +35,10 @@ void Trainer::begin(int lane, const LaneSpec& spec, std::int64_t steps) {
     stream_->fill(plan_.gradient.lane(lane), 0);
     stream_->fill(plan_.first_moment.lane(lane), 0);
     if (plan_.second_moment) stream_->fill(plan_.second_moment.lane(lane), 0);
+    if (plan_.scaling.scale) {
+        stream_->fill(plan_.scaling.scale.lane(lane), LossScale::first);
+        stream_->fill(plan_.scaling.good.lane(lane), 0);
+    }
     stream_->set_lanes(lanes());
 }
 
@@ -125,7 +129,7 @@ void Trainer::iterate() {
         const Tensor labels = plan_.labels.first_rows(rows);
         const Write write = done == 0 ? Write::set : Write::add;
         training.first_row = done;
-        stream_->gather(data_.train, {input, labels, done, plan_.seed, plan_.iteration, batch});
+        stream_->gather(data_.train, {input, labels, done, plan_.seed, plan_.iteration, batch, plan_.augment});
         const Tensor logits = plan_.model->forward(*stream_, plan_.weights, input, &training);
         CrossEntropy loss;
         loss.logits = logits;
@@ -136,6 +140,7 @@ void Trainer::iterate() {
         loss.gradient = logits;
         loss.weight = 1.0F / static_cast<float>(batch);
         loss.write = write;
+        loss.scale = plan_.scaling.scale;
         stream_->cross_entropy(loss);
         plan_.model->backward(*stream_, plan_.weights, plan_.gradient, input, logits, training, write);
     }
@@ -143,7 +148,7 @@ void Trainer::iterate() {
 }
 
 void Trainer::update() {
-    stream_->gradient_norm({plan_.gradient, plan_.clip, plan_.norm, plan_.factor});
+    stream_->gradient_norm({plan_.gradient, plan_.clip, plan_.norm, plan_.factor, plan_.scaling});
     const Update update{.weights = plan_.weights,
                         .gradient = plan_.gradient,
                         .decayed = plan_.model->block().decayed,
@@ -151,7 +156,8 @@ void Trainer::update() {
                         .slot = plan_.slot,
                         .weight_decay = plan_.weight_decay,
                         .factor = plan_.factor,
-                        .alive = plan_.alive};
+                        .alive = plan_.alive,
+                        .valid = plan_.scaling.valid};
     if (plan_.shared.optimizer == OptimizerKind::adamw)
         stream_->adamw({update, plan_.first_moment, plan_.second_moment, plan_.beta1, plan_.beta2, plan_.epsilon,
                         plan_.iteration});
@@ -234,7 +240,14 @@ void Trainer::each_state_tensor(F&& visit) const {
     const auto size = static_cast<std::size_t>(plan_.weights.columns);
     visit(plan_.weights, std::size_t{0}, size);
     visit(plan_.first_moment, size, size);
-    if (plan_.second_moment) visit(plan_.second_moment, 2 * size, size);
+    std::size_t first = 2 * size;
+    if (plan_.second_moment) {
+        visit(plan_.second_moment, first, size);
+        first += size;
+    }
+    if (!plan_.scaling.scale) return;
+    visit(plan_.scaling.scale, first, std::size_t{1});
+    visit(plan_.scaling.good, first + 1, std::size_t{1});
 }
 
 void Trainer::read_state(int lane, std::span<float> to) {

@@ -74,7 +74,7 @@ class Trainer {
     [[nodiscard]] const GroupPlan& plan() const { return plan_; }
     [[nodiscard]] double step_seconds() const { return step_seconds_; }  ///< training time of the last step
 
-    /// Weights [P], or weights and moments [plan.state_elements], as ParameterBlock places them.
+    /// Weights [P], or all of a lane's state [plan.state_elements], blocks as ParameterBlock places them.
     void read_weights(int lane, std::span<float> to);
     void write_weights(int lane, std::span<const float> from);
     void read_state(int lane, std::span<float> to);

@@ -19,7 +19,7 @@ class TrialHost {
    public:
     virtual ~TrialHost() = default;
     /// Asked often: at each iteration, each pass of an evaluation, each part of the data. False: end with outcome
-    /// stopped, at once. `phase`: loading, training, evaluating or saving.
+    /// stopped, at once. `phase`: loading, measuring, training, evaluating or saving.
     virtual bool go_on(std::string_view phase) = 0;
     virtual void started(std::int64_t from_step) = 0;
     virtual void report(const Report& report) = 0;

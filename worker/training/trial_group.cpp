@@ -52,8 +52,9 @@ void TrialGroup::join(const to_worker::Run& run, TrialHost& host) {
         if (!is_metric(run.objective.metric))
             throw Refused("objective.metric: " + run.objective.metric +
                           " is not one of loss, val_loss and val_accuracy");
-        Configuration configuration = need(read_configuration(run.params));
-        if (trials_.empty()) begin_shape(run, configuration, host);
+        const Configuration asked = need(read_configuration(run.params));
+        if (trials_.empty()) begin_shape(run, asked, host);
+        Configuration configuration = need(workshop_.precisions.settle(asked, workshop_.device));
         const GroupPlan plan = plan_for(configuration, 1);
         if (!trials_.empty() || !arena_fits(workshop_, plan)) {
             if (trials_.empty()) {
@@ -72,11 +73,20 @@ void TrialGroup::begin_shape(const to_worker::Run& run, const Configuration& con
     std::string shape = shape_of(configuration, run.data_seed);
     if (shape != shape_) trainer_.reset();
     shape_.clear();
-    need_data(workshop_, configuration.data, run.data_seed, [&] {
+    configuration_ = need(workshop_.precisions.settle(configuration, workshop_.device));
+    const DeviceData& data = need_data(workshop_, configuration.data, run.data_seed, [&] {
         if (!host.go_on("loading")) throw ToldToStop{};
     });
+    if (configuration_->training.measured_precision) {
+        trainer_.reset();
+        workshop_.arena.reset();
+        std::string said;
+        const GoOn go_on = [&] { return host.go_on("measuring") ? true : throw ToldToStop{}; };
+        configuration_ =
+            need(workshop_.precisions.measure(configuration, workshop_.device, data, workshop_.clock, go_on, said));
+        host.say(said);
+    }
     shape_ = std::move(shape);
-    configuration_ = configuration;
 }
 
 GroupPlan TrialGroup::plan_for(const Configuration& configuration, int lanes) const {

@@ -98,11 +98,12 @@ std::string shape_of(const Configuration& configuration, std::uint64_t data_seed
     return words;
 }
 
-from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, const Workshop& workshop) {
+from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, Workshop& workshop) {
     from_worker::PlanAnswer answer;
     answer.id = question.id;
     try {
-        const Configuration configuration = need(read_configuration(question.params));
+        const Configuration configuration =
+            need(workshop.precisions.settle(need(read_configuration(question.params)), workshop.device));
         const bool loaded = workshop.data && workshop.data->config == configuration.data;
         const DataShape shape = loaded ? workshop.data->shape : need(describe_data(configuration.data));
         const SplitSizes sizes = need(split_sizes(configuration.data, shape.train));

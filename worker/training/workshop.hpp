@@ -12,6 +12,7 @@
 #include "worker/data/device_data.hpp"
 #include "worker/training/configuration.hpp"
 #include "worker/training/group_plan.hpp"
+#include "worker/training/precision.hpp"
 
 namespace hpo {
 
@@ -29,6 +30,7 @@ struct Workshop {
     std::unique_ptr<DeviceData> data;
     std::unique_ptr<Buffer> arena;
     std::vector<HostBuffers> spare;  ///< of trials that ended
+    PrecisionChoices precisions;
 
     /// Gives back what trials took.
     void clear();
@@ -67,6 +69,6 @@ HostBuffers need_buffers(Workshop& workshop, const GroupPlan& plan);
 std::string shape_of(const Configuration& configuration, std::uint64_t data_seed);
 
 /// The answer to `plan`; errors are in it. Reads headers and labels of the data, not the samples.
-from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, const Workshop& workshop);
+from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, Workshop& workshop);
 
 }  // namespace hpo

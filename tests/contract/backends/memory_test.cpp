@@ -101,6 +101,49 @@ TEST(Gather, ShufflesAsTheDocumentedOrderSays) {
         });
 }
 
+TEST(Gather, ShiftsAndMirrorsImagesAsTheDocumentedDrawsSay) {
+    // 11 rows of 3 columns, of 1 channel; then 3 x 11 / 3 channels.
+    const Augment all[] = {{11, 3, 2, true}, {11, 3, 0, true}, {3, 11, 2, false}, {1, 11, 5, true}};
+    for (const Augment& augment : all)
+        in_every_way([&](Rig& rig) {
+            const Held<std::uint8_t> held(rig.device(), 37);
+            Taken taken{rig};
+            const auto seed_of = [](int lane) { return (std::uint64_t{3} << 40) + static_cast<std::uint64_t>(lane); };
+            const Tensor seed = rig.lane_array<std::uint64_t>(seed_of);
+            const Tensor at =
+                rig.lane_array<std::uint32_t>([](int lane) { return 70U + static_cast<std::uint32_t>(lane); });
+            rig.start();
+            rig.stream().gather(held.samples, {taken.output, taken.targets, 2, seed, at, 13, augment});
+            const std::int64_t channels = features_of_each / (augment.height * augment.width);
+            for (int k = 0; k < rig.lanes(); ++k) {
+                const int name = rig.name_of(k);
+                const std::uint32_t iteration = 70U + static_cast<std::uint32_t>(name);
+                const EpochOrder order(seed_of(name), iteration / 2, 37);
+                Numbers wanted;
+                for (std::uint32_t i = 2; i < 13; ++i) {
+                    const Numbers whole = held.features({order.at(iteration % 2 * 13 + i)});
+                    const PhiloxBlock draw = draw_block(seed_of(name), Purpose::augment, iteration, i);
+                    const auto shift = [&](std::uint32_t word) {
+                        return static_cast<std::int64_t>(word / 0x1p32 * static_cast<double>(2 * augment.shift + 1)) -
+                               augment.shift;
+                    };
+                    for (std::int64_t y = 0; y < augment.height; ++y)
+                        for (std::int64_t x = 0; x < augment.width; ++x)
+                            for (std::int64_t c = 0; c < channels; ++c) {
+                                const bool mirrored = augment.flip && draw[2] % 2 == 1;
+                                const std::int64_t from_y = y + shift(draw[0]);
+                                const std::int64_t from_x = (mirrored ? augment.width - 1 - x : x) + shift(draw[1]);
+                                const bool inside =
+                                    from_y >= 0 && from_y < augment.height && from_x >= 0 && from_x < augment.width;
+                                wanted.push_back(
+                                    inside ? whole[number((from_y * augment.width + from_x) * channels + c)] : -3);
+                            }
+                }
+                expect_near(rig.values(taken.output, k), wanted, 1e-6);
+            }
+        });
+}
+
 TEST(Initialise, IsUniformByTheDocumentedDraws) {
     in_every_way([&](Rig& rig) {
         const Tensor weights = rig.output(17, 33);

@@ -152,8 +152,7 @@ struct Scaled {
         norm.norm = rig.output(1, 1);
         norm.factor = rig.output(1, 1);
         norm.scaling.scale = rig.lane_array<float>([](int lane) { return lane == 2 ? 1 : LossScale::first; });
-        norm.scaling.good =
-            rig.lane_array<std::uint32_t>([](int lane) { return lane == 1 ? LossScale::growth - 1 : 5; });
+        norm.scaling.good = rig.lane_array<float>([](int lane) { return lane == 1 ? LossScale::growth - 1 : 5.0F; });
         norm.scaling.valid = rig.lane_array<std::uint8_t>([](int) { return 7; });
     }
 };
@@ -172,7 +171,7 @@ TEST(LossScale, IsTakenOutOfTheGradientAndGrowsAfterManyGoodOnes) {
             expect_near(rig.values(c.norm.factor, k), {std::min(1.0, 1e-4 / wanted) / scale}, 1e-6);
             EXPECT_EQ(rig.stream().read<std::uint8_t>(c.norm.scaling.valid, k), 1);
             EXPECT_EQ(rig.stream().read<float>(c.norm.scaling.scale, k), lane == 1 ? 2 * scale : scale);
-            EXPECT_EQ(rig.stream().read<std::uint32_t>(c.norm.scaling.good, k), lane == 1 ? 0U : 6U);
+            EXPECT_EQ(rig.stream().read<float>(c.norm.scaling.good, k), lane == 1 ? 0 : 6);
         }
     });
 }
@@ -197,7 +196,7 @@ TEST(LossScale, HalvesAndLeavesTheUpdateOutWhereTheGradientIsNotFinite) {
                 EXPECT_EQ(rig.stream().read<std::uint8_t>(s.norm.scaling.valid, k), 0);
                 EXPECT_EQ(rig.stream().read<float>(s.norm.scaling.scale, k),
                           rig.name_of(k) == 2 ? 1 : LossScale::first / 2);
-                EXPECT_EQ(rig.stream().read<std::uint32_t>(s.norm.scaling.good, k), 0U);
+                EXPECT_EQ(rig.stream().read<float>(s.norm.scaling.good, k), 0);
                 EXPECT_EQ(rig.values(c.update.weights, k), before[number(k)]);
             }
         });

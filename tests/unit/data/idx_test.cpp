@@ -130,7 +130,7 @@ TEST_F(IdxFiles, AFolderIsDescribedByHeadersAndLabels) {
     data_set(5, 5);
     const auto shape = describe_data(config());
     ASSERT_TRUE(shape) << shape.error().message;
-    EXPECT_EQ(*shape, (DataShape{5, 2, 6, 5, true}));
+    EXPECT_EQ(*shape, (DataShape{5, 2, 6, 5, true, 2, 3}));
 }
 
 TEST_F(IdxFiles, AFolderIsLoadedRowByRow) {

@@ -29,7 +29,7 @@ struct Net {
         seed = layout.add_lane_array(Type::u64);
         iteration = layout.add_lane_array(Type::u32);
         alive = layout.add_lane_array(Type::u8);
-        model.plan(layout, rows);
+        model.plan(layout, rows, Precision::float32);
         device = make_cpu_device();
         arena = std::move(*device->allocate(layout.bytes()));
         stream = device->stream(*arena, lanes);
@@ -271,7 +271,7 @@ TEST(Mlp, TakesOfTheArenaWhatItPlansAndNothingElse) {
     // The last byte of the plan is the model's: one row or one lane more must show in the bytes, exactly.
     const auto bytes = [](std::int64_t rows, int lanes) {
         Layout layout(lanes);
-        Mlp({{32, 16}, Activation::relu, false}, 7, 10).plan(layout, rows);
+        Mlp({{32, 16}, Activation::relu, false}, 7, 10).plan(layout, rows, Precision::float32);
         return layout.bytes();
     };
     // Outputs of 32, 16 and 10 columns, and two gradients of the widest hidden layer.

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 
 #include "tests/unit/worker/allocations.hpp"
 #include "tests/unit/worker/workbench.hpp"
@@ -180,6 +181,45 @@ TEST(Plan, SaysWhatIsThenAllocatedToTheByte) {
     EXPECT_EQ(answer.footprint.host_bytes,
               1'000'000 + answer.arena_bytes + answer.data_bytes + static_cast<std::int64_t>(4 * host_floats));
     EXPECT_EQ(answer_plan({7, params, 3, 5}, bench.workshop).footprint.host_bytes, answer.footprint.host_bytes);
+}
+
+TEST(Plan, RefusesToAugmentWhatIsNoImage) {
+    test::Bench bench;
+    const auto error_of = [&](const Params& changes) {
+        return answer_plan({1, test::with(test::small_params(), changes), 1, 5}, bench.workshop).error;
+    };
+    EXPECT_EQ(error_of({{"augment_flip", true}}), "training.augment_flip: the data's samples are no images");
+    EXPECT_EQ(error_of({{"augment_shift", std::int64_t{2}}}),
+              "training.augment_shift: the data's samples are no images");
+    if (!std::filesystem::exists("/usr/share/datasets/fashion-mnist"))
+        GTEST_SKIP() << "apt install dataset-fashion-mnist";
+    const Params images{{"format", std::string("idx")}, {"path", std::string("fashion-mnist")}};
+    EXPECT_EQ(error_of(test::with(images, {{"augment_shift", std::int64_t{2}}})), "");
+    EXPECT_THAT(error_of(test::with(images, {{"augment_shift", std::int64_t{28}}})),
+                testing::HasSubstr("28 pixels are more than images of 28 x 28 keep anything of"));
+}
+
+TEST_P(TrainerOn, AugmentedImagesAreLearnedAndTheSameAgain) {
+    if (!std::filesystem::exists("/usr/share/datasets/fashion-mnist"))
+        GTEST_SKIP() << "apt install dataset-fashion-mnist";
+    const Params plain{{"format", std::string("idx")},
+                       {"path", std::string("fashion-mnist")},
+                       {"subset", std::int64_t{2000}},
+                       {"hidden", std::vector<std::int64_t>{32}},
+                       {"lr", 0.003},
+                       {"batch_size", std::int64_t{64}},
+                       {"eval_every", std::int64_t{40}}};
+    const Params augmented = test::with(plain, {{"augment_shift", std::int64_t{2}}, {"augment_flip", true}});
+    std::vector<double> losses;
+    for (const Params* params : {&plain, &augmented, &augmented}) {
+        Group group({*params}, 3, {}, GetParam());
+        for (int step = 0; step < 2; ++step) ASSERT_TRUE(group.trainer->train_step(always));
+        losses.push_back(group.trainer->step_of(0).loss);
+        ASSERT_TRUE(group.trainer->evaluate_validation(always));
+        EXPECT_GT(group.trainer->evaluation_of(0).accuracy, 0.6);
+    }
+    EXPECT_NE(losses[0], losses[1]);
+    EXPECT_EQ(losses[1], losses[2]);
 }
 
 TEST(Plan, RefusesABatchLargerThanWhatThereIsToTrainOn) {

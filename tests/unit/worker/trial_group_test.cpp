@@ -43,6 +43,9 @@ class SmallDevice final : public Device {
     SmallDevice(Device& device, std::size_t bytes) : device_(device), bytes_(bytes) {}
     [[nodiscard]] std::string_view backend() const override { return device_.backend(); }
     [[nodiscard]] std::string name() const override { return device_.name(); }
+    [[nodiscard]] Result<void> computes_in(Precision precision) const override {
+        return device_.computes_in(precision);
+    }
     Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override {
         if (bytes > bytes_) return Error{"no " + std::to_string(bytes) + " bytes"};
         return device_.allocate(bytes);

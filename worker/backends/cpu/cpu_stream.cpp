@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <optional>
+#include <type_traits>
 
 namespace hpo {
 namespace {
@@ -125,13 +126,58 @@ class Picked {
     std::array<std::int32_t, at_once> picked_{};
 };
 
+/// One sample, changed as Augment says of its draw.
+template <class T>
+void change(const T* from, const Augment& augment, std::int64_t columns, const PhiloxBlock& draw, float scale,
+            float shift, float* to) {
+    const auto [height, width, most, may_flip] = augment;
+    const std::int64_t channels = columns / (height * width);
+    const auto scaled = [most = most](std::uint32_t word) {
+        return static_cast<std::int64_t>((std::uint64_t{word} * static_cast<std::uint64_t>(2 * most + 1)) >> 32) - most;
+    };
+    const std::int64_t down = scaled(draw[0]), right = scaled(draw[1]);
+    const bool flip = may_flip && (draw[2] & 1) != 0;
+    for (std::int64_t y = 0; y < height; ++y)
+        for (std::int64_t x = 0; x < width; ++x, to += channels) {
+            const std::int64_t from_y = y + down, from_x = (flip ? width - 1 - x : x) + right;
+            const bool inside = from_y >= 0 && from_y < height && from_x >= 0 && from_x < width;
+            const T* pixel = from + (from_y * width + from_x) * channels;
+            for (std::int64_t c = 0; c < channels; ++c)
+                to[c] = (inside ? static_cast<float>(pixel[c]) : 0.0F) * scale + shift;
+        }
+}
+
 }  // namespace
+
+template <class T>
+void CpuStream::gather_rows(const Samples& samples, const Gather& arguments, int lane, std::int64_t begin,
+                            std::span<const std::int32_t> rows) {
+    const std::int64_t columns = arguments.output.columns;
+    const auto count = static_cast<std::int64_t>(rows.size());
+    const std::byte* buffer = static_cast<const CpuBuffer*>(samples.buffer)->data();
+    const T* source = reinterpret_cast<const T*>(buffer + samples.features.offset);
+    float* to = at(arguments.output, lane) + begin * columns;
+    if (arguments.augment.height > 0) {
+        const auto seed = value<std::uint64_t>(arguments.seed, lane);
+        const auto iteration = value<std::uint32_t>(arguments.iteration, lane);
+        for (std::int64_t i = 0; i < count; ++i) {
+            const auto element = static_cast<std::uint64_t>(arguments.first + begin + i);
+            change(source + rows[static_cast<std::size_t>(i)] * columns, arguments.augment, columns,
+                   draw_block(seed, Purpose::augment, iteration, element), samples.scale, samples.shift,
+                   to + i * columns);
+        }
+    } else if constexpr (std::is_same_v<T, std::uint8_t>) {
+        kernels_.gather_u8(count, columns, source, rows.data(), samples.scale, samples.shift, to);
+    } else {
+        kernels_.gather_f32(count, columns, source, rows.data(), samples.scale, samples.shift, to);
+    }
+}
 
 void CpuStream::gather(const Samples& samples, const Gather& arguments) {
     const Tensor& output = arguments.output;
-    const Tensor& features = samples.features;
-    assert(output.columns == features.columns && arguments.labels.rows == output.rows);
+    assert(output.columns == samples.features.columns && arguments.labels.rows == output.rows);
     assert(arguments.first + output.rows <= (arguments.seed ? arguments.batch : samples.count));
+    assert(arguments.augment.height == 0 || arguments.seed);
     const std::byte* source = static_cast<const CpuBuffer*>(samples.buffer)->data();
     const auto* labels = reinterpret_cast<const std::int32_t*>(source + samples.labels.offset);
     for (int lane = 0; lane < lanes_; ++lane) {
@@ -141,16 +187,12 @@ void CpuStream::gather(const Samples& samples, const Gather& arguments) {
         auto* targets = at<std::int32_t>(arguments.labels, lane);
         for (std::int64_t begin = 0; begin < output.rows; begin += Picked::at_once) {
             const std::int64_t count = std::min(Picked::at_once, output.rows - begin);
-            const std::int32_t* rows = picked.from(begin, count);
-            float* to = at(output, lane) + begin * output.columns;
-            if (features.type == Type::u8)
-                kernels_.gather_u8(count, output.columns,
-                                   reinterpret_cast<const std::uint8_t*>(source + features.offset), rows, samples.scale,
-                                   samples.shift, to);
+            const std::span rows(picked.from(begin, count), static_cast<std::size_t>(count));
+            if (samples.features.type == Type::u8)
+                gather_rows<std::uint8_t>(samples, arguments, lane, begin, rows);
             else
-                kernels_.gather_f32(count, output.columns, reinterpret_cast<const float*>(source + features.offset),
-                                    rows, samples.scale, samples.shift, to);
-            for (std::int64_t i = 0; i < count; ++i) targets[begin + i] = labels[rows[i]];
+                gather_rows<float>(samples, arguments, lane, begin, rows);
+            for (const std::int32_t row : rows) *targets++ = labels[row];
         }
     }
 }
@@ -253,8 +295,8 @@ void CpuStream::gradient_norm(const GradientNorm& arguments) {
         *at(arguments.factor, lane) = valid ? (limit > 0 && norm > limit ? limit / norm : 1.0F) / scale : 0.0F;
         if (!scaling.scale) continue;
         *at<std::uint8_t>(scaling.valid, lane) = valid ? 1 : 0;
-        auto& good = *at<std::uint32_t>(scaling.good, lane);
-        good = valid ? good + 1 : 0;
+        float& good = *at(scaling.good, lane);
+        good = valid ? good + 1 : 0.0F;
         const bool grows = good == LossScale::growth;
         if (grows) good = 0;
         if (grows || !valid) *at(scaling.scale, lane) = std::clamp(scale * (grows ? 2.0F : 0.5F), 1.0F, 0x1.0p24F);

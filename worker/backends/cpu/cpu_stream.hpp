@@ -54,6 +54,10 @@ class CpuStream : public Stream {
     /// A lane array's number for one lane.
     template <class T = float>
     [[nodiscard]] T value(const Tensor& tensor, int lane) const;
+    /// Those of a lane's rows from row `begin` of the output on.
+    template <class T>
+    void gather_rows(const Samples& samples, const Gather& arguments, int lane, std::int64_t begin,
+                     std::span<const std::int32_t> rows);
     [[nodiscard]] float rate_of(const Update& update, int lane) const;
     [[nodiscard]] bool updates(const Update& update, int lane) const;
     [[nodiscard]] DropoutDraw draw(const Dropout& dropout, int lane) const;

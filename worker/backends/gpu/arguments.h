@@ -39,6 +39,10 @@ typedef struct {
     u32 first;
     u32 rows;
     u32 columns;
+    u32 height;  // 0: not augmented
+    u32 width;
+    u32 most_shift;
+    u32 flip;
     float scale;
     float shift;
 } GatherArguments;
@@ -125,7 +129,7 @@ typedef struct {
     Place valid;
     i64 count;
     u32 parts;
-    u32 growth;
+    float growth;
 } GradientNormArguments;
 
 typedef struct {

@@ -93,13 +93,16 @@ void GpuStream::initialise(const Tensor& to, float bound, const Tensor& seed, st
 
 void GpuStream::gather(const Samples& samples, const Gather& arguments) {
     const Tensor& output = arguments.output;
+    const Augment& augment = arguments.augment;
+    assert(augment.height == 0 || arguments.seed);
     assert(output.columns == samples.features.columns && arguments.labels.rows == output.rows);
     assert(arguments.first + output.rows <= (arguments.seed ? arguments.batch : samples.count));
     launch(samples.features.type == Type::u8 ? Kernel::gather_u8 : Kernel::gather_f32, divide_up(output.rows, TEAMS),
            GatherArguments{samples.features.offset, samples.labels.offset, samples.rows ? samples.rows.offset : NOWHERE,
                            place(output), place(arguments.labels), place(arguments.seed), place(arguments.iteration),
                            word(samples.count), word(arguments.batch), word(arguments.first), word(output.rows),
-                           word(output.columns), samples.scale, samples.shift},
+                           word(output.columns), word(augment.height), word(augment.width), word(augment.shift),
+                           augment.flip ? 1U : 0U, samples.scale, samples.shift},
            static_cast<const GpuBuffer*>(samples.buffer)->memory());
 }
 

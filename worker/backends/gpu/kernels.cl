@@ -60,6 +60,7 @@ FUNCTION float activation_slope(u32 activation, float x, float output) {
 #define PURPOSE_SHUFFLE 4u
 #define PURPOSE_INITIALISE 5u
 #define PURPOSE_DROPOUT 6u
+#define PURPOSE_AUGMENT 9u
 
 FUNCTION void philox(u32* c, u32 key0, u32 key1) {
     for (int round = 0; round < 10; ++round) {
@@ -177,10 +178,39 @@ FUNCTION u32 picked(GLOBAL u8* arena, GLOBAL u8* other, const GatherArguments a,
     return a.sample_rows == NOWHERE ? sample : ((GLOBAL const u32*)(other + a.sample_rows))[sample];
 }
 
+// How an image is changed: rows and columns of shift, and whether it is mirrored.
+#define CHANGES 3u
+
+FUNCTION void draw_changes(GLOBAL u8* arena, const GatherArguments a, u32 row, LOCAL int* changes) {
+    const u32 shifts = 2u * a.most_shift + 1u;
+    u32 c[4];
+    c[0] = a.first + row;
+    c[1] = 0u;
+    c[2] = WORDS(a.iteration)[0];
+    c[3] = PURPOSE_AUGMENT;
+    philox(c, WORDS(a.seed)[0], WORDS(a.seed)[1]);
+    changes[0] = (int)(((u64)c[0] * shifts) >> 32) - (int)a.most_shift;
+    changes[1] = (int)(((u64)c[1] * shifts) >> 32) - (int)a.most_shift;
+    changes[2] = (int)(a.flip & c[2] & 1u);
+}
+
+// Which feature of the sample comes to place i; -1: none.
+FUNCTION int changed_from(const GatherArguments a, u32 i, LOCAL const int* changes) {
+    const u32 channels = a.columns / (a.height * a.width);
+    const int height = (int)a.height;
+    const int width = (int)a.width;
+    const int x = (int)(i / channels % a.width);
+    const int from_y = (int)(i / channels / a.width) + changes[0];
+    const int from_x = (changes[2] != 0 ? width - 1 - x : x) + changes[1];
+    if (from_y < 0 || from_y >= height || from_x < 0 || from_x >= width) return -1;
+    return (from_y * width + from_x) * (int)channels + (int)(i % channels);
+}
+
 // `other`: the samples. Groups of TEAMS rows, a team each, whose first item finds the sample.
 #define GATHER(name, type)                                                                                 \
     KERNEL name(GLOBAL u8* arena, GLOBAL u8* other, const GatherArguments a) {                             \
         SHARED u32 samples[TEAMS];                                                                         \
+        SHARED int changes[TEAMS * CHANGES];                                                               \
         const u32 team = ITEM / TEAM;                                                                      \
         const u32 row = GROUP * TEAMS + team;                                                              \
         const u32 columns = row < a.rows ? a.columns : 0u;                                                 \
@@ -188,12 +218,16 @@ FUNCTION u32 picked(GLOBAL u8* arena, GLOBAL u8* other, const GatherArguments a,
             const u32 sample = picked(arena, other, a, row);                                               \
             samples[team] = sample;                                                                        \
             INTEGERS(a.labels)[row] = ((GLOBAL const int*)(other + a.sample_labels))[sample];              \
+            if (a.height > 0u) draw_changes(arena, a, row, changes + team * CHANGES);                      \
         }                                                                                                  \
         BARRIER;                                                                                           \
         GLOBAL const type* from = (GLOBAL const type*)(other + a.features) +                               \
                                   (columns > 0u ? (i64)samples[team] * a.columns : 0);                     \
         GLOBAL float* to = FLOATS(a.output) + (i64)row * a.columns;                                        \
-        for (u32 i = ITEM % TEAM; i < columns; i += TEAM) to[i] = (float)from[i] * a.scale + a.shift;      \
+        for (u32 i = ITEM % TEAM; i < columns; i += TEAM) {                                                \
+            const int j = a.height > 0u ? changed_from(a, i, changes + team * CHANGES) : (int)i;           \
+            to[i] = (j >= 0 ? (float)from[j] : 0.0f) * a.scale + a.shift;                                  \
+        }                                                                                                  \
     }
 GATHER(gather_f32, float)
 GATHER(gather_u8, u8)
@@ -459,10 +493,10 @@ KERNEL norm_total(GLOBAL u8* arena, GLOBAL u8* other, const GradientNormArgument
     FLOATS(a.norm)[0] = valid ? norm : 0.0f;
     FLOATS(a.factor)[0] = valid ? (limit > 0.0f && norm > limit ? limit / norm : 1.0f) / scale : 0.0f;
     if (IS_THERE(a.scale)) {
-        const u32 good = valid ? WORDS(a.good)[0] + 1u : 0u;
+        const float good = valid ? FLOATS(a.good)[0] + 1.0f : 0.0f;
         const int grows = good == a.growth;
         BYTES(a.valid)[0] = (u8)valid;
-        WORDS(a.good)[0] = grows ? 0u : good;
+        FLOATS(a.good)[0] = grows ? 0.0f : good;
         if (grows) FLOATS(a.scale)[0] = scale < 8388608.0f ? scale * 2.0f : 16777216.0f;
         if (!valid) FLOATS(a.scale)[0] = scale > 2.0f ? scale * 0.5f : 1.0f;
     }

@@ -1,0 +1,170 @@
+#include "worker/training/precision.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/temporary_folder.hpp"
+#include "tests/unit/worker/workbench.hpp"
+#include "worker/training/trial_group.hpp"
+
+namespace hpo {
+namespace {
+
+using test::Bench;
+using test::FakeHost;
+using test::small_params;
+using test::small_run;
+using test::with;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using to_worker::Action;
+
+/// A cache of its own for each test.
+class PrecisionOf : public ::testing::Test {
+   protected:
+    struct Worker : Bench {
+        Worker(std::string_view backend, const std::filesystem::path& folder) : Bench(backend) {
+            workshop.precisions = PrecisionChoices(folder);
+        }
+    };
+    [[nodiscard]] Worker worker(std::string_view backend = "opencl") const { return {backend, folder_.path()}; }
+    [[nodiscard]] static Params in(const char* precision, const Params& changes = {}) {
+        return with(with(small_params(), {{"precision", std::string(precision)}}), changes);
+    }
+    [[nodiscard]] std::size_t kept() const {
+        std::size_t count = 0;
+        for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path()))
+            count += entry.is_regular_file() ? 1 : 0;
+        return count;
+    }
+    /// Validation losses of four steps.
+    std::vector<double> curve(const Params& params, std::string_view backend = "opencl") {
+        Worker bench = worker(backend);
+        FakeHost host;
+        const auto finished = run_trial(small_run(params, 4), bench.workshop, host);
+        EXPECT_EQ(finished.outcome, Outcome::complete) << finished.message;
+        std::vector<double> losses;
+        for (const Report& report : host.reports) losses.push_back(report.metrics.at("val_loss"));
+        return losses;
+    }
+
+    const hpo::testing::TemporaryFolder folder_;
+};
+
+TEST_F(PrecisionOf, ANarrowOneFollowsTheGoldenCurveWithinItsBounds) {
+    const auto golden = curve(small_params());
+    for (const auto& [precision, bound] : {std::pair("bfloat16", 0.02), std::pair("float16", 0.005)})
+        for (const char* optimizer : {"adamw", "sgd"}) {
+            const Params changes{{"optimizer", std::string(optimizer)}, {"norm", std::string("layer")}};
+            const auto wide = curve(with(small_params(), changes)), narrow = curve(in(precision, changes));
+            for (std::size_t i = 0; i < 4; ++i) {
+                EXPECT_NEAR(narrow[i], wide[i], bound) << precision << ' ' << optimizer;
+                EXPECT_NE(narrow[i], wide[i]) << precision << ' ' << optimizer;
+            }
+        }
+    const auto plain = curve(in("bfloat16"));
+    for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(plain[i], golden[i], 0.02);
+}
+
+TEST_F(PrecisionOf, ADeviceThatHasItNotSaysSoAtThePlanAndTheTrial) {
+    for (const auto& [backend, precision, words] :
+         {std::tuple("cpu", "bfloat16", "the CPU backend multiplies in float32 alone"),
+          std::tuple("cpu", "tf32", "float32 alone"), std::tuple("opencl", "tf32", "compute capability 8.0")}) {
+        Worker bench = worker(backend);
+        const auto answer = answer_plan({1, in(precision), 1, 5}, bench.workshop);
+        EXPECT_THAT(answer.error, AllOf(HasSubstr("training.precision: "), HasSubstr(words)));
+        FakeHost host;
+        const auto finished = run_trial(small_run(in(precision), 1), bench.workshop, host);
+        EXPECT_EQ(finished.outcome, Outcome::failed);
+        EXPECT_THAT(finished.message, HasSubstr(words));
+    }
+}
+
+TEST_F(PrecisionOf, ThePlanCountsTheOperandsToTheByte) {
+    for (const char* precision : {"bfloat16", "float16"}) {
+        Worker bench = worker();
+        const auto wide = answer_plan({1, small_params(), 1, 5}, bench.workshop);
+        const auto narrow = answer_plan({1, in(precision), 1, 5}, bench.workshop);
+        EXPECT_GT(narrow.arena_bytes, wide.arena_bytes);
+        FakeHost host;
+        run_trial(small_run(in(precision), 1), bench.workshop, host);
+        EXPECT_EQ(narrow.arena_bytes, static_cast<std::int64_t>(bench.workshop.arena->bytes()));
+    }
+}
+
+TEST_F(PrecisionOf, AFloat16TrialGoesOnWithTheScaleItHad) {
+    // Gradients that are too large at the first scale: it falls in the first updates, which are left out.
+    const Params params = in("float16", {{"lr", 0.002}, {"clip", 0.0}});
+    const hpo::testing::TemporaryFolder checkpoints;
+    Worker bench = worker();
+    FakeHost whole, first, second;
+    auto run = small_run(params, 4);
+    ASSERT_EQ(run_trial(run, bench.workshop, whole).outcome, Outcome::complete);
+    run.folder = checkpoints / "trial";
+    first.on_report = [](const Report& report) { return report.step == 2 ? Action::pause : Action::go_on; };
+    run_trial(run, bench.workshop, first);
+    run.resume = true;
+    ASSERT_EQ(run_trial(run, bench.workshop, second).outcome, Outcome::complete);
+    EXPECT_EQ(second.from_step, 2);
+    EXPECT_EQ(second.reports[1].metrics, whole.reports[3].metrics);
+    run.params = small_params();
+    FakeHost other;
+    run_trial(run, bench.workshop, other);
+    EXPECT_THAT(other.said, HasSubstr("another configuration"));
+}
+
+TEST_F(PrecisionOf, AutoIsTheNarrowOneWhereItIsFasterAtAnEqualLoss) {
+    const auto run = [](Precision precision, double speed, double loss) {
+        return PrecisionRun{precision, speed, loss};
+    };
+    const auto better = [&](double speed, double loss) {
+        return better_precision(run(Precision::float32, 100, 1), run(Precision::bfloat16, speed, loss));
+    };
+    EXPECT_EQ(better(120, 1), Precision::bfloat16);
+    EXPECT_EQ(better(120, 1.01), Precision::bfloat16);
+    EXPECT_EQ(better(105, 0.9), Precision::float32);
+    EXPECT_EQ(better(300, 1.05), Precision::float32);
+    EXPECT_EQ(better(300, std::nan("")), Precision::float32);
+    EXPECT_EQ(better(0, 1), Precision::float32);
+}
+
+TEST_F(PrecisionOf, AutoOnTheCpuIsFloat32WithoutMeasuring) {
+    EXPECT_EQ(curve(in("auto"), "cpu"), curve(small_params(), "cpu"));
+    EXPECT_EQ(kept(), 0U);
+}
+
+TEST_F(PrecisionOf, AutoIsMeasuredOnceSaidAndKept) {
+    Worker bench = worker();
+    // Before it is measured, the plan counts what may be taken.
+    const auto before = answer_plan({1, in("auto"), 1, 5}, bench.workshop);
+    EXPECT_EQ(before.arena_bytes, answer_plan({1, in("bfloat16"), 1, 5}, bench.workshop).arena_bytes);
+    FakeHost first, second;
+    ASSERT_EQ(run_trial(small_run(in("auto"), 4), bench.workshop, first).outcome, Outcome::complete);
+    // The test's clock stands still: nothing is faster.
+    EXPECT_THAT(first.said, HasSubstr("precision auto: float32; here bfloat16 is 0.00 times as fast as float32"));
+    EXPECT_THAT(first.said, HasSubstr(" precision=float32"));
+    EXPECT_EQ(kept(), 1U);
+    const auto after = answer_plan({1, in("auto"), 1, 5}, bench.workshop);
+    EXPECT_EQ(after.arena_bytes, answer_plan({1, small_params(), 1, 5}, bench.workshop).arena_bytes);
+    Worker other = worker();  // another process finds the file
+    ASSERT_EQ(run_trial(small_run(in("auto"), 4), other.workshop, second).outcome, Outcome::complete);
+    EXPECT_THAT(second.said, Not(HasSubstr("precision auto")));
+    for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(first.reports[i].metrics, second.reports[i].metrics);
+}
+
+TEST_F(PrecisionOf, AKeptChoiceIsFollowed) {
+    Worker bench = worker();
+    FakeHost host;
+    run_trial(small_run(in("auto"), 1), bench.workshop, host);
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path()))
+        if (entry.is_regular_file()) std::ofstream(entry.path()) << "bfloat16\n";
+    EXPECT_EQ(curve(in("auto")), curve(in("bfloat16")));
+}
+
+}  // namespace
+}  // namespace hpo

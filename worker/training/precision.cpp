@@ -1,0 +1,165 @@
+#include "worker/training/precision.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "worker/data/memory.hpp"
+#include "worker/training/checkpoint.hpp"
+#include "worker/training/group_plan.hpp"
+
+namespace hpo {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t iterations = 32;  // of a step of the short training
+constexpr int steps = 3;                 // the first is not timed: code is loaded and recorded in it
+constexpr double worth = 1.1;            // times as fast
+constexpr double equal_loss = 1.02;      // times as high
+
+/// What speed and loss depend on, in words.
+std::string words_of(const Configuration& configuration, const Device& device) {
+    constexpr std::array names = {"format", "path",       "samples",    "features",     "classes",  "hidden",
+                                  "norm",   "activation", "batch_size", "accumulation", "optimizer"};
+    std::string words = "precision 1\n" + device.name();
+    for (const auto& [key, value] : configuration.all)
+        if (std::find(names.begin(), names.end(), key) != names.end()) words += "\n" + key + "=" + to_text(value);
+    return words;
+}
+
+std::optional<Precision> named(const std::string& word) {
+    for (const Precision one : {Precision::float32, Precision::bfloat16, Precision::float16})
+        if (word == to_text(one)) return one;
+    return std::nullopt;
+}
+
+Configuration with(Configuration configuration, Precision precision, bool measured) {
+    configuration.training.precision = precision;
+    configuration.training.measured_precision = measured;
+    if (!measured) configuration.all["precision"] = to_text(precision);
+    return configuration;
+}
+
+/// One lane, from the beginning, for a few iterations.
+PrecisionRun short_training(Configuration configuration, Precision precision, Device& device, const DeviceData& data,
+                            const Clock& clock, const GoOn& go_on) {
+    configuration.training.precision = precision;
+    configuration.training.eval_every = iterations;
+    auto plan = plan_group(configuration, data.shape, data.sizes, 1);
+    if (!plan) throw Fatal(plan.error().message);
+    auto arena = device.allocate(plan->arena_bytes);
+    if (!arena) throw OutOfMemory("measuring " + to_text(precision) + ": " + arena.error().message);
+    const LaneSpec lane{configuration.training, 1};
+    Trainer trainer(device, **arena, *std::move(plan), data, {&lane, 1}, steps, clock);
+    PrecisionRun run{precision, 0, std::nan("")};
+    double seconds = 0;
+    for (int step = 0; step < steps; ++step) {
+        if (!trainer.train_step(go_on)) return run;
+        if (step > 0) seconds += trainer.step_seconds();
+    }
+    if (!trainer.evaluate_validation(go_on)) return run;
+    run.validation_loss = trainer.evaluation_of(0).loss;
+    if (seconds > 0) run.iterations_per_second = static_cast<double>((steps - 1) * iterations) / seconds;
+    return run;
+}
+
+std::string words_of(const PrecisionRun& wide, const PrecisionRun& narrow, Precision taken) {
+    std::array<char, 256> text{};
+    std::snprintf(
+        text.data(), text.size(),
+        "precision auto: %s; here %s is %.2f times as fast as float32, its validation loss after %lld updates "
+        "%.4f (float32: %.4f)",
+        to_text(taken).c_str(), to_text(narrow.precision).c_str(),
+        narrow.iterations_per_second / std::max(wide.iterations_per_second, 1e-9),
+        static_cast<long long>(steps * iterations), narrow.validation_loss, wide.validation_loss);
+    return text.data();
+}
+
+}  // namespace
+
+fs::path user_cache() {
+    if (const char* given = std::getenv("XDG_CACHE_HOME"); given && *given == '/') return fs::path(given) / "hpo";
+    if (const char* home = std::getenv("HOME"); home && *home == '/') return fs::path(home) / ".cache" / "hpo";
+    return {};
+}
+
+fs::path PrecisionChoices::file_of(const std::string& words) const {
+    std::array<char, 32> name{};
+    std::snprintf(name.data(), name.size(), "precision-%016llx",
+                  static_cast<unsigned long long>(checkpoint_binding(words)));
+    return folder_ / name.data();
+}
+
+Precision better_precision(const PrecisionRun& float32, const PrecisionRun& narrow) {
+    const bool faster = narrow.iterations_per_second > worth * float32.iterations_per_second;
+    // False for a loss that is not a number.
+    const bool as_good = narrow.validation_loss <= equal_loss * float32.validation_loss;
+    return faster && as_good ? narrow.precision : Precision::float32;
+}
+
+std::optional<Precision> narrow_precision(const Device& device) {
+    for (const Precision one : {Precision::bfloat16, Precision::float16})
+        if (device.computes_in(one)) return one;
+    return std::nullopt;
+}
+
+std::optional<Precision> PrecisionChoices::known(const std::string& words) {
+    if (const auto found = known_.find(words); found != known_.end()) return found->second;
+    if (folder_.empty()) return std::nullopt;
+    std::ifstream in(file_of(words));
+    std::string word;
+    if (!(in >> word)) return std::nullopt;
+    const auto precision = named(word);
+    if (precision) known_[words] = *precision;
+    return precision;
+}
+
+void PrecisionChoices::keep(const std::string& words, Precision precision) {
+    known_[words] = precision;
+    if (folder_.empty()) return;
+    const fs::path file = file_of(words);
+    std::error_code failed;
+    fs::create_directories(folder_, failed);
+    const fs::path beside = file.string() + "." + std::to_string(getpid());
+    std::ofstream out(beside);
+    out << to_text(precision) << "\n" << words << "\n";
+    out.close();
+    if (out) fs::rename(beside, file, failed);
+    if (!out || failed) fs::remove(beside, failed);  // measured anew by the next worker
+}
+
+Result<Configuration> PrecisionChoices::settle(Configuration configuration, const Device& device) {
+    const TrainingConfig& training = configuration.training;
+    if (!training.measured_precision) {
+        if (const auto can = device.computes_in(training.precision); !can)
+            return Error{"training.precision: " + can.error().message};
+        return configuration;
+    }
+    const auto narrow = narrow_precision(device);
+    if (!narrow) return with(std::move(configuration), Precision::float32, false);
+    if (const auto choice = known(words_of(configuration, device)))
+        return with(std::move(configuration), *choice, false);
+    return with(std::move(configuration), *narrow, true);
+}
+
+Result<Configuration> PrecisionChoices::measure(Configuration configuration, Device& device, const DeviceData& data,
+                                                const Clock& clock, const GoOn& go_on, std::string& said) {
+    auto settled = settle(std::move(configuration), device);
+    if (!settled || !settled->training.measured_precision) return settled;
+    const Precision narrow = settled->training.precision;
+    const PrecisionRun wide_run = short_training(*settled, Precision::float32, device, data, clock, go_on);
+    const PrecisionRun narrow_run = short_training(*settled, narrow, device, data, clock, go_on);
+    const Precision taken = better_precision(wide_run, narrow_run);
+    said = words_of(wide_run, narrow_run, taken);
+    keep(words_of(*settled, device), taken);
+    return with(*std::move(settled), taken, false);
+}
+
+}  // namespace hpo
