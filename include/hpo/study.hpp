@@ -81,6 +81,8 @@ struct Study {
     /// An unchanged script (its command has placeholders, or it says where metrics are): `hpo` speaks the protocol for
     /// it. Absent: the command speaks it.
     std::optional<MetricsSource> metrics;
+    /// Modules that an interpreter of Python imports once, and that trials are forked from; empty: each starts its own.
+    std::vector<std::string> preload;
     Budget budget;
     PartSpec sampler{"auto", {}};
     std::vector<PartSpec> stopping;

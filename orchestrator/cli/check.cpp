@@ -336,6 +336,11 @@ std::string script_text(const Study& study, Load& load, Json& json) {
     const Prediction prediction = FootprintModel(study.resources.trial, load.question.on_device).predict({});
     load.question.trials = {prediction.footprint};
     std::string text = row("trial", "runs " + study.command.front() + (load.question.on_device ? ", on a device" : ""));
+    if (!study.preload.empty()) {
+        std::string modules;
+        for (const std::string& module : study.preload) modules += (modules.empty() ? "" : ", ") + module;
+        text += row("preload", modules + ": imported once in each place, trials are forked from there");
+    }
     json["needs"] = prediction.alone ? "learned" : "declared";
     // What is not declared counts as nothing here.
     if (const auto why = never_fits(load.question.machine, prediction.footprint, load.question.on_device))

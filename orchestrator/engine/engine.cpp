@@ -93,6 +93,9 @@ void Engine::on(Place place, const execution::What& what) {
                        [&](const execution::Said& said) { on_said(place, said.message); },
                        [&](const execution::Exited& exited) { on_exited(place, exited); },
                        [&](const execution::LaunchFailed& failed) { on_launch_failed(place, failed); },
+                       [&](const execution::Remark& remark) {
+                           if (remarks_.insert(remark.text).second) say(Notice::Level::warning, 0, remark.text);
+                       },
                        [&](const execution::Garbage& garbage) {
                            const auto& jobs = places_.at(static_cast<std::size_t>(place)).jobs;
                            say(Notice::Level::warning, jobs.size() == 1 ? jobs.front().id.trial : 0,

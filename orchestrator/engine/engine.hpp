@@ -237,6 +237,7 @@ class Engine {
     FootprintModel model_;                ///< of what was measured
     std::vector<Suspect> suspects_;
     std::map<int, Seconds> doubts_;  ///< accelerators on which a worker did not start: nothing else does until then
+    std::set<std::string> remarks_;  ///< that were told
     std::set<int> lost_;             ///< accelerators that were said to be lost
     std::map<int, Faults> faults_;   ///< of accelerators
     std::set<int> given_up_;         ///< accelerators that failed too often for this session

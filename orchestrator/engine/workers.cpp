@@ -6,6 +6,7 @@
 
 #include "orchestrator/execution/environment.hpp"
 #include "orchestrator/script/adapter.hpp"
+#include "orchestrator/script/preload.hpp"
 
 namespace hpo {
 
@@ -31,6 +32,7 @@ LaunchSpec worker_launch(const Study& study, const Programs& programs, const Wor
     LaunchSpec spec;
     spec.command = study.command.empty() ? std::vector<std::string>{programs.worker.string()} : study.command;
     if (study.metrics) spec.command = {programs.hpo.string(), script_word, script_task(study)};
+    spec.preload = script::preload_command(study, programs.python);
     // The native worker computes with one thread; a script may use what its place has.
     const auto own = static_cast<std::size_t>(place) < plan.cpus.size() ? plan.cpus[static_cast<std::size_t>(place)]
                                                                         : std::vector<int>{};

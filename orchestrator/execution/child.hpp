@@ -19,6 +19,11 @@ struct Child {
 
 /// The worker leads a process group of its own, is killed by the kernel when the caller dies, and has descriptors 0
 /// (empty), 1 and 2 (the pipe) alone. Returns once exec has succeeded or failed.
-Child start_child(const Start& start);
+/// `input` is its standard input, if it is given.
+Child start_child(const Start& start, int input = -1);
+
+/// The environment that a worker is started with: this process's, with what `added` (NAME=value) holds added or
+/// replaced.
+std::vector<std::string> merged_environment(const std::vector<std::string>& added);
 
 }  // namespace hpo::warden

@@ -22,6 +22,10 @@ struct LaunchSpec {
     std::map<std::string, std::string> environment;  ///< added to, or replacing, the orchestrator's own
     std::vector<int> cpus;                           ///< affinity; empty: unchanged
     std::filesystem::path folder;                    ///< working directory; empty: the orchestrator's
+    /// Starts an interpreter (worker/python/hpo/preload.py) that stays in the place, and of which workers are forked;
+    /// empty: each worker is started by its command. An interpreter that cannot serve is told by a Remark, and not
+    /// used.
+    std::vector<std::string> preload;
 };
 
 namespace execution {
@@ -36,6 +40,9 @@ struct Garbage {  ///< lines that were not messages; told at most once a second 
     std::int64_t lines = 0;
     std::string example;  ///< why the last one was refused; printable
 };
+struct Remark {  ///< something that the user should know
+    std::string text;
+};
 struct Exited {                       ///< the worker and all its descendants are gone
     int code = 0;                     ///< exit status; meaningless if signal != 0
     int signal = 0;                   ///< that ended it; 0: it exited
@@ -49,7 +56,7 @@ struct LaunchFailed {     ///< fork, exec or the connection failed; nothing is l
     std::string message;  ///< with the command and strerror
 };
 
-using What = std::variant<Ready, Said, Garbage, Exited, LaunchFailed>;
+using What = std::variant<Ready, Said, Garbage, Remark, Exited, LaunchFailed>;
 
 }  // namespace execution
 

@@ -22,6 +22,7 @@ enum class Notice : std::uint32_t {
     failed = 1,  ///< the worker did not start: fields errno and what was tried
     output = 2,  ///< bytes of the worker's stdout and stderr
     exited = 3,  ///< worker and descendants are gone: fields code, signal, 1 if killed for memory, peak bytes
+    remark = 4,  ///< something that its user should know: a text
 };
 
 inline constexpr std::size_t max_frame_bytes = 8 * 1024 * 1024;
@@ -83,13 +84,16 @@ struct Start {
     std::vector<std::string> environment;
     std::vector<int> cpus;
     std::string folder;
+    std::vector<std::string> preload;  ///< what starts the interpreter that the worker is forked from; empty: none
 };
 
 inline std::string pack(const Start& start) {
     std::vector<std::string> fields{start.folder, std::to_string(start.cpus.size())};
     for (const int cpu : start.cpus) fields.push_back(std::to_string(cpu));
-    fields.push_back(std::to_string(start.command.size()));
-    fields.insert(fields.end(), start.command.begin(), start.command.end());
+    for (const auto* words : {&start.preload, &start.command}) {
+        fields.push_back(std::to_string(words->size()));
+        fields.insert(fields.end(), words->begin(), words->end());
+    }
     fields.insert(fields.end(), start.environment.begin(), start.environment.end());
     return pack(fields);
 }
@@ -100,7 +104,8 @@ inline Start unpack_start(std::string_view bytes) {
     Start start;
     start.folder = fields.at(at++);
     for (auto count = std::stoul(fields.at(at++)); count > 0; --count) start.cpus.push_back(std::stoi(fields.at(at++)));
-    for (auto count = std::stoul(fields.at(at++)); count > 0; --count) start.command.push_back(fields.at(at++));
+    for (auto* words : {&start.preload, &start.command})
+        for (auto count = std::stoul(fields.at(at++)); count > 0; --count) words->push_back(fields.at(at++));
     start.environment.assign(fields.begin() + static_cast<std::ptrdiff_t>(at), fields.end());
     return start;
 }

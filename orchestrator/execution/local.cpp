@@ -168,11 +168,12 @@ class LocalExecutor::Impl {
         order.command = spec.command;
         order.folder = spec.folder.string();
         order.cpus = spec.cpus;
+        order.preload = spec.preload;
         for (const auto& [name, value] : spec.environment) order.environment.push_back(name + "=" + value);
         room.token = random_token();
         order.environment.push_back("HPO_ENDPOINT=" + endpoint());
         order.environment.push_back("HPO_TOKEN=" + room.token);
-        for (const auto* texts : {&order.command, &order.environment})
+        for (const auto* texts : {&order.command, &order.environment, &order.preload})
             for (const std::string& text : *texts)
                 if (text.find('\0') != std::string::npos) return EINVAL;
         if (!room.warden) {
@@ -196,6 +197,7 @@ class LocalExecutor::Impl {
 
     void take_notice(Room& room, warden::Notice kind, std::string_view payload) {
         if (kind == warden::Notice::output) return room.log.append(payload);
+        if (kind == warden::Notice::remark) return tell(room, execution::Remark{std::string(payload)});
         const auto fields = warden::unpack(payload);
         if (kind == warden::Notice::failed) return launch_failed(room, std::stoi(fields.at(0)), fields.at(1));
         execution::Exited exited;

@@ -20,6 +20,7 @@
 
 #include "orchestrator/execution/child.hpp"
 #include "orchestrator/execution/frames.hpp"
+#include "orchestrator/execution/preloader.hpp"
 #include "orchestrator/execution/processes.hpp"
 
 namespace hpo::warden {
@@ -45,14 +46,20 @@ class Warden {
     void take_signals();
     void take_orders();
     void carry_out(std::uint32_t kind, std::string_view payload);
-    void start(std::string_view payload);
-    void take_output(std::size_t most);
+    void start(Start start);
+    void start_by_command(const Start& start);
+    void began(pid_t pid, Descriptor output);
+    void hear_preloader();
+    void give_preloader_up();
+    void cleared();
+    void take_from(Descriptor& output, std::size_t most);
     void reap();
+    [[nodiscard]] std::vector<pid_t> left_of_worker();
     void kill_children();
     void sweep_orphans();
     void tell_end();
     void flush();
-    [[nodiscard]] bool killing() const { return doomed_ || (worker_ != 0 && (ended_ || kill_ordered_)); }
+    [[nodiscard]] bool killing() const { return doomed_ || clearing_ || (worker_ != 0 && (ended_ || kill_ordered_)); }
 
     Descriptor signals_;
     FrameReader orders_;
@@ -68,6 +75,12 @@ class Warden {
     rusage usage_{};
     long long kills_before_ = 0;
     std::optional<Clock::time_point> kill_at_;  ///< end of the grace period
+
+    std::optional<Preloader> preloader_;
+    bool preloads_ = true;          ///< false: it could not be used
+    std::optional<Start> pending_;  ///< ordered from it, does not run yet
+    Descriptor pending_output_;
+    bool clearing_ = false;  ///< it is given up while a worker was ordered from it: nobody may run before all are gone
 };
 
 int Warden::run() {
@@ -112,13 +125,18 @@ void Warden::wait_for_something() {
         timeout = static_cast<int>(std::max<decltype(left)>(left, 0));
     }
     const auto wanted = [](int fd, bool want, short what) { return pollfd{want ? fd : -1, what, 0}; };
-    pollfd fds[] = {wanted(0, !doomed_, POLLIN), wanted(signals_.get(), true, POLLIN),
+    pollfd fds[] = {wanted(0, !doomed_, POLLIN),
+                    wanted(signals_.get(), true, POLLIN),
                     wanted(output_.get(), notices_.size() < backlog_bytes, POLLIN),
-                    wanted(1, !doomed_ && !notices_.empty(), POLLOUT)};
+                    wanted(1, !doomed_ && !notices_.empty(), POLLOUT),
+                    wanted(preloader_ ? preloader_->socket() : -1, true, POLLIN),
+                    wanted(preloader_ ? preloader_->output.get() : -1, notices_.size() < backlog_bytes, POLLIN)};
     if (::poll(fds, std::size(fds), timeout) < 0) return;
     if (fds[0].revents != 0) take_orders();
     if (fds[1].revents != 0) take_signals();
-    if (fds[2].revents != 0) take_output(chunk_bytes);
+    if (fds[5].revents != 0) take_from(preloader_->output, chunk_bytes);
+    if (fds[4].revents != 0) hear_preloader();
+    if (fds[2].revents != 0) take_from(output_, chunk_bytes);
     if (kill_at_ && Clock::now() >= *kill_at_) kill_ordered_ = true;
 }
 
@@ -141,40 +159,92 @@ void Warden::take_orders() {
 void Warden::carry_out(std::uint32_t kind, std::string_view payload) {
     switch (static_cast<Order>(kind)) {
         case Order::start:
-            if (worker_ == 0 && !doomed_) start(payload);
+            if (worker_ == 0 && !pending_ && !doomed_) start(unpack_start(payload));
             break;
         case Order::terminate:
+            if (pending_) kill_ordered_ = true, give_preloader_up();
             // The worker is not reaped, so that its pid and its group are its own still.
             if (worker_ == 0 || ended_) break;
             ::kill(-worker_, SIGTERM);
             kill_at_ = Clock::now() + milliseconds(std::atoll(std::string(payload).c_str()));
             break;
         case Order::kill:
-            kill_ordered_ = worker_ != 0;
+            if (pending_) give_preloader_up();
+            kill_ordered_ = worker_ != 0 || pending_;
             break;
     }
 }
 
-void Warden::start(std::string_view payload) {
-    Child child = start_child(unpack_start(payload));
-    if (child.pid == 0) {
-        notices_ += frame(Notice::failed, pack({std::to_string(child.error), child.failed}));
+void Warden::start(Start start) {
+    kill_ordered_ = false;
+    if (!start.preload.empty() && preloads_) {
+        if (!preloader_) preloader_.emplace(start);
+        if (preloader_->ready()) pending_output_ = preloader_->order(start);
+        pending_ = std::move(start);
+        if (!pending_output_) give_preloader_up();
         return;
     }
-    worker_ = child.pid;
-    output_ = std::move(child.output);
-    ended_ = kill_ordered_ = childless_ = false;
+    start_by_command(start);
+}
+
+void Warden::start_by_command(const Start& start) {
+    Child child = start_child(start);
+    if (child.pid == 0)
+        notices_ += frame(Notice::failed, pack({std::to_string(child.error), child.failed}));
+    else
+        began(child.pid, std::move(child.output));
+}
+
+void Warden::began(pid_t pid, Descriptor output) {
+    worker_ = pid;
+    output_ = std::move(output);
+    ended_ = childless_ = false;
     kill_at_.reset();
     kills_before_ = out_of_memory_kills();
 }
 
-void Warden::take_output(std::size_t most) {
+void Warden::hear_preloader() {
+    const auto running = preloader_->listen();
+    if (running && pending_) {
+        pending_.reset();
+        began(*running, std::move(pending_output_));
+    }
+    if (!preloader_->problem().empty()) give_preloader_up();
+}
+
+/// From now on each worker is started by its command. What it has forked and nobody took ends with it.
+void Warden::give_preloader_up() {
+    if (!preloads_ || !preloader_) return;
+    preloads_ = false;
+    take_from(preloader_->output, last_words_bytes);
+    const std::string why = preloader_->problem().empty() ? "its imports had not ended" : preloader_->problem();
+    notices_ +=
+        frame(Notice::remark, "worker.preload is not used, each trial starts an interpreter of its own: " + why);
+    preloader_->end();
+    // A worker may have been forked already that nobody has heard of.
+    clearing_ = pending_.has_value();
+    if (!clearing_) preloader_.reset();
+}
+
+/// Nothing is left of the preloader, nor of what was ordered from it.
+void Warden::cleared() {
+    clearing_ = false;
+    preloader_.reset();
+    pending_output_.reset();
+    const Start start = *std::exchange(pending_, std::nullopt);
+    if (kill_ordered_)
+        notices_ += frame(Notice::exited, pack({"0", std::to_string(SIGKILL), "0", "0"}));
+    else
+        start_by_command(start);
+}
+
+void Warden::take_from(Descriptor& output, std::size_t most) {
     char buffer[chunk_bytes];
-    for (std::size_t taken = 0; output_ && taken < most;) {
-        const ssize_t size = ::read(output_.get(), buffer, sizeof buffer);
+    for (std::size_t taken = 0; output && taken < most;) {
+        const ssize_t size = ::read(output.get(), buffer, sizeof buffer);
         if (size < 0 && errno == EINTR) continue;
         if (size < 0 && errno == EAGAIN) return;
-        if (size <= 0) return output_.reset();
+        if (size <= 0) return output.reset();
         taken += static_cast<std::size_t>(size);
         notices_ += frame(Notice::output, {buffer, static_cast<std::size_t>(size)});
     }
@@ -197,22 +267,36 @@ void Warden::reap() {
             childless_ = pid < 0;
             break;
         }
+        // It may be the worker that was ordered, or the preloader: what they said comes before their end.
+        if (preloader_ && !clearing_) hear_preloader();
+        if (preloader_) preloader_->reaped(pid, status);
         if (pid != worker_) continue;
         ended_ = true;
         status_ = status;
         usage_ = usage;
     }
-    if (worker_ == 0) return;
-    if (ended_ && childless_)
+    if (preloader_ && preloads_ && !preloader_->ready()) give_preloader_up();
+    if (clearing_ && childless_ && !doomed_) return cleared();
+    if (worker_ != 0 && ended_ && (childless_ || left_of_worker().empty()))
         tell_end();
     else if (killing())
         kill_children();
 }
 
 /// Children alone, of whatever depth they came from: they cannot be reaped behind our back, so that no pid here is a
-/// stranger's. Their own children come to us when they die. A group dies in one stroke, which no fork outruns.
+/// stranger's. Their own children come to us when they die.
+std::vector<pid_t> Warden::left_of_worker() {
+    std::vector<pid_t> children = children_of(::getpid());
+    if (doomed_ || clearing_ || !preloader_) return children;
+    // What is the preloader's own was told before it became our child.
+    (void)preloader_->listen();
+    std::erase_if(children, [this](pid_t pid) { return preloader_->keeps(pid); });
+    return children;
+}
+
+/// A group dies in one stroke, which no fork outruns.
 void Warden::kill_children() {
-    for (const pid_t pid : children_of(::getpid())) {
+    for (const pid_t pid : left_of_worker()) {
         const pid_t group = ::getpgid(pid);
         if (group > 0 && group != ::getpgrp()) ::kill(-group, SIGKILL);
         ::kill(pid, SIGKILL);
@@ -220,7 +304,7 @@ void Warden::kill_children() {
 }
 
 void Warden::tell_end() {
-    take_output(last_words_bytes);
+    take_from(output_, last_words_bytes);
     output_.reset();
     const int signal = WIFSIGNALED(status_) ? WTERMSIG(status_) : 0;
     // A shell that was the worker tells its program's signal so.

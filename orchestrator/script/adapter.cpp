@@ -28,6 +28,7 @@
 #include "orchestrator/execution/child.hpp"
 #include "orchestrator/execution/processes.hpp"
 #include "orchestrator/script/metrics.hpp"
+#include "orchestrator/script/preload.hpp"
 #include "orchestrator/script/template.hpp"
 
 namespace hpo {
@@ -233,8 +234,10 @@ class Adapter {
             order.environment.push_back(script::variable_of(name) + "=" + to_text(value));
         // A script that knows the client runs alone, and is read like any other.
         for (const char* name : {"HPO_ENDPOINT", "HPO_TOKEN"}) order.environment.push_back(string(name) + "=");
+        order.environment.push_back("HPO_SEED=" + std::to_string(run.seed));
         kills_before_ = out_of_memory_kills();
-        warden::Child child = warden::start_child(order);
+        warden::Child child = prepared_ ? script::start_prepared(*std::move(prepared_), std::move(order))
+                                        : warden::start_child(order);
         if (child.pid == 0) {
             say(from_worker::Finished{
                 run.id, Outcome::failed, "cannot " + child.failed + ": " + std::strerror(child.error), {}, {}});
@@ -395,6 +398,7 @@ class Adapter {
     bool waiting_ = false;            ///< for the decision on it
     std::optional<Outcome> outcome_;  ///< decided by others than the command
 
+    std::optional<script::Prepared> prepared_ = script::take_prepared();
     pid_t command_ = 0;
     Descriptor output_;
     string words_;  ///< the end of its output

@@ -23,6 +23,7 @@ struct ReadWorker {
     std::vector<Place> command_places;  ///< one an argument
     std::optional<MetricsSource> metrics;
     Place file_place;  ///< of `metrics.file`
+    std::vector<std::string> preload;
     Params params;
     std::map<std::string, Place> places;  ///< of the names in `params`
     Place place;                          ///< of the section

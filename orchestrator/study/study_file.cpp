@@ -66,6 +66,7 @@ class StudyReader {
         study_.worker = fixed.params;
         study_.command = fixed.command;
         study_.metrics = fixed.metrics;
+        study_.preload = fixed.preload;
         return std::move(study_);
     }
 

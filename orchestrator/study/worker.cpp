@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 
 #include "orchestrator/script/metrics.hpp"
+#include "orchestrator/script/preload.hpp"
 #include "orchestrator/script/template.hpp"
 #include "orchestrator/study/sections.hpp"
 
@@ -63,6 +65,38 @@ void read_metrics(Diagnostics& diagnostics, const Node* node, ReadWorker& result
         diagnostics.error(file->place, "'worker.metrics' is read from 'stdout' or from 'file': keep one");
 }
 
+bool is_module(string_view name) {
+    const auto is_letter = [](char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0; };
+    bool begins = true;
+    for (const char c : name) {
+        if (c == '.' ? begins : !is_letter(c) || (begins && std::isdigit(static_cast<unsigned char>(c)) != 0))
+            return false;
+        begins = c == '.';
+    }
+    return !begins;
+}
+
+void read_preload(Diagnostics& diagnostics, const Node* node, ReadWorker& result) {
+    if (node == nullptr || node->kind == Node::Kind::null) return;
+    const auto add = [&](const Node& item) {
+        const auto name = text(diagnostics, item, "worker.preload");
+        if (!name) return;
+        if (is_module(*name))
+            result.preload.push_back(*name);
+        else
+            diagnostics.error(item.place, "'" + printable(*name) +
+                                              "' is no name of a Python module, such as torch or mypackage.data");
+    };
+    if (node->kind == Node::Kind::list)
+        for (const Node& item : node->items) add(item);
+    else
+        add(*node);
+    if (!result.preload.empty() && !script::interpreter_words(result.command))
+        diagnostics.error(node->place,
+                          "'worker.preload' imports before the script begins: 'worker.command' must name a Python "
+                          "interpreter and a script that is the same for all trials, such as [python3, train.py]");
+}
+
 void read_command(Diagnostics& diagnostics, Fields& worker, const Node& node, ReadWorker& result) {
     result.native = false;
     if (node.kind != Node::Kind::list || node.items.empty())
@@ -77,6 +111,7 @@ void read_command(Diagnostics& diagnostics, Fields& worker, const Node& node, Re
             diagnostics.error(item.place, "'worker.command' must be a list of texts: the program, then its arguments");
     }
     read_metrics(diagnostics, worker.take("metrics"), result);
+    read_preload(diagnostics, worker.take("preload"), result);
     const Node* params = worker.take("params");
     if (params == nullptr || params->kind == Node::Kind::null) return;
     const Fields fields(diagnostics, params, "worker.params");

@@ -429,5 +429,16 @@ TEST(Errors, MetricsOfAScriptAreReadFromOnePlaceByPatternsThatAreSome) {
     EXPECT_THAT(metrics("{file: \"{folder}/m\", stdout: \"(?<m>.)\"}"), HasSubstr("keep one"));
 }
 
+TEST(Scripts, PreloadedModulesAndTheirInterpreterAreChecked) {
+    const auto preload = [](const std::string& modules, const std::string& command = "python3, train.py") {
+        return first_line(problem(script + "worker: {command: [" + command + "], preload: " + modules + "}\n"));
+    };
+    EXPECT_EQ(preload("torch"), "(accepted)");
+    EXPECT_EQ(preload("[torch, my_package.data]", "python3, -u, -m, train"), "(accepted)");
+    for (const char* name : {"../torch", "a..b", "1a", "a.", "import os", "''"})
+        EXPECT_THAT(preload(std::string("[") + name + "]"), HasSubstr("is no name of a Python module")) << name;
+    EXPECT_THAT(preload("torch", "./train.py"), HasSubstr("must name a Python interpreter"));
+}
+
 }  // namespace
 }  // namespace hpo

@@ -321,5 +321,14 @@ TEST(WriteStudy, AnUnchangedScriptKeepsItsCommandAndItsMetrics) {
     EXPECT_FALSE(study_of(head + "\"a\"]}").metrics) << "it speaks the protocol itself";
 }
 
+TEST(WriteStudy, WhatIsPreloadedIsKeptAndMayChangeBetweenTwoRuns) {
+    const std::string head = "study: s\nobjective: {metric: m, direction: minimize}\nworker: {params: {lr: 0.1}, ";
+    const Study study = study_of(head + "command: [python3, a.py], preload: [torch, my.data]}");
+    EXPECT_THAT(write_study(study), testing::HasSubstr("preload: [torch, my.data]"));
+    EXPECT_EQ(study_of(write_study(study)).preload, study.preload);
+    for (const Difference& difference : compare(study, study_of(head + "command: [python3, a.py]}")))
+        EXPECT_TRUE(difference.welcome()) << difference.key;
+}
+
 }  // namespace
 }  // namespace hpo

@@ -274,6 +274,8 @@ def _mapping(defaults: Any, more: Mapping[str, Any]) -> Dict[str, Any]:
 def _serve(defaults: Mapping[str, Any], abilities: List[str]) -> Iterator[Trial]:
     # Processes that this one starts run alone: the token is good for one connection.
     endpoint, token = os.environ.pop("HPO_ENDPOINT", ""), os.environ.pop("HPO_TOKEN", "")
+    if "HPO_PRELOADING" in os.environ:
+        raise RuntimeError("worker.preload is for modules that a script imports, not for the script itself")
     if not endpoint:
         yield Trial(defaults, None, {})
         return

@@ -1,0 +1,126 @@
+#include "orchestrator/execution/preloader.hpp"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstring>
+#include <string_view>
+
+#include "orchestrator/execution/child.hpp"
+
+namespace hpo::warden {
+namespace {
+
+constexpr int socket_bytes = 1024 * 1024;  ///< an order with a large environment is one packet
+
+/// It imports in the environment of the trials, but speaks for none of them.
+Start interpreter_for(const Start& worker) {
+    Start start = worker;
+    start.command = worker.preload;
+    std::erase_if(start.environment, [](const std::string& variable) {
+        return variable.starts_with("HPO_ENDPOINT=") || variable.starts_with("HPO_TOKEN=");
+    });
+    return start;
+}
+
+pid_t number_in(std::string_view text) {
+    pid_t number = 0;
+    std::from_chars(text.data(), text.data() + text.size(), number);
+    return number;
+}
+
+}  // namespace
+
+Preloader::Preloader(const Start& worker) {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+        problem_ = std::string("no socket for it: ") + std::strerror(errno);
+        return;
+    }
+    socket_ = Descriptor(ends[0]);
+    const Descriptor theirs(ends[1]);
+    ::setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &socket_bytes, sizeof socket_bytes);
+    Child child = start_child(interpreter_for(worker), theirs.get());
+    if (child.pid == 0) {
+        problem_ = "cannot " + child.failed + ": " + std::strerror(child.error);
+        return;
+    }
+    pid_ = child.pid;
+    output = std::move(child.output);
+}
+
+Descriptor Preloader::order(const Start& worker) {
+    Descriptor read_end, write_end;
+    Start whole = worker;
+    whole.environment = merged_environment(worker.environment);
+    whole.preload.clear();
+    std::string packed = pack(whole);
+    iovec bytes{packed.data(), packed.size()};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    msghdr message{};
+    message.msg_iov = &bytes;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* rights = CMSG_FIRSTHDR(&message);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof(int));
+    if (make_pipe(read_end, write_end)) {
+        const int descriptor = write_end.get();
+        std::memcpy(CMSG_DATA(rights), &descriptor, sizeof descriptor);
+        if (::sendmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
+            ::fcntl(read_end.get(), F_SETFL, O_NONBLOCK);
+            return read_end;
+        }
+    }
+    problem_ = std::string("it takes no order: ") + std::strerror(errno);
+    return {};
+}
+
+std::optional<pid_t> Preloader::listen() {
+    std::optional<pid_t> running;
+    char buffer[2048];
+    while (socket_) {
+        const ssize_t size = ::recv(socket_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
+        if (size < 0 && errno == EAGAIN) return running;
+        // It ended with an order that it had not read: that is told first, once, and its last words after it.
+        if (size < 0 && (errno == EINTR || errno == ECONNRESET)) continue;
+        if (size <= 0) {
+            socket_.reset();
+            if (pid_ != 0) ::kill(pid_, SIGKILL);  // it is ending; reaped() says how
+            return running;
+        }
+        const std::string_view text(buffer, static_cast<std::size_t>(size));
+        const auto space = text.find(' ');
+        const std::string_view word = text.substr(0, space);
+        const std::string_view rest = space == std::string_view::npos ? std::string_view() : text.substr(space + 1);
+        if (word == "standby") standby_ = number_in(rest);
+        if (word == "running") running = number_in(rest), standby_ = 0;
+        if (word == "unfit") problem_ = rest;
+    }
+    return running;
+}
+
+void Preloader::reaped(pid_t pid, int status) {
+    if (pid == standby_) standby_ = 0;
+    if (pid != pid_) return;
+    pid_ = 0;
+    if (!problem_.empty()) return;
+    problem_ = WIFSIGNALED(status) ? "it died of signal " + std::to_string(WTERMSIG(status))
+                                   : "it exited with status " + std::to_string(WEXITSTATUS(status));
+}
+
+void Preloader::end() {
+    socket_.reset();
+    // Children that were not reaped: neither can be a stranger's pid.
+    for (const pid_t pid : {pid_, standby_})
+        if (pid != 0) ::kill(pid, SIGKILL);
+}
+
+}  // namespace hpo::warden

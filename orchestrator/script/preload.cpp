@@ -1,0 +1,117 @@
+#include "orchestrator/script/preload.hpp"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "hpo/wire.hpp"
+#include "orchestrator/script/template.hpp"
+
+namespace hpo::script {
+
+namespace {
+
+using std::string;
+
+constexpr const char* prepared_variable = "HPO_PREPARED";
+constexpr std::string_view plain_options = "bBdEIOPqsSuv";  ///< of the interpreter, without a value
+
+bool takes_a_value(const string& option) {
+    return option == "-W" || option == "-X" || option == "--check-hash-based-pycs";
+}
+
+bool is_plain(const string& option) {
+    if (option.starts_with("-W") || option.starts_with("-X")) return true;
+    return option.find_first_not_of(plain_options, 1) == string::npos;
+}
+
+std::vector<int> own_cpus() {
+    std::vector<int> cpus;
+    cpu_set_t set;
+    if (::sched_getaffinity(0, sizeof set, &set) != 0) return cpus;
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+        if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+    return cpus;
+}
+
+bool write_all(int descriptor, std::string_view bytes) {
+    while (!bytes.empty()) {
+        const ssize_t size = ::write(descriptor, bytes.data(), bytes.size());
+        if (size < 0 && errno == EINTR) continue;
+        if (size < 0) return false;
+        bytes.remove_prefix(static_cast<std::size_t>(size));
+    }
+    return true;
+}
+
+}  // namespace
+
+std::optional<std::size_t> interpreter_words(const std::vector<string>& command) {
+    if (command.empty() || !std::filesystem::path(command[0]).filename().string().starts_with("python")) return {};
+    std::size_t at = 1;
+    for (; at < command.size(); ++at) {
+        const string& word = command[at];
+        if (word == "-m" || word == "-c") return at + 1 < command.size() ? std::optional(at) : std::nullopt;
+        if (!word.starts_with('-')) break;
+        if (takes_a_value(word))
+            ++at;
+        else if (word.size() == 1 || !is_plain(word))
+            return {};
+    }
+    if (at >= command.size() || !placeholders(command[at]).empty()) return {};
+    return at;
+}
+
+std::vector<string> preload_command(const Study& study, const std::filesystem::path& python) {
+    const auto words = interpreter_words(study.command);
+    if (study.preload.empty() || !words) return {};
+    const auto script = study.command.begin() + static_cast<std::ptrdiff_t>(*words);
+    std::vector<string> start(study.command.begin(), script);
+    start.push_back((python / "hpo/preload.py").string());
+    start.push_back(wire::Json{{"modules", study.preload},
+                               {"command", std::vector<string>(script, study.command.end())},
+                               {"interpreter", *words},
+                               {"adapter", study.metrics.has_value()}}
+                        .dump(-1, ' ', true, wire::Json::error_handler_t::replace));
+    return start;
+}
+
+std::optional<Prepared> take_prepared() {
+    const char* text = std::getenv(prepared_variable);
+    Prepared prepared;
+    int tells = -1, output = -1;
+    if (text == nullptr || std::sscanf(text, "%d %d %d", &prepared.pid, &tells, &output) != 3) return {};
+    ::unsetenv(prepared_variable);
+    prepared.tells = Descriptor(tells);
+    prepared.output = Descriptor(output);
+    for (const int descriptor : {tells, output}) ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+    ::fcntl(output, F_SETFL, O_NONBLOCK);
+    return prepared;
+}
+
+warden::Child start_prepared(Prepared prepared, warden::Start order) {
+    order.environment = warden::merged_environment(order.environment);
+    order.cpus = own_cpus();
+    const string packed = warden::pack(order);
+    const auto size = static_cast<std::uint32_t>(packed.size());
+    warden::Child child;
+    if (!write_all(prepared.tells.get(), {reinterpret_cast<const char*>(&size), sizeof size}) ||
+        !write_all(prepared.tells.get(), packed)) {
+        child.error = errno;
+        child.failed = "tell the preloaded interpreter what to run";
+        return child;
+    }
+    child.pid = prepared.pid;
+    child.output = std::move(prepared.output);
+    return child;
+}
+
+}  // namespace hpo::script

@@ -1,0 +1,40 @@
+// Scripts that are forked from an interpreter that has imported already what they need: worker/python/hpo/preload.py,
+// which a warden keeps (execution/preloader.hpp).
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hpo/descriptor.hpp"
+#include "hpo/study.hpp"
+#include "orchestrator/execution/child.hpp"
+
+namespace hpo::script {
+
+/// How many words of the command start the Python interpreter, with its options; the next one is the script, -m or -c.
+/// Nothing: the command is none of Python's, or which script it runs is not the same for all trials.
+std::optional<std::size_t> interpreter_words(const std::vector<std::string>& command);
+
+/// What starts the interpreter that the study's trials are forked from; empty without `worker.preload`. `python`: the
+/// folder of the Python client.
+std::vector<std::string> preload_command(const Study& study, const std::filesystem::path& python);
+
+/// A process that waits to become the script: a child of this one, from before this one was the adapter.
+struct Prepared {
+    pid_t pid = 0;
+    Descriptor tells;   ///< what it is to run
+    Descriptor output;  ///< its stdout and stderr
+};
+
+/// What the preloaded interpreter left to its adapter, if there is one; once.
+std::optional<Prepared> take_prepared();
+
+/// As warden::start_child().
+warden::Child start_prepared(Prepared prepared, warden::Start order);
+
+}  // namespace hpo::script

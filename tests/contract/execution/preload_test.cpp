@@ -1,0 +1,153 @@
+// Workers that are forked from an interpreter of Python which their warden keeps: all promises hold for them.
+#include <csignal>
+#include <random>
+
+#include "tests/contract/execution/harness.hpp"
+
+namespace hpo::testing_execution {
+namespace {
+
+using execution::Exited;
+using execution::LaunchFailed;
+using execution::Ready;
+using execution::Remark;
+using std::chrono::milliseconds;
+
+/// The fake worker stands where hpo's adapter does: executed by what was forked.
+LaunchSpec forked(const std::string& script, const std::string& modules = "",
+                  const std::string& program = fake_worker) {
+    LaunchSpec spec;
+    spec.command = {program};
+    spec.environment = {{"FAKE_WORKER", script}};
+    spec.preload = {"/usr/bin/python3", HPO_SOURCE_DIR "/worker/python/hpo/preload.py",
+                    "{\"modules\": [" + modules +
+                        "], \"command\": [\"-m\", \"json.tool\"], \"interpreter\": 1, \"adapter\": true}"};
+    return spec;
+}
+
+std::vector<pid_t> interpreters(const std::string& mark) {
+    std::vector<pid_t> found = marked(mark);
+    std::erase_if(found, [](pid_t pid) {
+        return content("/proc/" + std::to_string(pid) + "/comm") != "hpo-preload\n" ||
+               content("/proc/" + std::to_string(pid) + "/stat").find(" (hpo-preload) Z") != std::string::npos;
+    });
+    return found;
+}
+
+/// Its own process, the one that waits to be a worker and that one's child: the oldest.
+pid_t interpreter(const std::string& mark) {
+    const auto all = interpreters(mark);
+    return all.empty() ? 0 : *std::min_element(all.begin(), all.end());
+}
+
+TEST(Preload, WorkersAreForkedFromOneInterpreterAndEachLeavesNothing) {
+    Bench bench;
+    pid_t first = 0;
+    for (int round = 0; round < 8; ++round) {
+        bench.executor->launch(0, forked("children=2;daemon=2;siblings=1;ignore-term"));
+        const auto hello = bench.next<Ready>(0).hello;
+        if (round == 0) first = interpreter(bench.mark);
+        EXPECT_EQ(interpreter(bench.mark), first);
+        EXPECT_EQ(::getpgid(static_cast<pid_t>(hello.pid)), hello.pid);
+        bench.executor->kill(0);
+        EXPECT_EQ(bench.next<Exited>(0).signal, SIGKILL);
+        EXPECT_NE(::kill(static_cast<pid_t>(hello.pid), 0), 0);
+        // The warden, the interpreter, what waits to be a worker and its child; no other process.
+        EXPECT_TRUE(eventually([&] { return marked(bench.mark).size() == interpreters(bench.mark).size() + 1; }));
+    }
+    EXPECT_EQ(bench.count<Remark>(0), 0U);
+    bench.executor.reset();
+    EXPECT_EQ(marked(bench.mark).size(), 0U);
+}
+
+TEST(Preload, AWorkersEndIsTheOneOfItsProcess) {
+    Bench bench;
+    const auto end = [&](const std::string& script) {
+        bench.executor->launch(0, forked(script));
+        return bench.next<Exited>(0);
+    };
+    EXPECT_EQ(end("exit=7").code, 7);
+    EXPECT_EQ(end("die=SIGSEGV").signal, SIGSEGV);
+    EXPECT_EQ(end("say=last words;exit=0").log_tail, "last words");
+    bench.executor->launch(0, forked(""));
+    bench.next<Ready>(0);
+    bench.executor->terminate(0, 5);
+    EXPECT_EQ(bench.next<Exited>(0).signal, SIGTERM);
+    bench.executor->launch(0, forked("ignore-term"));
+    bench.next<Ready>(0);
+    bench.executor->terminate(0, 0.05);
+    EXPECT_EQ(bench.next<Exited>(0).signal, SIGKILL);
+    EXPECT_EQ(bench.count<Remark>(0), 0U);
+}
+
+TEST(Preload, AnInterpreterThatCannotServeIsTheEndOfForkingNotOfTheWorker) {
+    for (const char* modules : {"\"no_such_module\"", "\"antigravity.x\""}) {
+        Bench bench;
+        for (int round = 0; round < 3; ++round) {
+            bench.executor->launch(0, forked("", modules));
+            bench.next<Ready>(0);
+            bench.executor->kill(0);
+            bench.next<Exited>(0);
+        }
+        EXPECT_EQ(bench.count<Remark>(0), 1U);
+        EXPECT_EQ(interpreters(bench.mark).size(), 0U);
+    }
+    Bench bench;
+    LaunchSpec spec = forked("");
+    spec.preload[0] = "/no/such/python";
+    bench.executor->launch(0, spec);
+    EXPECT_THAT(bench.next<Remark>(0).text, ::testing::HasSubstr("/no/such/python: No such file or directory"));
+    bench.next<Ready>(0);
+}
+
+TEST(Preload, AWorkerThatIsKilledWhileModulesAreImportedIsGone) {
+    Bench bench;
+    // One that never ends: a module that reads what nobody writes.
+    Folder folder;
+    std::ofstream(folder.path / "hangs.py") << "import select; select.select([], [], [])";
+    LaunchSpec spec = forked("", "\"hangs\"");
+    spec.environment["PYTHONPATH"] = folder.path.string();
+    bench.executor->launch(0, spec);
+    EXPECT_TRUE(eventually([&] { return interpreter(bench.mark) != 0; }));
+    bench.executor->kill(0);
+    EXPECT_THAT(bench.next<Remark>(0).text, ::testing::HasSubstr("its imports had not ended"));
+    EXPECT_EQ(bench.next<Exited>(0).signal, SIGKILL);
+    EXPECT_EQ(marked(bench.mark).size(), 1U);
+    bench.executor->launch(0, spec);
+    bench.next<Ready>(0);
+}
+
+TEST(Preload, AnInterpreterKilledAtRandomInstantsLosesNoWorkerAndStartsNoneTwice) {
+    std::mt19937 random(3);
+    for (int round = 0; round < 30; ++round) {
+        Bench bench;
+        bench.executor->launch(0, forked(""));
+        if (round % 2 == 0) {
+            bench.next<Ready>(0);
+            bench.executor->kill(0);
+            bench.next<Exited>(0);
+            bench.executor->launch(0, forked(""));
+        }
+        bench.until([] { return false; }, milliseconds(random() % (round % 2 == 0 ? 8 : 80)));
+        for (const pid_t pid : interpreters(bench.mark))
+            if (round % 3 == 0 || pid == interpreter(bench.mark)) ::kill(pid, SIGKILL);
+        // What was forked already may have been the worker itself.
+        ASSERT_TRUE(bench.until([&] {
+            return bench.count<Ready>(0) > (round % 2 == 0 ? 1U : 0U) ||
+                   bench.count<Exited>(0) > (round % 2 == 0 ? 1U : 0U);
+        })) << "round "
+            << round;
+        bench.executor->kill(0);
+        ASSERT_TRUE(bench.until([&] { return bench.count<Exited>(0) == (round % 2 == 0 ? 2U : 1U); }));
+        EXPECT_EQ(bench.count<LaunchFailed>(0), 0U);
+        bench.executor->launch(0, forked(""));
+        ASSERT_TRUE(bench.until([&] { return std::holds_alternative<Ready>(bench.log.back().second); }))
+            << "round " << round;
+        EXPECT_LE(bench.count<Remark>(0), 1U);
+        bench.executor.reset();
+        EXPECT_EQ(marked(bench.mark).size(), 0U);
+    }
+}
+
+}  // namespace
+}  // namespace hpo::testing_execution
