@@ -156,9 +156,11 @@ void Engine::on_finished(Place place, const from_worker::Finished& message) {
         case Outcome::diverged:
             parts_.ledger.finish(trial, TrialState::diverged, "", message.message);
             return trial_ended(trial);
-        case Outcome::out_of_memory:
+        case Outcome::out_of_memory: {
+            const auto words = out_of_memory_words(message.message, worker.device != host_only);
             return out_of_memory(job, message.message.empty() ? "out of memory" : message.message,
-                                 worker.device != host_only);
+                                 words ? words->device : worker.device != host_only);
+        }
         default:
             if (const auto words = out_of_memory_words(message.message, worker.device != host_only))
                 return out_of_memory(job, words->line, words->device);

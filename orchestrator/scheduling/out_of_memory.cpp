@@ -92,9 +92,15 @@ std::optional<OutOfMemoryWords> out_of_memory_words(std::string_view last_words,
     constexpr std::string_view of_device[] = {"out of memory",      "out_of_memory",      "resource_exhausted",
                                               "resourceexhausted",  "memoryallocation",   "alloc_failed",
                                               "allocation_failure", "cl_out_of_resources"};
-    constexpr std::string_view of_host[] = {"memoryerror", "std::bad_alloc", "cannot allocate memory",
-                                            "can't allocate memory"};
-    constexpr std::string_view of_either = "out of memory";
+    // A process that loads data and is killed: by the kernel, for want of memory.
+    constexpr std::string_view of_host[] = {"memoryerror",
+                                            "std::bad_alloc",
+                                            "cannot allocate memory",
+                                            "can't allocate memory",
+                                            "is killed by signal: killed",
+                                            "insufficient shared memory"};
+    constexpr std::string_view of_either[] = {"out of memory", "oom when allocating"};
+    constexpr std::string_view on_the_host = "device:cpu";  // TensorFlow says where
     constexpr std::size_t longest = 300;
 
     while (!last_words.empty()) {
@@ -104,8 +110,9 @@ std::optional<OutOfMemoryWords> out_of_memory_words(std::string_view last_words,
         std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
         const auto says = [&](std::string_view words) { return lower.find(words) != std::string::npos; };
         // The device's words first: "OutOfMemoryError" ends like the host's.
-        const bool device = on_device && std::any_of(std::begin(of_device), std::end(of_device), says);
-        const bool host = std::any_of(std::begin(of_host), std::end(of_host), says) || says(of_either);
+        const auto any_of = [&](const auto& words) { return std::any_of(std::begin(words), std::end(words), says); };
+        const bool device = on_device && (any_of(of_device) || any_of(of_either)) && !says(on_the_host);
+        const bool host = any_of(of_host) || any_of(of_either);
         if (device || host) return OutOfMemoryWords{device, std::string(line.substr(0, longest))};
         last_words = before == std::string_view::npos ? std::string_view() : last_words.substr(0, before);
     }

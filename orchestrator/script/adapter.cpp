@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -26,7 +25,7 @@
 #include "hpo/printable.hpp"
 #include "hpo/wire.hpp"
 #include "orchestrator/execution/child.hpp"
-#include "orchestrator/execution/processes.hpp"
+#include "orchestrator/scheduling/out_of_memory.hpp"
 #include "orchestrator/script/metrics.hpp"
 #include "orchestrator/script/preload.hpp"
 #include "orchestrator/script/template.hpp"
@@ -59,12 +58,12 @@ Task task_of(const string& text) {
     return {json.at("command"), json.at("patterns"), json.at("file"), json.at("grace")};
 }
 
-/// What PyTorch, JAX, TensorFlow and C++ say of a full device or host.
-bool tells_out_of_memory(const string& words) {
-    static constexpr std::array signs{"OutOfMemoryError",   "CUDA out of memory",     "out of memory",
-                                      "RESOURCE_EXHAUSTED", "ResourceExhaustedError", "CUBLAS_STATUS_ALLOC_FAILED",
-                                      "MemoryError",        "can't allocate memory",  "std::bad_alloc"};
-    return std::any_of(signs.begin(), signs.end(), [&](const char* s) { return words.find(s) != string::npos; });
+/// The argument that a script takes which can train a batch in several micro-batches.
+bool takes_accumulation(const std::vector<string>& command) {
+    return std::any_of(command.begin(), command.end(), [](const string& argument) {
+        const auto names = script::placeholders(argument);
+        return std::find(names.begin(), names.end(), "accumulation") != names.end();
+    });
 }
 
 bool can_be_run(const string& program) {
@@ -83,9 +82,11 @@ class Adapter {
     Adapter(Task task, Descriptor socket) : task_(std::move(task)), socket_(std::move(socket)) {}
 
     int run() {
+        std::vector<string> abilities{"once"};
+        if (takes_accumulation(task_.command)) abilities.emplace_back("micro_batch");
         say(from_worker::Hello{.token = std::getenv("HPO_TOKEN") ? std::getenv("HPO_TOKEN") : "",
                                .pid = ::getpid(),
-                               .capabilities = {"once"}});
+                               .capabilities = std::move(abilities)});
         watch_signals();
         while (!done_) {
             wait_for_something();
@@ -235,9 +236,8 @@ class Adapter {
         // A script that knows the client runs alone, and is read like any other.
         for (const char* name : {"HPO_ENDPOINT", "HPO_TOKEN"}) order.environment.push_back(string(name) + "=");
         order.environment.push_back("HPO_SEED=" + std::to_string(run.seed));
-        kills_before_ = out_of_memory_kills();
-        warden::Child child = prepared_ ? script::start_prepared(*std::move(prepared_), std::move(order))
-                                        : warden::start_child(order);
+        warden::Child child =
+            prepared_ ? script::start_prepared(*std::move(prepared_), std::move(order)) : warden::start_child(order);
         if (child.pid == 0) {
             say(from_worker::Finished{
                 run.id, Outcome::failed, "cannot " + child.failed + ": " + std::strerror(child.error), {}, {}});
@@ -352,15 +352,11 @@ class Adapter {
         if (outcome_) return finish(*outcome_);
         const string last = last_line();
         const string quoted = last.empty() ? "" : ": " + last;
-        if (WIFSIGNALED(status_)) {
-            const int signal = WTERMSIG(status_);
-            if (signal == SIGKILL && out_of_memory_kills() > kills_before_)
-                return finish(Outcome::out_of_memory, "killed by the kernel's out-of-memory killer");
-            if (tells_out_of_memory(words_)) return finish(Outcome::out_of_memory, last);
-            return die_of(signal);
-        }
+        if (status_ != 0)
+            if (const auto memory = out_of_memory_words(words_, true))
+                return finish(Outcome::out_of_memory, printable(memory->line));
+        if (WIFSIGNALED(status_)) return die_of(WTERMSIG(status_));
         const int status = WEXITSTATUS(status_);
-        if (status != 0 && tells_out_of_memory(words_)) return finish(Outcome::out_of_memory, last);
         if (step_ >= run_->steps) return finish(Outcome::complete);
         if (status != 0)
             return finish(Outcome::failed, "the command exited with status " + std::to_string(status) + quoted);
@@ -407,7 +403,6 @@ class Adapter {
     std::int64_t skip_ = 0;    ///< steps that were read before the file was written anew
     bool ended_ = false;
     int status_ = 0;
-    long long kills_before_ = 0;
     std::optional<Clock::time_point> kill_at_;
     int told_to_leave_ = 0;  ///< exit status after a signal; 0: none came
 

@@ -426,6 +426,10 @@ class Examples(Script):
     def test_the_ready_study_of_an_unchanged_script_runs(self):
         self.ready("script-unchanged")
 
+    @unittest.skipUnless(shutil.which("nc"), "no nc for Unix sockets")
+    def test_the_ready_study_of_a_worker_in_bash_runs(self):
+        self.ready("script-bash")
+
     def other_language(self, command):
         self.hpo("run", self.study(script_study(command)))
         self.assertEqual([(t["state"], t["steps"], t["attempt"]) for t in self.trials("script")], [("complete", 5, 1)] * 4)

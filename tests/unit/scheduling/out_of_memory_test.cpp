@@ -122,6 +122,17 @@ TEST(OutOfMemory, IsReadFromAProgramsLastWords) {
         EXPECT_TRUE(host("terminate called after throwing an instance of 'std::bad_alloc'\n  what(): ...", on_device));
         EXPECT_TRUE(host("OSError: [Errno 12] Cannot allocate memory", on_device));
         EXPECT_TRUE(host("RuntimeError: DefaultCPUAllocator: can't allocate memory: you tried", on_device));
+        EXPECT_TRUE(host("RuntimeError: Caught MemoryError in DataLoader worker process 0.", on_device));
+        EXPECT_TRUE(host("RuntimeError: DataLoader worker (pid 42) is killed by signal: Killed.", on_device));
+        EXPECT_TRUE(
+            host("ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared "
+                 "memory (shm).",
+                 on_device));
+        EXPECT_TRUE(
+            host("ResourceExhaustedError: OOM when allocating tensor with shape[8,8] on /device:CPU:0 by "
+                 "allocator mklcpu",
+                 on_device));
+        EXPECT_FALSE(out_of_memory_words("DataLoader worker (pid 42) is killed by signal: Aborted.", on_device));
         EXPECT_FALSE(out_of_memory_words("KeyError: 'lr'\nSegmentation fault", on_device));
         EXPECT_FALSE(out_of_memory_words("", on_device));
     }

@@ -435,7 +435,7 @@ TEST(Scripts, PreloadedModulesAndTheirInterpreterAreChecked) {
     };
     EXPECT_EQ(preload("torch"), "(accepted)");
     EXPECT_EQ(preload("[torch, my_package.data]", "python3, -u, -m, train"), "(accepted)");
-    for (const char* name : {"../torch", "a..b", "1a", "a.", "import os", "''"})
+    for (const char* name : {"../torch", "a..b", "1a", "a.", "import os"})
         EXPECT_THAT(preload(std::string("[") + name + "]"), HasSubstr("is no name of a Python module")) << name;
     EXPECT_THAT(preload("torch", "./train.py"), HasSubstr("must name a Python interpreter"));
 }
