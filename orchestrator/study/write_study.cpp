@@ -106,8 +106,7 @@ void add_worker(std::vector<Group>& groups, const Study& study) {
             if (!source.file.empty()) text += "file: " + yaml_text(source.file);
             groups.back().fields.emplace_back("metrics", text + "}");
         }
-        if (!study.preload.empty())
-            groups.back().fields.emplace_back("preload", list_text(study.preload, yaml_text));
+        if (!study.preload.empty()) groups.back().fields.emplace_back("preload", list_text(study.preload, yaml_text));
         Group params{"worker", "params", {}};
         for (const auto& [name, value] : study.worker) params.fields.emplace_back(name, yaml(value));
         if (!params.fields.empty()) groups.push_back(std::move(params));
