@@ -288,6 +288,11 @@ TEST(Device, OfEveryBackendThatIsToBeTestedThereIsOne) {
         EXPECT_TRUE(is_present("cpu"));
         EXPECT_TRUE(is_present("opencl")) << "apt install pocl-opencl-icd";
     }
+    const auto all = present_devices();
+    const auto by_clblast = [](const Present& p) { return p.device->name().find(", CLBlast") != std::string::npos; };
+    if (std::getenv("HPO_TEST_CLBLAST")) {
+        EXPECT_TRUE(std::any_of(all.begin(), all.end(), by_clblast)) << "apt install libclblast1";
+    }
 }
 
 }  // namespace

@@ -114,7 +114,7 @@ class OpenClRuntime : public Runtime {
    private:
     static cl::Buffer buffer(Memory memory) { return reinterpret_cast<cl::Buffer>(memory); }
     Result<void> build();
-    void choose(Products products);
+    Result<void> load_products();
     void expect(cl::Int status, const char* what) const {
         if (status == cl::success) return;
         if (status == cl::memory_allocation_failure || status == cl::out_of_host_memory)
@@ -162,12 +162,9 @@ Result<void> OpenClRuntime::open(Products products) {
     queue_ = api_.create_queue(context_, device_, 0, &status);
     if (status != cl::success) return Error{name_ + " gives no queue: " + code(status)};
     if (auto built = build(); !built) return built;
-    if (products == Products::clblast) {
-        auto blast = cl::Blast::load();
-        if (!blast) return blast.error();
-    }
-    choose(products);
-    return {};
+    if (products == Products::kernels || (products == Products::automatic && is_cpu_)) return {};
+    const auto loaded = load_products();
+    return products == Products::clblast ? loaded : Result<void>();
 }
 
 Result<void> OpenClRuntime::build() {
@@ -189,16 +186,26 @@ Result<void> OpenClRuntime::build() {
     return {};
 }
 
-void OpenClRuntime::choose(Products products) {
-    if (products == Products::kernels || (products == Products::automatic && is_cpu_)) return;
-    const auto blast = cl::Blast::load();
-    if (!blast) return;
+/// CLBlast, once it has computed a product: it compiles its kernels at the first, which not every driver takes.
+Result<void> OpenClRuntime::load_products() {
+    auto blast = cl::Blast::load();
+    if (!blast) return blast.error();
     // Its other way copies the matrices to memory of its own; this one works in place, so that all there is lies in the
     // arena.
     const char* names[] = {"XGEMM_MIN_INDIRECT_SIZE"};
     const std::size_t values[] = {std::size_t{1} << 20};
-    if (blast->override_parameters(device_, "GemmRoutine", cl::single_precision, 1, names, values) == 0)
-        blast_ = *blast;
+    int status = blast->override_parameters(device_, "GemmRoutine", cl::single_precision, 1, names, values);
+    cl::Buffer three = nullptr;
+    if (status == cl::success)
+        three = api_.create_buffer(context_, cl::memory_read_write, 3 * sizeof(float), nullptr, &status);
+    if (status == cl::success)
+        status = blast->multiply(cl::row_major, cl::no_transpose, cl::no_transpose, 1, 1, 1, 1, three, 0, 1, 1, three,
+                                 1, 1, 1, 0, three, 2, 1, 1, 1, &queue_, nullptr);
+    if (status == cl::success) status = api_.finish(queue_);
+    if (three) api_.release_buffer(three);
+    if (status != cl::success) return Error{"CLBlast does not compute on " + name_ + ": " + code(status)};
+    blast_ = *blast;
+    return {};
 }
 
 OpenClRuntime::~OpenClRuntime() {

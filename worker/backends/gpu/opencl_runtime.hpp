@@ -23,8 +23,8 @@ Result<std::vector<OpenClDevice>> opencl_devices();
 
 /// Who computes matrix products.
 enum class Products {
-    automatic,  ///< CLBlast on a GPU where it is installed, else the kernels: CLBlast compiles for half a minute on
-                ///< PoCL
+    automatic,  ///< CLBlast on a GPU where it is installed and works, else the kernels: CLBlast compiles for half a
+                ///< minute on PoCL. It takes no memory besides the arena; what it compiles is compiled by opening
     kernels,
     clblast,
 };
