@@ -60,10 +60,11 @@ std::string refuse_option_as_value(const std::string& value) {
     return value.empty() || value.starts_with("--") ? "a value is missing" : "";
 }
 
-/// --fresh: the old study is moved aside, not destroyed.
-void move_aside(const StudyFolder& folder) {
+/// --fresh: the old study is moved aside, not destroyed, and stays where it is when the new one could not begin.
+void move_aside(const Study& study, const StudyFolder& folder, const Programs& programs) {
     std::error_code failed;
     if (!std::filesystem::exists(folder.path, failed)) return;
+    if (const auto ready = could_begin(study, programs); !ready) throw Fatal(ready.error().message);
     const auto lock = HolderLock::take(folder);
     if (!lock) throw Fatal(lock.error().message);
     char time[32];
@@ -110,7 +111,7 @@ int run_command(const RunArguments& arguments) {
     const Study study = load_study(arguments.file, overrides(arguments));
     const StudyFolder folder = study_folder(study.name);
     const Programs programs = installed_programs();
-    if (arguments.fresh) move_aside(folder);
+    if (arguments.fresh) move_aside(study, folder, programs);
     // A reader that goes away and a limit on file sizes are errors to be told, not deaths.
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGXFSZ, SIG_IGN);

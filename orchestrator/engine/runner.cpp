@@ -285,6 +285,13 @@ Programs installed_programs() {
     return {self, self.parent_path() / "hpo-worker", self.parent_path().parent_path() / "share/hpo/python"};
 }
 
+Result<void> could_begin(const Study& study, const Programs& programs) {
+    if (const auto proposer = Proposer::make(study); !proposer) return proposer.error();
+    if (const auto rules = Rules::make(study); !rules) return rules.error();
+    if (const auto machine = LiveMachine::make(study, programs.hpo); !machine) return machine.error();
+    return {};
+}
+
 Result<RunOutcome> run_study(const Study& study, const StudyFolder& folder, const Programs& programs,
                              RunObserver& observer,
                              const std::function<Result<void>(const std::string& before)>& accepted) {

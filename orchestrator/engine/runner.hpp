@@ -49,6 +49,10 @@ struct RunOutcome {
     double session = 0;  ///< of this session
 };
 
+/// Whether a study could begin on this machine: its sampler and its rules can be made, and the devices it asks for are
+/// there. Changes nothing.
+Result<void> could_begin(const Study& study, const Programs& programs);
+
 /// Fails before anything is launched: the folder cannot be written, another process holds the study, the database is
 /// not sound. `accepted` decides whether the stored study may go on with this one (`before`: its source) and is asked
 /// while the study is held.

@@ -113,7 +113,8 @@ class Experiment {
         const string spaced = without_tabs(text);
         study::Diagnostics problems(name, spaced);
         const string before = draft_.switch_file(name);
-        NniSpace space(Reading{problems, draft_, reading_.known, reading_.read_other});
+        const Reading inside{problems, draft_, reading_.known, reading_.read_other};
+        NniSpace space(inside);
         if (const auto root = study::parse_yaml(spaced, 0, problems)) space.read(*root);
         draft_.switch_file(before);
         if (!problems.ok()) reading_.error(place, "the search space cannot be read:\n" + problems.text());

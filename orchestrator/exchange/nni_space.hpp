@@ -10,6 +10,7 @@ namespace hpo::exchange {
 
 class NniSpace {
    public:
+    /// `reading` outlives it.
     explicit NniSpace(const Reading& reading) : reading_(reading), draft_(reading.draft) {}
 
     /// A map of names to {_type: ..., _value: [...]}; what is wrong goes to the diagnostics.

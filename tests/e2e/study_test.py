@@ -92,6 +92,17 @@ class Study(Case):
         self.assertEqual(child.wait(20), 143)
         self.assert_nobody_left()
 
+    def test_a_fresh_start_that_cannot_begin_leaves_the_earlier_study_where_it_is(self):
+        study = self.study(synthetic(trials=2))
+        self.hpo("run", study)
+        before = self.trials("small")
+        self.hpo("run", study, "--fresh", "--backend", "opencl", "--set", "resources.devices=[GPU-nowhere]", status=1)
+        self.assertIn("GPU-nowhere", self.error)
+        self.assertEqual(self.trials("small"), before)
+        self.assertFalse((self.folder / "runs" / ".old").exists())
+        self.hpo("run", study, "--fresh")
+        self.assertTrue((self.folder / "runs" / ".old").exists())
+
     def test_a_second_run_of_a_running_study_is_refused_naming_the_holder(self):
         study = self.study(synthetic(trials=400, epochs=20))
         child = self.start("run", study)
