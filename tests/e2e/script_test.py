@@ -409,6 +409,78 @@ class Unchanged(Script):
         self.assertEqual({(t["state"], t["steps"]) for t in trials}, {("complete", 5)})
 
 
+class Trust(Script):
+    def test_row_13_a_script_inherits_no_descriptors_and_row_33_its_socket_is_nobody_elses(self):
+        text = """
+            import os, stat, sys
+            print("has", sorted(os.listdir("/proc/self/fd"), key=int), flush=True)
+            """
+        client = text + """
+            folder = os.path.dirname(os.environ["HPO_ENDPOINT"])
+            about = [oct(stat.S_IMODE(os.stat(folder).st_mode)), os.stat(folder).st_uid == os.getuid()]
+            import hpo
+            trial = hpo.trial()
+            print("folder", about, "inherits", [name for name in ("HPO_ENDPOINT", "HPO_TOKEN") if name in os.environ])
+            print("has", sorted(os.listdir("/proc/self/fd"), key=int))
+            trial.report(1, val_loss=1)
+            """
+        self.run_script(client, trials=1, parallel=1)
+        log = self.hpo("logs", "script/1")
+        self.assertIn("folder ['0o700', True] inherits []", log)
+        self.assertIn("has ['0', '1', '2', '3', '4']", log)  # its connection, and the folder that it lists
+        self.script(textwrap.dedent(text) + "print('val_loss=1')")
+        self.hpo("run", self.study(script_study([PYTHON, "train.py"], name="unchanged", trials=1, worker="  metrics: {}")))
+        self.assertIn("has ['0', '1', '2', '3']", self.hpo("logs", "unchanged/1"))
+
+    def test_row_17_a_late_attempts_words_are_not_used(self):
+        trials = self.run_script("""
+            import json, os
+            import hpo
+            trial = hpo.trial()
+            if trial._id["attempt"] == 1:
+                trial.report(1, val_loss=0.5)
+                os.kill(os.getpid(), 9)
+            late = {"type": "report", "trial": trial.number, "attempt": 1, "step": 2, "metrics": {"val_loss": 0.001}}
+            trial._link.send(late)
+            for epoch in trial.epochs():
+                trial.report(epoch, val_loss=1)
+            """, trials=2, retries=1)
+        self.assertEqual({(t["state"], t["attempt"], t["values"]["val_loss"]) for t in trials}, {("complete", 2, 1)})
+
+    def test_row_32_secrets_of_the_environment_reach_the_script_and_are_kept_nowhere(self):
+        secret = "s3cr3t-of-the-shell"
+        self.script("""
+            import os
+            assert os.environ["API_KEY"] == "s3cr3t-" + "of-the-shell"
+            print("val_loss=1")
+            """)
+        for preload in ("", "  preload: [json]\n"):
+            name = "kept" + preload[2:9]
+            self.hpo("run", self.study(script_study([PYTHON, "train.py"], name=name, trials=2, worker="  metrics: {}\n" + preload)),
+                     environment={"API_KEY": secret})
+            for file in (self.folder / "runs").rglob("*"):
+                if file.is_file():
+                    self.assertNotIn(secret.encode(), file.read_bytes(), file)
+
+
+class Installed(Script):
+    @unittest.skipIf(subprocess.run([PYTHON, "-m", "pip", "--version"], capture_output=True).returncode, "no pip")
+    def test_the_client_is_installed_by_pip_from_the_tree_without_a_network(self):
+        shutil.copytree(CLIENT, self.folder / "tree")
+        subprocess.run([PYTHON, "-m", "pip", "install", "--quiet", "--no-index", "--no-build-isolation", "--no-deps",
+                        "--disable-pip-version-check", "--root-user-action=ignore", "--target", self.folder / "site", self.folder / "tree"],
+                       check=True, capture_output=True, timeout=120)
+        script = self.script("""
+            import hpo
+            assert hpo.__file__.endswith("site/hpo/__init__.py"), hpo.__file__
+            trial = hpo.trial(lr=0.5)
+            trial.report(1, loss=trial.params.lr)
+            """)
+        done = subprocess.run([PYTHON, script], env={**os.environ, "PYTHONPATH": str(self.folder / "site")}, capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stdout), (0, "step 1: loss=0.5\n"), done.stderr)
+        self.assertTrue((self.folder / "site/hpo/py.typed").exists())
+
+
 class Examples(Script):
     def ready(self, name):
         for folder in ("studies", "worker"):
