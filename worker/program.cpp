@@ -28,7 +28,8 @@ trial it trains.
   --backend NAME   what to compute on: cpu (on one thread), cuda, opencl, or auto: the first of cuda, an OpenCL GPU and
                    the CPU that works (default: HPO_BACKEND, else cpu)
   --device N       number of the CUDA or OpenCL device (default: HPO_DEVICE, else the first)
-  --slots N        trials of one shape that train side by side, 1 to 256 (default: HPO_SLOTS, else 1)
+  --slots N        trials of one shape that train side by side, 1 to 256 (default: HPO_SLOTS, else 32
+                   on a GPU and 1 on a CPU, where there is nothing to gain)
   --version        print the version
   --help           print this
 )";
@@ -141,7 +142,7 @@ int worker_main(int argc, char** argv) {
     const char* token = std::getenv("HPO_TOKEN");
     try {
         workshop.process_bytes = measure_process(workshop);
-        workshop.slots = std::max(*slots, 1);
+        workshop.slots = *slots > 0 ? *slots : (*device)->slots();
         Session(*connection, workshop, clock).serve(token == nullptr ? "" : token);
     } catch (const Disconnected&) {
         std::fputs("the orchestrator closed the connection\n", stderr);

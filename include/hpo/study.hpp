@@ -58,11 +58,13 @@ struct Resources {
     std::optional<std::int64_t> memory;  ///< host bytes `hpo` may book; absent: what is available, less a reserve
     /// Bytes `hpo` may book on each of `devices`; a single number: on every one; empty: all, less `gpu_reserve`.
     std::vector<std::int64_t> gpu_memory;
-    double gpu_reserve = 0.10;      ///< fraction of a device
-    DeclaredFootprint trial;        ///< scripts
-    double progress_timeout = 600;  ///< seconds of silence after which a worker is stopped
-    double grace = 5;               ///< seconds from TERM to KILL
-    std::int64_t retries = 2;       ///< further attempts after a worker died
+    double gpu_reserve = 0.10;          ///< fraction of a device
+    std::optional<std::int64_t> slots;  ///< native: trials of one shape that a worker trains side by side; absent: many
+                                        ///< on a GPU, one on a CPU
+    DeclaredFootprint trial;            ///< scripts
+    double progress_timeout = 600;      ///< seconds of silence after which a worker is stopped
+    double grace = 5;                   ///< seconds from TERM to KILL
+    std::int64_t retries = 2;           ///< further attempts after a worker died
 };
 
 /// How the metrics of an unchanged script are read.

@@ -101,6 +101,7 @@ class Engine {
         enum class Phase { booked, running, ending };
         Phase phase = Phase::booked;
         AttemptId id;                ///< booked: attempt 0
+        bool beside = false;         ///< booked as one beside others of its shape; else with all that the worker takes
         Seconds begun{0};            ///< running: since then
         Seconds heard{0};            ///< last sign of life; ending: the decision
         std::int64_t order = 0;      ///< of its launch among all launches
@@ -116,6 +117,8 @@ class Engine {
         int device = host_only;
         std::vector<Job> jobs;
         std::size_t slots = 1;      ///< jobs at once
+        std::string shape;          ///< that its jobs have in common; empty: they need none, or there are none
+        bool shared = false;        ///< had several jobs at once since it was idle: nobody can tell which holds what
         std::int64_t planning = 0;  ///< trial it was asked about; 0: none
         Seconds heard{0};           ///< starting, planning: last sign of life
         std::int64_t pid = 0;       ///< as it said
@@ -132,8 +135,10 @@ class Engine {
     struct Need {
         bool known = false;
         Footprint footprint;
-        bool alone = false;              ///< the footprint is a guess
-        bool own_worker = false;         ///< it was in a worker that died with several trials
+        bool alone = false;         ///< the footprint is a guess
+        std::string shape;          ///< empty: no trial may share its worker, or (no plan) any may
+        Footprint beside{0, 0, 0};  ///< in a worker with others of its shape
+        bool own_worker = false;    ///< it was in a worker that died with several trials, or ran out of memory in one
         std::int64_t micro_batches = 0;  ///< of one update; 0: as configured
         std::string shrunk;              ///< why not as configured, to be told once
         Footprint lesson{0, 0, 0};       ///< at least so much, after it ran out of memory
@@ -168,7 +173,12 @@ class Engine {
     bool start_one(const Admission& admission);
     bool assign(const Admission::Launch& launch);
     void open(Place place, int device);
-    void book(Place place, std::int64_t trial, int device);
+    void book(Place place, const Admission::Launch& launch);
+    [[nodiscard]] const Worker* worker_beside(const Need& need) const;
+    [[nodiscard]] bool shares(const Worker& worker) const;
+    [[nodiscard]] std::optional<std::int64_t> most_at_once() const;
+    [[nodiscard]] std::size_t queue_length() const;
+    void let_go(Worker& worker, std::size_t job);
     [[nodiscard]] std::optional<int> a_usable_device() const;
     void run(Place place, Job& job);
     bool find_need(std::int64_t trial);
@@ -214,6 +224,7 @@ class Engine {
     void measure();
     void saw(Job& job, const Footprint& used);
     void keep_peak(const Job& job);
+    void out_of_shared_memory(std::int64_t trial, const std::string& message);
     void out_of_memory(const Job& job, const std::string& message, bool device_memory);
     void go_on_after_out_of_memory(const Job& job, const std::string& message, bool device_memory,
                                    const Footprint& others);

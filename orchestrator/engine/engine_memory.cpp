@@ -50,6 +50,7 @@ void Engine::recall() {
         const TrialRecord& trial = parts_.ledger.record().trial(number);
         if (trial.memory_deaths == 0) continue;
         Need& need = needs_[number];
+        need.own_worker = true;
         need.micro_batches = trial.allotment.micro_batches;
         need.lesson = trial.allotment.footprint;
         need.lesson_alone = trial.allotment.alone;
@@ -72,8 +73,7 @@ void Engine::measure() {
     if (pids.empty()) return;
     std::vector<Footprint> used = parts_.usage(pids);
     for (std::size_t i = 0; i < measured.size() && i < used.size(); ++i) {
-        // Of a process with several trials nobody can tell which holds what.
-        if (measured[i]->jobs.size() != 1) continue;
+        if (measured[i]->shared) continue;
         Job& job = measured[i]->jobs.front();
         // Readings of a device from before it began show what the worker's last trial held.
         if ((parts_.clock.now() - job.begun).count() < read_anew_after) used[i].device_bytes = 0;
@@ -167,6 +167,14 @@ void Engine::out_of_memory(const Job& job, const std::string& message, bool devi
                              .out_of_memory = true});
     else
         go_on_after_out_of_memory(job, message, false, others_of(look()));
+}
+
+/// In a worker with others: next in one of its own, where what it needs is known to the byte.
+void Engine::out_of_shared_memory(std::int64_t trial, const std::string& message) {
+    const std::string why = message.empty() ? "out of memory" : message;
+    parts_.ledger.requeue(trial, Outcome::out_of_memory, false, why);
+    needs_[trial].own_worker = true;
+    say(Notice::Level::warning, trial, why + "; queued again, in a worker of its own");
 }
 
 /// Never as it was; with the numbers it fails only when nothing is left to try.

@@ -19,14 +19,14 @@ void Engine::place_trials() {
         const std::vector<Waiting> queue = waiting();
         std::vector<Booking> running;
         for (const Holding& holding : holdings()) running.push_back(holding.booking);
-        const Admission admission = admit(look(), running, queue, parts_.study.resources.parallel);
+        const Admission admission = admit(look(), running, queue, most_at_once());
         for (const auto& never : admission.never) refuse(never);
         if (closing_) return;
         tell_who_waits(admission.kept_out);
         if (!admission.never.empty() || start_one(admission)) continue;
 
         // Look a little further than the trial that does not fit, for a smaller one.
-        if (queue.size() >= places_.size()) return make_room();
+        if (queue.size() >= queue_length()) return make_room();
         const std::int64_t next = next_trial();
         if (next == 0) return queue.empty() ? void() : make_room();
         const bool more_to_ask =
@@ -62,10 +62,47 @@ std::vector<Waiting> Engine::waiting() const {
     for (const std::int64_t trial : parts_.ledger.unfinished()) {
         const auto need = needs_.find(trial);
         if (need == needs_.end() || !need->second.known || assigned(trial)) continue;
-        if (parts_.ledger.record().trial(trial).state == TrialState::queued)
-            queue.push_back({trial, need->second.footprint, parts_.on_device, need->second.alone});
+        if (parts_.ledger.record().trial(trial).state != TrialState::queued) continue;
+        queue.push_back({trial, need->second.footprint, parts_.on_device, need->second.alone, {}});
+        if (const Worker* worker = worker_beside(need->second))
+            queue.back().beside = {worker->device, need->second.beside};
     }
     return queue;
+}
+
+/// A worker that could train the trial beside others of its shape, now.
+const Engine::Worker* Engine::worker_beside(const Need& need) const {
+    if (need.shape.empty() || need.own_worker || need.alone) return nullptr;
+    const auto found = std::find_if(places_.begin(), places_.end(), [&](const Worker& worker) {
+        return worker.state == State::ready && worker.planning == 0 && !worker.jobs.empty() &&
+               worker.jobs.size() < worker.slots && worker.shape == need.shape && shares(worker);
+    });
+    return found == places_.end() ? nullptr : &*found;
+}
+
+/// None of its trials wants it for itself.
+bool Engine::shares(const Worker& worker) const {
+    return std::none_of(worker.jobs.begin(), worker.jobs.end(), [this](const Job& job) {
+        const auto need = needs_.find(job.id.trial);
+        return need != needs_.end() && need->second.own_worker;
+    });
+}
+
+/// As the study says. Where it does not, workers with many slots leave samplers and rules something to learn from: a
+/// quarter of the budget at once is four rounds of proposals.
+std::optional<std::int64_t> Engine::most_at_once() const {
+    const Resources& resources = parts_.study.resources;
+    if (!asks_ || resources.parallel || !resources.parallel_each.empty()) return resources.parallel;
+    return std::max<std::int64_t>(static_cast<std::int64_t>(places_.size()), parts_.study.budget.trials / 4);
+}
+
+/// Known trials that may wait before no further one is asked for: those asked for early were proposed with less known.
+/// In a worker with free slots one of another shape lets those behind it go first.
+std::size_t Engine::queue_length() const {
+    std::size_t free = 0;
+    for (const Worker& worker : places_)
+        if (!worker.shape.empty() && worker.slots > worker.jobs.size()) free += worker.slots - worker.jobs.size();
+    return places_.size() + free / 4;
 }
 
 /// What the machine has for trials. The memory of one idle worker is free for the trial that it would take; that of
@@ -95,15 +132,13 @@ bool Engine::start_one(const Admission& admission) {
 
 /// To an idle worker, one with a free slot, or a new one; idle workers of another device make place.
 bool Engine::assign(const Admission::Launch& launch) {
-    const bool own_worker = needs_.at(launch.trial).own_worker;
+    const Need& need = needs_.at(launch.trial);
     const auto takes = [&](const Worker& worker) {
         if (worker.state != State::ready || worker.planning != 0 || worker.device != launch.device) return false;
-        if (worker.jobs.empty()) return true;
-        const bool shared = std::none_of(worker.jobs.begin(), worker.jobs.end(), [this](const Job& job) {
-            const auto need = needs_.find(job.id.trial);
-            return need != needs_.end() && need->second.own_worker;
-        });
-        return shared && !own_worker && worker.jobs.size() < worker.slots;
+        if (worker.jobs.empty()) return !launch.beside;
+        // Without plans nobody knows of shapes: any trials may share.
+        const bool alike = launch.beside ? worker.shape == need.shape : !worker.plans;
+        return alike && !need.own_worker && worker.jobs.size() < worker.slots && shares(worker);
     };
     const auto with = [this](auto&& holds) {
         return static_cast<Place>(std::find_if(places_.begin(), places_.end(), holds) - places_.begin());
@@ -113,14 +148,15 @@ bool Engine::assign(const Admission::Launch& launch) {
     if (place == none) place = with(takes);
     if (place != none) {
         Worker& worker = places_.at(static_cast<std::size_t>(place));
-        book(place, launch.trial, launch.device);
+        book(place, launch);
         run(place, worker.jobs.back());
         return true;
     }
+    if (launch.beside) return false;
     place = with([](const Worker& w) { return w.state == State::empty; });
     if (place != none) {
         open(place, launch.device);
-        book(place, launch.trial, launch.device);
+        book(place, launch);
         return true;
     }
     place = with([&](const Worker& w) { return w.idle() && w.device != launch.device; });
@@ -137,16 +173,37 @@ void Engine::open(Place place, int device) {
     parts_.executor.launch(place, parts_.worker(place, device));
 }
 
-void Engine::book(Place place, std::int64_t trial, int device) {
-    const Need& need = needs_.at(trial);
+void Engine::book(Place place, const Admission::Launch& launch) {
+    const Need& need = needs_.at(launch.trial);
+    Worker& worker = places_.at(static_cast<std::size_t>(place));
     Job job;
-    job.id = {trial, 0};
+    job.id = {launch.trial, 0};
+    job.beside = launch.beside;
     job.order = ++launches_;
-    job.holding.booking = {trial, need.footprint, device, need.alone};
-    places_.at(static_cast<std::size_t>(place)).jobs.push_back(std::move(job));
+    job.holding.booking = {launch.trial, launch.beside ? need.beside : need.footprint, launch.device, need.alone};
+    worker.shared = !worker.jobs.empty();
+    worker.shape = need.shape;
+    worker.jobs.push_back(std::move(job));
+}
+
+/// A worker's job is over. What the worker takes whatever it trains is booked with one that stays.
+void Engine::let_go(Worker& worker, std::size_t job) {
+    const bool bore_it = !worker.jobs[job].beside;
+    worker.jobs.erase(worker.jobs.begin() + static_cast<std::ptrdiff_t>(job));
+    if (worker.jobs.empty()) {
+        worker.shape.clear();
+        worker.shared = false;
+    } else if (bore_it && worker.jobs.front().beside) {
+        Job& heir = worker.jobs.front();
+        heir.beside = false;
+        Footprint& booked = heir.holding.booking.footprint;
+        if (const auto need = needs_.find(heir.id.trial); need != needs_.end())
+            booked = at_least(booked, need->second.footprint);
+    }
 }
 
 void Engine::run(Place place, Job& job) {
+    const Worker& worker = places_.at(static_cast<std::size_t>(place));
     const std::int64_t trial = job.id.trial;
     const Booking& booking = job.holding.booking;
     Allotment allotment{booking.footprint, "", booking.alone, needs_.at(trial).micro_batches};
@@ -177,6 +234,7 @@ void Engine::run(Place place, Job& job) {
     run.objective = parts_.study.objective;
     run.folder = parts_.checkpoints(trial).string();
     run.resume = attempt > 1;
+    if (worker.slots > 1) run.log = parts_.log_file(trial).string();
     parts_.executor.send(place, run);
 }
 
@@ -215,16 +273,19 @@ bool Engine::find_need(std::int64_t trial) {
     }
     for (std::size_t place = 0; place < places_.size(); ++place) {
         Worker& worker = places_[place];
-        if (!worker.plans || worker.state != State::ready || worker.planning != 0 || worker.jobs.size() >= worker.slots)
-            continue;
+        // One with many slots answers while it trains.
+        if (!worker.plans || worker.state != State::ready || (worker.slots == 1 && !worker.jobs.empty())) continue;
+        if (worker.planning != 0) continue;
         worker.planning = trial;
         worker.heard = parts_.clock.now();
         parts_.executor.send(static_cast<Place>(place), to_worker::Plan{trial, configuration(trial),
                                                                         parts_.study.budget.epochs, parts_.study.seed});
         return false;
     }
-    if (std::any_of(places_.begin(), places_.end(), [](const Worker& w) { return w.state == State::starting; }))
-        return false;
+    const auto answers_soon = [](const Worker& w) {
+        return w.state == State::starting || (w.state == State::ready && w.plans && w.slots > 1);
+    };
+    if (std::any_of(places_.begin(), places_.end(), answers_soon)) return false;
     const auto empty =
         std::find_if(places_.begin(), places_.end(), [](const Worker& w) { return w.state == State::empty; });
     if (empty == places_.end()) return false;

@@ -54,7 +54,7 @@ void Engine::on_ready(Place place, const from_worker::Hello& hello) {
     if (waits_for_it)
         run(place, worker.jobs.front());
     else
-        worker.jobs.clear(), trial_ended(trial);  // a user may have stopped it meanwhile
+        let_go(worker, 0), trial_ended(trial);  // a user may have stopped it meanwhile
 }
 
 void Engine::on_said(Place place, const WorkerMessage& message) {
@@ -93,10 +93,12 @@ void Engine::on_plan(Place place, const from_worker::PlanAnswer& answer) {
     if (answer.error.empty()) {
         Need& need = needs_[answer.id];
         need.footprint = answer.footprint;
+        need.beside = answer.beside;
+        need.shape = answer.shape;
         // On a unified device the process's memory holds the device's, which the planner adds.
         if (worker.device != host_only && parts_.machine({}, 0).accelerators.at(std::size_t(worker.device)).unified)
-            need.footprint.host_bytes =
-                std::max<std::int64_t>(0, need.footprint.host_bytes - need.footprint.device_bytes);
+            for (Footprint* part : {&need.footprint, &need.beside})
+                part->host_bytes = std::max<std::int64_t>(0, part->host_bytes - part->device_bytes);
         need.footprint = at_least(need.footprint, need.lesson);
         need.alone = need.lesson_alone;
         need.known = true;
@@ -125,7 +127,8 @@ void Engine::on_report(Place place, const from_worker::Reported& message) {
     // Every step's warning is in its report; a person is told once an attempt.
     if (!message.report.warning.empty() && !std::exchange(job->warned, true))
         say(Notice::Level::warning, trial.number, message.report.warning);
-    saw(*job, {message.report.peak_device_bytes.value_or(0), message.report.peak_bytes.value_or(0), 0});
+    if (!worker.shared)
+        saw(*job, {message.report.peak_device_bytes.value_or(0), message.report.peak_bytes.value_or(0), 0});
     if (trial.state != TrialState::running) job->phase = Job::Phase::ending;
     parts_.executor.send(place, to_worker::Decision{job->id, step, verdict.action});
 }
@@ -135,7 +138,8 @@ void Engine::on_finished(Place place, const from_worker::Finished& message) {
     Job* found = find(worker, message.id);
     if (!found || found->phase == Job::Phase::booked || worker.state != State::ready) return;
     Job job = *found;
-    worker.jobs.erase(worker.jobs.begin() + (found - worker.jobs.data()));
+    const bool shared = worker.shared;
+    let_go(worker, static_cast<std::size_t>(found - worker.jobs.data()));
     look_again_ = true;
     const std::int64_t trial = job.id.trial;
     end_attempt(job);
@@ -157,6 +161,7 @@ void Engine::on_finished(Place place, const from_worker::Finished& message) {
             parts_.ledger.finish(trial, TrialState::diverged, "", message.message);
             return trial_ended(trial);
         case Outcome::out_of_memory: {
+            if (shared) return out_of_shared_memory(trial, message.message);
             const auto words = out_of_memory_words(message.message, worker.device != host_only);
             return out_of_memory(job, message.message.empty() ? "out of memory" : message.message,
                                  words ? words->device : worker.device != host_only);

@@ -40,6 +40,7 @@ LaunchSpec worker_launch(const Study& study, const Programs& programs, const Wor
     spec.environment =
         worker_environment(study.command.empty() ? 1.0 : std::max<double>(1, static_cast<double>(own.size())));
     if (study.command.empty()) spec.environment["HPO_BACKEND"] = target.backend;
+    if (study.resources.slots) spec.environment["HPO_SLOTS"] = std::to_string(*study.resources.slots);
     if (target.opencl) spec.environment["HPO_DEVICE"] = std::to_string(*target.opencl);
     if (!study.command.empty() && !programs.python.empty()) {
         const char* path = std::getenv("PYTHONPATH");

@@ -170,12 +170,12 @@ class Planner {
         };
         if (!can(empty_, all)) {
             admission_.never.push_back({trial.trial, too_large(trial, need)});
+        } else if (trial.beside && starts_beside(*trial.beside)) {
+            launch(trial.trial, {trial.beside->footprint, false}, trial.beside->device, true);
         } else if (!can(total_, usable)) {
             if (!admission_.kept_out) admission_.kept_out = {trial.trial, kept_out(trial, need)};
         } else if (const auto device = best_device(need, usable)) {
-            admission_.launch.push_back({trial.trial, *device});
-            hold(need, *device);
-            if (spare_) spare_->take(need, *device);
+            launch(trial.trial, need, *device, false);
         } else if (!spare_) {
             reserve(need, usable);
         }
@@ -192,6 +192,17 @@ class Planner {
     void hold(const Need& need, int device) {
         free_.take(need, device);
         held_.push_back({need, device});
+    }
+
+    void launch(std::int64_t trial, const Need& need, int device, bool beside) {
+        admission_.launch.push_back({trial, device, beside});
+        hold(need, device);
+        if (spare_) spare_->take(need, device);
+    }
+
+    [[nodiscard]] bool starts_beside(const Waiting::Beside& beside) const {
+        const Need need{beside.footprint, false};
+        return free_.holds(need, beside.device) && (!spare_ || spare_->holds(need, beside.device));
     }
 
     /// Where it may start now: the device with the fewest trials, then the most room, then the first.

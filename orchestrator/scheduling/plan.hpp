@@ -55,12 +55,19 @@ struct Waiting {
     /// means this device: several may hold one such trial each. On the host, and on a unified device, whose pool the
     /// host's memory is, it means the whole machine, since whatever runs draws on that.
     bool alone = false;
+    /// What it takes in a worker that runs already and trains others of its shape, and where that is.
+    struct Beside {
+        int device = host_only;
+        Footprint footprint;
+    };
+    std::optional<Beside> beside;
 };
 
 struct Admission {
     struct Launch {
         std::int64_t trial = 0;
         int device = host_only;
+        bool beside = false;  ///< in that worker
     };
     struct Reason {
         std::int64_t trial = 0;
@@ -77,6 +84,8 @@ struct Admission {
 /// an accelerator a trial needs its device bytes there, and its host bytes and cores on the host; elsewhere both kinds
 /// of bytes lie in the host's memory. Of the devices that it fits it gets the one with the fewest trials, then the one
 /// with the most room: devices fill evenly, since each next trial on a busy device adds less to the throughput.
+///
+/// A trial that fits beside others of its shape starts there, rather than on the device that is best for it alone.
 ///
 /// The first trial that does not fit keeps a reservation on the device where it can start soonest: where the fewest of
 /// the running ones, the oldest first, must have ended. Later trials go before it only into what it leaves over then

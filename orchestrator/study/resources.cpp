@@ -10,6 +10,7 @@ using std::string;
 using std::string_view;
 
 constexpr double max_at_once = 1024;
+constexpr double max_slots = 256;  // lanes of the native worker
 
 bool is_auto(const Node& node) { return node.kind == Node::Kind::scalar && node.text == "auto"; }
 bool is_list(const Node& node) { return node.kind == Node::Kind::list; }
@@ -74,6 +75,13 @@ void check_native(Diagnostics& diagnostics, const Node& resources) {
                           "remove it");
 }
 
+/// What is for the native worker alone.
+void check_script(Diagnostics& diagnostics, const Node& slots) {
+    diagnostics.error(slots.place,
+                      "'resources.slots' is for the native worker, which trains trials of one shape side by side in "
+                      "one process: remove it ('resources.parallel' says how many run at once)");
+}
+
 void read_backend(Diagnostics& diagnostics, const Node& node, bool native, string& backend) {
     if (!native && node.kind == Node::Kind::scalar && node.text == "opencl")
         return diagnostics.error(node.place,
@@ -124,6 +132,12 @@ Resources read_resources(Diagnostics& diagnostics, const Node* node, bool native
     const auto keep = [](auto& into, const auto& value) {
         if (value) into = *value;
     };
+    if (const Node* n = fields.take("slots"); n != nullptr && !is_auto(*n)) {
+        if (native)
+            resources.slots = whole(diagnostics, *n, "resources.slots", 1, max_slots);
+        else
+            check_script(diagnostics, *n);
+    }
     if (const Node* n = fields.take("gpu_reserve"))
         keep(resources.gpu_reserve, fraction(diagnostics, *n, "resources.gpu_reserve", 0, 0.9));
     if (const Node* n = fields.take("trial"); n != nullptr && !native) read_trial(diagnostics, *n, resources.trial);

@@ -148,6 +148,7 @@ Pairs fields_of(const Resources& resources) {
         fields.emplace_back("gpu_memory", size_text(resources.gpu_memory.front()));
     else if (!resources.gpu_memory.empty())
         fields.emplace_back("gpu_memory", list_text(resources.gpu_memory, size_text));
+    if (resources.slots) fields.emplace_back("slots", count(*resources.slots));
     fields.emplace_back("gpu_reserve", float_text(resources.gpu_reserve));
     string trial;
     const auto declare = [&](string_view key, const string& text) {

@@ -341,6 +341,8 @@ class Device {
     [[nodiscard]] virtual std::string_view backend() const = 0;  ///< cpu, opencl or cuda
     [[nodiscard]] virtual std::string name() const = 0;  ///< backend and what it runs on: "cpu, x86-64-v4, SkylakeX"
     [[nodiscard]] virtual DeviceMemory memory() const { return {}; }
+    /// Trials of a small model that train side by side here with profit; 1: they would only share what one could have.
+    [[nodiscard]] virtual int slots() const { return 1; }
     /// Launches handed to the driver so far, a graph counted as one; 0: nobody counts.
     [[nodiscard]] virtual std::uint64_t launches() const { return 0; }
     /// What a stream takes of the device's memory besides its arena.

@@ -145,6 +145,7 @@ INSTANTIATE_TEST_SUITE_P(
         Slip{"budget: {time: 0s}", "s.yaml:3:16: 'budget.time' must be from 1s to 315360000s, found 0s"},
         Slip{"resources: {memory: 4 GB}",
              "s.yaml:3:21: 'resources.memory' must be a size such as 4GiB or 512MiB, found 4 GB"},
+        Slip{"resources: {slots: 0}", "s.yaml:3:20: 'resources.slots' must be a whole number from 1 to 256, found 0"},
         Slip{"resources: {gpu_reserve: 110%}",
              "s.yaml:3:26: 'resources.gpu_reserve' must be a share from 0% to 90%, such as 10%, found 110%"},
         Slip{"resources: {trial: {memory: 1GiB}}",

@@ -186,9 +186,10 @@ TEST(StudyFile, ResourcesThatAreAutoOrAbsentAreTakenAsTheyAreFound) {
         EXPECT_FALSE(resources.trial.host_bytes || resources.trial.device_bytes || resources.trial.cores);
         EXPECT_EQ(resources.backend, "auto");
     }
-    const auto native = parse(synthetic + "resources: {devices: auto, gpu_memory: auto, gpu_reserve: 20%}\n");
+    const auto native = parse(synthetic + "resources: {devices: auto, gpu_memory: auto, gpu_reserve: 20%, slots: 8}\n");
     ASSERT_TRUE(native) << native.error().message;
     EXPECT_EQ(native->resources.gpu_reserve, 0.2);
+    EXPECT_EQ(native->resources.slots, 8);
 }
 
 TEST(StudyFile, OneNumberOfDeviceMemoryIsForEveryDevice) {

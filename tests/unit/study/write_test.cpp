@@ -52,6 +52,12 @@ resources: {parallel: auto, backend: auto, memory: auto, gpu_reserve: 0.1, progr
 )");
 }
 
+TEST(WriteStudy, SlotsAreKeptWhereTheyAreSaid) {
+    Study study = study_of(small);
+    study.resources.slots = 12;
+    EXPECT_EQ(study_of(write_study(study)).resources.slots, 12);
+}
+
 TEST(WriteStudy, AFixedConfigurationIsAWholeRunnableStudy) {
     const Study fixed = fix_parameters(
         study_of(small),

@@ -5,6 +5,10 @@
 namespace hpo::gpu {
 namespace {
 
+/// Small models leave most of a large GPU idle. With more than so many little is gained, and much memory moved when one
+/// comes or goes.
+constexpr int gpu_slots = 32;
+
 class GpuDevice : public Device {
    public:
     explicit GpuDevice(std::unique_ptr<Runtime> runtime) : runtime_(std::move(runtime)) {}
@@ -16,6 +20,7 @@ class GpuDevice : public Device {
                 .shared_with_host = runtime_->shares_host_memory(),
                 .context_bytes = runtime_->context_bytes()};
     }
+    [[nodiscard]] int slots() const override { return runtime_->is_cpu() ? 1 : gpu_slots; }
     [[nodiscard]] std::uint64_t launches() const override { return runtime_->launches(); }
     [[nodiscard]] std::size_t stream_bytes(int lanes) const override { return workspace_bytes(lanes); }
 

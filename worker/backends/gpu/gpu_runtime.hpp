@@ -111,6 +111,7 @@ class Runtime {
     [[nodiscard]] virtual std::string name() const = 0;          ///< "opencl, NVIDIA H100, CLBlast"
     /// Whether its memory is the host's too: what is taken of the one is taken of the other.
     [[nodiscard]] virtual bool shares_host_memory() const = 0;
+    [[nodiscard]] virtual bool is_cpu() const { return false; }  ///< an OpenCL device may be one
     /// Bytes of its memory it took by being opened: context, code, libraries. As measured, once.
     [[nodiscard]] virtual std::size_t context_bytes() const = 0;
 

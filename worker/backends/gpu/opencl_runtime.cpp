@@ -89,6 +89,7 @@ class OpenClRuntime : public Runtime {
         return "opencl, " + name_ + (blast_.multiply ? ", CLBlast" : ", own products");
     }
     [[nodiscard]] bool shares_host_memory() const override { return unified_; }
+    [[nodiscard]] bool is_cpu() const override { return is_cpu_; }
     // OpenCL has no way to ask.
     [[nodiscard]] std::size_t context_bytes() const override { return 0; }
 

@@ -1,0 +1,99 @@
+"""Trials of one shape in one worker, side by side: on the CPU that PoCL offers, and on the CPU where the study asks for it."""
+import json
+import sqlite3
+import unittest
+
+from harness import Case, wait_for
+
+STUDY = """
+study: fused
+seed: 3
+objective: {metric: val_accuracy}
+space:
+  lr:           {type: float, low: 1.0e-4, high: 1.0, log: true}
+  weight_decay: {type: float, low: 1.0e-3, high: 1.0e-1, log: true}
+  dropout:      {type: float, low: 0.0, high: 0.6}
+worker:
+  data: {format: synthetic, samples: 4096, features: 16, classes: 6, noise: 2.0}
+  model: {type: mlp, hidden: [48, 24], norm: layer, activation: gelu}
+  training: {batch_size: 256, schedule: one-cycle, label_smoothing: 0.05}
+budget: {trials: 10, epochs: 8}
+sampler: {type: random}
+stopping: [{rule: divergence}, {rule: plateau, patience: 3}]
+"""
+
+
+class Fused(Case):
+    def setUp(self):
+        super().setUp()
+        self.study(STUDY, "fused.yaml")
+
+    def run_it(self, *arguments, **more):
+        self.hpo("run", "fused.yaml", "--quiet", *arguments, **more)
+        return self.curves()
+
+    def curves(self):
+        trials = self.trials("fused")
+        self.assertTrue(all(trial["state"] in ("complete", "stopped", "diverged") for trial in trials), trials)
+        return {trial["trial"]: (trial["params"], trial["state"], trial["steps"], trial["values"]) for trial in trials}
+
+    def launches(self):
+        connection = sqlite3.connect(f"file:{self.database('fused')}?mode=ro", uri=True)
+        try:
+            rows = connection.execute("select trial, body from event where kind = 4 order by sequence").fetchall()
+        finally:
+            connection.close()
+        return [(trial, json.loads(body)) for trial, body in rows]
+
+    def test_trials_side_by_side_end_as_each_does_alone(self):
+        for backend in ("cpu", "opencl"):
+            with self.subTest(backend=backend):
+                alone = self.run_it("--backend", backend, "--fresh", "--set", "resources.slots=1", "--jobs", "2")
+                fused = self.run_it("--backend", backend, "--fresh", "--set", "resources.slots=5", "--jobs", "5")
+                self.assertEqual(alone, fused)
+                self.assertEqual(len(fused), 10)
+                self.assertIn("stopped", {state for _, state, _, _ in fused.values()})
+                # Some bear a worker, those beside them their own part alone.
+                memory = {body["device_bytes" if backend == "opencl" else "host_bytes"] for _, body in self.launches()}
+                self.assertGreater(max(memory), 1.5 * min(memory))
+        log = (self.folder / "runs/fused/logs/trial-0004.log").read_text()
+        self.assertEqual(log.count("trial 4, attempt 1:"), 1)
+        self.assertEqual({line.split()[0] for line in log.splitlines()}, {"trial", "step"}, log)
+
+    def test_they_share_what_the_device_gives(self):
+        self.run_it("--backend", "opencl", "--set", "resources.slots=8", "--jobs", "8")
+        bytes_of = [body["device_bytes"] for _, body in self.launches()]
+        first, beside = bytes_of[0], bytes_of[1]
+        limit = first + 2 * beside + beside // 2  # three at once
+        self.run_it("--backend", "opencl", "--fresh", "--set", "resources.slots=8", "--jobs", "8", "--set", "resources.gpu_reserve=0%",
+                    "--set", f"resources.gpu_memory={limit // 1024 + 1}KiB")
+        self.assertEqual(sorted(set(body["device_bytes"] for _, body in self.launches())), [beside, first])
+
+    def test_killed_and_run_again_it_ends_as_without_the_kill(self):
+        arguments = ["--backend", "opencl", "--set", "resources.slots=4", "--jobs", "4"]
+        whole = self.run_it(*arguments)
+        child = self.start("run", "fused.yaml", "--quiet", "--fresh", *arguments)
+        wait_for(lambda: sum(trial["steps"] for trial in self.trials_so_far("fused")) > 20 or child.poll() is not None)
+        child.kill()
+        child.wait()
+        self.assert_nobody_left()
+        self.assertEqual(self.run_it(*arguments), whole)
+        self.assert_sound("fused")
+
+    def test_one_that_a_user_stops_leaves_and_the_others_train_on(self):
+        whole = self.run_it("--backend", "cpu", "--set", "resources.slots=1")
+        long = ["--backend", "cpu", "--set", "resources.slots=4", "--jobs", "4", "--set", "budget.epochs=100000", "--set", "stopping=[]"]
+        child = self.start("run", "fused.yaml", "--quiet", "--fresh", *long)
+        wait_for(lambda: sum(trial["state"] == "running" and trial["steps"] > 0 for trial in self.trials_so_far("fused")) == 4)
+        self.hpo("stop", "fused/2")
+        wait_for(lambda: sum(trial["state"] == "running" and trial["steps"] > 0 for trial in self.trials_so_far("fused")) == 4)
+        states = {trial["trial"]: trial["state"] for trial in self.trials_so_far("fused")}
+        self.assertEqual([states[number] for number in (1, 2, 3, 4, 5)], ["running", "stopped", "running", "running", "running"])
+        self.hpo("stop", "fused")
+        child.wait()
+        self.assert_nobody_left()
+        self.assertEqual(len(whole), 10)
+
+
+if __name__ == "__main__":
+    unittest.main()

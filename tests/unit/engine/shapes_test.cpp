@@ -1,0 +1,175 @@
+// Trials of one shape in one worker: who joins whom, what is booked, and what happens when it goes wrong.
+#include <csignal>
+
+#include "tests/unit/engine/played.hpp"
+
+namespace hpo {
+namespace {
+
+using hpo::testing::MemoryStore;
+using hpo::testing::Played;
+using hpo::testing::small_study;
+using ::testing::HasSubstr;
+
+constexpr std::int64_t MiB = 1 << 20;
+
+/// A GPU of 1000 MiB, and trials that need 300 MiB of it, 100 MiB beside others of their shape.
+Machine one_gpu() {
+    Machine machine{.cores = 8, .memory = 64'000 * MiB};
+    machine.accelerators.push_back({.id = "GPU-1", .memory = 1000 * MiB});
+    return machine;
+}
+
+Study shaped_study(std::int64_t trials) {
+    Study study = small_study();
+    study.resources.trial = {};
+    study.budget.trials = trials;
+    study.resources.parallel = 64;
+    return study;
+}
+
+class Shapes : public ::testing::Test {
+   protected:
+    void begin(const Study& study, int places = 2) {
+        play.emplace(study, store, places, one_gpu());
+        play->ready(0, {"plan", "micro_batch"}, 32);
+    }
+    /// Answers the next question of the place; its trial.
+    std::int64_t plan(Place place, const std::string& shape) {
+        const auto question = play->executor.take<to_worker::Plan>(place);
+        if (!question) return 0;
+        play->say(place, from_worker::PlanAnswer{.id = question->id,
+                                                 .footprint = {300 * MiB, 50 * MiB, 1},
+                                                 .shape = shape,
+                                                 .beside = {100 * MiB, 10 * MiB, 0}});
+        return question->id;
+    }
+    /// Each question is answered with the shape of its trial; returns who was asked to run, in order.
+    std::vector<AttemptId> plan_all(Place place, const std::function<std::string(std::int64_t)>& shape_of) {
+        std::vector<AttemptId> running;
+        for (int i = 0; i < 100; ++i) {
+            auto& queue = play->executor.sent[place];
+            if (queue.empty()) break;
+            const OrchestratorMessage message = queue.front();
+            if (const auto* question = std::get_if<to_worker::Plan>(&message)) {
+                plan(place, shape_of(question->id));
+                continue;
+            }
+            if (const auto* run = std::get_if<to_worker::Run>(&message)) running.push_back(run->id);
+            queue.pop_front();
+        }
+        return running;
+    }
+    [[nodiscard]] std::int64_t booked_bytes() const {
+        std::int64_t bytes = 0;
+        for (const Holding& holding : play->engine->holdings()) bytes += holding.booking.footprint.device_bytes;
+        return bytes;
+    }
+
+    MemoryStore store;
+    std::optional<Played> play;
+};
+
+TEST_F(Shapes, TrialsOfOneShapeFillTheDeviceInOneWorker) {
+    begin(shaped_study(20));
+    const auto running = plan_all(0, [](auto) { return "a"; });
+    EXPECT_EQ(running.size(), 8U) << "300 MiB for the first, 100 for each further one";
+    EXPECT_EQ(booked_bytes(), 1000 * MiB);
+    EXPECT_EQ(play->executor.launched.size(), 1U);
+}
+
+TEST_F(Shapes, WhatTheWorkerTakesInAnyCaseStaysBookedUntilItsLastTrialEnds) {
+    begin(shaped_study(3));
+    const auto running = plan_all(0, [](auto) { return "a"; });
+    ASSERT_EQ(running.size(), 3U);
+    EXPECT_EQ(booked_bytes(), 500 * MiB);
+    play->complete(0, running[0]);
+    EXPECT_EQ(booked_bytes(), 400 * MiB);
+    play->complete(0, running[2]);
+    EXPECT_EQ(booked_bytes(), 300 * MiB);
+    play->complete(0, running[1]);
+    EXPECT_EQ(booked_bytes(), 0);
+}
+
+TEST_F(Shapes, ATrialOfAnotherShapeGetsAWorkerOfItsOwnAndThoseBehindItJoinTheirs) {
+    begin(shaped_study(6));
+    const auto running = plan_all(0, [](std::int64_t trial) { return trial == 2 ? "b" : "a"; });
+    ASSERT_EQ(play->executor.launched.size(), 2U);
+    std::vector<std::int64_t> here;
+    for (const AttemptId& id : running) here.push_back(id.trial);
+    EXPECT_EQ(here, (std::vector<std::int64_t>{1, 3, 4, 5, 6}));
+    play->ready(1, {"plan", "micro_batch"}, 32);
+    EXPECT_EQ(play->asked(1).trial, 2);
+}
+
+TEST_F(Shapes, TheNextOfTheShapeTakesThePlaceOfOneThatEnded) {
+    Study study = shaped_study(12);
+    study.resources.parallel = 3;
+    begin(study);
+    const auto running = plan_all(0, [](auto) { return "a"; });
+    ASSERT_EQ(running.size(), 3U);
+    play->complete(0, running[1]);
+    const auto next = plan_all(0, [](auto) { return "a"; });
+    ASSERT_EQ(next.size(), 1U);
+    EXPECT_EQ(next[0].trial, 4);
+    EXPECT_EQ(play->executor.launched.size(), 1U);
+}
+
+TEST_F(Shapes, SeveralIdleWorkersAreAskedSideBySideAndTheFirstToAnswerTakesTheOthers) {
+    play.emplace(shaped_study(4), store, 3, Machine{.cores = 1, .memory = 64'000 * MiB});
+    play->ready(0, {"plan"}, 32);
+    for (const Place place : {1, 2}) play->ready(place, {"plan"}, 32);
+    std::size_t running = 0;
+    for (int round = 0; round < 3; ++round)
+        for (const Place place : {1, 2, 0}) running += plan_all(place, [](auto) { return "a"; }).size();
+    EXPECT_EQ(running, 4U) << "one takes the core, and trials beside it need none";
+    EXPECT_EQ(booked_bytes(), 600 * MiB);
+}
+
+TEST_F(Shapes, UnlessTheStudySaysMoreAQuarterOfItsTrialsRunAtOnce) {
+    Study study = shaped_study(20);
+    study.resources.parallel.reset();
+    begin(study);
+    EXPECT_EQ(plan_all(0, [](auto) { return "a"; }).size(), 5U);
+}
+
+TEST_F(Shapes, OutOfMemoryInCompanyIsFollowedByAWorkerOfItsOwn) {
+    begin(shaped_study(3));
+    const auto running = plan_all(0, [](auto) { return "a"; });
+    ASSERT_EQ(running.size(), 3U);
+    play->finish(0, running[1], Outcome::out_of_memory, "the arena: 3 bytes short");
+    EXPECT_EQ(play->trial(2).state, TrialState::queued);
+    EXPECT_THAT(play->notices, HasSubstr("a worker of its own"));
+    plan_all(0, [](auto) { return "a"; });
+    EXPECT_EQ(play->executor.launched.size(), 2U) << "not beside the others again";
+    play->ready(1, {"plan", "micro_batch"}, 32);
+    EXPECT_EQ(play->asked(1), (AttemptId{2, 2}));
+    EXPECT_EQ(play->trial(2).allotment.footprint.device_bytes, 300 * MiB);
+}
+
+TEST_F(Shapes, AWorkerThatDiesWithSeveralBlamesNoneAndEachGetsOneOfItsOwn) {
+    begin(shaped_study(2));
+    ASSERT_EQ(plan_all(0, [](auto) { return "a"; }).size(), 2U);
+    play->exit(0, SIGSEGV);
+    for (const std::int64_t trial : {1, 2}) EXPECT_EQ(play->trial(trial).failures, 0);
+    ASSERT_EQ(play->executor.launched.size(), 3U);
+    play->ready(0, {"plan", "micro_batch"}, 32);
+    play->ready(1, {"plan", "micro_batch"}, 32);
+    const auto one = plan_all(0, [](auto) { return "a"; });
+    const auto other = plan_all(1, [](auto) { return "a"; });
+    EXPECT_EQ(one.size(), 1U);
+    EXPECT_EQ(other.size(), 1U);
+}
+
+TEST_F(Shapes, WhatAWorkerWithSeveralTrialsIsSeenToTakeIsChargedToNone) {
+    begin(shaped_study(2));
+    const auto running = plan_all(0, [](auto) { return "a"; });
+    ASSERT_EQ(running.size(), 2U);
+    play->say(0, from_worker::Reported{running[0], {.step = 1, .metrics = {{"loss", 0.5}}, .peak_bytes = 900 * MiB}});
+    play->holds[100] = {800 * MiB, 900 * MiB, 0};
+    for (int second = 0; second < 4; ++second) play->tick();
+    EXPECT_EQ(booked_bytes(), 400 * MiB);
+}
+
+}  // namespace
+}  // namespace hpo
