@@ -40,6 +40,7 @@ struct Report {
     std::optional<double> learning_rate;            ///< at the end of the step
     std::optional<double> loss_deviation;           ///< standard deviation of the loss over the last 100 iterations
     std::optional<double> loss_trend;               ///< slope of a line through them, per iteration
+    std::optional<std::int64_t> micro_batch;        ///< samples of a pass, fewer than configured as memory was short
     std::optional<std::int64_t> peak_bytes;         ///< host memory
     std::optional<std::int64_t> peak_device_bytes;  ///< device memory
     std::string warning;                            ///< unstable training, in words; empty: none

@@ -133,6 +133,7 @@ inline Json from(const Report& report) {
         },
         report_numbers);
     if (report.iteration) json["iteration"] = *report.iteration;
+    if (report.micro_batch) json["micro_batch"] = *report.micro_batch;
     if (report.peak_bytes) json["peak_bytes"] = *report.peak_bytes;
     if (report.peak_device_bytes) json["peak_device_bytes"] = *report.peak_device_bytes;
     if (!report.warning.empty()) json["warning"] = report.warning;
@@ -148,6 +149,7 @@ inline Report to_report(const Json& json) {
     std::apply([&](const auto&... field) { (optional(field.first, report.*(field.second), to_double), ...); },
                report_numbers);
     optional("iteration", report.iteration, to_int);
+    optional("micro_batch", report.micro_batch, to_int);
     optional("peak_bytes", report.peak_bytes, to_int);
     optional("peak_device_bytes", report.peak_device_bytes, to_int);
     optional("warning", report.warning, to_string);

@@ -50,6 +50,7 @@ inline constexpr std::array worker_keys = [] {
         WorkerKey{"model", "dropout", T::real, 0, 0.95, "", "0.0", "probability that a hidden unit is dropped in training"},
         WorkerKey{"training", "batch_size", T::integer, 1, 1e6, "", "256", "samples of one optimizer update (all micro-batches together)"},
         WorkerKey{"training", "accumulation", T::integer, 1, 1e6, "", "1", "micro-batches of one update, equal but for the last"},
+        WorkerKey{"training", "memory_target", T::real, 0, 1, "", "0.95", "memory in use by all programs, as a fraction, above which micro-batches shrink until it falls again; 0: they never do"},
         WorkerKey{"training", "optimizer", T::text, 0, 0, "adamw|sgd", "adamw", "AdamW, or SGD with momentum"},
         WorkerKey{"training", "lr", T::real, 0, 1e3, "", "0.001", "peak learning rate"},
         WorkerKey{"training", "weight_decay", T::real, 0, 1e3, "", "0.01", "decoupled (AdamW) or added to the gradient (SGD); weights only"},

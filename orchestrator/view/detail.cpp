@@ -109,6 +109,7 @@ void add_steps(Canvas& canvas, const Study& study, const TrialRecord& trial, con
                      style);
         }
         if (report.step == trial.best_step) line.add("  best", Style::good);
+        if (report.micro_batch) line.add("  micro-batches of " + std::to_string(*report.micro_batch), Style::notice);
         if (!report.warning.empty()) line.add("  " + printable(report.warning), Style::notice);
         canvas.add(line);
     }

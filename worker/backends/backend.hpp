@@ -17,6 +17,7 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -333,6 +334,12 @@ struct DeviceMemory {
     std::size_t context_bytes = 0;  ///< of its own, taken already: context, code and libraries, as measured
 };
 
+/// Memory at this moment, all programs together. Bytes.
+struct MemoryLeft {
+    std::size_t free = 0;
+    std::size_t total = 0;
+};
+
 /// Something that computes. Its methods may be called by any thread.
 class Device {
    public:
@@ -343,6 +350,8 @@ class Device {
     [[nodiscard]] virtual DeviceMemory memory() const { return {}; }
     /// Trials of a small model that train side by side here with profit; 1: they would only share what one could have.
     [[nodiscard]] virtual int slots() const { return 1; }
+    /// Of a device's own memory, where its driver tells.
+    [[nodiscard]] virtual std::optional<MemoryLeft> memory_left() { return {}; }
     /// Launches handed to the driver so far, a graph counted as one; 0: nobody counts.
     [[nodiscard]] virtual std::uint64_t launches() const { return 0; }
     /// What a stream takes of the device's memory besides its arena.

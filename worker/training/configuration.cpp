@@ -138,6 +138,7 @@ TrainingConfig training_of(const Params& all) {
     TrainingConfig training;
     training.batch_size = whole(all, "batch_size");
     training.accumulation = whole(all, "accumulation");
+    training.memory_target = real(all, "memory_target");
     training.optimizer = text(all, "optimizer") == "sgd" ? OptimizerKind::sgd : OptimizerKind::adamw;
     training.lr = real(all, "lr");
     training.weight_decay = real(all, "weight_decay");

@@ -30,8 +30,10 @@ struct TrainingConfig {
     double warmup = 0;   ///< epochs
     double dropout = 0;  ///< the model's, but free to differ between lanes
     double label_smoothing = 0;
-    double clip = 0;              ///< 0: off
-    std::int64_t eval_every = 0;  ///< iterations of a step; 0: an epoch
+    double clip = 0;               ///< 0: off
+    std::int64_t eval_every = 0;   ///< iterations of a step; 0: an epoch
+    double memory_target = 0.95;   ///< 0: micro-batches stay as configured
+    std::int64_t micro_batch = 0;  ///< rows of a pass while memory is short; 0: as accumulation has it
     Precision precision = Precision::float32;
     std::int64_t augment_shift = 0;  ///< pixels
     bool augment_flip = false;

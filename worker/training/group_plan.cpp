@@ -34,9 +34,12 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     plan.shared = training;
     plan.lanes = lanes;
     if (augmented) plan.augment = {shape.height, shape.width, training.augment_shift, training.augment_flip};
-    plan.micro_batch = (training.batch_size + training.accumulation - 1) / training.accumulation;
+    plan.micro_batch = configured_micro_batch(training);
+    const bool short_of_memory = training.micro_batch > 0 && training.micro_batch < plan.micro_batch;
+    if (short_of_memory) plan.micro_batch = training.micro_batch;
     // Who asks for micro-batches lacks memory.
-    const std::int64_t evaluated = training.accumulation > 1 ? least_evaluation_rows : evaluation_rows;
+    const std::int64_t evaluated =
+        training.accumulation > 1 || short_of_memory ? least_evaluation_rows : evaluation_rows;
     plan.rows = std::max(plan.micro_batch, std::min(evaluated, sizes.validation));
     plan.iterations_per_epoch = sizes.train / training.batch_size;
     plan.iterations_per_step = training.eval_every > 0 ? training.eval_every : plan.iterations_per_epoch;

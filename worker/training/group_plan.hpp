@@ -47,6 +47,11 @@ struct GroupPlan {
     std::int64_t host_bytes = 0;
 };
 
+/// Rows of one pass in training, as accumulation has it.
+constexpr std::int64_t configured_micro_batch(const TrainingConfig& training) {
+    return (training.batch_size + training.accumulation - 1) / training.accumulation;
+}
+
 /// Fails with the key's name when the batch is larger than the training split, and on augmentation of no images.
 Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape& shape, const SplitSizes& sizes,
                              int lanes);

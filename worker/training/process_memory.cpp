@@ -3,7 +3,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
+#include <fstream>
+#include <string>
 #include <string_view>
 
 namespace hpo {
@@ -41,5 +44,27 @@ void reset_peak() {
 }
 
 std::optional<std::int64_t> available_bytes() { return kilobytes("/proc/meminfo", "MemAvailable:"); }
+
+std::optional<HostMemory> host_memory() {
+    const auto free = available_bytes();
+    const auto total = kilobytes("/proc/meminfo", "MemTotal:");
+    if (!free || !total) return std::nullopt;
+    HostMemory memory{*free, *total};
+    // Version 2: "0::/path"; without a limit memory.max says "max".
+    std::ifstream group("/proc/self/cgroup");
+    std::string line;
+    while (std::getline(group, line) && !line.starts_with("0::")) {
+    }
+    if (!line.starts_with("0::")) return memory;
+    const std::string folder = "/sys/fs/cgroup" + line.substr(3);
+    std::int64_t most = 0, used = 0, number = 0;
+    if (!(std::ifstream(folder + "/memory.max") >> most) || !(std::ifstream(folder + "/memory.current") >> used))
+        return memory;
+    std::ifstream parts(folder + "/memory.stat");
+    for (std::string name; parts >> name >> number;)
+        if (name == "file") used -= number;  // goes before anything is refused
+    const std::int64_t left = std::max<std::int64_t>(0, most - used);
+    return left < memory.free ? HostMemory{left, most} : memory;
+}
 
 }  // namespace hpo

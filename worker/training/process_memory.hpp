@@ -13,4 +13,11 @@ void reset_peak();
 /// What can still be taken without swapping.
 std::optional<std::int64_t> available_bytes();
 
+struct HostMemory {
+    std::int64_t free = 0;  ///< can be taken without swapping
+    std::int64_t total = 0;
+};
+/// Of the machine, or of this process's control group where that has less left.
+std::optional<HostMemory> host_memory();
+
 }  // namespace hpo

@@ -116,6 +116,8 @@ Report Trial::measured(bool evaluated) {
         report.samples_per_second = *report.iterations_per_second * batch;
         report.samples_per_second_overall = *report.iterations_per_second_overall * batch;
     }
+    const GroupPlan& plan = trainer_->plan();
+    if (plan.micro_batch < configured_micro_batch(plan.shared)) report.micro_batch = plan.micro_batch;
     report.gradient_norm = lane.norms.mean;
     report.learning_rate = lane.learning_rate;
     if (const auto line = progress_.window.line()) {

@@ -1,6 +1,7 @@
 #include "worker/training/trial_group.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include "worker/data/memory.hpp"
@@ -71,7 +72,10 @@ void TrialGroup::join(const to_worker::Run& run, TrialHost& host) {
 /// The data, and a trainer only if it is of this shape.
 void TrialGroup::begin_shape(const to_worker::Run& run, const Configuration& configuration, TrialHost& host) {
     std::string shape = shape_of(configuration, run.data_seed);
-    if (shape != shape_) trainer_.reset();
+    if (shape != shape_) {
+        trainer_.reset();
+        pressure_.reset();
+    }
     shape_.clear();
     configuration_ = need(workshop_.precisions.settle(configuration, workshop_.device));
     const DeviceData& data = need_data(workshop_, configuration.data, run.data_seed, [&] {
@@ -86,12 +90,19 @@ void TrialGroup::begin_shape(const to_worker::Run& run, const Configuration& con
             need(workshop_.precisions.measure(configuration, workshop_.device, data, workshop_.clock, go_on, said));
         host.say(said);
     }
+    const TrainingConfig& training = configuration_->training;
+    if (!pressure_ && training.memory_target > 0)
+        pressure_.emplace(configured_micro_batch(training), training.memory_target);
     shape_ = std::move(shape);
 }
 
 GroupPlan TrialGroup::plan_for(const Configuration& configuration, int lanes) const {
     const DeviceData& data = *workshop_.data;
-    return need(plan_group(configuration, data.shape, data.sizes, lanes));
+    if (!pressure_ || pressure_->samples() == pressure_->most())
+        return need(plan_group(configuration, data.shape, data.sizes, lanes));
+    Configuration smaller = configuration;
+    smaller.training.micro_batch = pressure_->samples();
+    return need(plan_group(smaller, data.shape, data.sizes, lanes));
 }
 
 void TrialGroup::step() {
@@ -137,6 +148,33 @@ void TrialGroup::step_of_all() {
         if (!well || finished) over_.push_back(trial->id());
     }
     forget_those_over();
+    relieve();
+}
+
+/// Between two steps: smaller micro-batches of the same batches as memory runs short, larger ones when it is there
+/// again. The next step lays the arena out anew; what the trials are goes out of the old one.
+void TrialGroup::relieve() {
+    if (!pressure_ || trials_.empty()) return;
+    const auto left = memory_left(workshop_.device);
+    if (!left) return;
+    const std::int64_t before = pressure_->samples();
+    const std::size_t bytes_now = trainer_->plan().arena_bytes;
+    const std::int64_t samples = pressure_->read(left->use);
+    if (samples == before) return;
+    if (samples > before && plan_for(*configuration_, size()).arena_bytes > bytes_now + left->free / 2)
+        return pressure_->refuse_growth();
+    char words[200];
+    std::snprintf(words, sizeof words,
+                  "memory: %.0f %% in use by all programs; micro-batches of %lld samples instead of %lld, the batch of "
+                  "%lld stays",
+                  100 * pressure_->average(), static_cast<long long>(samples), static_cast<long long>(before),
+                  static_cast<long long>(configuration_->training.batch_size));
+    for (const Member& trial : trials_) {
+        trial->host().say(words);
+        if (trial->lane() >= 0) trial->leave_trainer();
+    }
+    trainer_.reset();
+    workshop_.arena.reset();
 }
 
 /// Asks every trial that still trains; those that are told to stop end at once, and their lanes with the step.

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "worker/training/pressure.hpp"
 #include "worker/training/trial.hpp"
 
 namespace hpo {
@@ -48,14 +49,16 @@ class TrialGroup {
     void settle();
     void lay_out();
     void make_trainer();
+    void relieve();
 
     Workshop& workshop_;
     Ended ended_;
     std::string shape_;
     std::optional<Configuration> configuration_;  ///< of one that has the shape
     std::optional<Trainer> trainer_;
-    std::vector<Member> trials_;   ///< in the order in which they came
-    std::vector<AttemptId> over_;  ///< ended in this step: their lanes go with its end
+    std::optional<MemoryPressure> pressure_;  ///< of this shape; none: micro-batches stay as they are
+    std::vector<Member> trials_;              ///< in the order in which they came
+    std::vector<AttemptId> over_;             ///< ended in this step: their lanes go with its end
 };
 
 /// One trial alone, from the beginning to the end.

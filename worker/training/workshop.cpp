@@ -54,6 +54,19 @@ DeviceData& need_data(Workshop& workshop, const DataConfig& config, std::uint64_
     return *workshop.data;
 }
 
+std::optional<MemoryUse> memory_left(Device& device) {
+    constexpr double much = 20.0 * (std::int64_t{1} << 30);
+    const auto of = [](double free, double total) {
+        return MemoryUse{total > 0 ? 1 - std::min(1.0, free / total) : 0, static_cast<std::size_t>(free)};
+    };
+    if (const auto own = device.memory_left())
+        return of(static_cast<double>(own->free), static_cast<double>(own->total));
+    if (!in_host_memory(device)) return {};
+    const auto host = host_memory();
+    if (!host) return {};
+    return of(static_cast<double>(host->free), std::min(static_cast<double>(host->total), much));
+}
+
 bool arena_fits(const Workshop& workshop, const GroupPlan& plan) {
     // A device's own memory is booked to the byte, as is that of trials which come and go beside others.
     const std::size_t slack = workshop.device.memory().of_its_own || workshop.slots > 1 ? 0 : arena_slack;

@@ -50,6 +50,14 @@ T need(Result<T> result) {
 /// Whether the device's memory is the host's, too.
 bool in_host_memory(const Device& device);
 
+struct MemoryUse {
+    double use = 0;        ///< fraction of 1, by all programs
+    std::size_t free = 0;  ///< bytes
+};
+/// Of the memory that arenas lie in, as far as it can be told. Of a host's memory, what is beyond 20 GiB does not make
+/// the fraction smaller: a gibibyte left is little, and ten are much, on any machine.
+std::optional<MemoryUse> memory_left(Device& device);
+
 /// The data set in the device's memory, loaded unless it is there. `progress` as load_to_device has it.
 DeviceData& need_data(Workshop& workshop, const DataConfig& config, std::uint64_t data_seed,
                       const std::function<void()>& progress);

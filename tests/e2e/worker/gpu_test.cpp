@@ -186,6 +186,35 @@ TEST(OpenCl, ThePlanIsAnUpperBoundOfWhatATrialTakesOfTheHost) {
 #endif
 }
 
+TEST(Cuda, MicroBatchesFollowTheMemoryThatAnotherProgramTakesAndGivesBack) {
+    const hpo::testing::TemporaryFolder folder;
+    const std::string file = folder / "others";
+    const auto others_take = [&](std::int64_t bytes) { std::ofstream(file) << bytes; };
+    others_take(0);
+    GpuWorker worker(cuda, {"OTHERS=" + file});
+    const to_worker::Run run = run_of(1, 30);
+    worker.send(run);
+    const auto finished = worker.follow(run.id, [&](std::int64_t step) {
+        if (step == 5) others_take(std::int64_t{1} << 30);
+        if (step == 15) others_take(0);
+        return Action::go_on;
+    });
+    EXPECT_EQ(finished.outcome, Outcome::complete) << finished.message;
+    ASSERT_EQ(worker.reports.size(), 30U);
+    EXPECT_FALSE(worker.reports[4].micro_batch);
+    ASSERT_TRUE(worker.reports[14].micro_batch);
+    EXPECT_LT(*worker.reports[14].micro_batch, 50);
+    EXPECT_FALSE(worker.reports[29].micro_batch) << "all of it is there again";
+    EXPECT_THAT(worker.output(), HasSubstr(" % in use by all programs; micro-batches of 51 samples instead of 64"));
+
+    GpuWorker undisturbed(cuda);
+    ASSERT_EQ(undisturbed.complete(run).outcome, Outcome::complete);
+    for (std::size_t step = 0; step < 30; ++step) {
+        const double wanted = undisturbed.reports[step].metrics.at("val_loss");
+        EXPECT_NEAR(worker.reports[step].metrics.at("val_loss"), wanted, 1e-3 * wanted) << step;
+    }
+}
+
 TEST(OpenCl, ADriverThatRefusesMemoryIsOutOfMemoryInWords) {
     GpuWorker worker(pocl, {"GIVES=1000000"});
     const auto failed = worker.complete(run_of(1, 1, params({{"hidden", std::vector<std::int64_t>{1000}}})));

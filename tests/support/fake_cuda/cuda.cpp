@@ -5,6 +5,7 @@
 //   FAKE_CUDA_DEVICES=n       how many devices there are; default 1
 //   FAKE_CUDA_CAPABILITY=n    its compute capability, ten times; default 90
 //   FAKE_CUDA_MEMORY=bytes    of the device; default 1 GiB
+//   FAKE_CUDA_OTHERS=file     holds the bytes that other programs use of it, as cuMemGetInfo tells; they may change
 //   FAKE_CUDA_LAUNCHES=n      the device fails at the launch after n, those of graphs counted one by one
 //   FAKE_CUDA_GRAPHS=0        no graph can be made ready to launch
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
@@ -238,6 +240,12 @@ std::size_t taken_bytes() {
     for (const auto& [address, bytes] : taken) sum += bytes;
     return sum;
 }
+std::size_t of_others() {
+    const char* path = std::getenv("FAKE_CUDA_OTHERS");
+    std::size_t bytes = 0;
+    if (path != nullptr) std::ifstream(path) >> bytes;
+    return bytes;
+}
 std::size_t memory_bytes() { return static_cast<std::size_t>(asked("FAKE_CUDA_MEMORY", 1LL << 30)); }
 
 /// Whether all of it lies in one allocation.
@@ -296,7 +304,7 @@ int cuCtxSetCurrent(void* context) {
 }
 int cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
     *total = memory_bytes();
-    *free = *total - taken_bytes();
+    *free = *total - std::min(*total, taken_bytes() + of_others());
     return success;
 }
 int cuMemAlloc_v2(unsigned long long* address, std::size_t bytes) {

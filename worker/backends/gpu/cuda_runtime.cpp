@@ -52,6 +52,11 @@ class CudaRuntime : public Runtime {
 
     [[nodiscard]] Result<void> computes_in(Precision precision) const override;
 
+    bool memory_left(std::size_t& free, std::size_t& total) override {
+        enter();
+        return api_.memory_info(&free, &total) == cuda::success;
+    }
+
     Result<Memory> allocate(std::size_t bytes) override;
     void release(Memory memory) override;
     void write(Memory to, std::size_t offset, const void* data, std::size_t bytes) override;

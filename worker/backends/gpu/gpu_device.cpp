@@ -21,6 +21,12 @@ class GpuDevice : public Device {
                 .context_bytes = runtime_->context_bytes()};
     }
     [[nodiscard]] int slots() const override { return runtime_->is_cpu() ? 1 : gpu_slots; }
+    [[nodiscard]] std::optional<MemoryLeft> memory_left() override {
+        std::size_t free = 0;
+        std::size_t total = 0;
+        if (!runtime_->memory_left(free, total)) return {};
+        return MemoryLeft{free, total};
+    }
     [[nodiscard]] std::uint64_t launches() const override { return runtime_->launches(); }
     [[nodiscard]] std::size_t stream_bytes(int lanes) const override { return workspace_bytes(lanes); }
 

@@ -118,6 +118,9 @@ class Runtime {
     /// Whether it multiplies in this precision, by a library or the kernels. An error says why not.
     [[nodiscard]] virtual Result<void> computes_in(Precision precision) const = 0;
 
+    /// Bytes of its memory that no program uses, and all; false: the driver does not tell.
+    virtual bool memory_left(std::size_t& /*free*/, std::size_t& /*total*/) { return false; }
+
     /// Zeroed. An error says what was asked for and what there is.
     virtual Result<Memory> allocate(std::size_t bytes) = 0;
     virtual void release(Memory memory) = 0;

@@ -1,0 +1,121 @@
+// Trials whose memory other programs want: smaller micro-batches of the same batches, and back.
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "tests/unit/worker/workbench.hpp"
+#include "worker/training/trial_group.hpp"
+
+namespace hpo {
+namespace {
+
+using test::FakeHost;
+using test::small_params;
+using test::small_run;
+using test::with;
+using ::testing::HasSubstr;
+
+constexpr std::size_t total = std::size_t{64} << 20;
+
+/// A device of 64 MiB, of which other programs use as much as the test says.
+class SharedDevice final : public Device {
+   public:
+    explicit SharedDevice(Device& device) : device_(device) {}
+    [[nodiscard]] std::string_view backend() const override { return device_.backend(); }
+    [[nodiscard]] std::string name() const override { return device_.name(); }
+    [[nodiscard]] DeviceMemory memory() const override { return {.of_its_own = true}; }
+    [[nodiscard]] Result<void> computes_in(Precision precision) const override {
+        return device_.computes_in(precision);
+    }
+    std::optional<MemoryLeft> memory_left() override { return MemoryLeft{total - others, total}; }
+    Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override {
+        allocated.push_back(bytes);
+        return device_.allocate(bytes);
+    }
+    std::unique_ptr<Stream> stream(Buffer& arena, int lanes) override { return device_.stream(arena, lanes); }
+
+    std::size_t others = 0;
+    std::vector<std::size_t> allocated;
+
+   private:
+    Device& device_;
+};
+
+struct Shared {
+    test::Bench bench;
+    SharedDevice device{*bench.device};
+    Workshop workshop{device, bench.workshop.clock, 0, 4, {}, {}, {}, {}};
+    std::map<std::int64_t, from_worker::Finished> ended;
+    TrialGroup group{workshop, [this](const from_worker::Finished& f) { ended[f.id.trial] = f; }};
+
+    void steps(int count) {
+        for (int i = 0; i < count && !group.empty(); ++i) group.step();
+    }
+};
+
+to_worker::Run run_of(std::int64_t number, std::int64_t steps, const Params& changes = {}) {
+    auto run = small_run(with(with(small_params(), {{"dropout", 0.2}, {"memory_target", 0.9}}), changes), steps);
+    run.id = {number, 1};
+    return run;
+}
+
+TEST(Pressure, MicroBatchesFollowTheMemoryThatOthersTakeAndTheCurveStaysWhatItIs) {
+    FakeHost undisturbed;
+    Shared quiet;
+    quiet.group.join(run_of(1, 30), undisturbed);
+    quiet.steps(30);
+    ASSERT_EQ(undisturbed.reports.size(), 30U);
+
+    FakeHost host, beside;
+    Shared shared;
+    shared.group.join(run_of(1, 30), host);
+    shared.group.join(run_of(2, 30), beside);
+    shared.steps(5);
+    shared.device.others = total;
+    shared.steps(10);
+    const std::size_t small = shared.device.allocated.back();
+    shared.device.others = 0;
+    shared.steps(15);
+    const std::size_t large = shared.device.allocated.back();
+    ASSERT_EQ(host.reports.size(), 30U);
+    EXPECT_EQ(shared.ended.at(1).outcome, Outcome::complete);
+    EXPECT_EQ(shared.ended.at(2).outcome, Outcome::complete);
+
+    EXPECT_FALSE(host.reports[4].micro_batch) << "nobody was in the way yet";
+    ASSERT_TRUE(host.reports[14].micro_batch);
+    EXPECT_LE(*host.reports[14].micro_batch, 40) << "0.8 of 64 twice";
+    EXPECT_TRUE(beside.reports[14].micro_batch);
+    EXPECT_GT(host.reports[29].micro_batch.value_or(64), *host.reports[14].micro_batch) << "there is room again";
+    EXPECT_LT(small, large);
+    EXPECT_THAT(host.said, HasSubstr("micro-batches of 51 samples instead of 64, the batch of 64 stays"));
+    for (std::size_t step = 0; step < 30; ++step)
+        for (const char* metric : {"loss", "val_loss"}) {
+            const double wanted = undisturbed.reports[step].metrics.at(metric);
+            EXPECT_NEAR(host.reports[step].metrics.at(metric), wanted, 1e-4 * wanted) << step << ' ' << metric;
+        }
+}
+
+TEST(Pressure, TheNextTrialOfTheShapeBeginsWithWhatFits) {
+    FakeHost first, second;
+    Shared shared;
+    shared.group.join(run_of(1, 10), first);
+    shared.device.others = total;
+    shared.steps(10);
+    shared.group.join(run_of(2, 1), second);
+    shared.steps(1);
+    ASSERT_EQ(second.reports.size(), 1U);
+    EXPECT_TRUE(second.reports[0].micro_batch);
+}
+
+TEST(Pressure, IsSwitchedOffByItsKey) {
+    FakeHost host;
+    Shared shared;
+    shared.device.others = total;
+    shared.group.join(run_of(1, 10, {{"memory_target", 0.0}}), host);
+    shared.steps(10);
+    ASSERT_EQ(host.reports.size(), 10U);
+    for (const Report& report : host.reports) EXPECT_FALSE(report.micro_batch);
+}
+
+}  // namespace
+}  // namespace hpo
