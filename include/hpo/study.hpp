@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -73,6 +74,13 @@ struct MetricsSource {
     std::string file;                   ///< CSV or JSON Lines, with placeholders; empty: its output
 };
 
+/// Variables of the environment of a script.
+struct WorkerEnvironment {
+    bool tuned = true;  ///< cores and variables that hpo sets by itself; false: none but which GPU it sees
+    /// Replaces these or adds to them; without a value: as in the environment of `hpo`.
+    std::map<std::string, std::optional<std::string>> own;
+};
+
 struct Study {
     std::string name;
     std::uint64_t seed = 1;
@@ -85,6 +93,7 @@ struct Study {
     std::optional<MetricsSource> metrics;
     /// Modules that an interpreter of Python imports once, and that trials are forked from; empty: each starts its own.
     std::vector<std::string> preload;
+    WorkerEnvironment environment;
     Budget budget;
     PartSpec sampler{"auto", {}};
     std::vector<PartSpec> stopping;

@@ -60,6 +60,7 @@ struct Allotment {
     std::string device;              ///< UUID; empty: the host alone
     bool alone = false;              ///< nothing else was to run beside it
     std::int64_t micro_batches = 0;  ///< of one update; 0: as configured
+    std::string environment;         ///< what hpo set for a script, in lines for people
 };
 
 /// All that is known of one trial: the fold of its events (event.hpp).

@@ -128,6 +128,7 @@ class Engine {
         bool spent = false;         ///< leaving, after its one trial, at its own pace
         bool greeted = false;       ///< it said hello
         AttemptId culprit;          ///< leaving: the attempt that is charged for it; trial 0: none
+        std::string environment;    ///< its cores and variables, for people
         std::string kill_reason;    ///< why we ended it, for the attempts' reason
         [[nodiscard]] bool idle() const { return state == State::ready && jobs.empty() && planning == 0; }
     };
@@ -240,6 +241,7 @@ class Engine {
     bool failed_under(int device, std::span<const std::int64_t> trials, const std::string& reason);
     void start_failed(int device, const std::string& message);
     void judge_suspects();
+    bool died_together(const Suspect& first);
     void requeue_without_blame(std::int64_t trial, const std::string& reason);
 
     EngineParts parts_;

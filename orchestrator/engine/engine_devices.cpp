@@ -1,5 +1,6 @@
 // Devices that fail: whose fault a worker's end was, and which devices are not used any more.
 #include <algorithm>
+#include <iterator>
 
 #include "orchestrator/engine/engine.hpp"
 #include "orchestrator/engine/words.hpp"
@@ -122,10 +123,39 @@ void Engine::judge_suspects() {
             continue;
         else if (lost_device || (suspect.device_failed && failed_under(device, {&id.trial, 1}, suspect.reason)))
             requeue_without_blame(id.trial, "its device was lost: " + suspect.reason);
+        else if (!suspect.device_failed && died_together(suspect))
+            i = 0;  // further suspects were judged with it
         else
             lost(id, suspect.reason);
         if (closing_) return;
     }
+}
+
+/// A fault of one process may end all that share its device: several that died within moments there are none of them
+/// to blame, and none is charged. Each is tried again with nothing beside it, where it is clear whose fault it is.
+bool Engine::died_together(const Suspect& first) {
+    const auto shares = [&](const Suspect& other) {
+        return !other.out_of_memory && !other.device_failed &&
+               other.job.holding.booking.device == first.job.holding.booking.device &&
+               parts_.ledger.record().trial(other.job.id.trial).state == TrialState::running;
+    };
+    std::vector<Suspect> all{first};
+    std::copy_if(suspects_.begin(), suspects_.end(), std::back_inserter(all), shares);
+    if (all.size() == 1) return false;
+    std::erase_if(suspects_, shares);
+    const Machine machine = parts_.machine({}, 0);
+    const auto device = static_cast<std::size_t>(first.job.holding.booking.device);
+    const std::string together = count(static_cast<std::int64_t>(all.size()), "worker", "workers") + " on device " +
+                                 machine.accelerators.at(device).id + " died at the same time";
+    say(Notice::Level::warning, 0, together + "; none is blamed, each trial is tried again alone: " + first.reason);
+    for (const Suspect& suspect : all) {
+        Need& need = needs_[suspect.job.id.trial];
+        need.lesson_alone = true;
+        need.known = false;
+        requeue_without_blame(suspect.job.id.trial, together + ": " + suspect.reason);
+    }
+    look_again_ = true;
+    return true;
 }
 
 void Engine::requeue_without_blame(std::int64_t trial, const std::string& reason) {

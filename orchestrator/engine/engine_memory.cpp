@@ -183,7 +183,7 @@ void Engine::go_on_after_out_of_memory(const Job& job, const std::string& messag
     const std::int64_t trial = job.id.trial;
     const Booking& booked = job.holding.booking;
     std::string failed;
-    const std::string next = learn_from(trial, {booked.footprint, "", booked.alone, needs_[trial].micro_batches},
+    const std::string next = learn_from(trial, {booked.footprint, "", booked.alone, needs_[trial].micro_batches, {}},
                                         job.holding.used, device_memory, others, failed);
     if (next.empty()) {
         parts_.ledger.finish(trial, TrialState::failed, "", message + "; " + failed);

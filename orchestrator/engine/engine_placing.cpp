@@ -169,8 +169,10 @@ void Engine::open(Place place, int device) {
     worker.state = State::starting;
     worker.device = device;
     worker.heard = parts_.clock.now();
+    const LaunchSpec spec = parts_.worker(place, device);
+    worker.environment = spec.told;
     places_.at(static_cast<std::size_t>(place)) = std::move(worker);
-    parts_.executor.launch(place, parts_.worker(place, device));
+    parts_.executor.launch(place, spec);
 }
 
 void Engine::book(Place place, const Admission::Launch& launch) {
@@ -206,7 +208,8 @@ void Engine::run(Place place, Job& job) {
     const Worker& worker = places_.at(static_cast<std::size_t>(place));
     const std::int64_t trial = job.id.trial;
     const Booking& booking = job.holding.booking;
-    Allotment allotment{booking.footprint, "", booking.alone, needs_.at(trial).micro_batches};
+    Allotment allotment{booking.footprint, "", booking.alone, needs_.at(trial).micro_batches,
+                        places_.at(static_cast<std::size_t>(place)).environment};
     std::string where = "cpu " + std::to_string(place);
     if (booking.device != host_only) {
         const Machine machine = parts_.machine({}, 0);

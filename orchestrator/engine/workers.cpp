@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "orchestrator/devices/mps.hpp"
 #include "orchestrator/execution/environment.hpp"
 #include "orchestrator/script/adapter.hpp"
 #include "orchestrator/script/preload.hpp"
@@ -27,33 +28,84 @@ WorkerPlan plan_workers(const Study& study, const Host& host) {
     return plan;
 }
 
+namespace {
+
+/// "0-3, 8".
+std::string ranges_of(const std::vector<int>& cpus) {
+    std::string text;
+    for (std::size_t i = 0; i < cpus.size();) {
+        std::size_t last = i;
+        while (last + 1 < cpus.size() && cpus[last + 1] == cpus[last] + 1) ++last;
+        text += (text.empty() ? "" : ", ") + std::to_string(cpus[i]);
+        if (last > i) text += "-" + std::to_string(cpus[last]);
+        i = last + 1;
+    }
+    return text;
+}
+
+/// Variables of one value in one line. Of the study's own the names alone: a value may be a secret.
+std::string told(const LaunchSpec& spec, const std::map<std::string, std::string>& by_hpo, const Study& study) {
+    std::map<std::string, std::string> names_by_value;
+    std::string own;
+    const auto add = [](std::string& list, const std::string& name) { list += (list.empty() ? "" : ", ") + name; };
+    for (const auto& [name, value] : by_hpo)
+        if (!study.environment.own.contains(name)) add(names_by_value[value], name);
+    for (const auto& [name, value] : study.environment.own) add(own, name + (value ? "" : " (as hpo's)"));
+    std::string text;
+    const auto line = [&](const std::string& words) { text += (text.empty() ? "" : "\n") + words; };
+    if (!spec.cpus.empty()) line("cores " + ranges_of(spec.cpus));
+    for (const auto& [value, names] : names_by_value) line(names + " = " + value);
+    if (!own.empty()) line("by the study: " + own);
+    return text;
+}
+
+/// With the study's own variables in it.
+void complete_environment(LaunchSpec& spec, const Study& study, const Programs& programs) {
+    for (const auto& [name, value] : study.environment.own) {
+        spec.environment.erase(name);
+        if (value) spec.environment[name] = *value;
+    }
+    if (programs.python.empty()) return;
+    const char* inherited = std::getenv("PYTHONPATH");
+    const auto own = spec.environment.find("PYTHONPATH");
+    const std::string path = own != spec.environment.end() ? own->second : inherited != nullptr ? inherited : "";
+    spec.environment["PYTHONPATH"] = programs.python.string() + (path.empty() ? "" : ":" + path);
+}
+
+}  // namespace
+
 LaunchSpec worker_launch(const Study& study, const Programs& programs, const WorkerPlan& plan, Place place,
                          const Target& target) {
     LaunchSpec spec;
-    spec.command = study.command.empty() ? std::vector<std::string>{programs.worker.string()} : study.command;
+    const bool native = study.command.empty();
+    spec.command = native ? std::vector<std::string>{programs.worker.string()} : study.command;
     if (study.metrics) spec.command = {programs.hpo.string(), script_word, script_task(study)};
     spec.preload = script::preload_command(study, programs.python);
     // The native worker computes with one thread; a script may use what its place has.
     const auto own = static_cast<std::size_t>(place) < plan.cpus.size() ? plan.cpus[static_cast<std::size_t>(place)]
                                                                         : std::vector<int>{};
-    spec.cpus = own;
-    spec.environment =
-        worker_environment(study.command.empty() ? 1.0 : std::max<double>(1, static_cast<double>(own.size())));
-    if (study.command.empty()) spec.environment["HPO_BACKEND"] = target.backend;
-    if (study.resources.slots) spec.environment["HPO_SLOTS"] = std::to_string(*study.resources.slots);
-    if (target.opencl) spec.environment["HPO_DEVICE"] = std::to_string(*target.opencl);
-    if (!study.command.empty() && !programs.python.empty()) {
-        const char* path = std::getenv("PYTHONPATH");
-        spec.environment["PYTHONPATH"] = programs.python.string() + (path && *path ? ":" + std::string(path) : "");
+    if (study.environment.tuned) {
+        spec.cpus = own;
+        spec.environment = worker_environment(native ? 1.0 : std::max<double>(1, static_cast<double>(own.size())));
+        if (!target.cuda.empty()) {
+            // Else JAX takes 75 % of the device at its start, and TensorFlow all of it.
+            spec.environment["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false";
+            spec.environment["TF_FORCE_GPU_ALLOW_GROWTH"] = "true";
+            if (const auto pipes = mps_pipes()) spec.environment["CUDA_MPS_PIPE_DIRECTORY"] = pipes->string();
+        }
     }
-    if (!target.cuda.empty()) {
+    if (!target.cuda.empty())
         spec.environment["CUDA_VISIBLE_DEVICES"] = target.cuda;
-        // Else JAX takes 75 % of the device at its start, and TensorFlow all of it.
-        spec.environment["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false";
-        spec.environment["TF_FORCE_GPU_ALLOW_GROWTH"] = "true";
-    } else if (study.resources.backend == "cpu") {
+    else if (study.resources.backend == "cpu")
         spec.environment["CUDA_VISIBLE_DEVICES"] = "";
+    if (target.opencl) spec.environment["HPO_DEVICE"] = std::to_string(*target.opencl);
+    if (native) {
+        spec.environment["HPO_BACKEND"] = target.backend;
+        if (study.resources.slots) spec.environment["HPO_SLOTS"] = std::to_string(*study.resources.slots);
+        return spec;
     }
+    spec.told = told(spec, spec.environment, study);
+    complete_environment(spec, study, programs);
     return spec;
 }
 

@@ -26,6 +26,7 @@ struct LaunchSpec {
     /// empty: each worker is started by its command. An interpreter that cannot serve is told by a Remark, and not
     /// used.
     std::vector<std::string> preload;
+    std::string told;  ///< cores and environment, in lines for people; the executor has no use for it
 };
 
 namespace execution {

@@ -15,7 +15,7 @@ Json body_of(const event::Proposed& e) {
     return {{"point", std::move(point)}, {"params", wire::from(e.params)}};
 }
 Json body_of(const event::Launched& e) {
-    const auto& [footprint, device, alone, micro_batches] = e.allotment;
+    const auto& [footprint, device, alone, micro_batches, environment] = e.allotment;
     Json json{{"where", e.where},
               {"host_bytes", footprint.host_bytes},
               {"device_bytes", footprint.device_bytes},
@@ -23,6 +23,7 @@ Json body_of(const event::Launched& e) {
     if (!device.empty()) json["device"] = device;
     if (alone) json["alone"] = true;
     if (micro_batches) json["micro_batches"] = micro_batches;
+    if (!environment.empty()) json["environment"] = environment;
     return json;
 }
 Json body_of(const event::Reported& e) { return wire::from(e.report); }
@@ -46,6 +47,7 @@ Allotment to_allotment(const Json& json) {
     if (json.contains("device")) allotment.device = to_string(member(json, "device"));
     if (json.contains("alone")) allotment.alone = member(json, "alone").get<bool>();
     if (json.contains("micro_batches")) allotment.micro_batches = to_int(member(json, "micro_batches"));
+    if (json.contains("environment")) allotment.environment = to_string(member(json, "environment"));
     return allotment;
 }
 

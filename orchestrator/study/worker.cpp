@@ -97,6 +97,33 @@ void read_preload(Diagnostics& diagnostics, const Node* node, ReadWorker& result
                           "interpreter and a script that is the same for all trials, such as [python3, train.py]");
 }
 
+/// `off`, or variables: text, or nothing for what hpo itself was started with.
+void read_environment(Diagnostics& diagnostics, const Node* node, WorkerEnvironment& environment) {
+    if (node == nullptr || node->kind == Node::Kind::null) return;
+    if (node->kind == Node::Kind::scalar && node->text == "off") {
+        environment.tuned = false;
+        return;
+    }
+    const Fields fields(diagnostics, node, "worker.environment", "OMP_NUM_THREADS: 2");
+    if (fields.node() == nullptr) return;
+    for (const Entry& entry : node->entries) {
+        const bool is_variable = !entry.key.empty() && entry.key.find_first_of(string_view("=\0", 2)) == string::npos;
+        if (!is_variable || entry.key.starts_with("HPO_") || entry.key == "CUDA_VISIBLE_DEVICES") {
+            diagnostics.error(entry.place, "'" + printable(entry.key) + "' cannot be set in 'worker.environment'" +
+                                               (is_variable ? ": hpo says there which trial and which GPU it is" : ""));
+            continue;
+        }
+        if (entry.value.kind == Node::Kind::null) {
+            environment.own.emplace(entry.key, std::nullopt);
+        } else if (entry.value.kind == Node::Kind::scalar && entry.value.text.find('\0') == string::npos) {
+            environment.own.emplace(entry.key, entry.value.text);
+        } else {
+            diagnostics.error(entry.value.place, "'worker.environment." + printable(entry.key) +
+                                                     "' must be a text, or null for what hpo was started with");
+        }
+    }
+}
+
 void read_command(Diagnostics& diagnostics, Fields& worker, const Node& node, ReadWorker& result) {
     result.native = false;
     if (node.kind != Node::Kind::list || node.items.empty())
@@ -112,6 +139,7 @@ void read_command(Diagnostics& diagnostics, Fields& worker, const Node& node, Re
     }
     read_metrics(diagnostics, worker.take("metrics"), result);
     read_preload(diagnostics, worker.take("preload"), result);
+    read_environment(diagnostics, worker.take("environment"), result.environment);
     const Node* params = worker.take("params");
     if (params == nullptr || params->kind == Node::Kind::null) return;
     const Fields fields(diagnostics, params, "worker.params");

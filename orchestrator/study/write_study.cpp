@@ -107,6 +107,11 @@ void add_worker(std::vector<Group>& groups, const Study& study) {
             groups.back().fields.emplace_back("metrics", text + "}");
         }
         if (!study.preload.empty()) groups.back().fields.emplace_back("preload", list_text(study.preload, yaml_text));
+        if (!study.environment.tuned) groups.back().fields.emplace_back("environment", "off");
+        Group environment{"worker", "environment", {}};
+        for (const auto& [name, value] : study.environment.own)
+            environment.fields.emplace_back(name, value ? yaml_text(*value) : "null");
+        if (!environment.fields.empty()) groups.push_back(std::move(environment));
         Group params{"worker", "params", {}};
         for (const auto& [name, value] : study.worker) params.fields.emplace_back(name, yaml(value));
         if (!params.fields.empty()) groups.push_back(std::move(params));

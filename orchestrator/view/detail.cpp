@@ -61,6 +61,15 @@ void add_memory(Canvas& canvas, const TrialRecord& trial, const Screen& screen) 
                  std::to_string(trial.memory_deaths) + (trial.memory_deaths == 1 ? " attempt" : " attempts"));
 }
 
+/// What hpo set for its process.
+void add_environment(Canvas& canvas, const std::string& lines, const Screen& screen) {
+    for (std::size_t at = 0; at < lines.size();) {
+        const auto end = std::min(lines.find('\n', at), lines.size());
+        add_fact(canvas, screen, at == 0 ? "environment" : "", printable(lines.substr(at, end - at)));
+        at = end + 1;
+    }
+}
+
 void add_parameters(Canvas& canvas, const TrialRecord& trial, const Screen& screen) {
     const int per_row = std::max(1, (screen.width > 0 ? screen.width : 80) / 40);
     int in_row = 0;
@@ -153,6 +162,7 @@ std::string draw_trial(const Study& study, const TrialRecord& trial, const Trial
     add_memory(canvas, trial, screen);
     add_fact(canvas, screen, "runs on", printable(trial.where));
     add_fact(canvas, screen, "device", printable(trial.allotment.device));
+    add_environment(canvas, trial.allotment.environment, screen);
     add_fact(canvas, screen, "log", files.log);
     add_fact(canvas, screen, "checkpoints", files.checkpoints);
     canvas.blank();

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import unittest
+import unittest.mock
 
 from harness import SOURCE, Case, wait_for
 
@@ -327,6 +328,32 @@ class Unchanged(Script):
                 self.hpo("run", self.study(script_study(command, name=name, trials=2, epochs=epochs, more=more)))
                 self.assertEqual({(t["state"], t["steps"] < 10) for t in self.trials(name)}, {(end, True)})
                 self.assert_nobody_left()
+
+    def test_its_environment_is_tuned_or_the_studys_or_left_alone_and_shown_later(self):
+        text = """
+            import json, os
+            names = ("OMP_NUM_THREADS", "MALLOC_TRIM_THRESHOLD_", "PYTHONUNBUFFERED", "SECRET")
+            print("saw", json.dumps([os.environ.get(name) for name in names]))
+            print("val_loss=1")
+            """
+        shell = unittest.mock.patch.dict(os.environ, {"MALLOC_TRIM_THRESHOLD_": "12345"})
+        shell.start()
+        self.addCleanup(shell.stop)
+        for name in ("OMP_NUM_THREADS", "PYTHONUNBUFFERED", "SECRET"):
+            os.environ.pop(name, None)
+        cores = len(os.sched_getaffinity(0))
+        for name, key, seen in (("tuned", "{}", [str(max(1, cores // 2)), "4000000000", "1", None]),
+                                ("own", "{OMP_NUM_THREADS: 7, SECRET: hidden, MALLOC_TRIM_THRESHOLD_: null}", ["7", "12345", "1", "hidden"]),
+                                ("none", "'off'", [None, "12345", None, None])):
+            self.script(text)
+            self.hpo("run", self.study(script_study([PYTHON, "train.py"], name=name, trials=1, worker=f"  metrics: {{}}\n  environment: {key}\n")))
+            log = next(line for line in self.hpo("logs", f"{name}/1").splitlines() if line.startswith("saw "))
+            self.assertEqual(json.loads(log[4:]), seen)
+            shown = self.hpo("show", name, 1)
+            self.assertEqual("MALLOC_MMAP_THRESHOLD_" in shown, name != "none")
+            self.assertEqual("environment" in shown, name != "none")
+            self.assertEqual("by the study: MALLOC_TRIM_THRESHOLD_ (as hpo's), OMP_NUM_THREADS, SECRET" in shown, name == "own")
+            self.assertNotIn("hidden", shown)
 
     def test_its_failure_is_told_with_its_last_words(self):
         trials = self.run_unchanged("print('val_loss=1'); raise ValueError('no such layer')", trials=1, status=1, worker="  metrics: {}", retries=2)

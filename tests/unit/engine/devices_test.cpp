@@ -1,4 +1,6 @@
 // Devices that fail under their trials, or on which no worker starts: the others go on.
+#include <csignal>
+
 #include "tests/unit/engine/played.hpp"
 
 namespace hpo {
@@ -98,6 +100,43 @@ TEST(Devices, ATrialThatEveryDeviceFailsAtIsChargedAndNoDeviceIsGivenUp) {
     EXPECT_EQ(play.trial(3).state, TrialState::failed);
     EXPECT_EQ(play.trial(12).state, TrialState::complete);
     EXPECT_THAT(play.notices, Not(HasSubstr("not used any more")));
+}
+
+TEST(Devices, WorkersThatDieAtTheSameTimeOnOneAreNotBlamedAndTheirTrialsAreTriedAgainAlone) {
+    MemoryStore store;
+    Study study = study_of(4);
+    study.resources.trial.device_bytes = 2 * GiB;
+    Played play(study, store, 2, with_devices(1));
+    play.ready(0);
+    play.ready(1);
+    const AttemptId first = play.asked(0), second = play.asked(1);
+    ASSERT_TRUE(first.trial != 0 && second.trial != 0);
+    play.exit(0, SIGSEGV);
+    play.tick();
+    play.exit(1, SIGABRT);
+    for (int second_ = 0; second_ < 5; ++second_) play.tick();
+    EXPECT_THAT(play.notices, HasSubstr("2 workers on device GPU-0 died at the same time; none is blamed"));
+    for (const AttemptId id : {first, second}) {
+        EXPECT_EQ(play.trial(id.trial).failures, 0);
+        EXPECT_THAT(play.trial(id.trial).reason, HasSubstr("died at the same time"));
+    }
+
+    // Now one after the other; who dies alone is charged.
+    play_on(play, 2, [&, deaths = 0](Place place, auto... trial) mutable {
+        if constexpr (sizeof...(trial) == 0) {
+            return false;
+        } else {
+            const bool is_first = ((trial.number == first.trial) && ...);
+            EXPECT_TRUE(!is_first || play.engine->running().size() == 1U);
+            if (!is_first || deaths++ > 0) return false;
+            play.exit(place, SIGSEGV);
+            return true;
+        }
+    });
+    EXPECT_EQ(play.engine->end(), Engine::End::finished) << play.engine->end_reason();
+    EXPECT_EQ(play.trial(first.trial).failures, 1);
+    EXPECT_EQ(play.trial(second.trial).failures, 0);
+    for (const TrialRecord& trial : play.record().trials) EXPECT_EQ(trial.state, TrialState::complete) << trial.reason;
 }
 
 TEST(Devices, OneOnWhichNoWorkerStartsLeavesTheOthersToGoOn) {

@@ -58,6 +58,7 @@ TEST(Printable, ControlCharactersAndStrayBytesAreShownNotSent) {
 TEST(WorkerEnvironment, GivesAsManyThreadsAsCores) {
     EXPECT_EQ(worker_environment(3).at("OPENBLAS_NUM_THREADS"), "3");
     EXPECT_EQ(worker_environment(0.2).at("OMP_NUM_THREADS"), "1");
+    EXPECT_EQ(worker_environment(2).at("TF_NUM_INTRAOP_THREADS"), "2");
     EXPECT_EQ(worker_environment(1).at("MALLOC_TRIM_THRESHOLD_"), "4000000000");
 }
 

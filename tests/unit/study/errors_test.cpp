@@ -430,6 +430,20 @@ TEST(Errors, MetricsOfAScriptAreReadFromOnePlaceByPatternsThatAreSome) {
     EXPECT_THAT(metrics("{file: \"{folder}/m\", stdout: \"(?<m>.)\"}"), HasSubstr("keep one"));
 }
 
+TEST(Scripts, TheirEnvironmentIsOffOrVariablesThatAreNotHposOwn) {
+    const auto environment = [](const std::string& text) {
+        return first_line(problem(script + "worker: {command: [train], environment: " + text + "}\n"));
+    };
+    EXPECT_EQ(environment("off"), "(accepted)");
+    EXPECT_EQ(environment("{OMP_NUM_THREADS: 2, LD_PRELOAD: /usr/lib/libjemalloc.so.2, X: null}"), "(accepted)");
+    EXPECT_THAT(environment("on"), HasSubstr("'worker.environment' must be"));
+    EXPECT_THAT(environment("{HPO_TOKEN: x}"),
+                HasSubstr("'HPO_TOKEN' cannot be set in 'worker.environment': hpo says"));
+    EXPECT_THAT(environment("{CUDA_VISIBLE_DEVICES: 0}"), HasSubstr("which GPU it is"));
+    EXPECT_THAT(environment("{\"A=B\": 0}"), HasSubstr("'A=B' cannot be set"));
+    EXPECT_THAT(environment("{A: [1]}"), HasSubstr("'worker.environment.A' must be a text"));
+}
+
 TEST(Scripts, PreloadedModulesAndTheirInterpreterAreChecked) {
     const auto preload = [](const std::string& modules, const std::string& command = "python3, train.py") {
         return first_line(problem(script + "worker: {command: [" + command + "], preload: " + modules + "}\n"));

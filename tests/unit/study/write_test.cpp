@@ -327,6 +327,21 @@ TEST(WriteStudy, AnUnchangedScriptKeepsItsCommandAndItsMetrics) {
     EXPECT_FALSE(study_of(head + "\"a\"]}").metrics) << "it speaks the protocol itself";
 }
 
+TEST(WriteStudy, TheEnvironmentOfScriptsIsKeptAndMayChangeBetweenTwoRuns) {
+    const std::string head =
+        "study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [train], params: {lr: 0.1}";
+    const Study study = study_of(head + ", environment: {OMP_NUM_THREADS: 2, A_TEXT: \"x: 'y'\", LEFT: null}}");
+    EXPECT_TRUE(study.environment.tuned);
+    EXPECT_EQ(study.environment.own.at("OMP_NUM_THREADS"), "2");
+    EXPECT_EQ(study.environment.own.at("A_TEXT"), "x: 'y'");
+    EXPECT_EQ(study.environment.own.at("LEFT"), std::nullopt);
+    EXPECT_EQ(study_of(write_study(study)).environment.own, study.environment.own);
+    const Study off = study_of(head + ", environment: off}");
+    EXPECT_FALSE(off.environment.tuned);
+    EXPECT_FALSE(study_of(write_study(off)).environment.tuned);
+    for (const Difference& difference : compare(study, off)) EXPECT_EQ(difference.refusal, "") << difference.key;
+}
+
 TEST(WriteStudy, WhatIsPreloadedIsKeptAndMayChangeBetweenTwoRuns) {
     const std::string head = "study: s\nobjective: {metric: m, direction: minimize}\nworker: {params: {lr: 0.1}, ";
     const Study study = study_of(head + "command: [python3, a.py], preload: [torch, my.data]}");

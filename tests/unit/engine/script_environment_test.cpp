@@ -1,0 +1,59 @@
+// Cores and variables that a script is started with: what hpo sets, what the study sets, and how both are told.
+#include <gmock/gmock.h>
+
+#include "orchestrator/engine/workers.hpp"
+
+namespace hpo {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct ScriptEnvironment : ::testing::Test {
+    Study study;
+    WorkerPlan plan{2, {{0, 1, 2, 5}, {6}}};
+    Target target;
+
+    ScriptEnvironment() { study.command = {"train"}; }
+    [[nodiscard]] LaunchSpec launch(Place place = 0) const {
+        return worker_launch(study, {"/bin/hpo", "/bin/worker", "/share"}, plan, place, target);
+    }
+};
+
+TEST_F(ScriptEnvironment, FollowsTheCoresOfItsPlaceAndIsTold) {
+    EXPECT_EQ(launch().environment.at("OMP_NUM_THREADS"), "4");
+    EXPECT_EQ(launch().cpus, plan.cpus[0]);
+    EXPECT_THAT(launch().told, HasSubstr("cores 0-2, 5\n"));
+    EXPECT_THAT(launch().told, HasSubstr("MKL_NUM_THREADS, NUMBA_NUM_THREADS"));
+    EXPECT_EQ(launch(1).environment.at("OMP_NUM_THREADS"), "1");
+    EXPECT_THAT(launch(1).told, HasSubstr("cores 6\n"));
+    EXPECT_FALSE(launch().environment.contains("CUDA_VISIBLE_DEVICES")) << "a script sees what there is";
+}
+
+TEST_F(ScriptEnvironment, OfAGpuNamesItByItsIdAndKeepsFrameworksFromTakingAllOfIt) {
+    target = {"cuda", "GPU-8f6c", {}};
+    EXPECT_EQ(launch().environment.at("CUDA_VISIBLE_DEVICES"), "GPU-8f6c");
+    EXPECT_THAT(launch().told, HasSubstr("XLA_PYTHON_CLIENT_PREALLOCATE = false"));
+    study.environment.tuned = false;
+    EXPECT_EQ(launch().environment.at("CUDA_VISIBLE_DEVICES"), "GPU-8f6c");
+    EXPECT_EQ(launch().told, "CUDA_VISIBLE_DEVICES = GPU-8f6c");
+    EXPECT_TRUE(launch().cpus.empty());
+}
+
+TEST_F(ScriptEnvironment, OfTheStudyWinsAndItsValuesAreNotRepeated) {
+    study.environment.own = {{"OMP_NUM_THREADS", "3"},
+                             {"API_KEY", "secret"},
+                             {"MALLOC_TRIM_THRESHOLD_", std::nullopt},
+                             {"PYTHONPATH", "/mine"}};
+    const LaunchSpec spec = launch();
+    EXPECT_EQ(spec.environment.at("OMP_NUM_THREADS"), "3");
+    EXPECT_EQ(spec.environment.at("API_KEY"), "secret");
+    EXPECT_FALSE(spec.environment.contains("MALLOC_TRIM_THRESHOLD_"));
+    EXPECT_EQ(spec.environment.at("PYTHONPATH"), "/share:/mine");
+    EXPECT_THAT(spec.told,
+                HasSubstr("by the study: API_KEY, MALLOC_TRIM_THRESHOLD_ (as hpo's), OMP_NUM_THREADS, PYTHONPATH"));
+    EXPECT_THAT(spec.told, Not(HasSubstr("secret")));
+}
+
+}  // namespace
+}  // namespace hpo
