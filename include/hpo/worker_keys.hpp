@@ -37,6 +37,7 @@ inline constexpr std::array worker_keys = [] {
         WorkerKey{"data", "path", T::text, 0, 0, "", "", "idx: a folder, or the name of one below /usr/share/datasets"},
         WorkerKey{"data", "validation", T::real, 0.001, 0.9, "", "0.1", "fraction of the training samples kept for validation"},
         WorkerKey{"data", "subset", T::integer, 1, 1e9, "", "", "use only so many training samples (before the split); default all"},
+        WorkerKey{"data", "placement", T::text, 0, 0, "auto|device|staged", "auto", "of samples: in the device's memory; or in the host's, from where batches come ahead of use. auto: staged where they are more than half of the device's memory"},
         WorkerKey{"data", "samples", T::integer, 16, 1e8, "", "4096", "synthetic: training samples (a quarter as many for testing)"},
         WorkerKey{"data", "features", T::integer, 1, 65536, "", "32", "synthetic: features of a sample"},
         WorkerKey{"data", "classes", T::integer, 2, 4096, "", "4", "synthetic: classes"},

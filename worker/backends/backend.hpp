@@ -45,6 +45,9 @@ struct Samples {
     std::int64_t count = 0;  ///< samples, below 2^31
     float scale = 1;
     float shift = 0;
+    /// Each lane has samples of its own, a lane_stride apart, that lie in the order in which they are taken: of a
+    /// batch, or of a pass of an evaluation. `buffer` is then the stream's own arena, and there are no `rows`.
+    bool staged = false;
 };
 
 /// Whether an operation writes a gradient or adds to it (micro-batches after the first).
@@ -248,6 +251,17 @@ struct Advance {
     Tensor norms;      ///< [1, W]: entry `slot` written, with the norm
 };
 
+/// Memory of the host in two parts, for what a device does not hold: while one part is on its way, the next is filled.
+/// Must not outlive its stream.
+class Stage {
+   public:
+    virtual ~Stage() = default;
+    /// The part that was sent longest ago; waits until it has been read. Aligned as Buffers are.
+    virtual std::span<std::byte> next() = 0;
+    /// Copies its beginning to all of `to`, lane 0's, for what is enqueued afterwards. Returns at once where it can.
+    virtual void send(const Tensor& to) = 0;
+};
+
 /// A queue of operations on one arena. Used by one thread at a time; must not outlive its arena.
 class Stream {
    public:
@@ -281,6 +295,9 @@ class Stream {
     virtual void adamw(const AdamW& arguments) = 0;
     virtual void sgd(const Sgd& arguments) = 0;
     virtual void advance(const Advance& arguments) = 0;
+
+    /// Two parts of so many bytes.
+    virtual std::unique_ptr<Stage> stage(std::size_t bytes) = 0;
 
     /// Does what `operations` enqueues, which must be the same operations with the same arguments each time it is given
     /// with this `name` and this number of lanes: only what lies in the arena may differ. Where the device has graphs
@@ -331,6 +348,7 @@ class DeviceFull : public std::bad_alloc {
 struct DeviceMemory {
     bool of_its_own = false;        ///< the device's; else the process's
     bool shared_with_host = false;  ///< the device's, which is the host's too: integrated GPUs, PoCL
+    std::size_t total_bytes = 0;    ///< of its own, of all programs; 0: not known
     std::size_t context_bytes = 0;  ///< of its own, taken already: context, code and libraries, as measured
 };
 

@@ -14,6 +14,8 @@
 namespace hpo {
 
 /// The `data` section of a native worker's configuration (worker_keys.hpp documents the keys).
+enum class Placement : std::uint8_t { automatic, device, staged };
+
 struct DataConfig {
     std::string format = "idx";
     std::string path;
@@ -23,6 +25,7 @@ struct DataConfig {
     std::int64_t features = 32;
     std::int64_t classes = 4;
     double noise = 1.0;
+    Placement placement = Placement::automatic;  ///< settled before data is loaded: device or staged
     friend bool operator==(const DataConfig&, const DataConfig&) = default;
 };
 

@@ -92,17 +92,31 @@ class Moments {
     double count_ = 0;
 };
 
-/// A stream that writes into a buffer of samples.
-struct Target {
-    Placed placed;
-    std::unique_ptr<Stream> stream;
+/// Writes into a buffer of samples.
+class Target {
+   public:
+    Target(Device& device, Buffer& buffer, const Placed& placed)
+        : placed_(placed), host_(dynamic_cast<HostBuffer*>(&buffer)) {
+        if (!host_) stream_ = device.stream(buffer, 1);
+    }
 
     void take(std::int64_t first, std::span<const std::byte> values, std::span<const std::int32_t> labels) const {
         const auto rows = static_cast<std::int64_t>(labels.size());
-        const std::int64_t columns = placed.features.columns;
-        stream->write_bytes(placed.features.slice(first * columns, rows, columns), 0, values);
-        stream->write(placed.labels.slice(first, rows, 1), 0, labels);
+        const std::int64_t columns = placed_.features.columns;
+        write(placed_.features.slice(first * columns, rows, columns), values);
+        write(placed_.labels.slice(first, rows, 1), std::as_bytes(labels));
     }
+    void write(const Tensor& to, std::span<const std::byte> bytes) const {
+        if (stream_)
+            stream_->write_bytes(to, 0, bytes);
+        else
+            std::memcpy(host_->data() + to.offset, bytes.data(), bytes.size());
+    }
+
+   private:
+    const Placed& placed_;
+    HostBuffer* host_;
+    std::unique_ptr<Stream> stream_;
 };
 
 }  // namespace
@@ -131,6 +145,10 @@ Result<std::unique_ptr<DeviceData>> load_to_device(Device& device, const DataCon
     const Placed test = place_test(*shape);
     for (const auto& [placed, buffer] :
          {std::pair(&train, &data->train_buffer), std::pair(&test, &data->test_buffer)}) {
+        if (data->staged()) {
+            *buffer = std::make_unique<HostBuffer>(placed->bytes);
+            continue;
+        }
         auto memory = device.allocate(placed->bytes);
         if (!memory) throw OutOfMemory("the data set: " + memory.error().message);
         *buffer = *std::move(memory);
@@ -143,11 +161,11 @@ Result<std::unique_ptr<DeviceData>> load_to_device(Device& device, const DataCon
     data->validation = samples(*data->train_buffer, train, train.validation);
     data->test = samples(*data->test_buffer, test, {});
 
-    const Target to_train{train, device.stream(*data->train_buffer, 1)};
-    const Target to_test{test, device.stream(*data->test_buffer, 1)};
+    const Target to_train(device, *data->train_buffer, train);
+    const Target to_test(device, *data->test_buffer, test);
     const Split split = make_split(*sizes, shape->train, data_seed);
-    to_train.stream->write(train.train, 0, std::span<const std::int32_t>(split.train));
-    to_train.stream->write(train.validation, 0, std::span<const std::int32_t>(split.validation));
+    to_train.write(train.train, std::as_bytes(std::span(split.train)));
+    to_train.write(train.validation, std::as_bytes(std::span(split.validation)));
     Moments moments(split, *shape);
     std::uint32_t crc = 0;
     const auto loaded = load_data(

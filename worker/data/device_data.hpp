@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "worker/backends/backend.hpp"
 #include "worker/data/dataset.hpp"
@@ -11,11 +12,24 @@
 
 namespace hpo {
 
+/// Samples that the host keeps.
+class HostBuffer final : public Buffer {
+   public:
+    explicit HostBuffer(std::size_t bytes) : content_(bytes) {}
+    [[nodiscard]] std::size_t bytes() const override { return content_.size(); }
+    [[nodiscard]] std::byte* data() { return content_.data(); }
+    [[nodiscard]] const std::byte* data() const { return content_.data(); }
+
+   private:
+    std::vector<std::byte> content_;
+};
+
 struct DeviceData {
     DataConfig config;
     std::uint64_t data_seed = 0;
     DataShape shape;
     SplitSizes sizes;
+    // In the device's memory; HostBuffers where config.placement is staged.
     std::unique_ptr<Buffer> train_buffer;  ///< of the training file: both sides of the split, and which is which
     std::unique_ptr<Buffer> test_buffer;
     // With the normalisation: scale = 1 / deviation and shift = -mean / deviation, by the mean and the deviation over
@@ -28,9 +42,10 @@ struct DeviceData {
     std::uint32_t fingerprint = 0;  ///< CRC-32 of values and labels: checkpoints are bound to it
 
     [[nodiscard]] std::int64_t bytes() const;
+    [[nodiscard]] bool staged() const { return config.placement == Placement::staged; }
 };
 
-/// What DeviceData::bytes() will be: all of it lies in the device's buffers.
+/// What DeviceData::bytes() will be.
 std::int64_t data_bytes(const DataShape& shape, const SplitSizes& sizes);
 
 /// `progress` is called at least once a megabyte. Errors are load_data's; a device without enough memory throws

@@ -131,6 +131,10 @@ DataConfig data_of(const Params& all) {
     data.features = whole(all, "features");
     data.classes = whole(all, "classes");
     data.noise = real(all, "noise");
+    const std::string placement = text(all, "placement");
+    data.placement = placement == "device"   ? Placement::device
+                     : placement == "staged" ? Placement::staged
+                                             : Placement::automatic;
     return data;
 }
 

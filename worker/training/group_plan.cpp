@@ -71,10 +71,19 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
         for (Tensor* array : {&plan.scaling.scale, &plan.scaling.good}) *array = layout.add_lane_array(Type::f32);
         plan.scaling.valid = layout.add_lane_array(Type::u8);
     }
+    if (configuration.data.placement == Placement::staged) {
+        const std::int64_t rows = std::max(plan.rows, training.batch_size);
+        const auto before = static_cast<std::int64_t>(aligned(static_cast<std::size_t>(rows * shape.row_bytes())));
+        plan.staged = layout.add(Type::u8, 1, before + 4 * rows);
+        const std::size_t stride = plan.staged.lane_stride;
+        plan.staged_features = {plan.staged.offset, stride, rows, shape.features, shape.pixels ? Type::u8 : Type::f32};
+        plan.staged_labels = {plan.staged.offset + static_cast<std::size_t>(before), stride, rows, 1, Type::i32};
+    }
     plan.arena_bytes = layout.bytes();
 
     plan.state_elements = parameters * (two_moments ? 3 : 2) + (plan.scaling.scale ? 2 : 0);
     plan.host_bytes = lanes * 4 * (plan.state_elements + parameters);
+    if (plan.staged) plan.host_bytes += 2 * plan.staged.all_lanes(lanes).columns;
     plan.flops_per_step = static_cast<double>(plan.iterations_per_step * training.batch_size) *
                               (plan.model->forward_flops() + plan.model->backward_flops()) +
                           static_cast<double>(sizes.validation) * plan.model->forward_flops();

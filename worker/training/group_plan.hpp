@@ -37,13 +37,17 @@ struct GroupPlan {
     LossScale scaling;  ///< in float16
     Augment augment;
 
+    /// With staged data: u8 [1, B], a lane's samples of a batch or of a pass of an evaluation, and where in it the
+    /// features ([rows, features], as the data has them) and the labels (i32 [rows, 1]) lie.
+    Tensor staged, staged_features, staged_labels;
+
     std::size_t arena_bytes = 0;
     std::int64_t state_elements =
         0;                      ///< of a lane, what a checkpoint holds: weights, moments, the state of the loss's scale
     double flops_per_step = 0;  ///< matrix products: training, and evaluation on the validation samples
 
     /// What a running group keeps on the host: a copy of the state on its way to a checkpoint and the weights of the
-    /// best step, for each lane.
+    /// best step, for each lane; and two copies of what is staged.
     std::int64_t host_bytes = 0;
 };
 

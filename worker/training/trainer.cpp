@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace hpo {
@@ -11,12 +12,15 @@ Trainer::Trainer(Device& device, Buffer& arena, GroupPlan plan, const DeviceData
     : plan_(std::move(plan)),
       data_(data),
       clock_(clock),
+      arena_(arena),
       stream_(device.stream(arena, plan_.lanes)),
       rates_(static_cast<std::size_t>(plan_.learning_rates.all_lanes(plan_.lanes).columns)),
       losses_(rates_.size()),
       norms_(rates_.size()),
       slots_(static_cast<std::size_t>(plan_.lanes)) {
     assert(arena.bytes() >= plan_.arena_bytes);
+    assert(data.staged() == static_cast<bool>(plan_.staged));
+    if (plan_.staged) stage_ = stream_->stage(plan_.staged.all_lanes(plan_.lanes).bytes());
     lanes_.reserve(index(plan_.lanes));
     for (const LaneSpec& spec : lanes) begin(this->lanes(), spec, steps);
 }
@@ -89,6 +93,7 @@ bool Trainer::train_step(const GoOn& go_on) {
         prepare_window(count);
         for (std::int64_t i = 0; i < count; ++i) {
             if (!go_on()) return false;
+            if (stage_) stage_batch();
             stream_->repeat(0, [this] { iterate(); });
             for (Lane& lane : lanes_) ++lane.iteration;
         }
@@ -129,7 +134,7 @@ void Trainer::iterate() {
         const Tensor labels = plan_.labels.first_rows(rows);
         const Write write = done == 0 ? Write::set : Write::add;
         training.first_row = done;
-        stream_->gather(data_.train, {input, labels, done, plan_.seed, plan_.iteration, batch, plan_.augment});
+        stream_->gather(source(data_.train), {input, labels, done, plan_.seed, plan_.iteration, batch, plan_.augment});
         const Tensor logits = plan_.model->forward(*stream_, plan_.weights, input, &training);
         CrossEntropy loss;
         loss.logits = logits;
@@ -200,6 +205,58 @@ void Trainer::look_at_window(std::int64_t count) {
     step_iterations_ += count;
 }
 
+/// What a pass gathers from: the samples, or what of them has been staged.
+Samples Trainer::source(const Samples& samples) const {
+    if (!stage_) return samples;
+    Samples staged{&arena_, plan_.staged_features, plan_.staged_labels, {}, plan_.staged_features.rows};
+    staged.scale = samples.scale;
+    staged.shift = samples.shift;
+    staged.staged = true;
+    return staged;
+}
+
+/// Puts a sample where row `row` of a lane's part has its place.
+void Trainer::put(const Samples& from, std::int64_t sample, std::span<std::byte> part, std::int64_t row) const {
+    const std::byte* data = static_cast<const HostBuffer*>(from.buffer)->data();
+    std::int64_t place = sample;
+    if (from.rows) {
+        std::int32_t listed = 0;
+        std::memcpy(&listed, data + from.rows.offset + 4 * sample, 4);
+        place = listed;
+    }
+    const auto bytes = static_cast<std::size_t>(data_.shape.row_bytes());
+    const auto at = static_cast<std::size_t>(place), to = static_cast<std::size_t>(row);
+    const std::size_t labels = plan_.staged_labels.offset - plan_.staged.offset;
+    std::memcpy(&part[to * bytes], data + from.features.offset + at * bytes, bytes);
+    std::memcpy(&part[labels + 4 * to], data + from.labels.offset + 4 * at, 4);
+}
+
+/// The next batch of every lane, in the order that devices compute (Gather).
+void Trainer::stage_batch() {
+    const std::int64_t batch = plan_.shared.batch_size;
+    const std::span<std::byte> host = stage_->next();
+    for (int k = 0; k < lanes(); ++k) {
+        const Lane& lane = lanes_[index(k)];
+        const std::int64_t first = lane.iteration % plan_.iterations_per_epoch * batch;
+        const EpochOrder order(lane.spec.seed, static_cast<std::uint64_t>(lane.iteration / plan_.iterations_per_epoch),
+                               static_cast<std::uint32_t>(data_.train.count));
+        const auto part = host.subspan(index(k) * plan_.staged.lane_stride, plan_.staged.bytes());
+        for (std::int64_t i = 0; i < batch; ++i)
+            put(data_.train, order.at(static_cast<std::uint32_t>(first + i)), part, i);
+    }
+    stage_->send(plan_.staged.all_lanes(lanes()));
+}
+
+/// The same rows for every lane.
+void Trainer::stage_rows(const Samples& samples, std::int64_t first, std::int64_t count) {
+    const std::span<std::byte> host = stage_->next();
+    for (int k = 0; k < lanes(); ++k) {
+        const auto part = host.subspan(index(k) * plan_.staged.lane_stride, plan_.staged.bytes());
+        for (std::int64_t i = 0; i < count; ++i) put(samples, first + i, part, i);
+    }
+    stage_->send(plan_.staged.all_lanes(lanes()));
+}
+
 bool Trainer::evaluate_validation(const GoOn& go_on) { return evaluate(data_.validation, go_on); }
 
 bool Trainer::evaluate_test(const GoOn& go_on) { return evaluate(data_.test, go_on); }
@@ -211,7 +268,8 @@ bool Trainer::evaluate(const Samples& samples, const GoOn& go_on) {
         const std::int64_t size = std::min(plan_.rows, count - first);
         const Tensor input = plan_.input.first_rows(size);
         const Tensor labels = plan_.labels.first_rows(size);
-        stream_->gather(samples, {.output = input, .labels = labels, .first = first});
+        if (stage_) stage_rows(samples, first, size);
+        stream_->gather(source(samples), {.output = input, .labels = labels, .first = stage_ ? 0 : first});
         CrossEntropy loss;
         loss.logits = plan_.model->forward(*stream_, plan_.weights, input, nullptr);
         loss.labels = labels;

@@ -3,6 +3,9 @@
 //
 // Batches: the samples lie in the device's memory, and the first operation of a pass gathers them there, in an order
 // that the device computes from seed and iteration. Only the rates are prepared ahead, for a window of iterations.
+// Staged samples lie in the host's memory: this thread gathers each batch, in the same order, into one of two parts of
+// a Stage, from where it is copied in the device's queue. It is ahead of the device by as much as the queue holds, so
+// that a thread of its own would win nothing where iterations are enqueued, and take the core it computes on where not.
 #pragma once
 
 #include <cstdint>
@@ -103,13 +106,19 @@ class Trainer {
     void update();
     void look_at_window(std::int64_t count);
     bool evaluate(const Samples& samples, const GoOn& go_on);
+    [[nodiscard]] Samples source(const Samples& samples) const;
+    void stage_batch();
+    void stage_rows(const Samples& samples, std::int64_t first, std::int64_t count);
+    void put(const Samples& from, std::int64_t sample, std::span<std::byte> lane_part, std::int64_t row) const;
     template <class F>
     void each_state_tensor(F&& visit) const;
 
     GroupPlan plan_;
     const DeviceData& data_;
     const Clock& clock_;
+    Buffer& arena_;
     std::unique_ptr<Stream> stream_;
+    std::unique_ptr<Stage> stage_;      ///< of staged data
     std::vector<Lane> lanes_;           ///< plan.lanes at most
     std::int64_t step_iterations_ = 0;  ///< looked at in this step
     double step_seconds_ = 0;

@@ -55,7 +55,7 @@ void TrialGroup::join(const to_worker::Run& run, TrialHost& host) {
                           " is not one of loss, val_loss and val_accuracy");
         const Configuration asked = need(read_configuration(run.params));
         if (trials_.empty()) begin_shape(run, asked, host);
-        Configuration configuration = need(workshop_.precisions.settle(asked, workshop_.device));
+        Configuration configuration = settled(workshop_, asked);
         const GroupPlan plan = plan_for(configuration, 1);
         if (!trials_.empty() || !arena_fits(workshop_, plan)) {
             if (trials_.empty()) {
@@ -77,8 +77,8 @@ void TrialGroup::begin_shape(const to_worker::Run& run, const Configuration& con
         pressure_.reset();
     }
     shape_.clear();
-    configuration_ = need(workshop_.precisions.settle(configuration, workshop_.device));
-    const DeviceData& data = need_data(workshop_, configuration.data, run.data_seed, [&] {
+    configuration_ = settled(workshop_, configuration);
+    const DeviceData& data = need_data(workshop_, configuration_->data, run.data_seed, [&] {
         if (!host.go_on("loading")) throw ToldToStop{};
     });
     if (configuration_->training.measured_precision) {
@@ -87,7 +87,7 @@ void TrialGroup::begin_shape(const to_worker::Run& run, const Configuration& con
         std::string said;
         const GoOn go_on = [&] { return host.go_on("measuring") ? true : throw ToldToStop{}; };
         configuration_ =
-            need(workshop_.precisions.measure(configuration, workshop_.device, data, workshop_.clock, go_on, said));
+            need(workshop_.precisions.measure(*configuration_, workshop_.device, data, workshop_.clock, go_on, said));
         host.say(said);
     }
     const TrainingConfig& training = configuration_->training;

@@ -68,7 +68,8 @@ std::string test_line(double accuracy, double loss, std::int64_t step) {
 std::string binding_words(const to_worker::Run& run, const Configuration& configuration, std::uint32_t fingerprint) {
     std::string words;
     for (const auto& [key, value] : configuration.all)
-        if (key != "accumulation" && key != "memory_target") words += key + "=" + to_text(value) + "\n";
+        if (key != "accumulation" && key != "memory_target" && key != "placement")
+            words += key + "=" + to_text(value) + "\n";
     words += format("seed %llu, data seed %llu, data %08x, steps %lld, ",
                     static_cast<unsigned long long>(configuration.seed.value_or(run.seed)),
                     static_cast<unsigned long long>(run.data_seed), fingerprint, static_cast<long long>(run.steps));

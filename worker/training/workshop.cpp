@@ -44,6 +44,21 @@ bool in_host_memory(const Device& device) {
     return !memory.of_its_own || memory.shared_with_host;
 }
 
+Configuration settled(Workshop& workshop, Configuration configuration) {
+    DataConfig& data = configuration.data;
+    if (data.placement == Placement::automatic) {
+        data.placement = Placement::device;
+        const DeviceMemory memory = workshop.device.memory();
+        if (memory.total_bytes > 0 && !memory.shared_with_host) {
+            const DataShape shape = need(describe_data(data));
+            const SplitSizes sizes = need(split_sizes(data, shape.train));
+            if (data_bytes(shape, sizes) > static_cast<std::int64_t>(memory.total_bytes / 2))
+                data.placement = Placement::staged;
+        }
+    }
+    return need(workshop.precisions.settle(std::move(configuration), workshop.device));
+}
+
 DeviceData& need_data(Workshop& workshop, const DataConfig& config, std::uint64_t data_seed,
                       const std::function<void()>& progress) {
     if (!workshop.data || workshop.data->config != config || workshop.data->data_seed != data_seed) {
@@ -115,8 +130,7 @@ from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, Workshop& w
     from_worker::PlanAnswer answer;
     answer.id = question.id;
     try {
-        const Configuration configuration =
-            need(workshop.precisions.settle(need(read_configuration(question.params)), workshop.device));
+        const Configuration configuration = settled(workshop, need(read_configuration(question.params)));
         const bool loaded = workshop.data && workshop.data->config == configuration.data;
         const DataShape shape = loaded ? workshop.data->shape : need(describe_data(configuration.data));
         const SplitSizes sizes = need(split_sizes(configuration.data, shape.train));
@@ -129,10 +143,12 @@ from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, Workshop& w
             return static_cast<std::int64_t>(of.arena_bytes + workshop.device.stream_bytes(of.lanes));
         };
         answer.footprint.host_bytes = workshop.process_bytes + plan.host_bytes;
-        if (on_host) answer.footprint.host_bytes += answer.arena_bytes + answer.data_bytes;
+        if (on_host) answer.footprint.host_bytes += answer.arena_bytes;
+        const bool staged = configuration.data.placement == Placement::staged;
+        if (on_host || staged) answer.footprint.host_bytes += answer.data_bytes;
         if (memory.of_its_own)
-            answer.footprint.device_bytes =
-                arena_and_stream(plan) + answer.data_bytes + static_cast<std::int64_t>(memory.context_bytes);
+            answer.footprint.device_bytes = arena_and_stream(plan) + (staged ? 0 : answer.data_bytes) +
+                                            static_cast<std::int64_t>(memory.context_bytes);
         answer.footprint.cores = 1;
         answer.parameters = plan.model->block().count();
         answer.iterations_per_step = plan.iterations_per_step;

@@ -58,7 +58,10 @@ struct MemoryUse {
 /// the fraction smaller: a gibibyte left is little, and ten are much, on any machine.
 std::optional<MemoryUse> memory_left(Device& device);
 
-/// The data set in the device's memory, loaded unless it is there. `progress` as load_to_device has it.
+/// The configuration with what this device makes of `auto`: precision (see precision.hpp) and placement of the data.
+Configuration settled(Workshop& workshop, Configuration configuration);
+
+/// The data set in the device's memory, or staged, loaded unless it is there. `progress` as load_to_device has it.
 DeviceData& need_data(Workshop& workshop, const DataConfig& config, std::uint64_t data_seed,
                       const std::function<void()>& progress);
 

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <numeric>
 #include <string_view>
 
@@ -142,6 +144,51 @@ TEST(Gather, ShiftsAndMirrorsImagesAsTheDocumentedDrawsSay) {
                 expect_near(rig.values(taken.output, k), wanted, 1e-6);
             }
         });
+}
+
+TEST(Stage, BringsEachLaneItsOwnSamplesInTheOrderTheyLieIn) {
+    in_every_way([&](Rig& rig) {
+        constexpr std::int64_t batch = 7, columns = 33, labels_at = 256;
+        const Tensor region = rig.integers<std::uint8_t>(1, labels_at + 4 * batch, [](int, std::int64_t) { return 9; });
+        const Tensor output = rig.output(5, columns);
+        const Tensor targets = rig.integers<std::int32_t>(5, 1, [](int, std::int64_t) { return -1; });
+        const Tensor seed = rig.lane_array<std::uint64_t>([](int lane) { return 5U + static_cast<unsigned>(lane); });
+        const Tensor at = rig.lane_array<std::uint32_t>([](int) { return 3U; });
+        rig.start();
+        Samples samples{&rig.arena(),
+                        {region.offset, region.lane_stride, batch, columns, Type::u8},
+                        {region.offset + labels_at, region.lane_stride, batch, 1, Type::i32},
+                        {},
+                        batch};
+        samples.staged = true;
+        const Tensor all = region.all_lanes(rig.lanes());
+        const auto stage = rig.stream().stage(all.bytes());
+        // More batches than there are parts, so that parts are waited for.
+        for (int time = 0; time < 5; ++time) {
+            const std::span<std::byte> part = stage->next();
+            ASSERT_EQ(part.size(), all.bytes());
+            std::fill(part.begin(), part.end(), std::byte{0xA5});
+            const auto pixel = [=](int name, std::int64_t i) { return (i * 3 + name * 50 + time) % 251; };
+            for (int k = 0; k < rig.lanes(); ++k) {
+                std::byte* own = part.data() + static_cast<std::size_t>(k) * region.lane_stride;
+                for (std::int64_t i = 0; i < batch * columns; ++i)
+                    own[i] = static_cast<std::byte>(pixel(rig.name_of(k), i));
+                for (std::int32_t i = 0; i < batch; ++i) {
+                    const std::int32_t label = 100 * rig.name_of(k) + 10 * time + i;
+                    std::memcpy(own + labels_at + 4 * i, &label, 4);
+                }
+            }
+            stage->send(all);
+            rig.stream().gather(samples, {output, targets, 2, seed, at, batch});
+            for (int k = 0; k < rig.lanes(); ++k) {
+                Numbers wanted;
+                for (std::int64_t i = 2 * columns; i < 7 * columns; ++i)
+                    wanted.push_back(static_cast<double>(pixel(rig.name_of(k), i)));
+                expect_near(rig.values(output, k), wanted, 0);
+                EXPECT_EQ(rig.stream().read<std::int32_t>(targets.at(4), k), 100 * rig.name_of(k) + 10 * time + 6);
+            }
+        }
+    });
 }
 
 TEST(Initialise, IsUniformByTheDocumentedDraws) {

@@ -55,6 +55,7 @@ class Rig {
 
     Device& device() { return device_; }
     Stream& stream() { return *stream_; }
+    Buffer& arena() { return *arena_; }
     [[nodiscard]] int lanes() const { return layout_.lanes(); }
     /// What `lane` is called in values: the same computation alone and among others has the same.
     [[nodiscard]] int name_of(int lane) const { return first_lane_ + lane; }

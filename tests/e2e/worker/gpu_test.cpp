@@ -121,6 +121,30 @@ TEST(OnCuda, ADeviceWithoutGraphsTrainsToTheSameBits) {
     for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(graphs.reports[i].metrics, none.reports[i].metrics);
 }
 
+TEST(OnCuda, DataThatWouldTakeMoreThanHalfOfTheDeviceIsStaged) {
+    GpuWorker worker(cuda, {"MEMORY=134217728"});
+    const Params samples{{"samples", std::int64_t{100'000}}, {"features", std::int64_t{128}}};
+    const auto staged = plan_of(worker, params(samples));
+    ASSERT_EQ(staged.error, "");
+    EXPECT_GT(staged.data_bytes, 64 << 20);
+    EXPECT_LT(staged.footprint.device_bytes, 48 << 20);
+    EXPECT_GT(staged.footprint.host_bytes, staged.data_bytes);
+    Params asked = params(samples);
+    asked["placement"] = std::string("device");
+    EXPECT_GT(plan_of(worker, asked).footprint.device_bytes, staged.data_bytes);
+    EXPECT_LT(plan_of(worker, params()).footprint.host_bytes, staged.footprint.host_bytes - staged.data_bytes / 2);
+}
+
+TEST_P(OnGpu, StagedDataTrainsToTheSameBits) {
+    GpuWorker worker(backend());
+    ASSERT_EQ(worker.complete(run_of(1, 3)).outcome, Outcome::complete);
+    const auto resident = worker.reports;
+    to_worker::Run run = run_of(2, 3);
+    run.params["placement"] = std::string("staged");
+    ASSERT_EQ(worker.complete(run).outcome, Outcome::complete);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(worker.reports[i].metrics, resident[i].metrics);
+}
+
 /// What both draw is the same; what differs is the order in which sums are taken.
 TEST_P(OnGpu, ItsCurvesAgreeWithTheCpus) {
     const Params kinds[] = {

@@ -344,6 +344,27 @@ int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, std::si
         return success;
     });
 }
+int cuMemAllocHost_v2(void** data, std::size_t bytes) {
+    *data = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    return in_context ? success : no_context;
+}
+int cuMemFreeHost(void* data) {
+    std::free(data);
+    return success;
+}
+int cuEventCreate(void** event, unsigned) {
+    *event = new bool(false);
+    return success;
+}
+int cuEventRecord(void* event, void* stream) {
+    *static_cast<bool*>(event) = true;
+    return stream == &the_stream ? success : invalid_value;
+}
+int cuEventSynchronize(void* event) { return *static_cast<bool*>(event) ? success : invalid_value; }
+int cuEventDestroy_v2(void* event) {
+    delete static_cast<bool*>(event);
+    return success;
+}
 int cuStreamCreate(void** stream, unsigned) {
     *stream = &the_stream;
     return success;

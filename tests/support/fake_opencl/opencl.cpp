@@ -176,6 +176,8 @@ FORWARD(clGetProgramBuildInfo);
 FORWARD(clReleaseProgram);
 FORWARD(clReleaseKernel);
 FORWARD(clSetKernelArg);
+FORWARD(clWaitForEvents);
+FORWARD(clReleaseEvent);
 
 extern "C" {
 

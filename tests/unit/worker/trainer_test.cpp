@@ -18,8 +18,9 @@ struct Group {
     /// One lane for each of `lanes`, which must agree in shape.
     explicit Group(const std::vector<Params>& lanes, std::int64_t steps = 3, std::vector<std::uint64_t> seeds = {},
                    std::string_view backend = "cpu")
-        : bench(backend), data(*load_to_device(*bench.device, read_configuration(lanes[0])->data, 5)) {
-        const auto configuration = *read_configuration(lanes[0]);
+        : bench(backend),
+          data(*load_to_device(*bench.device, settled(bench.workshop, *read_configuration(lanes[0])).data, 5)) {
+        const auto configuration = settled(bench.workshop, *read_configuration(lanes[0]));
         auto plan = *plan_group(configuration, data->shape, data->sizes, static_cast<int>(lanes.size()));
         arena = *bench.device->allocate(plan.arena_bytes);
         std::vector<LaneSpec> specs;
@@ -220,6 +221,48 @@ TEST_P(TrainerOn, AugmentedImagesAreLearnedAndTheSameAgain) {
     }
     EXPECT_NE(losses[0], losses[1]);
     EXPECT_EQ(losses[1], losses[2]);
+}
+
+TEST_P(TrainerOn, StagedDataTrainsToTheSameBits) {
+    const Params resident = test::with(test::small_params(), {{"accumulation", std::int64_t{3}}});
+    const Params staged = test::with(resident, {{"placement", std::string("staged")}});
+    Group one({resident, test::with(resident, {{"lr", 0.002}})}, 3, {77, 78}, GetParam());
+    Group two({staged, test::with(staged, {{"lr", 0.002}})}, 3, {77, 78}, GetParam());
+    EXPECT_TRUE(two.data->staged());
+    for (Group* group : {&one, &two}) {
+        for (int step = 0; step < 2; ++step) ASSERT_TRUE(group->trainer->train_step(always));
+        ASSERT_TRUE(group->trainer->evaluate_validation(always));
+    }
+    for (int lane = 0; lane < 2; ++lane) {
+        EXPECT_EQ(one.state(lane), two.state(lane));
+        EXPECT_EQ(one.trainer->evaluation_of(lane).loss, two.trainer->evaluation_of(lane).loss);
+    }
+    one.trainer->leave(0);
+    two.trainer->leave(0);
+    for (Group* group : {&one, &two}) {
+        ASSERT_TRUE(group->trainer->train_step(always));
+        ASSERT_TRUE(group->trainer->evaluate_test(always));
+    }
+    EXPECT_EQ(one.state(0), two.state(0));
+    EXPECT_EQ(one.trainer->evaluation_of(0).loss, two.trainer->evaluation_of(0).loss);
+}
+
+TEST(Plan, OfStagedDataTakesBatchesOnTheDeviceAndTheRestOnTheHost) {
+    test::Bench bench("opencl");
+    const Params staged = test::with(test::small_params(), {{"placement", std::string("staged")}});
+    const auto there = answer_plan({1, test::small_params(), 1, 5}, bench.workshop);
+    const auto answer = answer_plan({1, staged, 1, 5}, bench.workshop);
+    ASSERT_EQ(answer.error, "");
+    // Rows of a pass of an evaluation, which are more than a batch: 100 of 20 floats, and their labels.
+    const std::int64_t part = 8000 + 448;
+    EXPECT_EQ(answer.arena_bytes, there.arena_bytes + part);
+    EXPECT_EQ(answer.data_bytes, there.data_bytes);
+    EXPECT_EQ(answer.footprint.device_bytes, there.footprint.device_bytes - there.data_bytes + part);
+    test::FakeHost host;
+    const auto finished = run_trial(test::small_run(staged, 1), bench.workshop, host);
+    ASSERT_EQ(finished.outcome, Outcome::complete) << finished.message;
+    EXPECT_EQ(answer.arena_bytes, static_cast<std::int64_t>(bench.workshop.arena->bytes()));
+    EXPECT_EQ(answer.data_bytes, bench.workshop.data->bytes());
 }
 
 TEST(Plan, RefusesABatchLargerThanWhatThereIsToTrainOn) {

@@ -155,7 +155,8 @@ void CpuStream::gather_rows(const Samples& samples, const Gather& arguments, int
     const std::int64_t columns = arguments.output.columns;
     const auto count = static_cast<std::int64_t>(rows.size());
     const std::byte* buffer = static_cast<const CpuBuffer*>(samples.buffer)->data();
-    const T* source = reinterpret_cast<const T*>(buffer + samples.features.offset);
+    const std::size_t own = samples.staged ? static_cast<std::size_t>(lane) * samples.features.lane_stride : 0;
+    const T* source = reinterpret_cast<const T*>(buffer + samples.features.offset + own);
     float* to = at(arguments.output, lane) + begin * columns;
     if (arguments.augment.height > 0) {
         const auto seed = value<std::uint64_t>(arguments.seed, lane);
@@ -179,11 +180,13 @@ void CpuStream::gather(const Samples& samples, const Gather& arguments) {
     assert(arguments.first + output.rows <= (arguments.seed ? arguments.batch : samples.count));
     assert(arguments.augment.height == 0 || arguments.seed);
     const std::byte* source = static_cast<const CpuBuffer*>(samples.buffer)->data();
-    const auto* labels = reinterpret_cast<const std::int32_t*>(source + samples.labels.offset);
     for (int lane = 0; lane < lanes_; ++lane) {
-        Picked picked = arguments.seed ? Picked(samples, source, arguments, value<std::uint64_t>(arguments.seed, lane),
-                                                value<std::uint32_t>(arguments.iteration, lane))
-                                       : Picked(samples, source, arguments.first);
+        const std::size_t own = samples.staged ? static_cast<std::size_t>(lane) * samples.labels.lane_stride : 0;
+        const auto* labels = reinterpret_cast<const std::int32_t*>(source + samples.labels.offset + own);
+        Picked picked = arguments.seed && !samples.staged
+                            ? Picked(samples, source, arguments, value<std::uint64_t>(arguments.seed, lane),
+                                     value<std::uint32_t>(arguments.iteration, lane))
+                            : Picked(samples, source, arguments.first);
         auto* targets = at<std::int32_t>(arguments.labels, lane);
         for (std::int64_t begin = 0; begin < output.rows; begin += Picked::at_once) {
             const std::int64_t count = std::min(Picked::at_once, output.rows - begin);
@@ -373,5 +376,23 @@ void CpuStream::advance(const Advance& arguments) {
         if (value<std::uint8_t>(arguments.alive, lane)) ++*at<std::uint32_t>(arguments.iteration, lane);
     }
 }
+
+namespace {
+
+/// The copy is done when `send` returns: one part is enough.
+class CpuStage final : public Stage {
+   public:
+    CpuStage(CpuStream& stream, std::size_t bytes) : stream_(stream), part_(bytes) {}
+    std::span<std::byte> next() override { return {part_.data(), part_.bytes()}; }
+    void send(const Tensor& to) override { stream_.write_bytes(to, 0, next().first(to.bytes())); }
+
+   private:
+    CpuStream& stream_;
+    CpuBuffer part_;
+};
+
+}  // namespace
+
+std::unique_ptr<Stage> CpuStream::stage(std::size_t bytes) { return std::make_unique<CpuStage>(*this, bytes); }
 
 }  // namespace hpo

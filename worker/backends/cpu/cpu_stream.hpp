@@ -46,6 +46,7 @@ class CpuStream : public Stream {
     void adamw(const AdamW& arguments) override;
     void sgd(const Sgd& arguments) override;
     void advance(const Advance& arguments) override;
+    std::unique_ptr<Stage> stage(std::size_t bytes) override;
 
    private:
     /// One lane's elements; null for none.

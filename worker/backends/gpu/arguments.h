@@ -27,8 +27,8 @@ typedef struct {
 } InitialiseArguments;
 
 typedef struct {
-    u64 features;  // where samples lie in their own buffer
-    u64 sample_labels;
+    Place features;  // where samples lie in their buffer; stride 0: all lanes share them
+    Place sample_labels;
     u64 sample_rows;  // NOWHERE: they are all the rows there are
     Place output;
     Place labels;
@@ -37,6 +37,7 @@ typedef struct {
     u32 count;  // of the samples
     u32 batch;
     u32 first;
+    u32 staged;  // samples lie in the order in which they are taken
     u32 rows;
     u32 columns;
     u32 height;  // 0: not augmented

@@ -17,12 +17,14 @@ struct ContextObject;
 struct StreamObject;
 struct ModuleObject;
 struct FunctionObject;
+struct EventObject;
 struct GraphObject;
 struct GraphExecutableObject;
 using Context = ContextObject*;
 using Stream = StreamObject*;
 using Module = ModuleObject*;
 using Function = FunctionObject*;
+using Event = EventObject*;
 using Graph = GraphObject*;
 using GraphExecutable = GraphExecutableObject*;
 
@@ -34,6 +36,7 @@ inline constexpr int attribute_capability_major = 75;
 inline constexpr int attribute_capability_minor = 76;
 inline constexpr unsigned stream_non_blocking = 1;
 inline constexpr int capture_of_this_thread = 1;
+inline constexpr unsigned event_without_timing = 2;
 
 struct Api {
     int (*init)(unsigned) = nullptr;
@@ -54,6 +57,12 @@ struct Api {
     int (*write)(Address, const void*, std::size_t, Stream) = nullptr;
     int (*read)(void*, Address, std::size_t, Stream) = nullptr;
     int (*copy)(Address to, Address from, std::size_t, Stream) = nullptr;
+    int (*allocate_host)(void**, std::size_t) = nullptr;
+    int (*release_host)(void*) = nullptr;
+    int (*create_event)(Event*, unsigned) = nullptr;
+    int (*record_event)(Event, Stream) = nullptr;
+    int (*wait_for_event)(Event) = nullptr;
+    int (*destroy_event)(Event) = nullptr;
     int (*create_stream)(Stream*, unsigned) = nullptr;
     int (*destroy_stream)(Stream) = nullptr;
     int (*synchronise)(Stream) = nullptr;
@@ -89,6 +98,9 @@ struct Api {
             from.find("cuMemAlloc_v2", api.allocate) && from.find("cuMemFree_v2", api.release) &&
             from.find("cuMemsetD8Async", api.fill) && from.find("cuMemcpyHtoDAsync_v2", api.write) &&
             from.find("cuMemcpyDtoHAsync_v2", api.read) && from.find("cuMemcpyDtoDAsync_v2", api.copy) &&
+            from.find("cuMemAllocHost_v2", api.allocate_host) && from.find("cuMemFreeHost", api.release_host) &&
+            from.find("cuEventCreate", api.create_event) && from.find("cuEventRecord", api.record_event) &&
+            from.find("cuEventSynchronize", api.wait_for_event) && from.find("cuEventDestroy_v2", api.destroy_event) &&
             from.find("cuStreamCreate", api.create_stream) && from.find("cuStreamDestroy_v2", api.destroy_stream) &&
             from.find("cuStreamSynchronize", api.synchronise) && from.find("cuModuleLoadData", api.load_module) &&
             from.find("cuModuleUnload", api.unload_module) && from.find("cuModuleGetFunction", api.get_function) &&

@@ -48,6 +48,7 @@ class CudaRuntime : public Runtime {
         return "cuda, " + name_ + (blas_handle_ ? ", cuBLAS" : ", own products");
     }
     [[nodiscard]] bool shares_host_memory() const override { return integrated_; }
+    [[nodiscard]] std::size_t total_bytes() const override { return total_bytes_; }
     [[nodiscard]] std::size_t context_bytes() const override { return context_bytes_; }
 
     [[nodiscard]] Result<void> computes_in(Precision precision) const override;
@@ -60,6 +61,11 @@ class CudaRuntime : public Runtime {
     Result<Memory> allocate(std::size_t bytes) override;
     void release(Memory memory) override;
     void write(Memory to, std::size_t offset, const void* data, std::size_t bytes) override;
+    std::byte* allocate_host(std::size_t bytes) override;
+    void release_host(std::byte* data) override;
+    Fence send(Memory to, std::size_t offset, const std::byte* data, std::size_t bytes) override;
+    void wait(Fence fence) override;
+    void forget(Fence fence) noexcept override;
     void read(Memory from, std::size_t offset, void* data, std::size_t bytes) override;
     void copy(Memory memory, std::size_t from, std::size_t to, std::size_t bytes) override;
     void launch(const Launch& launch) override;
@@ -102,6 +108,7 @@ class CudaRuntime : public Runtime {
     int capability_ = 0;
     bool integrated_ = false;
     std::size_t context_bytes_ = 0;
+    std::size_t total_bytes_ = 0;
     cuda::Context context_ = nullptr;
     cuda::Stream stream_ = nullptr;
     cuda::Module module_ = nullptr;
@@ -188,6 +195,8 @@ Result<void> CudaRuntime::open(std::optional<std::size_t> number) {
         return failed("cuDevicePrimaryCtxRetain", status);
     if (const int status = api_.set_context(context_); status != cuda::success)
         return failed("cuCtxSetCurrent", status);
+    std::size_t free = 0;
+    api_.memory_info(&free, &total_bytes_);
     if (const int status = api_.create_stream(&stream_, cuda::stream_non_blocking); status != cuda::success)
         return failed("cuStreamCreate", status);
     if (auto loaded = load_kernels(); !loaded) return loaded;
@@ -255,6 +264,40 @@ void CudaRuntime::write(Memory to, std::size_t offset, const void* data, std::si
     enter();
     // Of ordinary memory: it is copied away before the call returns.
     expect(api_.write(to + offset, data, bytes, stream_), "cuMemcpyHtoDAsync");
+}
+
+std::byte* CudaRuntime::allocate_host(std::size_t bytes) {
+    enter();
+    void* data = nullptr;
+    return api_.allocate_host(&data, bytes) == cuda::success ? static_cast<std::byte*>(data) : nullptr;
+}
+
+void CudaRuntime::release_host(std::byte* data) {
+    if (api_.set_context(context_) == cuda::success) api_.release_host(data);
+}
+
+Fence CudaRuntime::send(Memory to, std::size_t offset, const std::byte* data, std::size_t bytes) {
+    enter();
+    cuda::Event event = nullptr;
+    expect(api_.create_event(&event, cuda::event_without_timing), "cuEventCreate");
+    expect(api_.write(to + offset, data, bytes, stream_), "cuMemcpyHtoDAsync");
+    expect(api_.record_event(event, stream_), "cuEventRecord");
+    return reinterpret_cast<Fence>(event);
+}
+
+void CudaRuntime::wait(Fence fence) {
+    enter();
+    const auto event = reinterpret_cast<cuda::Event>(fence);
+    const int status = api_.wait_for_event(event);
+    api_.destroy_event(event);
+    expect(status, "cuEventSynchronize");
+}
+
+void CudaRuntime::forget(Fence fence) noexcept {
+    const auto event = reinterpret_cast<cuda::Event>(fence);
+    if (api_.set_context(context_) != cuda::success) return;
+    api_.wait_for_event(event);
+    api_.destroy_event(event);
 }
 
 void CudaRuntime::read(Memory from, std::size_t offset, void* data, std::size_t bytes) {

@@ -18,6 +18,7 @@ class GpuDevice : public Device {
     [[nodiscard]] DeviceMemory memory() const override {
         return {.of_its_own = true,
                 .shared_with_host = runtime_->shares_host_memory(),
+                .total_bytes = runtime_->total_bytes(),
                 .context_bytes = runtime_->context_bytes()};
     }
     [[nodiscard]] int slots() const override { return runtime_->is_cpu() ? 1 : gpu_slots; }

@@ -84,6 +84,9 @@ extern const char* const kernel_source;
 /// A piece of the device's memory: a cl_mem or a CUdeviceptr. 0: none.
 using Memory = std::uintptr_t;
 
+/// A copy that is on its way: an event. 0: none.
+using Fence = std::uintptr_t;
+
 /// The three products there are: forward, the weights' gradient, the input's gradient.
 enum class Form : std::uint8_t { plain, by_transposed, transposed };
 
@@ -112,6 +115,8 @@ class Runtime {
     /// Whether its memory is the host's too: what is taken of the one is taken of the other.
     [[nodiscard]] virtual bool shares_host_memory() const = 0;
     [[nodiscard]] virtual bool is_cpu() const { return false; }  ///< an OpenCL device may be one
+    /// Of all its memory, of all programs.
+    [[nodiscard]] virtual std::size_t total_bytes() const = 0;
     /// Bytes of its memory it took by being opened: context, code, libraries. As measured, once.
     [[nodiscard]] virtual std::size_t context_bytes() const = 0;
 
@@ -127,6 +132,14 @@ class Runtime {
 
     /// `data` may be reused on return.
     virtual void write(Memory to, std::size_t offset, const void* data, std::size_t bytes) = 0;
+    /// Memory of the host that copies read from while the host goes on; null: there is none.
+    virtual std::byte* allocate_host(std::size_t bytes) = 0;
+    virtual void release_host(std::byte* data) = 0;
+    /// As `write`, but `data`, of allocate_host, is read later: until `wait`, which forgets the fence, too.
+    virtual Fence send(Memory to, std::size_t offset, const std::byte* data, std::size_t bytes) = 0;
+    virtual void wait(Fence fence) = 0;
+    virtual void forget(Fence fence) noexcept = 0;  ///< waits where it can, whatever befell the device
+
     /// Waits for everything before it.
     virtual void read(Memory from, std::size_t offset, void* data, std::size_t bytes) = 0;
     virtual void copy(Memory memory, std::size_t from, std::size_t to, std::size_t bytes) = 0;

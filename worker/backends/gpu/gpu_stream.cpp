@@ -1,8 +1,11 @@
 #include "worker/backends/gpu/gpu_stream.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <limits>
+#include <new>
+#include <utility>
 
 namespace hpo::gpu {
 namespace {
@@ -97,12 +100,15 @@ void GpuStream::gather(const Samples& samples, const Gather& arguments) {
     assert(augment.height == 0 || arguments.seed);
     assert(output.columns == samples.features.columns && arguments.labels.rows == output.rows);
     assert(arguments.first + output.rows <= (arguments.seed ? arguments.batch : samples.count));
+    const auto lying = [&](const Tensor& tensor) {
+        return Place{tensor.offset, samples.staged ? tensor.lane_stride : 0};
+    };
     launch(samples.features.type == Type::u8 ? Kernel::gather_u8 : Kernel::gather_f32, divide_up(output.rows, TEAMS),
-           GatherArguments{samples.features.offset, samples.labels.offset, samples.rows ? samples.rows.offset : NOWHERE,
+           GatherArguments{lying(samples.features), lying(samples.labels), samples.rows ? samples.rows.offset : NOWHERE,
                            place(output), place(arguments.labels), place(arguments.seed), place(arguments.iteration),
-                           word(samples.count), word(arguments.batch), word(arguments.first), word(output.rows),
-                           word(output.columns), word(augment.height), word(augment.width), word(augment.shift),
-                           augment.flip ? 1U : 0U, samples.scale, samples.shift},
+                           word(samples.count), word(arguments.batch), word(arguments.first), samples.staged ? 1U : 0U,
+                           word(output.rows), word(output.columns), word(augment.height), word(augment.width),
+                           word(augment.shift), augment.flip ? 1U : 0U, samples.scale, samples.shift},
            static_cast<const GpuBuffer*>(samples.buffer)->memory());
 }
 
@@ -279,6 +285,55 @@ void GpuStream::repeat(std::uint64_t name, const std::function<void()>& operatio
     }
     if (known->refused) return operations();
     runtime_.replay(*known->recording);
+}
+
+namespace {
+
+class GpuStage final : public Stage {
+   public:
+    GpuStage(Runtime& runtime, Memory arena, std::size_t bytes) : runtime_(runtime), arena_(arena), bytes_(bytes) {
+        for (Part& part : parts_) {
+            part.data = runtime_.allocate_host(bytes);
+            if (!part.data) throw std::bad_alloc();
+        }
+    }
+    ~GpuStage() override {
+        for (Part& part : parts_) {
+            if (part.sent != 0) runtime_.forget(part.sent);
+            if (part.data) runtime_.release_host(part.data);
+        }
+    }
+    GpuStage(const GpuStage&) = delete;
+    GpuStage& operator=(const GpuStage&) = delete;
+
+    std::span<std::byte> next() override {
+        Part& part = parts_[turn_];
+        if (part.sent != 0) runtime_.wait(std::exchange(part.sent, 0));
+        return {part.data, bytes_};
+    }
+    void send(const Tensor& to) override {
+        Part& part = parts_[turn_];
+        assert(part.sent == 0 && to.bytes() <= bytes_);
+        part.sent = runtime_.send(arena_, to.offset, part.data, to.bytes());
+        turn_ = 1 - turn_;
+    }
+
+   private:
+    struct Part {
+        std::byte* data = nullptr;
+        Fence sent = 0;
+    };
+    Runtime& runtime_;
+    Memory arena_;
+    std::size_t bytes_;
+    std::array<Part, 2> parts_{};
+    std::size_t turn_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Stage> GpuStream::stage(std::size_t bytes) {
+    return std::make_unique<GpuStage>(runtime_, arena_.memory(), bytes);
 }
 
 }  // namespace hpo::gpu

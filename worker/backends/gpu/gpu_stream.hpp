@@ -53,6 +53,7 @@ class GpuStream : public Stream {
     void adamw(const AdamW& arguments) override;
     void sgd(const Sgd& arguments) override;
     void advance(const Advance& arguments) override;
+    std::unique_ptr<Stage> stage(std::size_t bytes) override;
     void repeat(std::uint64_t name, const std::function<void()>& operations) override;
 
    private:

@@ -160,7 +160,7 @@ FUNCTION u32 shuffled(const u32* key, u32 count, u32 position) {
 // Which row of the samples' buffer `row` of this pass is.
 FUNCTION u32 picked(GLOBAL u8* arena, GLOBAL u8* other, const GatherArguments a, u32 row) {
     u32 sample = a.first + row;
-    if (IS_THERE(a.seed)) {
+    if (IS_THERE(a.seed) && a.staged == 0u) {
         const u32 epoch = a.count / a.batch;
         const u32 iteration = WORDS(a.iteration)[0];
         u32 key[8];
@@ -217,11 +217,12 @@ FUNCTION int changed_from(const GatherArguments a, u32 i, LOCAL const int* chang
         if (columns > 0u && ITEM % TEAM == 0u) {                                                           \
             const u32 sample = picked(arena, other, a, row);                                               \
             samples[team] = sample;                                                                        \
-            INTEGERS(a.labels)[row] = ((GLOBAL const int*)(other + a.sample_labels))[sample];              \
+            INTEGERS(a.labels)[row] =                                                                      \
+                ((GLOBAL const int*)(other + a.sample_labels.offset + LANE * a.sample_labels.stride))[sample]; \
             if (a.height > 0u) draw_changes(arena, a, row, changes + team * CHANGES);                      \
         }                                                                                                  \
         BARRIER;                                                                                           \
-        GLOBAL const type* from = (GLOBAL const type*)(other + a.features) +                               \
+        GLOBAL const type* from = (GLOBAL const type*)(other + a.features.offset + LANE * a.features.stride) + \
                                   (columns > 0u ? (i64)samples[team] * a.columns : 0);                     \
         GLOBAL float* to = FLOATS(a.output) + (i64)row * a.columns;                                        \
         for (u32 i = ITEM % TEAM; i < columns; i += TEAM) {                                                \

@@ -100,6 +100,8 @@ struct Api {
     Int (*release_buffer)(Buffer) = nullptr;
     Int (*write_buffer)(Queue, Buffer, UInt, std::size_t, std::size_t, const void*, UInt, const Event*,
                         Event*) = nullptr;
+    Int (*wait_for_events)(UInt, const Event*) = nullptr;
+    Int (*release_event)(Event) = nullptr;
     Int (*read_buffer)(Queue, Buffer, UInt, std::size_t, std::size_t, void*, UInt, const Event*, Event*) = nullptr;
     Int (*copy_buffer)(Queue, Buffer, Buffer, std::size_t, std::size_t, std::size_t, UInt, const Event*,
                        Event*) = nullptr;
@@ -129,9 +131,10 @@ struct Api {
             from.find("clCreateContext", api.create_context) && from.find("clReleaseContext", api.release_context) &&
             from.find("clCreateCommandQueue", api.create_queue) &&
             from.find("clReleaseCommandQueue", api.release_queue) && from.find("clCreateBuffer", api.create_buffer) &&
-            from.find("clReleaseMemObject", api.release_buffer) &&
-            from.find("clEnqueueWriteBuffer", api.write_buffer) && from.find("clEnqueueReadBuffer", api.read_buffer) &&
-            from.find("clEnqueueCopyBuffer", api.copy_buffer) && from.find("clEnqueueFillBuffer", api.fill_buffer) &&
+            from.find("clReleaseMemObject", api.release_buffer) && from.find("clWaitForEvents", api.wait_for_events) &&
+            from.find("clReleaseEvent", api.release_event) && from.find("clEnqueueWriteBuffer", api.write_buffer) &&
+            from.find("clEnqueueReadBuffer", api.read_buffer) && from.find("clEnqueueCopyBuffer", api.copy_buffer) &&
+            from.find("clEnqueueFillBuffer", api.fill_buffer) &&
             from.find("clCreateProgramWithSource", api.create_program) &&
             from.find("clBuildProgram", api.build_program) && from.find("clGetProgramBuildInfo", api.get_build_info) &&
             from.find("clReleaseProgram", api.release_program) && from.find("clCreateKernel", api.create_kernel) &&

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdio>
 #include <mutex>
+#include <new>
 
 #include "worker/backends/backend.hpp"
 #include "worker/backends/gpu/opencl_api.hpp"
@@ -90,6 +91,7 @@ class OpenClRuntime : public Runtime {
     }
     [[nodiscard]] bool shares_host_memory() const override { return unified_; }
     [[nodiscard]] bool is_cpu() const override { return is_cpu_; }
+    [[nodiscard]] std::size_t total_bytes() const override { return memory_bytes_; }
     // OpenCL has no way to ask.
     [[nodiscard]] std::size_t context_bytes() const override { return 0; }
 
@@ -104,6 +106,13 @@ class OpenClRuntime : public Runtime {
     Result<Memory> allocate(std::size_t bytes) override;
     void release(Memory memory) override;
     void write(Memory to, std::size_t offset, const void* data, std::size_t bytes) override;
+    std::byte* allocate_host(std::size_t bytes) override {
+        return static_cast<std::byte*>(::operator new (bytes, std::align_val_t{alignment}, std::nothrow));
+    }
+    void release_host(std::byte* data) override { ::operator delete (data, std::align_val_t{alignment}); }
+    Fence send(Memory to, std::size_t offset, const std::byte* data, std::size_t bytes) override;
+    void wait(Fence fence) override;
+    void forget(Fence fence) noexcept override;
     void read(Memory from, std::size_t offset, void* data, std::size_t bytes) override;
     void copy(Memory memory, std::size_t from, std::size_t to, std::size_t bytes) override;
     void launch(const Launch& launch) override;
@@ -265,6 +274,25 @@ void OpenClRuntime::release(Memory memory) {
 
 void OpenClRuntime::write(Memory to, std::size_t offset, const void* data, std::size_t bytes) {
     expect(api_.write_buffer(queue_, buffer(to), 1, offset, bytes, data, 0, nullptr, nullptr), "clEnqueueWriteBuffer");
+}
+
+Fence OpenClRuntime::send(Memory to, std::size_t offset, const std::byte* data, std::size_t bytes) {
+    cl::Event event = nullptr;
+    expect(api_.write_buffer(queue_, buffer(to), 0, offset, bytes, data, 0, nullptr, &event), "clEnqueueWriteBuffer");
+    return reinterpret_cast<Fence>(event);
+}
+
+void OpenClRuntime::wait(Fence fence) {
+    const auto event = reinterpret_cast<cl::Event>(fence);
+    const cl::Int status = api_.wait_for_events(1, &event);
+    api_.release_event(event);
+    expect(status, "clWaitForEvents");
+}
+
+void OpenClRuntime::forget(Fence fence) noexcept {
+    const auto event = reinterpret_cast<cl::Event>(fence);
+    api_.wait_for_events(1, &event);
+    api_.release_event(event);
 }
 
 void OpenClRuntime::read(Memory from, std::size_t offset, void* data, std::size_t bytes) {
