@@ -123,7 +123,7 @@ TEST(OnCuda, ADeviceWithoutGraphsTrainsToTheSameBits) {
 
 TEST(OnCuda, DataThatWouldTakeMoreThanHalfOfTheDeviceIsStaged) {
     GpuWorker worker(cuda, {"MEMORY=134217728"});
-    const Params samples{{"samples", std::int64_t{100'000}}, {"features", std::int64_t{128}}};
+    const Params samples{{"samples", std::int64_t{100'000}}, {"features", std::int64_t{160}}};
     const auto staged = plan_of(worker, params(samples));
     ASSERT_EQ(staged.error, "");
     EXPECT_GT(staged.data_bytes, 64 << 20);
