@@ -17,6 +17,14 @@ namespace {
 
 constexpr std::size_t width = 116;
 
+/// Fit for a comment: printable, and without line ends.
+std::string one_line(std::string_view text, std::size_t limit) {
+    std::string line = study::printable(text, limit);
+    for (char& c : line)
+        if (c == '\n' || c == '\r' || c == '\t') c = ' ';
+    return line;
+}
+
 /// "# " and the text, in lines of a page's width, all but the first of them indented.
 void write_comment(std::string& out, std::string_view text, int indent, std::string_view hanging = "") {
     const std::string margin = std::string(static_cast<std::size_t>(indent), ' ') + "# ";
@@ -83,8 +91,7 @@ std::string as_study_name(std::string_view text) {
 }
 
 std::string Draft::Remark::shown() const {
-    return study::printable(file, 200) + (line > 0 ? ":" + std::to_string(line) : "") + ": " +
-           study::printable(text, 600);
+    return one_line(file, 200) + (line > 0 ? ":" + std::to_string(line) : "") + ": " + one_line(text, 600);
 }
 
 void Draft::remark(const Section& section, int line, std::string text) {
@@ -192,7 +199,7 @@ std::string Draft::text() {
         const Section key = section == "space" ? "space." + group.name : section;
         if (written.insert(key).second) write_remarks(body, key, nested ? 2 : 0);
         const auto comment = comments_.find(key);
-        const std::string tail = comment == comments_.end() ? "" : "  # " + study::printable(comment->second, 200);
+        const std::string tail = comment == comments_.end() ? "" : "  # " + one_line(comment->second, 200);
         if (section == "stopping")
             body += "  - " + flow_of(group) + tail + '\n';
         else if (section == "space" || !group.name.empty())
@@ -206,10 +213,10 @@ std::string Draft::text() {
 
     std::string head;
     write_comment(head,
-                  "From " + study::printable(file_name_, 100) + ", " + title + ", by hpo convert." +
+                  "From " + one_line(file_name_, 100) + ", " + title + ", by hpo convert." +
                       (all_.empty() ? "" : " Lines with its name say what is different here, and what to do."),
                   0);
-    for (const std::string& line : description) write_comment(head, study::printable(line, 200), 0);
+    if (!description.empty()) write_comment(head, one_line(description, 1000), 0);
     for (const auto& [key, found] : remarks_)
         if (!written.contains(key)) write_remarks(head, key, 0);
     return head + body.substr(1);

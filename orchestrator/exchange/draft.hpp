@@ -21,8 +21,8 @@ class Draft {
     explicit Draft(std::string file_name) : file_name_(std::move(file_name)) {}
 
     Study study;
-    std::string title;                     ///< of the first line: "a W&B sweep"
-    std::vector<std::string> description;  ///< lines of the original's own words
+    std::string title;        ///< of the first line: "a W&B sweep"
+    std::string description;  ///< the original's own words
 
     /// What is different here, and what to do about it. `line` counts from 1; 0: of the file as a whole.
     void remark(const Section& section, int line, std::string text);

@@ -61,8 +61,7 @@ class Experiment {
                                    "nniManagerIp"},
                                   "the experiment");
         draft_.study.name = as_study_name(text_of(find(root_, "experimentName")));
-        if (const string words = text_of(find(root_, "description")); !words.empty())
-            draft_.description.push_back(words);
+        draft_.description = text_of(find(root_, "description"));
         draft_.study.objective = {"default", Direction::maximize, Objective::At::last};
         const std::vector<string> arguments = space();
         command(arguments);

@@ -49,8 +49,7 @@ class Sweep {
         for (const char* key : {"name", "project"})
             if (const string name = as_study_name(text_of(find(root_, key))); draft_.study.name.empty())
                 draft_.study.name = name;
-        if (const string words = text_of(find(root_, "description")); !words.empty())
-            draft_.description.push_back(words);
+        draft_.description = text_of(find(root_, "description"));
     }
 
     void look_at_command() {

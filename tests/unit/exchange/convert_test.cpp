@@ -258,6 +258,14 @@ TEST(Wandb, KeysWithoutACounterpartAreSaid) {
     EXPECT_THAT(result.all(), HasSubstr("sweep.yaml:6: the macro ${gpu} is not known"));
 }
 
+TEST(Wandb, WordsOfSeveralLinesStayComments) {
+    const auto result = converted(sweep("  \"a\\nb\": {min: 1, max: 2}\n",
+                                        "description: |\n  first\n  seed: 7\ncommand: [a, \"${x\\nseed: 8}\"]\n"));
+    EXPECT_THAT(result.yaml, HasSubstr("# first seed: 7"));
+    EXPECT_EQ(result.study.seed, 1);
+    EXPECT_EQ(result.dimension("a_b"), "int 1 to 2");
+}
+
 TEST(Origin, IsSeenInTheContentAndCanBeForced) {
     EXPECT_THAT(problem("study: s\nworker: {}\n"), HasSubstr("neither a W&B sweep nor a file of NNI"));
     EXPECT_THAT(problem(""), HasSubstr("neither a W&B sweep nor a file of NNI"));
