@@ -135,9 +135,9 @@ std::string describe(const Event& event) {
                    },
                    [&](const event::Launched& e) {
                        add(e.trial), add(e.attempt), add(e.where);
-                       const auto& [footprint, device, alone, micro_batches] = e.allotment;
+                       const auto& [footprint, device, alone, micro_batches, environment] = e.allotment;
                        add(footprint.device_bytes), add(footprint.host_bytes), add(number(footprint.cores));
-                       add(device), add(alone), add(micro_batches);
+                       add(device), add(alone), add(micro_batches), add(environment);
                    },
                    [&](const event::Reported& e) {
                        add(e.trial), add(e.attempt), add(e.report.step);
