@@ -92,7 +92,8 @@ class EventMaker {
     Allotment allotment() {
         if (below(3) == 0) return {};
         const auto bytes = [this] { return below(std::int64_t{1} << 40); };
-        return {{bytes(), bytes(), unit() * 8}, below(2) ? text() : "", below(2) == 0, below(5)};
+        return {
+            {bytes(), bytes(), unit() * 8}, below(2) ? text() : "", below(2) == 0, below(5), below(2) ? text() : ""};
     }
     Report report() {
         Report r;
