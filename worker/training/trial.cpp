@@ -124,7 +124,8 @@ Report Trial::measured(bool evaluated) {
         report.loss_deviation = line->deviation;
         report.loss_trend = line->slope;
     }
-    report.peak_bytes = peak_bytes();
+    // Of a process with several trials nobody can tell which took it.
+    if (trainer_->lanes() == 1) report.peak_bytes = peak_bytes();
     report.warning = diverged_.empty() ? health_warning(progress_.window, lane.norms) : diverged_;
     return report;
 }

@@ -94,6 +94,7 @@ TEST_P(TrialGroupOn, TrialsThatComeAndGoTrainAsEachWouldAlone) {
     party.join(run_of(3, 3));
     party.group.step();  // 2 has ended: another takes its place, and no memory is laid out anew
     EXPECT_TRUE(party.ended.contains(2));
+    EXPECT_FALSE(party.hosts[1].reports.back().peak_bytes) << "the process's is not one trial's";
     party.join(run_of(4, 2));
     party.group.step();
     EXPECT_EQ(party.group.size(), 3);
