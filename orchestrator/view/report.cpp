@@ -82,7 +82,8 @@ std::string draw_report(const Study& study, const StudyRecord& record, const Mom
     Canvas canvas(screen);
     Line head;
     head.add(study.name, Style::strong).add(": " + duration_text(moment.seconds));
-    if (!facts.end_reason.empty()) head.add(", " + printable(facts.end_reason));
+    // Of a reason with lines of a log, the line before them: they are told where it happened.
+    if (!facts.end_reason.empty()) head.add(", " + printable(facts.end_reason.substr(0, facts.end_reason.find('\n'))));
     canvas.add(head);
     canvas.add("  " + states_text(record), Style::plain);
 
