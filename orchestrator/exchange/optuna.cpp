@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <ctime>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -57,18 +55,6 @@ INSERT INTO alembic_version VALUES ('v3.0.0.d');
 )sql";
 
 constexpr std::int64_t study_id = 1;
-
-/// "2026-11-21 03:52:57.152704" in local time, as Optuna's own clock.
-std::string local_text(double time) {
-    const auto microseconds = static_cast<long long>(std::floor(time * 1e6));
-    const auto seconds = static_cast<std::time_t>(microseconds / 1000000);
-    std::tm local{};
-    localtime_r(&seconds, &local);
-    char day[32], text[48];
-    std::strftime(day, sizeof day, "%Y-%m-%d %H:%M:%S", &local);
-    std::snprintf(text, sizeof text, "%s.%06d", day, static_cast<int>(microseconds % 1000000));
-    return text;
-}
 
 const char* state_of(const TrialRecord& trial, std::int64_t best) {
     switch (trial.state) {

@@ -30,6 +30,19 @@ Json memory(const Footprint& footprint) {
     return {{"host_bytes", known(footprint.host_bytes)}, {"device_bytes", known(footprint.device_bytes)}};
 }
 
+/// In the zone of `parts_of`, the seconds with so many decimals.
+std::string time_text(double time, decltype(gmtime_r)* parts_of, const char* format, int decimals) {
+    const auto units = static_cast<long long>(std::pow(10, decimals));
+    const auto count = static_cast<long long>(std::floor(time * static_cast<double>(units)));
+    const auto seconds = static_cast<std::time_t>(count / units);
+    std::tm parts{};
+    parts_of(&seconds, &parts);
+    char whole[32], text[48];
+    std::strftime(whole, sizeof whole, format, &parts);
+    std::snprintf(text, sizeof text, "%s.%0*lld", whole, decimals, count % units);
+    return text;
+}
+
 }  // namespace
 
 const Report* counting_report(const TrialRecord& trial) {
@@ -41,17 +54,9 @@ const Report* counting_report(const TrialRecord& trial) {
     return found ? &*counts : &trial.curve.back();
 }
 
-std::string utc_text(double time) {
-    if (!(time > 0)) return {};
-    const auto milliseconds = static_cast<long long>(std::floor(time * 1000));
-    const auto seconds = static_cast<std::time_t>(milliseconds / 1000);
-    std::tm utc{};
-    gmtime_r(&seconds, &utc);
-    char day[32], text[48];
-    std::strftime(day, sizeof day, "%Y-%m-%dT%H:%M:%S", &utc);
-    std::snprintf(text, sizeof text, "%s.%03dZ", day, static_cast<int>(milliseconds % 1000));
-    return text;
-}
+std::string utc_text(double time) { return time > 0 ? time_text(time, gmtime_r, "%Y-%m-%dT%H:%M:%S", 3) + 'Z' : ""; }
+
+std::string local_text(double time) { return time_text(time, localtime_r, "%Y-%m-%d %H:%M:%S", 6); }
 
 Json trial_json(const TrialRecord& trial) {
     const Report* counts = counting_report(trial);

@@ -21,7 +21,10 @@ nlohmann::ordered_json whole_trial_json(const Study& study, const TrialRecord& t
 /// The report that trial_json() takes its values from; nullptr: there is none.
 const Report* counting_report(const TrialRecord& trial);
 
-/// Seconds since the epoch as UTC; empty for 0.
+/// Seconds since the epoch as "2026-11-21T03:52:57.152Z", in UTC; empty for 0.
 std::string utc_text(double time);
+
+/// Seconds since the epoch as "2026-11-21 03:52:57.152704", in local time, as Optuna writes them.
+std::string local_text(double time);
 
 }  // namespace hpo
