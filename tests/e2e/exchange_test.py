@@ -23,9 +23,10 @@ optuna.logging.set_verbosity(optuna.logging.ERROR)
 warnings.simplefilter("ignore")
 PYTHON = sys.executable
 
-# Trial 3 fails, trial 4 diverges, trials 5 and 6 do not improve, and go.txt, if the study says so, holds trials from 7 on back.
+# Trial 3 fails, trial 4 diverges, trials 5 and 6 do not improve, and the pipe that HOLD names, if any, holds trials from 7 on back until it is
+# open for writing.
 TRAIN = """
-    import os, sys, time
+    import os, sys
     trial, steps, lr = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
     print(" ".join(sys.argv[4:]))
     for step in range(1, steps + 1):
@@ -33,8 +34,8 @@ TRAIN = """
             sys.exit("no such file: data.bin")
         loss = float("nan") if trial == 4 and step == 2 else 1.0 if trial in (5, 6) else lr - step / 100
         print(f"step {step} train_loss={loss / 2!r} val_loss={loss!r}", flush=True)
-        while step == 2 and trial >= 7 and os.environ.get("HOLD") and not os.path.exists(os.environ["HOLD"]):
-            time.sleep(0.01)
+        if step == 2 and trial >= 7 and "HOLD" in os.environ:
+            open(os.environ["HOLD"]).close()
     """
 
 STUDY = """\
@@ -74,8 +75,12 @@ class Exchange(Case):
         self.hpo("run", self.mixed(**more))
         return self.trials("mixed")
 
+    def start_held(self, **more):
+        os.mkfifo(self.folder / "hold")
+        return self.start("run", self.mixed(**more), environment={"HOLD": str(self.folder / "hold")})
+
     def held(self):
-        """Trials that wait for the file that HOLD names, after their second step."""
+        """Trials that the pipe holds back after their second step."""
         return [t for t in self.trials_so_far("mixed") if t["trial"] >= 7 and t["state"] == "running" and t["steps"] == 2]
 
     def exported(self, to, name, *more, **options):
@@ -180,8 +185,7 @@ class Optuna(Exchange):
         self.assertEqual(layout(file), layout(made))
 
     def test_a_running_study_is_exported_as_it_is_at_that_moment(self):
-        hold = self.folder / "go"
-        child = self.start("run", self.mixed(trials=9, parallel=2), environment={"HOLD": str(hold)})
+        child = self.start_held(trials=9, parallel=2)
         held = wait_for(self.held)
         study = self.load(self.exported("optuna", "during.db"))
         self.assertIn("which goes on", self.error)
@@ -191,12 +195,13 @@ class Optuna(Exchange):
         self.assertEqual(running.state, TrialState.RUNNING)
         self.assertEqual(sorted(running.intermediate_values), [1, 2])
         self.assertIsNone(running.datetime_complete)
-        hold.write_text("")
+        let_go = os.open(self.folder / "hold", os.O_RDWR)  # waits for no reader
+        self.addCleanup(os.close, let_go)
         self.assertEqual(child.wait(60), 0, child.stderr.read())
         self.assertEqual(len(self.trials("mixed")), 9)
 
     def test_what_a_killed_study_left_waits_and_is_asked_for_first(self):
-        child = self.start("run", self.mixed(trials=9), environment={"HOLD": str(self.folder / "never")})
+        child = self.start_held(trials=9)
         wait_for(lambda: len(self.held()) == 2)
         child.send_signal(signal.SIGKILL)
         child.wait()
