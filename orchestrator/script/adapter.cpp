@@ -200,14 +200,15 @@ class Adapter {
     // ---- The command.
 
     std::optional<string> lookup(const string& name) {
+        if (const auto found = run_->params.find(name); found != run_->params.end() && !script::hides(name))
+            return to_text(found->second);
         if (name == "folder") return run_->folder;
         if (name == "trial") return std::to_string(run_->id.trial);
         if (name == "steps") return std::to_string(run_->steps);
         if (name == "seed") return std::to_string(run_->seed);
         if (name == "data_seed") return std::to_string(run_->data_seed);
         if (name == "params_file") return params_file();
-        const auto found = run_->params.find(name);
-        return found == run_->params.end() ? std::nullopt : std::optional(to_text(found->second));
+        return {};
     }
 
     string params_file() {

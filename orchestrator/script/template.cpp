@@ -38,6 +38,10 @@ void walk(std::string_view rest, Text&& text, Name&& name) {
 
 }  // namespace
 
+bool hides(std::string_view name) {
+    return name != "seed" && std::find(own_names.begin(), own_names.end(), name) != own_names.end();
+}
+
 std::vector<std::string> placeholders(std::string_view text) {
     std::vector<std::string> names;
     walk(

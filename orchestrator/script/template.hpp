@@ -15,6 +15,10 @@ namespace hpo::script {
 inline constexpr std::array<std::string_view, 6> own_names{"params_file", "folder", "trial",
                                                            "steps",       "seed",   "data_seed"};
 
+/// Whether a parameter of this name cannot be said, since the word means something else. `seed` can: a parameter of
+/// that name is the trial's seed.
+bool hides(std::string_view name);
+
 /// The names in braces, in their order, each as often as it stands there. A brace that encloses no name is text; "{{"
 /// and "}}" around a name are braces around text: {{lr}} becomes {lr}.
 std::vector<std::string> placeholders(std::string_view text);

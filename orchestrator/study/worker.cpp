@@ -2,6 +2,7 @@
 #include <array>
 #include <cctype>
 #include <cmath>
+#include <set>
 
 #include "orchestrator/script/metrics.hpp"
 #include "orchestrator/script/preload.hpp"
@@ -155,27 +156,6 @@ void read_command(Diagnostics& diagnostics, Fields& worker, const Node& node, Re
     }
 }
 
-void check_placeholders(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker,
-                        const Resources& resources) {
-    std::vector<string_view> names(script::own_names.begin(), script::own_names.end());
-    for (const Dimension& dimension : space.space) names.push_back(dimension.name);
-    for (const auto& [name, value] : worker.params) names.push_back(name);
-    const auto check = [&](const string& words, Place place) {
-        for (const string& name : script::placeholders(words))
-            if (std::find(names.begin(), names.end(), name) == names.end())
-                diagnostics.error(place, "no parameter '" + name + "' for {" + name + "}" + suggestion(name, names) +
-                                             " (a brace as text: {{" + name + "}})");
-    };
-    for (std::size_t i = 0; i < worker.command.size(); ++i) check(worker.command[i], worker.command_places[i]);
-    const string& file = worker.metrics->file;
-    check(file, worker.file_place);
-    const bool alone = resources.parallel == 1;
-    if (!file.empty() && script::placeholders(file).empty() && !alone)
-        diagnostics.error(worker.file_place,
-                          "trials that run at once would write the same file: name it by the trial's folder, such as "
-                          "\"{folder}/metrics.csv\", or run one at a time: resources: {parallel: 1}");
-}
-
 bool has(const ReadSpace& space, string_view name) {
     return std::any_of(space.space.begin(), space.space.end(),
                        [&](const Dimension& dimension) { return dimension.name == name; });
@@ -186,6 +166,35 @@ Place place_of(const ReadSpace& space, const ReadWorker& worker, string_view nam
         if (space.space[i].name == name) return space.places[i];
     const auto found = worker.places.find(string(name));
     return found == worker.places.end() ? worker.place : found->second;
+}
+
+void check_placeholders(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker,
+                        const Resources& resources) {
+    std::vector<string_view> names(script::own_names.begin(), script::own_names.end());
+    std::set<string> hidden;
+    for (const Dimension& dimension : space.space) names.push_back(dimension.name);
+    for (const auto& [name, value] : worker.params) names.push_back(name);
+    const auto check = [&](const string& words, Place place) {
+        for (const string& name : script::placeholders(words)) {
+            if (std::find(names.begin(), names.end(), name) == names.end())
+                diagnostics.error(place, "no parameter '" + name + "' for {" + name + "}" + suggestion(name, names) +
+                                             " (a brace as text: {{" + name + "}})");
+            const bool given = has(space, name) || worker.places.contains(name);
+            if (!given || !script::hides(name) || !hidden.insert(name).second) continue;
+            diagnostics.error(place_of(space, worker, name),
+                              "the parameter '" + name + "' cannot stand as {" + name +
+                                  "}: that is hpo's own word; rename the parameter, such as '" + name + "_'");
+            diagnostics.note(place, "{" + name + "} stands here");
+        }
+    };
+    for (std::size_t i = 0; i < worker.command.size(); ++i) check(worker.command[i], worker.command_places[i]);
+    const string& file = worker.metrics->file;
+    check(file, worker.file_place);
+    const bool alone = resources.parallel == 1;
+    if (!file.empty() && script::placeholders(file).empty() && !alone)
+        diagnostics.error(worker.file_place,
+                          "trials that run at once would write the same file: name it by the trial's folder, such as "
+                          "\"{folder}/metrics.csv\", or run one at a time: resources: {parallel: 1}");
 }
 
 /// The whole numbers that a parameter may be, as far as their divisors go: for a range its ends and the value after

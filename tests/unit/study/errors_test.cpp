@@ -415,6 +415,29 @@ TEST(Errors, APlaceholderWithoutAParameterIsShownWhereItStands) {
               "(accepted)");
 }
 
+TEST(Errors, AParameterThatAWordOfHpoWouldHideInTheCommandIsShownWithThatWord) {
+    const std::string head = "study: s\nobjective: {metric: m, direction: minimize}\n";
+    const auto steps = [&](const std::string& command) {
+        return problem(head + "space: {steps: {type: int, low: 1, high: 9}}\nworker: {command: [train, " + command +
+                       "]}\n");
+    };
+    EXPECT_EQ(
+        steps("\"--steps={steps}\""),
+        "s.yaml:3:9: the parameter 'steps' cannot stand as {steps}: that is hpo's own word; rename the parameter, "
+        "such as 'steps_'\n"
+        "    3 | space: {steps: {type: int, low: 1, high: 9}}\n"
+        "      |         ^~~~~\n"
+        "s.yaml:4:27: note: {steps} stands here\n"
+        "    4 | worker: {command: [train, \"--steps={steps}\"]}\n"
+        "      |                           ^~~~~~~~~~~~~~~~~");
+    EXPECT_EQ(steps("\"--out={folder}\""), "(accepted)") << "it stands in HPO_PARAM_STEPS and {params_file}";
+    EXPECT_THAT(problem(script + "worker: {command: [train], params: {folder: a}, metrics: {file: \"{folder}/m\"}}\n"),
+                HasSubstr("s.yaml:4:37: the parameter 'folder' cannot stand"));
+    EXPECT_EQ(problem(head + "space: {seed: {type: int, low: 1, high: 9}}\nworker: {command: [train, \"{seed}\"]}\n"),
+              "(accepted)")
+        << "it is the trial's seed";
+}
+
 TEST(Errors, MetricsOfAScriptAreReadFromOnePlaceByPatternsThatAreSome) {
     const auto metrics = [](const std::string& text, const std::string& more = "") {
         return first_line(problem(script + "worker: {command: [train], metrics: " + text + "}\n" + more));
