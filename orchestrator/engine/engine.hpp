@@ -177,8 +177,8 @@ class Engine {
     void book(Place place, const Admission::Launch& launch);
     [[nodiscard]] const Worker* worker_beside(const Need& need) const;
     [[nodiscard]] bool shares(const Worker& worker) const;
-    [[nodiscard]] std::optional<std::int64_t> most_at_once() const;
-    [[nodiscard]] std::size_t queue_length() const;
+    [[nodiscard]] std::optional<std::int64_t> parallel() const;
+    [[nodiscard]] std::size_t longest_queue() const;
     void let_go(Worker& worker, std::size_t job);
     [[nodiscard]] std::optional<int> a_usable_device() const;
     void run(Place place, Job& job);

@@ -4,6 +4,7 @@
 #include "hpo/random.hpp"
 #include "orchestrator/engine/engine.hpp"
 #include "orchestrator/engine/words.hpp"
+#include "orchestrator/scheduling/side_by_side.hpp"
 
 namespace hpo {
 
@@ -19,14 +20,14 @@ void Engine::place_trials() {
         const std::vector<Waiting> queue = waiting();
         std::vector<Booking> running;
         for (const Holding& holding : holdings()) running.push_back(holding.booking);
-        const Admission admission = admit(look(), running, queue, most_at_once());
+        const Admission admission = admit(look(), running, queue, parallel());
         for (const auto& never : admission.never) refuse(never);
         if (closing_) return;
         tell_who_waits(admission.kept_out);
         if (!admission.never.empty() || start_one(admission)) continue;
 
         // Look a little further than the trial that does not fit, for a smaller one.
-        if (queue.size() >= queue_length()) return make_room();
+        if (queue.size() >= longest_queue()) return make_room();
         const std::int64_t next = next_trial();
         if (next == 0) return queue.empty() ? void() : make_room();
         const bool more_to_ask =
@@ -88,21 +89,18 @@ bool Engine::shares(const Worker& worker) const {
     });
 }
 
-/// As the study says. Where it does not, workers with many slots leave samplers and rules something to learn from: a
-/// quarter of the budget at once is four rounds of proposals.
-std::optional<std::int64_t> Engine::most_at_once() const {
-    const Resources& resources = parts_.study.resources;
-    if (!asks_ || resources.parallel || !resources.parallel_each.empty()) return resources.parallel;
-    return std::max<std::int64_t>(static_cast<std::int64_t>(places_.size()), parts_.study.budget.trials / 4);
+std::optional<std::int64_t> Engine::parallel() const {
+    std::size_t slots = 1;
+    for (const Worker& worker : places_)
+        if (worker.plans) slots = std::max(slots, worker.slots);
+    return most_at_once(parts_.study, static_cast<std::int64_t>(places_.size()), static_cast<std::int64_t>(slots));
 }
 
-/// Known trials that may wait before no further one is asked for: those asked for early were proposed with less known.
-/// In a worker with free slots one of another shape lets those behind it go first.
-std::size_t Engine::queue_length() const {
+std::size_t Engine::longest_queue() const {
     std::size_t free = 0;
     for (const Worker& worker : places_)
         if (!worker.shape.empty() && worker.slots > worker.jobs.size()) free += worker.slots - worker.jobs.size();
-    return places_.size() + free / 4;
+    return queue_length(places_.size(), free);
 }
 
 /// What the machine has for trials. The memory of one idle worker is free for the trial that it would take; that of
