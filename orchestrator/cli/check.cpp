@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -21,6 +22,7 @@
 #include "orchestrator/sampling/proposer.hpp"
 #include "orchestrator/scheduling/footprints.hpp"
 #include "orchestrator/scheduling/out_of_memory.hpp"
+#include "orchestrator/scheduling/side_by_side.hpp"
 #include "orchestrator/study/study_file.hpp"
 
 namespace hpo::commands {
@@ -58,7 +60,7 @@ struct Sample {
     from_worker::PlanAnswer answer;
     std::string too_large;           ///< for this machine, as it is configured, with the numbers; empty: it fits
     std::int64_t micro_batches = 0;  ///< in which it fits after all; 0: in none
-    Footprint booked;                ///< as it would run
+    PackingQuestion::Trial booked;   ///< as it would run
 
     [[nodiscard]] bool runs() const { return too_large.empty() || micro_batches > 0; }
 };
@@ -94,6 +96,10 @@ from_worker::PlanAnswer plan_or_fail(const Study& study, OneWorker& worker, cons
     return std::move(*answer);
 }
 
+PackingQuestion::Trial booked_by(const from_worker::PlanAnswer& answer) {
+    return {answer.footprint, answer.shape, answer.beside};
+}
+
 /// In more micro-batches, until it fits the empty machine: as the study would, with the same batch. What the worker
 /// does not take any more does not fit.
 void shrink(const Study& study, OneWorker& worker, const Machine& machine, Sample& sample) {
@@ -103,8 +109,8 @@ void shrink(const Study& study, OneWorker& worker, const Machine& machine, Sampl
         sample.params["accumulation"] = *parts;
         const auto answer = worker.plan(sample.params, study.budget.epochs, study.seed);
         if (!answer) return;
-        sample.booked = answer->footprint;
-        if (never_fits(machine, sample.booked, !machine.accelerators.empty())) continue;
+        sample.booked = booked_by(*answer);
+        if (never_fits(machine, sample.booked.footprint, !machine.accelerators.empty())) continue;
         sample.micro_batches = *parts;
         return;
     }
@@ -123,8 +129,8 @@ Samples plan_samples(const Study& study, OneWorker& worker, const Machine& machi
         sample.params = proposal->params;
         sample.params.insert(study.worker.begin(), study.worker.end());
         sample.answer = plan_or_fail(study, worker, sample);
-        sample.booked = sample.answer.footprint;
-        if (const auto why = never_fits(machine, sample.booked, !machine.accelerators.empty())) {
+        sample.booked = booked_by(sample.answer);
+        if (const auto why = never_fits(machine, sample.booked.footprint, !machine.accelerators.empty())) {
             sample.too_large = *why;
             shrink(study, worker, machine, sample);
         }
@@ -132,7 +138,7 @@ Samples plan_samples(const Study& study, OneWorker& worker, const Machine& machi
     }
     if (std::none_of(samples.begin(), samples.end(), [](const Sample& sample) { return sample.runs(); })) {
         const auto smallest = std::min_element(samples.begin(), samples.end(), [](const Sample& a, const Sample& b) {
-            return a.booked.host_bytes < b.booked.host_bytes;
+            return a.booked.footprint.host_bytes < b.booked.footprint.host_bytes;
         });
         throw Fatal("no trial fits, in however small micro-batches: as it is configured, the smallest (trial " +
                     std::to_string(smallest->trial) + ") " + smallest->too_large +
@@ -188,7 +194,7 @@ std::string rules_text(const Study& study) {
 /// What the packing is of: native samples, or a script's declared trial.
 struct Load {
     PackingQuestion question;
-    std::optional<Footprint> typical, largest;
+    std::optional<PackingQuestion::Trial> typical, largest;
 };
 
 /// "2 cores", "0.5 cores".
@@ -212,8 +218,8 @@ std::string pool_text(const Packing::Pool& pool) {
            (percent < 1 ? "under 1" : std::to_string(percent)) + " %)";
 }
 
-std::int64_t alike_at_once(PackingQuestion question, const Footprint& footprint) {
-    question.trials = {footprint};
+std::int64_t alike_at_once(PackingQuestion question, const PackingQuestion::Trial& trial) {
+    question.trials = {trial};
     return pack(question).at_once;
 }
 
@@ -286,12 +292,25 @@ std::string too_large_text(const Samples& samples, Json& json) {
     return text;
 }
 
-std::int64_t total(const Footprint& footprint) { return footprint.host_bytes + footprint.device_bytes; }
+std::int64_t total(const PackingQuestion::Trial& trial) {
+    return trial.footprint.host_bytes + trial.footprint.device_bytes;
+}
+
+/// What one sample alone has, hardly another trial of the study has.
+void forget_rare_shapes(std::vector<PackingQuestion::Trial>& trials) {
+    std::map<std::string, int> count;
+    for (const PackingQuestion::Trial& trial : trials) ++count[trial.shape];
+    for (PackingQuestion::Trial& trial : trials)
+        if (count[trial.shape] == 1) trial.shape.clear();
+}
 
 /// Rows on the native worker's trials.
 std::string native_text(const Study& study, const Target& target, Load& load, Json& json) {
     auto worker = OneWorker::start(study, installed_programs(), target);
     if (!worker) throw Fatal(worker.error().message);
+    load.question.slots = (*worker)->slots();
+    load.question.parallel = most_at_once(study, load.question.workers, load.question.slots);
+    load.question.parallel_by_default = !study.resources.parallel;
     const Samples samples = plan_samples(study, **worker, load.question.machine);
     const Sample& middle = typical(samples);
     const auto step = measured_step(study, **worker, middle);
@@ -300,11 +319,12 @@ std::string native_text(const Study& study, const Target& target, Load& load, Js
     for (const Sample& sample : samples) {
         if (!sample.runs()) continue;
         load.question.trials.push_back(sample.booked);
-        if (!load.largest || total(*load.largest) < total(sample.booked)) load.largest = sample.booked;
     }
-    std::vector<Footprint> order = load.question.trials;
+    forget_rare_shapes(load.question.trials);
+    std::vector<PackingQuestion::Trial> order = load.question.trials;
     std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return total(a) < total(b); });
     load.typical = order[order.size() / 2];
+    load.largest = order.back();
 
     std::string text = row("trial", text_of(parameters, whole) + " parameters");
     const auto as_bytes = [](double n) { return bytes_text(n); };
@@ -334,7 +354,7 @@ std::string native_text(const Study& study, const Target& target, Load& load, Js
 /// Rows on a script's trials: declared, or learned.
 std::string script_text(const Study& study, Load& load, Json& json) {
     const Prediction prediction = FootprintModel(study.resources.trial, load.question.on_device).predict({});
-    load.question.trials = {prediction.footprint};
+    load.question.trials = {{prediction.footprint, {}, {}}};
     std::string text = row("trial", "runs " + study.command.front() + (load.question.on_device ? ", on a device" : ""));
     if (!study.preload.empty()) {
         std::string modules;
@@ -370,7 +390,11 @@ int check_command(const CheckArguments& arguments) {
     if (!machine) throw Fatal(machine.error().message);
     const Host& host = machine->host();
     Load load;
-    load.question = {machine->read(), {}, machine->on_device(), study.resources.parallel, trials_of(study)};
+    load.question.machine = machine->read();
+    load.question.on_device = machine->on_device();
+    load.question.workers = plan_workers(study, host).places;
+    load.question.parallel = study.resources.parallel;
+    load.question.most = trials_of(study);
 
     std::string text = row("study", study.name + ": " +
                                         (study.objective.direction == Direction::maximize ? "maximize " : "minimize ") +

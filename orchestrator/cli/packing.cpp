@@ -1,7 +1,12 @@
 #include "orchestrator/cli/packing.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "orchestrator/scheduling/side_by_side.hpp"
 
 namespace hpo {
 
@@ -10,14 +15,120 @@ namespace {
 constexpr std::int64_t most_shown = 1024;                ///< trials at once; more is asked of nobody
 constexpr std::int64_t endless = std::int64_t{1} << 60;  ///< bytes
 
-Admission start(const PackingQuestion& question) {
-    std::vector<Waiting> waiting;
-    const auto count = question.trials.empty() ? 0 : std::min(question.most, most_shown);
-    for (std::int64_t i = 0; i < count; ++i)
-        waiting.push_back(
-            {i + 1, question.trials[static_cast<std::size_t>(i) % question.trials.size()], question.on_device, false});
-    return admit(question.machine, {}, waiting, question.parallel);
+std::int64_t room_of(std::int64_t capacity, std::int64_t reserve, std::int64_t others) {
+    return std::max<std::int64_t>(0, capacity - reserve - others);
 }
+
+std::vector<Packing::Pool> empty_pools(const Machine& machine) {
+    std::vector<Packing::Pool> pools{{"", machine.memory, machine.memory_reserve, machine.memory_others,
+                                      room_of(machine.memory, machine.memory_reserve, machine.memory_others)}};
+    for (const Accelerator& device : machine.accelerators)
+        pools.push_back({device.id, device.memory, device.reserve, device.others,
+                         device.usable ? room_of(device.memory, device.reserve, device.others) : 0});
+    return pools;
+}
+
+/// Trials start as the engine starts them: each may open a worker, which others of its shape then join.
+class Filling {
+   public:
+    explicit Filling(const PackingQuestion& question) : question_(question), machine_(question.machine) {
+        packing_.pools = empty_pools(machine_);
+        const auto count = question.trials.empty() ? 0 : std::min(question.most, most_shown);
+        for (std::int64_t number = 1; number <= count; ++number)
+            waiting_.push_back({number, trial(number).footprint, question.on_device, false, {}});
+        if (question.slots == 1) known_ = waiting_.size();
+        while (start_some()) {
+        }
+    }
+
+    Packing take_packing() { return std::move(packing_); }
+
+   private:
+    struct Worker {
+        int device;
+        std::string shape;
+        std::int64_t free;  ///< slots
+    };
+
+    [[nodiscard]] const PackingQuestion::Trial& trial(std::int64_t number) const {
+        return question_.trials[static_cast<std::size_t>(number - 1) % question_.trials.size()];
+    }
+
+    /// As many as the planner launches before one changes where others may start. False: no further one will.
+    bool start_some() {
+        const Admission admission = admit(machine_, running_, std::span(waiting_).first(known_), question_.parallel);
+        if (admission.kept_out && packing_.kept_out.empty()) packing_.kept_out = admission.kept_out->text;
+        if (admission.launch.empty()) return look_further();
+        for (const Admission::Launch& launch : admission.launch) {
+            const PackingQuestion::Trial& started = trial(launch.trial);
+            const Footprint& booked = launch.beside ? started.beside : started.footprint;
+            running_.push_back({launch.trial, booked, launch.device});
+            std::erase_if(waiting_, [&](const Waiting& other) { return other.trial == launch.trial; });
+            --known_;
+            take(booked, launch.device);
+            ++packing_.at_once;
+            if (question_.slots == 1 || started.shape.empty()) continue;
+            if (launch.beside)
+                --worker_beside(started.shape)->free;
+            else
+                workers_.push_back({launch.device, started.shape, question_.slots - 1});
+            offer(started.shape);
+            return true;
+        }
+        return question_.slots > 1;
+    }
+
+    /// For one of a shape that is taken.
+    bool look_further() {
+        std::int64_t free = 0;
+        for (const Worker& worker : workers_) free += worker.free;
+        const auto length = queue_length(static_cast<std::size_t>(question_.workers), static_cast<std::size_t>(free));
+        if (known_ == waiting_.size() || known_ >= length) return false;
+        ++known_;
+        return true;
+    }
+
+    Worker* worker_beside(const std::string& shape) {
+        const auto found = std::find_if(workers_.begin(), workers_.end(),
+                                        [&](const Worker& worker) { return worker.shape == shape && worker.free > 0; });
+        return found == workers_.end() ? nullptr : &*found;
+    }
+
+    /// Those that wait are told who takes them.
+    void offer(const std::string& shape) {
+        const Worker* worker = worker_beside(shape);
+        for (Waiting& other : waiting_) {
+            const PackingQuestion::Trial& its = trial(other.trial);
+            if (its.shape != shape) continue;
+            other.beside.reset();
+            if (worker) other.beside = {worker->device, its.beside};
+        }
+    }
+
+    void take(const Footprint& footprint, int device) {
+        const auto book = [](Packing::Pool& pool, std::optional<std::int64_t>& free, std::int64_t bytes) {
+            ++pool.trials;
+            pool.booked += bytes;
+            if (free) *free -= bytes;
+        };
+        Accelerator* where =
+            device == host_only ? nullptr : &machine_.accelerators.at(static_cast<std::size_t>(device));
+        const bool all_on_host = where == nullptr || where->unified;
+        book(packing_.pools.front(), machine_.memory_free,
+             footprint.host_bytes + (all_on_host ? footprint.device_bytes : 0));
+        if (where) book(packing_.pools.at(static_cast<std::size_t>(device) + 1), where->free, footprint.device_bytes);
+    }
+
+    const PackingQuestion& question_;
+    Machine machine_;  ///< with less and less free memory
+    std::vector<Waiting> waiting_;
+    std::size_t known_ = 0;  ///< of them; with several slots the engine asks for one when no other can start
+    std::vector<Booking> running_;
+    std::vector<Worker> workers_;  ///< of trials with a shape
+    Packing packing_;
+};
+
+Packing fill(const PackingQuestion& question) { return Filling(question).take_packing(); }
 
 void lift_cores(PackingQuestion& question) { question.machine.cores = 1e9; }
 void lift_host(PackingQuestion& question) {
@@ -38,6 +149,10 @@ void lift_parallel(PackingQuestion& question) {
     for (Accelerator& device : question.machine.accelerators) device.parallel.reset();
 }
 
+void lift_slots(PackingQuestion& question) {
+    if (question.slots > 1) question.slots = most_shown;
+}
+
 struct Limit {
     const char* name;
     void (*lift)(PackingQuestion&);
@@ -45,67 +160,45 @@ struct Limit {
 constexpr Limit limits[] = {{"resources.parallel", lift_parallel},
                             {"cores", lift_cores},
                             {"device memory", lift_devices},
-                            {"host memory", lift_host}};
+                            {"host memory", lift_host},
+                            {"resources.slots", lift_slots}};
 
 /// The limits that, without all others, would let no more start; several may. Where only a mixture of them holds trials
-/// back, those whose absence lets more start.
+/// back, those whose absence lets more start. What hpo chose by itself is named where nothing else is to blame.
 std::string limit_of(const PackingQuestion& question, std::int64_t at_once) {
     if (question.trials.empty()) return {};
     if (at_once >= question.most) return "the trials of the budget";
-    const auto starts = [](const PackingQuestion& asked) {
-        return static_cast<std::int64_t>(start(asked).launch.size());
-    };
-    std::string alone, mixed;
+    std::vector<std::string> alone, mixed;
     for (const Limit& limit : limits) {
         PackingQuestion without = question, only = question;
         limit.lift(without);
         for (const Limit& other : limits)
             if (&other != &limit) other.lift(only);
-        const auto add = [&](std::string& names) { names += (names.empty() ? "" : " and ") + std::string(limit.name); };
-        if (starts(only) <= at_once) add(alone);
-        if (starts(without) > at_once) add(mixed);
+        if (fill(only).at_once <= at_once) alone.emplace_back(limit.name);
+        if (fill(without).at_once > at_once) mixed.emplace_back(limit.name);
     }
-    return alone.empty() ? mixed : alone;
-}
-
-std::int64_t room_of(std::int64_t capacity, std::int64_t reserve, std::int64_t others) {
-    return std::max<std::int64_t>(0, capacity - reserve - others);
+    std::vector<std::string>& names = alone.empty() ? mixed : alone;
+    if (question.parallel_by_default && !names.empty() && names.front() == limits[0].name) {
+        if (names.size() > 1)
+            names.erase(names.begin());
+        else
+            names.front() += " (auto: a quarter of the trials, or one a core)";
+    }
+    std::string text;
+    for (const std::string& name : names) text += (text.empty() ? "" : " and ") + name;
+    return text;
 }
 
 }  // namespace
 
 Packing pack(const PackingQuestion& question) {
-    const Machine& machine = question.machine;
-    Packing packing;
-    packing.pools.push_back({"", machine.memory, machine.memory_reserve, machine.memory_others,
-                             room_of(machine.memory, machine.memory_reserve, machine.memory_others)});
-    for (const Accelerator& device : machine.accelerators)
-        packing.pools.push_back({device.id, device.memory, device.reserve, device.others,
-                                 device.usable ? room_of(device.memory, device.reserve, device.others) : 0});
-    const Admission admission = start(question);
-    for (const Admission::Launch& launch : admission.launch) {
-        const auto& footprint = question.trials[static_cast<std::size_t>(launch.trial - 1) % question.trials.size()];
-        Packing::Pool& host = packing.pools.front();
-        host.booked += footprint.host_bytes;
-        ++host.trials;
-        if (launch.device == host_only) {
-            host.booked += footprint.device_bytes;
-            continue;
-        }
-        Packing::Pool& device = packing.pools.at(static_cast<std::size_t>(launch.device) + 1);
-        device.booked += footprint.device_bytes;
-        ++device.trials;
-        if (machine.accelerators[static_cast<std::size_t>(launch.device)].unified)
-            host.booked += footprint.device_bytes;
-    }
-    packing.at_once = static_cast<std::int64_t>(admission.launch.size());
+    Packing packing = fill(question);
     packing.limit = limit_of(question, packing.at_once);
-    if (admission.kept_out) packing.kept_out = admission.kept_out->text;
     return packing;
 }
 
 std::optional<std::string> never_fits(const Machine& machine, const Footprint& footprint, bool on_device) {
-    const std::vector<Waiting> one{{1, footprint, on_device, false}};
+    const std::vector<Waiting> one{{1, footprint, on_device, false, {}}};
     const Admission admission = admit(machine, {}, one, {});
     return admission.never.empty() ? std::nullopt : std::optional(admission.never.front().text);
 }

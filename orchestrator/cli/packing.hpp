@@ -13,10 +13,18 @@
 namespace hpo {
 
 struct PackingQuestion {
+    struct Trial {
+        Footprint footprint;
+        std::string shape;          ///< of trials that may share a worker; empty: it shares none
+        Footprint beside{0, 0, 0};  ///< what it takes in a worker that trains others of its shape already
+    };
     Machine machine;                       ///< as it is now, nothing of ours running
-    std::vector<Footprint> trials;         ///< in the order in which they would start; repeated as often as needed
+    std::vector<Trial> trials;             ///< in the order in which they would start; repeated as often as needed
     bool on_device = false;                ///< each needs an accelerator
+    std::int64_t workers = 1;              ///< at once, at most
+    std::int64_t slots = 1;                ///< trials of one shape that each trains side by side
     std::optional<std::int64_t> parallel;  ///< trials at once; absent: as many as fit
+    bool parallel_by_default = false;      ///< the study does not say it
     std::int64_t most = 1;                 ///< trials of the study
 };
 

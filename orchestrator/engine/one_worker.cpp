@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
@@ -17,6 +18,7 @@ struct OneWorker::Impl {
     boost::asio::io_context loop{1};
     boost::asio::signal_set signals{loop, SIGINT, SIGTERM, SIGHUP};
     int signal = 0;
+    std::int64_t slots = 1;
     std::function<void(const execution::What&)> listener;
     std::unique_ptr<LocalExecutor> executor;
 
@@ -59,12 +61,15 @@ Result<std::unique_ptr<OneWorker>> OneWorker::start(const Study& study, const Pr
     if (!executor) return executor.error();
     impl.executor = std::move(*executor);
     impl.executor->launch(0, worker_launch(study, programs, {}, 0, target));
-    const auto ready = impl.wait<bool>([](const execution::What& what, auto& answer) {
-        if (std::holds_alternative<execution::Ready>(what)) answer = true;
+    const auto slots = impl.wait<std::int64_t>([](const execution::What& what, auto& answer) {
+        if (const auto* ready = std::get_if<execution::Ready>(&what)) answer = ready->hello.slots;
     });
-    if (!ready) return ready.error();
+    if (!slots) return slots.error();
+    impl.slots = std::max<std::int64_t>(1, *slots);
     return one;
 }
+
+std::int64_t OneWorker::slots() const { return impl_->slots; }
 
 Result<from_worker::PlanAnswer> OneWorker::plan(const Params& params, std::int64_t epochs, std::uint64_t data_seed) {
     impl_->executor->send(0, to_worker::Plan{1, params, epochs, data_seed});

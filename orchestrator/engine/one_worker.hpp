@@ -20,6 +20,9 @@ class OneWorker {
     static Result<std::unique_ptr<OneWorker>> start(const Study& study, const Programs& programs, const Target& target);
     ~OneWorker();
 
+    /// Trials of one shape that it would train side by side.
+    [[nodiscard]] std::int64_t slots() const;
+
     Result<from_worker::PlanAnswer> plan(const Params& params, std::int64_t epochs, std::uint64_t data_seed);
 
     /// Runs one attempt to its end; `decide` answers each report. A worker that dies is an Error with its last words.

@@ -456,6 +456,18 @@ class Check(Fakes):
         self.hpo("check", self.packed("each=0.01", resources=", memory: 1MiB, trial: {memory: 16MiB}"), environment=self.environment, status=1)
         self.assertIn("no trial fits: each needs 16.00 MiB of memory", self.error)
 
+    def test_check_foretells_how_many_of_one_shape_train_side_by_side(self):
+        study = self.study(synthetic(trials=24, epochs=20, parallel="auto"))
+        for more in (["resources.slots=8", "resources.parallel=6"], ["resources.slots=3", "resources.parallel=3"], ["resources.slots=32"]):
+            with self.subTest(more=more):
+                arguments = [study, "--set", "resources.backend=opencl", *(word for key in more for word in ("--set", key))]
+                told = json.loads(self.hpo("check", *arguments, "--json", environment=self.environment))
+                self.hpo("run", *arguments, "--fresh", "--quiet", environment=self.environment)
+                self.assertEqual(told["at_once"], self.at_once("small"))
+                begun = [body["device_bytes"] for _, _, body in self.launches("small")[:told["at_once"]]]
+                self.assertEqual(told["packing"]["pools"][1]["booked"], sum(begun))
+                self.assertGreater(begun[0], begun[1])
+
     def test_check_says_that_a_script_which_declares_nothing_is_measured_first(self):
         self.machine("device GPU-a 8GiB Fake")
         text = self.hpo("check", self.packed("each=0.01"), environment=self.environment)

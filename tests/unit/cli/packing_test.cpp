@@ -7,13 +7,14 @@ namespace {
 
 using testing::HasSubstr;
 
+constexpr std::int64_t MiB = std::int64_t{1} << 20;
 constexpr std::int64_t GiB = std::int64_t{1} << 30;
 
-PackingQuestion host_question(double cores, std::int64_t memory, std::vector<Footprint> trials) {
+PackingQuestion host_question(double cores, std::int64_t memory, const std::vector<Footprint>& trials) {
     PackingQuestion question;
     question.machine.cores = cores;
     question.machine.memory = memory;
-    question.trials = std::move(trials);
+    for (const Footprint& footprint : trials) question.trials.push_back({footprint, {}, {}});
     question.most = 64;
     return question;
 }
@@ -73,6 +74,74 @@ TEST(Packing, TellsWhoWaitsForOtherPrograms) {
     EXPECT_THAT(packing.kept_out, HasSubstr("used by other programs"));
     EXPECT_FALSE(never_fits(question.machine, {0, 3 * GiB, 1}, false));
     EXPECT_THAT(never_fits(question.machine, {0, 9 * GiB, 1}, false).value_or(""), HasSubstr("needs 9.000 GiB"));
+}
+
+/// Trials that take 300 MiB of a device, or 100 beside others of their shape.
+PackingQuestion shaped_question(double cores, std::int64_t slots, const std::vector<std::string>& shapes) {
+    PackingQuestion question = device_question({GiB}, {});
+    question.machine.cores = cores;
+    question.workers = static_cast<std::int64_t>(cores);
+    question.slots = slots;
+    question.trials.clear();
+    for (const std::string& shape : shapes)
+        question.trials.push_back({{300 * MiB, 50 * MiB, 1}, shape, {100 * MiB, 10 * MiB, 0}});
+    return question;
+}
+
+TEST(Packing, TrialsOfOneShapeFillAWorkerAndTheFirstBearsIt) {
+    const Packing packing = pack(shaped_question(1, 6, {"a"}));
+    EXPECT_EQ(packing.at_once, 6);
+    EXPECT_EQ(packing.pools[0].booked, 100 * MiB);
+    EXPECT_EQ(packing.pools[1].trials, 6);
+    EXPECT_EQ(packing.pools[1].booked, 800 * MiB);
+    EXPECT_EQ(packing.limit, "resources.slots") << "a second worker would not fit the device";
+}
+
+TEST(Packing, AFullWorkerIsFollowedByTheNext) {
+    const Packing packing = pack(shaped_question(2, 3, {"a"}));
+    EXPECT_EQ(packing.at_once, 6);
+    EXPECT_EQ(packing.pools[1].booked, 2 * 500 * MiB);
+}
+
+TEST(Packing, TrialsBesideOthersAreLimitedByWhatReallyHoldsThemBack) {
+    EXPECT_EQ(pack(shaped_question(8, 32, {"a"})).limit, "device memory");
+    EXPECT_EQ(pack(shaped_question(8, 32, {"a"})).at_once, 8) << "300 MiB and 7 times 100 of 1024";
+    PackingQuestion question = shaped_question(1, 6, {"a"});
+    question.machine.cores = 8;
+    question.machine.accelerators[0].memory = 64 * GiB;
+    EXPECT_EQ(pack(question).at_once, 48);
+    question.parallel = 16;
+    EXPECT_EQ(pack(question).limit, "resources.parallel");
+    question.parallel_by_default = true;
+    EXPECT_EQ(pack(question).limit, "resources.parallel (auto: a quarter of the trials, or one a core)");
+}
+
+TEST(Packing, WithoutACommonShapeEachTrialBearsAWorker) {
+    const std::vector<std::string> shapes{"a", "b", "c", "d", "e", "f", "g", "h"};
+    PackingQuestion question = shaped_question(2, 6, shapes);
+    question.most = 8;
+    question.parallel = 2;
+    question.parallel_by_default = true;
+    EXPECT_EQ(pack(question).at_once, 2);
+    EXPECT_EQ(pack(question).pools[1].booked, 600 * MiB);
+    EXPECT_EQ(pack(question).limit, "cores") << "not what was chosen for as many cores";
+    question.trials = {question.trials[0]};
+    question.slots = 1;
+    EXPECT_EQ(pack(question).limit, "cores");
+}
+
+TEST(Packing, ThoseOfAShapePassOneOfAnotherThatWaits) {
+    const Packing packing = pack(shaped_question(1, 16, {"a", "b"}));
+    EXPECT_EQ(packing.at_once, 4);
+    EXPECT_EQ(packing.pools[1].booked, 600 * MiB);
+    EXPECT_EQ(pack(shaped_question(1, 4, {"a", "b"})).at_once, 1) << "the engine looks no further for so few slots";
+}
+
+TEST(Packing, WhatIsFreeNowShrinksWithEachTrialThatStarts) {
+    PackingQuestion question = shaped_question(8, 6, {"a"});
+    question.machine.accelerators[0].free = 550 * MiB;
+    EXPECT_EQ(pack(question).at_once, 3);
+    EXPECT_EQ(pack(question).pools[1].booked, 500 * MiB);
 }
 
 TEST(Packing, OfNoTrialsIsTheEmptyMachine) {
