@@ -147,19 +147,23 @@ Samples plan_samples(const Study& study, OneWorker& worker, const Machine& machi
     return samples;
 }
 
-/// Seconds of one step of the typical configuration, measured here and now.
-std::optional<double> measured_step(const Study& study, OneWorker& worker, const Sample& sample) {
+/// Seconds of one step of the typical configuration, measured here and now: of so many side by side.
+std::optional<double> measured_step(const Study& study, OneWorker& worker, const Sample& sample,
+                                    std::int64_t side_by_side) {
     const std::int64_t iterations = std::max<std::int64_t>(1, sample.answer.iterations_per_step);
     to_worker::Run run;
-    run.id = {1, 1};
     run.params = sample.params;
     run.params["eval_every"] = std::min(iterations, probe_iterations);
     run.steps = probe_steps;
-    run.seed = trial_seed(study.seed, 1);
     run.data_seed = study.seed;
     run.objective = study.objective;
+    std::vector<to_worker::Run> runs(static_cast<std::size_t>(side_by_side), run);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        runs[i].id = {static_cast<std::int64_t>(i) + 1, 1};
+        runs[i].seed = trial_seed(study.seed, i + 1);
+    }
     std::optional<double> speed;
-    const auto finished = worker.run(run, [&](const Report& report) {
+    const auto finished = worker.run(runs, [&](const Report& report) {
         speed = report.iterations_per_second;
         return to_worker::Action::go_on;
     });
@@ -313,7 +317,6 @@ std::string native_text(const Study& study, const Target& target, Load& load, Js
     load.question.parallel_by_default = !study.resources.parallel;
     const Samples samples = plan_samples(study, **worker, load.question.machine);
     const Sample& middle = typical(samples);
-    const auto step = measured_step(study, **worker, middle);
     const Range parameters = range_over(samples, [](const Sample& sample) { return sample.answer.parameters; });
     const Range memory = range_over(samples, [](const Sample& sample) { return sample.answer.footprint.host_bytes; });
     for (const Sample& sample : samples) {
@@ -321,6 +324,10 @@ std::string native_text(const Study& study, const Target& target, Load& load, Js
         load.question.trials.push_back(sample.booked);
     }
     forget_rare_shapes(load.question.trials);
+    const Packing packing = pack(load.question);
+    const std::int64_t side_by_side =
+        (packing.at_once + packing.workers - 1) / std::max<std::int64_t>(1, packing.workers);
+    const auto step = measured_step(study, **worker, middle, std::max<std::int64_t>(1, side_by_side));
     std::vector<PackingQuestion::Trial> order = load.question.trials;
     std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return total(a) < total(b); });
     load.typical = order[order.size() / 2];
@@ -337,13 +344,15 @@ std::string native_text(const Study& study, const Target& target, Load& load, Js
     if (step)
         text += row("", duration_text(*step) + " a step, " +
                             duration_text(*step * static_cast<double>(study.budget.epochs)) +
-                            " in full, for a typical one (measured now)");
+                            " in full, for a typical one" +
+                            (side_by_side > 1 ? " among " + std::to_string(side_by_side) + " side by side" : "") +
+                            " (measured now)");
     text += too_large_text(samples, json);
     json["parameters"] = {parameters.low, parameters.middle, parameters.high};
     json["host_bytes"] = {memory.low, memory.middle, memory.high};
     json["seconds_per_step"] = step ? Json(*step) : Json(nullptr);
     if (step) {
-        const double at_once = static_cast<double>(std::max<std::int64_t>(1, pack(load.question).at_once));
+        const auto at_once = static_cast<double>(std::max<std::int64_t>(1, packing.at_once));
         text +=
             row("in all", duration_text(*step * static_cast<double>(study.budget.epochs * trials_of(study)) / at_once) +
                               " if nothing were stopped early");

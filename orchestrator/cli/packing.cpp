@@ -67,6 +67,7 @@ class Filling {
             --known_;
             take(booked, launch.device);
             ++packing_.at_once;
+            if (!launch.beside) ++packing_.workers;
             if (question_.slots == 1 || started.shape.empty()) continue;
             if (launch.beside)
                 --worker_beside(started.shape)->free;

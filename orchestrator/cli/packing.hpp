@@ -40,9 +40,10 @@ struct Packing {
         std::int64_t booked = 0;  ///< by them
     };
     std::int64_t at_once = 0;
-    std::string limit;        ///< what keeps the next one from starting: "cores", "host memory", ...
-    std::vector<Pool> pools;  ///< the host, then each accelerator
-    std::string kept_out;     ///< why the first trial that other programs keep out waits; empty: none does
+    std::int64_t workers = 0;  ///< that train them: fewer where some share one
+    std::string limit;         ///< what keeps the next one from starting: "cores", "host memory", ...
+    std::vector<Pool> pools;   ///< the host, then each accelerator
+    std::string kept_out;      ///< why the first trial that other programs keep out waits; empty: none does
 };
 
 Packing pack(const PackingQuestion& question);

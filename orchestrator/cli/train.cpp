@@ -95,7 +95,7 @@ int train_command(const TrainArguments& arguments) {
     run.test = true;
     run.save = output.string();
 
-    const auto finished = (*worker)->run(run, [&](const Report& report) {
+    const auto finished = (*worker)->run({&run, 1}, [&](const Report& report) {
         if (!arguments.json) print(step_line(report, run.steps));
         return to_worker::Action::go_on;
     });

@@ -7,6 +7,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 #include <optional>
+#include <vector>
 
 #include "orchestrator/engine/words.hpp"
 #include "orchestrator/engine/workers.hpp"
@@ -81,17 +82,22 @@ Result<from_worker::PlanAnswer> OneWorker::plan(const Params& params, std::int64
     });
 }
 
-Result<from_worker::Finished> OneWorker::run(const to_worker::Run& run,
+Result<from_worker::Finished> OneWorker::run(std::span<const to_worker::Run> runs,
                                              const std::function<to_worker::Action(const Report&)>& decide) {
-    impl_->executor->send(0, run);
+    std::vector<AttemptId> open;
+    for (const to_worker::Run& run : runs) {
+        open.push_back(run.id);
+        impl_->executor->send(0, run);
+    }
     return impl_->wait<from_worker::Finished>([&](const execution::What& what, auto& answer) {
         const auto* said = std::get_if<execution::Said>(&what);
         if (!said) return;
         if (const auto* reported = std::get_if<from_worker::Reported>(&said->message);
-            reported && reported->id == run.id)
-            impl_->executor->send(0, to_worker::Decision{run.id, reported->report.step, decide(reported->report)});
+            reported && std::count(open.begin(), open.end(), reported->id) > 0)
+            impl_->executor->send(0,
+                                  to_worker::Decision{reported->id, reported->report.step, decide(reported->report)});
         if (const auto* finished = std::get_if<from_worker::Finished>(&said->message);
-            finished && finished->id == run.id)
+            finished && std::erase(open, finished->id) > 0 && open.empty())
             answer = *finished;
     });
 }

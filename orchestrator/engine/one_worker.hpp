@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "hpo/messages.hpp"
@@ -25,8 +26,9 @@ class OneWorker {
 
     Result<from_worker::PlanAnswer> plan(const Params& params, std::int64_t epochs, std::uint64_t data_seed);
 
-    /// Runs one attempt to its end; `decide` answers each report. A worker that dies is an Error with its last words.
-    Result<from_worker::Finished> run(const to_worker::Run& run,
+    /// Runs attempts to their end, side by side as far as there are slots; `decide` answers each report. Returns the
+    /// end of the last one to end. A worker that dies is an Error with its last words.
+    Result<from_worker::Finished> run(std::span<const to_worker::Run> runs,
                                       const std::function<to_worker::Action(const Report&)>& decide);
 
    private:
