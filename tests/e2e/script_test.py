@@ -276,6 +276,14 @@ class Unchanged(Script):
         self.assertIn("--lr", self.hpo("best", "script"))
         self.assert_nobody_left()
 
+    def test_a_parameter_called_seed_is_the_trials_seed(self):
+        trials = self.run_unchanged("""
+            import os, sys
+            assert sys.argv[1] == os.environ["HPO_SEED"] == os.environ["HPO_PARAM_SEED"]
+            print("val_loss=" + sys.argv[1])
+            """, "{seed}", epochs=1, space="  seed: {type: int, low: 1, high: 1000}")
+        self.assertEqual([t["values"]["val_loss"] for t in trials], [t["params"]["seed"] for t in trials])
+
     def test_values_are_arguments_and_never_a_shells_text(self):
         trials = self.run_unchanged("""
             import json, os, sys
