@@ -314,20 +314,18 @@ std::string native_text(const Study& study, const Target& target, Load& load, Js
     if (!worker) throw Fatal(worker.error().message);
     load.question.slots = (*worker)->slots();
     load.question.parallel = most_at_once(study, load.question.workers, load.question.slots);
-    load.question.parallel_by_default = !study.resources.parallel;
+    load.question.parallel_by_default = load.question.parallel && !study.resources.parallel;
     const Samples samples = plan_samples(study, **worker, load.question.machine);
     const Sample& middle = typical(samples);
     const Range parameters = range_over(samples, [](const Sample& sample) { return sample.answer.parameters; });
     const Range memory = range_over(samples, [](const Sample& sample) { return sample.answer.footprint.host_bytes; });
-    for (const Sample& sample : samples) {
-        if (!sample.runs()) continue;
-        load.question.trials.push_back(sample.booked);
-    }
+    for (const Sample& sample : samples)
+        if (sample.runs()) load.question.trials.push_back(sample.booked);
     forget_rare_shapes(load.question.trials);
     const Packing packing = pack(load.question);
-    const std::int64_t side_by_side =
-        (packing.at_once + packing.workers - 1) / std::max<std::int64_t>(1, packing.workers);
-    const auto step = measured_step(study, **worker, middle, std::max<std::int64_t>(1, side_by_side));
+    const auto workers = std::max<std::int64_t>(1, packing.workers);
+    const auto side_by_side = std::max<std::int64_t>(1, (packing.at_once + workers - 1) / workers);
+    const auto step = measured_step(study, **worker, middle, side_by_side);
     std::vector<PackingQuestion::Trial> order = load.question.trials;
     std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return total(a) < total(b); });
     load.typical = order[order.size() / 2];
