@@ -74,8 +74,8 @@ Measured measure(Device& device, const DeviceData& data, const Setting& setting,
     const std::uint64_t before = device.launches();
     while (seconds < setting.seconds) {
         trainer.train_step(always);
-        seconds += trainer.step_seconds();
-        updates += static_cast<double>(trainer.plan().iterations_per_step);
+        seconds += trainer.step_seconds_of(0);
+        updates += static_cast<double>(trainer.plan().pace.iterations_per_step);
     }
     return {updates / seconds, static_cast<double>(device.launches() - before) / updates, bytes, loss};
 }

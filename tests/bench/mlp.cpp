@@ -36,7 +36,7 @@ void measure(std::int64_t batch, std::int64_t epochs, std::uint64_t seed) {
     const auto sizes = checked(split_sizes(configuration.data, data->shape.train));
     GroupPlan plan = checked(plan_group(configuration, data->shape, sizes, 1));
     const auto arena = checked(device->allocate(plan.arena_bytes));
-    const std::int64_t per_epoch = plan.iterations_per_epoch;
+    const std::int64_t per_epoch = plan.pace.iterations_per_epoch;
     const LaneSpec lane{configuration.training, seed};
     const SteadyClock clock;
     Trainer trainer(*device, *arena, std::move(plan), *data, {&lane, 1}, epochs, clock);
@@ -48,7 +48,7 @@ void measure(std::int64_t batch, std::int64_t epochs, std::uint64_t seed) {
     double seconds = 0;
     for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
         trainer.train_step(always);
-        seconds += trainer.step_seconds();
+        seconds += trainer.step_seconds_of(0);
     }
     trainer.evaluate_validation(always);
     std::printf(

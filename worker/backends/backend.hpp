@@ -56,18 +56,29 @@ enum class Write : std::uint8_t { set, add };
 /// gelu is the exact one, x * Phi(x) with the error function; silu is x * sigmoid(x).
 enum class Activation : std::uint8_t { none, relu, gelu, silu };
 
+/// Which samples of their batches the rows of a pass are: row r is sample index * rows + r of the lane's batch. Rows
+/// beyond the lane's are padding, so that batches of different sizes go through the same operations. None: all rows are
+/// the lane's, from 0 on.
+struct Pass {
+    Tensor batch;             ///< lane array u32: samples of the batch
+    Tensor rows;              ///< lane array u32: samples of a pass; the last of a batch has what is left
+    std::uint32_t index = 0;  ///< counted from 0
+
+    explicit operator bool() const { return static_cast<bool>(batch); }
+};
+
 /// Inverted dropout: an element is 0 with `probability` (rounded to a multiple of 2^-16), else divided by what remains.
-/// The draw of row r and column c depends on (seed, iteration, site, first_row + r, c) alone: micro-batches draw as the
-/// whole batch would. It is 16 bits, dropped when below probability * 2^16: with q = c mod 128, half q mod 2 (0: the
-/// low one) of word q / 32 of draw_block(seed, Purpose::dropout, iteration, block), where block's low word is first_row
-/// + r and its high word site * 2^16 + c / 128 * 16 + q mod 32 / 2. Laid out for vectors: 16 blocks make 128 columns.
+/// The draw of sample s of the batch and column c depends on (seed, iteration, site, s, c) alone: micro-batches draw as
+/// the whole batch would. It is 16 bits, dropped when below probability * 2^16: with q = c mod 128, half q mod 2 (0:
+/// the low one) of word q / 32 of draw_block(seed, Purpose::dropout, iteration, block), where block's low word is s and
+/// its high word site * 2^16 + c / 128 * 16 + q mod 32 / 2. Laid out for vectors: 16 blocks make 128 columns.
 struct Dropout {
-    Tensor probability;          ///< lane array; default: no dropout, the rest is not looked at
-    Tensor seed;                 ///< lane array u64
-    Tensor iteration;            ///< lane array u32
-    Tensor mask;                 ///< u8 [B, O], written by forward, read by backward; none for relu, which needs none
-    std::uint32_t site = 0;      ///< which dropout of the model this is
-    std::int64_t first_row = 0;  ///< of this micro-batch in its batch
+    Tensor probability;      ///< lane array; default: no dropout, the rest is not looked at
+    Tensor seed;             ///< lane array u64
+    Tensor iteration;        ///< lane array u32
+    Tensor mask;             ///< u8 [B, O], written by forward, read by backward; none for relu, which needs none
+    std::uint32_t site = 0;  ///< which dropout of the model this is
+    Pass pass;
 };
 
 /// Changes to images as they are gathered; height 0: none. A feature is (row y, column x, channel) with channels last:
@@ -81,17 +92,19 @@ struct Augment {
     bool flip = false;       ///< half of the samples are mirrored, left to right
 };
 
-/// B samples from number `first` on. Without a seed: as they lie. With one, those of a batch of training: `batch`
+/// B samples. Without a pass: as they lie, from number `first` on. With one, those of a batch of training: pass.batch
 /// samples are drawn in each iteration, count / batch iterations make an epoch (what is left over rests in it), and
-/// sample i of iteration t is number (t mod epoch) * batch + i in the EpochOrder of (seed, t / epoch).
+/// sample i of iteration t is number (t mod epoch) * batch + i in the EpochOrder of (seed, t / epoch). Padding becomes
+/// rows of 0 with label 0.
 struct Gather {
     Tensor output;           ///< [B, I] written
     Tensor labels;           ///< i32 [B, 1] written
-    std::int64_t first = 0;  ///< in the batch; without a seed, in the samples
-    Tensor seed;             ///< lane array u64
-    Tensor iteration;        ///< lane array u32
-    std::int64_t batch = 0;
-    Augment augment;  ///< with a seed
+    std::int64_t first = 0;  ///< without a pass
+    // With one:
+    Pass pass;
+    Tensor seed;       ///< lane array u64
+    Tensor iteration;  ///< lane array u32
+    Augment augment;
 };
 
 /// Of matrix products; all sums are of float32. tf32: operands rounded to 10 bits of mantissa on the way. bfloat16 and
@@ -133,6 +146,7 @@ struct Activate {
     Tensor bias;    ///< [1, O], or none
     Tensor output;  ///< [B, O] written; may be `pre` for none and relu, which need no `a` backward
     Dropout dropout;
+    Tensor own;  ///< lane array u32: each lane's Activation, instead of `activation`; `output` is then not `pre`
 };
 
 struct ActivateBackward {
@@ -143,10 +157,11 @@ struct ActivateBackward {
     Tensor bias_gradient;  ///< [1, O] by `write`: column sums of a's gradient; or none
     Dropout dropout;       ///< as forward, with its mask
     Write write = Write::set;
+    Tensor own;  ///< as forward
 };
 
 /// a = input + bias; output = (a - mean) * rstd * scale + shift over each row (Ba, Kiros, Hinton 2016); variance with
-/// 1/O.
+/// 1/O. With `own`, a row is a lane's first columns; the others are padding: 0 in what is read, and in what is written.
 struct LayerNorm {
     Tensor input;   ///< [B, O]; becomes a
     Tensor bias;    ///< [1, O]
@@ -156,6 +171,7 @@ struct LayerNorm {
     Tensor mean;    ///< [B, 1] written
     Tensor rstd;    ///< [B, 1] written: 1 / sqrt(variance + epsilon)
     float epsilon = 1e-5F;
+    Tensor own;  ///< lane array u32: columns; none: O
 };
 
 struct LayerNormBackward {
@@ -168,6 +184,7 @@ struct LayerNormBackward {
     Tensor shift_gradient;  ///< [1, O] by `write`
     Tensor bias_gradient;   ///< [1, O] by `write`
     Write write = Write::set;
+    Tensor own;  ///< as forward
 };
 
 /// Softmax and cross-entropy against (1 - smoothing) * one-hot + smoothing / C.
@@ -180,7 +197,9 @@ struct CrossEntropy {
     Tensor gradient;   ///< [B, C] written, that of `loss`, times `scale`; may be `logits`; none: not wanted
     float weight = 1;  ///< 1 / (samples of the whole batch) for a mean
     Write write = Write::set;
-    Tensor scale;  ///< lane array; none: 1
+    Tensor scale;    ///< lane array; none: 1
+    Tensor weights;  ///< lane array: each lane's weight, instead of `weight`
+    Pass pass;       ///< padding counts for nothing; its gradient is 0
 };
 
 /// Dynamic loss scaling (Micikevicius et al., "Mixed precision training", ICLR 2018), for gradients that float16 would
@@ -258,7 +277,8 @@ class Stage {
     virtual ~Stage() = default;
     /// The part that was sent longest ago; waits until it has been read. Aligned as Buffers are.
     virtual std::span<std::byte> next() = 0;
-    /// Copies its beginning to all of `to`, lane 0's, for what is enqueued afterwards. Returns at once where it can.
+    /// Copies its beginning to all of `to`, lane 0's place, for what is enqueued afterwards. Returns at once where it
+    /// can.
     virtual void send(const Tensor& to) = 0;
 };
 
@@ -268,8 +288,9 @@ class Stream {
     virtual ~Stream() = default;
 
     [[nodiscard]] virtual int lanes() const = 0;
-    /// What is enqueued from now on does the first `count` lanes alone, 1 to as many as the stream was made for.
-    virtual void set_lanes(int count) = 0;
+    /// What is enqueued from now on does `count` lanes from lane `first` on alone, 1 to as many as the stream was made
+    /// for. Copies from and to the host name their lane, whichever these are.
+    virtual void set_lanes(int first, int count) = 0;
 
     /// Copies `data` to one lane of `to`, all of it; `data` may be reused on return.
     virtual void write_bytes(const Tensor& to, int lane, std::span<const std::byte> data) = 0;
@@ -300,7 +321,7 @@ class Stream {
     virtual std::unique_ptr<Stage> stage(std::size_t bytes) = 0;
 
     /// Does what `operations` enqueues, which must be the same operations with the same arguments each time it is given
-    /// with this `name` and this number of lanes: only what lies in the arena may differ. Where the device has graphs
+    /// with this `name` and these lanes: only what lies in the arena may differ. Where the device has graphs
     /// they are recorded and launched as one from the third time on, without asking `operations`. No copies from and to
     /// the host in it.
     virtual void repeat(std::uint64_t /*name*/, const std::function<void()>& operations) { operations(); }

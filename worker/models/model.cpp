@@ -43,6 +43,40 @@ ParameterBlock place_parameters(std::vector<Parameter> parameters) {
     return block;
 }
 
+namespace {
+
+/// Calls visit(place in the smaller block, place in the larger one, count) for each row of each parameter.
+template <class F>
+void each_row(const ParameterBlock& small, const ParameterBlock& large, F&& visit) {
+    assert(small.parameters.size() == large.parameters.size());
+    for (std::size_t i = 0; i < small.parameters.size(); ++i) {
+        const Parameter& from = small.parameters[i];
+        const Parameter& to = large.parameters[i];
+        const std::int64_t rows = from.shape.size() == 2 ? from.shape[0] : 1;
+        const std::int64_t columns = from.shape.back(), stride = to.shape.back();
+        assert(to.shape.size() == from.shape.size() && stride >= columns && to.elements() >= rows * stride);
+        for (std::int64_t row = 0; row < rows; ++row)
+            visit(static_cast<std::size_t>(from.first + row * columns),
+                  static_cast<std::size_t>(to.first + row * stride), static_cast<std::size_t>(columns));
+    }
+}
+
+}  // namespace
+
+void pad_block(const ParameterBlock& own, std::span<const float> from, const ParameterBlock& padded,
+               std::span<float> to) {
+    std::fill(to.begin(), to.end(), 0.0F);
+    each_row(own, padded,
+             [&](std::size_t at, std::size_t there, std::size_t count) { std::copy_n(&from[at], count, &to[there]); });
+}
+
+void unpad_block(const ParameterBlock& padded, std::span<const float> from, const ParameterBlock& own,
+                 std::span<float> to) {
+    std::fill(to.begin(), to.end(), 0.0F);
+    each_row(own, padded,
+             [&](std::size_t at, std::size_t there, std::size_t count) { std::copy_n(&from[there], count, &to[at]); });
+}
+
 void Model::initialise(Stream& stream, const Tensor& weights, const Tensor& seed) const {
     stream.fill(weights, 0);
     std::uint32_t site = 0;

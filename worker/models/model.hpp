@@ -1,8 +1,10 @@
 // The seam of all models: what a model keeps (parameters, by name), where it lies in memory, and its two passes as
-// operations of a stream. A model knows no backend and no optimizer; all lanes of a group share its shape.
+// operations of a stream. A model knows no backend and no optimizer. All lanes of a group share its shape, or have
+// smaller ones of the same structure, padded to it: a lane's own model then says what of it is the lane's.
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,13 +39,23 @@ struct ParameterBlock {
     [[nodiscard]] std::int64_t count() const;  ///< trainable numbers, without padding
 };
 
+/// Between a lane's own block and one that the lane is padded to: the same parameters, none smaller in any extent. What
+/// is padding becomes 0.
+void pad_block(const ParameterBlock& own, std::span<const float> from, const ParameterBlock& padded,
+               std::span<float> to);
+void unpad_block(const ParameterBlock& padded, std::span<const float> from, const ParameterBlock& own,
+                 std::span<float> to);
+
 /// What dropout needs of a training pass, see Dropout in backend.hpp.
 struct Training {
     Tensor dropout;    ///< lane array: probability
     Tensor seed;       ///< lane array u64
     Tensor iteration;  ///< lane array u32
-    std::int64_t first_row = 0;
+    Pass pass;
 };
+
+/// Whether all lanes of a group are alike, or may be padded ones of different extents and activations.
+enum class Lanes : std::uint8_t { alike, padded };
 
 class Model {
    public:
@@ -58,8 +70,10 @@ class Model {
     [[nodiscard]] virtual double backward_flops() const = 0;
 
     /// Takes memory for passes of up to `rows` samples, whose matrix products are of `precision`. Call once, before any
-    /// pass.
-    virtual void plan(Layout& layout, std::int64_t rows, Precision precision) = 0;
+    /// pass. A model that lanes are padded to has the activation that keeps the most: not relu.
+    virtual void plan(Layout& layout, std::int64_t rows, Precision precision, Lanes lanes) = 0;
+    /// Of padded lanes: lane `lane` is one of `own` from now on.
+    virtual void adopt(Stream& stream, int lane, const Model& own) const = 0;
 
     /// Sets `weights` [1, P] for the lanes' seeds (lane array u64); padding to 0.
     void initialise(Stream& stream, const Tensor& weights, const Tensor& seed) const;

@@ -12,10 +12,16 @@ constexpr std::int64_t least_evaluation_rows = 16;
 
 }  // namespace
 
+Pace pace_of(const TrainingConfig& training, std::int64_t training_samples) {
+    const std::int64_t epoch = std::max<std::int64_t>(1, training_samples / training.batch_size);
+    return {epoch, training.eval_every > 0 ? training.eval_every : epoch};
+}
+
 Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape& shape, const SplitSizes& sizes,
-                             int lanes) {
+                             int lanes, Lanes kind) {
     const TrainingConfig& training = configuration.training;
-    if (training.batch_size > sizes.train)
+    const bool padded = kind == Lanes::padded;
+    if (training.batch_size > sizes.train && !padded)
         return Error{"training.batch_size: " + std::to_string(training.batch_size) + " is more than the " +
                      std::to_string(sizes.train) + " samples there are to train on"};
     const bool augmented = training.augment_shift > 0 || training.augment_flip;
@@ -32,19 +38,20 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     GroupPlan plan;
     plan.model = *std::move(model);
     plan.shared = training;
+    plan.kind = kind;
     plan.lanes = lanes;
     if (augmented) plan.augment = {shape.height, shape.width, training.augment_shift, training.augment_flip};
     plan.micro_batch = configured_micro_batch(training);
     const bool short_of_memory = training.micro_batch > 0 && training.micro_batch < plan.micro_batch;
     if (short_of_memory) plan.micro_batch = training.micro_batch;
+    plan.passes = (training.batch_size + plan.micro_batch - 1) / plan.micro_batch;
     // Who asks for micro-batches lacks memory.
     const std::int64_t evaluated =
         training.accumulation > 1 || short_of_memory ? least_evaluation_rows : evaluation_rows;
     plan.rows = std::max(plan.micro_batch, std::min(evaluated, sizes.validation));
-    plan.iterations_per_epoch = sizes.train / training.batch_size;
-    plan.iterations_per_step = training.eval_every > 0 ? training.eval_every : plan.iterations_per_epoch;
+    plan.pace = pace_of(training, sizes.train);
     plan.window = std::clamp(window_samples / training.batch_size, std::int64_t{1},
-                             std::min(most_window, plan.iterations_per_step));
+                             std::min(most_window, plan.pace.iterations_per_step));
 
     Layout layout(lanes);
     const std::int64_t parameters = plan.model->block().elements;
@@ -53,7 +60,7 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     plan.gradient = layout.add(Type::f32, 1, parameters);
     plan.first_moment = layout.add(Type::f32, 1, parameters);
     if (two_moments) plan.second_moment = layout.add(Type::f32, 1, parameters);
-    plan.model->plan(layout, plan.rows, training.precision);
+    plan.model->plan(layout, plan.rows, training.precision, kind);
     plan.input = layout.add(Type::f32, plan.rows, shape.features);
     plan.labels = layout.add(Type::i32, plan.rows, 1);
     for (Tensor* table : {&plan.learning_rates, &plan.losses, &plan.norms})
@@ -62,10 +69,10 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     plan.correct = layout.add(Type::i32, 1, 1);
     plan.seed = layout.add_lane_array(Type::u64);
     plan.iteration = layout.add_lane_array(Type::u32);
-    plan.alive = layout.add_lane_array(Type::u8);
-    plan.slot = layout.add_lane_array(Type::u32);
-    for (Tensor* array : {&plan.weight_decay, &plan.dropout, &plan.smoothing, &plan.no_smoothing, &plan.clip,
-                          &plan.beta1, &plan.beta2, &plan.epsilon, &plan.momentum})
+    for (Tensor* flag : {&plan.alive, &plan.by_adamw, &plan.by_sgd}) *flag = layout.add_lane_array(Type::u8);
+    for (Tensor* number : {&plan.slot, &plan.batch, &plan.batch_rows}) *number = layout.add_lane_array(Type::u32);
+    for (Tensor* array : {&plan.sample_weight, &plan.weight_decay, &plan.dropout, &plan.smoothing, &plan.no_smoothing,
+                          &plan.clip, &plan.beta1, &plan.beta2, &plan.epsilon, &plan.momentum})
         *array = layout.add_lane_array(Type::f32);
     if (training.precision == Precision::float16) {
         for (Tensor* array : {&plan.scaling.scale, &plan.scaling.good}) *array = layout.add_lane_array(Type::f32);
@@ -83,8 +90,9 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
 
     plan.state_elements = parameters * (two_moments ? 3 : 2) + (plan.scaling.scale ? 2 : 0);
     plan.host_bytes = lanes * 4 * (plan.state_elements + parameters);
+    if (padded) plan.host_bytes += 2 * 4 * parameters;
     if (plan.staged) plan.host_bytes += 2 * plan.staged.all_lanes(lanes).columns;
-    plan.flops_per_step = static_cast<double>(plan.iterations_per_step * training.batch_size) *
+    plan.flops_per_step = static_cast<double>(plan.pace.iterations_per_step * training.batch_size) *
                               (plan.model->forward_flops() + plan.model->backward_flops()) +
                           static_cast<double>(sizes.validation) * plan.model->forward_flops();
     return plan;

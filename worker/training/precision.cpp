@@ -52,6 +52,8 @@ PrecisionRun short_training(Configuration configuration, Precision precision, De
                             const Clock& clock, const GoOn& go_on) {
     configuration.training.precision = precision;
     configuration.training.eval_every = iterations;
+    // A bucket's may be larger than what there is.
+    configuration.training.batch_size = std::min(configuration.training.batch_size, data.sizes.train);
     auto plan = plan_group(configuration, data.shape, data.sizes, 1);
     if (!plan) throw Fatal(plan.error().message);
     auto arena = device.allocate(plan->arena_bytes);
@@ -62,7 +64,7 @@ PrecisionRun short_training(Configuration configuration, Precision precision, De
     double seconds = 0;
     for (int step = 0; step < steps; ++step) {
         if (!trainer.train_step(go_on)) return run;
-        if (step > 0) seconds += trainer.step_seconds();
+        if (step > 0) seconds += trainer.step_seconds_of(0);
     }
     if (!trainer.evaluate_validation(go_on)) return run;
     run.validation_loss = trainer.evaluation_of(0).loss;

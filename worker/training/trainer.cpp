@@ -20,6 +20,8 @@ Trainer::Trainer(Device& device, Buffer& arena, GroupPlan plan, const DeviceData
       slots_(static_cast<std::size_t>(plan_.lanes)) {
     assert(arena.bytes() >= plan_.arena_bytes);
     assert(data.staged() == static_cast<bool>(plan_.staged));
+    if (plan_.kind == Lanes::padded)
+        for (auto* block : {&padded_, &own_}) block->resize(static_cast<std::size_t>(plan_.weights.columns));
     if (plan_.staged) stage_ = stream_->stage(plan_.staged.all_lanes(plan_.lanes).bytes());
     lanes_.reserve(index(plan_.lanes));
     for (const LaneSpec& spec : lanes) begin(this->lanes(), spec, steps);
@@ -27,44 +29,59 @@ Trainer::Trainer(Device& device, Buffer& arena, GroupPlan plan, const DeviceData
 
 void Trainer::begin(int lane, const LaneSpec& spec, std::int64_t steps) {
     assert(lane <= lanes() && lane < plan_.lanes);
+    assert(spec.training.batch_size <= plan_.shared.batch_size);
     if (lane == lanes()) lanes_.emplace_back();
     Lane& place = lanes_[index(lane)] = {};
     place.spec = spec;
-    place.schedule = make_schedule(spec.training, steps * plan_.iterations_per_step, plan_.iterations_per_epoch);
-    stream_->set_lanes(lanes());
+    if (!place.spec.model) place.spec.model = plan_.model.get();
+    place.pace = pace_of(spec.training, data_.train.count);
+    place.schedule =
+        make_schedule(spec.training, steps * place.pace.iterations_per_step, place.pace.iterations_per_epoch);
     write_lane_arrays(lane);
-    // Its own tensors alone: the others train.
-    stream_->set_lanes(1);
-    plan_.model->initialise(*stream_, plan_.weights.lane(lane), plan_.seed.lane(lane));
-    stream_->fill(plan_.gradient.lane(lane), 0);
-    stream_->fill(plan_.first_moment.lane(lane), 0);
-    if (plan_.second_moment) stream_->fill(plan_.second_moment.lane(lane), 0);
+    stream_->set_lanes(lane, 1);
+    initialise(lane);
+    stream_->fill(plan_.gradient, 0);
+    stream_->fill(plan_.first_moment, 0);
+    if (plan_.second_moment) stream_->fill(plan_.second_moment, 0);
     if (plan_.scaling.scale) {
-        stream_->fill(plan_.scaling.scale.lane(lane), LossScale::first);
-        stream_->fill(plan_.scaling.good.lane(lane), 0);
+        stream_->fill(plan_.scaling.scale, LossScale::first);
+        stream_->fill(plan_.scaling.good, 0);
     }
-    stream_->set_lanes(lanes());
+    stream_->set_lanes(0, lanes());
+}
+
+/// A padded lane's weights are drawn where its gradient will be, as its own model places them.
+void Trainer::initialise(int lane) {
+    if (plan_.kind == Lanes::alike) return plan_.model->initialise(*stream_, plan_.weights, plan_.seed);
+    const Model& own = *lanes_[index(lane)].spec.model;
+    const Tensor drawn = plan_.gradient.slice(0, 1, own.block().elements);
+    own.initialise(*stream_, drawn, plan_.seed);
+    const auto weights = std::span(own_).first(static_cast<std::size_t>(drawn.columns));
+    stream_->read(drawn, lane, weights);
+    pad_block(own.block(), weights, plan_.model->block(), padded_);
+    stream_->write(plan_.weights, lane, std::span<const float>(padded_));
 }
 
 void Trainer::leave(int lane) {
     assert(lane < lanes() && lanes() > 1);
     const int last = lanes() - 1;
     if (lane < last) {
-        stream_->set_lanes(1);
-        each_state_tensor([&](const Tensor& tensor, std::size_t, std::size_t) {
-            stream_->copy(tensor.lane(last), tensor.lane(lane));
-        });
-        stream_->set_lanes(lanes());
+        stream_->set_lanes(0, 1);
+        const auto& scaling = plan_.scaling;
+        for (const Tensor& tensor :
+             {plan_.weights, plan_.first_moment, plan_.second_moment, scaling.scale, scaling.good})
+            if (tensor) stream_->copy(tensor.lane(last), tensor.lane(lane));
         std::swap(lanes_[index(lane)], lanes_[index(last)]);
         write_lane_arrays(lane);
     }
     lanes_.pop_back();
-    stream_->set_lanes(lanes());
+    stream_->set_lanes(0, lanes());
 }
 
 void Trainer::drop(int lane) {
     lanes_[index(lane)].alive = false;
-    stream_->write(plan_.alive, lane, std::uint8_t{0});
+    for (const Tensor* flag : {&plan_.alive, &plan_.by_adamw, &plan_.by_sgd})
+        stream_->write(*flag, lane, std::uint8_t{0});
 }
 
 void Trainer::write_lane_arrays(int lane) {
@@ -79,33 +96,78 @@ void Trainer::write_lane_arrays(int lane) {
     number(plan_.beta2, spec.training.beta2);
     number(plan_.epsilon, spec.training.epsilon);
     number(plan_.momentum, spec.training.momentum);
+    const std::int64_t batch = spec.training.batch_size;
+    number(plan_.sample_weight, 1.0F / static_cast<float>(batch));
+    const auto whole = [&](const Tensor& to, std::int64_t value) {
+        stream_->write(to, lane, static_cast<std::uint32_t>(value));
+    };
+    whole(plan_.batch, batch);
+    whole(plan_.batch_rows, plan_.micro_batch_of(batch));
+    whole(plan_.iteration, lanes_[index(lane)].progress.iteration);
     stream_->write(plan_.seed, lane, spec.seed);
-    stream_->write(plan_.iteration, lane, static_cast<std::uint32_t>(lanes_[index(lane)].iteration));
-    stream_->write(plan_.alive, lane, static_cast<std::uint8_t>(lanes_[index(lane)].alive));
+    const auto flag = [&](const Tensor& to, bool value) { stream_->write(to, lane, static_cast<std::uint8_t>(value)); };
+    const bool alive = lanes_[index(lane)].alive;
+    flag(plan_.alive, alive);
+    flag(plan_.by_adamw, alive && spec.training.optimizer == OptimizerKind::adamw);
+    flag(plan_.by_sgd, alive && spec.training.optimizer == OptimizerKind::sgd);
+    if (plan_.kind == Lanes::padded) plan_.model->adopt(*stream_, lane, *spec.model);
 }
 
 bool Trainer::train_step(const GoOn& go_on) {
-    const Seconds begin = clock_.now();
-    for (Lane& lane : lanes_) lane.step = {};
-    step_iterations_ = 0;
-    while (step_iterations_ < plan_.iterations_per_step) {
-        const std::int64_t count = std::min(plan_.window, plan_.iterations_per_step - step_iterations_);
+    while (const std::int64_t count = iterations_ahead()) {
+        const Seconds begin = clock_.now();
         prepare_window(count);
+        // Other operations for other optimizers, under another name.
+        const auto name =
+            static_cast<std::uint64_t>((uses(OptimizerKind::adamw) ? 1 : 0) + (uses(OptimizerKind::sgd) ? 2 : 0));
         for (std::int64_t i = 0; i < count; ++i) {
             if (!go_on()) return false;
             if (stage_) stage_batch();
-            stream_->repeat(0, [this] { iterate(); });
-            for (Lane& lane : lanes_) ++lane.iteration;
+            stream_->repeat(name, [this] { iterate(); });
+            for (Lane& lane : lanes_)
+                if (lane.alive) ++lane.progress.iteration;
         }
         look_at_window(count);
-        if (std::none_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.alive; })) break;
+        const double seconds = (clock_.now() - begin).count();
+        for (Lane& lane : lanes_) lane.progress.seconds += seconds;
+        if (end_steps()) break;
     }
-    for (Lane& lane : lanes_) {
-        lane.step.loss /= static_cast<double>(step_iterations_);
-        lane.step.norms.mean /= static_cast<double>(step_iterations_);
-    }
-    step_seconds_ = (clock_.now() - begin).count();
     return true;
+}
+
+/// Of the next window: until it is full, or a lane is at the end of its step. 0: no lane lives.
+std::int64_t Trainer::iterations_ahead() const {
+    std::int64_t count = 0;
+    for (const Lane& lane : lanes_) {
+        if (!lane.alive) continue;
+        const std::int64_t left = lane.pace.iterations_per_step - lane.progress.in_step;
+        count = std::min(count > 0 ? count : plan_.window, left);
+    }
+    return count;
+}
+
+bool Trainer::uses(OptimizerKind optimizer) const {
+    return std::any_of(lanes_.begin(), lanes_.end(),
+                       [&](const Lane& lane) { return lane.alive && lane.spec.training.optimizer == optimizer; });
+}
+
+/// Of lanes that have done their iterations, or died. Whether there were any.
+bool Trainer::end_steps() {
+    bool any = false;
+    for (Lane& lane : lanes_) {
+        LaneProgress& progress = lane.progress;
+        const bool over = progress.sums.diverged_at >= 0 || progress.in_step == lane.pace.iterations_per_step;
+        if (progress.in_step == 0 || !over) continue;
+        any = true;
+        lane.step = progress.sums;
+        lane.step.loss /= static_cast<double>(progress.in_step);
+        lane.step.norms.mean /= static_cast<double>(progress.in_step);
+        lane.step_seconds = progress.seconds;
+        progress.in_step = 0;
+        progress.sums = {};
+        progress.seconds = 0;
+    }
+    return any;
 }
 
 /// Uploads the rates of the next `count` iterations of all lanes: two copies for any number of them.
@@ -114,7 +176,8 @@ void Trainer::prepare_window(std::int64_t count) {
         const Lane& lane = lanes_[index(k)];
         const std::size_t first = first_of(plan_.learning_rates, k);
         for (std::int64_t i = 0; i < count; ++i)
-            rates_[first + static_cast<std::size_t>(i)] = static_cast<float>(lane.schedule.at(lane.iteration + i));
+            rates_[first + static_cast<std::size_t>(i)] =
+                static_cast<float>(lane.schedule.at(lane.progress.iteration + i));
     }
     const auto write_all = [this](const Tensor& table, const auto& values) {
         const Tensor all = table.all_lanes(lanes());
@@ -126,15 +189,18 @@ void Trainer::prepare_window(std::int64_t count) {
 
 /// One update of every lane, the same operations each time.
 void Trainer::iterate() {
-    const std::int64_t batch = plan_.shared.batch_size;
-    Training training{plan_.dropout, plan_.seed, plan_.iteration, 0};
-    for (std::int64_t done = 0; done < batch; done += plan_.micro_batch) {
-        const std::int64_t rows = std::min(plan_.micro_batch, batch - done);
+    Training training{plan_.dropout, plan_.seed, plan_.iteration, {plan_.batch, plan_.batch_rows, 0}};
+    for (std::uint32_t& pass = training.pass.index; pass < plan_.passes; ++pass) {
+        const std::int64_t rows = std::min(plan_.micro_batch, plan_.shared.batch_size - pass * plan_.micro_batch);
         const Tensor input = plan_.input.first_rows(rows);
         const Tensor labels = plan_.labels.first_rows(rows);
-        const Write write = done == 0 ? Write::set : Write::add;
-        training.first_row = done;
-        stream_->gather(source(data_.train), {input, labels, done, plan_.seed, plan_.iteration, batch, plan_.augment});
+        const Write write = pass == 0 ? Write::set : Write::add;
+        stream_->gather(source(data_.train), {.output = input,
+                                              .labels = labels,
+                                              .pass = training.pass,
+                                              .seed = plan_.seed,
+                                              .iteration = plan_.iteration,
+                                              .augment = plan_.augment});
         const Tensor logits = plan_.model->forward(*stream_, plan_.weights, input, &training);
         CrossEntropy loss;
         loss.logits = logits;
@@ -143,9 +209,10 @@ void Trainer::iterate() {
         loss.loss = plan_.loss;
         loss.correct = plan_.correct;
         loss.gradient = logits;
-        loss.weight = 1.0F / static_cast<float>(batch);
         loss.write = write;
         loss.scale = plan_.scaling.scale;
+        loss.weights = plan_.sample_weight;
+        loss.pass = training.pass;
         stream_->cross_entropy(loss);
         plan_.model->backward(*stream_, plan_.weights, plan_.gradient, input, logits, training, write);
     }
@@ -154,20 +221,20 @@ void Trainer::iterate() {
 
 void Trainer::update() {
     stream_->gradient_norm({plan_.gradient, plan_.clip, plan_.norm, plan_.factor, plan_.scaling});
-    const Update update{.weights = plan_.weights,
-                        .gradient = plan_.gradient,
-                        .decayed = plan_.model->block().decayed,
-                        .learning_rates = plan_.learning_rates,
-                        .slot = plan_.slot,
-                        .weight_decay = plan_.weight_decay,
-                        .factor = plan_.factor,
-                        .alive = plan_.alive,
-                        .valid = plan_.scaling.valid};
-    if (plan_.shared.optimizer == OptimizerKind::adamw)
+    Update update{.weights = plan_.weights,
+                  .gradient = plan_.gradient,
+                  .decayed = plan_.model->block().decayed,
+                  .learning_rates = plan_.learning_rates,
+                  .slot = plan_.slot,
+                  .weight_decay = plan_.weight_decay,
+                  .factor = plan_.factor,
+                  .alive = plan_.by_adamw,
+                  .valid = plan_.scaling.valid};
+    if (uses(OptimizerKind::adamw))
         stream_->adamw({update, plan_.first_moment, plan_.second_moment, plan_.beta1, plan_.beta2, plan_.epsilon,
                         plan_.iteration});
-    else
-        stream_->sgd({update, plan_.first_moment, plan_.momentum, plan_.shared.nesterov});
+    update.alive = plan_.by_sgd;
+    if (uses(OptimizerKind::sgd)) stream_->sgd({update, plan_.first_moment, plan_.momentum, plan_.shared.nesterov});
     stream_->advance({plan_.iteration, plan_.alive, plan_.slot, plan_.loss, plan_.norm, plan_.losses, plan_.norms});
 }
 
@@ -186,23 +253,25 @@ void Trainer::look_at_window(std::int64_t count) {
     for (int k = 0; k < lanes(); ++k) {
         Lane& lane = lanes_[index(k)];
         if (!lane.alive) continue;
+        LaneProgress& progress = lane.progress;
+        LaneStep& sums = progress.sums;
         const auto losses = of_lane(losses_, plan_.losses, k);
         for (std::size_t i = 0; i < losses.size(); ++i) {
-            lane.step.loss += losses[i];
+            sums.loss += losses[i];
             if (std::isfinite(losses[i])) {
-                lane.window.push(losses[i]);
-            } else if (lane.step.diverged_at < 0) {
-                lane.step.diverged_at = lane.iteration - count + static_cast<std::int64_t>(i);
+                progress.window.push(losses[i]);
+            } else if (sums.diverged_at < 0) {
+                sums.diverged_at = progress.iteration - count + static_cast<std::int64_t>(i);
                 drop(k);
             }
         }
         for (const float norm : of_lane(norms_, plan_.norms, k)) {
-            lane.step.norms.mean += norm;
-            lane.step.norms.largest = std::max(lane.step.norms.largest, static_cast<double>(norm));
+            sums.norms.mean += norm;
+            sums.norms.largest = std::max(sums.norms.largest, static_cast<double>(norm));
         }
-        lane.step.learning_rate = lane.schedule.at(lane.iteration - 1);
+        sums.learning_rate = lane.schedule.at(progress.iteration - 1);
+        progress.in_step += count;
     }
-    step_iterations_ += count;
 }
 
 /// What a pass gathers from: the samples, or what of them has been staged.
@@ -233,12 +302,13 @@ void Trainer::put(const Samples& from, std::int64_t sample, std::span<std::byte>
 
 /// The next batch of every lane, in the order that devices compute (Gather).
 void Trainer::stage_batch() {
-    const std::int64_t batch = plan_.shared.batch_size;
     const std::span<std::byte> host = stage_->next();
     for (int k = 0; k < lanes(); ++k) {
         const Lane& lane = lanes_[index(k)];
-        const std::int64_t first = lane.iteration % plan_.iterations_per_epoch * batch;
-        const EpochOrder order(lane.spec.seed, static_cast<std::uint64_t>(lane.iteration / plan_.iterations_per_epoch),
+        const std::int64_t batch = lane.spec.training.batch_size;
+        const std::int64_t iteration = lane.progress.iteration, epoch = lane.pace.iterations_per_epoch;
+        const std::int64_t first = iteration % epoch * batch;
+        const EpochOrder order(lane.spec.seed, static_cast<std::uint64_t>(iteration / epoch),
                                static_cast<std::uint32_t>(data_.train.count));
         const auto part = host.subspan(index(k) * plan_.staged.lane_stride, plan_.staged.bytes());
         for (std::int64_t i = 0; i < batch; ++i)
@@ -247,59 +317,84 @@ void Trainer::stage_batch() {
     stage_->send(plan_.staged.all_lanes(lanes()));
 }
 
-/// The same rows for every lane.
-void Trainer::stage_rows(const Samples& samples, std::int64_t first, std::int64_t count) {
+/// The same rows for each of these lanes.
+void Trainer::stage_rows(const Samples& samples, std::int64_t from, std::int64_t rows, int first, int count) {
     const std::span<std::byte> host = stage_->next();
-    for (int k = 0; k < lanes(); ++k) {
+    for (int k = 0; k < count; ++k) {
         const auto part = host.subspan(index(k) * plan_.staged.lane_stride, plan_.staged.bytes());
-        for (std::int64_t i = 0; i < count; ++i) put(samples, first + i, part, i);
+        for (std::int64_t i = 0; i < rows; ++i) put(samples, from + i, part, i);
     }
-    stage_->send(plan_.staged.all_lanes(lanes()));
+    stage_->send(plan_.staged.lane(first).all_lanes(count));
 }
 
-bool Trainer::evaluate_validation(const GoOn& go_on) { return evaluate(data_.validation, go_on); }
+bool Trainer::evaluate_validation(const GoOn& go_on) {
+    const auto wanted = [&](int lane) { return at_end(lane) && lanes_[index(lane)].alive; };
+    // Neighbours at once.
+    for (int first = 0, end = 0; first < lanes(); first = end + 1) {
+        for (end = first; end < lanes() && wanted(end);) ++end;
+        if (end > first && !evaluate(data_.validation, first, end - first, go_on)) return false;
+    }
+    return true;
+}
 
-bool Trainer::evaluate_test(const GoOn& go_on) { return evaluate(data_.test, go_on); }
+bool Trainer::evaluate_test(int lane, const GoOn& go_on) { return evaluate(data_.test, lane, 1, go_on); }
 
-bool Trainer::evaluate(const Samples& samples, const GoOn& go_on) {
-    const std::int64_t count = samples.count;
-    for (std::int64_t first = 0; first < count; first += plan_.rows) {
-        if (!go_on()) return false;
-        const std::int64_t size = std::min(plan_.rows, count - first);
-        const Tensor input = plan_.input.first_rows(size);
-        const Tensor labels = plan_.labels.first_rows(size);
-        if (stage_) stage_rows(samples, first, size);
-        stream_->gather(source(samples), {.output = input, .labels = labels, .first = stage_ ? 0 : first});
+bool Trainer::evaluate(const Samples& samples, int first, int count, const GoOn& go_on) {
+    stream_->set_lanes(first, count);
+    const std::int64_t all = samples.count;
+    bool goes_on = true;
+    for (std::int64_t from = 0; from < all && (goes_on = go_on()); from += plan_.rows) {
+        const std::int64_t rows = std::min(plan_.rows, all - from);
+        const Tensor input = plan_.input.first_rows(rows);
+        const Tensor labels = plan_.labels.first_rows(rows);
+        if (stage_) stage_rows(samples, from, rows, first, count);
+        stream_->gather(source(samples), {.output = input, .labels = labels, .first = stage_ ? 0 : from});
         CrossEntropy loss;
         loss.logits = plan_.model->forward(*stream_, plan_.weights, input, nullptr);
         loss.labels = labels;
         loss.smoothing = plan_.no_smoothing;
         loss.loss = plan_.loss;
         loss.correct = plan_.correct;
-        loss.weight = 1.0F / static_cast<float>(count);
-        loss.write = first == 0 ? Write::set : Write::add;
+        loss.weight = 1.0F / static_cast<float>(all);
+        loss.write = from == 0 ? Write::set : Write::add;
         stream_->cross_entropy(loss);
     }
-    for (int k = 0; k < lanes(); ++k) {
+    stream_->set_lanes(0, lanes());
+    for (int k = first; goes_on && k < first + count; ++k) {
         Evaluation& evaluation = lanes_[index(k)].evaluation;
         evaluation.loss = stream_->read<float>(plan_.loss, k);
         evaluation.accuracy =
-            static_cast<double>(stream_->read<std::int32_t>(plan_.correct, k)) / static_cast<double>(count);
+            static_cast<double>(stream_->read<std::int32_t>(plan_.correct, k)) / static_cast<double>(all);
     }
-    return true;
+    return goes_on;
 }
 
-void Trainer::read_weights(int lane, std::span<float> to) { stream_->read(plan_.weights, lane, to); }
+/// A block of weights or moments as the lane's own model places it.
+void Trainer::read_block(const Tensor& block, int lane, std::span<float> to) {
+    if (plan_.kind == Lanes::alike) return stream_->read(block, lane, to);
+    stream_->read(block, lane, std::span(padded_));
+    unpad_block(plan_.model->block(), padded_, lanes_[index(lane)].spec.model->block(), to);
+}
 
-void Trainer::write_weights(int lane, std::span<const float> from) { stream_->write(plan_.weights, lane, from); }
+void Trainer::write_block(const Tensor& block, int lane, std::span<const float> from) {
+    if (plan_.kind == Lanes::alike) return stream_->write(block, lane, from);
+    pad_block(lanes_[index(lane)].spec.model->block(), from, plan_.model->block(), padded_);
+    stream_->write(block, lane, std::span<const float>(padded_));
+}
 
+void Trainer::read_weights(int lane, std::span<float> to) { read_block(plan_.weights, lane, to); }
+
+void Trainer::write_weights(int lane, std::span<const float> from) { write_block(plan_.weights, lane, from); }
+
+/// Calls visit(block or number, its first element in the state, elements).
 template <class F>
-void Trainer::each_state_tensor(F&& visit) const {
-    const auto size = static_cast<std::size_t>(plan_.weights.columns);
+void Trainer::each_state_tensor(int lane, F&& visit) const {
+    const LaneSpec& spec = lanes_[index(lane)].spec;
+    const auto size = static_cast<std::size_t>(spec.model->block().elements);
     visit(plan_.weights, std::size_t{0}, size);
     visit(plan_.first_moment, size, size);
     std::size_t first = 2 * size;
-    if (plan_.second_moment) {
+    if (spec.training.optimizer == OptimizerKind::adamw) {
         visit(plan_.second_moment, first, size);
         first += size;
     }
@@ -309,18 +404,19 @@ void Trainer::each_state_tensor(F&& visit) const {
 }
 
 void Trainer::read_state(int lane, std::span<float> to) {
-    each_state_tensor([&](const Tensor& tensor, std::size_t first, std::size_t size) {
-        stream_->read(tensor, lane, to.subspan(first, size));
+    each_state_tensor(lane, [&](const Tensor& tensor, std::size_t first, std::size_t size) {
+        const auto part = to.subspan(first, size);
+        size > 1 ? read_block(tensor, lane, part) : stream_->read(tensor, lane, part);
     });
 }
 
-void Trainer::restore(int lane, std::span<const float> state, const LossWindow& window, std::int64_t iteration) {
-    each_state_tensor([&](const Tensor& tensor, std::size_t first, std::size_t size) {
-        stream_->write(tensor, lane, state.subspan(first, size));
+void Trainer::restore(int lane, std::span<const float> state, const LaneProgress& progress) {
+    each_state_tensor(lane, [&](const Tensor& tensor, std::size_t first, std::size_t size) {
+        const auto part = state.subspan(first, size);
+        size > 1 ? write_block(tensor, lane, part) : stream_->write(tensor, lane, part);
     });
-    stream_->write(plan_.iteration, lane, static_cast<std::uint32_t>(iteration));
-    lanes_[index(lane)].window = window;
-    lanes_[index(lane)].iteration = iteration;
+    stream_->write(plan_.iteration, lane, static_cast<std::uint32_t>(progress.iteration));
+    lanes_[index(lane)].progress = progress;
 }
 
 }  // namespace hpo

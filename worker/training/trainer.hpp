@@ -1,6 +1,9 @@
 // Trains a group of lanes: trials of one shape, side by side in one arena. It knows models and backends by their seams
 // alone, and neither files nor messages. After the first step it allocates nothing.
 //
+// All lanes do an iteration at once, each with a batch of its own; their steps (epochs, or so many iterations) end when
+// each has done its own number of them.
+//
 // Batches: the samples lie in the device's memory, and the first operation of a pass gathers them there, in an order
 // that the device computes from seed and iteration. Only the rates are prepared ahead, for a window of iterations.
 // Staged samples lie in the host's memory: this thread gathers each batch, in the same order, into one of two parts of
@@ -27,6 +30,8 @@ namespace hpo {
 struct LaneSpec {
     TrainingConfig training;
     std::uint64_t seed = 0;
+    /// Of padded lanes: its own model, which outlives the trainer. Its state is read and written as that one has it.
+    const Model* model = nullptr;
 };
 
 /// What the last step of a lane showed.
@@ -35,6 +40,15 @@ struct LaneStep {
     GradientNorms norms;
     double learning_rate = 0;       ///< of the last iteration
     std::int64_t diverged_at = -1;  ///< first iteration (from 0) with a loss that is not finite; -1: none
+};
+
+/// Where a lane is between two iterations, besides its state.
+struct LaneProgress {
+    std::int64_t iteration = 0;  ///< updates done
+    LossWindow window;
+    std::int64_t in_step = 0;  ///< of these, in the step that has begun
+    LaneStep sums;             ///< over these
+    double seconds = 0;        ///< of these
 };
 
 struct Evaluation {
@@ -52,46 +66,50 @@ class Trainer {
     Trainer(Device& device, Buffer& arena, GroupPlan plan, const DeviceData& data, std::span<const LaneSpec> lanes,
             std::int64_t steps, const Clock& clock);
 
-    /// Between two steps: one more lane, or another trial in the place of lane `lane` (at most lanes()), with weights
-    /// initialised by its seed. `steps`: its whole budget, which the schedules stretch over.
+    /// One more lane, or another trial in the place of lane `lane` (at most lanes()), with weights initialised by its
+    /// seed. `steps`: its whole budget, which the schedules stretch over.
     void begin(int lane, const LaneSpec& spec, std::int64_t steps);
-    /// Between two steps: lane `lane` goes; the last one takes its place. One lane stays.
+    /// Lane `lane` goes; the last one takes its place. One lane stays.
     void leave(int lane);
     /// At any time: the lane trains no more; its weights stay as they are.
     void drop(int lane);
     [[nodiscard]] int lanes() const { return static_cast<int>(lanes_.size()); }
 
-    /// One step of every lane that lives; false if `go_on` said so (the lanes are then between two steps, good for
-    /// nothing but another trainer). A lane whose loss stops being finite dies: its weights stay as they are.
-    /// The loss of each iteration is looked at, plan.window iterations at a time.
+    /// Trains until a lane comes to the end of its step, or several; false if `go_on` said so (the lanes are then good
+    /// for nothing but another trainer). A lane whose loss stops being finite dies, which ends its step: its weights
+    /// stay as they are. The loss of each iteration is looked at, plan.window iterations at a time.
     bool train_step(const GoOn& go_on);
+    /// Whether it is between two steps.
+    [[nodiscard]] bool at_end(int lane) const { return lanes_[index(lane)].progress.in_step == 0; }
 
-    /// With the weights as they are, into evaluations(); false if `go_on` said so.
+    /// Of the lanes between two steps that live, with the weights as they are; false if `go_on` said so.
     bool evaluate_validation(const GoOn& go_on);
-    bool evaluate_test(const GoOn& go_on);
+    bool evaluate_test(int lane, const GoOn& go_on);
 
     [[nodiscard]] const LaneStep& step_of(int lane) const { return lanes_[index(lane)].step; }
     [[nodiscard]] const Evaluation& evaluation_of(int lane) const { return lanes_[index(lane)].evaluation; }
-    [[nodiscard]] const LossWindow& window_of(int lane) const { return lanes_[index(lane)].window; }
-    [[nodiscard]] std::int64_t iteration_of(int lane) const { return lanes_[index(lane)].iteration; }  ///< updates done
+    /// Training time of the last step.
+    [[nodiscard]] double step_seconds_of(int lane) const { return lanes_[index(lane)].step_seconds; }
+    [[nodiscard]] const LaneProgress& progress_of(int lane) const { return lanes_[index(lane)].progress; }
+    [[nodiscard]] std::int64_t iteration_of(int lane) const { return progress_of(lane).iteration; }
     [[nodiscard]] const GroupPlan& plan() const { return plan_; }
-    [[nodiscard]] double step_seconds() const { return step_seconds_; }  ///< training time of the last step
 
-    /// Weights [P], or all of a lane's state [plan.state_elements], blocks as ParameterBlock places them.
+    /// Weights [P], or all of a lane's state (state_elements of the plan of it alone), blocks as the ParameterBlock of
+    /// its own model places them.
     void read_weights(int lane, std::span<float> to);
     void write_weights(int lane, std::span<const float> from);
     void read_state(int lane, std::span<float> to);
-    /// The lane goes on after `iteration` updates.
-    void restore(int lane, std::span<const float> state, const LossWindow& window, std::int64_t iteration);
+    void restore(int lane, std::span<const float> state, const LaneProgress& progress);
 
    private:
     struct Lane {
         LaneSpec spec;
+        Pace pace;
         Schedule schedule;
-        std::int64_t iteration = 0;
         bool alive = true;
-        LossWindow window;
+        LaneProgress progress;
         LaneStep step;
+        double step_seconds = 0;
         Evaluation evaluation;
     };
 
@@ -100,30 +118,35 @@ class Trainer {
     [[nodiscard]] static std::size_t first_of(const Tensor& table, int lane) {
         return index(lane) * table.lane_stride / sizeof(float);
     }
+    void initialise(int lane);
     void write_lane_arrays(int lane);
+    [[nodiscard]] std::int64_t iterations_ahead() const;
     void prepare_window(std::int64_t count);
     void iterate();
     void update();
+    [[nodiscard]] bool uses(OptimizerKind optimizer) const;
     void look_at_window(std::int64_t count);
-    bool evaluate(const Samples& samples, const GoOn& go_on);
+    bool end_steps();
+    bool evaluate(const Samples& samples, int first, int count, const GoOn& go_on);
     [[nodiscard]] Samples source(const Samples& samples) const;
     void stage_batch();
-    void stage_rows(const Samples& samples, std::int64_t first, std::int64_t count);
+    void stage_rows(const Samples& samples, std::int64_t from, std::int64_t rows, int first, int count);
     void put(const Samples& from, std::int64_t sample, std::span<std::byte> lane_part, std::int64_t row) const;
+    void read_block(const Tensor& block, int lane, std::span<float> to);
+    void write_block(const Tensor& block, int lane, std::span<const float> from);
     template <class F>
-    void each_state_tensor(F&& visit) const;
+    void each_state_tensor(int lane, F&& visit) const;
 
     GroupPlan plan_;
     const DeviceData& data_;
     const Clock& clock_;
     Buffer& arena_;
     std::unique_ptr<Stream> stream_;
-    std::unique_ptr<Stage> stage_;      ///< of staged data
-    std::vector<Lane> lanes_;           ///< plan.lanes at most
-    std::int64_t step_iterations_ = 0;  ///< looked at in this step
-    double step_seconds_ = 0;
+    std::unique_ptr<Stage> stage_;               ///< of staged data
+    std::vector<Lane> lanes_;                    ///< plan.lanes at most
     std::vector<float> rates_, losses_, norms_;  ///< the arena's tables of all lanes
     std::vector<std::uint32_t> slots_;           ///< 0 for each lane
+    std::vector<float> padded_, own_;            ///< a block on its way to or from a padded lane
 };
 
 }  // namespace hpo

@@ -11,13 +11,13 @@ namespace hpo {
 using from_worker::Finished;
 using to_worker::Action;
 
-Trial::Trial(to_worker::Run run, Configuration configuration, const GroupPlan& plan, Workshop& workshop,
-             TrialHost& host)
+Trial::Trial(to_worker::Run run, Configuration configuration, GroupPlan plan, Workshop& workshop, TrialHost& host)
     : run_(std::move(run)),
       configuration_(std::move(configuration)),
+      plan_(std::move(plan)),
       workshop_(workshop),
       host_(host),
-      buffers_(need_buffers(workshop, plan)),
+      buffers_(need_buffers(workshop, plan_)),
       files_(run_.folder, binding_words(run_, configuration_, workshop.data->fingerprint)) {
     resume();
 }
@@ -45,23 +45,27 @@ void Trial::resume() {
         progress_ = {};
         return;
     }
+    in_lane_.iteration = progress_.iteration;
+    in_lane_.window = progress_.window;
     has_state_ = true;
     checkpoint_ = files_.last();
     host_.say("goes on after step " + std::to_string(progress_.step));
 }
 
 void Trial::take_lane(Trainer& trainer, int lane) {
-    trainer.begin(lane, {configuration_.training, configuration_.seed.value_or(run_.seed)}, run_.steps);
-    if (has_state_) trainer.restore(lane, buffers_.state, progress_.window, progress_.iteration);
+    trainer.begin(lane, {configuration_.training, configuration_.seed.value_or(run_.seed), plan_.model.get()},
+                  run_.steps);
+    if (has_state_) trainer.restore(lane, buffers_.state, in_lane_);
     trainer_ = &trainer;
     lane_ = lane;
     if (std::exchange(begun_, true)) return;
-    host_.say(configuration_line(run_, configuration_, trainer.plan(), *workshop_.data, workshop_.device.name()));
+    host_.say(configuration_line(run_, configuration_, plan_, *workshop_.data, workshop_.device.name()));
     host_.started(progress_.step);
 }
 
 void Trial::leave_trainer() {
     trainer_->read_state(lane_, buffers_.state);
+    in_lane_ = trainer_->progress_of(lane_);
     has_state_ = true;
     trainer_ = nullptr;
     lane_ = -1;
@@ -90,8 +94,9 @@ Report Trial::measured(bool evaluated) {
     const auto iterations = trainer_->iteration_of(lane_) - progress_.iteration;
     ++progress_.step;
     progress_.iteration = trainer_->iteration_of(lane_);
-    progress_.seconds += trainer_->step_seconds();
-    progress_.window = trainer_->window_of(lane_);
+    const double seconds = trainer_->step_seconds_of(lane_);
+    progress_.seconds += seconds;
+    progress_.window = trainer_->progress_of(lane_).window;
 
     Report report;
     report.step = progress_.step;
@@ -109,15 +114,15 @@ Report Trial::measured(bool evaluated) {
     }
     report.iteration = progress_.iteration;
     report.seconds = progress_.seconds;
-    const auto batch = static_cast<double>(trainer_->plan().shared.batch_size);
-    if (trainer_->step_seconds() > 0) {
-        report.iterations_per_second = static_cast<double>(iterations) / trainer_->step_seconds();
+    const auto batch = static_cast<double>(configuration_.training.batch_size);
+    if (seconds > 0) {
+        report.iterations_per_second = static_cast<double>(iterations) / seconds;
         report.iterations_per_second_overall = static_cast<double>(progress_.iteration) / progress_.seconds;
         report.samples_per_second = *report.iterations_per_second * batch;
         report.samples_per_second_overall = *report.iterations_per_second_overall * batch;
     }
-    const GroupPlan& plan = trainer_->plan();
-    if (plan.micro_batch < configured_micro_batch(plan.shared)) report.micro_batch = plan.micro_batch;
+    const std::int64_t micro_batch = trainer_->plan().micro_batch_of(configuration_.training.batch_size);
+    if (micro_batch < configured_micro_batch(configuration_.training)) report.micro_batch = micro_batch;
     report.gradient_norm = lane.norms.mean;
     report.learning_rate = lane.learning_rate;
     if (const auto line = progress_.window.line()) {
@@ -160,7 +165,7 @@ void Trial::test_and_save() {
     else
         trainer_->read_weights(lane_, buffers_.best);
     if (run_.test) {
-        if (!trainer_->evaluate_test([this] { return host_.go_on("evaluating"); })) throw ToldToStop{};
+        if (!trainer_->evaluate_test(lane_, [this] { return host_.go_on("evaluating"); })) throw ToldToStop{};
         values_["test_accuracy"] = trainer_->evaluation_of(lane_).accuracy;
         values_["test_loss"] = trainer_->evaluation_of(lane_).loss;
         host_.say(
@@ -168,8 +173,8 @@ void Trial::test_and_save() {
     }
     if (!run_.save.empty()) {
         if (!host_.go_on("saving")) throw ToldToStop{};
-        const auto written = save_model(run_.save, configuration_, *trainer_->plan().model, *workshop_.data,
-                                        buffers_.best, kept ? progress_.best_step : progress_.step);
+        const auto written = save_model(run_.save, configuration_, *plan_.model, *workshop_.data, buffers_.best,
+                                        kept ? progress_.best_step : progress_.step);
         if (!written) throw Refused("cannot save the model: " + written.error().message);
         host_.say("saved " + run_.save);
     }

@@ -37,9 +37,9 @@ struct ToldToStop {};
 /// trial goes on. An update of less than a checkpoint is repeated after a resume.
 class Trial {
    public:
-    /// Throws Refused. The workshop has the trial's data. A checkpoint that it is to go on from is read; where that
-    /// cannot be, it begins at the beginning and says why.
-    Trial(to_worker::Run run, Configuration configuration, const GroupPlan& plan, Workshop& workshop, TrialHost& host);
+    /// Throws Refused. `plan` is of it alone. The workshop has the trial's data. A checkpoint that it is to go on from
+    /// is read; where that cannot be, it begins at the beginning and says why.
+    Trial(to_worker::Run run, Configuration configuration, GroupPlan plan, Workshop& workshop, TrialHost& host);
 
     /// Becomes lane `lane`: a lane that is there already or the next one.
     void take_lane(Trainer& trainer, int lane);
@@ -49,6 +49,7 @@ class Trial {
     [[nodiscard]] int lane() const { return lane_; }  ///< -1: none yet
     [[nodiscard]] const AttemptId& id() const { return run_.id; }
     TrialHost& host() { return host_; }
+    [[nodiscard]] std::int64_t batch() const { return configuration_.training.batch_size; }
     /// Gives its buffers away; the trial is over.
     HostBuffers take_buffers() { return std::move(buffers_); }
 
@@ -69,13 +70,15 @@ class Trial {
 
     to_worker::Run run_;
     Configuration configuration_;
+    GroupPlan plan_;
     Workshop& workshop_;
     TrialHost& host_;
     HostBuffers buffers_;
     TrialFiles files_;
-    TrialProgress progress_;
-    bool has_state_ = false;  ///< buffers_.state is what progress_ says
-    bool begun_ = false;      ///< its host heard that it started
+    TrialProgress progress_;  ///< of whole steps
+    LaneProgress in_lane_;    ///< what buffers_.state is the state of
+    bool has_state_ = false;
+    bool begun_ = false;  ///< its host heard that it started
     Trainer* trainer_ = nullptr;
     int lane_ = -1;
     std::string diverged_;  ///< how; empty: not

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "worker/data/memory.hpp"
+#include "worker/training/bucket.hpp"
 #include "worker/training/process_memory.hpp"
 #include "worker/training/trial_words.hpp"
 
@@ -55,8 +56,9 @@ void TrialGroup::join(const to_worker::Run& run, TrialHost& host) {
                           " is not one of loss, val_loss and val_accuracy");
         const Configuration asked = need(read_configuration(run.params));
         if (trials_.empty()) begin_shape(run, asked, host);
-        Configuration configuration = settled(workshop_, asked);
-        const GroupPlan plan = plan_for(configuration, 1);
+        Configuration configuration = own_part(asked);
+        GroupPlan own = need(plan_group(configuration, workshop_.data->shape, workshop_.data->sizes, 1));
+        const GroupPlan plan = plan_for(1);
         if (!trials_.empty() || !arena_fits(workshop_, plan)) {
             if (trials_.empty()) {
                 trainer_.reset();
@@ -65,7 +67,7 @@ void TrialGroup::join(const to_worker::Run& run, TrialHost& host) {
             need_room(workshop_, plan);
         }
         if (trials_.empty()) reset_peak();
-        trials_.push_back(std::make_unique<Trial>(run, std::move(configuration), plan, workshop_, host));
+        trials_.push_back(std::make_unique<Trial>(run, std::move(configuration), std::move(own), workshop_, host));
     });
 }
 
@@ -77,7 +79,7 @@ void TrialGroup::begin_shape(const to_worker::Run& run, const Configuration& con
         pressure_.reset();
     }
     shape_.clear();
-    configuration_ = settled(workshop_, configuration);
+    configuration_ = settled(workshop_, laid_out_for(workshop_, configuration));
     const DeviceData& data = need_data(workshop_, configuration_->data, run.data_seed, [&] {
         if (!host.go_on("loading")) throw ToldToStop{};
     });
@@ -96,13 +98,20 @@ void TrialGroup::begin_shape(const to_worker::Run& run, const Configuration& con
     shape_ = std::move(shape);
 }
 
-GroupPlan TrialGroup::plan_for(const Configuration& configuration, int lanes) const {
-    const DeviceData& data = *workshop_.data;
-    if (!pressure_ || pressure_->samples() == pressure_->most())
-        return need(plan_group(configuration, data.shape, data.sizes, lanes));
-    Configuration smaller = configuration;
-    smaller.training.micro_batch = pressure_->samples();
-    return need(plan_group(smaller, data.shape, data.sizes, lanes));
+/// A trial's own configuration with what was decided for all.
+Configuration TrialGroup::own_part(Configuration asked) const {
+    asked.data = configuration_->data;
+    asked.training.precision = configuration_->training.precision;
+    asked.training.measured_precision = false;
+    asked.all["precision"] = configuration_->all.at("precision");
+    return asked;
+}
+
+GroupPlan TrialGroup::plan_for(int lanes) const {
+    Configuration configuration = *configuration_;
+    if (pressure_ && pressure_->samples() < pressure_->most())
+        configuration.training.micro_batch = pressure_->samples();
+    return need(plan_lanes(workshop_, configuration, workshop_.data->shape, workshop_.data->sizes, lanes));
 }
 
 void TrialGroup::step() {
@@ -129,19 +138,15 @@ void TrialGroup::end_all(Outcome outcome, const std::string& message) {
 void TrialGroup::step_of_all() {
     settle();
     if (trials_.empty()) return;
-    const auto lives = [this](const Member& trial) { return !over(trial->id()); };
-    const auto trains = [&](const Member& trial) {
-        return lives(trial) && trainer_->step_of(trial->lane()).diverged_at < 0;
-    };
-    bool evaluated = false;
-    if (trainer_->train_step(asking("training")) && std::any_of(trials_.begin(), trials_.end(), trains))
-        evaluated = trainer_->evaluate_validation(asking("evaluating"));
+    const auto at_end = [this](const Member& trial) { return !over(trial->id()) && trainer_->at_end(trial->lane()); };
+    const bool evaluated =
+        trainer_->train_step(asking("training")) && trainer_->evaluate_validation(asking("evaluating"));
 
     for (const Member& trial : trials_)
-        if (lives(trial) && !or_ended(trial->id(), trial->host(), [&] { trial->report_step(evaluated); }))
+        if (at_end(trial) && !or_ended(trial->id(), trial->host(), [&] { trial->report_step(evaluated); }))
             over_.push_back(trial->id());
     for (const Member& trial : trials_) {
-        if (!lives(trial)) continue;
+        if (!at_end(trial)) continue;
         std::optional<Finished> finished;
         const bool well = or_ended(trial->id(), trial->host(), [&] { finished = trial->follow_decision(); });
         if (well && finished) ended_(*finished);
@@ -161,15 +166,16 @@ void TrialGroup::relieve() {
     const std::size_t bytes_now = trainer_->plan().arena_bytes;
     const std::int64_t samples = pressure_->read(left->use);
     if (samples == before) return;
-    if (samples > before && plan_for(*configuration_, size()).arena_bytes > bytes_now + left->free / 2)
-        return pressure_->refuse_growth();
-    char words[200];
-    std::snprintf(words, sizeof words,
-                  "memory: %.0f %% in use by all programs; micro-batches of %lld samples instead of %lld, the batch of "
-                  "%lld stays",
-                  100 * pressure_->average(), static_cast<long long>(samples), static_cast<long long>(before),
-                  static_cast<long long>(configuration_->training.batch_size));
+    const GroupPlan plan = plan_for(size());
+    if (samples > before && plan.arena_bytes > bytes_now + left->free / 2) return pressure_->refuse_growth();
     for (const Member& trial : trials_) {
+        char words[200];
+        std::snprintf(words, sizeof words,
+                      "memory: %.0f %% in use by all programs; micro-batches of %lld samples instead of %lld, the "
+                      "batch of %lld stays",
+                      100 * pressure_->average(), static_cast<long long>(plan.micro_batch_of(trial->batch())),
+                      static_cast<long long>(trainer_->plan().micro_batch_of(trial->batch())),
+                      static_cast<long long>(trial->batch()));
         trial->host().say(words);
         if (trial->lane() >= 0) trial->leave_trainer();
     }
@@ -240,7 +246,7 @@ void TrialGroup::lay_out() {
 }
 
 void TrialGroup::make_trainer() {
-    GroupPlan plan = plan_for(*configuration_, size());
+    GroupPlan plan = plan_for(size());
     Buffer& arena = need_arena(workshop_, plan);
     trainer_.emplace(workshop_.device, arena, std::move(plan), *workshop_.data, std::span<const LaneSpec>{}, 0,
                      workshop_.clock);

@@ -1,5 +1,5 @@
 // Trials of one shape that train side by side, each a lane of one trainer. One alone is the usual case on a CPU. Trials
-// come and go between two steps; those that stay do not notice.
+// come and go whenever one is at the end of a step; those that stay do not notice, also in the middle of theirs.
 #pragma once
 
 #include <functional>
@@ -30,7 +30,7 @@ class TrialGroup {
     /// It trains from the next step on. Data is loaded where it is not there yet, and a checkpoint read.
     void join(const to_worker::Run& run, TrialHost& host);
 
-    /// One step of everyone: trained, evaluated, reported, decided on.
+    /// All train until some are at the end of a step, and these are evaluated, reported, decided on.
     void step();
 
    private:
@@ -42,7 +42,8 @@ class TrialGroup {
     void end_all(Outcome outcome, const std::string& message);
     void finish(TrialHost& host, const AttemptId& id, Outcome outcome, const std::string& message);
     void begin_shape(const to_worker::Run& run, const Configuration& configuration, TrialHost& host);
-    [[nodiscard]] GroupPlan plan_for(const Configuration& configuration, int lanes) const;
+    [[nodiscard]] GroupPlan plan_for(int lanes) const;
+    [[nodiscard]] Configuration own_part(Configuration asked) const;
     [[nodiscard]] GoOn asking(const char* phase);
     [[nodiscard]] bool over(const AttemptId& id) const;
     void forget_those_over();
@@ -54,7 +55,7 @@ class TrialGroup {
     Workshop& workshop_;
     Ended ended_;
     std::string shape_;
-    std::optional<Configuration> configuration_;  ///< of one that has the shape
+    std::optional<Configuration> configuration_;  ///< what the arena is laid out for: the trials', or their bucket
     std::optional<Trainer> trainer_;
     std::optional<MemoryPressure> pressure_;  ///< of this shape; none: micro-batches stay as they are
     std::vector<Member> trials_;              ///< in the order in which they came

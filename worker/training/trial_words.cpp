@@ -43,7 +43,7 @@ std::string configuration_line(const to_worker::Run& run, const Configuration& c
                    static_cast<long long>(plan.model->block().count()), static_cast<long long>(data.sizes.train),
                    static_cast<long long>(data.sizes.validation), static_cast<long long>(data.shape.test));
     line += format("; %lld steps of %lld iterations; arena ", static_cast<long long>(run.steps),
-                   static_cast<long long>(plan.iterations_per_step));
+                   static_cast<long long>(plan.pace.iterations_per_step));
     return line + megabytes(static_cast<std::int64_t>(plan.arena_bytes)) + ", data " + megabytes(data.bytes()) + "; " +
            device;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "worker/data/memory.hpp"
+#include "worker/training/bucket.hpp"
 #include "worker/training/checkpoint.hpp"
 #include "worker/training/process_memory.hpp"
 #include "worker/training/trial_words.hpp"
@@ -22,13 +23,6 @@ bool fits(std::size_t there, std::size_t bytes, std::size_t slack) { return ther
 
 bool fits(const std::vector<float>& there, std::int64_t count) {
     return fits(there.capacity() * sizeof(float), static_cast<std::size_t>(count) * sizeof(float), buffer_slack);
-}
-
-/// Keys in which trials that train side by side may differ.
-bool is_free(std::string_view key) {
-    constexpr std::array names = {"seed",    "lr",       "weight_decay", "momentum", "beta1", "beta2",
-                                  "epsilon", "schedule", "warmup",       "dropout",  "clip",  "label_smoothing"};
-    return std::find(names.begin(), names.end(), key) != names.end();
 }
 
 }  // namespace
@@ -57,6 +51,15 @@ Configuration settled(Workshop& workshop, Configuration configuration) {
         }
     }
     return need(workshop.precisions.settle(std::move(configuration), workshop.device));
+}
+
+Configuration laid_out_for(const Workshop& workshop, const Configuration& configuration) {
+    return workshop.slots > 1 ? bucket_of(configuration) : configuration;
+}
+
+Result<GroupPlan> plan_lanes(const Workshop& workshop, const Configuration& laid_out, const DataShape& shape,
+                             const SplitSizes& sizes, int lanes) {
+    return plan_group(laid_out, shape, sizes, lanes, workshop.slots > 1 ? Lanes::padded : Lanes::alike);
 }
 
 DeviceData& need_data(Workshop& workshop, const DataConfig& config, std::uint64_t data_seed,
@@ -119,22 +122,17 @@ HostBuffers need_buffers(Workshop& workshop, const GroupPlan& plan) {
     return buffers;
 }
 
-std::string shape_of(const Configuration& configuration, std::uint64_t data_seed) {
-    std::string words = "data_seed=" + std::to_string(data_seed);
-    for (const auto& [key, value] : configuration.all)
-        if (!is_free(key)) words += ' ' + key + '=' + to_text(value);
-    return words;
-}
-
 from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, Workshop& workshop) {
     from_worker::PlanAnswer answer;
     answer.id = question.id;
     try {
-        const Configuration configuration = settled(workshop, need(read_configuration(question.params)));
+        const Configuration asked = need(read_configuration(question.params));
+        const Configuration configuration = settled(workshop, laid_out_for(workshop, asked));
         const bool loaded = workshop.data && workshop.data->config == configuration.data;
         const DataShape shape = loaded ? workshop.data->shape : need(describe_data(configuration.data));
         const SplitSizes sizes = need(split_sizes(configuration.data, shape.train));
-        const GroupPlan plan = need(plan_group(configuration, shape, sizes, 1));
+        const GroupPlan own = need(plan_group(asked, shape, sizes, 1));
+        const GroupPlan plan = need(plan_lanes(workshop, configuration, shape, sizes, 1));
         answer.arena_bytes = static_cast<std::int64_t>(plan.arena_bytes);
         answer.data_bytes = data_bytes(shape, sizes);
         const bool on_host = in_host_memory(workshop.device);
@@ -150,15 +148,14 @@ from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, Workshop& w
             answer.footprint.device_bytes = arena_and_stream(plan) + (staged ? 0 : answer.data_bytes) +
                                             static_cast<std::int64_t>(memory.context_bytes);
         answer.footprint.cores = 1;
-        answer.parameters = plan.model->block().count();
-        answer.iterations_per_step = plan.iterations_per_step;
-        answer.flops_per_step = plan.flops_per_step;
+        answer.parameters = own.model->block().count();
+        answer.iterations_per_step = own.pace.iterations_per_step;
+        answer.flops_per_step = own.flops_per_step;
         if (workshop.slots > 1) {
-            const GroupPlan two = need(plan_group(configuration, shape, sizes, 2));
+            const GroupPlan two = need(plan_lanes(workshop, configuration, shape, sizes, 2));
             char name[17];
-            std::snprintf(
-                name, sizeof name, "%016llx",
-                static_cast<unsigned long long>(checkpoint_binding(shape_of(configuration, question.data_seed))));
+            std::snprintf(name, sizeof name, "%016llx",
+                          static_cast<unsigned long long>(checkpoint_binding(shape_of(asked, question.data_seed))));
             answer.shape = name;
             answer.beside.host_bytes = two.host_bytes - plan.host_bytes;
             if (on_host) answer.beside.host_bytes += static_cast<std::int64_t>(two.arena_bytes - plan.arena_bytes);

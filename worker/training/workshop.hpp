@@ -61,6 +61,12 @@ std::optional<MemoryUse> memory_left(Device& device);
 /// The configuration with what this device makes of `auto`: precision (see precision.hpp) and placement of the data.
 Configuration settled(Workshop& workshop, Configuration configuration);
 
+/// What the arena of a trial, and of those beside it, is laid out for: its bucket where there may be some.
+Configuration laid_out_for(const Workshop& workshop, const Configuration& configuration);
+/// Of such a configuration. Errors as plan_group's.
+Result<GroupPlan> plan_lanes(const Workshop& workshop, const Configuration& laid_out, const DataShape& shape,
+                             const SplitSizes& sizes, int lanes);
+
 /// The data set in the device's memory, or staged, loaded unless it is there. `progress` as load_to_device has it.
 DeviceData& need_data(Workshop& workshop, const DataConfig& config, std::uint64_t data_seed,
                       const std::function<void()>& progress);
@@ -75,9 +81,6 @@ Buffer& need_arena(Workshop& workshop, const GroupPlan& plan);
 
 /// A trial's buffers for the plan, spare ones where they fit.
 HostBuffers need_buffers(Workshop& workshop, const GroupPlan& plan);
-
-/// What trials must have in common to train side by side: data, model, batch size, optimizer, in words.
-std::string shape_of(const Configuration& configuration, std::uint64_t data_seed);
 
 /// The answer to `plan`; errors are in it. Reads headers and labels of the data, not the samples.
 from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, Workshop& workshop);

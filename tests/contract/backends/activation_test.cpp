@@ -53,7 +53,8 @@ struct Case {
             dropout.mask =
                 rig.integers<std::uint8_t>(shape.rows, shape.columns, [](int, std::int64_t) { return 0xEE; });
         dropout.site = 3;
-        dropout.first_row = 5;
+        dropout.pass = {rig.lane_array<std::uint32_t>([](int) { return 100U; }),
+                        rig.lane_array<std::uint32_t>([](int) { return 1U; }), 5};
     }
 };
 
@@ -218,6 +219,36 @@ TEST(Dropout, DropsTheShareAskedForAndKeepsTheMean) {
     });
 }
 
+TEST(Activation, IsEachLanesOwnWhereLanesDiffer) {
+    const Activation of_lane[] = {Activation::gelu, Activation::relu, Activation::silu};
+    const Shape shape{17, 33};
+    in_every_way([&](Rig& rig) {
+        const Case c(rig, shape, Activation::gelu, true);
+        const Tensor own =
+            rig.lane_array<std::uint32_t>([&](int lane) { return static_cast<std::uint32_t>(of_lane[lane]); });
+        rig.start();
+        std::vector<Numbers> before, up;
+        for (int k = 0; k < rig.lanes(); ++k) {
+            before.push_back(rig.values(c.pre, k));
+            up.push_back(rig.values(c.gradient, k));
+        }
+        rig.stream().activate({Activation::none, c.pre, c.bias, c.output, c.dropout, own});
+        rig.stream().activate_backward(
+            {Activation::none, c.gradient, c.pre, c.output, c.bias_gradient, c.dropout, Write::set, own});
+        for (int k = 0; k < rig.lanes(); ++k) {
+            const int name = rig.name_of(k);
+            const Numbers bias = rig.values(c.bias, k);
+            const auto run = [&](const Numbers& pre) {
+                return reference(of_lane[name], shape, pre, bias, c.dropout, name);
+            };
+            expect_near(rig.values(c.output, k), run(before[number(k)]), 1e-6);
+            expect_near(
+                rig.values(c.gradient, k),
+                differences(before[number(k)], [&](const Numbers& pre) { return dot(run(pre), up[number(k)]); }), 1e-5);
+        }
+    });
+}
+
 TEST(Dropout, DrawsMicroBatchesAsTheWholeBatch) {
     in_every_way([&](Rig& rig) {
         const Case c(rig, {10, 70}, Activation::relu, true);
@@ -228,7 +259,7 @@ TEST(Dropout, DrawsMicroBatchesAsTheWholeBatch) {
         rig.stream().activate({Activation::relu, whole, {}, whole, c.dropout});
         for (const std::int64_t first : {0, 4}) {
             Dropout dropout = c.dropout;
-            dropout.first_row += first;
+            dropout.pass.index += static_cast<std::uint32_t>(first);
             const Tensor part = parts.slice(first * 70, first == 0 ? 4 : 6, 70);
             rig.stream().activate({Activation::relu, part, {}, part, dropout});
         }

@@ -78,6 +78,37 @@ TEST(CrossEntropy, AgreesWithItsDefinitionAndFiniteDifferences) {
         });
 }
 
+TEST(CrossEntropy, LeavesPaddingOutOfEachLanesMean) {
+    // The last pass of batches of three sizes: 700, 1 and no rows of 1000.
+    constexpr std::uint32_t batches[] = {1700, 1001, 1000};
+    constexpr std::int64_t own_of[] = {700, 1, 0}, classes = 3;
+    in_every_way([&](Rig& rig) {
+        const Case c(rig, {1000, classes});
+        const Tensor weights =
+            rig.lane_array<float>([&](int lane) { return 1.0F / static_cast<float>(batches[lane]); });
+        const Pass pass{rig.lane_array<std::uint32_t>([&](int lane) { return batches[lane]; }),
+                        rig.lane_array<std::uint32_t>([](int) { return 1000U; }), 1};
+        rig.start();
+        rig.stream().cross_entropy(
+            {c.logits, c.labels, c.smoothing, c.loss, c.correct, c.gradient, 99, Write::set, {}, weights, pass});
+        for (int k = 0; k < rig.lanes(); ++k) {
+            const int name = rig.name_of(k);
+            const Shape shape{own_of[name], classes};
+            Numbers z = rig.values(c.logits, k), gradient = rig.values(c.gradient, k);
+            z.resize(number(shape.rows * classes));
+            expect_near(rig.values(c.loss, k), {reference(shape, z, name, 1.0 / batches[name])}, 2e-6);
+            int hits = 0;
+            for (std::int64_t row = 0; row < shape.rows; ++row)
+                hits += std::max_element(z.begin() + row * classes, z.begin() + (row + 1) * classes) - z.begin() -
+                            row * classes ==
+                        label_of(name, row, classes);
+            EXPECT_EQ(rig.stream().read<std::int32_t>(c.correct, k), hits);
+            for (std::size_t i = 0; i < gradient.size(); ++i)
+                EXPECT_EQ(gradient[i] != 0, i < z.size()) << "lane " << name << ", element " << i;
+        }
+    });
+}
+
 TEST(CrossEntropy, CountsRowsWhoseFirstGreatestLogitIsTheLabels) {
     in_every_way([&](Rig& rig) {
         const Case c(rig, {17, 10});

@@ -63,6 +63,56 @@ TEST(LayerNorm, AgreesWithItsDefinitionAndFiniteDifferences) {
         });
 }
 
+TEST(LayerNorm, LeavesPaddingOutOfMeansAndSetsItToNought) {
+    constexpr std::int64_t rows = 5, columns = 70, own_of[] = {33, 70, 1};
+    in_every_way([&](Rig& rig) {
+        // As random, and 0 beyond a lane's own columns.
+        const auto padded = [&](std::int64_t tall, double low, double high) {
+            return rig.integers<float>(tall, columns, [=](int lane, std::int64_t i) {
+                const double unit = draw_unit(3, Purpose::synthetic, static_cast<std::uint64_t>(lane),
+                                              static_cast<std::uint64_t>(i * tall));
+                return i % columns < own_of[lane] ? static_cast<float>(low + (high - low) * unit) : 0.0F;
+            });
+        };
+        const Tensor input = padded(rows, -2, 2), bias = padded(1, -1, 1), scale = padded(1, 0.5, 2),
+                     shift = padded(1, -1, 1), gradient = padded(rows, -1, 1);
+        const Tensor output = rig.output(rows, columns), mean = rig.output(rows, 1), rstd = rig.output(rows, 1);
+        std::vector<Tensor> of_parameters;
+        for (int i = 0; i < 3; ++i) of_parameters.push_back(rig.output(1, columns));
+        const Tensor own =
+            rig.lane_array<std::uint32_t>([&](int lane) { return static_cast<std::uint32_t>(own_of[lane]); });
+        rig.start();
+        const auto unpadded = [&](const Tensor& tensor, int k) {
+            const Numbers all = rig.values(tensor, k);
+            Numbers kept;
+            for (std::size_t i = 0; i < all.size(); ++i) {
+                const bool is_own = static_cast<std::int64_t>(i) % columns < own_of[rig.name_of(k)];
+                if (is_own) kept.push_back(all[i]);
+                EXPECT_TRUE(is_own || all[i] == 0) << i;
+            }
+            return kept;
+        };
+        std::vector<Numbers> before, up;
+        for (int k = 0; k < rig.lanes(); ++k) {
+            before.push_back(unpadded(input, k));
+            up.push_back(unpadded(gradient, k));
+        }
+        rig.stream().layer_norm({input, bias, scale, shift, output, mean, rstd, static_cast<float>(epsilon), own});
+        rig.stream().layer_norm_backward({gradient, input, mean, rstd, scale, of_parameters[0], of_parameters[1],
+                                          of_parameters[2], Write::set, own});
+        for (int k = 0; k < rig.lanes(); ++k) {
+            const Shape shape{rows, own_of[rig.name_of(k)]};
+            const Numbers b = unpadded(bias, k), s = unpadded(scale, k), t = unpadded(shift, k);
+            const auto run = [&](const Numbers& x) { return reference(shape, x, b, s, t); };
+            expect_near(unpadded(output, k), run(before[number(k)]), tolerance(shape));
+            expect_near(unpadded(gradient, k),
+                        differences(before[number(k)], [&](const Numbers& x) { return dot(run(x), up[number(k)]); }),
+                        tolerance(shape));
+            for (const Tensor& parameter : of_parameters) unpadded(parameter, k);
+        }
+    });
+}
+
 TEST(LayerNorm, AddsToTheGradientsOfEarlierMicroBatches) {
     in_every_way([&](Rig& rig) {
         const Tensor input = rig.random(3, 17), scale = rig.random(1, 17), mean = rig.random(3, 1),

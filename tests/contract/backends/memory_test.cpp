@@ -54,14 +54,28 @@ struct Taken {
     Tensor output = rig.output(11, features_of_each);
     Tensor targets = rig.integers<std::int32_t>(11, 1, [](int, std::int64_t) { return -1; });
 
+    /// These samples, and padding.
     template <class T>
     void expect(const Held<T>& held, int lane, const std::vector<std::int64_t>& numbers) {
-        expect_near(rig.values(output, lane), held.features(numbers), 1e-6);
+        Numbers wanted = held.features(numbers);
+        wanted.resize(11 * features_of_each);
+        expect_near(rig.values(output, lane), wanted, 1e-6);
+        for (auto i = static_cast<std::int64_t>(numbers.size()); i < 11; ++i)
+            EXPECT_EQ(rig.stream().read<std::int32_t>(targets.at(i), lane), 0);
         for (std::size_t i = 0; i < numbers.size(); ++i)
             EXPECT_EQ(rig.stream().read<std::int32_t>(targets.at(static_cast<std::int64_t>(i)), lane),
                       held.labels[number(held.rows[number(numbers[i])])]);
     }
 };
+
+/// The second pass over batches of 13, 12 and 22 samples, of which the first took 7, 11 and 11: 6 are left, 1, and all
+/// that there are rows for.
+constexpr std::uint32_t batches[] = {13, 12, 22}, firsts[] = {7, 11, 11}, ends[] = {13, 12, 22};
+
+Pass second_pass(Rig& rig) {
+    return {rig.lane_array<std::uint32_t>([](int lane) { return batches[lane]; }),
+            rig.lane_array<std::uint32_t>([](int lane) { return firsts[lane]; }), 1};
+}
 
 template <class T>
 void gathers_in_order(std::int64_t listed) {
@@ -81,8 +95,7 @@ TEST(Gather, TakesRowsOfFloatsInOrderAndNormalises) { gathers_in_order<float>(0)
 TEST(Gather, TakesTheRowsThatAreListed) { gathers_in_order<std::uint8_t>(37); }
 
 TEST(Gather, ShufflesAsTheDocumentedOrderSays) {
-    // Several epochs of batches of 13 out of 37 (11 rest in each), each lane at its own iteration; the last rows of a
-    // batch, as a second micro-batch takes them.
+    // Several epochs of batches out of 37 (11, 1 and 15 rest in each), each lane at its own iteration.
     for (const std::uint32_t iteration : {0U, 1U, 2U, 7U, 100'000U})
         in_every_way([&](Rig& rig) {
             const Held<std::uint8_t> held(rig.device(), 37);
@@ -91,13 +104,16 @@ TEST(Gather, ShufflesAsTheDocumentedOrderSays) {
             const auto iteration_of = [=](int lane) { return iteration + 5 * static_cast<std::uint32_t>(lane); };
             const Tensor seed = rig.lane_array<std::uint64_t>(seed_of);
             const Tensor at = rig.lane_array<std::uint32_t>(iteration_of);
+            const Pass pass = second_pass(rig);
             rig.start();
-            rig.stream().gather(held.samples, {taken.output, taken.targets, 2, seed, at, 13});
+            rig.stream().gather(held.samples, {taken.output, taken.targets, 0, pass, seed, at, {}});
             for (int k = 0; k < rig.lanes(); ++k) {
                 const int name = rig.name_of(k);
-                const EpochOrder order(seed_of(name), iteration_of(name) / 2, 37);
+                const std::uint32_t epoch = 37 / batches[name];
+                const EpochOrder order(seed_of(name), iteration_of(name) / epoch, 37);
                 std::vector<std::int64_t> numbers;
-                for (std::uint32_t i = 2; i < 13; ++i) numbers.push_back(order.at(iteration_of(name) % 2 * 13 + i));
+                for (std::uint32_t i = firsts[name]; i < ends[name]; ++i)
+                    numbers.push_back(order.at(iteration_of(name) % epoch * batches[name] + i));
                 taken.expect(held, k, numbers);
             }
         });
@@ -114,16 +130,18 @@ TEST(Gather, ShiftsAndMirrorsImagesAsTheDocumentedDrawsSay) {
             const Tensor seed = rig.lane_array<std::uint64_t>(seed_of);
             const Tensor at =
                 rig.lane_array<std::uint32_t>([](int lane) { return 70U + static_cast<std::uint32_t>(lane); });
+            const Pass pass = second_pass(rig);
             rig.start();
-            rig.stream().gather(held.samples, {taken.output, taken.targets, 2, seed, at, 13, augment});
+            rig.stream().gather(held.samples, {taken.output, taken.targets, 0, pass, seed, at, augment});
             const std::int64_t channels = features_of_each / (augment.height * augment.width);
             for (int k = 0; k < rig.lanes(); ++k) {
                 const int name = rig.name_of(k);
                 const std::uint32_t iteration = 70U + static_cast<std::uint32_t>(name);
-                const EpochOrder order(seed_of(name), iteration / 2, 37);
+                const std::uint32_t epoch = 37 / batches[name];
+                const EpochOrder order(seed_of(name), iteration / epoch, 37);
                 Numbers wanted;
-                for (std::uint32_t i = 2; i < 13; ++i) {
-                    const Numbers whole = held.features({order.at(iteration % 2 * 13 + i)});
+                for (std::uint32_t i = firsts[name]; i < ends[name]; ++i) {
+                    const Numbers whole = held.features({order.at(iteration % epoch * batches[name] + i)});
                     const PhiloxBlock draw = draw_block(seed_of(name), Purpose::augment, iteration, i);
                     const auto shift = [&](std::uint32_t word) {
                         return static_cast<std::int64_t>(word / 0x1p32 * static_cast<double>(2 * augment.shift + 1)) -
@@ -141,6 +159,7 @@ TEST(Gather, ShiftsAndMirrorsImagesAsTheDocumentedDrawsSay) {
                                     inside ? whole[number((from_y * augment.width + from_x) * channels + c)] : -3);
                             }
                 }
+                wanted.resize(11 * features_of_each);
                 expect_near(rig.values(taken.output, k), wanted, 1e-6);
             }
         });
@@ -154,6 +173,8 @@ TEST(Stage, BringsEachLaneItsOwnSamplesInTheOrderTheyLieIn) {
         const Tensor targets = rig.integers<std::int32_t>(5, 1, [](int, std::int64_t) { return -1; });
         const Tensor seed = rig.lane_array<std::uint64_t>([](int lane) { return 5U + static_cast<unsigned>(lane); });
         const Tensor at = rig.lane_array<std::uint32_t>([](int) { return 3U; });
+        const Tensor size = rig.lane_array<std::uint32_t>([](int) { return 7U; });
+        const Tensor rows = rig.lane_array<std::uint32_t>([](int) { return 4U; });
         rig.start();
         Samples samples{&rig.arena(),
                         {region.offset, region.lane_stride, batch, columns, Type::u8},
@@ -179,13 +200,14 @@ TEST(Stage, BringsEachLaneItsOwnSamplesInTheOrderTheyLieIn) {
                 }
             }
             stage->send(all);
-            rig.stream().gather(samples, {output, targets, 2, seed, at, batch});
+            rig.stream().gather(samples, {output, targets, 0, {size, rows, 1}, seed, at, {}});
             for (int k = 0; k < rig.lanes(); ++k) {
                 Numbers wanted;
-                for (std::int64_t i = 2 * columns; i < 7 * columns; ++i)
+                for (std::int64_t i = 4 * columns; i < 7 * columns; ++i)
                     wanted.push_back(static_cast<double>(pixel(rig.name_of(k), i)));
+                wanted.resize(5 * columns);
                 expect_near(rig.values(output, k), wanted, 0);
-                EXPECT_EQ(rig.stream().read<std::int32_t>(targets.at(4), k), 100 * rig.name_of(k) + 10 * time + 6);
+                EXPECT_EQ(rig.stream().read<std::int32_t>(targets.at(2), k), 100 * rig.name_of(k) + 10 * time + 6);
             }
         }
     });

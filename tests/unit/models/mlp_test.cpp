@@ -27,9 +27,9 @@ struct Net {
             *number = layout.add_lane_array(Type::f32);
         correct = layout.add_lane_array(Type::i32);
         seed = layout.add_lane_array(Type::u64);
-        iteration = layout.add_lane_array(Type::u32);
+        for (Tensor* whole : {&iteration, &batch, &first_rows}) *whole = layout.add_lane_array(Type::u32);
         alive = layout.add_lane_array(Type::u8);
-        model.plan(layout, rows, Precision::float32);
+        model.plan(layout, rows, Precision::float32, Lanes::alike);
         device = make_cpu_device();
         arena = std::move(*device->allocate(layout.bytes()));
         stream = device->stream(*arena, lanes);
@@ -58,7 +58,14 @@ struct Net {
         model.initialise(*stream, weights, seed);
     }
 
-    Training training(std::int64_t first_row = 0) const { return {dropout, seed, iteration, first_row}; }
+    /// Of the rows from `first` on.
+    Training training(std::int64_t first = 0) const {
+        for (int lane = 0; lane < stream->lanes(); ++lane) {
+            stream->write(batch, lane, static_cast<std::uint32_t>(input.rows));
+            stream->write(first_rows, lane, static_cast<std::uint32_t>(first));
+        }
+        return {dropout, seed, iteration, {batch, first_rows, 1}};
+    }
 
     /// Loss and, if asked for, gradients of rows [first, first + count).
     void pass(std::int64_t first, std::int64_t count, Write write, bool backward = true) {
@@ -93,7 +100,7 @@ struct Net {
     Layout layout;
     Tensor weights, gradients, first_moment, second_moment, input, labels;
     Tensor dropout, smoothing, rate, decay, beta1, beta2, epsilon, limit, norm, factor, loss, correct, seed, iteration,
-        alive;
+        batch, first_rows, alive;
     std::unique_ptr<Device> device;
     std::unique_ptr<Buffer> arena;
     std::unique_ptr<Stream> stream;
@@ -271,7 +278,7 @@ TEST(Mlp, TakesOfTheArenaWhatItPlansAndNothingElse) {
     // The last byte of the plan is the model's: one row or one lane more must show in the bytes, exactly.
     const auto bytes = [](std::int64_t rows, int lanes) {
         Layout layout(lanes);
-        Mlp({{32, 16}, Activation::relu, false}, 7, 10).plan(layout, rows, Precision::float32);
+        Mlp({{32, 16}, Activation::relu, false}, 7, 10).plan(layout, rows, Precision::float32, Lanes::alike);
         return layout.bytes();
     };
     // Outputs of 32, 16 and 10 columns, and two gradients of the widest hidden layer.

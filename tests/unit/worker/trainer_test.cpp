@@ -8,6 +8,7 @@
 
 #include "tests/unit/worker/allocations.hpp"
 #include "tests/unit/worker/workbench.hpp"
+#include "worker/training/bucket.hpp"
 
 namespace hpo {
 namespace {
@@ -17,25 +18,29 @@ const GoOn always = [] { return true; };
 struct Group {
     /// One lane for each of `lanes`, which must agree in shape.
     explicit Group(const std::vector<Params>& lanes, std::int64_t steps = 3, std::vector<std::uint64_t> seeds = {},
-                   std::string_view backend = "cpu")
+                   std::string_view backend = "cpu", Lanes kind = Lanes::alike)
         : bench(backend),
           data(*load_to_device(*bench.device, settled(bench.workshop, *read_configuration(lanes[0])).data, 5)) {
         const auto configuration = settled(bench.workshop, *read_configuration(lanes[0]));
-        auto plan = *plan_group(configuration, data->shape, data->sizes, static_cast<int>(lanes.size()));
+        auto plan = *plan_group(kind == Lanes::padded ? bucket_of(configuration) : configuration, data->shape,
+                                data->sizes, static_cast<int>(lanes.size()), kind);
         arena = *bench.device->allocate(plan.arena_bytes);
         std::vector<LaneSpec> specs;
-        for (std::size_t k = 0; k < lanes.size(); ++k)
-            specs.push_back({read_configuration(lanes[k])->training, k < seeds.size() ? seeds[k] : 77});
+        for (std::size_t k = 0; k < lanes.size(); ++k) {
+            const auto own = *read_configuration(lanes[k]);
+            own_plans.push_back(*plan_group(own, data->shape, data->sizes, 1));
+            specs.push_back({own.training, k < seeds.size() ? seeds[k] : 77, own_plans.back().model.get()});
+        }
         trainer.emplace(*bench.device, *arena, std::move(plan), *data, specs, steps, bench.clock);
     }
 
     std::vector<float> state(int lane) {
-        std::vector<float> got(static_cast<std::size_t>(trainer->plan().state_elements));
+        std::vector<float> got(static_cast<std::size_t>(own_plans[static_cast<std::size_t>(lane)].state_elements));
         trainer->read_state(lane, got);
         return got;
     }
     std::vector<float> weights(int lane) {
-        std::vector<float> got(static_cast<std::size_t>(trainer->plan().weights.columns));
+        std::vector<float> got(static_cast<std::size_t>(own_plans[static_cast<std::size_t>(lane)].weights.columns));
         trainer->read_weights(lane, got);
         return got;
     }
@@ -43,6 +48,7 @@ struct Group {
     test::Bench bench;
     std::unique_ptr<DeviceData> data;
     std::unique_ptr<Buffer> arena;
+    std::vector<GroupPlan> own_plans;  ///< of each lane alone
     std::optional<Trainer> trainer;
 };
 
@@ -62,7 +68,7 @@ TEST_P(TrainerOn, LearnsWhatThereIsToLearn) {
     for (int step = 0; step < 3; ++step) ASSERT_TRUE(group.trainer->train_step(always));
     ASSERT_TRUE(group.trainer->evaluate_validation(always));
     EXPECT_GT(group.trainer->evaluation_of(0).accuracy, 0.95);
-    ASSERT_TRUE(group.trainer->evaluate_test(always));
+    ASSERT_TRUE(group.trainer->evaluate_test(0, always));
     EXPECT_GT(group.trainer->evaluation_of(0).accuracy, 0.95);
 }
 
@@ -112,13 +118,107 @@ TEST_P(TrainerOn, AnUnhealthyLaneDiesAloneAndKeepsItsWeights) {
     const Params well = test::with(test::small_params(), {{"optimizer", std::string("sgd")}, {"clip", 0.0}});
     const Params wild = test::with(well, {{"lr", 1000.0}, {"warmup", 0.0}, {"schedule", std::string("constant")}});
     Group group({well, wild}, 4, {}, GetParam());
-    for (int step = 0; step < 2; ++step) ASSERT_TRUE(group.trainer->train_step(always));
+    ASSERT_TRUE(group.trainer->train_step(always));
+    EXPECT_TRUE(group.trainer->at_end(1));
+    EXPECT_GE(group.trainer->step_of(1).diverged_at, 0);
+    while (group.trainer->iteration_of(0) < 28) ASSERT_TRUE(group.trainer->train_step(always));
     Group alone({well}, 4, {}, GetParam());
     for (int step = 0; step < 2; ++step) ASSERT_TRUE(alone.trainer->train_step(always));
     EXPECT_EQ(group.state(0), alone.state(0));
     const auto dead = group.weights(1);
     ASSERT_TRUE(group.trainer->train_step(always));
     EXPECT_EQ(std::memcmp(dead.data(), group.weights(1).data(), dead.size() * 4), 0);
+}
+
+/// Four that may train side by side though no two are alike.
+std::vector<Params> of_one_bucket() {
+    const auto varied = [](std::int64_t batch, std::vector<std::int64_t> hidden, const char* activation,
+                           const char* optimizer, const Params& more) {
+        Params params = test::with(test::small_params(), {{"batch_size", batch},
+                                                          {"hidden", std::move(hidden)},
+                                                          {"norm", std::string("layer")},
+                                                          {"activation", std::string(activation)},
+                                                          {"optimizer", std::string(optimizer)},
+                                                          {"accumulation", std::int64_t{3}}});
+        return test::with(params, more);
+    };
+    return {varied(64, {24, 16}, "relu", "adamw", {{"dropout", 0.3}}),
+            varied(45, {7, 33}, "gelu", "sgd", {{"lr", 0.05}, {"clip", 1.0}}),
+            varied(59, {128, 1}, "silu", "adamw", {{"eval_every", std::int64_t{5}}}),
+            varied(33, {100, 128}, "relu", "sgd", {{"lr", 0.02}, {"dropout", 0.5}})};
+}
+
+TEST_P(TrainerOn, EachPaddedLaneTrainsAsItWouldAlone) {
+    const std::vector<Params> each = of_one_bucket();
+    Group all(each, 4, {77, 78, 79, 80}, GetParam(), Lanes::padded);
+    std::vector<std::vector<double>> losses(4), validated(4);
+    while (all.trainer->iteration_of(0) < 28) {
+        ASSERT_TRUE(all.trainer->train_step(always));
+        ASSERT_TRUE(all.trainer->evaluate_validation(always));
+        for (int lane = 0; lane < 4; ++lane) {
+            if (!all.trainer->at_end(lane)) continue;
+            losses[static_cast<std::size_t>(lane)].push_back(all.trainer->step_of(lane).loss);
+            validated[static_cast<std::size_t>(lane)].push_back(all.trainer->evaluation_of(lane).loss);
+        }
+    }
+    for (int lane = 0; lane < 4; ++lane) {
+        const auto i = static_cast<std::size_t>(lane);
+        // As it is padded, to the bit; as it is without padding, but for the order of sums.
+        Group padded({each[i]}, 4, {77 + i}, GetParam(), Lanes::padded);
+        Group alone({each[i]}, 4, {77 + i}, GetParam());
+        ASSERT_FALSE(losses[i].empty());
+        for (std::size_t step = 0; step < losses[i].size(); ++step) {
+            for (Group* group : {&padded, &alone}) {
+                ASSERT_TRUE(group->trainer->train_step(always));
+                ASSERT_TRUE(group->trainer->evaluate_validation(always));
+            }
+            EXPECT_EQ(losses[i][step], padded.trainer->step_of(0).loss) << lane << ' ' << step;
+            EXPECT_EQ(validated[i][step], padded.trainer->evaluation_of(0).loss) << lane << ' ' << step;
+            EXPECT_NEAR(losses[i][step], alone.trainer->step_of(0).loss, 1e-3) << lane << ' ' << step;
+            EXPECT_NEAR(validated[i][step], alone.trainer->evaluation_of(0).loss, 1e-3) << lane << ' ' << step;
+        }
+        if (all.trainer->at_end(lane)) {
+            EXPECT_EQ(all.state(lane), padded.state(0)) << lane;
+        }
+        EXPECT_LT(largest_difference(padded.state(0), alone.state(0)), 1e-2) << lane;
+    }
+}
+
+TEST_P(TrainerOn, PaddingStaysNought) {
+    Group all(of_one_bucket(), 4, {77, 78, 79, 80}, GetParam(), Lanes::padded);
+    for (int i = 0; i < 6; ++i) ASSERT_TRUE(all.trainer->train_step(always));
+    const GroupPlan& plan = all.trainer->plan();
+    const auto stream = all.bench.device->stream(*all.arena, plan.lanes);
+    for (const Tensor& block : {plan.weights, plan.gradient, plan.first_moment, plan.second_moment})
+        for (int lane = 0; lane < 4; ++lane) {
+            std::vector<float> there(static_cast<std::size_t>(block.columns)), again(there.size());
+            stream->read(block, lane, std::span(there));
+            const ParameterBlock& own = all.own_plans[static_cast<std::size_t>(lane)].model->block();
+            std::vector<float> unpadded(static_cast<std::size_t>(own.elements));
+            unpad_block(plan.model->block(), there, own, unpadded);
+            pad_block(own, unpadded, plan.model->block(), again);
+            EXPECT_EQ(there, again) << lane;
+        }
+}
+
+TEST_P(TrainerOn, APaddedLaneBeginsWithTheWeightsOfItsOwnModelAndGoesOnInTheMiddleOfAStep) {
+    const std::vector<Params> each = of_one_bucket();
+    Group whole({each[2], each[1]}, 4, {79, 78}, GetParam(), Lanes::padded);
+    EXPECT_EQ(whole.weights(1), Group({each[1]}, 4, {78}, GetParam()).weights(0));
+    ASSERT_TRUE(whole.trainer->train_step(always));  // five iterations: the other is in the middle of its step
+    ASSERT_FALSE(whole.trainer->at_end(1));
+    const std::vector<float> state = whole.state(1);
+    const LaneProgress progress = whole.trainer->progress_of(1);
+    Group other({each[3], each[1]}, 4, {80, 78}, GetParam(), Lanes::padded);
+    other.trainer->restore(1, state, progress);
+    const auto to_the_end = [](Group& group) {
+        do ASSERT_TRUE(group.trainer->train_step(always));
+        while (!group.trainer->at_end(1));
+    };
+    to_the_end(whole);
+    to_the_end(other);
+    EXPECT_EQ(whole.state(1), other.state(1));
+    EXPECT_EQ(whole.trainer->step_of(1).loss, other.trainer->step_of(1).loss);
 }
 
 TEST_P(TrainerOn, AccumulatedMicroBatchesEqualTheWholeBatch) {
@@ -226,8 +326,9 @@ TEST_P(TrainerOn, AugmentedImagesAreLearnedAndTheSameAgain) {
 TEST_P(TrainerOn, StagedDataTrainsToTheSameBits) {
     const Params resident = test::with(test::small_params(), {{"accumulation", std::int64_t{3}}});
     const Params staged = test::with(resident, {{"placement", std::string("staged")}});
-    Group one({resident, test::with(resident, {{"lr", 0.002}})}, 3, {77, 78}, GetParam());
-    Group two({staged, test::with(staged, {{"lr", 0.002}})}, 3, {77, 78}, GetParam());
+    const Params other{{"lr", 0.002}, {"batch_size", std::int64_t{47}}};
+    Group one({resident, test::with(resident, other)}, 3, {77, 78}, GetParam(), Lanes::padded);
+    Group two({staged, test::with(staged, other)}, 3, {77, 78}, GetParam(), Lanes::padded);
     EXPECT_TRUE(two.data->staged());
     for (Group* group : {&one, &two}) {
         for (int step = 0; step < 2; ++step) ASSERT_TRUE(group->trainer->train_step(always));
@@ -241,7 +342,7 @@ TEST_P(TrainerOn, StagedDataTrainsToTheSameBits) {
     two.trainer->leave(0);
     for (Group* group : {&one, &two}) {
         ASSERT_TRUE(group->trainer->train_step(always));
-        ASSERT_TRUE(group->trainer->evaluate_test(always));
+        ASSERT_TRUE(group->trainer->evaluate_test(0, always));
     }
     EXPECT_EQ(one.state(0), two.state(0));
     EXPECT_EQ(one.trainer->evaluation_of(0).loss, two.trainer->evaluation_of(0).loss);

@@ -17,12 +17,15 @@ using test::with;
 using ::testing::HasSubstr;
 using to_worker::Action;
 
-/// The trial by its number: one of several that have the shape in common and all else their own.
+/// The trial by its number: one of several of a bucket, which have little else in common.
 to_worker::Run run_of(std::int64_t number, std::int64_t steps) {
     Params params = with(small_params(), {{"lr", 0.004 + 0.002 * static_cast<double>(number)},
                                           {"dropout", 0.1 * static_cast<double>(number % 4)},
                                           {"weight_decay", 0.05 * static_cast<double>(number % 3)},
-                                          {"schedule", std::string(number % 2 == 0 ? "cosine" : "one-cycle")}});
+                                          {"schedule", std::string(number % 2 == 0 ? "cosine" : "one-cycle")},
+                                          {"optimizer", std::string(number % 4 == 0 ? "sgd" : "adamw")},
+                                          {"activation", std::string(number % 3 == 0 ? "relu" : "gelu")},
+                                          {"hidden", std::vector<std::int64_t>{24 + number % 50, 16}}});
     auto run = small_run(params, steps);
     run.id = {number, 1};
     run.seed = 100 + static_cast<std::uint64_t>(number);
@@ -69,8 +72,10 @@ class Party {
     void finish() {
         while (!group.empty()) group.step();
     }
+    /// In a worker of its own of the same kind.
     Curve alone(const to_worker::Run& run) {
         test::Bench other(bench.device->backend());
+        other.workshop.slots = bench.workshop.slots;
         FakeHost host;
         run_trial(run, other.workshop, host);
         return curve_of(host);
@@ -201,14 +206,20 @@ TEST(TrialGroup, TakesTrialsOfItsShapeAlone) {
     EXPECT_TRUE(party.group.takes(run_of(9, 1)));
     party.join(run_of(1, 2));
     EXPECT_TRUE(party.group.takes(run_of(2, 7)));
-    for (const Params& other :
-         {Params{{"batch_size", std::int64_t{65}}}, Params{{"hidden", std::vector<std::int64_t>{24, 17}}},
-          Params{{"optimizer", std::string("sgd")}}, Params{{"noise", 1.0}},
-          Params{{"accumulation", std::int64_t{2}}}}) {
+    const auto takes = [&](const Params& other) {
         auto run = run_of(2, 2);
         run.params = with(run.params, other);
-        EXPECT_FALSE(party.group.takes(run)) << other.begin()->first;
-    }
+        return party.group.takes(run);
+    };
+    using Widths = std::vector<std::int64_t>;
+    for (const Params& alike : {Params{{"batch_size", std::int64_t{33}}}, Params{{"hidden", Widths{128, 3}}},
+                                Params{{"optimizer", std::string("sgd")}}, Params{{"activation", std::string("silu")}},
+                                Params{{"eval_every", std::int64_t{3}}}})
+        EXPECT_TRUE(takes(alike)) << alike.begin()->first;
+    for (const Params& other :
+         {Params{{"batch_size", std::int64_t{65}}}, Params{{"hidden", Widths{129, 16}}}, Params{{"hidden", Widths{24}}},
+          Params{{"norm", std::string("layer")}}, Params{{"noise", 1.0}}, Params{{"accumulation", std::int64_t{2}}}})
+        EXPECT_FALSE(takes(other)) << other.begin()->first;
     auto other_split = run_of(2, 2);
     other_split.data_seed = 6;
     EXPECT_FALSE(party.group.takes(other_split));
@@ -220,17 +231,43 @@ TEST(TrialGroup, TheArenaIsWhatPlanSaysForAnyNumberOfTrials) {
     const auto answer = answer_plan({1, run_of(1, 1).params, 3, 5}, party.bench.workshop);
     ASSERT_EQ(answer.error, "");
     EXPECT_FALSE(answer.shape.empty());
-    const auto of_host = [](const HostBuffers& buffers) {
-        return static_cast<std::int64_t>(4 * (buffers.state.size() + buffers.best.size()));
-    };
+    std::vector<std::int64_t> arenas;
     for (std::int64_t trial = 1; trial <= 4; ++trial) {
         party.join(run_of(trial, 1));
         for (std::int64_t other = 1; other < trial; ++other) party.join(run_of(10 * trial + other, 1));
         party.group.step();
-        const std::int64_t beside = answer.beside.host_bytes - of_host(party.bench.workshop.spare.at(0));
-        EXPECT_EQ(static_cast<std::int64_t>(party.bench.workshop.arena->bytes()),
-                  answer.arena_bytes + (trial - 1) * beside);
         EXPECT_TRUE(party.group.empty());
+        arenas.push_back(static_cast<std::int64_t>(party.bench.workshop.arena->bytes()));
+    }
+    // Weights, two moments, and the best weights, of a model as large as the bucket has any.
+    const auto model = make_model({{"hidden", std::vector<std::int64_t>{128, 128}}}, 20, 5);
+    const std::int64_t beside = answer.beside.host_bytes - 4 * 4 * (*model)->block().elements;
+    for (std::int64_t trial = 1; trial <= 4; ++trial)
+        EXPECT_EQ(arenas[static_cast<std::size_t>(trial - 1)], answer.arena_bytes + (trial - 1) * beside);
+}
+
+TEST_P(TrialGroupOn, TrialsOfDifferentBatchesEndTheirStepsEachInItsTurn) {
+    const auto varied = [](std::int64_t number, std::int64_t batch, std::int64_t steps) {
+        auto run = run_of(number, steps);
+        run.params["batch_size"] = batch;
+        return run;
+    };
+    const std::vector<to_worker::Run> runs{varied(1, 64, 3), varied(2, 33, 2), varied(3, 40, 2), varied(4, 51, 3),
+                                           varied(5, 64, 2)};
+    Party party(GetParam());
+    for (std::size_t i = 0; i < 3; ++i) party.join(runs[i]);
+    party.group.step();  // an epoch of 14 iterations; others have 27 and 22
+    EXPECT_EQ(party.hosts[1].reports.size(), 1U);
+    EXPECT_TRUE(party.hosts[2].reports.empty());
+    party.join(runs[3]);  // the others are in the middle of theirs
+    for (int i = 0; i < 4; ++i) party.group.step();
+    party.join(runs[4]);
+    party.finish();
+    for (const auto& run : runs) {
+        EXPECT_EQ(party.ended.at(run.id.trial).outcome, Outcome::complete);
+        EXPECT_EQ(party.hosts[run.id.trial].reports.back().iteration,
+                  run.steps * (900 / std::get<std::int64_t>(run.params.at("batch_size"))));
+        EXPECT_EQ(curve_of(party.hosts[run.id.trial]), party.alone(run)) << run.id.trial;
     }
 }
 

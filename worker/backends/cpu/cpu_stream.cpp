@@ -41,6 +41,21 @@ T CpuStream::value(const Tensor& tensor, int lane) const {
     return *at<T>(tensor, lane);
 }
 
+CpuStream::Rows CpuStream::rows_of(const Pass& pass, int lane, std::int64_t rows) const {
+    if (!pass) return {0, rows};
+    const std::int64_t most = value<std::uint32_t>(pass.rows, lane);
+    const std::int64_t first = pass.index * most;
+    return {first, std::clamp<std::int64_t>(value<std::uint32_t>(pass.batch, lane) - first, 0, std::min(most, rows))};
+}
+
+std::size_t CpuStream::kernel_of(Activation activation, const Tensor& own, int lane) const {
+    return own ? value<std::uint32_t>(own, lane) : static_cast<std::size_t>(activation);
+}
+
+std::int64_t CpuStream::own_columns(const Tensor& own, int lane, std::int64_t columns) const {
+    return own ? value<std::uint32_t>(own, lane) : columns;
+}
+
 DropoutDraw CpuStream::draw(const Dropout& dropout, int lane) const {
     if (!dropout.probability) return {};
     const float probability = value(dropout.probability, lane);
@@ -53,7 +68,7 @@ DropoutDraw CpuStream::draw(const Dropout& dropout, int lane) const {
             .key1 = high_word(seed),
             .iteration = value<std::uint32_t>(dropout.iteration, lane),
             .site = dropout.site,
-            .first_row = static_cast<std::uint32_t>(dropout.first_row),
+            .first_row = static_cast<std::uint32_t>(rows_of(dropout.pass, lane, 0).first),
             .mask = at<std::uint8_t>(dropout.mask, lane)};
 }
 
@@ -63,18 +78,18 @@ void CpuStream::prepare(const Tensor& target, int lane, Write write) const {
 }
 
 void CpuStream::write_bytes(const Tensor& to, int lane, std::span<const std::byte> data) {
-    assert(data.size() == to.bytes() && lane < lanes_);
+    assert(data.size() == to.bytes());
     std::memcpy(arena_.data() + to.offset + static_cast<std::size_t>(lane) * to.lane_stride, data.data(), data.size());
 }
 
 void CpuStream::read_bytes(const Tensor& from, int lane, std::span<std::byte> data) {
-    assert(data.size() == from.bytes() && lane < lanes_);
+    assert(data.size() == from.bytes());
     std::memcpy(data.data(), arena_.data() + from.offset + static_cast<std::size_t>(lane) * from.lane_stride,
                 data.size());
 }
 
 void CpuStream::fill(const Tensor& to, float value) {
-    for (int lane = 0; lane < lanes_; ++lane) {
+    for (int lane = first_; lane < end_; ++lane) {
         float* target = at(to, lane);
         for (std::int64_t i = 0; i < to.elements(); ++i) target[i] = value;
     }
@@ -82,13 +97,13 @@ void CpuStream::fill(const Tensor& to, float value) {
 
 void CpuStream::copy(const Tensor& from, const Tensor& to) {
     assert(from.elements() == to.elements() && from.type == to.type);
-    for (int lane = 0; lane < lanes_; ++lane)
+    for (int lane = first_; lane < end_; ++lane)
         std::memcpy(arena_.data() + to.offset + static_cast<std::size_t>(lane) * to.lane_stride,
                     arena_.data() + from.offset + static_cast<std::size_t>(lane) * from.lane_stride, from.bytes());
 }
 
 void CpuStream::initialise(const Tensor& to, float bound, const Tensor& seed, std::uint32_t site) {
-    for (int lane = 0; lane < lanes_; ++lane) {
+    for (int lane = first_; lane < end_; ++lane) {
         const auto key = value<std::uint64_t>(seed, lane);
         kernels_.initialise(to.elements(), bound, low_word(key), high_word(key), site, at(to, lane));
     }
@@ -104,10 +119,11 @@ class Picked {
     Picked(const Samples& samples, const std::byte* source, std::int64_t first)
         : rows_(samples.rows ? reinterpret_cast<const std::int32_t*>(source + samples.rows.offset) : nullptr),
           first_(first) {}
-    Picked(const Samples& samples, const std::byte* source, const Gather& gather, std::uint64_t seed,
+    /// From sample `first` of batch `iteration` on.
+    Picked(const Samples& samples, const std::byte* source, std::int64_t first, std::int64_t batch, std::uint64_t seed,
            std::uint32_t iteration)
-        : Picked(samples, source, iteration % (samples.count / gather.batch) * gather.batch + gather.first) {
-        order_.emplace(seed, iteration / (samples.count / gather.batch), static_cast<std::uint32_t>(samples.count));
+        : Picked(samples, source, iteration % (samples.count / batch) * batch + first) {
+        order_.emplace(seed, iteration / (samples.count / batch), static_cast<std::uint32_t>(samples.count));
     }
 
     const std::int32_t* from(std::int64_t begin, std::int64_t count) {
@@ -150,8 +166,8 @@ void change(const T* from, const Augment& augment, std::int64_t columns, const P
 }  // namespace
 
 template <class T>
-void CpuStream::gather_rows(const Samples& samples, const Gather& arguments, int lane, std::int64_t begin,
-                            std::span<const std::int32_t> rows) {
+void CpuStream::gather_rows(const Samples& samples, const Gather& arguments, int lane, std::int64_t first,
+                            std::int64_t begin, std::span<const std::int32_t> rows) {
     const std::int64_t columns = arguments.output.columns;
     const auto count = static_cast<std::int64_t>(rows.size());
     const std::byte* buffer = static_cast<const CpuBuffer*>(samples.buffer)->data();
@@ -162,7 +178,7 @@ void CpuStream::gather_rows(const Samples& samples, const Gather& arguments, int
         const auto seed = value<std::uint64_t>(arguments.seed, lane);
         const auto iteration = value<std::uint32_t>(arguments.iteration, lane);
         for (std::int64_t i = 0; i < count; ++i) {
-            const auto element = static_cast<std::uint64_t>(arguments.first + begin + i);
+            const auto element = static_cast<std::uint64_t>(first + begin + i);
             change(source + rows[static_cast<std::size_t>(i)] * columns, arguments.augment, columns,
                    draw_block(seed, Purpose::augment, iteration, element), samples.scale, samples.shift,
                    to + i * columns);
@@ -176,27 +192,34 @@ void CpuStream::gather_rows(const Samples& samples, const Gather& arguments, int
 
 void CpuStream::gather(const Samples& samples, const Gather& arguments) {
     const Tensor& output = arguments.output;
+    const Pass& pass = arguments.pass;
     assert(output.columns == samples.features.columns && arguments.labels.rows == output.rows);
-    assert(arguments.first + output.rows <= (arguments.seed ? arguments.batch : samples.count));
-    assert(arguments.augment.height == 0 || arguments.seed);
+    assert(pass || arguments.first + output.rows <= samples.count);
+    assert(arguments.augment.height == 0 || pass);
     const std::byte* source = static_cast<const CpuBuffer*>(samples.buffer)->data();
-    for (int lane = 0; lane < lanes_; ++lane) {
+    for (int lane = first_; lane < end_; ++lane) {
         const std::size_t own = samples.staged ? static_cast<std::size_t>(lane) * samples.labels.lane_stride : 0;
         const auto* labels = reinterpret_cast<const std::int32_t*>(source + samples.labels.offset + own);
-        Picked picked = arguments.seed && !samples.staged
-                            ? Picked(samples, source, arguments, value<std::uint64_t>(arguments.seed, lane),
-                                     value<std::uint32_t>(arguments.iteration, lane))
-                            : Picked(samples, source, arguments.first);
+        const Rows mine = rows_of(pass, lane, output.rows);
+        const std::int64_t first = pass ? mine.first : arguments.first;
+        Picked picked = pass && !samples.staged ? Picked(samples, source, first, value<std::uint32_t>(pass.batch, lane),
+                                                         value<std::uint64_t>(arguments.seed, lane),
+                                                         value<std::uint32_t>(arguments.iteration, lane))
+                                                : Picked(samples, source, first);
         auto* targets = at<std::int32_t>(arguments.labels, lane);
-        for (std::int64_t begin = 0; begin < output.rows; begin += Picked::at_once) {
-            const std::int64_t count = std::min(Picked::at_once, output.rows - begin);
+        for (std::int64_t begin = 0; begin < mine.count; begin += Picked::at_once) {
+            const std::int64_t count = std::min(Picked::at_once, mine.count - begin);
             const std::span rows(picked.from(begin, count), static_cast<std::size_t>(count));
             if (samples.features.type == Type::u8)
-                gather_rows<std::uint8_t>(samples, arguments, lane, begin, rows);
+                gather_rows<std::uint8_t>(samples, arguments, lane, first, begin, rows);
             else
-                gather_rows<float>(samples, arguments, lane, begin, rows);
+                gather_rows<float>(samples, arguments, lane, first, begin, rows);
             for (const std::int32_t row : rows) *targets++ = labels[row];
         }
+        const auto padding = static_cast<std::size_t>(output.rows - mine.count);
+        std::fill_n(targets, padding, 0);
+        std::fill_n(at(output, lane) + mine.count * output.columns, padding * static_cast<std::size_t>(output.columns),
+                    0.0F);
     }
 }
 
@@ -206,7 +229,7 @@ void CpuStream::linear(const Linear& arguments) {
     const Tensor& output = arguments.output;
     assert(input.columns == weight.columns && output.rows == input.rows && output.columns == weight.rows);
     assert(arguments.precision == Precision::float32);
-    for (int lane = 0; lane < lanes_; ++lane)
+    for (int lane = first_; lane < end_; ++lane)
         multiply(CblasNoTrans, CblasTrans, input.rows, weight.rows, input.columns, at(input, lane), at(weight, lane),
                  at(output, lane), Write::set);
 }
@@ -217,7 +240,7 @@ void CpuStream::linear_backward(const LinearBackward& arguments) {
     const Tensor& weight = arguments.weight;
     assert(gradient.rows == input.rows && gradient.columns == weight.rows && input.columns == weight.columns);
     assert(arguments.weight_gradient.elements() == weight.elements() && arguments.precision == Precision::float32);
-    for (int lane = 0; lane < lanes_; ++lane) {
+    for (int lane = first_; lane < end_; ++lane) {
         multiply(CblasTrans, CblasNoTrans, weight.rows, weight.columns, input.rows, at(gradient, lane), at(input, lane),
                  at(arguments.weight_gradient, lane), arguments.write);
         if (!arguments.input_gradient) continue;
@@ -228,67 +251,72 @@ void CpuStream::linear_backward(const LinearBackward& arguments) {
 }
 
 void CpuStream::activate(const Activate& arguments) {
-    const auto& [activation, pre, bias, output, dropout] = arguments;
+    const auto& [activation, pre, bias, output, dropout, own] = arguments;
     assert(pre.elements() == output.elements() && (!bias || bias.elements() == pre.columns));
-    assert(pre.offset != output.offset || activation == Activation::none || activation == Activation::relu);
-    for (int lane = 0; lane < lanes_; ++lane)
-        kernels_.activate[static_cast<int>(activation)](pre.rows, pre.columns, at(pre, lane), at(bias, lane),
-                                                        at(output, lane), draw(dropout, lane));
+    assert(pre.offset != output.offset || (!own && (activation == Activation::none || activation == Activation::relu)));
+    for (int lane = first_; lane < end_; ++lane)
+        kernels_.activate[kernel_of(activation, own, lane)](pre.rows, pre.columns, at(pre, lane), at(bias, lane),
+                                                            at(output, lane), draw(dropout, lane));
 }
 
 void CpuStream::activate_backward(const ActivateBackward& arguments) {
     const Tensor& gradient = arguments.gradient;
-    for (int lane = 0; lane < lanes_; ++lane) {
+    for (int lane = first_; lane < end_; ++lane) {
         prepare(arguments.bias_gradient, lane, arguments.write);
-        float* own = at(gradient, lane);
+        float* its = at(gradient, lane);
         const float* pre = at(arguments.pre, lane);
         const float* output = at(arguments.output, lane);
         const DropoutDraw dropout = draw(arguments.dropout, lane);
-        assert(dropout.threshold == 0 || dropout.mask || arguments.activation == Activation::relu);
-        kernels_.activate_backward[static_cast<int>(arguments.activation)](gradient.rows, gradient.columns, own,
-                                                                           pre ? pre : own, output ? output : own,
-                                                                           at(arguments.bias_gradient, lane), dropout);
+        const std::size_t kernel = kernel_of(arguments.activation, arguments.own, lane);
+        assert(dropout.threshold == 0 || dropout.mask || kernel == static_cast<std::size_t>(Activation::relu));
+        kernels_.activate_backward[kernel](gradient.rows, gradient.columns, its, pre ? pre : its, output ? output : its,
+                                           at(arguments.bias_gradient, lane), dropout);
     }
 }
 
 void CpuStream::layer_norm(const LayerNorm& arguments) {
     const Tensor& input = arguments.input;
-    for (int lane = 0; lane < lanes_; ++lane)
-        kernels_.layer_norm(input.rows, input.columns, at(input, lane), at(arguments.bias, lane),
-                            at(arguments.scale, lane), at(arguments.shift, lane), at(arguments.output, lane),
-                            at(arguments.mean, lane), at(arguments.rstd, lane), arguments.epsilon);
+    for (int lane = first_; lane < end_; ++lane)
+        kernels_.layer_norm(input.rows, input.columns, own_columns(arguments.own, lane, input.columns), at(input, lane),
+                            at(arguments.bias, lane), at(arguments.scale, lane), at(arguments.shift, lane),
+                            at(arguments.output, lane), at(arguments.mean, lane), at(arguments.rstd, lane),
+                            arguments.epsilon);
 }
 
 void CpuStream::layer_norm_backward(const LayerNormBackward& arguments) {
     const Tensor& gradient = arguments.gradient;
-    for (int lane = 0; lane < lanes_; ++lane) {
+    for (int lane = first_; lane < end_; ++lane) {
         for (const Tensor* target : {&arguments.scale_gradient, &arguments.shift_gradient, &arguments.bias_gradient}) {
             assert(target->elements() == gradient.columns);
             prepare(*target, lane, arguments.write);
         }
-        kernels_.layer_norm_backward(gradient.rows, gradient.columns, at(gradient, lane), at(arguments.input, lane),
-                                     at(arguments.mean, lane), at(arguments.rstd, lane), at(arguments.scale, lane),
-                                     at(arguments.scale_gradient, lane), at(arguments.shift_gradient, lane),
-                                     at(arguments.bias_gradient, lane));
+        kernels_.layer_norm_backward(
+            gradient.rows, gradient.columns, own_columns(arguments.own, lane, gradient.columns), at(gradient, lane),
+            at(arguments.input, lane), at(arguments.mean, lane), at(arguments.rstd, lane), at(arguments.scale, lane),
+            at(arguments.scale_gradient, lane), at(arguments.shift_gradient, lane), at(arguments.bias_gradient, lane));
     }
 }
 
 void CpuStream::cross_entropy(const CrossEntropy& arguments) {
     const Tensor& logits = arguments.logits;
     assert(arguments.labels.rows == logits.rows);
-    for (int lane = 0; lane < lanes_; ++lane) {
+    for (int lane = first_; lane < end_; ++lane) {
         prepare(arguments.loss, lane, arguments.write);
         prepare(arguments.correct, lane, arguments.write);
-        kernels_.cross_entropy(logits.rows, logits.columns, at(logits, lane), at<std::int32_t>(arguments.labels, lane),
-                               value(arguments.smoothing, lane), arguments.weight,
+        const std::int64_t own = rows_of(arguments.pass, lane, logits.rows).count;
+        float* gradient = at(arguments.gradient, lane);
+        kernels_.cross_entropy(own, logits.columns, at(logits, lane), at<std::int32_t>(arguments.labels, lane),
+                               value(arguments.smoothing, lane),
+                               arguments.weights ? value(arguments.weights, lane) : arguments.weight,
                                arguments.scale ? value(arguments.scale, lane) : 1.0F, at(arguments.loss, lane),
-                               at<std::int32_t>(arguments.correct, lane), at(arguments.gradient, lane));
+                               at<std::int32_t>(arguments.correct, lane), gradient);
+        if (gradient) std::fill(gradient + own * logits.columns, gradient + logits.elements(), 0.0F);
     }
 }
 
 void CpuStream::gradient_norm(const GradientNorm& arguments) {
     const LossScale& scaling = arguments.scaling;
-    for (int lane = 0; lane < lanes_; ++lane) {
+    for (int lane = first_; lane < end_; ++lane) {
         const float scale = scaling.scale ? value(scaling.scale, lane) : 1.0F;
         const auto norm = static_cast<float>(
             std::sqrt(kernels_.sum_of_squares(arguments.gradient.elements(), at(arguments.gradient, lane))) / scale);
@@ -320,7 +348,7 @@ bool CpuStream::updates(const Update& update, int lane) const {
 void CpuStream::adamw(const AdamW& arguments) {
     const Update& update = arguments.update;
     const std::int64_t decayed = update.decayed;
-    for (int lane = 0; lane < lanes_; ++lane) {
+    for (int lane = first_; lane < end_; ++lane) {
         if (!updates(update, lane)) continue;
         const double rate = rate_of(update, lane);
         const double t = value<std::uint32_t>(arguments.iteration, lane) + 1.0;
@@ -347,7 +375,7 @@ void CpuStream::adamw(const AdamW& arguments) {
 void CpuStream::sgd(const Sgd& arguments) {
     const Update& update = arguments.update;
     const std::int64_t decayed = update.decayed;
-    for (int lane = 0; lane < lanes_; ++lane) {
+    for (int lane = first_; lane < end_; ++lane) {
         if (!updates(update, lane)) continue;
         SgdStep step{.learning_rate = rate_of(update, lane),
                      .decay = value(update.weight_decay, lane),
@@ -365,7 +393,7 @@ void CpuStream::sgd(const Sgd& arguments) {
 }
 
 void CpuStream::advance(const Advance& arguments) {
-    for (int lane = 0; lane < lanes_; ++lane) {
+    for (int lane = first_; lane < end_; ++lane) {
         if (arguments.slot) {
             auto& slot = *at<std::uint32_t>(arguments.slot, lane);
             assert(slot < arguments.losses.columns && slot < arguments.norms.columns);
@@ -379,7 +407,7 @@ void CpuStream::advance(const Advance& arguments) {
 
 namespace {
 
-/// The copy is done when `send` returns: one part is enough.
+/// The copy is done when `send` returns: one pass is enough.
 class CpuStage final : public Stage {
    public:
     CpuStage(CpuStream& stream, std::size_t bytes) : stream_(stream), part_(bytes) {}

@@ -24,10 +24,13 @@ class CpuBuffer : public Buffer {
 
 class CpuStream : public Stream {
    public:
-    CpuStream(const Kernels& kernels, CpuBuffer& arena, int lanes) : kernels_(kernels), arena_(arena), lanes_(lanes) {}
+    CpuStream(const Kernels& kernels, CpuBuffer& arena, int lanes) : kernels_(kernels), arena_(arena), end_(lanes) {}
 
-    [[nodiscard]] int lanes() const override { return lanes_; }
-    void set_lanes(int count) override { lanes_ = count; }
+    [[nodiscard]] int lanes() const override { return end_ - first_; }
+    void set_lanes(int first, int count) override {
+        first_ = first;
+        end_ = first + count;
+    }
     void write_bytes(const Tensor& to, int lane, std::span<const std::byte> data) override;
     void read_bytes(const Tensor& from, int lane, std::span<std::byte> data) override;
     void synchronise() override {}
@@ -55,9 +58,17 @@ class CpuStream : public Stream {
     /// A lane array's number for one lane.
     template <class T = float>
     [[nodiscard]] T value(const Tensor& tensor, int lane) const;
+    struct Rows {
+        std::int64_t first = 0;  ///< sample of the batch
+        std::int64_t count = 0;  ///< the lane's own
+    };
+    /// Of a pass of `rows` rows.
+    [[nodiscard]] Rows rows_of(const Pass& pass, int lane, std::int64_t rows) const;
+    [[nodiscard]] std::size_t kernel_of(Activation activation, const Tensor& own, int lane) const;
+    [[nodiscard]] std::int64_t own_columns(const Tensor& own, int lane, std::int64_t columns) const;
     /// Those of a lane's rows from row `begin` of the output on.
     template <class T>
-    void gather_rows(const Samples& samples, const Gather& arguments, int lane, std::int64_t begin,
+    void gather_rows(const Samples& samples, const Gather& arguments, int lane, std::int64_t first, std::int64_t begin,
                      std::span<const std::int32_t> rows);
     [[nodiscard]] float rate_of(const Update& update, int lane) const;
     [[nodiscard]] bool updates(const Update& update, int lane) const;
@@ -67,7 +78,8 @@ class CpuStream : public Stream {
 
     const Kernels& kernels_;
     CpuBuffer& arena_;
-    int lanes_;
+    int first_ = 0;  ///< of the lanes
+    int end_;
 };
 
 }  // namespace hpo

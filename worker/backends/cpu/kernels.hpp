@@ -43,13 +43,13 @@ struct Kernels {
     /// gradient *= f'(pre) * dropout; bias_gradient (null: none) adds its column sums. By Activation.
     void (*activate_backward[4])(std::int64_t rows, std::int64_t columns, float* gradient, const float* pre,
                                  const float* output, float* bias_gradient, const DropoutDraw& dropout);
-    /// As LayerNorm in backend.hpp.
-    void (*layer_norm)(std::int64_t rows, std::int64_t columns, float* input, const float* bias, const float* scale,
-                       const float* shift, float* output, float* mean, float* rstd, float epsilon);
+    /// As LayerNorm in backend.hpp; `own` columns are not padding.
+    void (*layer_norm)(std::int64_t rows, std::int64_t columns, std::int64_t own, float* input, const float* bias,
+                       const float* scale, const float* shift, float* output, float* mean, float* rstd, float epsilon);
     /// As LayerNormBackward; the three parameter gradients add.
-    void (*layer_norm_backward)(std::int64_t rows, std::int64_t columns, float* gradient, const float* input,
-                                const float* mean, const float* rstd, const float* scale, float* scale_gradient,
-                                float* shift_gradient, float* bias_gradient);
+    void (*layer_norm_backward)(std::int64_t rows, std::int64_t columns, std::int64_t own, float* gradient,
+                                const float* input, const float* mean, const float* rstd, const float* scale,
+                                float* scale_gradient, float* shift_gradient, float* bias_gradient);
     /// Adds to loss and correct; gradient (times scale) null: not wanted; it may be logits.
     void (*cross_entropy)(std::int64_t rows, std::int64_t columns, const float* logits, const std::int32_t* labels,
                           float smoothing, float weight, float scale, float* loss, std::int32_t* correct,

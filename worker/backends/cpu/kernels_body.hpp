@@ -232,34 +232,35 @@ void activate_backward(int64_t rows, int64_t columns, float* gradient, const flo
 
 // ---- Layer norm ----
 
-void layer_norm(int64_t rows, int64_t columns, float* input, const float* bias, const float* scale, const float* shift,
-                float* output, float* mean, float* rstd, float epsilon) {
-    const float share = 1.0F / static_cast<float>(columns);
+void layer_norm(int64_t rows, int64_t columns, int64_t own, float* input, const float* bias, const float* scale,
+                const float* shift, float* output, float* mean, float* rstd, float epsilon) {
+    const float share = 1.0F / static_cast<float>(own);
     for (int64_t row = 0; row < rows; ++row) {
         float* a = input + row * columns;
         float* y = output + row * columns;
         float sum = 0;
 #pragma omp simd reduction(+ : sum)
-        for (int64_t i = 0; i < columns; ++i) {
+        for (int64_t i = 0; i < own; ++i) {
             a[i] += bias[i];
             sum += a[i];
         }
         const float m = sum * share;
         float squares = 0;
 #pragma omp simd reduction(+ : squares)
-        for (int64_t i = 0; i < columns; ++i) squares += (a[i] - m) * (a[i] - m);
+        for (int64_t i = 0; i < own; ++i) squares += (a[i] - m) * (a[i] - m);
         const float r = 1.0F / __builtin_sqrtf(squares * share + epsilon);
 #pragma omp simd
-        for (int64_t i = 0; i < columns; ++i) y[i] = (a[i] - m) * r * scale[i] + shift[i];
+        for (int64_t i = 0; i < own; ++i) y[i] = (a[i] - m) * r * scale[i] + shift[i];
+        for (int64_t i = own; i < columns; ++i) y[i] = 0;
         mean[row] = m;
         rstd[row] = r;
     }
 }
 
-void layer_norm_backward(int64_t rows, int64_t columns, float* gradient, const float* input, const float* mean,
-                         const float* rstd, const float* scale, float* scale_gradient, float* shift_gradient,
-                         float* bias_gradient) {
-    const float share = 1.0F / static_cast<float>(columns);
+void layer_norm_backward(int64_t rows, int64_t columns, int64_t own, float* gradient, const float* input,
+                         const float* mean, const float* rstd, const float* scale, float* scale_gradient,
+                         float* shift_gradient, float* bias_gradient) {
+    const float share = 1.0F / static_cast<float>(own);
     for (int64_t row = 0; row < rows; ++row) {
         float* g = gradient + row * columns;
         const float* a = input + row * columns;
@@ -268,7 +269,7 @@ void layer_norm_backward(int64_t rows, int64_t columns, float* gradient, const f
         float sum = 0;     // of g * scale
         float moment = 0;  // of g * scale * normalised
 #pragma omp simd reduction(+ : sum, moment)
-        for (int64_t i = 0; i < columns; ++i) {
+        for (int64_t i = 0; i < own; ++i) {
             const float normalised = (a[i] - m) * r;
             scale_gradient[i] += g[i] * normalised;
             shift_gradient[i] += g[i];
@@ -278,10 +279,11 @@ void layer_norm_backward(int64_t rows, int64_t columns, float* gradient, const f
         const float mean_sum = sum * share;
         const float mean_moment = moment * share;
 #pragma omp simd
-        for (int64_t i = 0; i < columns; ++i) {
+        for (int64_t i = 0; i < own; ++i) {
             g[i] = r * (g[i] * scale[i] - mean_sum - (a[i] - m) * r * mean_moment);
             bias_gradient[i] += g[i];
         }
+        for (int64_t i = own; i < columns; ++i) g[i] = 0;
     }
 }
 

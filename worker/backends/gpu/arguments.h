@@ -26,16 +26,23 @@ typedef struct {
     float unit;  // bound / 2^23
 } InitialiseArguments;
 
+// Which samples of a lane's batch the rows of a pass are (hpo::Pass).
+typedef struct {
+    Place batch;  // NOWHERE: all rows are the lane's
+    Place rows;
+    u64 index;
+} PassArguments;
+
 typedef struct {
     Place features;  // where samples lie in their buffer; stride 0: all lanes share them
     Place sample_labels;
     u64 sample_rows;  // NOWHERE: they are all the rows there are
     Place output;
     Place labels;
-    Place seed;  // NOWHERE: in order
+    Place seed;
     Place iteration;
-    u32 count;  // of the samples
-    u32 batch;
+    PassArguments pass;  // there is none: in order, from `first` on
+    u32 count;           // of the samples
     u32 first;
     u32 staged;  // samples lie in the order in which they are taken
     u32 rows;
@@ -53,14 +60,15 @@ typedef struct {
     Place seed;
     Place iteration;
     Place mask;
-    u32 site;
-    u32 first_row;
+    PassArguments pass;
+    u64 site;
 } DropoutArguments;
 
 typedef struct {
     Place pre;
     Place bias;
     Place output;
+    Place own;  // NOWHERE: `activation` for all
     DropoutArguments dropout;
     u32 rows;
     u32 columns;
@@ -72,6 +80,7 @@ typedef struct {
     Place pre;
     Place output;
     Place bias_gradient;
+    Place own;
     DropoutArguments dropout;
     u32 rows;
     u32 columns;
@@ -87,6 +96,7 @@ typedef struct {
     Place output;
     Place mean;
     Place rstd;
+    Place own;  // NOWHERE: all columns
     u32 rows;
     u32 columns;
     float epsilon;
@@ -100,6 +110,7 @@ typedef struct {
     Place scale;
     Place scale_gradient;
     Place shift_gradient;
+    Place own;
     u32 rows;
     u32 columns;
     u32 add;
@@ -113,6 +124,8 @@ typedef struct {
     Place correct;
     Place gradient;  // NOWHERE: not wanted
     Place scale;     // NOWHERE: 1
+    Place weights;   // NOWHERE: `weight` for all
+    PassArguments pass;
     u32 rows;
     u32 columns;
     u32 parts;  // groups a lane

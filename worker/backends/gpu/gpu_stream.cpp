@@ -45,20 +45,22 @@ void GpuStream::launch(Kernel kernel, std::int64_t groups, const Arguments& argu
 }
 
 void GpuStream::check(const Tensor& tensor) const {
-    assert(start_of(tensor, lanes_ - 1) + tensor.bytes() <= arena_.bytes());
+    assert(start_of(tensor, first_lane_ + lanes_ - 1) + tensor.bytes() <= arena_.bytes());
     (void)tensor;
 }
 
 Place GpuStream::place(const Tensor& tensor) const {
     if (!tensor) return {NOWHERE, 0};
     check(tensor);
-    return {tensor.offset, tensor.lane_stride};
+    return {start_of(tensor, first_lane_), tensor.lane_stride};
 }
 
+PassArguments GpuStream::place(const Pass& pass) const { return {place(pass.batch), place(pass.rows), pass.index}; }
+
 DropoutArguments GpuStream::place(const Dropout& dropout) const {
-    if (!dropout.probability) return {{NOWHERE, 0}, {NOWHERE, 0}, {NOWHERE, 0}, {NOWHERE, 0}, 0, 0};
+    if (!dropout.probability) return {{NOWHERE, 0}, {NOWHERE, 0}, {NOWHERE, 0}, {NOWHERE, 0}, place(Pass{}), 0};
     return {place(dropout.probability), place(dropout.seed), place(dropout.iteration),
-            place(dropout.mask),        dropout.site,        static_cast<u32>(dropout.first_row)};
+            place(dropout.mask),        place(dropout.pass), dropout.site};
 }
 
 UpdateArguments GpuStream::place(const Update& update) const {
@@ -68,14 +70,12 @@ UpdateArguments GpuStream::place(const Update& update) const {
 }
 
 void GpuStream::write_bytes(const Tensor& to, int lane, std::span<const std::byte> data) {
-    assert(data.size() == to.bytes() && lane < lanes_);
-    check(to);
+    assert(data.size() == to.bytes() && start_of(to, lane) + to.bytes() <= arena_.bytes());
     if (!data.empty()) runtime_.write(arena_.memory(), start_of(to, lane), data.data(), data.size());
 }
 
 void GpuStream::read_bytes(const Tensor& from, int lane, std::span<std::byte> data) {
-    assert(data.size() == from.bytes() && lane < lanes_);
-    check(from);
+    assert(data.size() == from.bytes() && start_of(from, lane) + from.bytes() <= arena_.bytes());
     if (!data.empty()) runtime_.read(arena_.memory(), start_of(from, lane), data.data(), data.size());
 }
 
@@ -85,7 +85,7 @@ void GpuStream::fill(const Tensor& to, float value) {
 
 void GpuStream::copy(const Tensor& from, const Tensor& to) {
     assert(from.elements() == to.elements() && from.type == to.type);
-    for (int lane = 0; lane < lanes_; ++lane)
+    for (int lane = first_lane_; lane < first_lane_ + lanes_; ++lane)
         runtime_.copy(arena_.memory(), start_of(from, lane), start_of(to, lane), from.bytes());
 }
 
@@ -97,16 +97,15 @@ void GpuStream::initialise(const Tensor& to, float bound, const Tensor& seed, st
 void GpuStream::gather(const Samples& samples, const Gather& arguments) {
     const Tensor& output = arguments.output;
     const Augment& augment = arguments.augment;
-    assert(augment.height == 0 || arguments.seed);
+    const Pass& pass = arguments.pass;
+    assert(augment.height == 0 || pass);
     assert(output.columns == samples.features.columns && arguments.labels.rows == output.rows);
-    assert(arguments.first + output.rows <= (arguments.seed ? arguments.batch : samples.count));
-    const auto lying = [&](const Tensor& tensor) {
-        return Place{tensor.offset, samples.staged ? tensor.lane_stride : 0};
-    };
+    assert(pass || arguments.first + output.rows <= samples.count);
+    const auto lying = [&](const Tensor& tensor) { return samples.staged ? place(tensor) : Place{tensor.offset, 0}; };
     launch(samples.features.type == Type::u8 ? Kernel::gather_u8 : Kernel::gather_f32, divide_up(output.rows, TEAMS),
            GatherArguments{lying(samples.features), lying(samples.labels), samples.rows ? samples.rows.offset : NOWHERE,
                            place(output), place(arguments.labels), place(arguments.seed), place(arguments.iteration),
-                           word(samples.count), word(arguments.batch), word(arguments.first), samples.staged ? 1U : 0U,
+                           place(pass), word(samples.count), word(arguments.first), samples.staged ? 1U : 0U,
                            word(output.rows), word(output.columns), word(augment.height), word(augment.width),
                            word(augment.shift), augment.flip ? 1U : 0U, samples.scale, samples.shift},
            static_cast<const GpuBuffer*>(samples.buffer)->memory());
@@ -168,29 +167,29 @@ void GpuStream::linear_backward(const LinearBackward& arguments) {
 }
 
 void GpuStream::activate(const Activate& arguments) {
-    const auto& [activation, pre, bias, output, dropout] = arguments;
+    const auto& [activation, pre, bias, output, dropout, own] = arguments;
     assert(pre.elements() == output.elements() && (!bias || bias.elements() == pre.columns));
-    assert(pre.offset != output.offset || activation == Activation::none || activation == Activation::relu);
+    assert(pre.offset != output.offset || (!own && (activation == Activation::none || activation == Activation::relu)));
     launch(Kernel::activate, item_groups(pre.rows * divide_up(pre.columns, 128) * 16),
-           ActivateArguments{place(pre), place(bias), place(output), place(dropout), word(pre.rows), word(pre.columns),
-                             static_cast<u32>(activation)});
+           ActivateArguments{place(pre), place(bias), place(output), place(own), place(dropout), word(pre.rows),
+                             word(pre.columns), static_cast<u32>(activation)});
 }
 
 void GpuStream::activate_backward(const ActivateBackward& arguments) {
     const Tensor& gradient = arguments.gradient;
     launch(Kernel::activate_backward, divide_up(gradient.columns, TEAM),
            ActivateBackwardArguments{place(gradient), place(arguments.pre), place(arguments.output),
-                                     place(arguments.bias_gradient), place(arguments.dropout), word(gradient.rows),
-                                     word(gradient.columns), static_cast<u32>(arguments.activation),
-                                     arguments.write == Write::add});
+                                     place(arguments.bias_gradient), place(arguments.own), place(arguments.dropout),
+                                     word(gradient.rows), word(gradient.columns),
+                                     static_cast<u32>(arguments.activation), arguments.write == Write::add});
 }
 
 void GpuStream::layer_norm(const LayerNorm& arguments) {
     const Tensor& input = arguments.input;
     launch(Kernel::layer_norm, divide_up(input.rows, TEAMS),
            LayerNormArguments{place(input), place(arguments.bias), place(arguments.scale), place(arguments.shift),
-                              place(arguments.output), place(arguments.mean), place(arguments.rstd), word(input.rows),
-                              word(input.columns), arguments.epsilon});
+                              place(arguments.output), place(arguments.mean), place(arguments.rstd),
+                              place(arguments.own), word(input.rows), word(input.columns), arguments.epsilon});
 }
 
 void GpuStream::layer_norm_backward(const LayerNormBackward& arguments) {
@@ -203,6 +202,7 @@ void GpuStream::layer_norm_backward(const LayerNormBackward& arguments) {
                                           place(arguments.scale),
                                           place(arguments.scale_gradient),
                                           place(arguments.shift_gradient),
+                                          place(arguments.own),
                                           word(gradient.rows),
                                           word(gradient.columns),
                                           add};
@@ -219,12 +219,11 @@ void GpuStream::cross_entropy(const CrossEntropy& arguments) {
     const Tensor& logits = arguments.logits;
     assert(arguments.labels.rows == logits.rows);
     const u32 parts = parts_of(divide_up(logits.rows, TEAMS));
-    const CrossEntropyArguments both{place(arguments.logits),       place(arguments.labels),
-                                     place(arguments.smoothing),    place(arguments.loss),
-                                     place(arguments.correct),      place(arguments.gradient),
-                                     place(arguments.scale),        word(logits.rows),
-                                     word(logits.columns),          parts,
-                                     arguments.write == Write::add, arguments.weight};
+    const CrossEntropyArguments both{
+        place(arguments.logits),       place(arguments.labels),   place(arguments.smoothing), place(arguments.loss),
+        place(arguments.correct),      place(arguments.gradient), place(arguments.scale),     place(arguments.weights),
+        place(arguments.pass),         word(logits.rows),         word(logits.columns),       parts,
+        arguments.write == Write::add, arguments.weight};
     launch(Kernel::cross_entropy_rows, parts, both);
     launch(Kernel::cross_entropy_total, 1, both);
 }
@@ -269,11 +268,12 @@ void GpuStream::advance(const Advance& arguments) {
 }
 
 void GpuStream::repeat(std::uint64_t name, const std::function<void()>& operations) {
-    const auto known = std::find_if(repeated_.begin(), repeated_.end(),
-                                    [&](const Repeated& one) { return one.name == name && one.lanes == lanes_; });
+    const auto known = std::find_if(repeated_.begin(), repeated_.end(), [&](const Repeated& one) {
+        return one.name == name && one.first_lane == first_lane_ && one.lanes == lanes_;
+    });
     // The first time things are loaded and chosen, some of which cannot be recorded.
     if (known == repeated_.end()) {
-        repeated_.push_back({name, lanes_, nullptr});
+        repeated_.push_back({name, first_lane_, lanes_, nullptr});
         return operations();
     }
     if (!known->recording && !known->refused) {

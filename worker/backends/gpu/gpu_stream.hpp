@@ -34,7 +34,10 @@ class GpuStream : public Stream {
         : runtime_(runtime), arena_(arena), workspace_(std::move(workspace)), lanes_(lanes) {}
 
     [[nodiscard]] int lanes() const override { return lanes_; }
-    void set_lanes(int count) override { lanes_ = count; }
+    void set_lanes(int first, int count) override {
+        first_lane_ = first;
+        lanes_ = count;
+    }
     void write_bytes(const Tensor& to, int lane, std::span<const std::byte> data) override;
     void read_bytes(const Tensor& from, int lane, std::span<std::byte> data) override;
     void synchronise() override { runtime_.synchronise(); }
@@ -57,10 +60,10 @@ class GpuStream : public Stream {
     void repeat(std::uint64_t name, const std::function<void()>& operations) override;
 
    private:
-    /// What `repeat` knows of a name and a number of lanes.
+    /// What `repeat` knows of a name and these lanes.
     struct Repeated {
         std::uint64_t name;
-        int lanes;
+        int first_lane, lanes;
         std::unique_ptr<Recording> recording;
         bool refused = false;
     };
@@ -77,12 +80,14 @@ class GpuStream : public Stream {
     const Tensor& rounded(const Tensor& operand, const Tensor& to, Precision precision);
     void check(const Tensor& tensor) const;
     [[nodiscard]] Place place(const Tensor& tensor) const;
+    [[nodiscard]] PassArguments place(const Pass& pass) const;
     [[nodiscard]] DropoutArguments place(const Dropout& dropout) const;
     [[nodiscard]] UpdateArguments place(const Update& update) const;
 
     Runtime& runtime_;
     GpuBuffer& arena_;
     std::unique_ptr<GpuBuffer> workspace_;
+    int first_lane_ = 0;
     int lanes_;
     std::vector<Repeated> repeated_;
 };

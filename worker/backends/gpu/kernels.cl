@@ -55,6 +55,27 @@ FUNCTION float activation_slope(u32 activation, float x, float output) {
     return 1.0f;
 }
 
+// ---- What is a lane's own ----
+
+// Samples of the batch before this pass.
+FUNCTION u32 first_of(GLOBAL u8* arena, const PassArguments pass) {
+    return IS_THERE(pass.batch) ? (u32)pass.index * WORDS(pass.rows)[0] : 0u;
+}
+
+// The rows of a pass that are not padding.
+FUNCTION u32 own_rows(GLOBAL u8* arena, const PassArguments pass, u32 rows) {
+    if (!IS_THERE(pass.batch)) return rows;
+    const u32 first = first_of(arena, pass);
+    const u32 batch = WORDS(pass.batch)[0];
+    const u32 left = batch > first ? batch - first : 0u;
+    const u32 most = WORDS(pass.rows)[0] < rows ? WORDS(pass.rows)[0] : rows;
+    return left < most ? left : most;
+}
+
+FUNCTION u32 own_number(GLOBAL u8* arena, const Place own, u32 of_all) {
+    return IS_THERE(own) ? WORDS(own)[0] : of_all;
+}
+
 // ---- Philox4x32-10 (hpo/random.hpp) ----
 
 #define PURPOSE_SHUFFLE 4u
@@ -159,9 +180,11 @@ FUNCTION u32 shuffled(const u32* key, u32 count, u32 position) {
 
 // Which row of the samples' buffer `row` of this pass is.
 FUNCTION u32 picked(GLOBAL u8* arena, GLOBAL u8* other, const GatherArguments a, u32 row) {
-    u32 sample = a.first + row;
-    if (IS_THERE(a.seed) && a.staged == 0u) {
-        const u32 epoch = a.count / a.batch;
+    const int in_order = !IS_THERE(a.pass.batch);
+    u32 sample = (in_order ? a.first : first_of(arena, a.pass)) + row;
+    if (!in_order && a.staged == 0u) {
+        const u32 batch = WORDS(a.pass.batch)[0];
+        const u32 epoch = a.count / batch;
         const u32 iteration = WORDS(a.iteration)[0];
         u32 key[8];
         for (u32 block = 0; block < 2u; ++block) {
@@ -173,7 +196,7 @@ FUNCTION u32 picked(GLOBAL u8* arena, GLOBAL u8* other, const GatherArguments a,
             philox(c, WORDS(a.seed)[0], WORDS(a.seed)[1]);
             for (u32 i = 0; i < 4u; ++i) key[4u * block + i] = c[i];
         }
-        sample = shuffled(key, a.count, iteration % epoch * a.batch + sample);
+        sample = shuffled(key, a.count, iteration % epoch * batch + sample);
     }
     return a.sample_rows == NOWHERE ? sample : ((GLOBAL const u32*)(other + a.sample_rows))[sample];
 }
@@ -184,7 +207,7 @@ FUNCTION u32 picked(GLOBAL u8* arena, GLOBAL u8* other, const GatherArguments a,
 FUNCTION void draw_changes(GLOBAL u8* arena, const GatherArguments a, u32 row, LOCAL int* changes) {
     const u32 shifts = 2u * a.most_shift + 1u;
     u32 c[4];
-    c[0] = a.first + row;
+    c[0] = first_of(arena, a.pass) + row;
     c[1] = 0u;
     c[2] = WORDS(a.iteration)[0];
     c[3] = PURPOSE_AUGMENT;
@@ -214,20 +237,23 @@ FUNCTION int changed_from(const GatherArguments a, u32 i, LOCAL const int* chang
         const u32 team = ITEM / TEAM;                                                                      \
         const u32 row = GROUP * TEAMS + team;                                                              \
         const u32 columns = row < a.rows ? a.columns : 0u;                                                 \
+        const int own = row < own_rows(arena, a.pass, a.rows);                                             \
         if (columns > 0u && ITEM % TEAM == 0u) {                                                           \
-            const u32 sample = picked(arena, other, a, row);                                               \
+            const u32 sample = own ? picked(arena, other, a, row) : 0u;                                    \
+            GLOBAL const int* labels =                                                                     \
+                (GLOBAL const int*)(other + a.sample_labels.offset + LANE * a.sample_labels.stride);       \
             samples[team] = sample;                                                                        \
-            INTEGERS(a.labels)[row] =                                                                      \
-                ((GLOBAL const int*)(other + a.sample_labels.offset + LANE * a.sample_labels.stride))[sample]; \
+            INTEGERS(a.labels)[row] = own ? labels[sample] : 0;                                            \
             if (a.height > 0u) draw_changes(arena, a, row, changes + team * CHANGES);                      \
         }                                                                                                  \
         BARRIER;                                                                                           \
-        GLOBAL const type* from = (GLOBAL const type*)(other + a.features.offset + LANE * a.features.stride) + \
+        GLOBAL const type* from = (GLOBAL const type*)(other + a.features.offset + LANE * a.features.stride) +\
                                   (columns > 0u ? (i64)samples[team] * a.columns : 0);                     \
         GLOBAL float* to = FLOATS(a.output) + (i64)row * a.columns;                                        \
         for (u32 i = ITEM % TEAM; i < columns; i += TEAM) {                                                \
             const int j = a.height > 0u ? changed_from(a, i, changes + team * CHANGES) : (int)i;           \
-            to[i] = (j >= 0 ? (float)from[j] : 0.0f) * a.scale + a.shift;                                  \
+            const float x = (j >= 0 ? (float)from[j] : 0.0f) * a.scale + a.shift;                          \
+            to[i] = own ? x : 0.0f;                                                                        \
         }                                                                                                  \
     }
 GATHER(gather_f32, float)
@@ -250,11 +276,12 @@ KERNEL activate(GLOBAL u8* arena, GLOBAL u8* other, const ActivateArguments a) {
     if (row >= a.rows) return;
     const u32 threshold = dropout_threshold(arena, a.dropout);
     const float scale = 65536.0f / (float)(65536u - threshold);
+    const u32 activation = own_number(arena, a.own, a.activation);
     u32 c[4];
     if (threshold > 0u) {
         GLOBAL u32* seed = WORDS(a.dropout.seed);
-        c[0] = a.dropout.first_row + row;
-        c[1] = a.dropout.site << 16 | (span * 16u + block);
+        c[0] = first_of(arena, a.dropout.pass) + row;
+        c[1] = (u32)a.dropout.site << 16 | (span * 16u + block);
         c[2] = WORDS(a.dropout.iteration)[0];
         c[3] = PURPOSE_DROPOUT;
         philox(c, seed[0], seed[1]);
@@ -269,7 +296,7 @@ KERNEL activate(GLOBAL u8* arena, GLOBAL u8* other, const ActivateArguments a) {
                 x += FLOATS(a.bias)[column];
                 if (a.pre.offset != a.output.offset) FLOATS(a.pre)[i] = x;
             }
-            FLOATS(a.output)[i] = activation_value(a.activation, x) * (stays ? scale : 0.0f);
+            FLOATS(a.output)[i] = activation_value(activation, x) * (stays ? scale : 0.0f);
             if (threshold > 0u && IS_THERE(a.dropout.mask)) BYTES(a.dropout.mask)[i] = (u8)stays;
         }
     }
@@ -284,7 +311,8 @@ KERNEL activate_backward(GLOBAL u8* arena, GLOBAL u8* other, const ActivateBackw
     const u32 column = GROUP * TEAM + ITEM % TEAM;
     const u32 threshold = dropout_threshold(arena, a.dropout);
     const float scale = 65536.0f / (float)(65536u - threshold);
-    const int masked = threshold > 0u && a.activation != RELU;  // relu: dropped is where the output is 0
+    const u32 activation = own_number(arena, a.own, a.activation);
+    const int masked = threshold > 0u && activation != RELU;  // relu: dropped is where the output is 0
     const u32 rows = column < a.columns ? a.rows : 0u;
     float sum = 0.0f;
     for (u32 first = ITEM / TEAM; first < rows; first += TEAMS * AHEAD) {
@@ -294,10 +322,10 @@ KERNEL activate_backward(GLOBAL u8* arena, GLOBAL u8* other, const ActivateBackw
             const i64 i = (i64)row * a.columns + column;
             g[e] = 0.0f;
             if (row < rows) {
-                const float x = a.activation >= GELU ? FLOATS(a.pre)[i] : 0.0f;
-                const float output = a.activation == RELU ? FLOATS(a.output)[i] : 0.0f;
+                const float x = activation >= GELU ? FLOATS(a.pre)[i] : 0.0f;
+                const float output = activation == RELU ? FLOATS(a.output)[i] : 0.0f;
                 if (!masked || BYTES(a.dropout.mask)[i] != 0)
-                    g[e] = FLOATS(a.gradient)[i] * (activation_slope(a.activation, x, output) * scale);
+                    g[e] = FLOATS(a.gradient)[i] * (activation_slope(activation, x, output) * scale);
             }
         }
         for (u32 e = 0; e < AHEAD; ++e) {
@@ -317,21 +345,23 @@ KERNEL layer_norm(GLOBAL u8* arena, GLOBAL u8* other, const LayerNormArguments a
     SHARED float scratch[GROUP_ITEMS];
     const u32 row = GROUP * TEAMS + ITEM / TEAM;
     const u32 columns = row < a.rows ? a.columns : 0u;
-    const float share = 1.0f / (float)a.columns;
+    const u32 own = own_number(arena, a.own, a.columns);
+    const u32 summed = columns < own ? columns : own;
+    const float share = 1.0f / (float)own;
     GLOBAL float* input = FLOATS(a.input) + (i64)row * a.columns;
     float sum = 0.0f;
-    for (u32 i = ITEM % TEAM; i < columns; i += TEAM) {
+    for (u32 i = ITEM % TEAM; i < summed; i += TEAM) {
         const float x = input[i] + FLOATS(a.bias)[i];
         input[i] = x;
         sum += x;
     }
     const float mean = team_sum(scratch, sum) * share;
     float squares = 0.0f;
-    for (u32 i = ITEM % TEAM; i < columns; i += TEAM) squares += (input[i] - mean) * (input[i] - mean);
+    for (u32 i = ITEM % TEAM; i < summed; i += TEAM) squares += (input[i] - mean) * (input[i] - mean);
     const float rstd = 1.0f / sqrt(team_sum(scratch, squares) * share + a.epsilon);
     for (u32 i = ITEM % TEAM; i < columns; i += TEAM)
         FLOATS(a.output)[(i64)row * a.columns + i] =
-            (input[i] - mean) * rstd * FLOATS(a.scale)[i] + FLOATS(a.shift)[i];
+            i < own ? (input[i] - mean) * rstd * FLOATS(a.scale)[i] + FLOATS(a.shift)[i] : 0.0f;
     if (row < a.rows && ITEM % TEAM == 0u) {
         FLOATS(a.mean)[row] = mean;
         FLOATS(a.rstd)[row] = rstd;
@@ -364,7 +394,8 @@ KERNEL layer_norm_backward_rows(GLOBAL u8* arena, GLOBAL u8* other, const LayerN
     SHARED float scratch[GROUP_ITEMS];
     const u32 row = GROUP * TEAMS + ITEM / TEAM;
     const u32 columns = row < a.rows ? a.columns : 0u;
-    const float share = 1.0f / (float)a.columns;
+    const u32 own = own_number(arena, a.own, a.columns);
+    const float share = 1.0f / (float)own;
     const float mean = row < a.rows ? FLOATS(a.mean)[row] : 0.0f;
     const float rstd = row < a.rows ? FLOATS(a.rstd)[row] : 0.0f;
     GLOBAL float* gradient = FLOATS(a.gradient) + (i64)row * a.columns;
@@ -379,7 +410,8 @@ KERNEL layer_norm_backward_rows(GLOBAL u8* arena, GLOBAL u8* other, const LayerN
     sum = team_sum(scratch, sum) * share;
     moment = team_sum(scratch, moment) * share;
     for (u32 i = ITEM % TEAM; i < columns; i += TEAM)
-        gradient[i] = rstd * (gradient[i] * FLOATS(a.scale)[i] - sum - (input[i] - mean) * rstd * moment);
+        gradient[i] =
+            i < own ? rstd * (gradient[i] * FLOATS(a.scale)[i] - sum - (input[i] - mean) * rstd * moment) : 0.0f;
 }
 
 // ---- Softmax cross-entropy: a team a row, `parts` groups a lane; then one group sums what they left ----
@@ -394,11 +426,15 @@ KERNEL cross_entropy_rows(GLOBAL u8* arena, GLOBAL u8* other, const CrossEntropy
     const u32 team_item = ITEM % TEAM;
     const float smoothing = FLOATS(a.smoothing)[0];
     const float spread = smoothing / (float)a.columns;
+    const u32 rows = own_rows(arena, a.pass, a.rows);
+    const u32 wanted = (rows + TEAMS - 1u) / TEAMS;
+    const u32 parts = wanted < a.parts ? wanted : a.parts;  // as many as without padding: sums are the same
+    const float weight = IS_THERE(a.weights) ? FLOATS(a.weights)[0] : a.weight;
     float loss = 0.0f;
     int hits = 0;
-    for (u32 first = GROUP * TEAMS; first < a.rows; first += a.parts * TEAMS) {
+    for (u32 first = GROUP * TEAMS; GROUP < parts && first < rows; first += parts * TEAMS) {
         const u32 row = first + ITEM / TEAM;
-        const u32 columns = row < a.rows ? a.columns : 0u;
+        const u32 columns = row < rows ? a.columns : 0u;
         GLOBAL float* z = FLOATS(a.logits) + (i64)row * a.columns;
         float greatest = -3.402823466e+38f;
         u32 winner = 0u;
@@ -425,8 +461,8 @@ KERNEL cross_entropy_rows(GLOBAL u8* arena, GLOBAL u8* other, const CrossEntropy
         }
         greatest = scratch[ITEM - team_item];
         winner = winners[ITEM - team_item];
-        const u32 label = row < a.rows ? (u32)INTEGERS(a.labels)[row] : 0u;
-        const float own = row < a.rows ? z[label] - greatest : 0.0f;
+        const u32 label = row < rows ? (u32)INTEGERS(a.labels)[row] : 0u;
+        const float own = row < rows ? z[label] - greatest : 0.0f;
         float exponentials = 0.0f;
         float sum = 0.0f;  // of z - greatest
         for (u32 i = team_item; i < columns; i += TEAM) {
@@ -435,13 +471,13 @@ KERNEL cross_entropy_rows(GLOBAL u8* arena, GLOBAL u8* other, const CrossEntropy
         }
         exponentials = team_sum(scratch, exponentials);
         sum = team_sum(scratch, sum);
-        if (row < a.rows && team_item == 0u) {
+        if (row < rows && team_item == 0u) {
             loss += log(exponentials) - (1.0f - smoothing) * own - spread * sum;
             hits += winner == label;
         }
         if (IS_THERE(a.gradient)) {
             GLOBAL float* g = FLOATS(a.gradient) + (i64)row * a.columns;
-            const float share = IS_THERE(a.scale) ? a.weight * FLOATS(a.scale)[0] : a.weight;
+            const float share = IS_THERE(a.scale) ? weight * FLOATS(a.scale)[0] : weight;
             const float inverse = share / exponentials;
             const float even = share * spread;
             for (u32 i = team_item; i < columns; i += TEAM) {
@@ -450,6 +486,9 @@ KERNEL cross_entropy_rows(GLOBAL u8* arena, GLOBAL u8* other, const CrossEntropy
             }
         }
     }
+    if (IS_THERE(a.gradient))
+        for (u32 row = rows + GROUP * TEAMS + ITEM / TEAM; row < a.rows; row += a.parts * TEAMS)
+            for (u32 i = team_item; i < a.columns; i += TEAM) FLOATS(a.gradient)[(i64)row * a.columns + i] = 0.0f;
     loss = group_sum(scratch, loss);
     // Counts are exact as floats: a group sees far fewer than 2^24 rows.
     const float count = group_sum(scratch, (float)hits);
@@ -461,7 +500,8 @@ KERNEL cross_entropy_rows(GLOBAL u8* arena, GLOBAL u8* other, const CrossEntropy
 
 KERNEL cross_entropy_total(GLOBAL u8* arena, GLOBAL u8* other, const CrossEntropyArguments a) {
     SHARED float scratch[GROUP_ITEMS];
-    const float loss = group_sum(scratch, ITEM < a.parts ? PART_FLOATS[ITEM] : 0.0f) * a.weight;
+    const float weight = IS_THERE(a.weights) ? FLOATS(a.weights)[0] : a.weight;
+    const float loss = group_sum(scratch, ITEM < a.parts ? PART_FLOATS[ITEM] : 0.0f) * weight;
     if (ITEM == 0u) {
         int count = a.add ? INTEGERS(a.correct)[0] : 0;
         for (u32 part = 0; part < a.parts; ++part) count += PART_COUNTS[part];
