@@ -8,7 +8,7 @@ namespace hpo {
 namespace {
 
 // Below these, a device of thousands of cores is done before the next launch reaches it.
-constexpr std::int64_t least_batch = 64, coarse_batch = 4096;
+constexpr std::int64_t least_batch = 64, coarse_batch = 1024;
 constexpr std::int64_t least_width = 128, coarse_width = 512;
 
 /// Keys in which trials that train side by side may differ.
@@ -42,9 +42,9 @@ Configuration bucket_of(Configuration configuration) {
     return configuration;
 }
 
-std::string shape_of(const Configuration& configuration, std::uint64_t data_seed) {
+std::string shape_of(const Configuration& laid_out, std::uint64_t data_seed) {
     std::string words = "data_seed=" + std::to_string(data_seed);
-    for (const auto& [key, value] : bucket_of(configuration).all)
+    for (const auto& [key, value] : laid_out.all)
         if (!is_free(key)) words += ' ' + key + '=' + to_text(value);
     return words;
 }

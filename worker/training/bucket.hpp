@@ -17,7 +17,8 @@ std::int64_t padded_extent(std::int64_t extent, std::int64_t least, std::int64_t
 /// Of all trials that may train side by side with this one: what takes the most memory of what they may be.
 Configuration bucket_of(Configuration configuration);
 
-/// What trials must have in common to train side by side, in words: data, layers, bucket of batch size and widths.
-std::string shape_of(const Configuration& configuration, std::uint64_t data_seed);
+/// What trials must have in common to take each other's places in memory that is laid out for this configuration, in
+/// words.
+std::string shape_of(const Configuration& laid_out, std::uint64_t data_seed);
 
 }  // namespace hpo

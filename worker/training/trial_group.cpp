@@ -18,7 +18,7 @@ TrialGroup::TrialGroup(Workshop& workshop, Ended ended) : workshop_(workshop), e
 bool TrialGroup::takes(const to_worker::Run& run) const {
     if (trials_.empty()) return true;
     const auto configuration = read_configuration(run.params);
-    return configuration && shape_of(*configuration, run.data_seed) == shape_;
+    return configuration && shape_of(laid_out_for(workshop_, *configuration), run.data_seed) == shape_;
 }
 
 void TrialGroup::finish(TrialHost& host, const AttemptId& id, Outcome outcome, const std::string& message) {
@@ -73,13 +73,14 @@ void TrialGroup::join(const to_worker::Run& run, TrialHost& host) {
 
 /// The data, and a trainer only if it is of this shape.
 void TrialGroup::begin_shape(const to_worker::Run& run, const Configuration& configuration, TrialHost& host) {
-    std::string shape = shape_of(configuration, run.data_seed);
+    const Configuration laid_out = laid_out_for(workshop_, configuration);
+    std::string shape = shape_of(laid_out, run.data_seed);
     if (shape != shape_) {
         trainer_.reset();
         pressure_.reset();
     }
     shape_.clear();
-    configuration_ = settled(workshop_, laid_out_for(workshop_, configuration));
+    configuration_ = settled(workshop_, laid_out);
     const DeviceData& data = need_data(workshop_, configuration_->data, run.data_seed, [&] {
         if (!host.go_on("loading")) throw ToldToStop{};
     });

@@ -113,6 +113,21 @@ TEST_P(TrialGroupOn, TrialsThatComeAndGoTrainAsEachWouldAlone) {
     }
 }
 
+TEST(TrialGroup, WithOneSlotTrialsOfABucketFollowEachOtherWithoutPadding) {
+    Party party;
+    party.bench.workshop.slots = 1;
+    auto other = run_of(2, 2);
+    other.params["batch_size"] = std::int64_t{40};
+    for (const auto& run : {run_of(1, 2), other}) {
+        party.join(run);
+        party.finish();
+        EXPECT_EQ(curve_of(party.hosts[run.id.trial]), party.alone(run)) << run.id.trial;
+        const auto answer = answer_plan({1, run.params, 3, 5}, party.bench.workshop);
+        EXPECT_EQ(answer.shape, "");
+        EXPECT_LT(answer.arena_bytes, 300'000);
+    }
+}
+
 TEST(TrialGroup, ATrialThatIsToldToStopEndsAtOnceAndTheOthersDoNotNotice) {
     Party party;
     FakeHost& stopped = party.join(run_of(1, 3));
