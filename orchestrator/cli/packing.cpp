@@ -70,7 +70,7 @@ class Filling {
             if (!launch.beside) ++packing_.workers;
             if (question_.slots == 1 || started.shape.empty()) continue;
             if (launch.beside)
-                --worker_beside(started.shape)->free;
+                --worker_beside(started.shape, launch.device).free;
             else
                 workers_.push_back({launch.device, started.shape, question_.slots - 1});
             offer(started.shape);
@@ -89,20 +89,22 @@ class Filling {
         return true;
     }
 
-    Worker* worker_beside(const std::string& shape) {
-        const auto found = std::find_if(workers_.begin(), workers_.end(),
-                                        [&](const Worker& worker) { return worker.shape == shape && worker.free > 0; });
-        return found == workers_.end() ? nullptr : &*found;
+    Worker& worker_beside(const std::string& shape, int device) {
+        return *std::find_if(workers_.begin(), workers_.end(), [&](const Worker& worker) {
+            return worker.shape == shape && worker.free > 0 && worker.device == device;
+        });
     }
 
     /// Those that wait are told who takes them.
     void offer(const std::string& shape) {
-        const Worker* worker = worker_beside(shape);
+        std::vector<int> devices;
+        for (const Worker& worker : workers_)
+            if (worker.shape == shape && worker.free > 0) devices.push_back(worker.device);
         for (Waiting& other : waiting_) {
             const PackingQuestion::Trial& its = trial(other.trial);
             if (its.shape != shape) continue;
-            other.beside.reset();
-            if (worker) other.beside = {worker->device, its.beside};
+            other.beside = its.beside;
+            other.beside_on = devices;
         }
     }
 

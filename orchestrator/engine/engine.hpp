@@ -175,7 +175,8 @@ class Engine {
     bool assign(const Admission::Launch& launch);
     void open(Place place, int device);
     void book(Place place, const Admission::Launch& launch);
-    [[nodiscard]] const Worker* worker_beside(const Need& need) const;
+    [[nodiscard]] std::vector<int> devices_beside(const Need& need) const;
+    [[nodiscard]] std::size_t most_slots_seen() const;
     [[nodiscard]] bool shares(const Worker& worker) const;
     [[nodiscard]] std::optional<std::int64_t> parallel() const;
     [[nodiscard]] std::size_t longest_queue() const;

@@ -64,21 +64,32 @@ std::vector<Waiting> Engine::waiting() const {
         const auto need = needs_.find(trial);
         if (need == needs_.end() || !need->second.known || assigned(trial)) continue;
         if (parts_.ledger.record().trial(trial).state != TrialState::queued) continue;
-        queue.push_back({trial, need->second.footprint, parts_.on_device, need->second.alone, {}});
-        if (const Worker* worker = worker_beside(need->second))
-            queue.back().beside = {worker->device, need->second.beside};
+        queue.push_back({trial, need->second.footprint, parts_.on_device, need->second.alone, {}, {}});
+        queue.back().beside = need->second.beside;
+        queue.back().beside_on = devices_beside(need->second);
     }
     return queue;
 }
 
-/// A worker that could train the trial beside others of its shape, now.
-const Engine::Worker* Engine::worker_beside(const Need& need) const {
-    if (need.shape.empty() || need.own_worker || need.alone) return nullptr;
-    const auto found = std::find_if(places_.begin(), places_.end(), [&](const Worker& worker) {
-        return worker.state == State::ready && worker.planning == 0 && !worker.jobs.empty() &&
-               worker.jobs.size() < worker.slots && worker.shape == need.shape && shares(worker);
-    });
-    return found == places_.end() ? nullptr : &*found;
+/// Of workers that could train the trial beside others of its shape: now, or in a moment, when they have started or
+/// answered. It is worth waiting for one on a device that is less used.
+std::vector<int> Engine::devices_beside(const Need& need) const {
+    std::vector<int> devices;
+    if (need.shape.empty() || need.own_worker || need.alone) return devices;
+    for (const Worker& worker : places_) {
+        const bool starts = worker.state == State::starting;
+        if ((!starts && worker.state != State::ready) || worker.shape != need.shape || worker.jobs.empty()) continue;
+        if (worker.jobs.size() < (starts ? most_slots_seen() : worker.slots) && shares(worker))
+            devices.push_back(worker.device);
+    }
+    return devices;
+}
+
+std::size_t Engine::most_slots_seen() const {
+    std::size_t slots = 1;
+    for (const Worker& worker : places_)
+        if (worker.plans) slots = std::max(slots, worker.slots);
+    return slots;
 }
 
 /// None of its trials wants it for itself.
@@ -90,10 +101,8 @@ bool Engine::shares(const Worker& worker) const {
 }
 
 std::optional<std::int64_t> Engine::parallel() const {
-    std::size_t slots = 1;
-    for (const Worker& worker : places_)
-        if (worker.plans) slots = std::max(slots, worker.slots);
-    return most_at_once(parts_.study, static_cast<std::int64_t>(places_.size()), static_cast<std::int64_t>(slots));
+    return most_at_once(parts_.study, static_cast<std::int64_t>(places_.size()),
+                        static_cast<std::int64_t>(most_slots_seen()));
 }
 
 std::size_t Engine::longest_queue() const {
@@ -150,7 +159,12 @@ bool Engine::assign(const Admission::Launch& launch) {
         run(place, worker.jobs.back());
         return true;
     }
-    if (launch.beside) return false;
+    // One that is about to answer what a trial needs takes this one then.
+    const bool soon = std::any_of(places_.begin(), places_.end(), [&](const Worker& worker) {
+        return worker.state == State::ready && worker.planning != 0 && worker.slots > 1 && worker.jobs.empty() &&
+               worker.device == launch.device;
+    });
+    if (launch.beside || soon) return false;
     place = with([](const Worker& w) { return w.state == State::empty; });
     if (place != none) {
         open(place, launch.device);

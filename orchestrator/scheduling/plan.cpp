@@ -170,8 +170,8 @@ class Planner {
         };
         if (!can(empty_, all)) {
             admission_.never.push_back({trial.trial, too_large(trial, need)});
-        } else if (trial.beside && starts_beside(*trial.beside)) {
-            launch(trial.trial, {trial.beside->footprint, false}, trial.beside->device, true);
+        } else if (const auto there = device_beside(trial, need, usable)) {
+            launch(trial.trial, {trial.beside, false}, *there, true);
         } else if (!can(total_, usable)) {
             if (!admission_.kept_out) admission_.kept_out = {trial.trial, kept_out(trial, need)};
         } else if (const auto device = best_device(need, usable)) {
@@ -200,9 +200,15 @@ class Planner {
         if (spare_) spare_->take(need, device);
     }
 
-    [[nodiscard]] bool starts_beside(const Waiting::Beside& beside) const {
-        const Need need{beside.footprint, false};
-        return free_.holds(need, beside.device) && (!spare_ || spare_->holds(need, beside.device));
+    [[nodiscard]] std::optional<int> device_beside(const Waiting& trial, const Need& alone,
+                                                   std::span<const int> usable) const {
+        std::vector<int> there;
+        std::copy_if(trial.beside_on.begin(), trial.beside_on.end(), std::back_inserter(there),
+                     [&](int device) { return std::find(usable.begin(), usable.end(), device) != usable.end(); });
+        if (there.empty()) return {};
+        const auto unused = best_device(alone, usable);
+        if (unused && *unused != host_only && free_.pool_of(*unused).trials == 0) return {};
+        return best_device({trial.beside, false}, there);
     }
 
     /// Where it may start now: the device with the fewest trials, then the most room, then the first.

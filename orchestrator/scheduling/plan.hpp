@@ -55,19 +55,15 @@ struct Waiting {
     /// means this device: several may hold one such trial each. On the host, and on a unified device, whose pool the
     /// host's memory is, it means the whole machine, since whatever runs draws on that.
     bool alone = false;
-    /// What it takes in a worker that runs already and trains others of its shape, and where that is.
-    struct Beside {
-        int device = host_only;
-        Footprint footprint;
-    };
-    std::optional<Beside> beside;
+    Footprint beside;            ///< what it takes in a worker that runs already and trains others of its shape
+    std::vector<int> beside_on;  ///< devices where such a one has a free slot
 };
 
 struct Admission {
     struct Launch {
         std::int64_t trial = 0;
         int device = host_only;
-        bool beside = false;  ///< in that worker
+        bool beside = false;  ///< in a worker that is there
     };
     struct Reason {
         std::int64_t trial = 0;
@@ -85,7 +81,8 @@ struct Admission {
 /// of bytes lie in the host's memory. Of the devices that it fits it gets the one with the fewest trials, then the one
 /// with the most room: devices fill evenly, since each next trial on a busy device adds less to the throughput.
 ///
-/// A trial that fits beside others of its shape starts there, rather than on the device that is best for it alone.
+/// A trial that fits beside others of its shape starts there, by the same order of devices, unless there is a device
+/// that nobody uses yet.
 ///
 /// The first trial that does not fit keeps a reservation on the device where it can start soonest: where the fewest of
 /// the running ones, the oldest first, must have ended. Later trials go before it only into what it leaves over then

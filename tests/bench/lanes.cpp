@@ -1,16 +1,22 @@
 // How many trials of one shape a device trains in one process, and how fast: the worker's own trainer with K lanes.
 //
-//     bench_lanes BACKEND BATCH HIDDEN SECONDS K...
+//     bench_lanes BACKEND BATCH HIDDEN SECONDS [padded] K...
 //     bench_lanes cuda 32 512,256,128 5 1 4 16 64 256
+//     bench_lanes cuda 1024 512,512 5 padded 1 4 16 64
 //
 // Synthetic data in the shape of MNIST. A line for each K: updates a second of the whole and of all its trials
 // together, how that compares with the first K, launches that the driver is handed for an update, the device's bytes,
 // and the first lane's loss, which K must not change.
+//
+// padded: the lanes' batches and widths spread evenly from just over a half of BATCH and HIDDEN to these, each padded
+// to its bucket (bucket.hpp), every third one on SGD. `times` is then what a round of updates takes with each of these
+// trials alone and unpadded, one after the other, in units of what it takes side by side.
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
 
 #include "worker/backends/backends.hpp"
+#include "worker/training/bucket.hpp"
 #include "worker/training/trainer.hpp"
 
 namespace {
@@ -34,6 +40,7 @@ struct Setting {
     std::int64_t batch;
     std::vector<std::int64_t> hidden;
     double seconds;
+    bool padded;
 };
 
 struct Measured {
@@ -43,27 +50,56 @@ struct Measured {
     double loss = 0;  ///< of the first lane's first step
 };
 
-Configuration configuration_of(const Setting& setting) {
+Configuration configuration_of(const Setting& setting, std::int64_t batch, std::vector<std::int64_t> hidden,
+                               const char* optimizer = "adamw") {
     return checked(read_configuration({{"format", std::string("synthetic")},
-                                       {"samples", std::int64_t{16384}},
+                                       {"samples", std::max<std::int64_t>(16384, 2 * setting.batch)},
                                        {"features", std::int64_t{784}},
                                        {"classes", std::int64_t{10}},
-                                       {"hidden", setting.hidden},
+                                       {"hidden", std::move(hidden)},
                                        {"dropout", 0.1},
-                                       {"batch_size", setting.batch},
+                                       {"batch_size", batch},
+                                       {"optimizer", std::string(optimizer)},
                                        {"eval_every", std::int64_t{64}},
                                        {"schedule", std::string("constant")}}));
 }
 
-Measured measure(Device& device, const DeviceData& data, const Setting& setting, int lanes) {
-    const Configuration configuration = configuration_of(setting);
-    const SplitSizes sizes = checked(split_sizes(configuration.data, data.shape.train));
-    GroupPlan plan = checked(plan_group(configuration, data.shape, sizes, lanes));
+Configuration configuration_of(const Setting& setting) {
+    return configuration_of(setting, setting.batch, setting.hidden);
+}
+
+/// Of K lanes: all alike, or from the smallest of a bucket to the largest.
+std::vector<Configuration> lanes_of(const Setting& setting, int lanes) {
+    std::vector<Configuration> all;
+    for (int k = 1; k <= lanes; ++k) {
+        if (!setting.padded) {
+            all.push_back(configuration_of(setting));
+            continue;
+        }
+        const auto part = [&](std::int64_t extent) {
+            return extent / 2 + std::max<std::int64_t>(1, extent * k / (2 * lanes));
+        };
+        std::vector<std::int64_t> hidden;
+        for (const std::int64_t width : setting.hidden) hidden.push_back(part(width));
+        all.push_back(configuration_of(setting, part(setting.batch), std::move(hidden), k % 3 == 0 ? "sgd" : "adamw"));
+    }
+    return all;
+}
+
+Measured measure(Device& device, const DeviceData& data, const std::vector<Configuration>& trials, Lanes kind,
+                 double most_seconds) {
+    const auto lanes = static_cast<int>(trials.size());
+    const SplitSizes sizes = checked(split_sizes(trials[0].data, data.shape.train));
+    const Configuration laid_out = kind == Lanes::padded ? bucket_of(trials[0]) : trials[0];
+    GroupPlan plan = checked(plan_group(laid_out, data.shape, sizes, lanes, kind));
     const std::size_t bytes = plan.arena_bytes + device.stream_bytes(lanes);
     const auto arena = checked(device.allocate(plan.arena_bytes));
+    std::vector<GroupPlan> own;
     std::vector<LaneSpec> specs;
-    for (int lane = 0; lane < lanes; ++lane)
-        specs.push_back({configuration.training, static_cast<std::uint64_t>(lane + 1)});
+    for (const Configuration& trial : trials) {
+        own.push_back(checked(plan_group(trial, data.shape, sizes, 1)));
+        specs.push_back({trial.training, static_cast<std::uint64_t>(specs.size() + 1), own.back().model.get()});
+    }
     const SteadyClock clock;
     Trainer trainer(device, *arena, std::move(plan), data, specs, 1000, clock);
     const GoOn always = [] { return true; };
@@ -72,10 +108,10 @@ Measured measure(Device& device, const DeviceData& data, const Setting& setting,
     double seconds = 0;
     double updates = 0;
     const std::uint64_t before = device.launches();
-    while (seconds < setting.seconds) {
+    while (seconds < most_seconds) {
         trainer.train_step(always);
         seconds += trainer.step_seconds_of(0);
-        updates += static_cast<double>(trainer.plan().pace.iterations_per_step);
+        updates += static_cast<double>(trials[0].training.eval_every);
     }
     return {updates / seconds, static_cast<double>(device.launches() - before) / updates, bytes, loss};
 }
@@ -88,10 +124,19 @@ void table(const std::string& backend, const Setting& setting, const std::vector
     const auto data = checked(load_to_device(*device, configuration_of(setting).data, 1));
     double first = 0;
     for (const int k : lanes) {
-        const Measured one = measure(*device, *data, setting, k);
+        const auto trials = lanes_of(setting, k);
+        const Measured one =
+            measure(*device, *data, trials, setting.padded ? Lanes::padded : Lanes::alike, setting.seconds);
         if (first == 0) first = one.updates * k;
-        std::printf("%8d %14.1f %14.1f %8.2f %10.1f %10.1f %12.7f\n", k, one.updates, one.updates * k,
-                    one.updates * k / first, one.launches, static_cast<double>(one.bytes) / (1 << 20), one.loss);
+        double times = one.updates * k / first;
+        if (setting.padded) {
+            double alone = 0;
+            for (const Configuration& trial : trials)
+                alone += 1 / measure(*device, *data, {trial}, Lanes::alike, setting.seconds / k).updates;
+            times = alone * one.updates;
+        }
+        std::printf("%8d %14.1f %14.1f %8.2f %10.1f %10.1f %12.7f\n", k, one.updates, one.updates * k, times,
+                    one.launches, static_cast<double>(one.bytes) / (1 << 20), one.loss);
         std::fflush(stdout);
     }
 }
@@ -100,13 +145,14 @@ void table(const std::string& backend, const Setting& setting, const std::vector
 
 int main(int count, char** arguments) {
     if (count < 6) {
-        std::fputs("bench_lanes BACKEND BATCH HIDDEN SECONDS K...\n", stderr);
+        std::fputs("bench_lanes BACKEND BATCH HIDDEN SECONDS [padded] K...\n", stderr);
         return 2;
     }
     try {
+        const bool padded = std::string(arguments[5]) == "padded";
         std::vector<int> lanes;
-        for (int i = 5; i < count; ++i) lanes.push_back(std::atoi(arguments[i]));
-        table(arguments[1], {std::atoll(arguments[2]), numbers(arguments[3]), std::atof(arguments[4])}, lanes);
+        for (int i = padded ? 6 : 5; i < count; ++i) lanes.push_back(std::atoi(arguments[i]));
+        table(arguments[1], {std::atoll(arguments[2]), numbers(arguments[3]), std::atof(arguments[4]), padded}, lanes);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "bench_lanes: %s\n", error.what());
         return 1;

@@ -86,8 +86,8 @@ class Fused(Case):
 
     def test_the_first_study_fused_in_little_memory_and_killed_finds_what_the_cpu_finds(self):
         # What is proposed and stopped must not depend on who is first.
-        same = ["--set", "sampler.type=sobol", "--set", "stopping=[{rule: divergence}, {rule: plateau, patience: 3}]", "--set", "budget.epochs=6",
-                "--quiet"]
+        same = ["--set", "sampler.type=sobol", "--set", "stopping=[{rule: divergence}, {rule: plateau, patience: 2}]", "--set", "budget.epochs=8",
+                "--set", "worker.data.samples=4096", "--quiet"]
         self.hpo("run", DEBUG, "--backend", "cpu", *same)
         on_cpu = {trial["trial"]: trial for trial in self.trials("debug")}
         fused = ["--backend", "opencl", *same, "--set", "resources.slots=8", "--jobs", "8", "--set", "resources.gpu_reserve=0%",

@@ -103,6 +103,16 @@ TEST(Packing, AFullWorkerIsFollowedByTheNext) {
     EXPECT_EQ(packing.pools[1].booked, 2 * 500 * MiB);
 }
 
+TEST(Packing, TrialsOfOneShapeFillSeveralDevicesEvenly) {
+    PackingQuestion question = shaped_question(8, 32, {"a"});
+    question.machine.accelerators.push_back({.id = "GPU-2", .memory = 5 * GiB});
+    question.parallel = 8;
+    const Packing packing = pack(question);
+    EXPECT_EQ(packing.at_once, 8);
+    EXPECT_EQ(packing.pools[1].booked, 600 * MiB);
+    EXPECT_EQ(packing.pools[2].booked, 600 * MiB);
+}
+
 TEST(Packing, TrialsBesideOthersAreLimitedByWhatReallyHoldsThemBack) {
     EXPECT_EQ(pack(shaped_question(8, 32, {"a"})).limit, "device memory");
     EXPECT_EQ(pack(shaped_question(8, 32, {"a"})).at_once, 8) << "300 MiB and 7 times 100 of 1024";

@@ -13,10 +13,11 @@ using ::testing::HasSubstr;
 
 constexpr std::int64_t MiB = 1 << 20;
 
-/// A GPU of 1000 MiB, and trials that need 300 MiB of it, 100 MiB beside others of their shape.
-Machine one_gpu() {
+/// GPUs of 1000 MiB, and trials that need 300 MiB of one, 100 MiB beside others of their shape.
+Machine gpus(int count) {
     Machine machine{.cores = 8, .memory = 64'000 * MiB};
-    machine.accelerators.push_back({.id = "GPU-1", .memory = 1000 * MiB});
+    for (int i = 1; i <= count; ++i)
+        machine.accelerators.push_back({.id = "GPU-" + std::to_string(i), .memory = 1000 * MiB});
     return machine;
 }
 
@@ -30,8 +31,8 @@ Study shaped_study(std::int64_t trials) {
 
 class Shapes : public ::testing::Test {
    protected:
-    void begin(const Study& study, int places = 2) {
-        play.emplace(study, store, places, one_gpu());
+    void begin(const Study& study, int places = 2, int devices = 1) {
+        play.emplace(study, store, places, gpus(devices));
         play->ready(0, {"plan", "micro_batch"}, 32);
     }
     /// Answers the next question of the place; its trial.
@@ -131,6 +132,34 @@ TEST_F(Shapes, UnlessTheStudySaysMoreAQuarterOfItsTrialsRunAtOnce) {
     study.resources.parallel.reset();
     begin(study);
     EXPECT_EQ(plan_all(0, [](auto) { return "a"; }).size(), 5U);
+}
+
+TEST_F(Shapes, TheyFillSeveralDevicesEvenly) {
+    Study study = shaped_study(20);
+    study.resources.parallel = 8;
+    begin(study, 4, 2);
+    play->ready(1, {"plan", "micro_batch"}, 32);
+    std::map<int, int> trials;
+    for (int round = 0; round < 20; ++round)
+        for (const Place place : {0, 1}) plan(place, "a");
+    for (const Holding& holding : play->engine->holdings()) ++trials[holding.booking.device];
+    EXPECT_EQ(trials, (std::map<int, int>{{0, 4}, {1, 4}}));
+    EXPECT_EQ(play->executor.launched.size(), 2U);
+    EXPECT_EQ(booked_bytes(), 1200 * MiB);
+}
+
+TEST_F(Shapes, OneThatEndsOnAFullDeviceMakesPlaceThere) {
+    begin(shaped_study(40), 4, 2);
+    const auto all_here = [](auto) { return "a"; };
+    const auto on_first = plan_all(0, all_here);
+    play->ready(1, {"plan", "micro_batch"}, 32);
+    for (int round = 0; round < 8; ++round)
+        for (const Place place : {1, 0}) plan_all(place, all_here);
+    ASSERT_EQ(booked_bytes(), 2000 * MiB);
+    play->complete(0, on_first.back());
+    for (const Place place : {1, 0}) plan_all(place, all_here);
+    EXPECT_EQ(booked_bytes(), 2000 * MiB);
+    EXPECT_EQ(play->executor.launched.size(), 2U);
 }
 
 TEST_F(Shapes, OutOfMemoryInCompanyIsFollowedByAWorkerOfItsOwn) {
