@@ -22,7 +22,7 @@ space:
   weight_decay: {type: float, low: 1.0e-3, high: 1.0e-1, log: true}
   dropout:      {type: float, low: 0.0, high: 0.6}
 worker:
-  data: {format: synthetic, samples: 4096, features: 16, classes: 6, noise: 2.0}
+  data: {format: synthetic, samples: 2500, features: 16, classes: 6, noise: 2.0}
   model: {type: mlp, depth: 2, norm: layer}
   training: {schedule: one-cycle, label_smoothing: 0.05}
 budget: {trials: 10, epochs: 8}
@@ -87,7 +87,7 @@ class Fused(Case):
     def test_the_first_study_fused_in_little_memory_and_killed_finds_what_the_cpu_finds(self):
         # What is proposed and stopped must not depend on who is first.
         same = ["--set", "sampler.type=sobol", "--set", "stopping=[{rule: divergence}, {rule: plateau, patience: 2}]", "--set", "budget.epochs=8",
-                "--set", "worker.data.samples=4096", "--quiet"]
+                "--set", "worker.data.samples=3000", "--quiet"]
         self.hpo("run", DEBUG, "--backend", "cpu", *same)
         on_cpu = {trial["trial"]: trial for trial in self.trials("debug")}
         fused = ["--backend", "opencl", *same, "--set", "resources.slots=8", "--jobs", "8", "--set", "resources.gpu_reserve=0%",
