@@ -28,26 +28,43 @@ Trainer::Trainer(Device& device, Buffer& arena, GroupPlan plan, const DeviceData
 }
 
 void Trainer::begin(int lane, const LaneSpec& spec, std::int64_t steps) {
-    assert(lane <= lanes() && lane < plan_.lanes);
-    assert(spec.training.batch_size <= plan_.shared.batch_size);
-    if (lane == lanes()) lanes_.emplace_back();
-    Lane& place = lanes_[index(lane)] = {};
-    place.spec = spec;
-    if (!place.spec.model) place.spec.model = plan_.model.get();
-    place.pace = pace_of(spec.training, data_.train.count);
-    place.schedule =
-        make_schedule(spec.training, steps * place.pace.iterations_per_step, place.pace.iterations_per_epoch);
-    write_lane_arrays(lane);
+    place(lane, spec, steps, {});
     stream_->set_lanes(lane, 1);
     initialise(lane);
-    stream_->fill(plan_.gradient, 0);
     stream_->fill(plan_.first_moment, 0);
     if (plan_.second_moment) stream_->fill(plan_.second_moment, 0);
     if (plan_.scaling.scale) {
         stream_->fill(plan_.scaling.scale, LossScale::first);
         stream_->fill(plan_.scaling.good, 0);
     }
+    stream_->fill(plan_.gradient, 0);
     stream_->set_lanes(0, lanes());
+}
+
+void Trainer::resume(int lane, const LaneSpec& spec, std::int64_t steps, std::span<const float> state,
+                     const LaneProgress& progress) {
+    place(lane, spec, steps, progress);
+    each_state_tensor(lane, [&](const Tensor& tensor, std::size_t first, std::size_t size) {
+        const auto part = state.subspan(first, size);
+        size > 1 ? write_block(tensor, lane, part) : stream_->write(tensor, lane, part);
+    });
+    stream_->set_lanes(lane, 1);
+    stream_->fill(plan_.gradient, 0);
+    stream_->set_lanes(0, lanes());
+}
+
+/// All that a lane is besides its state.
+void Trainer::place(int lane, const LaneSpec& spec, std::int64_t steps, const LaneProgress& progress) {
+    assert(lane <= lanes() && lane < plan_.lanes);
+    assert(spec.training.batch_size <= plan_.shared.batch_size);
+    if (lane == lanes()) lanes_.emplace_back();
+    Lane& it = lanes_[index(lane)] = {};
+    it.spec = spec;
+    if (!it.spec.model) it.spec.model = plan_.model.get();
+    it.pace = pace_of(spec.training, data_.train.count);
+    it.schedule = make_schedule(spec.training, steps * it.pace.iterations_per_step, it.pace.iterations_per_epoch);
+    it.progress = progress;
+    write_lane_arrays(lane);
 }
 
 /// A padded lane's weights are drawn where its gradient will be, as its own model places them.
@@ -408,15 +425,6 @@ void Trainer::read_state(int lane, std::span<float> to) {
         const auto part = to.subspan(first, size);
         size > 1 ? read_block(tensor, lane, part) : stream_->read(tensor, lane, part);
     });
-}
-
-void Trainer::restore(int lane, std::span<const float> state, const LaneProgress& progress) {
-    each_state_tensor(lane, [&](const Tensor& tensor, std::size_t first, std::size_t size) {
-        const auto part = state.subspan(first, size);
-        size > 1 ? write_block(tensor, lane, part) : stream_->write(tensor, lane, part);
-    });
-    stream_->write(plan_.iteration, lane, static_cast<std::uint32_t>(progress.iteration));
-    lanes_[index(lane)].progress = progress;
 }
 
 }  // namespace hpo

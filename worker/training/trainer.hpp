@@ -69,6 +69,9 @@ class Trainer {
     /// One more lane, or another trial in the place of lane `lane` (at most lanes()), with weights initialised by its
     /// seed. `steps`: its whole budget, which the schedules stretch over.
     void begin(int lane, const LaneSpec& spec, std::int64_t steps);
+    /// The same of one that goes on from where it was: state_elements of the plan of it alone.
+    void resume(int lane, const LaneSpec& spec, std::int64_t steps, std::span<const float> state,
+                const LaneProgress& progress);
     /// Lane `lane` goes; the last one takes its place. One lane stays.
     void leave(int lane);
     /// At any time: the lane trains no more; its weights stay as they are.
@@ -99,7 +102,6 @@ class Trainer {
     void read_weights(int lane, std::span<float> to);
     void write_weights(int lane, std::span<const float> from);
     void read_state(int lane, std::span<float> to);
-    void restore(int lane, std::span<const float> state, const LaneProgress& progress);
 
    private:
     struct Lane {
@@ -118,6 +120,7 @@ class Trainer {
     [[nodiscard]] static std::size_t first_of(const Tensor& table, int lane) {
         return index(lane) * table.lane_stride / sizeof(float);
     }
+    void place(int lane, const LaneSpec& spec, std::int64_t steps, const LaneProgress& progress);
     void initialise(int lane);
     void write_lane_arrays(int lane);
     [[nodiscard]] std::int64_t iterations_ahead() const;

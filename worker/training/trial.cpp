@@ -53,9 +53,11 @@ void Trial::resume() {
 }
 
 void Trial::take_lane(Trainer& trainer, int lane) {
-    trainer.begin(lane, {configuration_.training, configuration_.seed.value_or(run_.seed), plan_.model.get()},
-                  run_.steps);
-    if (has_state_) trainer.restore(lane, buffers_.state, in_lane_);
+    const LaneSpec spec{configuration_.training, configuration_.seed.value_or(run_.seed), plan_.model.get()};
+    if (has_state_)
+        trainer.resume(lane, spec, run_.steps, buffers_.state, in_lane_);
+    else
+        trainer.begin(lane, spec, run_.steps);
     trainer_ = &trainer;
     lane_ = lane;
     if (std::exchange(begun_, true)) return;

@@ -210,7 +210,8 @@ TEST_P(TrainerOn, APaddedLaneBeginsWithTheWeightsOfItsOwnModelAndGoesOnInTheMidd
     const std::vector<float> state = whole.state(1);
     const LaneProgress progress = whole.trainer->progress_of(1);
     Group other({each[3], each[1]}, 4, {80, 78}, GetParam(), Lanes::padded);
-    other.trainer->restore(1, state, progress);
+    const LaneSpec spec{read_configuration(each[1])->training, 78, other.own_plans[1].model.get()};
+    other.trainer->resume(1, spec, 4, state, progress);
     const auto to_the_end = [](Group& group) {
         do ASSERT_TRUE(group.trainer->train_step(always));
         while (!group.trainer->at_end(1));
