@@ -27,9 +27,11 @@ void Engine::place_trials() {
         if (!admission.never.empty() || start_one(admission)) continue;
 
         // Look a little further than the trial that does not fit, for a smaller one.
-        if (queue.size() >= longest_queue()) return make_room();
+        const bool soon = std::any_of(admission.launch.begin(), admission.launch.end(),
+                                      [](const Admission::Launch& launch) { return launch.beside; });
+        if (queue.size() >= longest_queue()) return soon ? void() : make_room();
         const std::int64_t next = next_trial();
-        if (next == 0) return queue.empty() ? void() : make_room();
+        if (next == 0) return queue.empty() || soon ? void() : make_room();
         const bool more_to_ask =
             std::any_of(places_.begin(), places_.end(), [](const Worker& w) { return w.idle() && w.plans; });
         if (!find_need(next) && !more_to_ask) return;

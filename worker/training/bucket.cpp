@@ -21,6 +21,7 @@ bool is_free(std::string_view key) {
 }  // namespace
 
 std::int64_t padded_extent(std::int64_t extent, std::int64_t least, std::int64_t coarse) {
+    if (extent > 4 * coarse) return extent;
     const auto power = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max(extent, least))));
     const std::int64_t between = power / 4 * 3;
     return power > coarse && extent <= between ? between : power;
@@ -30,6 +31,7 @@ Configuration bucket_of(Configuration configuration) {
     TrainingConfig& training = configuration.training;
     training.batch_size = padded_extent(training.batch_size, least_batch, coarse_batch);
     training.optimizer = OptimizerKind::adamw;
+    training.lr = TrainingConfig{}.lr;  // one for this optimizer, where the bucket itself is trained to measure
     training.eval_every = 0;
     Params& all = configuration.all;
     all["batch_size"] = training.batch_size;

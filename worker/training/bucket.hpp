@@ -10,8 +10,8 @@
 
 namespace hpo {
 
-/// The extent that `extent` is padded to: a power of two; above `coarse` also those times three quarters, as what is
-/// large keeps a device busy and padding costs it time. At least `least`.
+/// The extent that `extent` is padded to: a power of two, at least `least`; above `coarse` also three quarters of one,
+/// and above four times that none, as what is large keeps a device busy and padding costs it time and memory.
 std::int64_t padded_extent(std::int64_t extent, std::int64_t least, std::int64_t coarse);
 
 /// Of all trials that may train side by side with this one: what takes the most memory of what they may be.

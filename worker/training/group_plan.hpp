@@ -25,8 +25,8 @@ Pace pace_of(const TrainingConfig& training, std::int64_t training_samples);
 
 struct GroupPlan {
     std::unique_ptr<Model> model;
-    TrainingConfig shared;  ///< what all lanes have in common: accumulation, nesterov, precision; and, unless they are
-                            ///< padded to it: batch size, optimizer
+    TrainingConfig shared;  ///< what all lanes have in common: accumulation, nesterov, precision, augmentation and
+                            ///< memory target; and, unless they are padded to it: batch size, optimizer
     Lanes kind = Lanes::alike;
     int lanes = 1;
     std::int64_t micro_batch = 0;  ///< rows of one pass in training, at most

@@ -1,8 +1,8 @@
 // Which precision of matrix products `training.precision` comes to on a device. A named one must be the device's.
-// `auto` is measured: short trainings of the trial's own shape on its own data, in float32 and in the narrow precision
-// that the device has (bfloat16, else float16; never tf32, which is had by its name alone), and the narrow one is taken
-// where it is faster at an equal validation loss. What was measured is kept for the device and the shape, in memory and
-// in a file of $XDG_CACHE_HOME/hpo (~/.cache/hpo), so that all trials of a study are trained alike.
+// `auto` is measured: short trainings of the trial, or of its bucket, on its own data, in float32 and in the narrow
+// precision that the device has (bfloat16, else float16; never tf32, which is had by its name alone), and the narrow
+// one is taken where it is faster at an equal validation loss. What was measured is kept for the device and the shape,
+// in memory and in a file of $XDG_CACHE_HOME/hpo (~/.cache/hpo), so that all trials of a study are trained alike.
 #pragma once
 
 #include <filesystem>

@@ -134,13 +134,12 @@ bool Trainer::train_step(const GoOn& go_on) {
     while (const std::int64_t count = iterations_ahead()) {
         const Seconds begin = clock_.now();
         prepare_window(count);
-        // Other operations for other optimizers, under another name.
-        const auto name =
-            static_cast<std::uint64_t>((uses(OptimizerKind::adamw) ? 1 : 0) + (uses(OptimizerKind::sgd) ? 2 : 0));
         for (std::int64_t i = 0; i < count; ++i) {
             if (!go_on()) return false;
             if (stage_) stage_batch();
-            stream_->repeat(name, [this] { iterate(); });
+            const Optimizers used = optimizers();  // `go_on` may have dropped lanes
+            const auto name = static_cast<std::uint64_t>((used.adamw ? 1 : 0) + (used.sgd ? 2 : 0));
+            stream_->repeat(name, [this, used] { iterate(used); });
             for (Lane& lane : lanes_)
                 if (lane.alive) ++lane.progress.iteration;
         }
@@ -163,9 +162,11 @@ std::int64_t Trainer::iterations_ahead() const {
     return count;
 }
 
-bool Trainer::uses(OptimizerKind optimizer) const {
-    return std::any_of(lanes_.begin(), lanes_.end(),
-                       [&](const Lane& lane) { return lane.alive && lane.spec.training.optimizer == optimizer; });
+Trainer::Optimizers Trainer::optimizers() const {
+    Optimizers used;
+    for (const Lane& lane : lanes_)
+        if (lane.alive) (lane.spec.training.optimizer == OptimizerKind::adamw ? used.adamw : used.sgd) = true;
+    return used;
 }
 
 /// Of lanes that have done their iterations, or died. Whether there were any.
@@ -204,8 +205,8 @@ void Trainer::prepare_window(std::int64_t count) {
     write_all(plan_.slot, slots_);
 }
 
-/// One update of every lane, the same operations each time.
-void Trainer::iterate() {
+/// One update of every lane: with these optimizers the same operations each time.
+void Trainer::iterate(Optimizers used) {
     Training training{plan_.dropout, plan_.seed, plan_.iteration, {plan_.batch, plan_.batch_rows, 0}};
     for (std::uint32_t& pass = training.pass.index; pass < plan_.passes; ++pass) {
         const std::int64_t rows = std::min(plan_.micro_batch, plan_.shared.batch_size - pass * plan_.micro_batch);
@@ -233,10 +234,10 @@ void Trainer::iterate() {
         stream_->cross_entropy(loss);
         plan_.model->backward(*stream_, plan_.weights, plan_.gradient, input, logits, training, write);
     }
-    update();
+    update(used);
 }
 
-void Trainer::update() {
+void Trainer::update(Optimizers used) {
     stream_->gradient_norm({plan_.gradient, plan_.clip, plan_.norm, plan_.factor, plan_.scaling});
     Update update{.weights = plan_.weights,
                   .gradient = plan_.gradient,
@@ -247,11 +248,11 @@ void Trainer::update() {
                   .factor = plan_.factor,
                   .alive = plan_.by_adamw,
                   .valid = plan_.scaling.valid};
-    if (uses(OptimizerKind::adamw))
+    if (used.adamw)
         stream_->adamw({update, plan_.first_moment, plan_.second_moment, plan_.beta1, plan_.beta2, plan_.epsilon,
                         plan_.iteration});
     update.alive = plan_.by_sgd;
-    if (uses(OptimizerKind::sgd)) stream_->sgd({update, plan_.first_moment, plan_.momentum, plan_.shared.nesterov});
+    if (used.sgd) stream_->sgd({update, plan_.first_moment, plan_.momentum, plan_.shared.nesterov});
     stream_->advance({plan_.iteration, plan_.alive, plan_.slot, plan_.loss, plan_.norm, plan_.losses, plan_.norms});
 }
 
@@ -273,21 +274,24 @@ void Trainer::look_at_window(std::int64_t count) {
         LaneProgress& progress = lane.progress;
         LaneStep& sums = progress.sums;
         const auto losses = of_lane(losses_, plan_.losses, k);
-        for (std::size_t i = 0; i < losses.size(); ++i) {
-            sums.loss += losses[i];
-            if (std::isfinite(losses[i])) {
-                progress.window.push(losses[i]);
-            } else if (sums.diverged_at < 0) {
-                sums.diverged_at = progress.iteration - count + static_cast<std::int64_t>(i);
-                drop(k);
-            }
+        const auto bad = std::find_if(losses.begin(), losses.end(), [](float loss) { return !std::isfinite(loss); });
+        auto done = static_cast<std::int64_t>(bad - losses.begin());
+        for (const float loss : losses.first(static_cast<std::size_t>(done))) {
+            sums.loss += loss;
+            progress.window.push(loss);
         }
-        for (const float norm : of_lane(norms_, plan_.norms, k)) {
+        if (bad != losses.end()) {  // what came after it depends on how often the host looks
+            sums.loss += *bad;
+            progress.iteration += ++done - count;
+            sums.diverged_at = progress.iteration - 1;
+            drop(k);
+        }
+        for (const float norm : of_lane(norms_, plan_.norms, k).first(static_cast<std::size_t>(done))) {
             sums.norms.mean += norm;
             sums.norms.largest = std::max(sums.norms.largest, static_cast<double>(norm));
         }
         sums.learning_rate = lane.schedule.at(progress.iteration - 1);
-        progress.in_step += count;
+        progress.in_step += done;
     }
 }
 

@@ -125,9 +125,14 @@ class Trainer {
     void write_lane_arrays(int lane);
     [[nodiscard]] std::int64_t iterations_ahead() const;
     void prepare_window(std::int64_t count);
-    void iterate();
-    void update();
-    [[nodiscard]] bool uses(OptimizerKind optimizer) const;
+    /// Of lanes that live; which operations an update is.
+    struct Optimizers {
+        bool adamw = false;
+        bool sgd = false;
+    };
+    [[nodiscard]] Optimizers optimizers() const;
+    void iterate(Optimizers used);
+    void update(Optimizers used);
     void look_at_window(std::int64_t count);
     bool end_steps();
     bool evaluate(const Samples& samples, int first, int count, const GoOn& go_on);

@@ -61,7 +61,8 @@ void Trial::take_lane(Trainer& trainer, int lane) {
     trainer_ = &trainer;
     lane_ = lane;
     if (std::exchange(begun_, true)) return;
-    host_.say(configuration_line(run_, configuration_, plan_, *workshop_.data, workshop_.device.name()));
+    host_.say(configuration_line(run_, configuration_, plan_, trainer.plan().arena_bytes, *workshop_.data,
+                                 workshop_.device.name()));
     host_.started(progress_.step);
 }
 

@@ -153,8 +153,10 @@ void TrialGroup::step_of_all() {
         if (well && finished) ended_(*finished);
         if (!well || finished) over_.push_back(trial->id());
     }
+    // Readings are as far apart as the steps of one are: others may end theirs every few iterations.
+    const bool due = over(trials_.front()->id()) || trainer_->at_end(trials_.front()->lane());
     forget_those_over();
-    relieve();
+    if (due) relieve();
 }
 
 /// Between two steps: smaller micro-batches of the same batches as memory runs short, larger ones when it is there
@@ -170,14 +172,15 @@ void TrialGroup::relieve() {
     const GroupPlan plan = plan_for(size());
     if (samples > before && plan.arena_bytes > bytes_now + left->free / 2) return pressure_->refuse_growth();
     for (const Member& trial : trials_) {
+        const std::int64_t now = plan.micro_batch_of(trial->batch());
+        const std::int64_t was = trainer_->plan().micro_batch_of(trial->batch());
         char words[200];
         std::snprintf(words, sizeof words,
                       "memory: %.0f %% in use by all programs; micro-batches of %lld samples instead of %lld, the "
                       "batch of %lld stays",
-                      100 * pressure_->average(), static_cast<long long>(plan.micro_batch_of(trial->batch())),
-                      static_cast<long long>(trainer_->plan().micro_batch_of(trial->batch())),
+                      100 * pressure_->average(), static_cast<long long>(now), static_cast<long long>(was),
                       static_cast<long long>(trial->batch()));
-        trial->host().say(words);
+        if (now != was) trial->host().say(words);
         if (trial->lane() >= 0) trial->leave_trainer();
     }
     trainer_.reset();

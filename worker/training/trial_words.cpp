@@ -33,7 +33,7 @@ bool is_metric(std::string_view name) { return name == "loss" || name == "val_lo
 std::string megabytes(std::int64_t bytes) { return format("%.1f MB", static_cast<double>(bytes) / 1e6); }
 
 std::string configuration_line(const to_worker::Run& run, const Configuration& configuration, const GroupPlan& plan,
-                               const DeviceData& data, const std::string& device) {
+                               std::size_t arena_bytes, const DeviceData& data, const std::string& device) {
     std::string line = format("trial %lld, attempt %lld:", static_cast<long long>(run.id.trial),
                               static_cast<long long>(run.id.attempt));
     for (const auto& [key, value] : configuration.all)
@@ -44,7 +44,7 @@ std::string configuration_line(const to_worker::Run& run, const Configuration& c
                    static_cast<long long>(data.sizes.validation), static_cast<long long>(data.shape.test));
     line += format("; %lld steps of %lld iterations; arena ", static_cast<long long>(run.steps),
                    static_cast<long long>(plan.pace.iterations_per_step));
-    return line + megabytes(static_cast<std::int64_t>(plan.arena_bytes)) + ", data " + megabytes(data.bytes()) + "; " +
+    return line + megabytes(static_cast<std::int64_t>(arena_bytes)) + ", data " + megabytes(data.bytes()) + "; " +
            device;
 }
 

@@ -19,7 +19,7 @@ bool is_metric(std::string_view name);
 std::string megabytes(std::int64_t bytes);
 
 std::string configuration_line(const to_worker::Run& run, const Configuration& configuration, const GroupPlan& plan,
-                               const DeviceData& data, const std::string& device);
+                               std::size_t arena_bytes, const DeviceData& data, const std::string& device);
 std::string step_line(const Report& report, std::int64_t steps);
 std::string test_line(double accuracy, double loss, std::int64_t step);
 

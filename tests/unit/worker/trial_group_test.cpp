@@ -6,6 +6,7 @@
 
 #include "tests/support/temporary_folder.hpp"
 #include "tests/unit/worker/workbench.hpp"
+#include "worker/training/bucket.hpp"
 
 namespace hpo {
 namespace {
@@ -239,6 +240,44 @@ TEST(TrialGroup, TakesTrialsOfItsShapeAlone) {
     other_split.data_seed = 6;
     EXPECT_FALSE(party.group.takes(other_split));
     party.finish();
+}
+
+TEST(TrialGroup, BucketsAreCoarseForTheSmallAndNoneForTheLarge) {
+    const auto padded = [](std::int64_t extent) { return padded_extent(extent, 128, 512); };
+    for (const auto& [extent, to] : std::map<std::int64_t, std::int64_t>{{1, 128},
+                                                                         {128, 128},
+                                                                         {129, 256},
+                                                                         {512, 512},
+                                                                         {513, 768},
+                                                                         {768, 768},
+                                                                         {769, 1024},
+                                                                         {1025, 1536},
+                                                                         {2048, 2048},
+                                                                         {2049, 2049}})
+        EXPECT_EQ(padded(extent), to) << extent;
+}
+
+TEST_P(TrialGroupOn, OneThatTakesThePlaceOfOneThatDivergedTrainsAsAlone) {
+    auto wild = run_of(4, 3);  // SGD
+    wild.params = with(wild.params, {{"lr", 1000.0}, {"clip", 0.0}, {"warmup", 0.0}});
+    Party party(GetParam());
+    party.join(wild);
+    party.join(run_of(2, 4));
+    while (!party.ended.contains(4)) party.group.step();
+    EXPECT_EQ(party.ended.at(4).outcome, Outcome::diverged);
+    auto next = run_of(5, 2);
+    next.params["batch_size"] = std::int64_t{35};
+    party.join(next);
+    party.finish();
+    test::Bench other(GetParam());
+    other.workshop.slots = 8;
+    FakeHost host;
+    EXPECT_EQ(run_trial(wild, other.workshop, host).message, party.ended.at(4).message);
+    EXPECT_EQ(host.reports.back().iteration, party.hosts[4].reports.back().iteration);
+    for (const auto& run : {run_of(2, 4), next}) {
+        EXPECT_EQ(party.ended.at(run.id.trial).outcome, Outcome::complete);
+        EXPECT_EQ(curve_of(party.hosts[run.id.trial]), party.alone(run)) << run.id.trial;
+    }
 }
 
 TEST(TrialGroup, TheArenaIsWhatPlanSaysForAnyNumberOfTrials) {
