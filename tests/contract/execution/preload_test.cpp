@@ -1,6 +1,7 @@
 // Workers that are forked from an interpreter of Python which their warden keeps: all promises hold for them.
 #include <csignal>
 #include <random>
+#include <sstream>
 
 #include "tests/contract/execution/harness.hpp"
 
@@ -34,10 +35,22 @@ std::vector<pid_t> interpreters(const std::string& mark) {
     return found;
 }
 
-/// Its own process, the one that waits to be a worker and that one's child: the oldest.
+/// Clock ticks since the machine started, of field 22 of its stat.
+long long started_at(pid_t pid) {
+    const std::string stat = content("/proc/" + std::to_string(pid) + "/stat");
+    std::istringstream fields(stat.substr(std::min(stat.size(), stat.rfind(')') + 1)));
+    std::string field;
+    for (int number = 3; number <= 22; ++number) fields >> field;
+    return std::atoll(field.c_str());
+}
+
+/// Its own process, the one that waits to be a worker and that one's child: the oldest. Numbers tell nothing of age:
+/// they begin anew when they run out.
 pid_t interpreter(const std::string& mark) {
     const auto all = interpreters(mark);
-    return all.empty() ? 0 : *std::min_element(all.begin(), all.end());
+    const auto oldest = std::min_element(all.begin(), all.end(),
+                                         [](pid_t one, pid_t other) { return started_at(one) < started_at(other); });
+    return oldest == all.end() ? 0 : *oldest;
 }
 
 TEST(Preload, WorkersAreForkedFromOneInterpreterAndEachLeavesNothing) {
