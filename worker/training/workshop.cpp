@@ -127,7 +127,8 @@ from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, Workshop& w
     answer.id = question.id;
     try {
         const Configuration asked = need(read_configuration(question.params));
-        const Configuration configuration = settled(workshop, laid_out_for(workshop, asked));
+        const Configuration laid_out = laid_out_for(workshop, asked);
+        const Configuration configuration = settled(workshop, laid_out);
         const bool loaded = workshop.data && workshop.data->config == configuration.data;
         const DataShape shape = loaded ? workshop.data->shape : need(describe_data(configuration.data));
         const SplitSizes sizes = need(split_sizes(configuration.data, shape.train));
@@ -155,8 +156,7 @@ from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, Workshop& w
             const GroupPlan two = need(plan_lanes(workshop, configuration, shape, sizes, 2));
             char name[17];
             std::snprintf(name, sizeof name, "%016llx",
-                          static_cast<unsigned long long>(
-                              checkpoint_binding(shape_of(laid_out_for(workshop, asked), question.data_seed))));
+                          static_cast<unsigned long long>(checkpoint_binding(shape_of(laid_out, question.data_seed))));
             answer.shape = name;
             answer.beside.host_bytes = two.host_bytes - plan.host_bytes;
             if (on_host) answer.beside.host_bytes += static_cast<std::int64_t>(two.arena_bytes - plan.arena_bytes);
