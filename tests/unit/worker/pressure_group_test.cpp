@@ -95,6 +95,30 @@ TEST(Pressure, MicroBatchesFollowTheMemoryThatOthersTakeAndTheCurveStaysWhatItIs
         }
 }
 
+TEST(Pressure, DifferentBatchesShrinkEachByItsPartAndTheCurvesStay) {
+    const to_worker::Run runs[] = {run_of(1, 12), run_of(2, 12, {{"batch_size", std::int64_t{45}}})};
+    FakeHost undisturbed[2], hosts[2];
+    for (int i = 0; i < 2; ++i) {
+        Shared quiet;
+        quiet.group.join(runs[i], undisturbed[i]);
+        quiet.steps(12);
+    }
+    Shared shared;
+    for (int i = 0; i < 2; ++i) shared.group.join(runs[i], hosts[i]);
+    shared.steps(4);
+    shared.device.others = total;
+    while (!shared.group.empty()) shared.group.step();
+    EXPECT_THAT(hosts[0].said, HasSubstr("micro-batches of 51 samples instead of 64, the batch of 64 stays"));
+    EXPECT_THAT(hosts[1].said, HasSubstr("micro-batches of 36 samples instead of 45, the batch of 45 stays"));
+    EXPECT_LE(hosts[1].reports.back().micro_batch.value_or(45), 36);
+    for (int i = 0; i < 2; ++i)
+        for (std::size_t step = 0; step < 12; ++step)
+            for (const char* metric : {"loss", "val_loss"}) {
+                const double wanted = undisturbed[i].reports.at(step).metrics.at(metric);
+                EXPECT_NEAR(hosts[i].reports.at(step).metrics.at(metric), wanted, 1e-4 * wanted) << i << ' ' << step;
+            }
+}
+
 TEST(Pressure, TheNextTrialOfTheShapeBeginsWithWhatFits) {
     FakeHost first, second;
     Shared shared;
