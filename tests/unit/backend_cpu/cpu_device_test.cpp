@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstdlib>
+#include <limits>
+#include <thread>
 
 namespace hpo {
 namespace {
@@ -17,6 +20,20 @@ TEST(CpuDevice, NamesItsLevelAndTheKernelsOfOpenBlas) {
     const std::string name = make_cpu_device()->name();
     EXPECT_NE(name.find(to_text(cpu_levels().back())), std::string::npos) << name;
     EXPECT_NE(name.find("OpenBLAS "), std::string::npos) << name;
+}
+
+TEST(CpuDevice, TakesSubnormalNumbersForZeroAlsoInThreadsStartedLater) {
+    const auto device = make_cpu_device();
+    const auto halved = [](float number) {
+        volatile float kept = number;  // computed here, not by the compiler
+        return kept * 0.5f;
+    };
+    const float least = std::numeric_limits<float>::min();
+    EXPECT_EQ(halved(least), 0.0f) << "a subnormal result";
+    EXPECT_EQ(halved(2 * least), least);
+    volatile float subnormal = std::bit_cast<float>(0x00000001u);
+    EXPECT_EQ(subnormal * 0x1p100f, 0.0f) << "a subnormal operand";
+    std::thread([&] { EXPECT_EQ(halved(least), 0.0f); }).join();
 }
 
 TEST(BlasCore, IsLeftAloneWhereTheUserHasChosenIt) {

@@ -2,6 +2,7 @@
 
 #include <cblas.h>
 #include <sys/mman.h>
+#include <xmmintrin.h>
 
 #include <cstdint>
 #include <cstdlib>
@@ -25,9 +26,20 @@ const Kernels& kernels_of(CpuLevel level) {
     }
 }
 
+/// Subnormal results become 0, subnormal operands count as 0 (MXCSR's FTZ and DAZ). The tails of GELU and the moments
+/// of units that have died are full of them, and each costs some CPUs a hundred cycles and more: with GELU training was
+/// seen to be 40 times slower. No result that matters is below 1e-38.
+void flush_subnormals() {
+    constexpr unsigned flush_to_zero = 0x8000, subnormals_are_zero = 0x0040;
+    _mm_setcsr(_mm_getcsr() | flush_to_zero | subnormals_are_zero);
+}
+
 class CpuDevice : public Device {
    public:
-    explicit CpuDevice(CpuLevel level) : level_(level) { openblas_set_num_threads(1); }
+    explicit CpuDevice(CpuLevel level) : level_(level) {
+        openblas_set_num_threads(1);
+        flush_subnormals();
+    }
 
     [[nodiscard]] std::string_view backend() const override { return "cpu"; }
     [[nodiscard]] std::string name() const override {

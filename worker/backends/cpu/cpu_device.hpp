@@ -17,7 +17,8 @@ enum class CpuLevel { x86_64_v2, x86_64_v3, x86_64_v4 };
 std::vector<CpuLevel> cpu_levels();
 std::string to_text(CpuLevel level);
 
-/// A device on the best level this CPU has, or on `level`. Makes OpenBLAS use one thread.
+/// A device on the best level this CPU has, or on `level`. Makes OpenBLAS use one thread. From here on the calling
+/// thread, and those that it starts, take subnormal numbers for 0.
 std::unique_ptr<Device> make_cpu_device(std::optional<CpuLevel> level = {});
 
 /// OpenBLAS chooses its kernels when it is loaded, and where it does not know the CPU it may fall back to AVX2 ones at

@@ -137,8 +137,8 @@ Result<std::string> compile_for_cuda(int capability, int driver_major) {
         return Error{"CUDA's compiler does not take the kernels"};
     const std::string architecture =
         "--gpu-architecture=" + std::string(exact ? "sm_" : "compute_") + std::to_string(best);
-    const char* options[] = {architecture.c_str(), "--std=c++14"};
-    const int status = nvrtc.compile(program, 2, options);
+    const char* options[] = {architecture.c_str(), "--std=c++14", "--ftz=true"};
+    const int status = nvrtc.compile(program, 3, options);
     const std::string log = status == 0 ? "" : text_of(nvrtc.log_size, nvrtc.log, program);
     std::string code;
     if (status == 0)

@@ -182,7 +182,7 @@ Result<void> OpenClRuntime::build() {
     const char* source = kernel_source;
     program_ = api_.create_program(context_, 1, &source, nullptr, &status);
     if (status != cl::success) return Error{name_ + " takes no program: " + code(status)};
-    status = api_.build_program(program_, 1, &device_, "-cl-std=CL1.2", nullptr, nullptr);
+    status = api_.build_program(program_, 1, &device_, "-cl-std=CL1.2 -cl-denorms-are-zero", nullptr, nullptr);
     if (status != cl::success)
         return Error{name_ + " does not compile the kernels: " + code(status) + "\n" +
                      text_from([&](std::size_t size, void* to, std::size_t* needed) {
