@@ -1,19 +1,26 @@
 // ASHA: asynchronous successive halving, by promotion (Li et al.: "A system for massively parallel hyperparameter
 // tuning", MLSys 2020).
 //
-// Rungs stand at grace, grace factor, grace factor^2, ... steps, below the budget of a trial. A trial that reaches a
-// rung goes on if it is among the best floor(n / factor) of the n trials that have reached it so far, itself included;
-// else it pauses, and is promoted when others have moved it among them. Nobody waits for a rung to fill.
+// Rungs stand at grace, grace factor, grace factor^2, ... steps, below the budget of a trial. Of the n trials that have
+// reached a rung so far floor(n / factor) have places above it. A trial that reaches it goes on if it is among the best
+// so many and a place is free that no better one waits for; else it pauses, and is promoted when there is one. Nobody
+// waits for a rung to fill.
+//
+// That the places are counted is the delay of D-ASHA (Li, Shen, Jiang, Zhang et al.: "Hyper-Tune: towards efficient
+// hyper-parameter tuning at scale", PVLDB 15(6), 2022). A sampler that learns proposes ever better trials: nearly each
+// of them is among the best when it comes, and without the count more than half of all went on, not a third.
 //
 // The end of a study: while further trials are expected, a rung of fewer than `factor` trials promotes nobody. When
-// none is expected any more, the best of every rung may go on too. So each rung's best moves up, and the best trial of
-// the last rung is trained to the full budget however small the study is; the price is at most one trial a rung.
+// none is expected any more, the rankings are final: all of the best floor(n / factor) of a rung may go on, whoever had
+// the places before, and the best of every rung. So each rung's best moves up, and the best trial of the last rung is
+// trained to the full budget however small the study is.
 //
 // A trial's value at a rung is the objective's up to there: the best of its steps, or the last one (`at`). A trial
 // whose report has no value goes on and is ranked when one does.
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -33,7 +40,7 @@ constexpr std::array options{
            1000,
            {},
            "3",
-           "the best one in so many goes on; rungs lie as many times apart"},
+           "one in so many goes on, the best; rungs lie as many times apart"},
 };
 
 /// A trial at a rung, with its value oriented so that smaller is better.
@@ -47,6 +54,7 @@ struct Rung {
     std::int64_t step = 0;
     std::vector<Entry> ranking;  ///< all that reached it, best first
     std::set<Entry> paused;      ///< those of them that wait here
+    std::size_t gone_on = 0;     ///< those of them that went on, at once or promoted
 };
 
 class Asha final : public StoppingRule {
@@ -58,7 +66,7 @@ class Asha final : public StoppingRule {
         const auto factor = static_cast<std::int64_t>(factor_);
         for (auto step = static_cast<std::int64_t>(number_option(setup.options, options, "grace")); step < setup.steps;
              step *= factor)
-            rungs_.push_back({step, {}, {}});
+            rungs_.push_back({step, {}, {}, 0});
     }
 
     void expect_trials(bool more) override { more_ = more; }
@@ -69,8 +77,12 @@ class Asha final : public StoppingRule {
             const std::size_t places = more_ ? quota(*rung) : std::max<std::size_t>(quota(*rung), 1);
             if (rung->paused.empty() || places == 0) continue;
             const Entry& last = rung->ranking[places - 1];
-            for (auto entry = rung->paused.begin(); entry != rung->paused.end() && *entry <= last; ++entry)
+            std::size_t free = more_ ? free_places(*rung) : places;
+            for (auto entry = rung->paused.begin(); entry != rung->paused.end() && *entry <= last && free > 0;
+                 ++entry) {
                 promotable.push_back(entry->trial);
+                --free;
+            }
         }
         return promotable;
     }
@@ -101,7 +113,11 @@ class Asha final : public StoppingRule {
         if (reached == before) return {};
         const Waiting here{reached - 1, entry};
         Rung& rung = rungs_[here.rung];
-        if (place(here) < quota(rung)) return {};
+        const auto better = std::distance(rung.paused.begin(), rung.paused.lower_bound(entry));
+        if (place(here) < quota(rung) && static_cast<std::size_t>(better) < free_places(rung)) {
+            ++rung.gone_on;
+            return {};
+        }
         rung.paused.insert(entry);
         waiting_[trial.number] = here;
         return {to_worker::Action::pause, "asha", standing(here, false)};
@@ -111,7 +127,10 @@ class Asha final : public StoppingRule {
         leave(trial.number);
         reached_.erase(trial.number);
     }
-    void on_promotion(std::int64_t trial) override { leave(trial); }
+    void on_promotion(std::int64_t trial) override {
+        if (const auto found = waiting_.find(trial); found != waiting_.end()) ++rungs_[found->second.rung].gone_on;
+        leave(trial);
+    }
 
     void leave(std::int64_t trial) {
         const auto found = waiting_.find(trial);
@@ -121,6 +140,9 @@ class Asha final : public StoppingRule {
     }
 
     [[nodiscard]] std::size_t quota(const Rung& rung) const { return rung.ranking.size() / factor_; }
+    [[nodiscard]] std::size_t free_places(const Rung& rung) const {
+        return quota(rung) - std::min(quota(rung), rung.gone_on);
+    }
 
     [[nodiscard]] std::size_t place(const Waiting& at) const {
         const auto& ranking = rungs_[at.rung].ranking;
@@ -147,6 +169,10 @@ class Asha final : public StoppingRule {
         const std::size_t places = past ? std::max<std::size_t>(quota(rung), 1) : quota(rung);
         if (places == 0)
             return where + "which promotes from " + counted(static_cast<std::int64_t>(factor_), "trial") + " on";
+        if (number <= places) {
+            if (past) return where + "among the best " + std::to_string(places) + " when the study ended";
+            return where + "where no place is free";
+        }
         if (places == 1) return where + (past ? "the best one went on" : "the best one goes on");
         return where + "the best " + std::to_string(places) + (past ? " went on" : " go on");
     }

@@ -171,6 +171,45 @@ TEST(Asha, WhenNoMoreTrialsAreExpectedTheBestOfEachRungGoesOnSoThatOneReachesThe
     EXPECT_EQ(asha->verdict_on_paused(2), "");
 }
 
+TEST(Asha, NoMoreThanOneInFactorGoesOnThoughEachTrialIsBetterThanThoseBefore) {
+    auto asha = rule("asha");
+    std::int64_t gone_on = 0;
+    const auto promote_all = [&] {
+        for (auto waiting = asha->promotions(); !waiting.empty(); waiting = asha->promotions(), ++gone_on)
+            asha->promoted(waiting.front());
+    };
+    for (std::int64_t n = 1; n <= 30; ++n) {
+        gone_on += asha->report(trial(n, {0.01 * static_cast<double>(n)})).action == Action::go_on ? 1 : 0;
+        promote_all();
+        EXPECT_EQ(gone_on, n / 3) << "after " << n;
+    }
+    EXPECT_EQ(asha->report(trial(31, {0.9})).reason, "1st of 31 at rung 1 (1 step), where no place is free");
+    EXPECT_EQ(asha->verdict_on_paused(31), "1st of 31 at rung 1 (1 step), among the best 10 when the study ended");
+
+    asha->expect_trials(false);
+    EXPECT_EQ(asha->promotions().front(), 31) << "the ranking is final now";
+    promote_all();
+    for (std::int64_t n = 22; n <= 31; ++n) EXPECT_EQ(asha->verdict_on_paused(n), "") << n << " is among the best ten";
+
+    asha->expect_trials(true);
+    EXPECT_EQ(asha->report(trial(32, {0.95})).action, Action::pause) << "more have gone on than there were places";
+}
+
+TEST(Asha, AFreePlaceIsForTheBestOfThoseThatWait) {
+    auto asha = rule("asha", {{"factor", whole(2)}});
+    asha->report(trial(1, {0.8}));
+    asha->report(trial(2, {0.5}));
+    asha->report(trial(3, {0.4}));
+    EXPECT_EQ(asha->report(trial(4, {0.7})).action, Action::go_on) << "a better one waits, but there are two places";
+    EXPECT_EQ(asha->report(trial(5, {0.75})).reason, "2nd of 5 at rung 1 (1 step), where no place is free")
+        << "the last one is for trial 1";
+    EXPECT_THAT(asha->promotions(), ElementsAre(1));
+    asha->promoted(1);
+    EXPECT_THAT(asha->promotions(), IsEmpty());
+    EXPECT_EQ(asha->report(trial(6, {0.9})).action, Action::go_on);
+    EXPECT_THAT(asha->promotions(), IsEmpty()) << "three of six have gone on";
+}
+
 TEST(Asha, MoreTrialsThanBeforeTakeTheLastPromotionsBack) {
     auto asha = rule("asha");
     asha->report(trial(1, {0.5}));
