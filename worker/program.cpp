@@ -1,5 +1,6 @@
 #include "worker/program.hpp"
 
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -125,6 +126,7 @@ int worker_main(int argc, char** argv) {
         if (argument == "--help" || argument == "-h") return std::fputs(help, stdout), 0;
         return std::fprintf(stderr, "hpo-worker: unknown argument %s; see --help\n", argv[i]), 2;
     }
+    prctl(PR_SET_NAME, "hpo-worker");  // what top shows; after its second start (below) it would be "exe"
     const char* endpoint = std::getenv("HPO_ENDPOINT");
     if (endpoint == nullptr || *endpoint == '\0') return std::fputs(help, stderr), 2;
     const auto choice = choice_of(words);

@@ -56,6 +56,7 @@ class WorkerProcess {
     int wait();
     /// What it has printed so far, stdout and stderr together.
     [[nodiscard]] std::string output() const;
+    [[nodiscard]] pid_t pid() const { return pid_; }
 
    private:
     std::optional<WorkerMessage> receive_any();

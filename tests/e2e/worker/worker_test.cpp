@@ -31,6 +31,13 @@ TEST(Worker, SaysHelloWithItsToken) {
     EXPECT_THAT(worker.hello.capabilities, ::testing::UnorderedElementsAre("plan", "checkpoint", "micro_batch"));
 }
 
+TEST(Worker, IsCalledByItsNameWhereProcessesAreListed) {
+    Worker worker;
+    std::string name;
+    std::getline(std::ifstream("/proc/" + std::to_string(worker.pid()) + "/comm"), name);
+    EXPECT_EQ(name, "hpo-worker") << "also after it executed itself again for better kernels";
+}
+
 TEST(Worker, AnswersPlansAndSaysWhatIsWrongWithThem) {
     Worker worker;
     worker.send(to_worker::Plan{3, params(), 20, 5});

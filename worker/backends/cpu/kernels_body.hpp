@@ -421,9 +421,17 @@ void initialise(int64_t count, float bound, uint32_t key0, uint32_t key1, uint32
             c.word[3][i] = static_cast<uint32_t>(Purpose::initialise);
         }
         philox(c, key0, key1);
+        // Four words of a block after the other: 4 i to 4 i + 3 are a group of stores that compilers vectorise.
+        float drawn[4 * wide];
+#pragma omp simd
+        for (int i = 0; i < wide; ++i) {
+            drawn[4 * i] = static_cast<float>(static_cast<int32_t>(c.word[0][i] >> 8) - (1 << 23)) * unit;
+            drawn[4 * i + 1] = static_cast<float>(static_cast<int32_t>(c.word[1][i] >> 8) - (1 << 23)) * unit;
+            drawn[4 * i + 2] = static_cast<float>(static_cast<int32_t>(c.word[2][i] >> 8) - (1 << 23)) * unit;
+            drawn[4 * i + 3] = static_cast<float>(static_cast<int32_t>(c.word[3][i] >> 8) - (1 << 23)) * unit;
+        }
         const int64_t rest = count - first < 4 * wide ? count - first : 4 * wide;
-        for (int64_t i = 0; i < rest; ++i)
-            values[first + i] = static_cast<float>(static_cast<int32_t>(c.word[i % 4][i / 4] >> 8) - (1 << 23)) * unit;
+        __builtin_memcpy(values + first, drawn, static_cast<size_t>(rest) * sizeof(float));
     }
 }
 
