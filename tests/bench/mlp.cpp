@@ -22,7 +22,7 @@ T checked(Result<T> result) {
     return std::move(*result);
 }
 
-void measure(std::int64_t batch, std::int64_t epochs, std::uint64_t seed) {
+void measure(std::int64_t batch, std::int64_t epochs, std::uint64_t seed, const std::string& precision) {
     const Configuration configuration = checked(read_configuration({
         {"path", std::string("fashion-mnist")},
         {"hidden", std::vector<std::int64_t>{512, 256, 128}},
@@ -30,8 +30,10 @@ void measure(std::int64_t batch, std::int64_t epochs, std::uint64_t seed) {
         {"lr", 0.001},
         {"weight_decay", 0.01},
         {"schedule", std::string("constant")},
+        {"precision", precision},
     }));
     const auto device = make_cpu_device();
+    if (const auto can = device->computes_in(configuration.training.precision); !can) throw Fatal(can.error().message);
     const auto data = checked(load_to_device(*device, configuration.data, 1));
     const auto sizes = checked(split_sizes(configuration.data, data->shape.train));
     GroupPlan plan = checked(plan_group(configuration, data->shape, sizes, 1));
@@ -65,13 +67,13 @@ int main(int count, char** arguments) {
         setenv("OPENBLAS_CORETYPE", core->c_str(), 1);
         execv("/proc/self/exe", arguments);
     }
-    if (count != 5) {
-        std::fputs("bench_mlp BATCH EPOCHS REPEAT SEED\n", stderr);
+    if (count != 6) {
+        std::fputs("bench_mlp float32|bfloat16 BATCH EPOCHS REPEAT SEED\n", stderr);
         return 2;
     }
     try {
         const auto number = [&](int i) { return std::atoll(arguments[i]); };
-        measure(number(1), number(2), static_cast<std::uint64_t>(2 * number(3) + number(4)));
+        measure(number(2), number(3), static_cast<std::uint64_t>(2 * number(4) + number(5)), arguments[1]);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "bench_mlp: %s\n", error.what());
         return 1;

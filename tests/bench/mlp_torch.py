@@ -1,9 +1,10 @@
 """The baseline of the MLP benchmark: the same training in torch, tuned (see run for the environment).
 
-    mlp_torch.py loop|foreach BATCH EPOCHS REPEAT SEED
+    mlp_torch.py float32|bfloat16 loop|foreach BATCH EPOCHS REPEAT SEED
 
 No data loader: the samples lie in memory as normalised float32, a batch is one index_select. Prints "ready", waits for
-a line on stdin, trains, prints one JSON line. loop and foreach are the two forms of AdamW that torch has on a CPU.
+a line on stdin, trains, prints one JSON line. loop and foreach are the two forms of AdamW that torch has on a CPU;
+bfloat16 is torch's autocast.
 """
 
 import gzip
@@ -40,8 +41,9 @@ def network():
 
 
 def main():
-    foreach = {"loop": False, "foreach": True}[sys.argv[1]]
-    batch, epochs, repeat, seed = (int(word) for word in sys.argv[2:])
+    narrow = {"float32": False, "bfloat16": True}[sys.argv[1]]
+    foreach = {"loop": False, "foreach": True}[sys.argv[2]]
+    batch, epochs, repeat, seed = (int(word) for word in sys.argv[3:])
     torch.set_num_threads(1)
     torch.manual_seed(2 * repeat + seed)
     images, labels = images_and_labels()
@@ -66,7 +68,9 @@ def main():
         losses = torch.zeros(iterations)
         for i in range(iterations):
             rows = order[i * batch : (i + 1) * batch]
-            loss = criterion(model(images.index_select(0, rows)), labels.index_select(0, rows))
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=narrow):
+                logits = model(images.index_select(0, rows))
+            loss = criterion(logits.float(), labels.index_select(0, rows))
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
             optimizer.step()

@@ -20,6 +20,8 @@ TEST(CpuDevice, NamesItsLevelAndTheKernelsOfOpenBlas) {
     const std::string name = make_cpu_device()->name();
     EXPECT_NE(name.find(to_text(cpu_levels().back())), std::string::npos) << name;
     EXPECT_NE(name.find("OpenBLAS "), std::string::npos) << name;
+    EXPECT_EQ(name.find("AMX") != std::string::npos, has_bfloat16_tiles()) << name;
+    EXPECT_EQ(make_cpu_device(CpuLevel::x86_64_v2)->name().find("AMX"), std::string::npos);
 }
 
 TEST(CpuDevice, TakesSubnormalNumbersForZeroAlsoInThreadsStartedLater) {

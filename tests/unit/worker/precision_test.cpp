@@ -9,6 +9,7 @@
 
 #include "tests/support/temporary_folder.hpp"
 #include "tests/unit/worker/workbench.hpp"
+#include "worker/backends/cpu/cpu_device.hpp"
 #include "worker/training/trial_group.hpp"
 
 namespace hpo {
@@ -58,10 +59,14 @@ class PrecisionOf : public ::testing::Test {
 
 TEST_F(PrecisionOf, ANarrowOneFollowsTheGoldenCurveWithinItsBounds) {
     const auto golden = curve(small_params());
-    for (const auto& [precision, bound] : {std::pair("bfloat16", 0.02), std::pair("float16", 0.005)})
+    std::vector<std::tuple<const char*, const char*, double>> cases{{"opencl", "bfloat16", 0.02},
+                                                                    {"opencl", "float16", 0.005}};
+    if (has_bfloat16_tiles()) cases.emplace_back("cpu", "bfloat16", 0.02);
+    for (const auto& [backend, precision, bound] : cases)
         for (const char* optimizer : {"adamw", "sgd"}) {
             const Params changes{{"optimizer", std::string(optimizer)}, {"norm", std::string("layer")}};
-            const auto wide = curve(with(small_params(), changes)), narrow = curve(in(precision, changes));
+            const auto wide = curve(with(small_params(), changes), backend);
+            const auto narrow = curve(in(precision, changes), backend);
             for (std::size_t i = 0; i < 4; ++i) {
                 EXPECT_NEAR(narrow[i], wide[i], bound) << precision << ' ' << optimizer;
                 EXPECT_NE(narrow[i], wide[i]) << precision << ' ' << optimizer;
@@ -73,8 +78,8 @@ TEST_F(PrecisionOf, ANarrowOneFollowsTheGoldenCurveWithinItsBounds) {
 
 TEST_F(PrecisionOf, ADeviceThatHasItNotSaysSoAtThePlanAndTheTrial) {
     for (const auto& [backend, precision, words] :
-         {std::tuple("cpu", "bfloat16", "the CPU backend multiplies in float32 alone"),
-          std::tuple("cpu", "tf32", "float32 alone"), std::tuple("opencl", "tf32", "compute capability 8.0")}) {
+         {std::tuple("cpu", "float16", "float32, and in bfloat16 where the CPU has AMX"),
+          std::tuple("cpu", "tf32", "float32, and in bfloat16"), std::tuple("opencl", "tf32", "capability 8.0")}) {
         Worker bench = worker(backend);
         const auto answer = answer_plan({1, in(precision), 1, 5}, bench.workshop);
         EXPECT_THAT(answer.error, AllOf(HasSubstr("training.precision: "), HasSubstr(words)));

@@ -1,7 +1,10 @@
 #include "worker/backends/cpu/cpu_device.hpp"
 
 #include <cblas.h>
+#include <cpuid.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <xmmintrin.h>
 
 #include <cstdint>
@@ -36,17 +39,20 @@ void flush_subnormals() {
 
 class CpuDevice : public Device {
    public:
-    explicit CpuDevice(CpuLevel level) : level_(level) {
+    explicit CpuDevice(CpuLevel level) : level_(level), tiles_(level == CpuLevel::x86_64_v4 && has_bfloat16_tiles()) {
         openblas_set_num_threads(1);
         flush_subnormals();
     }
 
     [[nodiscard]] std::string_view backend() const override { return "cpu"; }
     [[nodiscard]] std::string name() const override {
-        return "cpu, " + to_text(level_) + ", OpenBLAS " + openblas_get_corename();
+        return "cpu, " + to_text(level_) + (tiles_ ? ", AMX" : "") + ", OpenBLAS " + openblas_get_corename();
     }
     [[nodiscard]] Result<void> computes_in(Precision precision) const override {
-        if (precision != Precision::float32) return Error{"the CPU backend multiplies in float32 alone"};
+        if (precision == Precision::float32) return {};
+        if (precision != Precision::bfloat16)
+            return Error{"the CPU backend multiplies in float32, and in bfloat16 where the CPU has AMX"};
+        if (!tiles_) return Error{"this CPU multiplies in float32 alone: bfloat16 needs AMX"};
         return {};
     }
     Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override {
@@ -60,6 +66,7 @@ class CpuDevice : public Device {
 
    private:
     CpuLevel level_;
+    bool tiles_;
 };
 
 }  // namespace
@@ -110,6 +117,25 @@ std::string to_text(CpuLevel level) {
         default:
             return "x86-64-v2";
     }
+}
+
+namespace {
+
+bool ask_for_tiles() {
+    if (cpu_levels().back() != CpuLevel::x86_64_v4) return false;  // what is compiled for the tiles may use all of it
+    constexpr unsigned amx_tile = 1U << 24, amx_bf16 = 1U << 22, avx512_bf16 = 1U << 5;
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & amx_tile) == 0 || (d & amx_bf16) == 0) return false;
+    if (!__get_cpuid_count(7, 1, &a, &b, &c, &d) || (a & avx512_bf16) == 0) return false;
+    constexpr int request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+    return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+}
+
+}  // namespace
+
+bool has_bfloat16_tiles() {
+    static const bool has = ask_for_tiles();
+    return has;
 }
 
 std::unique_ptr<Device> make_cpu_device(std::optional<CpuLevel> level) {

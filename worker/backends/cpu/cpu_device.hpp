@@ -21,6 +21,10 @@ std::string to_text(CpuLevel level);
 /// thread, and those that it starts, take subnormal numbers for 0.
 std::unique_ptr<Device> make_cpu_device(std::optional<CpuLevel> level = {});
 
+/// Whether this CPU multiplies bfloat16 numbers by AMX tiles (Intel's server CPUs from Sapphire Rapids on) and the
+/// system lets this process use them; asks it once.
+bool has_bfloat16_tiles();
+
 /// OpenBLAS chooses its kernels when it is loaded, and where it does not know the CPU it may fall back to AVX2 ones at
 /// half the speed. Where the CPU has AVX-512 and the kernels chosen do not use it, this is the value OPENBLAS_CORETYPE
 /// should have: set it in the environment and execute the program again. Empty where OpenBLAS chose well, and where

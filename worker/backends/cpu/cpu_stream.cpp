@@ -223,30 +223,63 @@ void CpuStream::gather(const Samples& samples, const Gather& arguments) {
     }
 }
 
+void CpuStream::round(const Tensor& from, const Tensor& to, int lane) const {
+    assert(from.elements() == to.elements() && to.type == Type::bf16);
+    round_to_bfloat16(from.elements(), at(from, lane), at<std::uint16_t>(to, lane));
+}
+
+Bfloat16Products& CpuStream::bfloat16() {
+    if (!bfloat16_) bfloat16_ = std::make_unique<Bfloat16Products>();
+    return *bfloat16_;
+}
+
 void CpuStream::linear(const Linear& arguments) {
     const Tensor& input = arguments.input;
     const Tensor& weight = arguments.weight;
     const Tensor& output = arguments.output;
     assert(input.columns == weight.columns && output.rows == input.rows && output.columns == weight.rows);
-    assert(arguments.precision == Precision::float32);
-    for (int lane = first_; lane < end_; ++lane)
+    for (int lane = first_; lane < end_; ++lane) {
+        if (arguments.precision == Precision::bfloat16) {
+            round(input, arguments.rounded_input, lane);
+            round(weight, arguments.rounded_weight, lane);
+            bfloat16().multiply(input.rows, weight.rows, input.columns,
+                                {at<std::uint16_t>(arguments.rounded_input, lane), false},
+                                {at<std::uint16_t>(arguments.rounded_weight, lane), true}, at(output, lane), false);
+            continue;
+        }
+        assert(arguments.precision == Precision::float32);
         multiply(CblasNoTrans, CblasTrans, input.rows, weight.rows, input.columns, at(input, lane), at(weight, lane),
                  at(output, lane), Write::set);
+    }
 }
 
 void CpuStream::linear_backward(const LinearBackward& arguments) {
     const Tensor& gradient = arguments.output_gradient;
     const Tensor& input = arguments.input;
     const Tensor& weight = arguments.weight;
+    const Tensor& below = arguments.input_gradient;
     assert(gradient.rows == input.rows && gradient.columns == weight.rows && input.columns == weight.columns);
-    assert(arguments.weight_gradient.elements() == weight.elements() && arguments.precision == Precision::float32);
+    assert(arguments.weight_gradient.elements() == weight.elements());
+    assert(!below || below.elements() == input.elements());
     for (int lane = first_; lane < end_; ++lane) {
+        float* const of_weight = at(arguments.weight_gradient, lane);
+        if (arguments.precision == Precision::bfloat16) {
+            round(gradient, arguments.rounded_gradient, lane);
+            const auto* rounded = at<std::uint16_t>(arguments.rounded_gradient, lane);
+            bfloat16().multiply(weight.rows, weight.columns, input.rows, {rounded, true},
+                                {at<std::uint16_t>(arguments.rounded_input, lane), false}, of_weight,
+                                arguments.write == Write::add);
+            if (below)
+                bfloat16().multiply(input.rows, weight.columns, weight.rows, {rounded, false},
+                                    {at<std::uint16_t>(arguments.rounded_weight, lane), false}, at(below, lane), false);
+            continue;
+        }
+        assert(arguments.precision == Precision::float32);
         multiply(CblasTrans, CblasNoTrans, weight.rows, weight.columns, input.rows, at(gradient, lane), at(input, lane),
-                 at(arguments.weight_gradient, lane), arguments.write);
-        if (!arguments.input_gradient) continue;
-        assert(arguments.input_gradient.elements() == input.elements());
-        multiply(CblasNoTrans, CblasNoTrans, input.rows, weight.columns, weight.rows, at(gradient, lane),
-                 at(weight, lane), at(arguments.input_gradient, lane), Write::set);
+                 of_weight, arguments.write);
+        if (below)
+            multiply(CblasNoTrans, CblasNoTrans, input.rows, weight.columns, weight.rows, at(gradient, lane),
+                     at(weight, lane), at(below, lane), Write::set);
     }
 }
 

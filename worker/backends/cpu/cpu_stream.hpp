@@ -1,7 +1,10 @@
 // The CPU's queue: each operation is done when its call returns.
 #pragma once
 
+#include <memory>
+
 #include "worker/backends/backend.hpp"
+#include "worker/backends/cpu/bfloat16.hpp"
 #include "worker/backends/cpu/kernels.hpp"
 
 namespace hpo {
@@ -73,12 +76,15 @@ class CpuStream : public Stream {
     [[nodiscard]] float rate_of(const Update& update, int lane) const;
     [[nodiscard]] bool updates(const Update& update, int lane) const;
     [[nodiscard]] DropoutDraw draw(const Dropout& dropout, int lane) const;
+    void round(const Tensor& from, const Tensor& to, int lane) const;
+    [[nodiscard]] Bfloat16Products& bfloat16();
     /// As the kernels add: zeroes what is to be written.
     void prepare(const Tensor& target, int lane, Write write) const;
 
     const Kernels& kernels_;
     CpuBuffer& arena_;
-    int first_ = 0;  ///< of the lanes
+    std::unique_ptr<Bfloat16Products> bfloat16_;  ///< from the first product on
+    int first_ = 0;                               ///< of the lanes
     int end_;
 };
 

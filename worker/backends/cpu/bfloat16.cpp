@@ -1,0 +1,215 @@
+// Compiled for CPUs that have the tiles: like the kernels it calls nothing that another file might share with it.
+#include "worker/backends/cpu/bfloat16.hpp"
+
+#include <immintrin.h>
+
+namespace hpo {
+namespace {
+
+constexpr std::int64_t tile = 16;        ///< rows of a tile; each has 64 bytes
+constexpr std::int64_t depth = 32;       ///< bfloat16 numbers in a row
+constexpr std::int64_t pair = 2 * tile;  ///< rows and columns of c that are summed at once, in four tiles
+constexpr std::int64_t columns_at_once = 1024;
+constexpr std::int64_t depth_at_once = 512;
+constexpr std::int64_t tile_numbers = tile * depth;
+
+/// Sixteen rows of 64 bytes.
+struct Rows {
+    __m512i row[tile];
+};
+
+/// What LDTILECFG reads: eight full tiles.
+struct alignas(64) TileShapes {
+    std::uint8_t palette = 1;
+    std::uint8_t unused[15] = {};
+    std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+    std::uint8_t rows[16] = {tile, tile, tile, tile, tile, tile, tile, tile};
+};
+
+constexpr std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+constexpr std::int64_t tiles_of(std::int64_t extent, std::int64_t size) { return (extent + size - 1) / size; }
+
+/// Row r: `width` numbers, 32 at most, of row r of the source. Beyond its ends: 0.
+void load_rows(const std::uint16_t* from, std::int64_t stride, std::int64_t rows, std::int64_t width, Rows& to) {
+    const auto mask = static_cast<__mmask32>(width >= depth ? ~0U : (1U << width) - 1);
+    for (std::int64_t r = 0; r < tile; ++r)
+        to.row[r] = r < rows ? _mm512_maskz_loadu_epi16(mask, from + r * stride) : _mm512_setzero_si512();
+}
+
+/// Row r: rows 2r and 2r + 1 of the source, number by number in turn, `width` of each, 16 at most. Beyond its ends: 0.
+void load_row_pairs(const std::uint16_t* from, std::int64_t stride, std::int64_t rows, std::int64_t width, Rows& to) {
+    const auto mask = static_cast<__mmask16>(width >= tile ? ~0U : (1U << width) - 1);
+    const auto row = [&](std::int64_t r) {
+        return _mm512_cvtepu16_epi32(r < rows ? _mm256_maskz_loadu_epi16(mask, from + r * stride)
+                                              : _mm256_setzero_si256());
+    };
+    for (std::int64_t r = 0; r < tile; ++r)
+        to.row[r] = _mm512_or_si512(row(2 * r), _mm512_slli_epi32(row(2 * r + 1), 16));
+}
+
+/// The 16 x 16 matrix of pairs of numbers, transposed.
+void transpose(Rows& rows) {
+    Rows other;
+    for (int i = 0; i < tile; i += 2) {
+        other.row[i] = _mm512_unpacklo_epi32(rows.row[i], rows.row[i + 1]);
+        other.row[i + 1] = _mm512_unpackhi_epi32(rows.row[i], rows.row[i + 1]);
+    }
+    for (int i = 0; i < tile; i += 4)
+        for (int j = 0; j < 2; ++j) {
+            rows.row[i + 2 * j] = _mm512_unpacklo_epi64(other.row[i + j], other.row[i + j + 2]);
+            rows.row[i + 2 * j + 1] = _mm512_unpackhi_epi64(other.row[i + j], other.row[i + j + 2]);
+        }
+    for (int i = 0; i < tile; i += 8)
+        for (int j = 0; j < 4; ++j) {
+            other.row[i + j] = _mm512_shuffle_i32x4(rows.row[i + j], rows.row[i + j + 4], 0x88);
+            other.row[i + j + 4] = _mm512_shuffle_i32x4(rows.row[i + j], rows.row[i + j + 4], 0xDD);
+        }
+    for (int j = 0; j < 8; ++j) {
+        rows.row[j] = _mm512_shuffle_i32x4(other.row[j], other.row[j + 8], 0x88);
+        rows.row[j + 8] = _mm512_shuffle_i32x4(other.row[j], other.row[j + 8], 0xDD);
+    }
+}
+
+void store(const Rows& rows, std::uint16_t* to) {
+    for (std::int64_t r = 0; r < tile; ++r) _mm512_store_si512(to + r * depth, rows.row[r]);
+}
+
+/// The tile of a [m, k] from (i, j) on: its rows as they are.
+void pack_left(const Bfloat16Matrix& a, std::int64_t m, std::int64_t k, std::int64_t i, std::int64_t j,
+               std::uint16_t* to) {
+    Rows rows;
+    if (a.transposed) {
+        load_row_pairs(a.data + j * m + i, m, smaller(k - j, depth), smaller(m - i, tile), rows);
+        transpose(rows);
+    } else {
+        load_rows(a.data + i * k + j, k, smaller(m - i, tile), smaller(k - j, depth), rows);
+    }
+    store(rows, to);
+}
+
+/// The tile of b [k, n] from (i, j) on: its rows in pairs.
+void pack_right(const Bfloat16Matrix& b, std::int64_t k, std::int64_t n, std::int64_t i, std::int64_t j,
+                std::uint16_t* to) {
+    Rows rows;
+    if (b.transposed) {
+        load_rows(b.data + j * k + i, k, smaller(n - j, tile), smaller(k - i, depth), rows);
+        transpose(rows);
+    } else {
+        load_row_pairs(b.data + i * n + j, n, smaller(k - i, depth), smaller(n - j, tile), rows);
+    }
+    store(rows, to);
+}
+
+/// 32 x 32 numbers of c: two rows of tiles of a times two columns of tiles of b, each `steps` tiles deep.
+void multiply_tiles(const std::uint16_t* a, const std::uint16_t* b, std::int64_t steps, float* c, std::int64_t stride,
+                    bool add) {
+    const std::int64_t bytes = stride * static_cast<std::int64_t>(sizeof(float));
+    float* const below = c + tile * stride;
+    if (add) {
+        _tile_loadd(0, c, bytes);
+        _tile_loadd(1, c + tile, bytes);
+        _tile_loadd(2, below, bytes);
+        _tile_loadd(3, below + tile, bytes);
+    } else {
+        _tile_zero(0);
+        _tile_zero(1);
+        _tile_zero(2);
+        _tile_zero(3);
+    }
+    const std::uint16_t* const lower = a + steps * tile_numbers;
+    const std::uint16_t* const right = b + steps * tile_numbers;
+    for (std::int64_t i = 0; i < steps * tile_numbers; i += tile_numbers) {
+        _tile_loadd(4, a + i, 64);
+        _tile_loadd(6, b + i, 64);
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_loadd(7, right + i, 64);
+        _tile_dpbf16ps(1, 4, 7);
+        _tile_loadd(5, lower + i, 64);
+        _tile_dpbf16ps(2, 5, 6);
+        _tile_dpbf16ps(3, 5, 7);
+    }
+    _tile_stored(0, c, bytes);
+    _tile_stored(1, c + tile, bytes);
+    _tile_stored(2, below, bytes);
+    _tile_stored(3, below + tile, bytes);
+}
+
+void copy_rows(std::int64_t rows, std::int64_t columns, const float* from, std::int64_t from_stride, float* to,
+               std::int64_t to_stride) {
+    for (std::int64_t r = 0; r < rows; ++r)
+        __builtin_memcpy(to + r * to_stride, from + r * from_stride, static_cast<std::size_t>(columns) * sizeof(float));
+}
+
+void clear_tile(std::uint16_t* to) { __builtin_memset(to, 0, tile_numbers * sizeof(std::uint16_t)); }
+
+}  // namespace
+
+struct alignas(64) Bfloat16Products::Blocks {
+    std::uint16_t left[pair * depth_at_once];
+    std::uint16_t right[columns_at_once * depth_at_once];
+    float edge[pair * pair];
+};
+
+void Bfloat16Products::Free::operator()(Blocks* blocks) const { delete blocks; }
+
+Bfloat16Products::Bfloat16Products() : blocks_(new Blocks) {}
+
+void round_to_bfloat16(std::int64_t count, const float* from, std::uint16_t* to) {
+    for (std::int64_t i = 0; i < count; i += tile) {
+        const auto mask = static_cast<__mmask16>(count - i >= tile ? ~0U : (1U << (count - i)) - 1);
+        const auto rounded = _mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, from + i));
+        __m256i bits;
+        __builtin_memcpy(&bits, &rounded, sizeof bits);
+        _mm256_mask_storeu_epi16(to + i, mask, bits);
+    }
+}
+
+void Bfloat16Products::multiply(std::int64_t m, std::int64_t n, std::int64_t k, Bfloat16Matrix a, Bfloat16Matrix b,
+                                float* c, bool add) {
+    std::uint16_t* const left = blocks_->left;
+    std::uint16_t* const right = blocks_->right;
+    float* const edge = blocks_->edge;
+    const TileShapes shapes;
+    _tile_loadconfig(&shapes);
+    for (std::int64_t n0 = 0; n0 < n; n0 += columns_at_once)
+        for (std::int64_t k0 = 0; k0 < k; k0 += depth_at_once) {
+            const std::int64_t steps = tiles_of(smaller(k - k0, depth_at_once), depth);
+            const std::int64_t columns = smaller(n - n0, columns_at_once);
+            const bool adds = add || k0 > 0;
+            // An even number of tiles across: what lies beyond n is 0.
+            for (std::int64_t j = 0; j < 2 * tiles_of(columns, pair); ++j)
+                for (std::int64_t s = 0; s < steps; ++s) {
+                    std::uint16_t* const to = right + (j * steps + s) * tile_numbers;
+                    if (j * tile < columns)
+                        pack_right(b, k, n, k0 + s * depth, n0 + j * tile, to);
+                    else
+                        clear_tile(to);
+                }
+            for (std::int64_t m0 = 0; m0 < m; m0 += pair) {
+                for (std::int64_t i = 0; i < 2; ++i)
+                    for (std::int64_t s = 0; s < steps; ++s) {
+                        std::uint16_t* const to = left + (i * steps + s) * tile_numbers;
+                        if (m0 + i * tile < m)
+                            pack_left(a, m, k, m0 + i * tile, k0 + s * depth, to);
+                        else
+                            clear_tile(to);
+                    }
+                const std::int64_t rows = smaller(m - m0, pair);
+                for (std::int64_t j = 0; j < columns; j += pair) {
+                    const std::uint16_t* const across = right + j / tile * steps * tile_numbers;
+                    float* const target = c + m0 * n + n0 + j;
+                    const std::int64_t width = smaller(columns - j, pair);
+                    if (rows == pair && width == pair) {
+                        multiply_tiles(left, across, steps, target, n, adds);
+                        continue;
+                    }
+                    if (adds) copy_rows(rows, width, target, n, edge, pair);
+                    multiply_tiles(left, across, steps, edge, pair, adds);
+                    copy_rows(rows, width, edge, pair, target, n);
+                }
+            }
+        }
+    _tile_release();
+}
+
+}  // namespace hpo
