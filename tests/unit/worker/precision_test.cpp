@@ -138,9 +138,19 @@ TEST_F(PrecisionOf, AutoIsTheNarrowOneWhereItIsFasterAtAnEqualLoss) {
     EXPECT_EQ(better(0, 1), Precision::float32);
 }
 
-TEST_F(PrecisionOf, AutoOnTheCpuIsFloat32WithoutMeasuring) {
+TEST_F(PrecisionOf, AutoIsFloat32WithoutMeasuringWhereThereIsNoOther) {
+    const auto device = make_cpu_device(CpuLevel::x86_64_v2);
+    EXPECT_EQ(narrow_precision(*device), std::nullopt);
+    const auto settled = PrecisionChoices(folder_.path()).settle(*read_configuration(in("auto")), *device);
+    ASSERT_TRUE(settled);
+    EXPECT_EQ(settled->training.precision, Precision::float32);
+    EXPECT_FALSE(settled->training.measured_precision);
+}
+
+TEST_F(PrecisionOf, AutoOnTheCpuMeasuresWhereItHasTiles) {
+    // The test's clock stands still: nothing is faster.
     EXPECT_EQ(curve(in("auto"), "cpu"), curve(small_params(), "cpu"));
-    EXPECT_EQ(kept(), 0U);
+    EXPECT_EQ(kept(), has_bfloat16_tiles() ? 1U : 0U);
 }
 
 TEST_F(PrecisionOf, AutoIsMeasuredOnceSaidAndKept) {
