@@ -2,6 +2,7 @@
 // UTF-8 is shown as bytes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -55,6 +56,19 @@ inline std::string printable(std::string_view text, bool keep_newlines = false) 
         text.remove_prefix(length);
     }
     return shown;
+}
+
+/// The same with each line's end and the blanks around it as one blank.
+inline std::string printable_line(std::string_view text) {
+    std::string line;
+    for (std::size_t end = 0; !text.empty(); text.remove_prefix(end)) {
+        end = std::min(text.find('\n'), text.size() - 1) + 1;
+        std::string_view part = text.substr(0, end);
+        while (!part.empty() && (part.back() == '\n' || part.back() == ' ')) part.remove_suffix(1);
+        while (!part.empty() && part.front() == ' ') part.remove_prefix(1);
+        if (!part.empty()) line += (line.empty() ? "" : " ") + printable(part);
+    }
+    return line;
 }
 
 }  // namespace hpo

@@ -33,7 +33,8 @@ fs::path base_folder() {
     return "/tmp";
 }
 
-/// The folder, open and locked; none if somebody else holds it or it is gone.
+/// The folder, open and locked; else none, and errno says why: EWOULDBLOCK if somebody else holds it, ENOENT if it is
+/// gone.
 Descriptor lock(const fs::path& folder) {
     Descriptor handle(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (handle && ::flock(handle.get(), LOCK_EX | LOCK_NB) != 0) handle.reset();
@@ -67,7 +68,11 @@ Result<PrivateFolder> PrivateFolder::make(const std::string& mark) {
             return Error{"cannot make a private folder in " + base.string() + ": " + std::strerror(errno)};
         // Between the two, another may have taken it for one that was left.
         Descriptor handle = lock(name);
+        const int why = errno;
         if (handle && ::access(name.c_str(), F_OK) == 0) return PrivateFolder(name, std::move(handle));
+        if (handle || why == EWOULDBLOCK || why == ENOENT) continue;
+        ::rmdir(name.c_str());
+        return Error{"cannot open the private folder " + name + ": " + std::strerror(why)};
     }
 }
 

@@ -1,10 +1,14 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
 
 #include "hpo/printable.hpp"
 #include "orchestrator/execution/environment.hpp"
@@ -55,6 +59,13 @@ TEST(Printable, ControlCharactersAndStrayBytesAreShownNotSent) {
     EXPECT_EQ(printable("\xc0\x80\xed\xa0\x80"), "\\xc0\\x80\\xed\\xa0\\x80") << "overlong, and a surrogate";
 }
 
+TEST(Printable, AsOneLineTheLinesFollowEachOther) {
+    EXPECT_EQ(printable_line("the worker died\n  | its words\n\n  | \x1b[2J"),
+              "the worker died | its words | \\x1b[2J");
+    EXPECT_EQ(printable_line("one"), "one");
+    EXPECT_EQ(printable_line("\n \n"), "");
+}
+
 TEST(WorkerEnvironment, GivesAsManyThreadsAsCores) {
     EXPECT_EQ(worker_environment(3).at("OPENBLAS_NUM_THREADS"), "3");
     EXPECT_EQ(worker_environment(0.2).at("OMP_NUM_THREADS"), "1");
@@ -72,6 +83,27 @@ TEST(PrivateFolder, IsOursAloneAndShortEnoughForASocket) {
     const auto path = folder->path();
     { const PrivateFolder moved = *std::move(folder); }
     EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(PrivateFolder, WithoutAFreeDescriptorItIsAnErrorAndLeavesNothing) {
+    const auto count = [] {
+        const auto all = std::filesystem::directory_iterator("/tmp");
+        return std::count_if(begin(all), end(all),
+                             [](const auto& entry) { return entry.path().filename().string().starts_with("hpo-"); });
+    };
+    ::unsetenv("XDG_RUNTIME_DIR");
+    const auto before = count();
+    rlimit whole{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &whole), 0);
+    const int next = ::dup(0);
+    ::close(next);
+    const rlimit none{static_cast<rlim_t>(next), whole.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+    const auto folder = PrivateFolder::make("no descriptors");
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &whole), 0);
+    ASSERT_FALSE(folder);
+    EXPECT_THAT(folder.error().message, ::testing::HasSubstr("Too many open files"));
+    EXPECT_EQ(count(), before);
 }
 
 TEST(PrivateFolder, WhatAKilledOwnerLeftGoesWithTheNextAndALivingOnesStays) {
