@@ -23,9 +23,10 @@ CommandAction best(CLI::App& app) {
     };
     const auto arguments = std::make_shared<Arguments>();
     app.add_option("STUDY", arguments->study, "A study's name, folder or YAML file; default: the one changed last");
-    app.add_option("--format", arguments->format,
-                   "yaml: a study file for hpo train and hpo run; json; args: --name=value words for a shell; env: "
-                   "NAME=value lines for a shell")
+    app.add_option(
+           "--format", arguments->format,
+           "yaml: a study file for hpo train and hpo run; json; args: --name=value words, quoted for eval; env: "
+           "HPO_PARAM_NAME=value lines for eval, the variables that a script's trials see")
         ->check(CLI::IsMember({"yaml", "json", "args", "env"}))
         ->capture_default_str();
     return [arguments] {

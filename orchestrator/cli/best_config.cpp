@@ -1,12 +1,12 @@
 #include "orchestrator/cli/best_config.hpp"
 
-#include <cctype>
 #include <nlohmann/json.hpp>
 
 #include "hpo/random.hpp"
 #include "hpo/units.hpp"
 #include "hpo/wire.hpp"
 #include "hpo/worker_keys.hpp"
+#include "orchestrator/script/template.hpp"
 #include "orchestrator/study/study_file.hpp"
 
 namespace hpo {
@@ -35,15 +35,18 @@ Value value_of(const WorkerKey& key) {
     }
 }
 
-/// And what the native worker takes by default, for a program that has other defaults.
+/// And what the native worker takes by default, for a program that has other defaults, and the epochs that the schedule
+/// spans.
 Params with_defaults(const Study& study, const TrialRecord& trial) {
     Params all = complete(study, trial);
     if (!study.command.empty()) return all;
     for (const WorkerKey& key : worker_keys) {
-        if ((key.section != "model" && key.section != "training") || key.fallback.empty()) continue;
+        const bool of_training = key.section == "model" || key.section == "training" || key.name == "validation";
+        if (!of_training || key.fallback.empty()) continue;
         if (all.contains("hidden") && (key.name == "width" || key.name == "depth")) continue;
         all.try_emplace(std::string(key.name), value_of(key));
     }
+    all["epochs"] = study.budget.epochs;
     return all;
 }
 
@@ -69,14 +72,13 @@ std::string as_json(const Study& study, const TrialRecord& trial) {
     return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
 }
 
-/// What a program takes as an environment variable's name: capitals, digits and underscores, no digit in front.
-std::string variable_name(const std::string& name) {
-    std::string variable;
-    for (const char c : name) {
-        const auto byte = static_cast<unsigned char>(c);
-        variable += byte < 0x80 && std::isalnum(byte) ? static_cast<char>(std::toupper(byte)) : '_';
-    }
-    return variable.empty() || std::isdigit(static_cast<unsigned char>(variable[0])) ? "_" + variable : variable;
+/// A list without brackets and blanks: one word in every shell, quoted or not.
+std::string word_of(const Value& value) {
+    const auto* list = std::get_if<std::vector<std::int64_t>>(&value);
+    if (!list) return to_text(value);
+    std::string text;
+    for (const std::int64_t number : *list) text += (text.empty() ? "" : ",") + std::to_string(number);
+    return text;
 }
 
 /// A script takes what was sampled, the native worker's list is everything.
@@ -102,9 +104,9 @@ std::string best_config(const Study& study, const TrialRecord& trial, const std:
     std::string text;
     for (const auto& [name, value] : for_programs(study, trial)) {
         if (format == "args")
-            text += (text.empty() ? "" : " ") + shell_word("--" + name + "=" + to_text(value));
+            text += (text.empty() ? "" : " ") + shell_word("--" + name + "=" + word_of(value));
         else
-            text += variable_name(name) + "=" + shell_word(to_text(value)) + "\n";
+            text += script::variable_of(name) + "=" + shell_word(word_of(value)) + "\n";
     }
     if (format == "args") text += "\n";
     return text;

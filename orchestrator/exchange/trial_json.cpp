@@ -70,6 +70,7 @@ Json trial_json(const TrialRecord& trial) {
             {"booked", memory(trial.allotment.footprint)},
             {"peak", memory(trial.peak)},
             {"micro_batches", trial.allotment.micro_batches > 0 ? Json(trial.allotment.micro_batches) : Json(nullptr)},
+            {"rule", text_or_null(trial.rule)},
             {"reason", text_or_null(trial.reason)}};
 }
 
@@ -77,7 +78,6 @@ Json whole_trial_json(const Study& study, const TrialRecord& trial) {
     Json json = trial_json(trial);
     json["value"] = wire::from(trial.value);
     json["best_step"] = trial.best_step > 0 ? Json(trial.best_step) : Json(nullptr);
-    json["rule"] = text_or_null(trial.rule);
     json["seed"] = trial_seed(study.seed, static_cast<std::uint64_t>(trial.number));
     json["failures"] = trial.failures;
     json["queued"] = text_or_null(utc_text(trial.queued_at));
