@@ -20,6 +20,7 @@ Engine::Engine(EngineParts parts, int places)
       places_(static_cast<std::size_t>(places)),
       model_(parts_.study.resources.trial, parts_.on_device) {
     started_ = parts_.clock.now();
+    seconds_before_ = parts_.ledger.record().seconds;
     asks_ = shrinks_ = parts_.study.command.empty();
 }
 
@@ -27,7 +28,7 @@ void Engine::say(Notice::Level level, std::int64_t trial, const std::string& tex
     if (parts_.notice) parts_.notice({level, trial, text});
 }
 
-double Engine::seconds() const { return parts_.ledger.record().seconds + (parts_.clock.now() - started_).count(); }
+double Engine::seconds() const { return seconds_before_ + (parts_.clock.now() - started_).count(); }
 
 bool Engine::done() const {
     return closing_ &&

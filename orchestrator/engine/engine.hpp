@@ -262,6 +262,7 @@ class Engine {
     std::string waits_;
     std::optional<Seconds> waits_since_;
     Seconds started_{0};
+    double seconds_before_ = 0;  ///< of the study's earlier sessions
     std::optional<Seconds> last_tick_;
     std::int64_t launches_ = 0;
     int launch_failures_ = 0;    ///< in a row

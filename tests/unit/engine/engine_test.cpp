@@ -33,6 +33,16 @@ TEST(Engine, RunsTheBudgetOneAfterTheOtherInAWarmWorker) {
     EXPECT_EQ(play.engine->end(), Engine::End::finished);
 }
 
+TEST(Engine, TheTimeOfAStudyIsCountedOnceAlsoWhenTheSessionIsOver) {
+    MemoryStore store;
+    Played play(small_study(), store, 1);
+    const double before = play.engine->seconds();
+    play.clock.advance(Seconds(5));
+    EXPECT_DOUBLE_EQ(play.engine->seconds(), before + 5);
+    play.end_session(5);
+    EXPECT_DOUBLE_EQ(play.engine->seconds(), before + 5);
+}
+
 TEST(Engine, ATrialIsCompleteInTheBooksBeforeItsLastDecisionIsSent) {
     MemoryStore store;
     Played play(small_study(), store, 1);

@@ -84,6 +84,7 @@ class Played {
         report(place, id, 2, 0.4);
         finish(place, id);
     }
+    void end_session(double seconds) { ledger_.session_ended(seconds, "over"); }
     const TrialRecord& trial(std::int64_t number) const { return ledger_.record().trial(number); }
     const StudyRecord& record() const { return ledger_.record(); }
 
