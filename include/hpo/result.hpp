@@ -59,6 +59,12 @@ class Fatal : public std::runtime_error {
     int code_;
 };
 
+/// A Fatal whose message says of itself where it comes from (`file:line:column: ...`).
+class Refusal : public Fatal {
+   public:
+    using Fatal::Fatal;
+};
+
 /// std::visit over lambdas.
 template <class... Fs>
 struct Overloaded : Fs... {

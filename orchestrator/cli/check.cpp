@@ -90,10 +90,42 @@ std::int64_t whole_param(const Params& params, const char* name) {
     return found == params.end() ? otherwise : static_cast<std::int64_t>(number_or(found->second, double(otherwise)));
 }
 
-from_worker::PlanAnswer plan_or_fail(const Study& study, OneWorker& worker, const Sample& sample) {
-    auto answer = worker.plan(sample.params, study.budget.epochs, study.seed);
-    if (!answer) throw Fatal("trial " + std::to_string(sample.trial) + " could not run: " + answer.error().message);
+/// Where a study's keys stand: in a file, unless options of the command line have changed what it says.
+struct Places {
+    const Study& study;
+    std::string file;
+    bool as_written = true;
+
+    /// At what `message` is about: the worker begins with the key, as "training.batch_size: ".
+    [[noreturn]] void refuse(const std::string& who, const std::string& message, const char* side = "") const {
+        const std::string key = message.substr(0, message.find(": "));
+        const std::string name = key.substr(key.rfind('.') + 1);
+        const bool searched = std::any_of(study.space.begin(), study.space.end(),
+                                          [&](const Dimension& dimension) { return dimension.name == name; });
+        throw Refusal(error_at(as_written ? study.source : "", file,
+                               searched ? "space." + name + side : "worker." + key, who + message));
+    }
+};
+
+from_worker::PlanAnswer plan_or_fail(const Places& places, OneWorker& worker, const Sample& sample) {
+    auto answer = worker.plan(sample.params, places.study.budget.epochs, places.study.seed);
+    if (!answer) places.refuse("trial " + std::to_string(sample.trial) + " could not run: ", answer.error().message);
     return std::move(*answer);
+}
+
+/// That the data has as many samples, which no sampled trial need show.
+void check_largest_batch(const Places& places, OneWorker& worker, const Sample& sample) {
+    for (const Dimension& dimension : places.study.space) {
+        if (dimension.name != "batch_size") continue;
+        double largest = dimension.high;
+        for (const Value& choice : dimension.choices) largest = std::max(largest, number_or(choice, 0));
+        Params params = sample.params;
+        params["batch_size"] = static_cast<std::int64_t>(largest);
+        const auto answer = worker.plan(params, places.study.budget.epochs, places.study.seed);
+        if (!answer && answer.error().message.find("batch_size: ") != std::string::npos)
+            places.refuse("the largest could not run: ", answer.error().message,
+                          dimension.choices.empty() ? ".high" : ".choices");
+    }
 }
 
 PackingQuestion::Trial booked_by(const from_worker::PlanAnswer& answer) {
@@ -117,7 +149,8 @@ void shrink(const Study& study, OneWorker& worker, const Machine& machine, Sampl
 }
 
 /// Ends the command when not even one fits.
-Samples plan_samples(const Study& study, OneWorker& worker, const Machine& machine) {
+Samples plan_samples(const Places& places, OneWorker& worker, const Machine& machine) {
+    const Study& study = places.study;
     auto proposer = Proposer::make(study);
     if (!proposer) throw Fatal(proposer.error().message);
     Samples samples;
@@ -128,7 +161,8 @@ Samples plan_samples(const Study& study, OneWorker& worker, const Machine& machi
         sample.trial = trial;
         sample.params = proposal->params;
         sample.params.insert(study.worker.begin(), study.worker.end());
-        sample.answer = plan_or_fail(study, worker, sample);
+        if (trial == 1) check_largest_batch(places, worker, sample);
+        sample.answer = plan_or_fail(places, worker, sample);
         sample.booked = booked_by(sample.answer);
         if (const auto why = never_fits(machine, sample.booked.footprint, !machine.accelerators.empty())) {
             sample.too_large = *why;
@@ -168,6 +202,7 @@ std::optional<double> measured_step(const Study& study, OneWorker& worker, const
         return to_worker::Action::go_on;
     });
     if (!finished) throw Fatal(finished.error().message);
+    if (finished->outcome == Outcome::failed) throw Fatal("a trial would fail: " + finished->message);
     if (!speed || !(*speed > 0)) return std::nullopt;
     return static_cast<double>(iterations) / *speed;
 }
@@ -309,13 +344,14 @@ void forget_rare_shapes(std::vector<PackingQuestion::Trial>& trials) {
 }
 
 /// Rows on the native worker's trials.
-std::string native_text(const Study& study, const Target& target, Load& load, Json& json) {
+std::string native_text(const Places& places, const Target& target, Load& load, Json& json) {
+    const Study& study = places.study;
     auto worker = OneWorker::start(study, installed_programs(), target);
     if (!worker) throw Fatal(worker.error().message);
     load.question.slots = (*worker)->slots();
     load.question.parallel = most_at_once(study, load.question.workers, load.question.slots);
     load.question.parallel_by_default = load.question.parallel && !study.resources.parallel;
-    const Samples samples = plan_samples(study, **worker, load.question.machine);
+    const Samples samples = plan_samples(places, **worker, load.question.machine);
     const Sample& middle = typical(samples);
     const Range parameters = range_over(samples, [](const Sample& sample) { return sample.answer.parameters; });
     const Range memory = range_over(samples, [](const Sample& sample) { return sample.answer.footprint.host_bytes; });
@@ -418,9 +454,9 @@ int check_command(const CheckArguments& arguments) {
     text += row("stopping", rules_text(study));
 
     Json json{{"study", study.name}, {"dimensions", study.space.size()}, {"trials", trials_of(study)}};
-    text += study.command.empty()
-                ? native_text(study, machine->target(machine->on_device() ? 0 : host_only), load, json)
-                : script_text(study, load, json);
+    text += study.command.empty() ? native_text({study, arguments.file, arguments.set.empty()},
+                                                machine->target(machine->on_device() ? 0 : host_only), load, json)
+                                  : script_text(study, load, json);
     text += row("machine",
                 host.cpu_name + ", " + cores_text(host.cores) + ", " + bytes(available_memory()) + " of memory free");
     text += packing_text(load, json);

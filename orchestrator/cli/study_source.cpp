@@ -23,7 +23,8 @@ namespace {
         for (std::size_t at = 0; (at = message.find(shown, at)) != std::string::npos; at += typed.size())
             message.replace(at, shown.size(), typed + ": ");
     }
-    throw Fatal(message, usage ? 2 : 1);
+    if (usage) throw Fatal(message, 2);
+    throw Refusal(message);
 }
 
 }  // namespace

@@ -240,6 +240,21 @@ Result<Study> parse_study(string_view text, const string& file_name, std::span<c
     return study;
 }
 
+string error_at(string_view text, const string& file_name, string_view key, const string& message) {
+    Diagnostics diagnostics(file_name, text), ignored(file_name, text);
+    const auto root = parse_yaml(text, 0, ignored);
+    const Node* at = root ? &*root : nullptr;
+    Place place;
+    while (at && !key.empty()) {
+        const string_view name = key.substr(0, key.find('.'));
+        key.remove_prefix(std::min(key.size(), name.size() + 1));
+        at = find(*at, name);
+        if (at) place = at->place;
+    }
+    diagnostics.error(place, message);
+    return diagnostics.text();
+}
+
 Result<Study> read_study(const std::filesystem::path& file, std::span<const string> set, const Vocabulary& vocabulary) {
     std::error_code status;
     if (std::filesystem::is_directory(file, status)) return Error{file.string() + ": a folder, not a study file"};

@@ -34,6 +34,11 @@ Result<Study> parse_study(std::string_view text, const std::string& file_name, s
 Result<Study> read_study(const std::filesystem::path& file, std::span<const std::string> set = {},
                          const Vocabulary& vocabulary = {});
 
+/// `message`, found out after the file was read, at the value of a dotted key of it (`space.lr.high`), or of its
+/// nearest parent there; shown as the errors of parse_study.
+std::string error_at(std::string_view text, const std::string& file_name, std::string_view key,
+                     const std::string& message);
+
 /// YAML with stable keys, in the order of the documentation and without comments, that reads back as the same study.
 std::string write_study(const Study& study);
 

@@ -25,6 +25,9 @@ Error broken(const std::filesystem::path& file, const std::string& what) { retur
 
 /// zlib's gzip reader passes plain files through unchanged.
 Result<GzFile> open(const std::filesystem::path& file) {
+    std::error_code unknown;
+    if (std::filesystem::exists(file, unknown) && !std::filesystem::is_regular_file(file, unknown))
+        return broken(file, "not a file");  // a pipe would block
     errno = 0;
     GzFile handle(gzopen(file.c_str(), "rb"));
     if (!handle) return broken(file, errno != 0 ? std::strerror(errno) : "cannot be opened");

@@ -6,6 +6,17 @@
 namespace hpo {
 namespace {
 
+TEST(ErrorAt, PointsAtTheKeyOrItsNearestParent) {
+    const std::string text = "study: a\nspace:\n  lr: {type: float, low: 1, high: 2}\n";
+    EXPECT_EQ(error_at(text, "a.yaml", "space.lr.high", "too large"),
+              "a.yaml:3:35: too large\n"
+              "    3 |   lr: {type: float, low: 1, high: 2}\n"
+              "      |                                   ^");
+    EXPECT_TRUE(error_at(text, "a.yaml", "space.lr.role", "m").starts_with("a.yaml:3:7: m\n"));
+    EXPECT_EQ(error_at(text, "a.yaml", "worker.data", "m"), "a.yaml: m");
+    EXPECT_EQ(error_at("", "a.yaml", "space.lr", "m"), "a.yaml: m");
+}
+
 using testing::HasSubstr;
 using testing::StartsWith;
 
