@@ -48,7 +48,7 @@ constexpr std::array table{
     Command{"best", "Print the best configuration, complete and ready to run",
             "hpo best phase1 > best.yaml     for hpo train and hpo run\n"
             "hpo best phase1 --format json   for programs\n"
-            "python train.py $(hpo best phase1 --format args)",
+            "eval \"python train.py $(hpo best phase1 --format args)\"",
             commands::best},
     Command{"show", "Everything about one trial",
             "hpo show 7                      trial 7 of the study changed last\n"
@@ -98,6 +98,19 @@ bool known(std::string_view name) {
     return std::any_of(table.begin(), table.end(), [&](const Command& command) { return command.name == name; });
 }
 
+/// The first option that a command does not know, in words; empty: it is not that.
+std::string unknown_option(const CLI::App& app, int argc, char** argv, int first) {
+    std::vector<std::string> names;
+    for (const CLI::Option* option : app.get_options())
+        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (int i = first; i < argc && std::string_view(argv[i]) != "--"; ++i) {
+        const std::string word = std::string(argv[i]).substr(0, std::string_view(argv[i]).find('='));
+        if (!word.starts_with("--") || std::find(names.begin(), names.end(), word) != names.end()) continue;
+        return "no option '" + printable(word) + "'" + study::suggestion(word, {names.begin(), names.end()});
+    }
+    return {};
+}
+
 int parse_and_run(int argc, char** argv) {
     CLI::App app{"hpo: the best configuration for a training job, in the least time this machine can find it in",
                  "hpo"};
@@ -129,7 +142,12 @@ int parse_and_run(int argc, char** argv) {
     } catch (const CLI::ParseError& outcome) {
         if (outcome.get_exit_code() == 0) return app.exit(outcome);  // --help, --version
         const auto parsed = app.get_subcommands();
-        (parsed.empty() ? app : *parsed.front()).exit(outcome);
+        const CLI::App& at = parsed.empty() ? app : *parsed.front();
+        if (const std::string words = unknown_option(at, argc, argv, parsed.empty() ? 1 : 2); !words.empty())
+            std::fprintf(stderr, "hpo: %s\nTry: hpo %s--help\n", words.c_str(),
+                         parsed.empty() ? "" : (at.get_name() + ' ').c_str());
+        else
+            at.exit(outcome);
         return usage_error;
     }
     for (const auto& [sub, action] : declared)
@@ -153,6 +171,9 @@ int run_cli(int argc, char** argv) {
     if (argc > 1 && std::strcmp(argv[1], script_word) == 0) return run_script(argc, argv);
     try {
         return parse_and_run(argc, argv);
+    } catch (const Refusal& refusal) {
+        std::fprintf(stderr, "%s\n", refusal.what());
+        return refusal.exit_code();
     } catch (const Fatal& fatal) {
         if (*fatal.what()) std::fprintf(stderr, "hpo: %s\n", fatal.what());
         return fatal.exit_code();

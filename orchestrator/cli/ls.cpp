@@ -81,7 +81,8 @@ int list_trials(const std::string& argument, bool as_json) {
             parameters += (parameters.empty() ? "" : " ") + name + "=" + view::value_text(value);
         table.add({std::to_string(trial.number), std::string(to_text(trial.state)),
                    std::to_string(trial.steps()) + "/" + std::to_string(look.study.budget.epochs),
-                   trial.value ? short_number(*trial.value) : "-", parameters, printable(trial.reason)});
+                   trial.value ? short_number(*trial.value) : "-", parameters,
+                   (trial.rule.empty() ? "" : printable(trial.rule) + ": ") + printable_line(trial.reason)});
     }
     print(look.study.name + ": " + view::states_text(look.record) + "\n" +
           (table.empty() ? "" : table.draw(view::screen_of_stdout())));

@@ -90,6 +90,18 @@ Result<void> may_go_on(const Study& study, const std::string& before) {
                  refused + "Give the study another name, or start anew with --fresh."};
 }
 
+/// The arguments of `hpo run` that go on with what was begun: it would be refused, or have another budget, without.
+/// `in_time`: the time that was given is not what ended it.
+std::string same_again(const RunArguments& arguments, bool in_time) {
+    std::string words = shell_word(arguments.file);
+    for (const std::string& assignment : arguments.set) words += " --set " + shell_word(assignment);
+    for (const KeyOption& option : key_options)
+        if (const std::string& value = arguments.*option.value;
+            !value.empty() && (in_time || option.value != &RunArguments::time))
+            words += ' ' + std::string(option.option) + ' ' + shell_word(value);
+    return words;
+}
+
 int exit_code(const RunOutcome& outcome) {
     if (outcome.end == Engine::End::failed) return 1;
     if (outcome.signal == SIGINT) return 130;
@@ -141,12 +153,14 @@ int run_command(const RunArguments& arguments) {
             (study.budget.seconds && outcome->seconds >= *study.budget.seconds &&
              view::count_ended(outcome->record) < study.budget.trials) ||
             std::any_of(trials.begin(), trials.end(), [](const TrialRecord& trial) { return !is_final(trial.state); });
-        print(view::draw_report(study, outcome->record, moment,
-                                {folder.path.string(), outcome->reason, more, arguments.file},
-                                view::screen_of_stdout()));
+        print(view::draw_report(
+            study, outcome->record, moment,
+            {folder.path.string(), outcome->reason, more, same_again(arguments, outcome->end != Engine::End::finished)},
+            view::screen_of_stdout()));
     }
     if (outcome->end == Engine::End::failed) throw Fatal(outcome->reason);
-    if (!best && code == 0) throw Fatal("no trial reported " + study.objective.metric + "; see hpo ls " + study.name);
+    if (!best && code == 0)
+        throw Fatal("no trial ended well with a value of " + study.objective.metric + "; see hpo ls " + study.name);
     return code;
 }
 

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -48,8 +49,9 @@ std::string with_level(const Notice& notice) {
 std::string greeting(const Study& study, const SessionView& view) {
     const auto begun = view.record.trials.size();
     if (begun == 0) return {};
-    return study.name + " goes on: " + std::to_string(begun) + " of " + std::to_string(study.budget.trials) +
-           " trials begun, " + std::to_string(view::count_ended(view.record)) + " of them ended\n";
+    const auto budget = std::max(study.budget.trials, static_cast<std::int64_t>(begun));  // it may be lower now
+    return study.name + " goes on: " + std::to_string(begun) + " of " + std::to_string(budget) + " trials begun, " +
+           std::to_string(view::count_ended(view.record)) + " of them ended\n";
 }
 
 class OnTerminal final : public RunObserver {

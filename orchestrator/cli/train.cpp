@@ -53,6 +53,7 @@ void refuse_what_cannot_be_trained(const Study& study, const TrainArguments& arg
 std::filesystem::path output_file(const std::string& output) {
     namespace fs = std::filesystem;
     std::error_code failed;
+    if (output.empty()) throw Fatal("-o: the name of a file for the weights is missing", 2);
     const fs::path file = fs::weakly_canonical(fs::absolute(output), failed);
     if (failed) throw Fatal("-o " + output + ": " + failed.message());
     const auto there = fs::status(file, failed).type();

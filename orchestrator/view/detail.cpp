@@ -142,7 +142,7 @@ std::string draw_trial(const Study& study, const TrialRecord& trial, const Trial
                    .add(" of " + study.name + "  ")
                    .add(to_text(trial.state), state_style(trial.state))
                    .add(trial.attempt > 1 ? ", attempt " + std::to_string(trial.attempt) : ""));
-    const std::string reason = printable(trial.reason);
+    const std::string reason = printable_line(trial.reason);
     add_fact(canvas, screen, "reason", trial.rule.empty() ? reason : printable(trial.rule) + ": " + reason);
     if (trial.value)
         add_fact(canvas, screen, study.objective.metric,

@@ -147,7 +147,7 @@ Line head_line(const std::vector<Column>& shown, bool reason, const Screen& scre
 /// Of a running trial its place, of another one the reason of its state.
 std::string where_or_why(const TrialRecord& trial) {
     if (trial.state == TrialState::running) return printable(trial.where);
-    return (trial.rule.empty() ? "" : printable(trial.rule) + ": ") + printable(trial.reason);
+    return (trial.rule.empty() ? "" : printable(trial.rule) + ": ") + printable_line(trial.reason);
 }
 
 Line trial_line(const Study& study, const TrialRecord& trial, const std::vector<Column>& shown, bool reason, bool best,

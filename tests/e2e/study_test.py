@@ -1,7 +1,9 @@
 """A study from one YAML file to the best configuration, with real native workers."""
 import json
 import os
+import shlex
 import signal
+import struct
 import unittest
 
 from harness import Case, synthetic, wait_for
@@ -125,6 +127,40 @@ class Study(Case):
         self.hpo("run", study, status=1)
         self.assertRegex(self.error, r"study\.yaml:6:3: .*weigth_decay.*weight_decay")
         self.assertFalse((self.folder / "runs").exists())
+
+    def test_check_finds_a_batch_that_the_data_has_no_samples_for_where_it_stands(self):
+        study = self.study(synthetic().replace("batch_size: 256}", "schedule: cosine}").replace("space:\n", "space:\n  batch_size: {type: int, low: 256, high: 1844}\n"))
+        self.hpo("check", study, status=1)
+        self.assertRegex(self.error, r"^\S*study\.yaml:\d+:\d+: .*batch_size: 1844 is more than the 1843 samples")
+        self.assertIn("high: 1844}\n      |", self.error)
+        self.hpo("check", study, "--set", "space.batch_size.high=1843")
+
+    def test_check_says_what_is_wrong_with_the_data(self):
+        images = b"\x00\x00\x08\x03" + struct.pack(">3i", 600, 4, 4) + bytes(600 * 16)
+        labels = b"\x00\x00\x08\x01" + struct.pack(">i", 600) + bytes(i % 3 for i in range(600))
+        data = self.folder / "data"
+        data.mkdir()
+        for part in ("train", "t10k"):
+            (data / f"{part}-images-idx3-ubyte").write_bytes(images)
+            (data / f"{part}-labels-idx1-ubyte").write_bytes(labels)
+        study = self.study(f"study: idx\nworker:\n  task: image-classification\n  data: {{format: idx, path: {data}}}\n  model: {{type: mlp, hidden: [8]}}\n  training: {{batch_size: 256}}\nbudget: {{trials: 1, epochs: 2}}\n")
+        self.assertIn("measured now", self.hpo("check", study))
+        (data / "train-images-idx3-ubyte").write_bytes(images[:5000])
+        self.hpo("check", study, status=1)
+        self.assertIn("train-images-idx3-ubyte: truncated", self.error)
+
+    def test_the_command_that_it_prints_to_go_on_goes_on(self):
+        study = self.study(synthetic(trials=40, samples=20000))
+        child = self.start("run", study, "--seed", 9, "--set", "budget.epochs=20", "--set", "sampler.type=sobol")
+        wait_for(lambda: self.trials_so_far("small"))
+        child.send_signal(signal.SIGINT)
+        out, error = child.communicate(timeout=20)
+        self.assertEqual(child.returncode, 130, error)
+        words = shlex.split(next(line for line in out.splitlines() if line.startswith("Go on")))[2:]
+        self.assertEqual(words[:3], ["hpo", "run", str(study)])
+        begun = len(self.trials("small"))
+        self.hpo(*words[1:], "--trials", begun)
+        self.assertEqual({t["steps"] for t in self.trials("small")}, {20})
 
     def test_small_batches_are_refused_unless_the_study_says_so_in_writing(self):
         small = synthetic(trials=1).replace("batch_size: 256", "batch_size: 64")

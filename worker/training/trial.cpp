@@ -11,6 +11,11 @@ namespace hpo {
 using from_worker::Finished;
 using to_worker::Action;
 
+namespace {
+/// Without the sign that some processors give what is not a number.
+std::string words_of(double loss) { return std::isnan(loss) ? "nan" : to_text(loss); }
+}  // namespace
+
 Trial::Trial(to_worker::Run run, Configuration configuration, GroupPlan plan, Workshop& workshop, TrialHost& host)
     : run_(std::move(run)),
       configuration_(std::move(configuration)),
@@ -105,7 +110,7 @@ Report Trial::measured(bool evaluated) {
     report.step = progress_.step;
     report.metrics["loss"] = lane.loss;
     if (lane.diverged_at >= 0) {
-        diverged_ = "the loss is " + to_text(lane.loss) + " in step " + std::to_string(report.step) +
+        diverged_ = "the loss is " + words_of(lane.loss) + " in step " + std::to_string(report.step) +
                     ", from iteration " + std::to_string(lane.diverged_at + 1) + " on";
     } else if (evaluated) {
         const Evaluation& evaluation = trainer_->evaluation_of(lane_);
@@ -113,7 +118,7 @@ Report Trial::measured(bool evaluated) {
         report.metrics["val_accuracy"] = evaluation.accuracy;
         if (!std::isfinite(evaluation.loss))
             diverged_ =
-                "the validation loss is " + to_text(evaluation.loss) + " after step " + std::to_string(report.step);
+                "the validation loss is " + words_of(evaluation.loss) + " after step " + std::to_string(report.step);
     }
     report.iteration = progress_.iteration;
     report.seconds = progress_.seconds;

@@ -87,7 +87,10 @@ TEST_F(Commands, WrongUsageIsExitCodeTwoWithACure) {
     const Ran wrong = hpo_command({"stpo"});
     EXPECT_EQ(wrong.code, 2);
     EXPECT_THAT(wrong.err, HasSubstr("did you mean 'stop'"));
-    EXPECT_EQ(hpo_command({"ls", "--jsn"}).code, 2);
+    const Ran misspelt = hpo_command({"ls", "--jsn", "phase1"});
+    EXPECT_EQ(misspelt.code, 2);
+    EXPECT_THAT(misspelt.err, HasSubstr("no option '--jsn'; did you mean '--json'?"));
+    EXPECT_THAT(hpo_command({"--jsn"}).err, HasSubstr("no option '--jsn'"));
     EXPECT_EQ(hpo_command({"show", "seven"}).code, 2);
     EXPECT_EQ(hpo_command({"show", "a/1", "2"}).code, 1);  // a study of the name 'a/1'
     EXPECT_EQ(hpo_command({"best", "--format", "xml"}).code, 2);
@@ -179,6 +182,7 @@ TEST_F(Commands, LsGivesTheTrialsInTheDocumentedShape) {
     EXPECT_EQ(stopped["params"]["batch_size"], 512);
     EXPECT_NEAR(stopped["values"]["val_accuracy"], 0.803, 0.001);
     EXPECT_EQ(stopped["steps"], 4);
+    EXPECT_EQ(stopped["rule"], "plateau");
     EXPECT_EQ(stopped["reason"], "no better than 0.8 for 3 steps");
     EXPECT_EQ(all["trials"][1]["reason"], nullptr);
     EXPECT_EQ(all["trials"][15]["state"], "queued");
@@ -263,7 +267,9 @@ TEST_F(Commands, BestInOtherFormats) {
     EXPECT_EQ(all["worker"]["eval_every"], 0);
     EXPECT_THAT(hpo_command({"best", "--format", "args"}).out,
                 AllOf(HasSubstr("--batch_size=1024"), HasSubstr("--lr=0.006"), HasSubstr("--activation=gelu")));
-    EXPECT_THAT(hpo_command({"best", "--format", "env"}).out, HasSubstr("BATCH_SIZE=1024\n"));
+    EXPECT_THAT(hpo_command({"best", "--format", "env"}).out, HasSubstr("\nHPO_PARAM_BATCH_SIZE=1024\n"));
+    EXPECT_EQ(all["worker"]["validation"], 0.1);
+    EXPECT_EQ(all["worker"]["epochs"], 10);
 }
 
 TEST_F(Commands, AStudyWithoutValuesHasNoBest) {
