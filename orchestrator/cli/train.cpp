@@ -41,8 +41,9 @@ std::string step_line(const Report& report, std::int64_t steps) {
 void refuse_what_cannot_be_trained(const Study& study, const TrainArguments& arguments) {
     if (!study.space.empty())
         throw Fatal(arguments.file + " leaves " + std::to_string(study.space.size()) +
-                    " parameters open: search first (hpo run " + arguments.file +
-                    "), then train the result (hpo best " + study.name + " > best.yaml; hpo train best.yaml)");
+                    (study.space.size() == 1 ? " parameter" : " parameters") + " open: search first (hpo run " +
+                    arguments.file + "), then train the result (hpo best " + study.name +
+                    " > best.yaml; hpo train best.yaml)");
     if (!study.command.empty())
         throw Fatal("hpo train trains built-in models; run the study's own command for " + study.name);
 }
@@ -89,14 +90,20 @@ int train_command(const TrainArguments& arguments) {
         seed == study.worker.end() ? trial_seed(study.seed, 1) : static_cast<std::uint64_t>(number_or(seed->second, 0));
     run.data_seed = study.seed;
     run.objective = study.objective;
-    // The weights to keep are those of the best step so far: they lie beside the output while it trains.
+    // The weights to keep are those of the best step so far: they lie beside the output while it trains, with the last
+    // step's checkpoint, from which an interrupted training of the same configuration goes on.
     const std::filesystem::path scratch = output.string() + ".parts";
     std::filesystem::create_directories(scratch);
     run.folder = scratch.string();
+    run.resume = true;
     run.test = true;
     run.save = output.string();
 
+    std::int64_t last = 0;
     const auto finished = (*worker)->run({&run, 1}, [&](const Report& report) {
+        if (last == 0 && report.step > 1 && !arguments.json)
+            print("goes on after step " + std::to_string(report.step - 1) + ", where it was interrupted\n");
+        last = report.step;
         if (!arguments.json) print(step_line(report, run.steps));
         return to_worker::Action::go_on;
     });

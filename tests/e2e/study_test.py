@@ -162,6 +162,23 @@ class Study(Case):
         self.hpo(*words[1:], "--trials", begun)
         self.assertEqual({t["steps"] for t in self.trials("small")}, {20})
 
+    def test_an_interrupted_hpo_train_goes_on_and_ends_with_the_same_weights(self):
+        self.hpo("run", self.study(synthetic(trials=1, epochs=2, samples=20000)))
+        best = self.study(self.hpo("best", "small"), "best.yaml")
+        train = ["train", best, "--set", "budget.epochs=60", "-o"]
+        whole = self.hpo(*train, "whole.safetensors").splitlines()
+        child = self.start(*train, "cut.safetensors")
+        wait_for(lambda: (self.folder / "cut.safetensors.parts" / "last.ckpt").exists())
+        child.kill()
+        child.wait()
+        self.assert_nobody_left()
+        self.assertFalse((self.folder / "cut.safetensors").exists())
+        rest = self.hpo(*train, "cut.safetensors").splitlines()
+        self.assertRegex(rest[0], r"^goes on after step \d+, where it was interrupted$")
+        self.assertLess(len(rest) - 1, len(whole))
+        self.assertEqual(*[(self.folder / f"{name}.safetensors").read_bytes() for name in ("cut", "whole")])
+        self.assertFalse((self.folder / "cut.safetensors.parts").exists())
+
     def test_small_batches_are_refused_unless_the_study_says_so_in_writing(self):
         small = synthetic(trials=1).replace("batch_size: 256", "batch_size: 64")
         self.hpo("run", self.study(small), status=1)
