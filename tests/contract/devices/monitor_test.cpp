@@ -18,6 +18,7 @@
 
 #include "orchestrator/devices/host.hpp"
 #include "tests/support/fake_device.hpp"
+#include "tests/support/paths.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace hpo {

@@ -19,6 +19,7 @@
 
 #include "orchestrator/execution/local.hpp"
 #include "orchestrator/execution/processes.hpp"
+#include "tests/support/paths.hpp"
 
 namespace hpo::testing_execution {
 

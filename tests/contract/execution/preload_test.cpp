@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "tests/contract/execution/harness.hpp"
+#include "tests/support/paths.hpp"
 
 namespace hpo::testing_execution {
 namespace {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "hpo/wire.hpp"
+#include "tests/support/paths.hpp"
 
 namespace hpo {
 namespace {

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "support.hpp"
+#include "tests/support/paths.hpp"
 
 namespace hpo {
 namespace {

@@ -9,6 +9,7 @@
 #include "orchestrator/view/report.hpp"
 #include "orchestrator/view/table.hpp"
 #include "orchestrator/view/top.hpp"
+#include "tests/support/paths.hpp"
 #include "tests/support/sample_study.hpp"
 
 namespace hpo::view {
