@@ -25,6 +25,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "orchestrator/stopping/followed.hpp"
 #include "orchestrator/stopping/metric.hpp"
 #include "orchestrator/stopping/registry.hpp"
 
@@ -57,12 +58,23 @@ struct Rung {
     std::size_t gone_on = 0;     ///< those of them that went on, at once or promoted
 };
 
+/// The best value of a curve.
+struct Best {
+    WatchedMetric metric;
+    std::optional<double> value;
+
+    void add(const Report& report) {
+        if (const auto found = metric(report); found && (!value || metric.better(*found, *value))) value = found;
+    }
+};
+
 class Asha final : public StoppingRule {
    public:
     explicit Asha(const RuleSetup& setup)
         : objective_(setup.objective),
           metric_{setup.objective.metric, setup.objective.direction},
-          factor_(static_cast<std::size_t>(number_option(setup.options, options, "factor"))) {
+          factor_(static_cast<std::size_t>(number_option(setup.options, options, "factor"))),
+          best_({.metric = metric_, .value = {}}) {
         const auto factor = static_cast<std::int64_t>(factor_);
         for (auto step = static_cast<std::int64_t>(number_option(setup.options, options, "grace")); step < setup.steps;
              step *= factor)
@@ -71,7 +83,7 @@ class Asha final : public StoppingRule {
 
     void expect_trials(bool more) override { more_ = more; }
 
-    [[nodiscard]] std::vector<std::int64_t> promotions() const override {
+    [[nodiscard]] std::vector<std::int64_t> promotions(std::size_t most) const override {
         std::vector<std::int64_t> promotable;
         for (auto rung = rungs_.rbegin(); rung != rungs_.rend(); ++rung) {
             const std::size_t places = more_ ? quota(*rung) : std::max<std::size_t>(quota(*rung), 1);
@@ -80,12 +92,15 @@ class Asha final : public StoppingRule {
             std::size_t free = more_ ? free_places(*rung) : places;
             for (auto entry = rung->paused.begin(); entry != rung->paused.end() && *entry <= last && free > 0;
                  ++entry) {
+                if (promotable.size() == most) return promotable;
                 promotable.push_back(entry->trial);
                 --free;
             }
         }
         return promotable;
     }
+
+    [[nodiscard]] bool holds(std::int64_t trial) const override { return waiting_.contains(trial); }
 
     [[nodiscard]] std::string verdict_on_paused(std::int64_t trial) const override {
         const auto found = waiting_.find(trial);
@@ -126,7 +141,9 @@ class Asha final : public StoppingRule {
     void on_end(const TrialRecord& trial) override {
         leave(trial.number);
         reached_.erase(trial.number);
+        best_.forget(trial.number);
     }
+    void went_back(std::int64_t trial) override { best_.forget(trial); }
     void on_promotion(std::int64_t trial) override {
         if (const auto found = waiting_.find(trial); found != waiting_.end()) ++rungs_[found->second.rung].gone_on;
         leave(trial);
@@ -150,12 +167,11 @@ class Asha final : public StoppingRule {
     }
 
     /// The objective's value up to now; nothing while the last report has none.
-    [[nodiscard]] std::optional<double> value_of(const TrialRecord& trial) const {
-        std::optional<double> value = metric_(trial.curve.back());
-        if (!value || objective_.at == Objective::At::last) return value;
-        for (const Report& report : trial.curve)
-            if (const auto found = metric_(report); found && metric_.better(*found, *value)) value = found;
-        return value;
+    [[nodiscard]] std::optional<double> value_of(const TrialRecord& trial) {
+        const auto last = metric_(trial.curve.back());
+        if (objective_.at == Objective::At::last) return last;
+        const Best& best = best_.at(trial);
+        return last ? best.value : last;
     }
 
     /// "7th of 21 at rung 2 (3 steps), the best 7 go on"; `past`: "went on".
@@ -181,6 +197,7 @@ class Asha final : public StoppingRule {
     WatchedMetric metric_;
     std::size_t factor_;
     std::vector<Rung> rungs_;
+    Followed<Best> best_;
     std::unordered_map<std::int64_t, std::size_t> reached_;  ///< trial to the number of rungs it has reached
     std::unordered_map<std::int64_t, Waiting> waiting_;      ///< paused trials
     bool more_ = true;

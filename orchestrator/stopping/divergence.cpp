@@ -3,12 +3,11 @@
 // The first value is the yardstick and not the best one: a good trial's loss may multiply when it is close to zero, but
 // a loss above where training began has unlearned all. A loss of zero or below has no scale to multiply; there only
 // what is not finite ends the trial. What is not finite needs no grace: it does not come back.
-//
-// Stateless: each verdict is a function of the curve alone.
 
 #include <array>
 #include <cmath>
 
+#include "orchestrator/stopping/followed.hpp"
 #include "orchestrator/stopping/metric.hpp"
 #include "orchestrator/stopping/registry.hpp"
 
@@ -24,6 +23,21 @@ constexpr std::array options{
     Option{"metric", OptionType::text, 0, 0, {}, "loss", "the loss to watch; smaller is better"},
 };
 
+/// What a curve has come to.
+struct Course {
+    WatchedMetric loss;
+    double factor = 0;
+    std::optional<double> first;
+    std::int64_t above = 0;  ///< reports in a row
+
+    void add(const Report& report) {
+        const auto value = loss(report);
+        if (!value) return;
+        if (!first) first = value;
+        above = *first > 0 && *value > factor * *first ? above + 1 : 0;
+    }
+};
+
 class Divergence final : public StoppingRule {
    public:
     explicit Divergence(const RuleSetup& setup)
@@ -33,10 +47,12 @@ class Divergence final : public StoppingRule {
           grace_(static_cast<std::int64_t>(number_option(setup.options, options, "grace"))) {
         if (const auto given = setup.options.find("metric"); given != setup.options.end())
             loss_.name = to_text(given->second);
+        courses_ = Followed<Course>({.loss = loss_, .factor = factor_});
     }
 
    private:
     Verdict judge(const TrialRecord& trial) override {
+        const Course& course = courses_.at(trial);
         const std::string at = " at step " + std::to_string(trial.steps());
         for (const std::string& name : {loss_.name, objective_}) {
             const auto found = trial.curve.back().metrics.find(name);
@@ -44,25 +60,20 @@ class Divergence final : public StoppingRule {
                 return {to_worker::Action::stop, "divergence", name + " is not finite" + at};
         }
         if (trial.steps() < grace_ || !loss_(trial.curve.back())) return {};
-        std::optional<double> first;
-        std::int64_t above = 0;
-        for (const Report& report : trial.curve) {
-            const auto value = loss_(report);
-            if (!value) continue;
-            if (!first) first = value;
-            above = *first > 0 && *value > factor_ * *first ? above + 1 : 0;
-        }
-        if (above < patience_) return {};
+        if (course.above < patience_) return {};
         return {to_worker::Action::stop, "divergence",
                 loss_.name + " is " + shown(*loss_(trial.curve.back())) + at + ", above " + shown(factor_) +
-                    " times its first value (" + shown(*first) + ") for " + counted(above, "report")};
+                    " times its first value (" + shown(*course.first) + ") for " + counted(course.above, "report")};
     }
+    void went_back(std::int64_t trial) override { courses_.forget(trial); }
+    void on_end(const TrialRecord& trial) override { courses_.forget(trial.number); }
 
     WatchedMetric loss_{"loss", Direction::minimize};
     std::string objective_;
     double factor_;
     std::int64_t patience_;
     std::int64_t grace_;
+    Followed<Course> courses_;
 };
 
 }  // namespace

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 
+#include "orchestrator/stopping/followed.hpp"
 #include "orchestrator/stopping/metric.hpp"
 #include "orchestrator/stopping/registry.hpp"
 
@@ -32,43 +34,87 @@ constexpr std::array options{
            "of metric; default: the objective's for its own, else minimize"},
 };
 
+/// The median of numbers that come one by one: the smaller half and the greater half, each as a heap.
+class RunningMedian {
+   public:
+    void add(double number) {
+        if (lower_.empty() || number <= lower_.front())
+            push(lower_, number, std::less<>());
+        else
+            push(upper_, number, std::greater<>());
+        if (lower_.size() > upper_.size() + 1) push(upper_, pop(lower_, std::less<>()), std::greater<>());
+        if (upper_.size() > lower_.size()) push(lower_, pop(upper_, std::greater<>()), std::less<>());
+    }
+    [[nodiscard]] std::size_t count() const { return lower_.size() + upper_.size(); }
+    /// Of two middle numbers their mean; 0: there is none yet.
+    [[nodiscard]] double middle() const {
+        if (lower_.empty()) return 0;
+        return lower_.size() > upper_.size() ? lower_.front() : (lower_.front() + upper_.front()) / 2;
+    }
+
+   private:
+    using Heap = std::vector<double>;
+    template <class Order>
+    static void push(Heap& heap, double number, Order order) {
+        heap.push_back(number);
+        std::push_heap(heap.begin(), heap.end(), order);
+    }
+    template <class Order>
+    static double pop(Heap& heap, Order order) {
+        std::pop_heap(heap.begin(), heap.end(), order);
+        const double number = heap.back();
+        heap.pop_back();
+        return number;
+    }
+    Heap lower_;  ///< its greatest first
+    Heap upper_;  ///< its least first
+};
+
+/// What a curve has come to.
+struct Course {
+    WatchedMetric metric;
+    double best = 0, sum = 0;
+    std::int64_t count = 0;
+
+    void add(const Report& report) {
+        const auto value = metric(report);
+        if (!value) return;
+        if (count == 0 || metric.better(*value, best)) best = *value;
+        sum += *value;
+        ++count;
+    }
+};
+
 class Median final : public StoppingRule {
    public:
     explicit Median(const RuleSetup& setup)
         : metric_(watched_metric(setup.options, setup.objective)),
           min_trials_(static_cast<std::size_t>(number_option(setup.options, options, "min_trials"))),
-          grace_(static_cast<std::int64_t>(number_option(setup.options, options, "grace"))) {}
+          grace_(static_cast<std::int64_t>(number_option(setup.options, options, "grace"))),
+          courses_({.metric = metric_}) {}
 
    private:
     Verdict judge(const TrialRecord& trial) override {
+        const Course& course = courses_.at(trial);
         const std::int64_t step = trial.steps();
         if (!metric_(trial.curve.back())) return {};
-        double best = 0, sum = 0;
-        std::int64_t count = 0;
-        for (const Report& report : trial.curve) {
-            const auto value = metric_(report);
-            if (!value) continue;
-            if (count == 0 || metric_.better(*value, best)) best = *value;
-            sum += *value;
-            ++count;
-        }
-        std::vector<double>& averages = averages_[step];  // of the other trials: each step is judged once a trial
-        const std::size_t others = averages.size();
-        double middle = 0;
-        if (others > 0)
-            middle = others % 2 ? averages[others / 2] : (averages[others / 2 - 1] + averages[others / 2]) / 2;
-        const double average = sum / static_cast<double>(count);
-        averages.insert(std::upper_bound(averages.begin(), averages.end(), average), average);
-        if (step < grace_ || others < min_trials_ || !metric_.better(middle, best)) return {};
+        RunningMedian& averages = averages_[step];  // of the other trials: each step is judged once a trial
+        const std::size_t others = averages.count();
+        const double middle = averages.middle();
+        averages.add(course.sum / static_cast<double>(course.count));
+        if (step < grace_ || others < min_trials_ || !metric_.better(middle, course.best)) return {};
         return {to_worker::Action::stop, "median",
-                "best " + metric_.name + " " + shown(best) + " after " + counted(step, "step") +
+                "best " + metric_.name + " " + shown(course.best) + " after " + counted(step, "step") +
                     " is worse than the median " + shown(middle) + " of " + std::to_string(others) + " trials"};
     }
+    void went_back(std::int64_t trial) override { courses_.forget(trial); }
+    void on_end(const TrialRecord& trial) override { courses_.forget(trial.number); }
 
     WatchedMetric metric_;
     std::size_t min_trials_;
     std::int64_t grace_;
-    std::map<std::int64_t, std::vector<double>> averages_;  ///< by step: running averages of the trials, ascending
+    Followed<Course> courses_;
+    std::map<std::int64_t, RunningMedian> averages_;  ///< by step: running averages of the trials
 };
 
 }  // namespace

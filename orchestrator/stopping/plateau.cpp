@@ -4,12 +4,11 @@
 // small improvements add up. Noise is met from both sides: improvements count in the raw values and in their trailing
 // median over `window` steps alike. One lucky value cannot end a trial that still learns, because the median goes on
 // improving below it; the median's lag cannot end a trial that has just improved.
-//
-// Stateless: each verdict is a function of the curve alone.
 
 #include <algorithm>
 #include <array>
 
+#include "orchestrator/stopping/followed.hpp"
 #include "orchestrator/stopping/metric.hpp"
 #include "orchestrator/stopping/registry.hpp"
 
@@ -35,20 +34,16 @@ constexpr std::array options{
 /// Follows one series and remembers when it last improved by the least that counts.
 class Progress {
    public:
-    Progress(const WatchedMetric& metric, double min_delta) : metric_(metric), min_delta_(min_delta) {}
-
-    void add(std::int64_t step, double value) {
-        const double gain = metric_.direction == Direction::maximize ? value - reference_ : reference_ - value;
+    void add(std::int64_t step, double value, Direction direction, double min_delta) {
+        const double gain = direction == Direction::maximize ? value - reference_ : reference_ - value;
         // With min_delta 0 a repeated value is no improvement.
-        if (at_ != 0 && (gain < min_delta_ || gain <= 0)) return;
+        if (at_ != 0 && (gain < min_delta || gain <= 0)) return;
         reference_ = value;
         at_ = step;
     }
     [[nodiscard]] std::int64_t at() const { return at_; }
 
    private:
-    const WatchedMetric& metric_;
-    double min_delta_;
     double reference_ = 0;
     std::int64_t at_ = 0;
 };
@@ -59,6 +54,29 @@ double median(std::vector<double> values, const WatchedMetric& metric) {
     return values[values.size() / 2];
 }
 
+/// What a curve has come to.
+struct Course {
+    WatchedMetric metric;
+    double min_delta = 0;
+    std::size_t window = 1;
+    Progress raw, smooth;
+    std::vector<double> recent;
+    double best = 0;
+    std::int64_t best_step = 0;
+
+    void add(const Report& report) {
+        const auto value = metric(report);
+        if (!value) return;
+        if (recent.size() == window) recent.erase(recent.begin());
+        recent.push_back(*value);
+        raw.add(report.step, *value, metric.direction, min_delta);
+        smooth.add(report.step, median(recent, metric), metric.direction, min_delta);
+        if (best_step != 0 && !metric.better(*value, best)) return;
+        best = *value;
+        best_step = report.step;
+    }
+};
+
 class Plateau final : public StoppingRule {
    public:
     explicit Plateau(const RuleSetup& setup)
@@ -66,38 +84,28 @@ class Plateau final : public StoppingRule {
           patience_(static_cast<std::int64_t>(number_option(setup.options, options, "patience"))),
           min_delta_(number_option(setup.options, options, "min_delta")),
           grace_(static_cast<std::int64_t>(number_option(setup.options, options, "grace"))),
-          window_(static_cast<std::size_t>(number_option(setup.options, options, "window"))) {}
+          courses_({.metric = metric_,
+                    .min_delta = min_delta_,
+                    .window = static_cast<std::size_t>(number_option(setup.options, options, "window"))}) {}
 
    private:
     Verdict judge(const TrialRecord& trial) override {
+        const Course& course = courses_.at(trial);
         const std::int64_t now = trial.steps();
         if (now < grace_ || !metric_(trial.curve.back())) return {};
-        Progress raw(metric_, min_delta_), smooth(metric_, min_delta_);
-        std::vector<double> recent;
-        double best = 0;
-        std::int64_t best_step = 0;
-        for (const Report& report : trial.curve) {
-            const auto value = metric_(report);
-            if (!value) continue;
-            if (recent.size() == window_) recent.erase(recent.begin());
-            recent.push_back(*value);
-            raw.add(report.step, *value);
-            smooth.add(report.step, median(recent, metric_));
-            if (best_step != 0 && !metric_.better(*value, best)) continue;
-            best = *value;
-            best_step = report.step;
-        }
-        if (now - std::max(raw.at(), smooth.at()) < patience_) return {};
+        if (now - std::max(course.raw.at(), course.smooth.at()) < patience_) return {};
         return {to_worker::Action::stop, "plateau",
                 "no improvement of " + metric_.name + " by " + shown(min_delta_) + " in " + counted(patience_, "step") +
-                    " (best " + shown(best) + " at step " + std::to_string(best_step) + ")"};
+                    " (best " + shown(course.best) + " at step " + std::to_string(course.best_step) + ")"};
     }
+    void went_back(std::int64_t trial) override { courses_.forget(trial); }
+    void on_end(const TrialRecord& trial) override { courses_.forget(trial.number); }
 
     WatchedMetric metric_;
     std::int64_t patience_;
     double min_delta_;
     std::int64_t grace_;
-    std::size_t window_;
+    Followed<Course> courses_;
 };
 
 }  // namespace

@@ -2,7 +2,9 @@
 // replaying a study's events rebuilds it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -28,9 +30,12 @@ class StoppingRule {
     /// its checkpoint): the answer stays the one given first, but that a promoted trial goes on where it was paused.
     Verdict report(const TrialRecord& trial) {
         Judged& judged = judged_[trial.number];
-        if (trial.steps() < judged.step) return {};
-        if (trial.steps() > judged.step) judged = {trial.steps(), judge(trial)};
-        return judged.verdict;
+        if (trial.steps() > judged.step) {
+            judged = {trial.steps(), judge(trial)};
+            return judged.verdict;
+        }
+        went_back(trial.number);
+        return trial.steps() < judged.step ? Verdict{} : judged.verdict;
     }
 
     /// A trial ended for good (any final state).
@@ -49,9 +54,19 @@ class StoppingRule {
     /// Changes what is promotable, never a verdict: a resumed study need not know when it was said before.
     virtual void expect_trials(bool more) { (void)more; }
 
-    /// Paused trials that may go on now, the most promising first. Asked whenever a worker is free, before a new trial
-    /// is proposed.
-    [[nodiscard]] virtual std::vector<std::int64_t> promotions() const { return {}; }
+    /// Paused trials that may go on now, the most promising first, `most` of them. Asked whenever a worker is free,
+    /// before a new trial is proposed.
+    [[nodiscard]] virtual std::vector<std::int64_t> promotions(std::size_t most = all) const {
+        (void)most;
+        return {};
+    }
+    static constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
+
+    /// Whether a paused trial waits for this rule.
+    [[nodiscard]] virtual bool holds(std::int64_t trial) const {
+        (void)trial;
+        return false;
+    }
 
     /// A paused trial will not go on any more (the study ends): why, in words; empty: not this rule's trial.
     [[nodiscard]] virtual std::string verdict_on_paused(std::int64_t trial) const {
@@ -60,8 +75,11 @@ class StoppingRule {
     }
 
    private:
-    /// The verdict on the last step, which was not judged before.
+    /// The verdict on the last step, which was not judged before. A study may have 100,000 steps a trial: what is
+    /// needed of the earlier ones is remembered (followed.hpp), not read again.
     virtual Verdict judge(const TrialRecord& trial) = 0;
+    /// Steps that were judged are reported again, perhaps with other values.
+    virtual void went_back(std::int64_t trial) { (void)trial; }
     virtual void on_end(const TrialRecord& trial) { (void)trial; }
     virtual void on_promotion(std::int64_t trial) { (void)trial; }
 

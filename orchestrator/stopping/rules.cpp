@@ -1,6 +1,7 @@
 #include "orchestrator/stopping/rules.hpp"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "orchestrator/stopping/registry.hpp"
 
@@ -41,17 +42,26 @@ void Rules::expect_trials(bool more) {
     for (const auto& rule : rules_) rule->expect_trials(more);
 }
 
+bool Rules::holds(std::int64_t trial) const {
+    return std::any_of(rules_.begin(), rules_.end(), [&](const auto& rule) { return rule->holds(trial); });
+}
+
 /// With several pausing rules a trial goes on when none of them holds it: one that knows nothing of it does not.
-std::vector<std::int64_t> Rules::promotions() const {
-    std::vector<std::int64_t> promoted;
+std::vector<std::int64_t> Rules::promotions(std::size_t most) const {
+    std::vector<std::vector<std::int64_t>> each;
     for (const auto& rule : rules_)
-        for (const std::int64_t trial : rule->promotions()) {
-            const bool free = std::all_of(rules_.begin(), rules_.end(), [&](const auto& other) {
-                if (other->verdict_on_paused(trial).empty()) return true;
-                const auto theirs = other->promotions();
-                return std::find(theirs.begin(), theirs.end(), trial) != theirs.end();
+        if (auto theirs = rule->promotions(rules_.size() == 1 ? most : all); !theirs.empty())
+            each.push_back(std::move(theirs));
+    std::vector<std::int64_t> promoted;
+    std::unordered_set<std::int64_t> met;
+    for (const auto& theirs : each)
+        for (const std::int64_t trial : theirs) {
+            if (promoted.size() == most) return promoted;
+            const auto holders = std::count_if(rules_.begin(), rules_.end(), [&](auto& r) { return r->holds(trial); });
+            const auto letting = holders < 2 ? holders : std::count_if(each.begin(), each.end(), [&](auto& list) {
+                return std::find(list.begin(), list.end(), trial) != list.end();
             });
-            if (free && std::find(promoted.begin(), promoted.end(), trial) == promoted.end()) promoted.push_back(trial);
+            if (holders == letting && met.insert(trial).second) promoted.push_back(trial);
         }
     return promoted;
 }

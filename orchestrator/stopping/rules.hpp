@@ -16,7 +16,8 @@ class Rules final : public StoppingRule {
     static Result<Rules> make(const Study& study);
 
     void expect_trials(bool more) override;
-    [[nodiscard]] std::vector<std::int64_t> promotions() const override;
+    [[nodiscard]] std::vector<std::int64_t> promotions(std::size_t most = all) const override;
+    [[nodiscard]] bool holds(std::int64_t trial) const override;
     [[nodiscard]] std::string verdict_on_paused(std::int64_t trial) const override;
 
    private:

@@ -115,6 +115,44 @@ TEST_P(EveryRule, AnAttemptThatBeginsAgainFromTheFirstStepIsNotJudgedTwice) {
         EXPECT_EQ(judge->report(upto(rising, steps)).action, Action::go_on) << steps;
 }
 
+TEST_P(EveryRule, LooksAtEachReportOnceSoThatAStepCostsTheSameInALongTrial) {
+    auto clean = rule(), blind = rule();
+    for (std::int64_t n = 1; n <= 30; ++n) {
+        TrialRecord whole = trial(n, {}), seen = whole;  // of `seen`, what was judged before is made unreadable
+        for (std::int64_t step = 1; step < 20; ++step) {
+            Report report;
+            report.step = step;
+            const double value = testing_curves::accuracy(n, step);
+            report.metrics = {{"val_accuracy", value}, {"loss", 1 - value}};
+            for (Report& earlier : seen.curve) earlier.metrics.clear();
+            whole.curve.push_back(report);
+            seen.curve.push_back(report);
+            const Verdict verdict = clean->report(whole), again = blind->report(seen);
+            ASSERT_EQ(verdict.reason, again.reason) << n << " at " << step;
+            if (verdict.action != Action::go_on) break;
+        }
+    }
+}
+
+TEST_P(EveryRule, AnAttemptThatGoesBackIsJudgedByWhatItReportsThen) {
+    auto judge = rule(), fresh = rule();
+    const auto go_on = [](StoppingRule& one, const TrialRecord& made, std::size_t from, std::size_t to) {
+        std::vector<std::string> reasons;
+        for (std::size_t steps = from; steps <= to; ++steps) {
+            const Verdict verdict = one.report(upto(made, steps));
+            reasons.push_back(verdict.reason);
+            if (verdict.action == Action::pause) one.promoted(made.number);
+        }
+        return reasons;
+    };
+    const TrialRecord before = trial(1, {0.9, 0.9}, "loss");
+    const TrialRecord after = trial(1, {0.5, 0.5, 0.9, 0.9, 0.9}, "loss");
+    go_on(*judge, before, 1, 2);
+    go_on(*judge, after, 1, 2);
+    go_on(*fresh, after, 1, 2);
+    EXPECT_EQ(go_on(*judge, after, 3, 5), go_on(*fresh, after, 3, 5));
+}
+
 TEST_P(EveryRule, NeverActsBeforeItsGrace) {
     auto judge = rule({{"grace", std::int64_t{6}}});
     for (std::int64_t n = 1; n <= 12; ++n)

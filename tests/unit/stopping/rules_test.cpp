@@ -144,6 +144,7 @@ TEST(Asha, HigherRungsAreListedFirstAndThenBetterValues) {
     auto asha = rule("asha", {{"factor", whole(2)}});
     for (std::int64_t n = 1; n <= 8; ++n) asha->report(trial(n, {0.1 * static_cast<double>(9 - n)}));
     EXPECT_THAT(asha->promotions(), ElementsAre(1, 2, 3, 4));
+    EXPECT_THAT(asha->promotions(2), ElementsAre(1, 2));
     for (const std::int64_t n : {1, 2}) {
         asha->promoted(n);
         asha->report(trial(n, {0.1 * static_cast<double>(9 - n), 0.1 * static_cast<double>(n)}));
