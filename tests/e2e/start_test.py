@@ -1,5 +1,6 @@
-"""The start command's first step: installing packages, or saying which are missing where that cannot be done."""
+"""The start command's first step: making packages available without removing any, or saying which are missing."""
 import os
+import pathlib
 import shutil
 import subprocess
 import tempfile
@@ -15,7 +16,7 @@ class Packages(unittest.TestCase):
     def run_with(self, commands, packages=PACKAGES, **environment):
         """Runs it with nothing but `commands` and the bare necessities on PATH."""
         with tempfile.TemporaryDirectory() as folder:
-            for name in ["sh", "cat", "sed", "tr", "id", "mktemp", "rm", "tail", "env", *commands]:
+            for name in ["sh", "cat", "sed", "tr", "id", "mktemp", "rm", "tail", "env", "readlink", "dirname", *commands]:
                 os.symlink(shutil.which(name), os.path.join(folder, name))
             return subprocess.run(["sh", str(INSTALL), str(packages)], capture_output=True, text=True,
                                   env={"PATH": folder, **environment})
@@ -34,6 +35,91 @@ class Packages(unittest.TestCase):
             self.skipTest("not a Debian system")
         done = subprocess.run([str(INSTALL), str(PACKAGES)], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+
+
+# apt-get of a machine on which libboost1.81-dev would remove python3-scipy. Writes what it is asked to do into $LOG.
+APT = """#!/bin/sh
+simulated= mode= removes= allowed=yes packages=
+for word in "$@"; do
+    case $word in
+        -s) simulated=yes ;;
+        --no-remove) allowed= ;;
+        install | download | update) mode=$word ;;
+        -* | *=*) ;;
+        *) packages="$packages $word"; [ "$word" != libboost1.81-dev ] || removes=python3-scipy ;;
+    esac
+done
+[ -n "$simulated" ] || echo "$mode$packages" >>"$LOG"
+case $mode in
+    install)
+        if [ -n "$removes" ]; then
+            [ -n "$allowed" ] || { echo "E: Packages need to be removed but remove is disabled." >&2; exit 100; }
+            echo "Remv $removes [1.10.1-2]"
+            [ -n "$simulated" ] || echo "removed $removes" >>"$LOG"
+        fi
+        for package in $packages; do echo "Inst $package (1.0 Debian:12 [amd64])"; done
+        echo "Inst libc6 [2.36-9] (2.36-10 Debian:12 [amd64])" ;;
+    download)
+        for package in $packages; do
+            mkdir -p "$package/DEBIAN" "$package/usr/include/$package"
+            printf 'Package: %s\\nVersion: 1.0\\nArchitecture: all\\nMaintainer: a <a@b.c>\\nDescription: a\\n' "$package" >"$package/DEBIAN/control"
+            dpkg-deb --build "$package" "$package.deb" >/dev/null
+            rm -rf "$package"
+        done ;;
+esac
+"""
+SCIPY_MACHINE = {
+    "apt-get": APT,
+    "dpkg-query": "#!/bin/sh\nexit 1\n",  # nothing is installed yet
+    "id": "#!/bin/sh\necho ${TEST_UID:-0}\n",
+    "sudo": "#!/bin/sh\n[ -n \"${TEST_SUDO:-}\" ] || exit 1\n[ $1 != -n ] || shift\nexec \"$@\"\n",
+}
+
+
+class NothingIsRemoved(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        for name, text in SCIPY_MACHINE.items():
+            (self.folder / name).write_text(text)
+            (self.folder / name).chmod(0o755)
+        (self.folder / "list").write_text("cmake\nlibboost1.81-dev  # a comment\nzlib1g-dev\n")
+        (self.folder / "log").touch()
+
+    def install(self, **environment):
+        done = subprocess.run(["sh", str(INSTALL), str(self.folder / "list")], capture_output=True, text=True, cwd=self.folder,
+                              env={"PATH": f"{self.folder}:/usr/bin:/bin", "LOG": str(self.folder / "log"),
+                                   "HPO_PACKAGES": str(self.folder / "packages"), **environment})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stderr
+
+    def asked(self):
+        return (self.folder / "log").read_text().splitlines()
+
+    def test_what_would_remove_a_package_is_taken_into_the_folder_and_the_rest_is_installed(self):
+        said = self.install()
+        self.assertEqual(self.asked(), ["install cmake zlib1g-dev", "download libboost1.81-dev"])
+        self.assertIn("installing them would remove packages of yours: libboost1.81-dev", said)
+        self.assertTrue((self.folder / "packages/root/usr/include/libboost1.81-dev").is_dir())
+
+    def test_without_root_all_are_taken_into_the_folder(self):
+        said = self.install(TEST_UID="1000")
+        self.assertEqual(self.asked(), ["download cmake libboost1.81-dev zlib1g-dev"])
+        self.assertIn("neither root nor sudo", said)
+        self.assertEqual(self.install(TEST_UID="1000"), "")  # nothing is missing any more
+
+    def test_sudo_that_asks_no_password_is_used(self):
+        self.install(TEST_UID="1000", TEST_SUDO="1")
+        self.assertEqual(self.asked(), ["install cmake zlib1g-dev", "download libboost1.81-dev"])
+
+    def test_a_shell_that_reads_the_environment_finds_the_folder_first(self):
+        self.install()
+        done = subprocess.run(["sh", "-euc", ". packages/environment; echo $CMAKE_PREFIX_PATH; echo $LDFLAGS"], cwd=self.folder,
+                              env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True)
+        root = str(self.folder.resolve() / "packages/root/usr")
+        self.assertEqual(done.stdout.splitlines()[0], root, done.stderr)
+        self.assertIn(f"-Wl,-rpath,{root}/lib/", done.stdout)
 
 
 if __name__ == "__main__":

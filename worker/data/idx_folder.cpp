@@ -1,5 +1,6 @@
 // Image classification from four IDX files: {train,t10k}-{images-idx3,labels-idx1}-ubyte, each plain or with .gz.
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <vector>
 
@@ -13,12 +14,15 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view system_folder = "/usr/share/datasets";
 
-/// A folder as given, or the name of one below /usr/share/datasets, where Debian's dataset packages put theirs.
+/// A folder as given, or the name of one below $HPO_DATASETS or below /usr/share/datasets, where Debian's dataset
+/// packages put theirs.
 Result<fs::path> find_folder(const std::string& path) {
     if (path.empty()) return Error{"data.path: needed for format idx: a folder, or a name such as fashion-mnist"};
     std::error_code ignored;
     if (fs::is_directory(path, ignored)) return fs::path(path);
     const bool bare_name = path.find('/') == std::string::npos;
+    if (const char* further = std::getenv("HPO_DATASETS"); bare_name && further && *further)
+        if (const fs::path folder = fs::path(further) / path; fs::is_directory(folder, ignored)) return folder;
     const fs::path shared = fs::path(system_folder) / path;
     if (bare_name && fs::is_directory(shared, ignored)) return shared;
     std::string message = "data.path: no folder " + path;

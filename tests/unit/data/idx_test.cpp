@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <zlib.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -131,6 +132,17 @@ TEST_F(IdxFiles, AFolderIsDescribedByHeadersAndLabels) {
     const auto shape = describe_data(config());
     ASSERT_TRUE(shape) << shape.error().message;
     EXPECT_EQ(*shape, (DataShape{5, 2, 6, 5, true, 2, 3}));
+}
+
+TEST_F(IdxFiles, ANameIsLookedUpInTheFolderOfDataSetsThatTheEnvironmentNames) {
+    data_set(5, 5);
+    DataConfig named = config();
+    named.path = fs::path(folder_).filename();
+    ::setenv("HPO_DATASETS", fs::path(folder_).parent_path().c_str(), 1);
+    const auto shape = describe_data(named);
+    ::unsetenv("HPO_DATASETS");
+    ASSERT_TRUE(shape) << shape.error().message;
+    EXPECT_FALSE(describe_data(named));
 }
 
 TEST_F(IdxFiles, AFolderIsLoadedRowByRow) {
