@@ -32,6 +32,7 @@ One file, no dependency, Python 3.9 or newer. The protocol is include/hpo/PROTOC
 
 from __future__ import annotations
 
+import atexit
 import json
 import math
 import operator
@@ -50,6 +51,9 @@ __all__ = ["KerasCallback", "LightningCallback", "Params", "Trial", "trial", "tr
 __version__ = "0.1.0"
 
 _PROTOCOL = 1
+_SHORTEST_STEP = 0.001  # seconds; steps that follow faster were trained before, and are reported one after the other
+_SHORTEST_ITERATION = 2e-5  # seconds; so are iterations that are said to be shorter
+_MOST_LINES = 12  # of an exception's words
 
 
 class Params(Dict[str, Any]):
@@ -87,28 +91,42 @@ class Trial:
         self._step = 0
         self._started = self._finished = False
         self._stop: Optional[str] = None  # the outcome that was asked for
-        self._iterations = self._window = 0
-        self._seconds = 0.0
+        self._failure: Optional[Tuple[str, str]] = None  # outcome and words, to be said once it is known what follows
+        self._done: Mapping[str, Any] = run.get("done") or {}  # what earlier attempts have reported
+        self._iterations: Optional[int] = None if self.resumed else 0
+        self._window = self._unmeasured = 0  # iterations since the last report; of them before `_clock` ran
+        self._seconds: Optional[float] = self._done.get("seconds", None if self.resumed else 0.0)
         self._since = time.monotonic()
+        self._clock: Optional[float] = None  # since when iterations are timed; None: where training began is not known
+        self._timed = (0, 0.0)  # iterations, and the seconds that they took
         if self.folder and link:
             self.folder.mkdir(parents=True, exist_ok=True)
 
     def resume_from(self, step: int) -> None:
         """Says, after the checkpoint was loaded, how many steps are done already."""
         self._step = operator.index(step)
+        if self._step == self._done.get("step") and self._iterations is None:
+            self._iterations = self._done.get("iteration")
 
     def epochs(self, alone: int = 10) -> Iterator[int]:
         """The steps that are left, from 1; ends early when the study says so. `alone`: the last one of a script that
         runs without hpo."""
         self._start()
+        if self._clock is None:
+            self._since = self._clock = time.monotonic()
         while self._step < (alone if self.steps is None else self.steps) and not self.should_stop():
             step = self._step + 1
             yield step
             self._step = max(self._step, step)
 
     def step(self, iterations: int = 1) -> None:
-        """Counts iterations (updates of the weights), for it/s."""
+        """Counts iterations (updates of the weights) that are done, for it/s."""
         self._window += iterations
+        if self._clock is None:
+            # A loop of the script's own: when its first iteration began is not known.
+            self._start()
+            self._clock = time.monotonic()
+            self._unmeasured = iterations
 
     def report(self, step: Optional[int] = None, metrics: Optional[Mapping[str, Any]] = None, *,
                iterations: Optional[int] = None, **values: Any) -> None:
@@ -131,7 +149,7 @@ class Trial:
                 break
         if self._stop is None and self.steps is not None and step >= self.steps:
             self._stop = "complete"
-        self._since = time.monotonic()
+        self._since = self._clock = time.monotonic()
 
     def should_stop(self) -> bool:
         """The study wants no further step of this trial: write what is to be kept, and return. Also true after the
@@ -170,30 +188,35 @@ class Trial:
         if error is None or (isinstance(error, SystemExit) and error.code in (None, 0)):
             self.finish()
         elif isinstance(error, Exception):
-            self._fail(error)
+            self._failure = _failure_of(error)
+            if self._link is None or self._link.once:
+                self._settle()
 
     def _start(self) -> None:
         if self._started or self._link is None or self._link.elsewhere():
             return
         self._started = True
-        self._since = time.monotonic()
         self._link.send({"type": "started", **self._id, "from_step": self._step})
 
     def _measured(self, iterations: Optional[int]) -> Dict[str, Any]:
         """What the client knows by itself."""
-        seconds = time.monotonic() - self._since
-        self._seconds += seconds
+        now = time.monotonic()
         window = self._window if iterations is None else iterations
-        self._window = 0
-        self._iterations += window
+        timed = window - (self._unmeasured if iterations is None else 0)
+        took = 0.0 if self._clock is None else now - self._clock
+        self._window = self._unmeasured = 0
         measured: Dict[str, Any] = {"peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
-        if not self.resumed:
+        if self._seconds is not None:
+            self._seconds += now - self._since
             measured["seconds"] = self._seconds
+        if self._iterations is not None:
+            self._iterations += window
             if self._iterations:
                 measured["iteration"] = self._iterations
-        if window and seconds > 0:
-            measured["it_s"] = window / seconds
-            measured["it_s_overall"] = self._iterations / self._seconds
+        if timed > 0 and took >= max(_SHORTEST_STEP, timed * _SHORTEST_ITERATION):
+            self._timed = (self._timed[0] + timed, self._timed[1] + took)
+            measured["it_s"] = timed / took
+            measured["it_s_overall"] = self._timed[0] / self._timed[1]
         device = _peak_device_bytes()
         if device:
             measured["peak_device_bytes"] = device
@@ -214,26 +237,29 @@ class Trial:
             self._stop = "paused" if message["action"] == "pause" else "stopped"
         return message.get("step")
 
-    def _fail(self, error: BaseException) -> None:
-        text = "".join(traceback.format_exception_only(type(error), error)).strip().splitlines()
-        outcome = "out_of_memory" if _is_out_of_memory(error) else "failed"
-        self._finish(outcome, message=text[-1][:2000] if text else type(error).__name__)
+    def _settle(self, last: bool = False) -> None:
+        """Says a failure that was noted."""
+        if self._failure is not None:
+            self._finish(*self._failure, last=last)
 
-    def _finish(self, outcome: str, message: str = "", values: Optional[Mapping[str, Any]] = None) -> None:
+    def _finish(self, outcome: str, message: str = "", values: Optional[Mapping[str, Any]] = None,
+                last: bool = False) -> None:
         if self._finished:
             return
         self._finished = True
         if self._link is None or self._link.elsewhere():
             return
-        last: Dict[str, Any] = {"type": "finished", **self._id, "outcome": outcome}
+        words: Dict[str, Any] = {"type": "finished", **self._id, "outcome": outcome}
         if message:
-            last["message"] = message
+            words["message"] = message
         if values:
-            last["values"] = {name: _number(value) for name, value in values.items()}
+            words["values"] = {name: _number(value) for name, value in values.items()}
+        if last:
+            words["last"] = True
         if self.checkpoint is not None and self.checkpoint.exists():
-            last["checkpoint"] = str(self.checkpoint)
+            words["checkpoint"] = str(self.checkpoint)
         try:
-            self._link.send(last)
+            self._link.send(words)
         except OSError:
             pass  # hpo is gone, and with it whoever would have wanted to know
 
@@ -258,6 +284,7 @@ def trials(defaults: Any = None, /, *, checkpoint: bool = False, micro_batch: bo
     global _current
     for _current in _serve(_mapping(defaults, more), _abilities(checkpoint, micro_batch)):
         yield _current
+        _current._settle()
         _current.finish()
 
 
@@ -297,6 +324,7 @@ class _Link:
     def __init__(self, endpoint: str, token: str, abilities: List[str]) -> None:
         self.current: Optional[Trial] = None
         self.alive_every = 5.0
+        self.once = "once" in abilities
         self._pid = os.getpid()
         self._lock = threading.Lock()
         self._bytes = b""
@@ -362,14 +390,36 @@ class _Pulse(threading.Thread):
 
 
 def _report_uncaught_exceptions(link: _Link) -> None:
+    """With the word that the process ends: no further trial is handed to it, and its traceback stays in this one's log.
+    So does a failure that a `with` block has noted, where nothing follows it."""
     before = sys.excepthook
 
     def hook(kind: Any, error: BaseException, trace: Any) -> None:
-        if link.current is not None and isinstance(error, Exception):
-            link.current._fail(error)
-        before(kind, error, trace)
+        try:
+            before(kind, error, trace)
+        finally:
+            if link.current is not None and isinstance(error, Exception):
+                link.current._failure = _failure_of(error)
+                link.current._settle(last=True)
+
+    def at_exit() -> None:
+        if link.current is not None:
+            link.current._settle(last=True)
 
     sys.excepthook = hook
+    atexit.register(at_exit)
+
+
+def _failure_of(error: BaseException) -> Tuple[str, str]:
+    """The outcome, and the exception with where it came from: its own lines, then the last frames."""
+    lines = "".join(traceback.format_exception_only(type(error), error)).strip().splitlines()
+    if isinstance(error, SyntaxError):  # its type stands below its place
+        lines = lines[-1:] + lines[:-1]
+    if len(lines) > _MOST_LINES:
+        lines[_MOST_LINES - 2:-1] = ["..."]
+    lines += "".join(traceback.format_list(traceback.extract_tb(error.__traceback__)[-3:])).rstrip().splitlines()
+    text = "\n".join(line[:500] for line in lines)[:4000]
+    return "out_of_memory" if _is_out_of_memory(error) else "failed", text or type(error).__name__
 
 
 def _number(value: Any) -> Any:

@@ -1,0 +1,301 @@
+"""The Python client and the stand-ins, against an orchestrator that this file plays: no hpo runs."""
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+CLIENT = pathlib.Path(__file__).resolve().parents[2] / "worker" / "python"
+
+
+class Played(unittest.TestCase):
+    def setUp(self):
+        self._folder = tempfile.TemporaryDirectory(prefix="hpo-client-")
+        self.folder = pathlib.Path(self._folder.name)
+
+    def tearDown(self):
+        self._folder.cleanup()
+
+    def play(self, script, runs=1, steps=100, status=0, resumed=None):
+        """Hands out `runs` trials and goes on at each report; returns what the client said, and its standard error."""
+        (self.folder / "train.py").write_text(textwrap.dedent(script))
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.settimeout(60)
+        listener.bind(str(self.folder / "socket"))
+        listener.listen(1)
+        worker = subprocess.Popen([sys.executable, str(self.folder / "train.py")], stderr=subprocess.PIPE, text=True,
+                                  stdin=subprocess.DEVNULL, cwd=self.folder,
+                                  env={**os.environ, "HPO_ENDPOINT": str(self.folder / "socket"), "HPO_TOKEN": "t",
+                                       "PYTHONPATH": str(CLIENT)})
+        said = []
+        with listener, listener.accept()[0] as connection:
+            connection.settimeout(60)
+
+            def say(**message):
+                try:
+                    connection.sendall(json.dumps(message).encode() + b"\n")
+                except OSError:
+                    pass  # it is gone
+
+            def hand_out(trial):
+                run = {"type": "run", "trial": trial, "attempt": 1, "params": {"lr": 0.5}, "steps": steps, "seed": 1,
+                       "data_seed": 1, "objective": {"metric": "loss", "direction": "minimize", "at": "best"},
+                       "folder": str(self.folder / f"trial-{trial}"), "resume": bool(resumed), "test": False, "save": ""}
+                if resumed:
+                    run.update(attempt=2, done=resumed)
+                    (self.folder / f"trial-{trial}").mkdir()
+                    (self.folder / f"trial-{trial}" / "last.ckpt").write_text("")
+                say(**run)
+
+            given = 0
+            for message in self.messages(connection):
+                said.append(message)
+                if message["type"] == "report":
+                    say(type="decision", trial=message["trial"], attempt=message["attempt"], step=message["step"],
+                        action="continue")
+                if message["type"] == "hello":
+                    say(type="welcome", version=1, alive_every=5)
+                if message["type"] == "hello" or (message["type"] == "finished" and not message.get("last")):
+                    given += 1
+                    hand_out(given) if given <= runs else say(type="shutdown")
+        error = worker.communicate(timeout=60)[1]
+        self.assertEqual(worker.returncode, status, error)
+        self.error = error
+        return said
+
+    @staticmethod
+    def messages(connection):
+        try:
+            for line in connection.makefile("rb"):
+                yield json.loads(line)
+        except ConnectionResetError:
+            pass  # it ended without reading its last word
+
+    @staticmethod
+    def of(said, kind):
+        return [message for message in said if message["type"] == kind]
+
+
+class Ends(Played):
+    def test_an_uncaught_exception_is_said_with_its_lines_its_place_and_that_the_process_ends(self):
+        said = self.play("""
+            import hpo
+            def train(trial):
+                trial.report(1, loss=1)
+                raise RuntimeError("Error(s) in loading state_dict:\\n\\tMissing key(s)\\n\\tsize mismatch")
+            for trial in hpo.trials():
+                train(trial)
+            """, runs=3, status=1)
+        [last] = self.of(said, "finished")
+        self.assertEqual((last["trial"], last["outcome"], last["last"]), (1, "failed", True))
+        lines = last["message"].splitlines()
+        self.assertEqual(lines[:3], ["RuntimeError: Error(s) in loading state_dict:", "\tMissing key(s)", "\tsize mismatch"])
+        self.assertIn("train.py\", line 5, in train", last["message"])
+        self.assertIn("Traceback", self.error)
+
+    def test_so_is_one_that_leaves_a_with_block_and_the_process(self):
+        said = self.play("""
+            import hpo
+            for trial in hpo.trials():
+                with trial:
+                    raise KeyError("x")
+            """, runs=3, status=1)
+        self.assertEqual([(m["trial"], m["outcome"], m.get("last")) for m in self.of(said, "finished")],
+                         [(1, "failed", True)])
+
+    def test_one_that_the_script_gets_over_fails_its_trial_alone(self):
+        said = self.play("""
+            import hpo
+            for trial in hpo.trials():
+                try:
+                    with trial:
+                        trial.report(1, loss=1)
+                        if trial.number == 1:
+                            raise KeyError("x")
+                except KeyError:
+                    pass
+            """, runs=2)
+        self.assertEqual([(m["trial"], m["outcome"], m.get("last")) for m in self.of(said, "finished")],
+                         [(1, "failed", None), (2, "complete", None)])
+
+    def test_long_words_are_cut_and_a_syntax_error_begins_with_its_type(self):
+        said = self.play("""
+            import hpo
+            for trial in hpo.trials():
+                with trial:
+                    try:
+                        exec("a b")
+                    except SyntaxError as error:
+                        raise error
+            """, status=1)
+        self.assertTrue(self.of(said, "finished")[0]["message"].startswith("SyntaxError: "), said)
+
+    def test_final_numbers_reach_hpo(self):
+        said = self.play("""
+            import hpo
+            trial = hpo.trial()
+            trial.report(1, loss=1)
+            trial.finish(test_acc=0.9, test_loss=float("nan"))
+            """)
+        self.assertEqual(self.of(said, "finished")[0]["values"], {"test_acc": 0.9, "test_loss": "nan"})
+
+
+class Rates(Played):
+    BUSY = """
+            import time
+            def work(seconds):
+                end = time.perf_counter() + seconds
+                while time.perf_counter() < end:
+                    pass
+            import hpo
+            trial = hpo.trial()
+            """
+
+    def test_a_loop_of_ones_own_is_measured_from_its_first_iteration(self):
+        said = self.play(self.BUSY + """
+            for step in (1, 2):
+                for _ in range(5):
+                    work(0.01)
+                    trial.step()
+                trial.report(step, loss=1)
+            """)
+        for report in self.of(said, "report"):
+            self.assertLess(report["it_s"], 101)
+            self.assertGreater(report["it_s"], 0)
+        self.assertEqual([r["iteration"] for r in self.of(said, "report")], [5, 10])
+
+    def test_nothing_is_claimed_of_a_burst_of_reports(self):
+        said = self.play(self.BUSY + """
+            work(0.05)
+            for step in range(1, 20):
+                trial.report(step, loss=1, iterations=100)
+            """)
+        self.assertEqual([r["step"] for r in self.of(said, "report") if r.get("it_s", 0) > 50_000], [])
+        self.assertEqual(self.of(said, "report")[-1]["iteration"], 1900)
+        self.assertNotIn("it_s", self.of(said, "report")[0])
+
+    def test_a_resumed_trial_counts_on_from_what_was_reported(self):
+        script = """
+            import hpo
+            trial = hpo.trial(checkpoint=True)
+            assert trial.resumed
+            trial.resume_from({})
+            for step in trial.epochs():
+                trial.step(10)
+                trial.report(step, loss=1)
+                break
+            """
+        done = {"step": 3, "seconds": 1000.0, "iteration": 30}
+        report = self.of(self.play(script.format(3), resumed=done), "report")[0]
+        self.assertEqual((report["step"], report["iteration"]), (4, 40))
+        self.assertGreater(report["seconds"], 1000)
+        self.tearDown()
+        self.setUp()
+        report = self.of(self.play(script.format(2), resumed=done), "report")[0]
+        self.assertNotIn("iteration", report)  # how many there were after step 2 is not known
+        self.assertGreater(report["seconds"], 1000)
+
+
+class StandIns(Played):
+    def shim(self, name, script, params, status=0):
+        (self.folder / "train.py").write_text(textwrap.dedent(script))
+        reports = self.folder / "reports.jsonl"
+        done = subprocess.run([sys.executable, str(self.folder / "train.py")], capture_output=True, text=True, timeout=60,
+                              cwd=self.folder, stdin=subprocess.DEVNULL,
+                              env={**os.environ, "PYTHONPATH": f"{CLIENT}/shims/{name}:{CLIENT}", "HPO_TRIAL": "3",
+                                   "HPO_PARAMS": json.dumps(params), "HPO_REPORTS": str(reports)})
+        self.assertEqual(done.returncode, status, done.stderr)
+        self.error = done.stderr
+        return [json.loads(line) for line in reports.read_text().splitlines()]
+
+    def test_wandb_config_holds_the_trials_parameters_over_the_scripts_own(self):
+        self.shim("wandb", """
+            import argparse, copy, wandb
+            assert wandb.run is None
+            own = argparse.Namespace(lr=0.5, momentum=0.9, head={"width": 1, "act": "relu"}, seed=1)
+            with wandb.init(project="p", config=own) as run:
+                config = wandb.config
+                assert run is wandb.run and run.config is config and run.name
+                assert config.lr == config["lr"] == config.get("lr", 1) == 0.25
+                assert (config.momentum, config.get("nothing", 7), config.seed) == (0.9, 7, 3)
+                assert config.head == {"width": 4, "act": "relu"} and config["head.width"] == 4
+                assert config["a b"] is True and config.layers == [64, 32] and config.none is None
+                assert dict(config)["lr"] == 0.25 and "lr" in config and "nothing" not in config
+                assert copy.deepcopy(config).lr == 0.25
+                config.lr = 3
+                config.update({"epochs": 3}, allow_val_change=True)
+                assert (config.lr, config.epochs) == (0.25, 3)
+                try:
+                    config.nothing
+                except AttributeError as error:
+                    assert "momentum" in str(error)
+                run.log({"x": 1})
+            assert wandb.run is None
+            """, {"lr": 0.25, "head.width": 4, "seed_": 3, "a_b": "True", "layers": "[64, 32]", "none": "null"})
+        self.assertEqual(self.error.count("config.lr stays 0.25"), 1)
+
+    def test_what_wandb_logs_is_reported_and_what_has_no_place_is_ignored_once(self):
+        lines = self.shim("wandb", """
+            import wandb
+            from wandb.sdk.lib import RunDisabled
+            from wandb.keras import WandbCallback
+            run = wandb.init()
+            assert isinstance(run, (wandb.sdk.wandb_run.Run, RunDisabled))
+            class Scalar:
+                def __float__(self):
+                    return 2.5
+            for step in range(2):
+                wandb.log({"Val Loss": step, "train": {"loss": Scalar()}, "text": "a", "image": wandb.Image(1)}, step=step)
+                run.log({"Val Loss": 9}, step=step)
+            wandb.log({"a": 1}, commit=False)
+            wandb.log({"b": float("nan")})
+            for _ in range(2):
+                wandb.watch(None, log="all")
+                artifact = wandb.Artifact("m", type="model")
+                artifact.add_file("x")
+                run.log_artifact(artifact)
+                wandb.save("model.pt")
+            WandbCallback().on_epoch_end(0, {"loss": 4})
+            try:
+                raise ValueError
+            except wandb.errors.CommError:
+                pass
+            except ValueError:
+                pass
+            run.summary["best"] = 0.5
+            wandb.run.summary.update({"Val Loss": 7})
+            wandb.finish()
+            wandb.agent(wandb.sweep({}), function=lambda: wandb.init() and wandb.log({"z": True}))
+            """, {})
+        self.assertEqual(lines, [{"Val_Loss": 0, "train.loss": 2.5}, {"Val_Loss": 1, "train.loss": 2.5},
+                                 {"a": 1, "b": "nan"}, {"loss": 4}, {"best": 0.5}, {"z": 1}])
+        self.assertEqual(self.error.count("wandb.watch is ignored"), 1)
+        self.assertEqual(self.error.count("run.log_artifact is ignored"), 1)
+
+    def test_nni_gives_parameters_with_their_nesting_and_takes_results(self):
+        lines = self.shim("nni", """
+            import argparse, nni
+            from nni.utils import merge_parameter
+            params = nni.get_next_parameter()
+            assert params == {"lr": 0.25, "model": {"_name": "LeNet", "k": 3}}, params
+            own = merge_parameter(argparse.Namespace(lr=1.0, model=None, other=1), params)
+            assert own.lr == 0.25 and own.other == 1
+            try:
+                merge_parameter({"x": 1}, params)
+                raise SystemExit("not reached")
+            except ValueError:
+                pass
+            assert (nni.get_trial_id(), nni.get_sequence_id(), nni.get_current_parameter("lr")) == ("trial-3", 2, 0.25)
+            nni.report_intermediate_result(0.5)
+            nni.report_intermediate_result({"default": 0.6, "loss": 1})
+            nni.report_final_result(0.7)
+            """, {"lr": 0.25, "model": "LeNet", "model.k": 3})
+        self.assertEqual(lines, [{"default": 0.5}, {"default": 0.6, "loss": 1}, {"default": 0.7}])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
