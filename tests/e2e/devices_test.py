@@ -22,6 +22,8 @@ def lives(pid):
 
 
 class Devices(Case):
+    alone = "looks at what this machine has free"
+
     def setUp(self):
         super().setUp()
         self.environment = {"XDG_RUNTIME_DIR": str(self.folder), "OCL_ICD_VENDORS": str(self.folder / "none"), "HPO_NVML_LIBRARY": ""}

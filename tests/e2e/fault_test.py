@@ -1,5 +1,6 @@
 """What goes wrong, provoked: kills at random instants, workers that misbehave on request, full disks, damaged databases. Each test names the
-promise it holds hpo to. Seeds are fixed; HPO_KILLS sets how many kills (200 each by default)."""
+promise it holds hpo to. What each kind of fault does to a trial is proven by tests/unit/engine and tests/contract/execution; here it is shown once
+that it comes through. Seeds are fixed; HPO_KILLS sets how many kills (20 each by default, 200 for a thorough look)."""
 import json
 import os
 import pathlib
@@ -14,10 +15,10 @@ import unittest
 
 from harness import FAKE, HPO, Case, processes_of, wait_for
 
-KILLS = int(os.environ.get("HPO_KILLS", "200"))
+KILLS = int(os.environ.get("HPO_KILLS", "20"))
 
 
-def fake_study(script="", name="fake", trials=4, epochs=5, parallel=2, more="", retries=2, timeout="10s", space=""):
+def fake_study(script="", name="fake", trials=4, epochs=5, parallel=2, more="", retries=2, timeout="60s", space=""):
     params = f", params: {{fake: \"{script}\"}}" if script else ""
     return f"""\
 study: {name}
@@ -43,8 +44,12 @@ def finished(trials):
 
 
 class Kills(Case):
-    def strike(self, study, name, victim_of, trials):
+    alone = "asks that nobody is left after 2 s"
+
+    def strike(self, victim_of):
         """Kills at random instants until the study is through; nothing finished may be lost, changed or repeated."""
+        name, trials = "fake", 8 * KILLS  # more than are through at the last kill
+        study = self.study(fake_study("each=0.004;daemon=1@1;children=1@2", trials=trials, epochs=3))
         dice = random.Random(name)
         known = {}
         for _ in range(KILLS):
@@ -87,18 +92,17 @@ class Kills(Case):
         self.assertEqual(twice, [], "trials finished twice")
 
     def test_row_1_the_orchestrator_is_killed_at_random_instants_of_a_running_study(self):
-        study = self.study(fake_study("each=0.004;daemon=1@1;children=1@2", trials=1500, epochs=3))
-        self.strike(study, "fake", lambda child: child.pid, 1500)
+        self.strike(lambda child: child.pid)
 
     def test_row_1_the_orchestrator_of_native_workers_is_killed_and_curves_are_those_of_an_uninterrupted_study(self):
         from harness import synthetic
-        text = synthetic(trials=40, epochs=6, samples=20000)
+        text = synthetic(trials=12, epochs=6, samples=20000)
         self.hpo("run", self.study(text))
         whole = {t["trial"]: (t["params"], t["values"], t["steps"]) for t in self.trials("small")}
         self.hpo("ls")
         study = self.study(text.replace("study: small", "study: struck"))
         dice = random.Random(7)
-        for _ in range(max(3, KILLS // 10)):
+        for _ in range(max(3, KILLS // 5)):
             child = self.start("run", study)
             wait_for(lambda: processes_of(self.folder) or child.poll() is not None)
             pause(dice.uniform(0, 0.4))
@@ -110,8 +114,6 @@ class Kills(Case):
         self.assertEqual(struck, whole)
 
     def test_row_8_a_warden_is_killed_at_random_instants_and_nothing_of_its_tree_is_left(self):
-        study = self.study(fake_study("each=0.004;daemon=1@1;children=1@2", trials=1500, epochs=3))
-
         def warden(child):
             found = []
             for pid in processes_of(self.folder):
@@ -122,7 +124,7 @@ class Kills(Case):
                     pass
             return random.Random(len(found)).choice(found) if found else None
 
-        self.strike(study, "fake", warden, 1500)
+        self.strike(warden)
 
     def test_row_1_a_killed_warden_of_a_living_orchestrator_takes_its_worker_along_and_the_study_goes_on(self):
         child = self.start("run", self.study(fake_study("each=0.01;daemon=1@1", trials=60, epochs=4, retries=50)))
@@ -147,6 +149,8 @@ class Kills(Case):
 
 
 class Endings(Case):
+    alone = "asks for ends within 1 s"
+
     def running(self, script="each=0.05", **more):
         child = self.start("run", self.study(fake_study(script, trials=500, **more)))
         wait_for(lambda: any(t["steps"] for t in self.trials_so_far("fake")))
@@ -196,18 +200,23 @@ class Workers(Case):
         self.out = self.hpo("run", self.study(fake_study(script, **more)), status=status)
         return self.trials("fake")
 
-    def test_row_5_a_worker_that_dies_of_a_signal_is_retried_twice_and_then_failed_with_the_signal_and_its_last_words(self):
-        trials = self.run_fake("say=goodbye@2;die=SIGSEGV@2", status=1)
+    def test_rows_5_15_16_17_what_a_worker_does_wrong_ends_its_own_trial_alone_and_as_promised(self):
+        ways = {"say=goodbye@2;die=SIGSEGV@2": ("failed", "SIGSEGV"), "nan@3": ("diverged", "step 3"),
+                "step=-1@2;step=2@4;step=huge@3": ("complete", ""), "old@2;stranger@3;late": ("complete", "")}
+        choices = ", ".join(f'"{way}"' for way in ways)
+        trials = self.run_fake("", trials=12, parallel=3, retries=1, space=f"  fake: {{type: categorical, choices: [{choices}]}}")
+        self.assertEqual({trial["params"]["fake"] for trial in trials}, set(ways))
         for trial in trials:
-            self.assertEqual((trial["state"], trial["attempt"]), ("failed", 3))
-            self.assertIn("SIGSEGV", trial["reason"])
-            self.assertIn("goodbye", trial["reason"])
+            way = trial["params"]["fake"]
+            state, reason = ways[way]
+            self.assertEqual(trial["state"], state, trial)
+            self.assertIn(reason, trial["reason"] or "")
+            self.assertEqual(trial["attempt"], 2 if state == "failed" else 1, trial)
+            if state == "complete":
+                self.assertEqual(trial["steps"], 5)
+            if "goodbye" in way:
+                self.assertIn("goodbye", trial["reason"])
         self.assert_nobody_left()
-
-    def test_row_6_a_silent_worker_is_stopped_after_the_progress_timeout_with_that_reason(self):
-        trials = self.run_fake("silent@2", status=1, trials=1, retries=0, timeout="1s")
-        self.assertEqual(trials[0]["state"], "failed")
-        self.assertIn("silent for 1 s", trials[0]["reason"])
 
     def test_row_8_detached_grandchildren_die_with_the_trials_worker(self):
         self.run_fake("children=3@2;daemon=3@3;chain@2")
@@ -221,13 +230,13 @@ class Workers(Case):
         self.assertEqual(finished(self.trials("fake")), {})
 
     def test_row_13_descriptors_stay_flat_over_many_trials(self):
-        child = self.start("run", self.study(fake_study("", trials=3000, epochs=2)), "--quiet")
+        child = self.start("run", self.study(fake_study("", trials=300, epochs=2)), "--quiet")
         counts = []
-        for ended in (100, 1000, 2500):
-            wait_for(lambda: child.poll() is not None or len(finished(self.trials_so_far("fake"))) >= ended)
+        for ended in (30, 120, 250):
+            wait_for(lambda: child.poll() is not None or len(finished(self.trials_so_far("fake"))) >= ended, 300)
             if child.poll() is None:
                 counts.append(len(os.listdir(f"/proc/{child.pid}/fd")))
-        self.assertEqual(child.wait(120), 0)
+        self.assertEqual(child.wait(300), 0)
         self.assertLessEqual(max(counts) - min(counts), 3, counts)
 
     def test_row_14_garbage_is_counted_and_the_stream_goes_on(self):
@@ -241,21 +250,6 @@ class Workers(Case):
         self.run_fake("escapes@2;die=SIGABRT@3", status=1)
         for out in (self.hpo("ls", "fake"), self.hpo("top", "fake", "--once"), self.hpo("show", "fake", "1"), self.out):
             self.assertNotIn("\x1b", out)
-
-    def test_row_15_a_loss_that_is_not_finite_is_diverged_with_the_step(self):
-        trials = self.run_fake("nan@3", status=1)
-        self.assertEqual({t["state"] for t in trials}, {"diverged"})
-        self.assertIn("step 3", trials[0]["reason"])
-
-    def test_row_16_steps_that_make_no_sense_are_never_stored_twice(self):
-        trials = self.run_fake("step=-1@2;step=2@4;step=huge@3")
-        self.assertEqual([t["state"] for t in trials], ["complete", "complete"])
-        self.assertEqual([t["steps"] for t in trials], [5, 5])
-
-    def test_row_17_words_of_older_attempts_and_after_the_end_are_fenced_out(self):
-        trials = self.run_fake("old@2;stranger@3;late", trials=3)
-        self.assertEqual([t["state"] for t in trials], ["complete"] * 3)
-        self.assertEqual([t["steps"] for t in trials], [5] * 3)
 
     def test_row_19_a_flood_on_stdout_is_drained_and_the_log_is_capped(self):
         self.run_fake("spew=50000000@2", trials=1)

@@ -32,6 +32,8 @@ stopping: [{rule: divergence}, {rule: plateau, patience: 3}]
 
 
 class Fused(Case):
+    first = True
+
     def setUp(self):
         super().setUp()
         self.study(STUDY, "fused.yaml")

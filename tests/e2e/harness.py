@@ -1,4 +1,7 @@
-"""What the end-to-end tests share: a folder of their own, the built programs, and ways to look at processes and studies from outside."""
+"""What the end-to-end tests share: a folder of their own, the built programs, and ways to look at processes and studies from outside.
+
+Files of tests run side by side, a process for each class. They see nothing of one another: what sessions tell of each other lies in a folder
+of this process ($XDG_RUNTIME_DIR). A class that must have the machine for itself says so with a line `alone = "WHY"` (classes.cmake.in)."""
 import json
 import os
 import pathlib
@@ -17,6 +20,10 @@ HPO = str(BUILD / "bin" / "hpo")
 WORKER = str(BUILD / "bin" / "hpo-worker")
 FAKE = str(BUILD / "tests" / "support" / "fake-worker")
 DEADLINE = float(os.environ.get("HPO_TEST_DEADLINE", "60"))  # of one wait; never a duration that is waited out
+TIMES = os.environ.get("HPO_TIMES")  # a file: each test's name and seconds are added to it
+
+_runtime = tempfile.TemporaryDirectory(prefix="hpo-run-")
+os.environ["XDG_RUNTIME_DIR"] = _runtime.name
 
 
 def processes_of(folder):
@@ -61,8 +68,13 @@ class Case(unittest.TestCase):
         self._folder = tempfile.TemporaryDirectory(prefix="hpo-e2e-")
         self.folder = pathlib.Path(self._folder.name)
         self.children = []
+        self._began = time.monotonic()
 
     def tearDown(self):
+        if TIMES:
+            os.makedirs(os.path.dirname(TIMES), exist_ok=True)
+            with open(TIMES, "a") as times:
+                times.write(f"{self._testMethodName} {time.monotonic() - self._began:.2f}\n")
         for child in self.children:
             if child.poll() is None:
                 child.kill()

@@ -47,6 +47,8 @@ class Script(Case):
 
 
 class Client(Script):
+    first = True
+
     def test_a_script_with_the_client_is_searched_each_trial_in_a_process_of_its_own(self):
         trials = self.run_script("""
             import os
@@ -264,6 +266,8 @@ TRAIN = """
 
 
 class Unchanged(Script):
+    first = True
+
     def run_unchanged(self, text, *arguments, status=0, **more):
         return self.run_script(text, status, command=[PYTHON, str(self.folder / "train.py"), *arguments], **more)
 

@@ -47,6 +47,8 @@ class Torch(Case):
 
 
 class Ready(Torch):
+    first = True
+
     def ready(self, name):
         for folder in ("studies", "worker"):
             os.symlink(SOURCE / folder, self.folder / folder)

@@ -1,0 +1,69 @@
+"""times.py FOLDER: how long the phases and tests of a tests/run took, as a table by kind; all of it, test by test, in FOLDER.json.
+
+FOLDER/phases has a line "KIND SUITE BEGAN ENDED" for each phase. Beside it lie the builds, SUITE/times: ctest.xml (one entry a program or
+class), NAME.json of GoogleTest and NAME.txt of the end-to-end tests (one entry a test)."""
+import collections
+import json
+import pathlib
+import sys
+import xml.etree.ElementTree
+
+SLOWEST = 8
+
+
+def entries(build):
+    """(name, seconds) of what ctest ran."""
+    report = build / "times" / "ctest.xml"
+    if not report.exists():
+        return []
+    cases = xml.etree.ElementTree.parse(report).getroot().iter("testcase")
+    return [(case.get("name"), float(case.get("time") or 0)) for case in cases if case.get("status") != "disabled"]
+
+
+def single_tests(build, name):
+    """(name, seconds) of each test within an entry."""
+    google, python = build / "times" / f"{name}.json", build / "times" / f"{name}.txt"
+    if google.exists():
+        suites = json.loads(google.read_text()).get("testsuites", [])
+        return [(f"{suite['name']}.{test['name']}", float(test["time"].rstrip("s"))) for suite in suites for test in suite["testsuite"]
+                if test.get("status") == "RUN"]
+    if python.exists():
+        lines = (line.split() for line in python.read_text().splitlines())
+        return [(test, float(seconds)) for test, seconds in lines]
+    return []
+
+
+def main(folder):
+    try:
+        phases = [line.split() for line in (folder / "phases").read_text().splitlines()]
+    except OSError:
+        return
+    rows, kept, slowest = [], {"phases": [], "tests": {}}, []
+    for kind, suite, began, ended in phases:
+        seconds = float(ended) - float(began)
+        kept["phases"].append({"kind": kind, "suite": suite, "seconds": round(seconds, 1)})
+        rows.append((kind, suite, seconds, ""))
+        if kind != "tests":
+            continue
+        build = folder.parent / suite
+        spent, count = collections.Counter(), collections.Counter()
+        for name, took in entries(build):
+            tests = single_tests(build, name)
+            spent[name.split(".")[0]] += took
+            count[name.split(".")[0]] += len(tests) or 1
+            kept["tests"].setdefault(suite, {})[name] = {"seconds": round(took, 2), "tests": dict(tests)}
+            slowest.append((took, f"{name} ({suite})"))
+        for part, took in spent.most_common():
+            rows.append(("", f"  {part}", took, f"{count[part]} tests"))
+    total = float(phases[-1][3]) - float(phases[0][2])
+    kept["seconds"] = round(total, 1)
+    pathlib.Path(f"{folder}.json").write_text(json.dumps(kept, indent=1) + "\n")
+    print(f"\n{'':<11}{'':<14}{'seconds':>8}")
+    for kind, suite, seconds, note in rows:
+        print(f"{kind:<11}{suite:<14}{seconds:>8.1f}  {note}".rstrip())
+    print(f"{'all':<25}{total:>8.1f}\n(by kind: added up, also where tests ran side by side; test by test in build/times.json)")
+    if slowest:
+        print("slowest: " + ", ".join(f"{name} {took:.0f} s" for took, name in sorted(slowest, reverse=True)[:SLOWEST]))
+
+
+main(pathlib.Path(sys.argv[1]))
