@@ -76,11 +76,11 @@ void Engine::guarded(F&& handle) {
 
 void Engine::start() {
     guarded([this] {
-        // A killed session may have stored a trial's last step but not its end.
+        // A killed session may have stored a trial's step but not what followed from it: its end, or its pause.
         for (const std::int64_t number : std::set(parts_.ledger.unfinished())) {
-            const TrialRecord& trial = parts_.ledger.record().trial(number);
-            if (trial.steps() >= parts_.study.budget.epochs)
-                parts_.ledger.finish(trial.number, TrialState::complete, "", "");
+            if (parts_.ledger.record().trial(number).state == TrialState::paused) continue;
+            parts_.ledger.judge(number);
+            trial_ended(number);
         }
         recall();
         warm_up();
@@ -225,6 +225,11 @@ void Engine::conclude(End end, const std::string& reason) {
     closing_ = true;
     end_ = end;
     end_reason_ = reason;
+    if (had_more_ > 1)
+        say(Notice::Level::warning, 0,
+            count(had_more_, "trial was", "trials were") +
+                " ended with the last step of budget.epochs and had more to report: the reason of each says what that "
+                "may mean");
     const auto requeue = [&](std::int64_t trial) {
         if (parts_.ledger.record().trial(trial).state != TrialState::running) return;
         try {

@@ -215,6 +215,7 @@ class Engine {
     void lost(AttemptId id, const std::string& reason);
     void trial_ended(std::int64_t trial);
     void trial_failed(std::int64_t trial, const std::string& kind = {});
+    void had_more(std::int64_t trial, const std::string& why);
     void not_used(Job* job, std::int64_t trial, const std::string& why);
     void end_attempt(Job& job);
     [[nodiscard]] static Job* find(Worker& worker, AttemptId id);
@@ -273,6 +274,7 @@ class Engine {
     bool closing_ = false;
     End end_ = End::none;
     std::string end_reason_;
+    std::int64_t had_more_ = 0;  ///< complete trials that had more to report
 };
 
 }  // namespace hpo

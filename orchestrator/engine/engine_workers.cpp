@@ -150,7 +150,10 @@ void Engine::on_finished(Place place, const from_worker::Finished& message) {
         worker.spent = true;
         parts_.executor.send(place, to_worker::Shutdown{});
     }
-    if (job.phase == Job::Phase::ending) return trial_ended(trial);
+    if (job.phase == Job::Phase::ending) {
+        if (message.outcome == Outcome::complete && !message.message.empty()) had_more(trial, message.message);
+        return trial_ended(trial);
+    }
 
     // The worker ended it by its own account.
     switch (message.outcome) {
@@ -174,6 +177,15 @@ void Engine::on_finished(Place place, const from_worker::Finished& message) {
                 message.message.empty() ? "the worker said " + std::string(to_text(message.outcome)) : message.message);
             return trial_failed(trial);
     }
+}
+
+/// A trial ended with the last step of its budget, but its worker had more to report: perhaps its reports are not what
+/// the study takes for steps.
+void Engine::had_more(std::int64_t trial, const std::string& why) {
+    const TrialRecord& record = parts_.ledger.record().trial(trial);
+    if (record.state != TrialState::complete || !record.reason.empty()) return;
+    parts_.ledger.amend(trial, why);
+    if (++had_more_ == 1) say(Notice::Level::warning, trial, why);
 }
 
 /// A report that makes no sense, or comes too late. A flood of them is told in numbers.
@@ -201,8 +213,12 @@ void Engine::on_exited(Place place, const execution::Exited& exited) {
     const bool ended_well = exited.signal == 0 && exited.code == 0;
     if (!gone.greeted) {
         if (closing_) return;
-        const std::string message =
-            (exited.cause.empty() ? how + " before it said hello" : how) + quoted(exited.log_tail);
+        std::string message = (exited.cause.empty() ? how + " before it said hello" : how) + quoted(exited.log_tail);
+        if (exited.cause.empty() && !parts_.study.command.empty() && !parts_.study.metrics)
+            message +=
+                "\n  no argument of worker.command has a placeholder, so that the program must speak with hpo itself "
+                "(Python: import hpo). To have it run as it is, give it a placeholder, such as \"--lr={lr}\", or "
+                "'metrics: {}' below 'worker', and hpo reads what it prints";
         return gone.device == host_only ? launch_failed(message) : start_failed(gone.device, message);
     }
 

@@ -8,11 +8,17 @@ namespace {
 
 constexpr std::size_t replay_batch = 10'000;
 
-/// The name of a metric that is not finite; nothing if all are.
-const std::string* non_finite(const Report& report) {
-    for (const auto& [name, number] : report.metrics)
-        if (!std::isfinite(number)) return &name;
-    return nullptr;
+/// What says of every trial that it has diverged, whatever its objective.
+constexpr const char* loss = "loss";
+
+/// Why the trial has diverged in this step: the objective or the loss is not finite. Any other metric may be (the best
+/// so far before there was one, a rate that is not defined). Empty: it has not.
+std::string divergence(const Report& report, const Objective& objective) {
+    for (const std::string& name : {objective.metric, std::string(loss)})
+        if (const auto found = report.metrics.find(name);
+            found != report.metrics.end() && !std::isfinite(found->second))
+            return name + " is " + to_text(found->second) + " at step " + std::to_string(report.step);
+    return {};
 }
 
 }  // namespace
@@ -58,7 +64,8 @@ void Ledger::learn(const Event& event) {
             },
             // The rules' own state is rebuilt by judging again; what they said then stands in the events that follow.
             [&](const event::Reported& e) {
-                const bool judged = !non_finite(e.report) && e.report.step < study_.budget.epochs;
+                const bool judged =
+                    divergence(e.report, study_.objective).empty() && e.report.step < study_.budget.epochs;
                 if (judged) rules_.report(record_.trial(e.trial));
             },
             [&](const event::Paused& e) {
@@ -70,7 +77,7 @@ void Ledger::learn(const Event& event) {
             },
             [&](const event::Finished& e) {
                 const TrialRecord& trial = record_.trial(e.trial);
-                unfinished_.erase(e.trial);
+                if (unfinished_.erase(e.trial) == 0) return;  // it had ended, and its reason was amended
                 rules_.ended(trial);
                 proposer_.tell(trial);
                 tried(trial);
@@ -112,20 +119,19 @@ void Ledger::measured(std::int64_t trial, Footprint peak) {
 }
 
 Verdict Ledger::report(std::int64_t number, Report report) {
+    store(event::Reported{number, record_.trial(number).attempt, std::move(report)});
+    return judge(number);
+}
+
+Verdict Ledger::judge(std::int64_t number) {
     const TrialRecord& trial = record_.trial(number);
-    const std::int64_t step = report.step;
-    const std::string* broken = non_finite(report);
-    const std::string broken_text =
-        broken ? *broken + " is " + to_text(report.metrics.at(*broken)) + " at step " + std::to_string(step) : "";
-
-    store(event::Reported{number, trial.attempt, std::move(report)});
-
+    if (trial.curve.empty()) return {};
     using to_worker::Action;
-    if (broken) {
-        finish(number, TrialState::diverged, "", broken_text);
-        return {Action::stop, "", broken_text};
+    if (const std::string broken = divergence(trial.curve.back(), study_.objective); !broken.empty()) {
+        finish(number, TrialState::diverged, "", broken);
+        return {Action::stop, "", broken};
     }
-    if (step >= study_.budget.epochs) {
+    if (trial.steps() >= study_.budget.epochs) {
         finish(number, TrialState::complete, "", "");
         return {};
     }
@@ -137,6 +143,13 @@ Verdict Ledger::report(std::int64_t number, Report report) {
 
 void Ledger::finish(std::int64_t trial, TrialState state, const std::string& rule, const std::string& reason) {
     enter(event::Finished{trial, record_.trial(trial).attempt, state, rule, reason});
+}
+
+void Ledger::amend(std::int64_t trial, const std::string& reason) {
+    const TrialRecord& record = record_.trial(trial);
+    const auto stored = store_.append(event::Finished{trial, record.attempt, record.state, record.rule, reason});
+    if (!stored) throw StoreFailed(stored.error().message);
+    apply(record_, *stored, study_.objective);
 }
 
 void Ledger::requeue(std::int64_t trial, Outcome outcome, bool charged, const std::string& reason) {

@@ -42,6 +42,11 @@ class Ledger {
     /// A step, judged: on stop, pause and completion the trial has already ended or paused in the books when this
     /// returns.
     Verdict report(std::int64_t trial, Report report);
+    /// The last stored step, judged again: a session that was killed may have stored a step but not what followed from
+    /// it. For trials that have not ended and are not paused; the rules' word stays the one given first.
+    Verdict judge(std::int64_t trial);
+    /// What became known of a trial after it ended: `reason` in place of its own. Nobody is told of the entry.
+    void amend(std::int64_t trial, const std::string& reason);
     void finish(std::int64_t trial, TrialState state, const std::string& rule, const std::string& reason);
     void requeue(std::int64_t trial, Outcome outcome, bool charged, const std::string& reason);
     /// A paused trial goes on: queued again.

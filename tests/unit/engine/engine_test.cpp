@@ -1,6 +1,7 @@
 // The loop with played workers: no process, no disk, no time but what the test gives.
 #include "orchestrator/engine/engine.hpp"
 
+#include <cmath>
 #include <csignal>
 
 #include "tests/unit/engine/played.hpp"
@@ -54,6 +55,87 @@ TEST(Engine, ATrialIsCompleteInTheBooksBeforeItsLastDecisionIsSent) {
     play.exit(0, SIGKILL);  // what happens to the worker now changes nothing
     EXPECT_EQ(play.trial(1).state, TrialState::complete);
     EXPECT_EQ(play.trial(1).attempt, 1);
+}
+
+TEST(Engine, AMetricBesideObjectiveAndLossMayBeWhatItLikes) {
+    Study study = small_study();
+    study.objective.metric = "score";
+    MemoryStore store;
+    Played play(study, store, 1);
+    play.ready(0);
+    const AttemptId id = play.asked(0);
+    const auto say = [&](std::int64_t step, Metrics metrics) {
+        play.say(0, from_worker::Reported{id, {.step = step, .metrics = std::move(metrics)}});
+        return play.executor.take<to_worker::Decision>(0)->action;
+    };
+    EXPECT_EQ(say(1, {{"score", 0.5}, {"best", HUGE_VAL}, {"eta", NAN}}), to_worker::Action::go_on);
+    EXPECT_EQ(play.trial(1).state, TrialState::running);
+    EXPECT_TRUE(std::isnan(play.trial(1).curve.back().metrics.at("eta"))) << "shown as it is";
+    EXPECT_EQ(say(2, {{"score", 0.5}, {"loss", NAN}}), to_worker::Action::stop);
+    EXPECT_EQ(play.trial(1).state, TrialState::diverged);
+    EXPECT_EQ(play.trial(1).reason, "loss is nan at step 2");
+}
+
+TEST(Engine, ATrialThatHadMoreToReportSaysSoAndSoDoesTheStudysEnd) {
+    MemoryStore store;
+    {
+        Played play(small_study(), store, 1);
+        play.ready(0);
+        for (std::int64_t trial = 1; trial <= 3; ++trial) {
+            const AttemptId id = play.asked(0);
+            play.report(0, id, 1, 0.5);
+            play.report(0, id, 2, 0.4);
+            play.finish(0, id, Outcome::complete, trial == 3 ? "" : "it had more to report");
+        }
+        EXPECT_EQ(play.trial(2).state, TrialState::complete);
+        EXPECT_EQ(play.trial(2).reason, "it had more to report");
+        EXPECT_EQ(play.trial(3).reason, "");
+        EXPECT_THAT(play.notices, HasSubstr("it had more to report\n2 trials were ended with the last step"));
+        EXPECT_EQ(play.ended, (std::vector<std::int64_t>{1, 2, 3}));
+    }
+    Played again(small_study(), store, 1);
+    EXPECT_EQ(again.trial(2).reason, "it had more to report");
+    EXPECT_EQ(again.trial(2).value, 0.4);
+}
+
+/// A session that was killed when it had stored the first trial's step, but not what followed.
+TrialRecord after_a_kill_behind_the_step(Study study, double loss) {
+    MemoryStore store;
+    {
+        Played play(study, store, 1);
+        play.ready(0);
+        const AttemptId id = play.asked(0);
+        play.report(0, id, 1, 0.1);
+        play.report(0, id, 2, loss);
+    }
+    const auto is_step = [](const StoredEvent& stored) {
+        return std::holds_alternative<event::Reported>(stored.event);
+    };
+    while (!is_step(store.kept.back())) store.kept.pop_back();
+    Played play(study, store, 1);
+    EXPECT_TRUE(!is_final(play.trial(1).state) || play.ended == std::vector<std::int64_t>{1});
+    return play.trial(1);
+}
+
+TEST(Engine, ADivergedTrialIsNotCompleteAndTheBestAfterAKillBetweenReportAndEnd) {
+    const TrialRecord trial = after_a_kill_behind_the_step(small_study(), NAN);
+    EXPECT_EQ(trial.state, TrialState::diverged);
+    EXPECT_EQ(trial.reason, "loss is nan at step 2");
+    EXPECT_EQ(after_a_kill_behind_the_step(small_study(), 0.05).state, TrialState::complete);
+}
+
+TEST(Engine, WhatARuleSaidBeforeAKillStandsAfterwards) {
+    Study study = small_study();
+    study.budget.epochs = 9;
+    study.stopping = {{"plateau", {{"patience", std::int64_t{1}}, {"grace", std::int64_t{1}}}}};
+    const TrialRecord stopped = after_a_kill_behind_the_step(study, 0.2);
+    EXPECT_EQ(stopped.state, TrialState::stopped);
+    EXPECT_EQ(stopped.rule, "plateau");
+    EXPECT_EQ(after_a_kill_behind_the_step(study, 0.05).state, TrialState::queued);
+    study.stopping = {{"asha", {{"grace", std::int64_t{2}}, {"factor", std::int64_t{3}}}}};
+    const TrialRecord paused = after_a_kill_behind_the_step(study, 0.2);
+    EXPECT_EQ(paused.state, TrialState::paused);
+    EXPECT_EQ(paused.attempt, 1) << "the step is not trained again to be paused";
 }
 
 TEST(Engine, AWorkerThatDiesIsRetriedTwiceAndThenTheTrialFailsWithTheSignalAndTheLastWords) {
