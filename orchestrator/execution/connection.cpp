@@ -1,5 +1,7 @@
 #include "orchestrator/execution/connection.hpp"
 
+#include <sys/socket.h>
+
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/write.hpp>
 
@@ -66,6 +68,13 @@ void WorkerConnection::write() {
         // A broken connection is noticed by reading, when what the peer still said has been taken in.
         if (!error && self->socket_.is_open() && !self->queued_.empty()) self->write();
     });
+}
+
+std::int64_t WorkerConnection::peer() const {
+    ucred credentials{};
+    socklen_t size = sizeof credentials;
+    const int socket = const_cast<Socket&>(socket_).native_handle();
+    return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 ? credentials.pid : 0;
 }
 
 void WorkerConnection::close() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/asio/local/stream_protocol.hpp>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -26,6 +27,8 @@ class WorkerConnection : public std::enable_shared_from_this<WorkerConnection> {
     void read();
     /// False: the peer has not read for so long that the queue is full; the message is lost.
     bool send(const OrchestratorMessage& message);
+    /// Process at the other end when it connected, as the kernel knows it: 0 where it does not say.
+    [[nodiscard]] std::int64_t peer() const;
     /// No more events.
     void close();
 

@@ -1,6 +1,7 @@
 #include "orchestrator/execution/local.hpp"
 
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
@@ -300,7 +301,10 @@ class LocalExecutor::Impl {
             return kill_because(*room, "it speaks version " + std::to_string(hello->version) +
                                            " of the protocol, not " + std::to_string(protocol_version));
         connection->send(to_worker::Welcome{protocol_version, options_.alive_every});
-        tell(*room, execution::Ready{*hello});
+        execution::Ready ready{*hello};
+        ready.hello.pid =
+            worker_process(static_cast<pid_t>(hello->pid), static_cast<pid_t>(connection->peer()), ::getpid());
+        tell(*room, ready);
     }
 
     void take_message(Room& room, WorkerMessage&& message) {

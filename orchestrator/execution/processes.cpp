@@ -72,6 +72,16 @@ std::vector<pid_t> children_of(pid_t parent) {
     return pids;
 }
 
+pid_t worker_process(pid_t said, pid_t peer, pid_t orchestrator) {
+    if (peer <= 0) return said;
+    for (pid_t pid = peer, parent; pid > 1; pid = parent) {
+        parent = parent_of(pid);
+        if (parent == orchestrator) break;  // its warden
+        if (pid == said) return said;
+    }
+    return peer;
+}
+
 std::size_t kill_marked(const std::string& mark, Wardens wardens) {
     const std::string entry = std::string(mark_variable) + "=" + mark;
     std::size_t found = 0;

@@ -26,6 +26,11 @@ std::vector<pid_t> all_processes();
 /// Those whose parent is `parent`, zombies included.
 std::vector<pid_t> children_of(pid_t parent);
 
+/// The process that a worker's memory is measured from. `said`: its own word, believed where that process is `peer`,
+/// which holds the socket, or an ancestor of it below its warden (a child of `orchestrator`); else `peer`: in a pid
+/// namespace of its own a worker does not know its number. `peer` 0: not known, and `said` stands.
+pid_t worker_process(pid_t said, pid_t peer, pid_t orchestrator);
+
 /// One round: SIGKILL to every process of this user, but the caller, whose mark is `mark` or begins with `mark` and
 /// ':'. Returns how many were found.
 std::size_t kill_marked(const std::string& mark, Wardens wardens = Wardens::too);

@@ -6,11 +6,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/local/connect_pair.hpp>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 
 #include "hpo/printable.hpp"
+#include "orchestrator/execution/connection.hpp"
 #include "orchestrator/execution/environment.hpp"
 #include "orchestrator/execution/frames.hpp"
 #include "orchestrator/execution/private_folder.hpp"
@@ -185,6 +188,44 @@ TEST(Processes, ChildrenAreFoundWhateverTheyCallThemselves) {
     ::kill(child, SIGKILL);
     EXPECT_THAT(children_of(::getpid()), ::testing::Contains(child)) << "a zombie, until it is reaped";
     ::waitpid(child, nullptr, 0);
+}
+
+TEST(Processes, AWorkersOwnWordOnItsNumberIsBelievedWhereItIsTheSocketsOrAnAncestorOfIt) {
+    // This process plays the warden, its child the worker, its grandchild what holds the socket.
+    int report[2], gate[2];
+    ASSERT_EQ(::pipe(report), 0);
+    ASSERT_EQ(::pipe(gate), 0);
+    const pid_t worker = ::fork();
+    if (worker == 0) {
+        const pid_t holder = ::fork();
+        char none;
+        if (holder == 0) {
+            ::close(gate[1]);
+            ::_exit(static_cast<int>(::read(gate[0], &none, 1)));
+        }
+        ::close(gate[1]);
+        if (::write(report[1], &holder, sizeof holder) != sizeof holder) ::_exit(1);
+        ::waitpid(holder, nullptr, 0);
+        ::_exit(0);
+    }
+    pid_t holder = 0;
+    ASSERT_EQ(::read(report[0], &holder, sizeof holder), static_cast<ssize_t>(sizeof holder));
+    const pid_t orchestrator = ::getppid();
+    EXPECT_EQ(worker_process(holder, holder, orchestrator), holder);
+    EXPECT_EQ(worker_process(worker, holder, orchestrator), worker);
+    EXPECT_EQ(worker_process(1, holder, orchestrator), holder) << "in a namespace of its own it is 1";
+    EXPECT_EQ(worker_process(::getpid(), holder, orchestrator), holder) << "the warden is no worker";
+    EXPECT_EQ(worker_process(holder, worker, orchestrator), worker);
+    EXPECT_EQ(worker_process(42, 0, orchestrator), 42) << "the socket does not say";
+    for (const int end : {report[0], report[1], gate[0], gate[1]}) ::close(end);
+    ::waitpid(worker, nullptr, 0);
+}
+
+TEST(Connection, KnowsTheProcessAtItsOtherEnd) {
+    boost::asio::io_context loop;
+    WorkerConnection::Socket ours(loop), theirs(loop);
+    boost::asio::local::connect_pair(ours, theirs);
+    EXPECT_EQ(WorkerConnection(std::move(ours)).peer(), ::getpid());
 }
 
 }  // namespace
