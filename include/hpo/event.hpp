@@ -68,10 +68,17 @@ struct Measured {  ///< the most memory that the trial was seen to take so far; 
     Footprint peak{0, 0, 0};
 };
 
+struct Closing {  ///< final numbers that the script gave with its last word, before or after the trial's end
+    std::int64_t trial = 0;
+    std::int64_t attempt = 0;
+    Metrics values;
+};
+
 }  // namespace event
 
-using Event = std::variant<event::SessionStarted, event::SessionEnded, event::Proposed, event::Launched,
-                           event::Reported, event::Paused, event::Requeued, event::Finished, event::Measured>;
+using Event =
+    std::variant<event::SessionStarted, event::SessionEnded, event::Proposed, event::Launched, event::Reported,
+                 event::Paused, event::Requeued, event::Finished, event::Measured, event::Closing>;
 
 /// An event as the store keeps it.
 struct StoredEvent {
@@ -185,6 +192,7 @@ inline void apply(StudyRecord& study, const StoredEvent& stored, const Objective
                        peak.device_bytes = std::max(peak.device_bytes, e.peak.device_bytes);
                        peak.host_bytes = std::max(peak.host_bytes, e.peak.host_bytes);
                    },
+                   [&](const event::Closing& e) { study.trial(e.trial).closing = e.values; },
                },
                stored.event);
     study.sequence = stored.sequence;

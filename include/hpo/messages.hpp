@@ -67,6 +67,7 @@ struct Finished {
     std::string message;                  ///< in words, for diverged, failed and out_of_memory
     Metrics values;                       ///< final ones: test_accuracy, test_loss, ... where asked for
     std::string checkpoint;               ///< file of the last step; empty: none
+    bool last = false;                    ///< the process ends now: it can take no further trial
 };
 struct Log {
     AttemptId id;
@@ -87,6 +88,12 @@ struct Plan {
     std::int64_t epochs = 1;
     std::uint64_t data_seed = 0;
 };
+/// What earlier attempts of a trial have left behind, at its last step that was reported.
+struct Done {
+    std::int64_t step = 0;
+    std::optional<std::int64_t> iteration;
+    std::optional<double> seconds;
+};
 struct Run {
     AttemptId id;
     Params params;                ///< native: leaf keys of worker_keys.hpp, fixed and sampled together
@@ -99,6 +106,7 @@ struct Run {
     bool test = false;            ///< at the end, evaluate the kept weights on the test split
     std::string save;             ///< at the end, write the kept weights to this safetensors file; empty: do not
     std::string log;              ///< file that a worker with several trials appends this one's lines to
+    std::optional<Done> done;     ///< with `resume`: what was reported before
 };
 enum class Action { go_on, stop, pause };
 struct Decision {  ///< the answer to a report

@@ -79,6 +79,7 @@ struct TrialRecord {
     std::string where;                ///< place of the running attempt ("cpu 0", "gpu 1"); empty: none
     Allotment allotment;              ///< of the last attempt
     Footprint peak{0, 0, 0};          ///< most that any attempt was seen to take; 0: not measured
+    Metrics closing;                  ///< final numbers that its script gave with the end: test_accuracy, ...
     std::int64_t memory_deaths = 0;   ///< attempts that ended for want of memory
     std::optional<Outcome> requeued;  ///< how the last attempt ended that led to another one
     std::int64_t log = 0;             ///< last attempt with a log; 0: none

@@ -171,6 +171,20 @@ inline Objective to_objective(const Json& json) {
             static_cast<Objective::At>(to_index(member(json, "at"), at_names))};
 }
 
+inline Json from(const to_worker::Done& done) {
+    Json json{{"step", done.step}};
+    if (done.iteration) json["iteration"] = *done.iteration;
+    if (done.seconds) json["seconds"] = from(*done.seconds);
+    return json;
+}
+inline to_worker::Done to_done(const Json& json) {
+    to_worker::Done done;
+    done.step = to_int(member(json, "step"));
+    if (json.contains("iteration")) done.iteration = to_int(json["iteration"]);
+    if (json.contains("seconds")) done.seconds = to_double(json["seconds"]);
+    return done;
+}
+
 inline Json body(const WorkerMessage& message) {
     using namespace from_worker;
     return std::visit(
@@ -218,6 +232,7 @@ inline Json body(const WorkerMessage& message) {
                 Json json{{"type", "finished"}, {"outcome", to_text(m.outcome)}, {"values", from(m.values)}};
                 if (!m.message.empty()) json["message"] = m.message;
                 if (!m.checkpoint.empty()) json["checkpoint"] = m.checkpoint;
+                if (m.last) json["last"] = true;
                 return json.update(from(m.id)), json;
             },
             [](const Log& m) {
@@ -248,6 +263,7 @@ inline Json body(const OrchestratorMessage& message) {
                                   {"folder", m.folder}, {"resume", m.resume},       {"test", m.test},
                                   {"save", m.save}};
                               if (!m.log.empty()) json["log"] = m.log;
+                              if (m.done) json["done"] = from(*m.done);
                               return json.update(from(m.id)), json;
                           },
                           [](const Decision& m) {
@@ -287,8 +303,12 @@ inline WorkerMessage worker_message(const Json& json) {
     if (type == "finished") {
         const auto outcome = static_cast<Outcome>(to_index(member(json, "outcome"), outcome_names));
         if (outcome > Outcome::out_of_memory) throw Malformed("an outcome that is not a worker's to say");
-        return Finished{to_id(json), outcome, text_or_empty("message"),
-                        json.contains("values") ? to_metrics(json["values"]) : Metrics{}, text_or_empty("checkpoint")};
+        return Finished{to_id(json),
+                        outcome,
+                        text_or_empty("message"),
+                        json.contains("values") ? to_metrics(json["values"]) : Metrics{},
+                        text_or_empty("checkpoint"),
+                        json.contains("last") && json["last"] == true};
     }
     if (type == "hello") {
         Hello hello;
@@ -352,7 +372,8 @@ inline OrchestratorMessage orchestrator_message(const Json& json) {
                    flag("resume"),
                    flag("test"),
                    to_string(member(json, "save")),
-                   json.contains("log") ? to_string(json["log"]) : ""};
+                   json.contains("log") ? to_string(json["log"]) : "",
+                   json.contains("done") ? std::optional(to_done(json["done"])) : std::nullopt};
     throw Malformed("unknown type \"" + type.substr(0, 60) + "\"");
 }
 

@@ -108,7 +108,8 @@ class InJson final : public RunObserver {
                               [&](const event::Reported& e) { line("reported", e.trial); },
                               [&](const event::Paused& e) { line("paused", e.trial); },
                               [&](const event::Requeued& e) { line("requeued", e.trial); },
-                              [&](const event::Finished& e) { line("finished", e.trial); }, [](const auto&) {}},
+                              [&](const event::Finished& e) { line("finished", e.trial); },
+                              [&](const event::Closing& e) { line("closing", e.trial); }, [](const auto&) {}},
                    stored.event);
     }
     void notice(const Notice& notice) override {

@@ -109,6 +109,7 @@ class Engine {
         std::int64_t unused = 0;     ///< reports of this attempt that were not used
         std::int64_t logged = 0;     ///< lines it sent to the log in this attempt
         bool warned = false;         ///< a warning of this attempt was told
+        bool taken = false;          ///< running: its worker was started for it, or has said a word of it
         Holding holding;
     };
     enum class State { empty, starting, ready, leaving };
@@ -124,6 +125,7 @@ class Engine {
         std::int64_t pid = 0;       ///< as it said
         bool plans = false;         ///< can answer `plan`
         bool shrinks = false;       ///< can train a batch in micro-batches
+        std::int64_t attempts = 0;  ///< that it was given
         bool once = false;          ///< trains one trial, then exits
         bool spent = false;         ///< leaving, after its one trial, at its own pace
         bool greeted = false;       ///< it said hello
@@ -143,6 +145,8 @@ class Engine {
         std::int64_t micro_batches = 0;  ///< of one update; 0: as configured
         std::string shrunk;              ///< why not as configured, to be told once
         Footprint lesson{0, 0, 0};       ///< at least so much, after it ran out of memory
+        Seconds lasted{0};               ///< its last attempt
+        bool spared = false;             ///< once it was in a worker that ended of something else
         bool lesson_alone = false;       ///< nothing may run beside it, after it ran out of memory
     };
     /// An attempt that ended on an accelerator, judged once readings have come that are newer than its end: was the
@@ -216,6 +220,7 @@ class Engine {
     void trial_ended(std::int64_t trial);
     void trial_failed(std::int64_t trial, const std::string& kind = {});
     void had_more(std::int64_t trial, const std::string& why);
+    [[nodiscard]] bool another_lasts_longer() const;
     void not_used(Job* job, std::int64_t trial, const std::string& why);
     void end_attempt(Job& job);
     [[nodiscard]] static Job* find(Worker& worker, AttemptId id);
@@ -266,9 +271,11 @@ class Engine {
     double seconds_before_ = 0;  ///< of the study's earlier sessions
     std::optional<Seconds> last_tick_;
     std::int64_t launches_ = 0;
-    int launch_failures_ = 0;    ///< in a row
-    int failures_in_a_row_ = 0;  ///< trials that failed for the same reason
-    std::string last_failure_;
+    int launch_failures_ = 0;           ///< in a row
+    int failures_in_a_row_ = 0;         ///< trials that failed alike, while no other ended or got further than they
+    std::string last_failure_;          ///< what they have in common
+    Seconds longest_failed_{0};         ///< time of the longest of them
+    std::int64_t furthest_failed_ = 0;  ///< steps of the furthest of them
     bool reported_anything_ = false;
     bool exhausted_ = false;  ///< the sampler has no further configuration
     bool closing_ = false;

@@ -219,7 +219,7 @@ void Engine::let_go(Worker& worker, std::size_t job) {
 }
 
 void Engine::run(Place place, Job& job) {
-    const Worker& worker = places_.at(static_cast<std::size_t>(place));
+    Worker& worker = places_.at(static_cast<std::size_t>(place));
     const std::int64_t trial = job.id.trial;
     const Booking& booking = job.holding.booking;
     Allotment allotment{booking.footprint, "", booking.alone, needs_.at(trial).micro_batches,
@@ -234,6 +234,7 @@ void Engine::run(Place place, Job& job) {
     job.phase = Job::Phase::running;
     job.id = {trial, attempt};
     job.begun = job.heard = parts_.clock.now();
+    job.taken = ++worker.attempts == 1;
     Need& need = needs_.at(trial);
     if (const std::string why = std::exchange(need.shrunk, {}); !why.empty())
         say(Notice::Level::info, trial,
@@ -251,6 +252,8 @@ void Engine::run(Place place, Job& job) {
     run.objective = parts_.study.objective;
     run.folder = parts_.checkpoints(trial).string();
     run.resume = attempt > 1;
+    if (const auto& curve = parts_.ledger.record().trial(trial).curve; run.resume && !curve.empty())
+        run.done = to_worker::Done{curve.back().step, curve.back().iteration, curve.back().seconds};
     if (worker.slots > 1) run.log = parts_.log_file(trial).string();
     parts_.executor.send(place, run);
 }

@@ -11,8 +11,9 @@ namespace hpo {
 namespace {
 
 constexpr int failures_in_a_row_allowed = 3;
-constexpr std::int64_t told_unused = 3;    // reports of an attempt that are told one by one
-constexpr std::int64_t told_lines = 1000;  // lines that an attempt may send to the log
+constexpr std::size_t late_failures_allowed = 6;  // in a row, of trials that had reported
+constexpr std::int64_t told_unused = 3;           // reports of an attempt that are told one by one
+constexpr std::int64_t told_lines = 1000;         // lines that an attempt may send to the log
 constexpr std::int64_t most_slots = 1024;
 
 bool can(const from_worker::Hello& hello, const char* what) {
@@ -70,7 +71,8 @@ void Engine::on_said(Place place, const WorkerMessage& message) {
         },
         message);
     for (Job& job : worker.jobs)
-        if (job.phase == Job::Phase::running && (job.id == id || id.trial == 0)) job.heard = worker.heard;
+        if (job.phase == Job::Phase::running && (job.id == id || id.trial == 0))
+            job.heard = worker.heard, job.taken = job.taken || job.id == id;
     std::visit(Overloaded{
                    [&](const from_worker::PlanAnswer& m) { on_plan(place, m); },
                    [&](const from_worker::Reported& m) { on_report(place, m); },
@@ -122,6 +124,7 @@ void Engine::on_report(Place place, const from_worker::Reported& message) {
     }
     reported_anything_ = true;
     job->last_step = step;
+    if (step > furthest_failed_) failures_in_a_row_ = 0;  // this one got further
     const Verdict verdict = parts_.ledger.report(job->id.trial, message.report);
     const TrialRecord& trial = parts_.ledger.record().trial(job->id.trial);
     // Every step's warning is in its report; a person is told once an attempt.
@@ -143,8 +146,9 @@ void Engine::on_finished(Place place, const from_worker::Finished& message) {
     look_again_ = true;
     const std::int64_t trial = job.id.trial;
     end_attempt(job);
+    if (!message.values.empty()) parts_.ledger.closing(trial, message.values);
     if (worker.device != host_only) faults_[worker.device] = {};
-    if (worker.once) {
+    if (worker.once || message.last) {
         // It exits by itself. What it does on the way (keeping a model, say) is its own affair.
         worker.state = State::leaving;
         worker.spent = true;
@@ -170,7 +174,10 @@ void Engine::on_finished(Place place, const from_worker::Finished& message) {
                                  words ? words->device : worker.device != host_only);
         }
         default:
-            if (const auto words = out_of_memory_words(message.message, worker.device != host_only))
+            // Of what the exception says, not of the lines of code that raised it.
+            if (const auto words = out_of_memory_words(
+                    std::string_view(message.message).substr(0, message.message.find("\n  File \"")),
+                    worker.device != host_only))
                 return out_of_memory(job, words->line, words->device);
             parts_.ledger.finish(
                 trial, TrialState::failed, "",
@@ -201,6 +208,7 @@ void Engine::end_attempt(Job& job) {
         say(Notice::Level::warning, job.id.trial,
             "of " + std::to_string(job.logged) + " lines for the log, " + std::to_string(told_lines) + " were kept");
     keep_peak(job);
+    if (job.phase == Job::Phase::running) needs_[job.id.trial].lasted = parts_.clock.now() - job.begun;
 }
 
 void Engine::on_exited(Place place, const execution::Exited& exited) {
@@ -235,6 +243,15 @@ void Engine::on_exited(Place place, const execution::Exited& exited) {
         } else {
             held_up.push_back(job);
         }
+    }
+    const bool out_of_memory_killed =
+        exited.out_of_memory_kill || out_of_memory_words(exited.log_tail, gone.device != host_only);
+    if (held_up.size() == 1 && gone.state == State::ready && cause.empty() && !gone.plans && !out_of_memory_killed &&
+        !held_up.front().taken) {
+        // It was on its way out when the trial was handed to it: what ended it is another trial's.
+        const AttemptId id = held_up.front().id;
+        if (!std::exchange(needs_[id.trial].spared, true))
+            return parts_.ledger.requeue(id.trial, Outcome::lost, false, "its worker ended before it took the trial");
     }
     AttemptId charged = gone.culprit;
     if (gone.state == State::ready) {
@@ -316,17 +333,38 @@ void Engine::trial_ended(std::int64_t trial) {
     if (parts_.trial_ended) parts_.trial_ended(record);
 }
 
+/// Whether a trial has trained for longer than any of those that failed alike.
+bool Engine::another_lasts_longer() const {
+    return std::any_of(places_.begin(), places_.end(), [&](const Worker& worker) {
+        return std::any_of(worker.jobs.begin(), worker.jobs.end(), [&](const Job& job) {
+            return job.phase == Job::Phase::running && parts_.clock.now() - job.begun > longest_failed_;
+        });
+    });
+}
+
 /// One cause that fails every trial (no data, a broken script) must not use up the budget.
 void Engine::trial_failed(std::int64_t trial, const std::string& kind) {
-    const std::string reason = parts_.ledger.record().trial(trial).reason;
+    const TrialRecord& record = parts_.ledger.record().trial(trial);
+    const std::string reason = record.reason;
+    const std::string alike = kind.empty() ? kind_of_failure(reason) : kind;
+    if (alike != last_failure_) failures_in_a_row_ = 0, longest_failed_ = Seconds(0), furthest_failed_ = 0;
+    last_failure_ = alike;
+    ++failures_in_a_row_;
+    longest_failed_ = std::max(longest_failed_, needs_[trial].lasted);
+    furthest_failed_ = std::max(furthest_failed_, record.steps());
     trial_ended(trial);
     say(Notice::Level::error, trial, reason);
-    const std::string& alike = kind.empty() ? reason : kind;
-    failures_in_a_row_ = alike == last_failure_ ? failures_in_a_row_ + 1 : 1;
-    last_failure_ = alike;
     if (!reported_anything_ && failures_in_a_row_ >= failures_in_a_row_allowed)
+        return conclude(End::failed, count(failures_in_a_row_, "trial", "trials") +
+                                         " failed alike, and none ever reported: " + reason);
+    // More than run at once: those that began with the first of them have had their time.
+    const std::size_t many = std::max(late_failures_allowed, running().size() + 2);
+    if (static_cast<std::size_t>(failures_in_a_row_) >= many && !another_lasts_longer())
         conclude(End::failed,
-                 count(failures_in_a_row_, "trial", "trials") + " failed alike, and none ever reported: " + reason);
+                 count(failures_in_a_row_, "trial", "trials") +
+                     " failed alike, and none got further (mend the cause; the same command then goes on with "
+                     "the trials that are left): " +
+                     reason);
 }
 
 }  // namespace hpo

@@ -118,6 +118,10 @@ void Ledger::measured(std::int64_t trial, Footprint peak) {
     enter(event::Measured{trial, record_.trial(trial).attempt, peak});
 }
 
+void Ledger::closing(std::int64_t trial, Metrics values) {
+    enter(event::Closing{trial, record_.trial(trial).attempt, std::move(values)});
+}
+
 Verdict Ledger::report(std::int64_t number, Report report) {
     store(event::Reported{number, record_.trial(number).attempt, std::move(report)});
     return judge(number);

@@ -39,6 +39,8 @@ class Ledger {
     std::int64_t launch(std::int64_t trial, const std::string& where, Allotment allotment);
     /// The most memory that a trial was seen to take.
     void measured(std::int64_t trial, Footprint peak);
+    /// Final numbers that its script gave.
+    void closing(std::int64_t trial, Metrics values);
     /// A step, judged: on stop, pause and completion the trial has already ended or paused in the books when this
     /// returns.
     Verdict report(std::int64_t trial, Report report);

@@ -24,6 +24,19 @@ inline std::string quoted(const std::string& tail) {
     return text;
 }
 
+/// What trials that fail of one cause have in common: the first and the last line of the reason, without the numbers in
+/// them (of a path, an address, a parameter).
+inline std::string kind_of_failure(const std::string& reason) {
+    const auto first = std::min(reason.find('\n'), reason.size());
+    const auto last = reason.rfind('\n');
+    std::string kind;
+    for (const char c : reason.substr(0, first) + (last == std::string::npos ? "" : reason.substr(last))) {
+        const bool digit = c >= '0' && c <= '9';
+        if (!digit || !kind.ends_with('#')) kind += digit ? '#' : c;
+    }
+    return kind;
+}
+
 /// "SIGSEGV"; "signal 35" where the system has no name for it.
 inline std::string signal_name(int number) {
     const char* name = sigabbrev_np(number);

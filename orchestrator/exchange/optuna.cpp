@@ -90,6 +90,7 @@ Json attributes_of(const Study& study, const TrialRecord& trial) {
                     {"attempt", trial.attempt}};
     if (trial.best_step > 0) attributes["best_step"] = trial.best_step;
     if (const Report* counts = counting_report(trial)) attributes["values"] = wire::from(counts->metrics);
+    if (!trial.closing.empty()) attributes["closing"] = wire::from(trial.closing);
     for (const auto& [name, text] : {std::pair{"rule", &trial.rule}, std::pair{"reason", &trial.reason},
                                      std::pair{"device", &trial.allotment.device}})
         if (!text->empty()) attributes[name] = *text;

@@ -44,15 +44,18 @@ std::string csv_cell(std::string_view text) {
 }
 
 Result<void> write_csv(const Study& study, const StudyRecord& record, const Sink& sink) {
-    std::set<std::string> metrics;
-    for (const TrialRecord& trial : record.trials)
+    std::set<std::string> metrics, closing;
+    for (const TrialRecord& trial : record.trials) {
         if (const Report* counts = counting_report(trial))
             for (const auto& [name, value] : counts->metrics) metrics.insert(name);
+        for (const auto& [name, value] : trial.closing) closing.insert(name);
+    }
 
     Row row;
     for (const char* name : {"trial", "state", "value", "best_step", "steps", "attempt"}) row.add(name);
     for (const Dimension& dimension : study.space) row.add("params." + dimension.name);
     for (const std::string& name : metrics) row.add("values." + name);
+    for (const std::string& name : closing) row.add("closing." + name);
     for (const char* name :
          {"rule", "reason", "seed", "started", "ended", "device", "peak_host_bytes", "peak_device_bytes"})
         row.add(name);
@@ -68,6 +71,7 @@ Result<void> write_csv(const Study& study, const StudyRecord& record, const Sink
         for (const Dimension& dimension : study.space) add_of(row, trial.params, dimension.name);
         const Report* counts = counting_report(trial);
         for (const std::string& name : metrics) add_of(row, counts ? counts->metrics : Metrics(), name);
+        for (const std::string& name : closing) add_of(row, trial.closing, name);
         row.add(trial.rule);
         row.add(trial.reason);
         row.add(std::to_string(trial_seed(study.seed, static_cast<std::uint64_t>(trial.number))));

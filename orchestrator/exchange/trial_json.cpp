@@ -65,6 +65,7 @@ Json trial_json(const TrialRecord& trial) {
             {"attempt", trial.attempt},
             {"params", object(trial.params)},
             {"values", object(counts ? counts->metrics : Metrics())},
+            {"closing", object(trial.closing)},
             {"steps", trial.steps()},
             {"device", text_or_null(trial.allotment.device)},
             {"booked", memory(trial.allotment.footprint)},

@@ -37,6 +37,8 @@ Json body_of(const event::Measured& e) {
     return {{"host_bytes", e.peak.host_bytes}, {"device_bytes", e.peak.device_bytes}};
 }
 
+Json body_of(const event::Closing& e) { return {{"values", wire::from(e.values)}}; }
+
 /// Bodies of earlier versions have none of it.
 Allotment to_allotment(const Json& json) {
     using wire::member, wire::to_double, wire::to_int, wire::to_string;
@@ -92,6 +94,8 @@ Event from_body(int kind, std::int64_t trial, std::int64_t attempt, const Json& 
         case 9:
             return event::Measured{
                 trial, attempt, {to_int(member(json, "device_bytes")), to_int(member(json, "host_bytes")), 0}};
+        case 10:
+            return event::Closing{trial, attempt, wire::to_metrics(member(json, "values"))};
         default:
             throw wire::Malformed("an event of unknown kind " + std::to_string(kind));
     }

@@ -61,13 +61,21 @@ void add_memory(Canvas& canvas, const TrialRecord& trial, const Screen& screen) 
                  std::to_string(trial.memory_deaths) + (trial.memory_deaths == 1 ? " attempt" : " attempts"));
 }
 
-/// What hpo set for its process.
-void add_environment(Canvas& canvas, const std::string& lines, const Screen& screen) {
+/// A fact of several lines.
+void add_lines(Canvas& canvas, const std::string& name, const std::string& lines, const Screen& screen) {
     for (std::size_t at = 0; at < lines.size();) {
         const auto end = std::min(lines.find('\n', at), lines.size());
-        add_fact(canvas, screen, at == 0 ? "environment" : "", printable(lines.substr(at, end - at)));
+        add_fact(canvas, screen, at == 0 ? name : "", printable(lines.substr(at, end - at)));
         at = end + 1;
     }
+}
+
+/// "test_accuracy 0.912, test_loss 0.31".
+std::string numbers_text(const Metrics& numbers) {
+    std::string text;
+    for (const auto& [name, value] : numbers)
+        text += (text.empty() ? "" : ", ") + printable(name) + " " + short_number(value);
+    return text;
 }
 
 void add_parameters(Canvas& canvas, const TrialRecord& trial, const Screen& screen) {
@@ -142,13 +150,13 @@ std::string draw_trial(const Study& study, const TrialRecord& trial, const Trial
                    .add(" of " + study.name + "  ")
                    .add(to_text(trial.state), state_style(trial.state))
                    .add(trial.attempt > 1 ? ", attempt " + std::to_string(trial.attempt) : ""));
-    const std::string reason = printable_line(trial.reason);
-    add_fact(canvas, screen, "reason", trial.rule.empty() ? reason : printable(trial.rule) + ": " + reason);
+    add_lines(canvas, "reason", trial.rule.empty() ? trial.reason : trial.rule + ": " + trial.reason, screen);
     if (trial.value)
         add_fact(canvas, screen, study.objective.metric,
                  short_number(*trial.value) + " at step " + std::to_string(trial.best_step) + " of " +
                      std::to_string(study.budget.epochs),
                  Style::strong);
+    add_fact(canvas, screen, "at its end", numbers_text(trial.closing));
     if (!trial.curve.empty()) {
         const Report& last = trial.curve.back();
         std::string pace;
@@ -162,7 +170,7 @@ std::string draw_trial(const Study& study, const TrialRecord& trial, const Trial
     add_memory(canvas, trial, screen);
     add_fact(canvas, screen, "runs on", printable(trial.where));
     add_fact(canvas, screen, "device", printable(trial.allotment.device));
-    add_environment(canvas, trial.allotment.environment, screen);
+    add_lines(canvas, "environment", trial.allotment.environment, screen);
     add_fact(canvas, screen, "log", files.log);
     add_fact(canvas, screen, "checkpoints", files.checkpoints);
     canvas.blank();

@@ -173,6 +173,12 @@ std::string event_line(const StoredEvent& stored, const StudyRecord& record, con
                 return of_trial(e.trial, std::string(to_text(e.state)) + " after " + std::to_string(trial.steps()) +
                                              (trial.steps() == 1 ? " step" : " steps") + why + facts);
             },
+            [&](const event::Closing& e) {
+                std::string facts;
+                for (const auto& [name, number] : e.values)
+                    facts += (facts.empty() ? "" : ", ") + printable(name) + " " + short_number(number);
+                return of_trial(e.trial, "says at its end: " + facts);
+            },
             [](const auto&) { return std::string(); },
         },
         stored.event);

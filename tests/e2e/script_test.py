@@ -57,6 +57,7 @@ class Client(Script):
             print("process", os.getpid())
             for epoch in trial.epochs():
                 for _ in range(10):
+                    sum(range(20_000))
                     trial.step()
                 trial.report(epoch, val_loss=trial.params.lr / epoch, momentum=trial.params["momentum"])
             """)
@@ -118,6 +119,23 @@ class Client(Script):
         for trial in trials:
             log = logs[trial["trial"]]
             self.assertEqual([log.count(f"trains {epoch}") for epoch in range(1, trial["steps"] + 1)], [1] * trial["steps"], log)
+
+    def test_an_exception_in_a_loop_of_trials_is_its_trials_alone_and_final_numbers_are_shown(self):
+        trials = self.run_script("""
+            import hpo
+            for trial in hpo.trials():
+                trial.report(1, val_loss=1)
+                if trial.number == 1:
+                    raise ValueError("no such layer:\\n  7")
+                trial.finish(test_acc=0.75)
+            """, trials=3, parallel=1)
+        self.assertEqual([(t["state"], t["attempt"]) for t in trials], [("failed", 1)] + [("complete", 1)] * 2)
+        self.assertTrue(trials[0]["reason"].startswith("ValueError: no such layer:\n  7\n"), trials[0]["reason"])
+        self.assertIn("no such layer", self.hpo("logs", "script/1"))
+        self.assertNotIn("no such layer", self.hpo("logs", "script/2"))
+        self.assertEqual([t["closing"] for t in trials], [{}, {"test_acc": 0.75}, {"test_acc": 0.75}])
+        self.assertRegex(self.hpo("show", "script", 2), r"at its end +test_acc 0.75")
+        self.assertIn("closing.test_acc", self.hpo("export", "script", "--to", "csv", "-"))
 
     def test_an_exception_fails_the_trial_with_its_last_line_and_is_not_tried_again(self):
         trials = self.run_script("""

@@ -17,7 +17,7 @@ class EventMaker {
     explicit EventMaker(std::uint64_t seed) : seed_(seed) {}
 
     Event next() {
-        const auto kind = trials_ == 0 ? 2 : below(9);
+        const auto kind = trials_ == 0 ? 2 : below(10);
         switch (kind) {
             case 0:
                 return event::SessionStarted{text(), below(1 << 22), text()};
@@ -40,6 +40,8 @@ class EventMaker {
             case 7:
                 return event::Measured{
                     trial(), below(5), {below(std::int64_t{1} << 40), below(std::int64_t{1} << 40), 0}};
+            case 8:
+                return event::Closing{trial(), below(5), {{text(), number()}}};
             default:
                 return event::Finished{trial(), below(5), static_cast<TrialState>(below(7)), text(), text()};
         }
@@ -160,6 +162,10 @@ std::string describe(const Event& event) {
                    },
                    [&](const event::Measured& e) {
                        add(e.trial), add(e.attempt), add(e.peak.device_bytes), add(e.peak.host_bytes);
+                   },
+                   [&](const event::Closing& e) {
+                       add(e.trial), add(e.attempt);
+                       for (const auto& [name, value] : e.values) add(name), add(value);
                    },
                },
                event);

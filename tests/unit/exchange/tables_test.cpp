@@ -38,13 +38,15 @@ TEST(Csv, HasARowATrialAndAnEmptyCellForWhatIsAbsent) {
     record.trials = {small_trial(1, TrialState::complete, {0.5, 0.25, 0.75}), small_trial(2, TrialState::queued, {})};
     record.trials[1].params = {{"optimizer", small_study().space[0].choices[1]}, {"momentum", 0.1}};
     record.trials[0].reason = "its end";
+    record.trials[0].closing = {{"test_acc", 0.875}};
     EXPECT_THAT(
         lines_of(write_csv, record),
         ElementsAre("trial,state,value,best_step,steps,attempt,params.optimizer,params.momentum,values.loss,"
-                    "values.val_loss,rule,reason,seed,started,ended,device,peak_host_bytes,peak_device_bytes\r\n",
-                    "1,complete,0.25,2,3,1,adamw,,0.5,0.25,,its end,1570786285010682,2027-01-15T08:00:01.250Z,"
+                    "values.val_loss,closing.test_acc,rule,reason,seed,started,ended,device,peak_host_bytes,peak_"
+                    "device_bytes\r\n",
+                    "1,complete,0.25,2,3,1,adamw,,0.5,0.25,0.875,,its end,1570786285010682,2027-01-15T08:00:01.250Z,"
                     "2027-01-15T08:00:11.250Z,,,\r\n",
-                    "2,queued,,,0,1,\"sgd, slow \"\"one\"\"\",0.1,,,,,1904990373728484,,,,,\r\n"));
+                    "2,queued,,,0,1,\"sgd, slow \"\"one\"\"\",0.1,,,,,,1904990373728484,,,,,\r\n"));
 }
 
 TEST(Csv, WritesNumbersThatAreNotFiniteAsWords) {

@@ -1,0 +1,147 @@
+// Who is charged with a failure, what a script says with its last word, and when failures end a study.
+#include <csignal>
+
+#include "tests/unit/engine/played.hpp"
+
+namespace hpo {
+namespace {
+
+using hpo::testing::MemoryStore;
+using hpo::testing::Played;
+using hpo::testing::small_study;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Study study_of(std::int64_t trials, std::int64_t epochs) {
+    Study study = small_study();
+    study.budget.trials = trials;
+    study.budget.epochs = epochs;
+    return study;
+}
+
+TEST(Failures, AWorkerThatSaysItEndsIsHandedNoFurtherTrial) {
+    MemoryStore store;
+    Played play(small_study(), store, 1);
+    play.ready(0);
+    const AttemptId first = play.asked(0);
+    play.report(0, first, 1, 0.5);
+    play.say(0, from_worker::Finished{first, Outcome::failed, "KeyError: 'x'", {}, {}, true});
+    EXPECT_EQ(play.trial(1).state, TrialState::failed);
+    EXPECT_EQ(play.asked(0).trial, 0) << "it is dying";
+    play.exit(0, 0, 1);
+    play.ready(0);
+    EXPECT_EQ(play.asked(0), (AttemptId{2, 1}));
+    EXPECT_EQ(play.trial(2).failures, 0);
+}
+
+TEST(Failures, ATrialHandedToADyingWorkerIsNotChargedWithAnothersException) {
+    MemoryStore store;
+    Played play(small_study(), store, 1);
+    play.ready(0);
+    const AttemptId first = play.asked(0);
+    play.report(0, first, 1, 0.5);
+    play.finish(0, first, Outcome::failed, "KeyError: 'x'");  // by a client that cannot say that it ends
+    EXPECT_EQ(play.asked(0), (AttemptId{2, 1}));
+    play.exit(0, 0, 1);
+    EXPECT_EQ(play.trial(2).failures, 0);
+    EXPECT_THAT(play.trial(2).reason, Not(HasSubstr("last words")));
+    play.ready(0);
+    EXPECT_EQ(play.asked(0), (AttemptId{2, 2}));
+    play.exit(0, 0, 1);
+    EXPECT_EQ(play.trial(2).failures, 1) << "this worker was started for it";
+}
+
+TEST(Failures, FinalNumbersAreKeptWithTheTrialAlsoWhenItsLastStepHasEndedIt) {
+    MemoryStore store;
+    {
+        Played play(small_study(), store, 1);
+        play.ready(0);
+        const AttemptId first = play.asked(0);
+        play.report(0, first, 1, 0.5);
+        play.report(0, first, 2, 0.4);
+        ASSERT_EQ(play.trial(1).state, TrialState::complete);
+        play.say(0, from_worker::Finished{first, Outcome::complete, "", {{"test_acc", 0.9}}, {}});
+        EXPECT_EQ(play.trial(1).closing, (Metrics{{"test_acc", 0.9}}));
+        const AttemptId second = play.asked(0);
+        play.say(0, from_worker::Finished{second, Outcome::complete, "", {{"test_acc", 0.8}}, {}});
+    }
+    Played again(small_study(), store, 1);
+    EXPECT_EQ(again.trial(1).closing, (Metrics{{"test_acc", 0.9}}));
+    EXPECT_EQ(again.trial(2).closing, (Metrics{{"test_acc", 0.8}}));
+    EXPECT_EQ(again.trial(2).state, TrialState::complete);
+}
+
+TEST(Failures, AnAttemptThatGoesOnIsToldWhatWasReportedBefore) {
+    MemoryStore store;
+    Played play(small_study(), store, 1);
+    play.ready(0);
+    const auto first = play.executor.take<to_worker::Run>(0);
+    ASSERT_TRUE(first);
+    EXPECT_FALSE(first->done);
+    Report report{.step = 1, .metrics = {{"loss", 0.5}}};
+    report.seconds = 12.5;
+    report.iteration = 100;
+    play.say(0, from_worker::Reported{first->id, report});
+    play.exit(0, SIGKILL);
+    play.ready(0);
+    const auto second = play.executor.take<to_worker::Run>(0);
+    ASSERT_TRUE(second && second->done);
+    EXPECT_EQ(second->done->step, 1);
+    EXPECT_EQ(second->done->seconds, 12.5);
+    EXPECT_EQ(second->done->iteration, 100);
+}
+
+/// Each trial reports `steps` steps in an attempt of a second and fails.
+void fail(Played& play, Place place, AttemptId id, std::int64_t steps, const std::string& message) {
+    for (std::int64_t step = 1; step <= steps; ++step) play.report(place, id, step, 0.5);
+    play.clock.advance(Seconds(1));
+    play.finish(place, id, Outcome::failed, message);
+}
+
+TEST(Failures, SixTrialsThatFailAlikeAfterTheirFirstStepEndTheStudyWithTheReason) {
+    MemoryStore store;
+    Played play(study_of(100, 9), store, 1);
+    play.ready(0);
+    for (int trial = 1; trial <= 6; ++trial) {
+        ASSERT_FALSE(play.executor.terminated.contains(0)) << trial;
+        // The same place, another number.
+        fail(play, 0, play.asked(0), 1, "KeyError: 'x" + std::to_string(trial) + "'\n  File \"train.py\", line 7");
+    }
+    EXPECT_EQ(play.engine->end(), Engine::End::failed);
+    EXPECT_THAT(play.engine->end_reason(), HasSubstr("6 trials failed alike, and none got further"));
+    EXPECT_THAT(play.engine->end_reason(), HasSubstr("mend the cause"));
+    EXPECT_THAT(play.engine->end_reason(), HasSubstr("KeyError: 'x6'"));
+    EXPECT_EQ(play.record().trials.size(), 6u);
+}
+
+TEST(Failures, OtherReasonsAndTrialsThatGetFurtherLetTheStudyGoOn) {
+    MemoryStore store;
+    Played play(study_of(100, 9), store, 1);
+    play.ready(0);
+    for (int trial = 1; trial <= 5; ++trial) fail(play, 0, play.asked(0), 1, "KeyError: 'x'");
+    fail(play, 0, play.asked(0), 1, "ValueError: other");
+    for (int trial = 1; trial <= 5; ++trial) fail(play, 0, play.asked(0), 1, "KeyError: 'x'");
+    play.report(0, play.asked(0), 9, 0.5);  // complete
+    play.finish(0, {12, 1});
+    for (int trial = 1; trial <= 5; ++trial) fail(play, 0, play.asked(0), 1, "KeyError: 'x'");
+    EXPECT_EQ(play.engine->end(), Engine::End::none);
+    fail(play, 0, play.asked(0), 1, "KeyError: 'x'");
+    EXPECT_EQ(play.engine->end(), Engine::End::failed);
+}
+
+TEST(Failures, HalfOfASpaceThatFailsDoesNotEndTheTrialsOfTheOther) {
+    MemoryStore store;
+    Played play(study_of(100, 9), store, 2);
+    play.ready(0);
+    play.ready(1);
+    play.asked(1);  // slow: it has not reported yet, and has trained for longer than those that fail
+    for (int trial = 1; trial <= 20; ++trial) fail(play, 0, play.asked(0), 1, "KeyError: 'x'");
+    EXPECT_EQ(play.engine->end(), Engine::End::none);
+    play.report(1, {2, 1}, 1, 0.5);
+    play.report(1, {2, 1}, 2, 0.4);
+    for (int trial = 1; trial <= 5; ++trial) fail(play, 0, play.asked(0), 1, "KeyError: 'x'");
+    EXPECT_EQ(play.engine->end(), Engine::End::none) << "it came further than those that fail";
+}
+
+}  // namespace
+}  // namespace hpo
