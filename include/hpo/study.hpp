@@ -2,10 +2,12 @@
 // documented.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hpo/space.hpp"
@@ -74,6 +76,9 @@ struct MetricsSource {
     std::string file;                   ///< CSV or JSON Lines, with placeholders; empty: its output
 };
 
+/// The packages that have a stand-in (worker/python/shims).
+inline constexpr std::array<std::string_view, 2> shims{"wandb", "nni"};
+
 /// Variables of the environment of a script.
 struct WorkerEnvironment {
     bool tuned = true;  ///< cores and variables that hpo sets by itself; false: none but which GPU it sees
@@ -93,6 +98,9 @@ struct Study {
     std::optional<MetricsSource> metrics;
     /// Modules that an interpreter of Python imports once, and that trials are forked from; empty: each starts its own.
     std::vector<std::string> preload;
+    /// The package whose place a stand-in takes, so that a script that asks it for parameters and reports to it runs as
+    /// it is: one of `shims`; empty: none.
+    std::string shim;
     WorkerEnvironment environment;
     Budget budget;
     PartSpec sampler{"auto", {}};

@@ -67,7 +67,7 @@ constexpr std::array table{
             "hpo stop phase1/7               trial 7 of phase1\n"
             "hpo stop phase1                 the study; hpo run goes on with it",
             commands::stop},
-    Command{"convert", "Make a study of a W&B sweep or an NNI experiment",
+    Command{"convert", "Make a study of a W&B sweep, or an experiment of NNI or Katib",
             "hpo convert sweep.yaml -o study.yaml           says what could not be converted, with its line\n"
             "hpo convert search_space.json --from nni",
             commands::convert},

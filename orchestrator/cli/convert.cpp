@@ -64,9 +64,10 @@ int convert_command(const ConvertArguments& arguments) {
     std::signal(SIGXFSZ, SIG_IGN);
     const auto text = read_file(arguments.file);
     if (!text) throw Fatal(text.error().message);
-    const Origin origin = arguments.from == "wandb" ? Origin::wandb
-                          : arguments.from == "nni" ? Origin::nni
-                                                    : Origin::automatic;
+    const Origin origin = arguments.from == "wandb"   ? Origin::wandb
+                          : arguments.from == "nni"   ? Origin::nni
+                          : arguments.from == "katib" ? Origin::katib
+                                                      : Origin::automatic;
     const auto beside = [&](const std::string& name) {
         return read_file(fs::path(arguments.file).parent_path() / name);
     };
@@ -88,10 +89,12 @@ int convert_command(const ConvertArguments& arguments) {
 
 CommandAction convert(CLI::App& app) {
     const auto arguments = std::make_shared<ConvertArguments>();
-    app.add_option("file", arguments->file, "A sweep of W&B, or an experiment or search space of NNI")->required();
+    app.add_option("file", arguments->file,
+                   "A sweep of W&B, an experiment or search space of NNI, or an experiment of Katib")
+        ->required();
     app.add_option("-o,--output", arguments->place, "The study file to make; default: print it");
-    app.add_option("--from", arguments->from, "What the file is: auto (by its content), wandb or nni")
-        ->check(CLI::IsMember({"auto", "wandb", "nni"}))
+    app.add_option("--from", arguments->from, "What the file is: auto (by its content), wandb, nni or katib")
+        ->check(CLI::IsMember({"auto", "wandb", "nni", "katib"}))
         ->capture_default_str();
     app.add_flag("--force", arguments->force, "Set aside what is there, under another name");
     return [arguments] { return convert_command(*arguments); };

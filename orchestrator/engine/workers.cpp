@@ -69,7 +69,8 @@ void complete_environment(LaunchSpec& spec, const Study& study, const Programs& 
     const char* inherited = std::getenv("PYTHONPATH");
     const auto own = spec.environment.find("PYTHONPATH");
     const std::string path = own != spec.environment.end() ? own->second : inherited != nullptr ? inherited : "";
-    spec.environment["PYTHONPATH"] = programs.python.string() + (path.empty() ? "" : ":" + path);
+    const std::string shim = study.shim.empty() ? "" : (programs.python / "shims" / study.shim).string() + ":";
+    spec.environment["PYTHONPATH"] = shim + programs.python.string() + (path.empty() ? "" : ":" + path);
 }
 
 }  // namespace

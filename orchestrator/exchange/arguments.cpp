@@ -67,23 +67,4 @@ std::optional<std::vector<std::string>> shell_words(std::string_view line) {
     return words;
 }
 
-std::vector<std::string> shell_command(std::string_view line) {
-    char quote = 0;
-    std::size_t at = 0;
-    for (; at < line.size(); ++at) {
-        const char c = line[at];
-        if (c == '\\' && quote != '\'')
-            ++at;
-        else if (quote != 0 ? c == quote : c == '\'' || c == '"')
-            quote = quote != 0 ? 0 : c;
-        else if (quote == 0 && (c == '>' || c == '<' || line.substr(at).starts_with("| ")) &&
-                 !line.substr(0, at).ends_with('|'))
-            break;
-    }
-    at = std::min(at, line.size());
-    while (at > 0 && (line[at - 1] == ' ' || (at < line.size() && line[at - 1] == '2'))) --at;
-    return {"sh", "-c", without_placeholders(line.substr(0, at)) + " \"$@\"" + without_placeholders(line.substr(at)),
-            "sh"};
-}
-
 }  // namespace hpo::exchange

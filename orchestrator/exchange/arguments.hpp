@@ -15,8 +15,4 @@ std::string without_placeholders(std::string_view text);
 /// variables, pipes, redirections, patterns, several commands, or quotes that are not closed.
 std::optional<std::vector<std::string>> shell_words(std::string_view line);
 
-/// The list that gives `line` to a shell; the arguments that follow in the list stand as "$@" before its first pipe or
-/// redirection, or at its end.
-std::vector<std::string> shell_command(std::string_view line);
-
 }  // namespace hpo::exchange

@@ -62,7 +62,8 @@ void leave_out_defaults(study::Group& group, const Study& study) {
     };
     if (group.section == "policy")
         drop([&](const auto& field) {
-            return field.first == "regularization" || study.policy.min_batch_size == Policy{}.min_batch_size;
+            return field.first == "regularization" ? study.policy.scaled
+                                                   : study.policy.min_batch_size == Policy{}.min_batch_size;
         });
     if (group.section == "resources")
         drop([&](const auto& field) {
@@ -72,7 +73,9 @@ void leave_out_defaults(study::Group& group, const Study& study) {
     if (group.section == "worker" && group.name.empty()) {
         const bool adapted = std::any_of(study.command.begin(), study.command.end(),
                                          [](const std::string& word) { return !script::placeholders(word).empty(); });
-        drop([&](const auto& field) { return adapted && field.first == "metrics" && field.second == "{}"; });
+        drop([&](const auto& field) {
+            return (adapted || !study.shim.empty()) && field.first == "metrics" && field.second == "{}";
+        });
     }
 }
 
@@ -150,7 +153,8 @@ std::string Draft::add(Dimension dimension, const study::Place& place) {
 void Draft::see_epochs(const std::string& name, double most) {
     constexpr std::array<std::string_view, 7> words{"epochs",    "num_epochs",       "n_epochs", "max_epochs",
                                                     "nb_epochs", "num_train_epochs", "epoch"};
-    const std::string_view last = std::string_view(name).substr(name.rfind('.') + 1);
+    std::string last = name.substr(name.rfind('.') + 1);
+    std::replace(last.begin(), last.end(), '-', '_');
     if (std::find(words.begin(), words.end(), last) == words.end() || !(most >= 1 && most <= 1e6)) return;
     epochs_ = std::max(epochs_, static_cast<std::int64_t>(std::ceil(most)));
 }

@@ -15,32 +15,48 @@ using study::Node;
 
 constexpr std::int64_t many_steps = 1000;
 
-/// The file's name without folders and its ending.
+/// The file's name without folders and its ending; where that says no more than what kind of file it is (config.yml,
+/// search_space.json), the folder's.
 std::string stem_of(const std::string& file_name) {
-    const std::string name = file_name.substr(file_name.find_last_of('/') + 1);
+    const auto slash = file_name.find_last_of('/');
+    const std::string name = file_name.substr(slash + 1);
     const auto dot = name.rfind('.');
-    return name.substr(0, dot == 0 || dot == std::string::npos ? name.size() : dot);
+    const std::string stem = name.substr(0, dot == 0 || dot == std::string::npos ? name.size() : dot);
+    constexpr std::string_view kinds[] = {"config", "search_space", "searchspace", "sweep", "experiment"};
+    const bool says_its_kind = std::any_of(std::begin(kinds), std::end(kinds), [&](std::string_view kind) {
+        return stem == kind || stem.starts_with(std::string(kind) + "_") || stem.starts_with(std::string(kind) + "-");
+    });
+    if (!says_its_kind || slash == std::string::npos) return stem;
+    const std::string folders = file_name.substr(0, slash);
+    const std::string folder = as_study_name(folders.substr(folders.find_last_of('/') + 1));
+    return folder.empty() ? stem : folder;
 }
 
-enum class Form { wandb_sweep, nni_space, nni_experiment };
+enum class Form { wandb_sweep, nni_space, nni_experiment, katib_experiment };
 
 std::vector<Form> forms_of(const Node& root, Origin origin) {
     std::vector<Form> forms;
-    if (origin != Origin::nni && is_wandb_sweep(root)) forms.push_back(Form::wandb_sweep);
-    if (origin != Origin::wandb && is_nni_space(root)) forms.push_back(Form::nni_space);
-    if (origin != Origin::wandb && is_nni_experiment(root)) forms.push_back(Form::nni_experiment);
+    const auto may_be = [&](Origin tool) { return origin == Origin::automatic || origin == tool; };
+    if (may_be(Origin::wandb) && is_wandb_sweep(sweep_within(root))) forms.push_back(Form::wandb_sweep);
+    if (may_be(Origin::nni) && is_nni_space(root)) forms.push_back(Form::nni_space);
+    if (may_be(Origin::nni) && is_nni_experiment(root)) forms.push_back(Form::nni_experiment);
+    if (may_be(Origin::katib) && is_katib_experiment(root)) forms.push_back(Form::katib_experiment);
     return forms;
 }
 
 constexpr const char* what_is_looked_for =
     "a W&B sweep has 'parameters' with 'method', 'program' or 'command'; an NNI experiment has 'trialCommand' or "
-    "'trial' "
-    "with a search space; an NNI search space has '_type' in each of its entries";
+    "'trial' with a search space; an NNI search space has '_type' in each of its entries; an experiment of Katib has "
+    "'kind: Experiment' and 'parameters' in its 'spec'";
 
 void read(Form form, const Reading& reading, const Node& root) {
     switch (form) {
         case Form::wandb_sweep:
             reading.draft.title = "a W&B sweep";
+            if (const Node& sweep = sweep_within(root); &sweep != &root) {
+                reading.leave_out_others(root, {"sweep"}, "the file");
+                return read_wandb_sweep(reading, sweep);
+            }
             return read_wandb_sweep(reading, root);
         case Form::nni_space:
             reading.draft.title = "a search space of NNI";
@@ -48,6 +64,9 @@ void read(Form form, const Reading& reading, const Node& root) {
         case Form::nni_experiment:
             reading.draft.title = "an experiment of NNI";
             return read_nni_experiment(reading, root);
+        case Form::katib_experiment:
+            reading.draft.title = "an experiment of Katib";
+            return read_katib_experiment(reading, root);
     }
 }
 
@@ -58,17 +77,19 @@ Result<Conversion> convert(std::string_view text, const std::string& file_name, 
     if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
     const std::string spaced = without_tabs(text);
     study::Diagnostics diagnostics(file_name, spaced);
-    const auto root = study::parse_yaml(spaced, 0, diagnostics);
+    const auto root = study::parse_yaml(spaced, 0, diagnostics, study::Tags::core);
     if (!root) return Error{diagnostics.text()};
     const auto forms = forms_of(*root, origin);
     if (forms.size() != 1) {
-        const std::string found = forms.empty() ? "neither a W&B sweep nor a file of NNI: "
+        const std::string found = forms.empty() ? "neither a W&B sweep nor a file of NNI or Katib: "
                                                 : "could be a W&B sweep and a file of NNI (--from decides): ";
         diagnostics.error(
             {}, origin == Origin::wandb ? "no W&B sweep: it has 'parameters' with 'method', 'program' or 'command'"
                 : origin == Origin::nni
                     ? "no file of NNI: an experiment has 'trialCommand' or 'trial' with a search space; a "
                       "search space has '_type' in each of its entries"
+                : origin == Origin::katib
+                    ? "no experiment of Katib: it has 'kind: Experiment' and 'parameters' in its 'spec'"
                     : found + what_is_looked_for);
         return Error{diagnostics.text()};
     }
@@ -78,7 +99,9 @@ Result<Conversion> convert(std::string_view text, const std::string& file_name, 
     if (draft.study.name.empty()) draft.study.name = as_study_name(stem_of(file_name));
 
     Conversion conversion;
-    conversion.origin = forms.front() == Form::wandb_sweep ? Origin::wandb : Origin::nni;
+    conversion.origin = forms.front() == Form::wandb_sweep        ? Origin::wandb
+                        : forms.front() == Form::katib_experiment ? Origin::katib
+                                                                  : Origin::nni;
     conversion.yaml = draft.text();
     conversion.remarks = draft.remarks();
     if (const auto study = parse_study(conversion.yaml, "the converted study", {}, known); !study)
@@ -143,6 +166,22 @@ void add_halving(Draft& draft, std::int64_t grace, double factor, const study::P
             "client's checkpoint=True avoids that)");
 }
 
+std::string metric_name_of(std::string_view name) {
+    std::string fit;
+    for (const char c : name.substr(0, 64)) {
+        const bool kept = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+                          c == '_' || c == '-' || c == '/';
+        fit += kept ? c : '_';
+    }
+    const bool letter = !fit.empty() && ((fit[0] >= 'a' && fit[0] <= 'z') || (fit[0] >= 'A' && fit[0] <= 'Z'));
+    return letter || fit.starts_with('_') ? fit : ("_" + fit).substr(0, 64);
+}
+
+void use_random(Draft& draft) {
+    draft.study.sampler = {"random", {}};
+    draft.study.policy.scaled = false;
+}
+
 void use_grid(const Reading& reading, const study::Place& place) {
     Study& study = reading.draft.study;
     double count = 1;
@@ -155,6 +194,7 @@ void use_grid(const Reading& reading, const study::Place& place) {
                          : HUGE_VAL;
     }
     study.sampler = {reading.knows_sampler("grid") ? "grid" : "sobol", {}};
+    study.policy.scaled = false;  // the combinations as they are declared
     if (count <= 1e6) {
         study.budget.trials = static_cast<std::int64_t>(count);
         if (study.sampler.type != "grid")

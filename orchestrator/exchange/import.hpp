@@ -18,7 +18,7 @@
 
 namespace hpo::exchange {
 
-enum class Origin { automatic, wandb, nni };
+enum class Origin { automatic, wandb, nni, katib };
 
 struct Conversion {
     Origin origin = Origin::automatic;  ///< never automatic

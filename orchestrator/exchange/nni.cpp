@@ -20,8 +20,15 @@ using study::find;
 using study::Node;
 using study::printable;
 
-/// What the package prints outside NNI, a number or {'default': number}.
-constexpr const char* reported = "(?:Intermediate|Final) result: (?:\\{.*?'default': )?(?<default>[-+0-9.eE]+|nan|inf)";
+/// A script takes its parameters from nni and reports to it.
+void use_stand_in(Draft& draft, const study::Place& place) {
+    draft.study.metrics.emplace();
+    draft.study.shim = "nni";
+    draft.remark(
+        "worker", place,
+        "shim: nni gives the script a stand-in for nni: get_next_parameter() returns the trial's parameters, and "
+        "each report_intermediate_result() and the final one is a step. Without the line it imports nni itself");
+}
 
 class Experiment {
    public:
@@ -63,8 +70,8 @@ class Experiment {
         draft_.study.name = as_study_name(text_of(find(root_, "experimentName")));
         draft_.description = text_of(find(root_, "description"));
         draft_.study.objective = {"default", Direction::maximize, Objective::At::last};
-        const std::vector<string> arguments = space();
-        command(arguments);
+        space();
+        command();
         resources();
         budget();
         algorithm("tuner", "builtinTunerName");
@@ -86,12 +93,8 @@ class Experiment {
         return trial == nullptr ? nullptr : find(*trial, key);
     }
 
-    std::vector<string> space() {
-        NniSpace space(reading_);
-        if (const Node* here = first({"searchSpace"})) {
-            space.read(*here);
-            return space.arguments();
-        }
+    void space() {
+        if (const Node* here = first({"searchSpace"})) return NniSpace(reading_).read(*here);
         const Node* file = first({"searchSpaceFile", "searchSpacePath"});
         if (file == nullptr) {
             if (flag_of(first({"useAnnotation"}) ? *first({"useAnnotation"}) : Node{}).value_or(false))
@@ -99,28 +102,26 @@ class Experiment {
                                "the space stands in the script's annotations: write it down as a search space");
             else
                 reading_.error({}, "no search space: 'searchSpace' or 'searchSpaceFile'");
-            return {};
+            return;
         }
         const string name = text_of(file);
         const auto text = reading_.read_other(name);
-        if (!text) return reading_.error(file->place, text.error().message), std::vector<string>();
-        return other_file(name, *text, file->place);
+        if (!text) return reading_.error(file->place, text.error().message);
+        other_file(name, *text, file->place);
     }
 
     /// The space of a file of its own, whose problems are told with its name.
-    std::vector<string> other_file(const string& name, const string& text, const study::Place& place) {
+    void other_file(const string& name, const string& text, const study::Place& place) {
         const string spaced = without_tabs(text);
         study::Diagnostics problems(name, spaced);
         const string before = draft_.switch_file(name);
-        const Reading inside{problems, draft_, reading_.known, reading_.read_other};
-        NniSpace space(inside);
-        if (const auto root = study::parse_yaml(spaced, 0, problems)) space.read(*root);
+        if (const auto root = study::parse_yaml(spaced, 0, problems, study::Tags::core))
+            NniSpace({problems, draft_, reading_.known, reading_.read_other}).read(*root);
         draft_.switch_file(before);
         if (!problems.ok()) reading_.error(place, "the search space cannot be read:\n" + problems.text());
-        return space.arguments();
     }
 
-    void command(const std::vector<string>& arguments) {
+    void command() {
         const Node* line = first({"trialCommand"});
         if (line == nullptr) line = of_trial("command");
         std::vector<string> words;
@@ -130,10 +131,7 @@ class Experiment {
         } else if (const auto cut = shell_words(line->text)) {
             for (const string& word : *cut) words.push_back(without_placeholders(word));
         } else {
-            words = shell_command(line->text);
-            draft_.remark("worker", line->place,
-                          "only a shell understands this command: it is given to one; \"$@\" in it stands for the "
-                          "parameters and belongs behind the script that takes them");
+            words = {"sh", "-c", without_placeholders(line->text)};
         }
         const Node* folder = first({"trialCodeDirectory"});
         if (folder == nullptr) folder = of_trial("codeDir");
@@ -142,18 +140,8 @@ class Experiment {
             draft_.remark("worker", folder->place,
                           "a relative folder is meant from where hpo run is called, not from this file");
         }
-        words.insert(words.end(), arguments.begin(), arguments.end());
         draft_.study.command = std::move(words);
-        draft_.study.metrics = MetricsSource{{reported}, ""};
-        explain(line == nullptr ? study::Place{} : line->place);
-    }
-
-    void explain(const study::Place& place) {
-        draft_.remark(
-            "worker", place,
-            "nni.get_next_parameter() returns nothing outside NNI: let the script take its parameters from "
-            "these arguments, or from HPO_PARAM_* of the environment. What nni.report_intermediate_result() and "
-            "report_final_result() print is read as it is");
+        use_stand_in(draft_, line == nullptr ? study::Place{} : line->place);
     }
 
     void resources() {
@@ -269,9 +257,8 @@ class Experiment {
         if (name == nullptr) name = find(*node, older);
         direction(*node);
         const string word = text_of(name);
-        Study& study = draft_.study;
         if (word == "Random") {
-            study.sampler = {"random", {}};
+            use_random(draft_);
         } else if (word == "GridSearch") {
             use_grid(reading_, name->place);
         } else if (word == "Hyperband" || word == "BOHB") {
@@ -337,16 +324,10 @@ bool is_nni_experiment(const Node& root) {
 void read_nni_space(const Reading& reading, const Node& root) {
     Draft& draft = reading.draft;
     draft.study.objective = {"default", Direction::maximize, Objective::At::last};
-    NniSpace space(reading);
-    space.read(root);
+    NniSpace(reading).read(root);
     draft.study.command = {"python3", "train.py"};
-    draft.study.command.insert(draft.study.command.end(), space.arguments().begin(), space.arguments().end());
-    draft.study.metrics = MetricsSource{{reported}, ""};
-    draft.remark(
-        "worker", 0,
-        "a search space names no script: write it for train.py, which takes these arguments (or HPO_PARAM_* of the "
-        "environment; nni.get_next_parameter() returns nothing outside NNI). What nni.report_intermediate_result() "
-        "and report_final_result() print is read as it is");
+    draft.remark("worker", 0, "a search space names no script: write it for train.py");
+    use_stand_in(draft, {});
     draft.remark("objective", 0, "a search space does not say what is better: minimize or maximize");
     settle_steps(draft, 0);
 }

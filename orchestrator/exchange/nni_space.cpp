@@ -33,13 +33,7 @@ void NniSpace::parameter(const Entry& entry, const string& prefix, const std::ve
     const auto before = draft_.study.space.size();
     const string problem = type == "choice" ? choice(name, *value, when) : number(name, type, *value);
     if (!problem.empty()) return reading_.error(entry.place, "'" + printable(name) + "': " + problem);
-    Dimension& made = draft_.study.space[before];
-    made.when = when;
-    if (type != "choice") added(name, made.name);
-}
-
-void NniSpace::added(const string& name, const string& placeholder) {
-    arguments_.push_back("--" + without_placeholders(name) + "={" + placeholder + "}");
+    draft_.study.space[before].when = when;
 }
 
 string NniSpace::choice(const string& name, const Node& value, const std::vector<Condition>& when) {
@@ -54,7 +48,6 @@ string NniSpace::choice(const string& name, const Node& value, const std::vector
     const auto before = draft_.study.space.size();
     if (string problem = add_choices(draft_, name, items, Words::json); !problem.empty()) return problem;
     const string placeholder = draft_.study.space[before].name;
-    added(name, placeholder);
     bool told = false;
     for (const Node& item : value.items) {
         const Node* inner = find(item, "_name");
@@ -66,8 +59,8 @@ string NniSpace::choice(const string& name, const Node& value, const std::vector
             parameter(entry, name + ".", inside);
             if (!told)
                 draft_.remark("space." + placeholder, entry.place,
-                              "NNI passes what belongs to a choice within it; here it is a parameter of its own, " +
-                                  name + "." + entry.key + ", there with that choice alone");
+                              "what belongs to a choice is a parameter of its own here, " + name + "." + entry.key +
+                                  ", there with that choice alone; the script finds it within the choice");
             told = true;
         }
     }

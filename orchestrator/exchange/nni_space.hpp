@@ -1,4 +1,4 @@
-// The search space of NNI: parameters, and the arguments that give them to a script.
+// The search space of NNI.
 #pragma once
 
 #include <string>
@@ -16,18 +16,13 @@ class NniSpace {
     /// A map of names to {_type: ..., _value: [...]}; what is wrong goes to the diagnostics.
     void read(const study::Node& root);
 
-    /// --name={name} for each.
-    [[nodiscard]] const std::vector<std::string>& arguments() const { return arguments_; }
-
    private:
     void parameter(const study::Entry& entry, const std::string& prefix, const std::vector<Condition>& when);
-    void added(const std::string& name, const std::string& placeholder);
     std::string choice(const std::string& name, const study::Node& value, const std::vector<Condition>& when);
     std::string number(const std::string& name, const std::string& type, const study::Node& value);
 
     const Reading& reading_;
     Draft& draft_;
-    std::vector<std::string> arguments_;
 };
 
 }  // namespace hpo::exchange

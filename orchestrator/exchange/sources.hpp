@@ -29,10 +29,19 @@ std::string without_tabs(std::string_view text);
 bool is_wandb_sweep(const study::Node& root);
 bool is_nni_space(const study::Node& root);
 bool is_nni_experiment(const study::Node& root);
+bool is_katib_experiment(const study::Node& root);
 
 void read_wandb_sweep(const Reading& reading, const study::Node& root);
 void read_nni_space(const Reading& reading, const study::Node& root);
 void read_nni_experiment(const Reading& reading, const study::Node& root);
+void read_katib_experiment(const Reading& reading, const study::Node& root);
+
+/// The sweep of a file that holds it below 'sweep', as configurations of a project do; the root itself where it does
+/// not.
+const study::Node& sweep_within(const study::Node& root);
+
+/// A name that a metric may have: letters, digits and . _ - /, and no digit first; other characters become '_'.
+std::string metric_name_of(std::string_view name);
 
 /// The steps of a trial, once all else is known: by parameters named after epochs, or `otherwise`, or many, with a
 /// remark. Halving that begins later than a trial ends makes it longer.
@@ -40,6 +49,10 @@ void settle_steps(Draft& draft, std::int64_t otherwise);
 
 /// Successive halving: asha, from `grace` steps on, the best one in `factor`.
 void add_halving(Draft& draft, std::int64_t grace, double factor, const study::Place& place, const std::string& what);
+
+/// Random search as its users mean it: points of the space as it is declared, without stronger regularization for
+/// larger batches.
+void use_random(Draft& draft);
 
 /// The sampler that tries every combination once, or one like it, with a remark; and how many there are, as the
 /// budget. A space with a continuum has no such number: a remark.

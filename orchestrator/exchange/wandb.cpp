@@ -34,9 +34,8 @@ class Sweep {
         const Node* all = find(root_, "parameters");
         if (all->kind != Node::Kind::map || all->entries.empty())
             return reading_.error(all->place, "'parameters' must be a map of names to what they may be");
-        SweepParameters parameters(reading_, words_, json_file_);
+        SweepParameters parameters(reading_, words_);
         for (const Entry& entry : all->entries) arguments_.push_back(parameters.read(entry));
-        groups_ = parameters.nested();
         if (draft_.study.space.empty()) draft_.remark("", all->place, "nothing varies: this is one trial");
         command();
         early_terminate();
@@ -71,28 +70,22 @@ class Sweep {
             draft_.remark("objective", place,
                           "the sweep names no metric: write for val_loss what the script reports, and the direction");
         } else {
-            string fit;
-            for (const char c : string_view(name).substr(0, 64)) {
-                const bool kept = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                                  c == '.' || c == '_' || c == '-' || c == '/';
-                fit += kept ? c : '_';
-            }
-            const bool letter = (fit[0] >= 'a' && fit[0] <= 'z') || (fit[0] >= 'A' && fit[0] <= 'Z') || fit[0] == '_';
-            if (!letter) fit = ("_" + fit).substr(0, 64);
+            const string fit = metric_name_of(name);
             objective.metric = fit;
             place = find(*node, "name")->place;
             if (fit != name) draft_.remark("objective", place, "the metric '" + name + "' is called " + fit + " here");
         }
         draft_.remark("objective", place,
-                      "wandb.log() does not reach hpo: let the script print " + objective.metric +
-                          "=0.123 once a step (print(f\"" + objective.metric +
-                          "={value}\", flush=True)), or say with worker.metrics how to read it; without an account run "
-                          "with WANDB_MODE=disabled in the environment");
+                      "each wandb.log() that holds " + objective.metric +
+                          " is a step. A script that prints it instead needs worker.metrics in place of worker.shim");
         if (node == nullptr) return;
         const string goal = text_of(find(*node, "goal"));
-        if (goal == "maximize")
+        const auto is = [&](std::initializer_list<const char*> words) {
+            return std::find(words.begin(), words.end(), goal) != words.end();
+        };
+        if (is({"maximize", "maximum", "maximise", "max"}))
             objective.direction = Direction::maximize;
-        else if (!goal.empty() && goal != "minimize")
+        else if (!goal.empty() && !is({"minimize", "minimum", "minimise", "min"}))
             reading_.error(find(*node, "goal")->place, "'goal' is minimize or maximize, found " + printable(goal));
         if (const Node* target = find(*node, "target"))
             draft_.remark("objective", target->place,
@@ -119,15 +112,11 @@ class Sweep {
             words.erase(words.begin());
         draft_.study.command = std::move(words);
         draft_.study.metrics.emplace();
-        if (groups_ && !json_file_)
-            draft_.remark(
-                "worker", find(root_, "parameters")->place,
-                "parameters within a parameter are one argument, a dictionary, as W&B's agent passes them; a "
-                "script that took them from wandb.config reads that argument, or HPO_PARAM_* of the environment");
+        draft_.study.shim = "wandb";
         draft_.remark(
             "worker", list == nullptr ? study::Place{} : list->place,
-            "a script that takes its parameters from wandb.config instead of its arguments gets its defaults: let "
-            "it read the arguments (wandb.init(config=vars(parser.parse_args())))");
+            "shim: wandb gives the script a stand-in for wandb, whose config holds the trial's parameters and "
+            "whose log reaches hpo; nothing is sent to W&B. Without the line it imports wandb itself");
     }
 
     void word(std::vector<string>& words, const Node& item) {
@@ -247,7 +236,8 @@ class Sweep {
         const Node* cap = find(root_, "run_cap");
         const string name = text_of(node);
         Study& study = draft_.study;
-        study.sampler = {name == "random" ? "random" : "auto", {}};
+        study.sampler = {"auto", {}};
+        if (name == "random") use_random(draft_);
         if (name == "grid") use_grid(reading_, node->place);
         if (name == "bayes") draft_.comment("sampler", "bayes there; tpe here, after a start that fills the space");
         if (!name.empty() && name != "grid" && name != "random" && name != "bayes")
@@ -270,11 +260,16 @@ class Sweep {
     std::vector<Argument> arguments_;
     Words words_ = Words::python;
     bool json_file_ = false;
-    bool groups_ = false;
     std::int64_t steps_ = 0;
 };
 
 }  // namespace
+
+const Node& sweep_within(const Node& root) {
+    const Node* within =
+        root.kind == Node::Kind::map && find(root, "parameters") == nullptr ? find(root, "sweep") : nullptr;
+    return within != nullptr && is_wandb_sweep(*within) ? *within : root;
+}
 
 bool is_wandb_sweep(const Node& root) {
     if (root.kind != Node::Kind::map || find(root, "parameters") == nullptr) return false;

@@ -115,7 +115,6 @@ Argument SweepParameters::group(Argument argument, const string& name, const Nod
     }
     argument.text = argument.text.empty() ? "{}" : argument.text + "}";
     argument.json = argument.json.empty() ? "{}" : argument.json + "}";
-    nested_ = true;
     return argument;
 }
 
@@ -131,7 +130,7 @@ Argument SweepParameters::constant(Argument argument, const string& name, const 
     const bool bare = !inner && value->kind == Node::Kind::scalar && !argument.flag;
     argument.text = without_placeholders(bare ? value->text : literal(*value, Words::python));
     argument.json = without_placeholders(literal(*value, Words::json));
-    if (fix_) draft_.fix(name, value_of(*value, Words::json));
+    draft_.fix(name, value_of(*value, Words::json));
     return argument;
 }
 

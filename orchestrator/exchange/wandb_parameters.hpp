@@ -22,15 +22,12 @@ struct Argument {
 /// Reads them one by one into the draft's space.
 class SweepParameters {
    public:
-    /// `words`: how true and false reach the script. With `fix`, constants are parameters of the study too.
-    SweepParameters(const Reading& reading, Words words, bool fix)
-        : reading_(reading), draft_(reading.draft), words_(words), fix_(fix) {}
+    /// `words`: how true and false reach the script as arguments. Constants are parameters of the study too: they stand
+    /// in wandb.config.
+    SweepParameters(const Reading& reading, Words words) : reading_(reading), draft_(reading.draft), words_(words) {}
 
     /// What is wrong goes to the diagnostics; the argument is not to be used then.
     Argument read(const study::Entry& entry) { return parameter(entry, ""); }
-
-    /// Whether there were parameters within a parameter.
-    [[nodiscard]] bool nested() const { return nested_; }
 
    private:
     Argument parameter(const study::Entry& entry, const std::string& prefix);
@@ -44,8 +41,6 @@ class SweepParameters {
     const Reading& reading_;
     Draft& draft_;
     Words words_;
-    bool fix_;
-    bool nested_ = false;
 };
 
 /// A text as Python ('a') or JSON ("a") writes it.

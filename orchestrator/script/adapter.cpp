@@ -26,6 +26,7 @@
 #include "hpo/wire.hpp"
 #include "orchestrator/execution/child.hpp"
 #include "orchestrator/scheduling/out_of_memory.hpp"
+#include "orchestrator/script/last_words.hpp"
 #include "orchestrator/script/metrics.hpp"
 #include "orchestrator/script/preload.hpp"
 #include "orchestrator/script/template.hpp"
@@ -52,6 +53,9 @@ struct Task {
     string file;
     double grace = 5;
 };
+
+/// Where a stand-in (worker.shim) writes what the script reports.
+constexpr const char* shim_reports = "{folder}/reports.jsonl";
 
 Task task_of(const string& text) {
     const wire::Json json = wire::Json::parse(text);
@@ -191,7 +195,8 @@ class Adapter {
         Report report;
         report.step = step_;
         report.metrics = std::move(*metrics);
-        report.seconds = std::chrono::duration<double>(Clock::now() - started_).count();
+        const double before = run_->done ? run_->done->seconds.value_or(0) : 0;
+        report.seconds = before + std::chrono::duration<double>(Clock::now() - started_).count();
         say(from_worker::Reported{run_->id, std::move(report)});
     }
 
@@ -237,6 +242,11 @@ class Adapter {
         // A script that knows the client runs alone, and is read like any other.
         for (const char* name : {"HPO_ENDPOINT", "HPO_TOKEN"}) order.environment.push_back(string(name) + "=");
         order.environment.push_back("HPO_SEED=" + std::to_string(run.seed));
+        // For stand-ins: all parameters with their types, and where their reports go.
+        order.environment.push_back("HPO_TRIAL=" + std::to_string(run.id.trial));
+        order.environment.push_back("HPO_PARAMS=" +
+                                    wire::from(run.params).dump(-1, ' ', true, wire::Json::error_handler_t::replace));
+        order.environment.push_back("HPO_REPORTS=" + (task_.file == shim_reports ? file_ : string()));
         warden::Child child =
             prepared_ ? script::start_prepared(*std::move(prepared_), std::move(order)) : warden::start_child(order);
         if (child.pid == 0) {
@@ -334,14 +344,6 @@ class Adapter {
 
     // ---- The end.
 
-    [[nodiscard]] string last_line() const {
-        std::string_view words = words_;
-        while (!words.empty() && (words.back() == '\n' || words.back() == '\r' || words.back() == ' '))
-            words.remove_suffix(1);
-        const auto begin = words.find_last_of("\r\n");
-        return printable(string(begin == std::string_view::npos ? words : words.substr(begin + 1)).substr(0, 500));
-    }
-
     void finish(Outcome outcome, const string& message = {}) {
         say(from_worker::Finished{run_->id, outcome, message, {}, {}});
     }
@@ -351,7 +353,7 @@ class Adapter {
         exit_ = told_to_leave_;
         if (told_to_leave_ != 0) return;
         if (outcome_) return finish(*outcome_);
-        const string last = last_line();
+        const string last = printable(script::last_words(words_), true);
         const string quoted = last.empty() ? "" : ": " + last;
         if (status_ != 0)
             if (const auto memory = out_of_memory_words(words_, true))
@@ -424,9 +426,10 @@ Descriptor connect_to(const char* endpoint) {
 }  // namespace
 
 string script_task(const Study& study) {
+    const bool by_shim = !study.shim.empty() && study.metrics->patterns.empty() && study.metrics->file.empty();
     return wire::Json{{"command", study.command},
                       {"patterns", study.metrics->patterns},
-                      {"file", study.metrics->file},
+                      {"file", by_shim ? shim_reports : study.metrics->file},
                       {"grace", study.resources.grace}}
         .dump(-1, ' ', false, wire::Json::error_handler_t::replace);
 }

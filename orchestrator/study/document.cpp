@@ -24,10 +24,21 @@ struct Refused {
 
 constexpr std::string_view list_as_key = "a key must be a word, not a list or a map";
 
+constexpr std::string_view core_tag = "tag:yaml.org,2002:";
+
+/// !!str, !!int, ...: what YAML itself has. Others make objects of whatever program reads the file.
+bool is_core(std::string_view tag) {
+    if (!tag.starts_with(core_tag)) return false;
+    tag.remove_prefix(core_tag.size());
+    for (const std::string_view kind : {"str", "int", "float", "bool", "null", "seq", "map"})
+        if (tag == kind) return true;
+    return false;
+}
+
 /// Builds the tree on a stack of its own and refuses what is too deep, too large or not needed.
 class Builder final : public YAML::EventHandler {
    public:
-    Builder(std::string_view text, int source) : text_(text), source_(source) {}
+    Builder(std::string_view text, int source, Tags tags) : text_(text), source_(source), tags_(tags) {}
 
     Node root;
 
@@ -47,7 +58,8 @@ class Builder final : public YAML::EventHandler {
                   const std::string& value) override {
         Node node = leaf(mark, anchor, Node::Kind::scalar);
         refuse_tag(mark, tag);
-        node.plain = tag == "?";
+        // The tag, not the quotes, says what it is: !!float 1e-4, !!int "5", !!str 5.
+        node.plain = tag == "?" || (tag.starts_with(core_tag) && tag != std::string(core_tag) + "str");
         node.text = value;
         node.place.length = node.plain ? static_cast<int>(value.size()) : quoted_length(mark);
         for (std::string_view rest = value; !rest.empty();) {
@@ -108,7 +120,7 @@ class Builder final : public YAML::EventHandler {
     }
 
     void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
-        if (tag != "?" && tag != "!" && !tag.empty())
+        if (tag != "?" && tag != "!" && !tag.empty() && !(tags_ == Tags::core && is_core(tag)))
             throw Refused{place(mark), "tags (!name) are not used in study files", {}};
     }
 
@@ -153,6 +165,7 @@ class Builder final : public YAML::EventHandler {
 
     std::string_view text_;
     int source_;
+    Tags tags_;
     int documents_ = 0;
     std::size_t nodes_ = 0;
     std::vector<Level> stack_;
@@ -257,8 +270,8 @@ std::optional<Refused> refused_bytes(std::string_view text, int source) {
 
 }  // namespace
 
-std::optional<Node> parse_yaml(std::string_view text, int source, Diagnostics& diagnostics) {
-    Builder builder(text, source);
+std::optional<Node> parse_yaml(std::string_view text, int source, Diagnostics& diagnostics, Tags tags) {
+    Builder builder(text, source, tags);
     try {
         if (auto refused = refused_bytes(text, source)) throw Refused(std::move(*refused));
         std::istringstream stream{std::string(text)};

@@ -32,10 +32,13 @@ struct Entry {
     Node value;
 };
 
+/// Which tags a document may have: none, or YAML's own, such as !!float.
+enum class Tags { none, core };
+
 /// The one document of `text`, whose places are of `source`; nothing, and an error, if it is not one well-formed
 /// document within the limits. Anchors, aliases and tags are refused: a study needs none, and aliases are how small
 /// files become large. An empty document is a null node.
-std::optional<Node> parse_yaml(std::string_view text, int source, Diagnostics& diagnostics);
+std::optional<Node> parse_yaml(std::string_view text, int source, Diagnostics& diagnostics, Tags tags = Tags::none);
 
 /// nullptr: no such key.
 const Node* find(const Node& map, std::string_view key);

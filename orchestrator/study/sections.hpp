@@ -24,6 +24,7 @@ struct ReadWorker {
     std::optional<MetricsSource> metrics;
     Place file_place;  ///< of `metrics.file`
     std::vector<std::string> preload;
+    std::string shim;
     WorkerEnvironment environment;
     Params params;
     std::map<std::string, Place> places;  ///< of the names in `params`

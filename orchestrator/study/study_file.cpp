@@ -67,6 +67,7 @@ class StudyReader {
         study_.command = fixed.command;
         study_.metrics = fixed.metrics;
         study_.preload = fixed.preload;
+        study_.shim = fixed.shim;
         study_.environment = fixed.environment;
         return std::move(study_);
     }

@@ -98,6 +98,20 @@ void read_preload(Diagnostics& diagnostics, const Node* node, ReadWorker& result
                           "interpreter and a script that is the same for all trials, such as [python3, train.py]");
 }
 
+/// A stand-in reports for the script: hpo runs and reads it.
+void read_shim(Diagnostics& diagnostics, const Node* node, ReadWorker& result) {
+    if (node == nullptr || node->kind == Node::Kind::null) return;
+    const auto name = text(diagnostics, *node, "worker.shim");
+    if (!name) return;
+    if (std::find(shims.begin(), shims.end(), *name) == shims.end())
+        return diagnostics.error(node->place,
+                                 "'worker.shim' is wandb or nni, the package whose place a stand-in takes, "
+                                 "found '" +
+                                     printable(*name) + "'");
+    result.shim = *name;
+    if (!result.metrics) result.metrics.emplace();
+}
+
 /// `off`, or variables: text, or nothing for what hpo itself was started with.
 void read_environment(Diagnostics& diagnostics, const Node* node, WorkerEnvironment& environment) {
     if (node == nullptr || node->kind == Node::Kind::null) return;
@@ -140,6 +154,7 @@ void read_command(Diagnostics& diagnostics, Fields& worker, const Node& node, Re
     }
     read_metrics(diagnostics, worker.take("metrics"), result);
     read_preload(diagnostics, worker.take("preload"), result);
+    read_shim(diagnostics, worker.take("shim"), result);
     read_environment(diagnostics, worker.take("environment"), result.environment);
     const Node* params = worker.take("params");
     if (params == nullptr || params->kind == Node::Kind::null) return;

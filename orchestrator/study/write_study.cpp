@@ -107,6 +107,7 @@ void add_worker(std::vector<Group>& groups, const Study& study) {
             groups.back().fields.emplace_back("metrics", text + "}");
         }
         if (!study.preload.empty()) groups.back().fields.emplace_back("preload", list_text(study.preload, yaml_text));
+        if (!study.shim.empty()) groups.back().fields.emplace_back("shim", yaml_text(study.shim));
         if (!study.environment.tuned) groups.back().fields.emplace_back("environment", "off");
         Group environment{"worker", "environment", {}};
         for (const auto& [name, value] : study.environment.own)

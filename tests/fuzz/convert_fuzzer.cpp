@@ -1,6 +1,6 @@
 // Studies of other tools: whatever the bytes, converting ends with a study that reads back, or with printable errors;
 // what could be understood is never written as something that is no study. After a line "#other" stands the file that
-// the first one may name; a first byte of 'w' or 'n' after "#from " forces the tool.
+// the first one may name; a first byte of 'w', 'n' or 'k' after "#from " forces the tool.
 #include <cstdint>
 #include <cstdlib>
 
@@ -45,6 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (text.starts_with("#from ") && text.size() > 6)
         origin = text[6] == 'w'   ? exchange::Origin::wandb
                  : text[6] == 'n' ? exchange::Origin::nni
+                 : text[6] == 'k' ? exchange::Origin::katib
                                   : exchange::Origin::automatic;
     std::string other;
     if (const auto at = text.find("\n#other\n"); at != std::string_view::npos) {

@@ -487,6 +487,12 @@ TEST(Scripts, PreloadedModulesAndTheirInterpreterAreChecked) {
     for (const char* name : {"../torch", "a..b", "1a", "a.", "import os"})
         EXPECT_THAT(preload(std::string("[") + name + "]"), HasSubstr("is no name of a Python module")) << name;
     EXPECT_THAT(preload("torch", "./train.py"), HasSubstr("must name a Python interpreter"));
+    const auto shim = [](const std::string& name) {
+        return first_line(problem(script + "worker: {command: [python3, train.py], shim: " + name + "}\n"));
+    };
+    EXPECT_EQ(shim("wandb"), "(accepted)");
+    EXPECT_EQ(shim("nni"), "(accepted)");
+    EXPECT_THAT(shim("mlflow"), HasSubstr("'worker.shim' is wandb or nni, the package whose place a stand-in takes"));
 }
 
 }  // namespace

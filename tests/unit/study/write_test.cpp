@@ -347,6 +347,9 @@ TEST(WriteStudy, WhatIsPreloadedIsKeptAndMayChangeBetweenTwoRuns) {
     const Study study = study_of(head + "command: [python3, a.py], preload: [torch, my.data]}");
     EXPECT_THAT(write_study(study), testing::HasSubstr("preload: [torch, my.data]"));
     EXPECT_EQ(study_of(write_study(study)).preload, study.preload);
+    const Study shimmed = study_of(head + "command: [python3, a.py], shim: wandb}");
+    EXPECT_TRUE(shimmed.metrics) << "hpo speaks the protocol for it";
+    EXPECT_EQ(study_of(write_study(shimmed)).shim, "wandb");
     for (const Difference& difference : compare(study, study_of(head + "command: [python3, a.py]}")))
         EXPECT_EQ(difference.refusal, "") << difference.key;
 }
