@@ -254,6 +254,21 @@ class Client(Script):
             """)
         self.assertEqual(out, "step 1: loss=1.5\nstep 2: loss=1.5\n")
 
+    def test_the_peak_of_a_trial_is_not_that_of_an_earlier_one_in_its_process(self):
+        first, second = map(int, self.alone("""
+            import hpo
+            from hpo import _peak
+            hpo.trial()
+            held = bytearray(100 << 20)
+            held[::4096] = b"x" * len(held[::4096])
+            first = _peak.bytes()
+            del held
+            _peak.begin()
+            print(first, _peak.bytes())
+            """).split())
+        self.assertGreater(first, 100 << 20)
+        self.assertLess(second, first - (80 << 20))
+
     def test_callbacks_for_keras_and_lightning_answer_every_hook_and_report_epochs_from_1(self):
         out = self.alone("""
             import types

@@ -99,6 +99,7 @@ class Trial:
         self._since = time.monotonic()
         self._clock: Optional[float] = None  # since when iterations are timed; None: where training began is not known
         self._timed = (0, 0.0)  # iterations, and the seconds that they took
+        _peak.begin()
         if self.folder and link:
             self.folder.mkdir(parents=True, exist_ok=True)
 
@@ -205,7 +206,7 @@ class Trial:
         timed = window - (self._unmeasured if iterations is None else 0)
         took = 0.0 if self._clock is None else now - self._clock
         self._window = self._unmeasured = 0
-        measured: Dict[str, Any] = {"peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
+        measured: Dict[str, Any] = {"peak_bytes": _peak.bytes()}
         if self._seconds is not None:
             self._seconds += now - self._since
             measured["seconds"] = self._seconds
@@ -428,6 +429,35 @@ def _number(value: Any) -> Any:
     if math.isfinite(number):
         return number
     return "nan" if math.isnan(number) else "inf" if number > 0 else "-inf"
+
+
+class _Peak:
+    """The most memory that this process held since a trial began: an earlier trial's is not its own."""
+
+    def __init__(self) -> None:
+        self._trials = 0
+        self._key = "VmHWM:"
+
+    def begin(self) -> None:
+        self._trials += 1
+        if self._trials == 1:
+            return
+        self._key = "VmHWM:"
+        try:
+            with open("/proc/self/clear_refs", "w") as file:
+                file.write("5")
+        except OSError:
+            self._key = "VmRSS:"  # a sample, where the kernel lets nobody begin anew
+
+    def bytes(self) -> int:
+        try:
+            with open("/proc/self/status") as file:
+                return next(int(line.split()[1]) * 1024 for line in file if line.startswith(self._key))
+        except (OSError, StopIteration):
+            return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+_peak = _Peak()
 
 
 def _peak_device_bytes() -> int:
