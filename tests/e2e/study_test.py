@@ -24,6 +24,14 @@ class Study(Case):
         self.assert_nobody_left()
         self.assert_sound("small")
 
+    def test_the_peak_of_a_small_trial_in_a_warm_worker_is_not_that_of_a_large_one_before_it(self):
+        text = synthetic(trials=8, epochs=2, parallel=1).replace("space:", "space:\n  width: {type: categorical, choices: [16, 2048]}")
+        self.hpo("run", self.study(text.replace("hidden: [16]", "depth: 2")), "-q")
+        trials = [json.loads(line) for line in self.hpo("export", "small", "--to", "jsonl", "-").splitlines()]
+        peaks = [(t["params"]["width"], t["peak"]["host_bytes"]) for t in trials]
+        self.assertIn((2048, 16), [(a[0], b[0]) for a, b in zip(peaks, peaks[1:])])
+        self.assertLess(max(peak for width, peak in peaks if width == 16), min(peak for width, peak in peaks if width == 2048) / 2)
+
     def test_running_a_finished_study_again_repeats_nothing(self):
         study = self.study(synthetic(trials=3))
         self.hpo("run", study)

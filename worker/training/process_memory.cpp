@@ -1,6 +1,7 @@
 #include "worker/training/process_memory.hpp"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,18 +30,19 @@ std::optional<std::int64_t> kilobytes(const char* file, std::string_view key) {
     return number * 1024;
 }
 
+bool peak_is_older = false;  ///< than the last reset_peak()
+
 }  // namespace
 
 std::optional<std::int64_t> resident_bytes() { return kilobytes("/proc/self/status", "VmRSS:"); }
 
-std::optional<std::int64_t> peak_bytes() { return kilobytes("/proc/self/status", "VmHWM:"); }
+std::optional<std::int64_t> peak_bytes() { return kilobytes("/proc/self/status", peak_is_older ? "VmRSS:" : "VmHWM:"); }
 
 void reset_peak() {
+    malloc_trim(0);
     const int descriptor = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
-    if (descriptor < 0) return;
-    // Where the kernel refuses, the peak stays the process's: an upper bound.
-    [[maybe_unused]] const auto written = write(descriptor, "5", 1);
-    close(descriptor);
+    peak_is_older = descriptor < 0 || write(descriptor, "5", 1) != 1;
+    if (descriptor >= 0) close(descriptor);
 }
 
 std::optional<std::int64_t> available_bytes() { return kilobytes("/proc/meminfo", "MemAvailable:"); }

@@ -7,8 +7,10 @@
 namespace hpo {
 
 std::optional<std::int64_t> resident_bytes();
-/// The most that was resident since the process began or the last reset_peak().
+/// The most that was resident since the process began or the last reset_peak(). Where the kernel lets nobody reset it,
+/// what is resident now: a sample, but no other trial's.
 std::optional<std::int64_t> peak_bytes();
+/// What was freed goes back to the system first: it is no part of what comes.
 void reset_peak();
 /// What can still be taken without swapping.
 std::optional<std::int64_t> available_bytes();

@@ -66,7 +66,10 @@ void TrialGroup::join(const to_worker::Run& run, TrialHost& host) {
             }
             need_room(workshop_, plan);
         }
-        if (trials_.empty()) reset_peak();
+        if (trials_.empty()) {
+            drop_spare_that_does_not_fit(workshop_, own);
+            reset_peak();
+        }
         trials_.push_back(std::make_unique<Trial>(run, std::move(configuration), std::move(own), workshop_, host));
     });
 }

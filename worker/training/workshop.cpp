@@ -15,9 +15,9 @@ namespace hpo {
 namespace {
 
 /// An arena or a buffer that is larger than needed by up to so much is kept for the next trial, whose pages are then
-/// there already; a still larger one is given back.
-constexpr std::size_t arena_slack = std::size_t{64} << 20;
-constexpr std::size_t buffer_slack = std::size_t{16} << 20;
+/// there already; a larger one is given back, so that what is measured of a trial is its own.
+constexpr std::size_t arena_slack = std::size_t{4} << 20;
+constexpr std::size_t buffer_slack = std::size_t{1} << 20;
 
 bool fits(std::size_t there, std::size_t bytes, std::size_t slack) { return there >= bytes && there - bytes <= slack; }
 
@@ -106,6 +106,12 @@ Buffer& need_arena(Workshop& workshop, const GroupPlan& plan) {
     if (!arena) throw OutOfMemory("the trial's arena: " + arena.error().message);
     workshop.arena = *std::move(arena);
     return *workshop.arena;
+}
+
+void drop_spare_that_does_not_fit(Workshop& workshop, const GroupPlan& plan) {
+    std::erase_if(workshop.spare, [&](const HostBuffers& buffers) {
+        return !fits(buffers.state, plan.state_elements) || !fits(buffers.best, plan.weights.columns);
+    });
 }
 
 HostBuffers need_buffers(Workshop& workshop, const GroupPlan& plan) {

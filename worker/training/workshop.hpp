@@ -79,6 +79,9 @@ void need_room(const Workshop& workshop, const GroupPlan& plan);
 /// The arena for the plan. One that is there and does not fit goes first. Throws OutOfMemory.
 Buffer& need_arena(Workshop& workshop, const GroupPlan& plan);
 
+/// Before a trial begins whose memory is to be its own.
+void drop_spare_that_does_not_fit(Workshop& workshop, const GroupPlan& plan);
+
 /// A trial's buffers for the plan, spare ones where they fit.
 HostBuffers need_buffers(Workshop& workshop, const GroupPlan& plan);
 
