@@ -52,9 +52,10 @@ Result<Proposer> Proposer::make(const Study& study) {
     setup.seed = study.seed;
     setup.trials = study.budget.trials;
     setup.space = study.space;
-    setup.active = [shared = std::make_shared<const CubeMap>(*map)](const Point& point) {
-        return shared->active(point);
-    };
+    setup.stops_early = !study.stopping.empty();
+    const auto shared = std::make_shared<const CubeMap>(*map);
+    setup.active = [shared](const Point& point) { return shared->active(point); };
+    setup.values = [shared](std::size_t dimension) { return shared->values(dimension); };
     auto sampler = make_sampler(study.sampler, setup);
     if (!sampler) return sampler.error();
     return Proposer(study, *std::move(map), *std::move(sampler));

@@ -21,6 +21,7 @@ struct SamplerRow {
 extern const SamplerRow random_row;
 extern const SamplerRow sobol_row;
 extern const SamplerRow tpe_row;
+extern const SamplerRow gp_row;
 extern const SamplerRow auto_row;
 
 /// Names, meanings and options of all samplers, for checks, errors and help.

@@ -33,7 +33,10 @@ struct SamplerSetup {
     std::uint64_t seed = 1;
     std::int64_t trials = 64;                               ///< budget of the study; a hint, studies may be extended
     Space space;                                            ///< one coordinate a dimension, in this order
+    bool stops_early = false;                               ///< rules of the study end or pause trials early
     std::function<std::vector<bool>(const Point&)> active;  ///< which dimensions a point's parameters hold
+    /// Distinct values of a dimension, in bins of equal width; absent: a continuum. Empty: not known of any.
+    std::function<std::optional<std::uint64_t>(std::size_t dimension)> values = {};
 };
 
 /// Deterministic: a proposal depends on the seed, the trial's number, the retry, `pending` and the order of `tell`

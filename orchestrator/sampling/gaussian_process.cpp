@@ -1,0 +1,327 @@
+#include "orchestrator/sampling/gaussian_process.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "orchestrator/sampling/dense.hpp"
+#include "orchestrator/sampling/lbfgs.hpp"
+
+namespace hpo {
+
+namespace {
+
+constexpr double least_noise = 1e-8;
+
+/// A normal distribution of a hyperparameter's natural logarithm.
+struct Prior {
+    double mean, deviation;
+    [[nodiscard]] double cost(double value) const {
+        const double z = (value - mean) / deviation;
+        return z * z / 2;
+    }
+    [[nodiscard]] double slope(double value) const { return (value - mean) / (deviation * deviation); }
+};
+constexpr Prior scale_prior{0, 1}, noise_prior{-9, 4}, additive_prior{-1.2, 1.5}, additive_length_prior{-1.2, 1};
+constexpr Prior categorical_prior{0, 1.2};
+Prior length_prior(bool categorical, std::size_t dimensions) {
+    return categorical ? categorical_prior : Prior{0.5 * std::log(static_cast<double>(dimensions)), 1};
+}
+
+// Matern 5/2 of a squared distance, and its derivative by the squared distance. `negative_exp` is exp of a number that
+// is not positive, in a form that compilers vectorise: e^x = 2^k e^r with |r| <= ln 2 / 2, and a polynomial for e^r.
+inline double negative_exp(double x) {
+    constexpr double round = 0x1.8p52;  // adding and taking it away leaves the nearest integer
+    x = x < -700.0 ? -700.0 : x;
+    const double shifted = x * 1.4426950408889634 + round;
+    const double k = shifted - round;
+    const double r = (x - k * 0.693147180369123816490) - k * 1.90821492927058770002e-10;
+    double p = 1.0 / 6227020800;
+    for (const double c : {1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040,
+                           1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5, 1.0, 1.0})
+        p = p * r + c;
+    // The integer stands in the low bits of `shifted`; moved to the exponent's place it multiplies by 2^k.
+    return std::bit_cast<double>(std::bit_cast<std::int64_t>(p) + (std::bit_cast<std::int64_t>(shifted) << 52));
+}
+inline double matern(double square) {
+    const double u = std::sqrt(5 * square);
+    return (1 + u + u * u / 3) * negative_exp(-u);
+}
+inline double matern_slope(double square) {
+    const double u = std::sqrt(5 * square);
+    return -5.0 / 6 * (1 + u) * negative_exp(-u);
+}
+
+/// Squared distances of coordinate `d` between input `i` and those before `end`.
+inline void coordinate_squares(const Inputs& inputs, std::size_t d, double x, std::size_t end, double* squares) {
+    const double* column = &inputs.values[d * inputs.count];
+    if (inputs.categorical[d])
+        for (std::size_t j = 0; j < end; ++j) squares[j] = column[j] == x ? 0.0 : 1.0;
+    else
+        for (std::size_t j = 0; j < end; ++j) squares[j] = (column[j] - x) * (column[j] - x);
+}
+
+/// Hyperparameters as one vector: lengths, scale, noise[, additive, additive lengths].
+std::vector<double> flatten(const Hyperparameters& p) {
+    std::vector<double> all = p.length;
+    all.push_back(p.scale);
+    all.push_back(p.noise);
+    if (p.additive_length.empty()) return all;
+    all.push_back(p.additive);
+    all.insert(all.end(), p.additive_length.begin(), p.additive_length.end());
+    return all;
+}
+Hyperparameters unflatten(std::span<const double> all, std::size_t dimensions) {
+    Hyperparameters p;
+    p.length.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(dimensions));
+    p.scale = all[dimensions];
+    p.noise = all[dimensions + 1];
+    if (all.size() == dimensions + 2) return p;
+    p.additive = all[dimensions + 2];
+    p.additive_length.assign(all.begin() + static_cast<std::ptrdiff_t>(dimensions) + 3, all.end());
+    return p;
+}
+
+std::vector<double> inverse_squares(const std::vector<double>& logarithms) {
+    std::vector<double> all;
+    for (const double l : logarithms) all.push_back(std::exp(-2 * l));
+    return all;
+}
+
+/// The negative log posterior and its gradient.
+class Posterior {
+   public:
+    Posterior(const Inputs& inputs, std::span<const double> targets)
+        : inputs_(inputs), targets_(targets), squares_(inputs.count), sums_(inputs.count), slopes_(inputs.count) {}
+
+    double operator()(std::span<const double> all, std::span<double> gradient) {
+        const std::size_t n = inputs_.count, dimensions = inputs_.dimensions();
+        const Hyperparameters p = unflatten(all, dimensions);
+        const bool additive = !p.additive_length.empty();
+        const std::vector<double> relevance = inverse_squares(p.length),
+                                  additive_relevance = inverse_squares(p.additive_length);
+        const double scale = std::exp(p.scale), noise = std::exp(p.noise) + least_noise;
+        const double each = additive ? std::exp(p.additive) / static_cast<double>(dimensions) : 0;
+
+        joint_.assign(n * n, 0.0);
+        parts_.assign(additive ? n * n : 0, 0.0);
+        for (std::size_t i = 0; i < n; ++i) {
+            std::fill(sums_.begin(), sums_.begin() + static_cast<std::ptrdiff_t>(i), 0.0);
+            for (std::size_t d = 0; d < dimensions; ++d) {
+                coordinate_squares(inputs_, d, inputs_.at(i, d), i, squares_.data());
+                for (std::size_t j = 0; j < i; ++j) sums_[j] += relevance[d] * squares_[j];
+                if (additive)
+                    for (std::size_t j = 0; j < i; ++j)
+                        parts_[i * n + j] += each * matern(additive_relevance[d] * squares_[j]);
+            }
+            for (std::size_t j = 0; j < i; ++j) joint_[i * n + j] = sums_[j];  // the squared distance, for now
+        }
+        std::vector<double> factor(n * n);
+        for (std::size_t i = 0; i < n; ++i) {
+            for (std::size_t j = 0; j < i; ++j)
+                factor[i * n + j] = scale * matern(joint_[i * n + j]) + (additive ? parts_[i * n + j] : 0);
+            factor[i * n + i] = scale + (additive ? std::exp(p.additive) : 0) + noise;
+        }
+        const std::vector<double> covariance = factor;
+        if (!cholesky(factor, n)) return std::numeric_limits<double>::infinity();
+        const std::vector<double> inverse = inverse_of_lower(factor, n);
+        std::vector<double> half(n), weights(n);
+        multiply_lower(inverse, targets_, half);
+        multiply_lower_transposed(inverse, half, weights);
+
+        double cost = 0;
+        for (std::size_t i = 0; i < n; ++i) cost += half[i] * half[i] / 2 + std::log(factor[i * n + i]);
+
+        // Of each hyperparameter: half the sum over i, j of (inverse - w w^T)_ij times the derivative of covariance_ij.
+        std::vector<double> pull = gram_of_lower(inverse, n);
+        for (std::size_t i = 0; i < n; ++i)
+            for (std::size_t j = 0; j <= i; ++j) pull[i * n + j] -= weights[i] * weights[j];
+        std::fill(gradient.begin(), gradient.end(), 0.0);
+        double by_scale = 0, by_noise = 0, by_additive = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            by_noise += pull[i * n + i] / 2 * (noise - least_noise);
+            by_scale += pull[i * n + i] / 2 * scale;
+            if (additive) by_additive += pull[i * n + i] / 2 * std::exp(p.additive);
+            const double* row = &pull[i * n];
+            for (std::size_t j = 0; j < i; ++j) {
+                slopes_[j] = row[j] * scale * matern_slope(joint_[i * n + j]);
+                const double part = additive ? parts_[i * n + j] : 0;
+                by_scale += row[j] * (covariance[i * n + j] - part);
+                by_additive += row[j] * part;
+            }
+            for (std::size_t d = 0; d < dimensions; ++d) {
+                coordinate_squares(inputs_, d, inputs_.at(i, d), i, squares_.data());
+                double sum = 0;
+                for (std::size_t j = 0; j < i; ++j) sum += slopes_[j] * squares_[j];
+                gradient[d] -= 2 * relevance[d] * sum;
+                if (!additive) continue;
+                sum = 0;
+                for (std::size_t j = 0; j < i; ++j)
+                    sum += row[j] * matern_slope(additive_relevance[d] * squares_[j]) * squares_[j];
+                gradient[dimensions + 3 + d] -= 2 * additive_relevance[d] * each * sum;
+            }
+        }
+        gradient[dimensions] += by_scale;
+        gradient[dimensions + 1] += by_noise;
+        if (additive) gradient[dimensions + 2] += by_additive;
+
+        const auto add = [&](std::size_t index, const Prior& prior) {
+            cost += prior.cost(all[index]);
+            gradient[index] += prior.slope(all[index]);
+        };
+        for (std::size_t d = 0; d < dimensions; ++d) add(d, length_prior(inputs_.categorical[d], dimensions));
+        add(dimensions, scale_prior);
+        add(dimensions + 1, noise_prior);
+        if (additive) {
+            add(dimensions + 2, additive_prior);
+            for (std::size_t d = 0; d < dimensions; ++d)
+                add(dimensions + 3 + d, inputs_.categorical[d] ? categorical_prior : additive_length_prior);
+        }
+        return cost;
+    }
+
+   private:
+    const Inputs& inputs_;
+    std::span<const double> targets_;
+    std::vector<double> squares_, sums_, slopes_, joint_, parts_;
+};
+
+}  // namespace
+
+Hyperparameters prior_hyperparameters(const std::vector<bool>& categorical, bool additive) {
+    Hyperparameters p;
+    for (const bool c : categorical) p.length.push_back(length_prior(c, categorical.size()).mean);
+    if (additive)
+        for (const bool c : categorical)
+            p.additive_length.push_back(c ? categorical_prior.mean : additive_length_prior.mean);
+    return p;
+}
+
+Fit fit(const Inputs& inputs, std::span<const double> targets, const Hyperparameters& start, int iterations) {
+    Posterior posterior(inputs, targets);
+    const std::vector<double> from = flatten(start);
+    // Far outside all priors, so that exponentials stay finite.
+    std::vector<double> low(from.size(), -14.0), high(from.size(), 8.0);
+    low[inputs.dimensions() + 1] = -30;
+    const Minimum found = minimise([&](auto x, auto gradient) { return posterior(x, gradient); }, from, low, high,
+                                   {.iterations = iterations, .tolerance = 1e-3, .first_step = 0.5});
+    return {unflatten(found.x, inputs.dimensions()),
+            std::isfinite(found.value) ? found.value : std::numeric_limits<double>::infinity()};
+}
+
+GaussianProcess::GaussianProcess(Inputs inputs, std::span<const double> targets, Hyperparameters parameters)
+    : inputs_(std::move(inputs)),
+      targets_(targets.begin(), targets.end()),
+      relevance_(inverse_squares(parameters.length)),
+      additive_relevance_(inverse_squares(parameters.additive_length)),
+      scale_(std::exp(parameters.scale)) {
+    const std::size_t n = inputs_.count, dimensions = inputs_.dimensions();
+    const bool additive = !additive_relevance_.empty();
+    additive_ = additive ? std::exp(parameters.additive) / static_cast<double>(dimensions) : 0;
+    std::vector<double> covariance(n * n), squares(n), row(n), x(dimensions);
+    for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t d = 0; d < dimensions; ++d) x[d] = inputs_.at(i, d);
+        covariances(x, squares, row);
+        std::copy(row.begin(), row.end(), covariance.begin() + static_cast<std::ptrdiff_t>(i * n));
+    }
+    std::vector<double> factor;
+    for (double noise = std::exp(parameters.noise) + least_noise;; noise = noise * 10) {
+        factor = covariance;
+        for (std::size_t i = 0; i < n; ++i) factor[i * n + i] += noise;
+        if (cholesky(factor, n)) break;
+    }
+    inverse_ = inverse_of_lower(factor, n);
+    std::vector<double> half(n);
+    weights_.resize(n);
+    multiply_lower(inverse_, targets_, half);
+    multiply_lower_transposed(inverse_, half, weights_);
+}
+
+void GaussianProcess::covariances(std::span<const double> x, std::span<double> squares,
+                                  std::span<double> covariance) const {
+    const std::size_t n = inputs_.count;
+    std::vector<double> sums(n, 0.0), parts(n, 0.0);
+    for (std::size_t d = 0; d < inputs_.dimensions(); ++d) {
+        coordinate_squares(inputs_, d, x[d], n, squares.data());
+        for (std::size_t j = 0; j < n; ++j) sums[j] += relevance_[d] * squares[j];
+        if (!additive_relevance_.empty())
+            for (std::size_t j = 0; j < n; ++j) parts[j] += matern(additive_relevance_[d] * squares[j]);
+    }
+    for (std::size_t j = 0; j < n; ++j) covariance[j] = scale_ * matern(sums[j]) + additive_ * parts[j];
+}
+
+GaussianProcess::Prediction GaussianProcess::predict(std::span<const double> x) const {
+    const std::size_t n = inputs_.count;
+    std::vector<double> squares(n), covariance(n), half(n);
+    covariances(x, squares, covariance);
+    multiply_lower(inverse_, covariance, half);
+    Prediction p;
+    double explained = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        p.mean += weights_[i] * covariance[i];
+        explained += half[i] * half[i];
+    }
+    const double prior = scale_ + additive_ * static_cast<double>(additive_relevance_.size());
+    p.deviation = std::sqrt(std::max(prior - explained, 1e-20));
+    return p;
+}
+
+GaussianProcess::Prediction GaussianProcess::predict(std::span<const double> x, std::span<double> mean_gradient,
+                                                     std::span<double> deviation_gradient) const {
+    const std::size_t n = inputs_.count, dimensions = inputs_.dimensions();
+    std::vector<double> sums(n, 0.0), squares(n), covariance(n, 0.0), half(n), solved(n), joint_slope(n);
+    for (std::size_t d = 0; d < dimensions; ++d) {
+        coordinate_squares(inputs_, d, x[d], n, squares.data());
+        for (std::size_t j = 0; j < n; ++j) sums[j] += relevance_[d] * squares[j];
+        if (!additive_relevance_.empty())
+            for (std::size_t j = 0; j < n; ++j)
+                covariance[j] += additive_ * matern(additive_relevance_[d] * squares[j]);
+    }
+    for (std::size_t j = 0; j < n; ++j) {
+        covariance[j] += scale_ * matern(sums[j]);
+        joint_slope[j] = scale_ * matern_slope(sums[j]);
+    }
+    multiply_lower(inverse_, covariance, half);
+    multiply_lower_transposed(inverse_, half, solved);
+    Prediction p;
+    double explained = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        p.mean += weights_[i] * covariance[i];
+        explained += half[i] * half[i];
+    }
+    const double prior = scale_ + additive_ * static_cast<double>(additive_relevance_.size());
+    const double variance = prior - explained;
+    p.deviation = std::sqrt(std::max(variance, 1e-20));
+    for (std::size_t d = 0; d < dimensions; ++d) {
+        mean_gradient[d] = deviation_gradient[d] = 0;
+        if (inputs_.categorical[d]) continue;
+        const double* column = &inputs_.values[d * n];
+        double by_mean = 0, by_variance = 0;
+        for (std::size_t j = 0; j < n; ++j) {
+            const double difference = x[d] - column[j];
+            double slope = joint_slope[j] * relevance_[d];
+            if (!additive_relevance_.empty())
+                slope +=
+                    additive_ * additive_relevance_[d] * matern_slope(additive_relevance_[d] * difference * difference);
+            const double change = 2 * slope * difference;
+            by_mean += weights_[j] * change;
+            by_variance -= 2 * solved[j] * change;
+        }
+        mean_gradient[d] = by_mean;
+        if (variance > 1e-20) deviation_gradient[d] = by_variance / (2 * p.deviation);
+    }
+    return p;
+}
+
+std::vector<double> GaussianProcess::leave_one_out() const {
+    const std::size_t n = inputs_.count;
+    std::vector<double> diagonal(n, 0.0), means(n);
+    for (std::size_t k = 0; k < n; ++k)
+        for (std::size_t i = 0; i <= k; ++i) diagonal[i] += inverse_[k * n + i] * inverse_[k * n + i];
+    for (std::size_t i = 0; i < n; ++i) means[i] = targets_[i] - weights_[i] / diagonal[i];
+    return means;
+}
+
+}  // namespace hpo

@@ -1,0 +1,82 @@
+// A Gaussian process over the unit cube (Rasmussen and Williams: "Gaussian processes for machine learning", 2006), for
+// numeric and categorical coordinates together.
+//
+// The kernel is a Matern 5/2 of all coordinates with a length scale each (automatic relevance determination); in its
+// additive form a mean of one-dimensional Matern kernels is added (Duvenaud, Nickisch, Rasmussen: "Additive Gaussian
+// processes", NeurIPS 2011), which learns much faster where coordinates hardly interact. Two different categories are
+// at distance 1 of each other. Hyperparameters are those of highest posterior density; the priors hold from one to some
+// thirty dimensions, as length scales are expected to grow with the root of the number of dimensions (Hvarfner,
+// Hellsten, Nardi: "Vanilla Bayesian optimization performs great in high dimensions", ICML 2024).
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace hpo {
+
+/// n inputs of D coordinates, coordinate after coordinate: at(i, d) = values[d * n + i]. A categorical coordinate holds
+/// the index of its category.
+struct Inputs {
+    std::size_t count = 0;
+    std::vector<bool> categorical;  ///< a flag a coordinate
+    std::vector<double> values;
+    [[nodiscard]] std::size_t dimensions() const { return categorical.size(); }
+    [[nodiscard]] double at(std::size_t i, std::size_t d) const { return values[d * count + i]; }
+};
+
+/// Natural logarithms. Targets are expected to have mean 0 and variance 1.
+struct Hyperparameters {
+    std::vector<double> length;           ///< of the joint kernel, a coordinate
+    double scale = 0;                     ///< variance of the joint kernel
+    double noise = -9;                    ///< variance of the observations
+    double additive = -1.2;               ///< variance of the additive part
+    std::vector<double> additive_length;  ///< empty: there is no additive part
+};
+
+/// Those of highest prior density.
+Hyperparameters prior_hyperparameters(const std::vector<bool>& categorical, bool additive);
+
+struct Fit {
+    Hyperparameters parameters;
+    double cost = 0;  ///< negative log of likelihood times prior, up to a constant that does not depend on the targets
+};
+
+/// Climbs from `start` to a local maximum of the posterior density, in at most `iterations` steps; 0: evaluates
+/// `start`. The cost is infinite where the covariance matrix is singular to working precision.
+Fit fit(const Inputs& inputs, std::span<const double> targets, const Hyperparameters& start, int iterations);
+
+/// Conditioned on observations. Immutable; holds copies of what it is given.
+class GaussianProcess {
+   public:
+    /// `targets` as in `fit`. Adds to the noise where the covariance matrix is singular.
+    GaussianProcess(Inputs inputs, std::span<const double> targets, Hyperparameters parameters);
+
+    struct Prediction {
+        double mean = 0;
+        double deviation = 0;  ///< of the function, without the observations' noise; at least 1e-10
+    };
+    /// At `x`, one value a coordinate.
+    [[nodiscard]] Prediction predict(std::span<const double> x) const;
+    /// Also the derivatives by each coordinate (0 by categorical ones).
+    Prediction predict(std::span<const double> x, std::span<double> mean_gradient,
+                       std::span<double> deviation_gradient) const;
+    /// The means at the observed inputs when each is left out in turn (Rasmussen and Williams, 5.4.2).
+    [[nodiscard]] std::vector<double> leave_one_out() const;
+
+    [[nodiscard]] const Inputs& inputs() const { return inputs_; }
+
+   private:
+    void covariances(std::span<const double> x, std::span<double> squares, std::span<double> covariance) const;
+
+    Inputs inputs_;
+    std::vector<double> targets_;
+    std::vector<double> relevance_;           ///< inverse squared length scales
+    std::vector<double> additive_relevance_;  ///< empty: no additive part
+    double scale_ = 1;
+    double additive_ = 0;          ///< variance of each one-dimensional kernel
+    std::vector<double> inverse_;  ///< of the Cholesky factor
+    std::vector<double> weights_;  ///< inverse covariance times targets
+};
+
+}  // namespace hpo

@@ -1,0 +1,232 @@
+#include "orchestrator/sampling/gaussian_process.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "hpo/random.hpp"
+#include "orchestrator/sampling/dense.hpp"
+#include "orchestrator/sampling/expected_improvement.hpp"
+#include "orchestrator/sampling/lbfgs.hpp"
+
+namespace hpo {
+namespace {
+
+double draw(std::uint64_t i) { return draw_unit(7, Purpose::synthetic, 1, i); }
+
+// ---- dense
+
+std::vector<double> positive_definite(std::size_t size) {
+    std::vector<double> root(size * size), product(size * size, 0.0);
+    for (std::size_t i = 0; i < root.size(); ++i) root[i] = draw(i) - 0.5;
+    for (std::size_t i = 0; i < size; ++i)
+        for (std::size_t j = 0; j < size; ++j)
+            for (std::size_t k = 0; k < size; ++k) product[i * size + j] += root[i * size + k] * root[j * size + k];
+    for (std::size_t i = 0; i < size; ++i) product[i * size + i] += 0.5;
+    return product;
+}
+
+TEST(Dense, TheInverseOfTheFactorGivesTheInverseOfTheMatrix) {
+    for (const std::size_t size : {1, 2, 7, 33}) {
+        const std::vector<double> matrix = positive_definite(size);
+        std::vector<double> factor = matrix;
+        ASSERT_TRUE(cholesky(factor, size));
+        const std::vector<double> inverse = gram_of_lower(inverse_of_lower(factor, size), size);
+        const auto symmetric = [&](std::size_t i, std::size_t j) {
+            return inverse[std::max(i, j) * size + std::min(i, j)];
+        };
+        for (std::size_t i = 0; i < size; ++i)
+            for (std::size_t j = 0; j < size; ++j) {
+                double sum = 0;
+                for (std::size_t k = 0; k < size; ++k) sum += matrix[i * size + k] * symmetric(k, j);
+                EXPECT_NEAR(sum, i == j ? 1 : 0, 1e-9) << size << ": " << i << ", " << j;
+            }
+    }
+}
+
+TEST(Dense, AMatrixThatIsNotPositiveDefiniteHasNoFactor) {
+    std::vector<double> matrix{1, 0, 2, 1};
+    EXPECT_FALSE(cholesky(matrix, 2));
+    matrix = {NAN};
+    EXPECT_FALSE(cholesky(matrix, 1));
+}
+
+// ---- L-BFGS
+
+double rosenbrock(std::span<const double> x, std::span<double> gradient) {
+    gradient[0] = -400 * x[0] * (x[1] - x[0] * x[0]) - 2 * (1 - x[0]);
+    gradient[1] = 200 * (x[1] - x[0] * x[0]);
+    return 100 * std::pow(x[1] - x[0] * x[0], 2) + std::pow(1 - x[0], 2);
+}
+
+TEST(Lbfgs, FindsTheMinimumOfRosenbrocksValley) {
+    const std::vector<double> low{-5, -5}, high{5, 5};
+    const Minimum found = minimise(rosenbrock, {-1.2, 1}, low, high, {.iterations = 200});
+    EXPECT_NEAR(found.x[0], 1, 1e-3);
+    EXPECT_NEAR(found.x[1], 1, 1e-3);
+}
+
+TEST(Lbfgs, StaysWithinItsBounds) {
+    const std::vector<double> low{-5, -5}, high{0.5, 5};
+    const Minimum found = minimise(rosenbrock, {-1.2, 1}, low, high, {.iterations = 200});
+    EXPECT_EQ(found.x[0], 0.5);
+    EXPECT_NEAR(found.x[1], 0.25, 1e-4);
+}
+
+TEST(Lbfgs, AFunctionThatIsNotFiniteAtItsStartLeavesIt) {
+    const std::vector<double> low{0}, high{1};
+    const Minimum found = minimise([](auto, auto) { return NAN; }, {0.5}, low, high);
+    EXPECT_EQ(found.x[0], 0.5);
+}
+
+// ---- the process
+
+struct Example {
+    Inputs inputs;
+    std::vector<double> targets;
+};
+
+/// A smooth function of two numeric coordinates, shifted by a category.
+Example example(std::size_t count) {
+    Example made;
+    made.inputs.count = count;
+    made.inputs.categorical = {false, false, true};
+    made.inputs.values.resize(3 * count);
+    for (std::size_t i = 0; i < count; ++i) {
+        const double x = draw(3 * i), y = draw(3 * i + 1);
+        const double category = std::floor(3 * draw(3 * i + 2));
+        made.inputs.values[i] = x;
+        made.inputs.values[count + i] = y;
+        made.inputs.values[2 * count + i] = category;
+        made.targets.push_back(std::sin(4 * x) + y * y - 0.5 + 0.3 * category);
+    }
+    return made;
+}
+
+GaussianProcess fitted(const Example& data, bool additive) {
+    const auto start = prior_hyperparameters(data.inputs.categorical, additive);
+    return {data.inputs, data.targets, fit(data.inputs, data.targets, start, 40).parameters};
+}
+
+TEST(GaussianProcessTest, PredictsAFunctionThatItHasSeenFortyTimes) {
+    const Example data = example(40);
+    for (const bool additive : {false, true}) {
+        const GaussianProcess process = fitted(data, additive);
+        for (const double x : {0.2, 0.5, 0.8})
+            for (const double category : {0.0, 1.0, 2.0}) {
+                const auto p = process.predict(std::vector<double>{x, 0.4, category});
+                EXPECT_NEAR(p.mean, std::sin(4 * x) + 0.16 - 0.5 + 0.3 * category, 0.1) << x << ", " << category;
+                EXPECT_LT(p.deviation, 0.2);
+            }
+    }
+}
+
+TEST(GaussianProcessTest, IsCertainWhereItHasSeenTheFunctionAndUncertainFarAway) {
+    Example data = example(12);
+    for (std::size_t i = 0; i < 24; ++i) data.inputs.values[i] /= 4;  // all in one corner
+    const GaussianProcess process = fitted(data, false);
+    const std::vector<double> seen{data.inputs.at(0, 0), data.inputs.at(0, 1), data.inputs.at(0, 2)};
+    EXPECT_NEAR(process.predict(seen).mean, data.targets[0], 0.05);
+    EXPECT_GT(process.predict(std::vector<double>{1, 1, 0}).deviation, 3 * process.predict(seen).deviation);
+}
+
+TEST(GaussianProcessTest, FittingLowersTheCost) {
+    const Example data = example(25);
+    for (const bool additive : {false, true}) {
+        const auto start = prior_hyperparameters(data.inputs.categorical, additive);
+        const Fit before = fit(data.inputs, data.targets, start, 0), after = fit(data.inputs, data.targets, start, 40);
+        EXPECT_LT(after.cost, before.cost - 1);
+        // The gradient is right when a further climb from the top finds nothing: a wrong one would have stopped short.
+        EXPECT_NEAR(fit(data.inputs, data.targets, after.parameters, 40).cost, after.cost, 0.05);
+    }
+}
+
+TEST(GaussianProcessTest, DerivativesAreThoseOfItsPredictions) {
+    const Example data = example(20);
+    for (const bool additive : {false, true}) {
+        const GaussianProcess process = fitted(data, additive);
+        const std::vector<double> x{0.31, 0.62, 1};
+        std::vector<double> by_mean(3), by_deviation(3);
+        process.predict(x, by_mean, by_deviation);
+        constexpr double step = 1e-5;
+        for (std::size_t d = 0; d < 2; ++d) {
+            std::vector<double> left = x, right = x;
+            left[d] -= step;
+            right[d] += step;
+            const auto a = process.predict(left), b = process.predict(right);
+            EXPECT_NEAR(by_mean[d], (b.mean - a.mean) / (2 * step), 1e-4);
+            EXPECT_NEAR(by_deviation[d], (b.deviation - a.deviation) / (2 * step), 1e-3);
+        }
+        EXPECT_EQ(by_mean[2], 0);
+    }
+}
+
+TEST(GaussianProcessTest, LeavingOneOutIsWhatTheOthersPredict) {
+    const Example data = example(10);
+    const auto parameters = prior_hyperparameters(data.inputs.categorical, false);
+    const std::vector<double> all = GaussianProcess(data.inputs, data.targets, parameters).leave_one_out();
+    for (std::size_t left = 0; left < 10; ++left) {
+        Inputs others{9, data.inputs.categorical, {}};
+        std::vector<double> targets;
+        for (std::size_t d = 0; d < 3; ++d)
+            for (std::size_t i = 0; i < 10; ++i)
+                if (i != left) others.values.push_back(data.inputs.at(i, d));
+        for (std::size_t i = 0; i < 10; ++i)
+            if (i != left) targets.push_back(data.targets[i]);
+        const std::vector<double> x{data.inputs.at(left, 0), data.inputs.at(left, 1), data.inputs.at(left, 2)};
+        EXPECT_NEAR(all[left], GaussianProcess(others, targets, parameters).predict(x).mean, 1e-6);
+    }
+}
+
+TEST(GaussianProcessTest, TheSameInputTwiceIsNoError) {
+    Example data = example(6);
+    for (std::size_t d = 0; d < 3; ++d)
+        for (std::size_t i = 0; i < 6; ++i) data.inputs.values[d * 6 + i] = data.inputs.values[d * 6];
+    const GaussianProcess process = fitted(data, true);
+    EXPECT_TRUE(std::isfinite(process.predict(std::vector<double>{0.5, 0.5, 0}).mean));
+}
+
+// ---- expected improvement
+
+TEST(ExpectedImprovement, IsTheIntegralOverTheNormalDensity) {
+    for (const double mean : {-1.0, 0.0, 0.5, 2.0, 4.0}) {
+        const double deviation = 0.7;
+        double integral = 0;
+        constexpr double step = 1e-4;
+        for (double z = -9; z < 9; z += step) {
+            const double y = mean + deviation * z;
+            if (y < 0) integral -= y * std::exp(-z * z / 2) / std::sqrt(2 * M_PI) * step;
+        }
+        EXPECT_NEAR(log_expected_improvement({mean, deviation}, 0), std::log(integral), 1e-3) << mean;
+    }
+}
+
+TEST(ExpectedImprovement, ItsLogarithmIsFiniteAndFallsHoweverUnlikelyImprovementIs) {
+    double before = log_expected_improvement({0, 1}, 0);
+    for (const double mean : {0.5, 0.999, 1.001, 3.0, 4.99, 5.01, 20.0, 29.9, 30.1, 1e3, 1e6}) {
+        const double value = log_expected_improvement({mean, 1}, 0);
+        EXPECT_TRUE(std::isfinite(value)) << mean;
+        EXPECT_LT(value, before) << mean;
+        before = value;
+    }
+    EXPECT_NEAR(log_expected_improvement({29.999, 1}, 0), log_expected_improvement({30.001, 1}, 0), 0.1);
+}
+
+TEST(ExpectedImprovement, ItsMaximumLiesWhereTheModelExpectsTheLeastAndTheBestCategory) {
+    const Example data = example(60);
+    const GaussianProcess process = fitted(data, true);
+    SearchSpace space;
+    space.bins = {0, 0, 3};
+    space.categorical = {false, false, true};
+    space.active = [](const Point& point) { return std::vector<bool>(point.size(), true); };
+    std::uint64_t element = 1000;
+    const Point found =
+        maximise_improvement(process, space, *std::min_element(data.targets.begin(), data.targets.end()),
+                             {{0, 0, 0}, {1, 1, 1}}, {}, 100, [&] { return draw(element++); });
+    EXPECT_GT(found[0], 0.8);  // the least of the sine
+    EXPECT_LT(found[1], 0.2);
+    EXPECT_LT(found[2], 1.0 / 3);
+}
+
+}  // namespace
+}  // namespace hpo
