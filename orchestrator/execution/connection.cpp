@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/write.hpp>
 
@@ -19,7 +20,30 @@ constexpr std::size_t chunk_bytes = 16 * 1024;
 /// Of messages that the peer has not read.
 constexpr std::size_t queue_bytes = 4 * 1024 * 1024;
 
+void clean(std::string& text) { text = printable(text, true); }
+
+/// By their names.
+void clean(Metrics& metrics) {
+    const auto fit = [](const auto& metric) { return printable(metric.first) == metric.first; };
+    if (std::all_of(metrics.begin(), metrics.end(), fit)) return;
+    Metrics cleaned;
+    for (const auto& [name, number] : metrics) cleaned.emplace(printable(name), number);
+    metrics = std::move(cleaned);
+}
+
 }  // namespace
+
+void make_printable(WorkerMessage& message) {
+    std::visit(Overloaded{
+                   [](from_worker::PlanAnswer& m) { clean(m.error); },
+                   [](from_worker::Reported& m) { clean(m.report.warning), clean(m.report.metrics); },
+                   [](from_worker::Alive& m) { clean(m.phase); },
+                   [](from_worker::Finished& m) { clean(m.message), clean(m.values); },
+                   [](from_worker::Log& m) { clean(m.text); },
+                   [](auto&) {},
+               },
+               message);
+}
 
 WorkerConnection::WorkerConnection(Socket socket) : socket_(std::move(socket)), buffer_(chunk_bytes, '\0') {}
 
@@ -44,6 +68,7 @@ void WorkerConnection::take(std::size_t size) {
     lines_.feed(std::string_view(buffer_).substr(0, size), [&](std::string_view line) {
         auto decoded = wire::decode_worker(line);
         if (decoded) {
+            make_printable(*decoded);
             if (const auto tell = events_.message) tell(*std::move(decoded));
         } else if (const auto tell = events_.garbage) {
             tell(printable(decoded.error().message));

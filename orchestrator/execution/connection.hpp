@@ -12,6 +12,10 @@
 
 namespace hpo {
 
+/// Every text of a message, but what is only compared, without control characters (newlines stay): the one place where
+/// words of workers are made fit for terminals, logs and the database.
+void make_printable(WorkerMessage& message);
+
 class WorkerConnection : public std::enable_shared_from_this<WorkerConnection> {
    public:
     using Socket = boost::asio::local::stream_protocol::socket;
