@@ -45,4 +45,11 @@ inline bool make_pipe(Descriptor& read_end, Descriptor& write_end) {
     return read_end && write_end;
 }
 
+/// Descriptors 0, 1 and 2 that the caller of the program has closed (`hpo run ... >&-`) become /dev/null, so that no
+/// file that is opened later gets such a number and then everything that is printed. Call it first.
+inline void open_standard_descriptors() {
+    for (int fd = 0; fd <= 2; ++fd)
+        if (::fcntl(fd, F_GETFD) < 0) (void)::open("/dev/null", O_RDWR);  // the lowest free number: this one
+}
+
 }  // namespace hpo

@@ -61,9 +61,10 @@ std::string refuse_option_as_value(const std::string& value) {
 }
 
 /// --fresh: the old study is moved aside, not destroyed, and stays where it is when the new one could not begin.
-void move_aside(const Study& study, const StudyFolder& folder, const Programs& programs) {
+/// Returns where it lies now; empty: there was none.
+std::filesystem::path move_aside(const Study& study, const StudyFolder& folder, const Programs& programs) {
     std::error_code failed;
-    if (!std::filesystem::exists(folder.path, failed)) return;
+    if (!std::filesystem::exists(folder.path, failed)) return {};
     if (const auto ready = could_begin(study, programs); !ready) throw Fatal(ready.error().message);
     const auto lock = HolderLock::take(folder);
     if (!lock) throw Fatal(lock.error().message);
@@ -78,6 +79,17 @@ void move_aside(const Study& study, const StudyFolder& folder, const Programs& p
     std::filesystem::rename(folder.path, aside, failed);
     if (failed) throw Fatal("cannot move " + folder.path.string() + " aside: " + failed.message());
     std::fprintf(stderr, "hpo: the earlier study lies in %s now\n", aside.c_str());
+    return aside;
+}
+
+/// The new study was refused all the same, and has taken back what it made.
+void bring_back(const std::filesystem::path& aside, const StudyFolder& folder) {
+    std::error_code failed;
+    if (aside.empty() || std::filesystem::exists(folder.path, failed)) return;
+    std::filesystem::rename(aside, folder.path, failed);
+    if (failed) return;
+    std::filesystem::remove(aside.parent_path(), failed);  // only if nothing else is in it
+    std::fprintf(stderr, "hpo: the earlier study is back in %s\n", folder.path.c_str());
 }
 
 /// Whether a stored study may go on as `study`.
@@ -123,23 +135,30 @@ int run_command(const RunArguments& arguments) {
     const Study study = load_study(arguments.file, overrides(arguments));
     const StudyFolder folder = study_folder(study.name);
     const Programs programs = installed_programs();
-    if (arguments.fresh) move_aside(study, folder, programs);
+    const auto aside = arguments.fresh ? move_aside(study, folder, programs) : std::filesystem::path();
     // A reader that goes away and a limit on file sizes are errors to be told, not deaths.
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGXFSZ, SIG_IGN);
 
     const RunStyle style = arguments.json ? RunStyle::json : arguments.quiet ? RunStyle::quiet : RunStyle::automatic;
     Result<RunOutcome> outcome = Error{};
-    {
+    try {
         const auto observer = make_run_observer(style, study);
         outcome = run_study(study, folder, programs, *observer,
                             [&](const std::string& before) { return may_go_on(study, before); });
+    } catch (...) {
+        bring_back(aside, folder);
+        throw;
     }
-    if (!outcome) throw Fatal(outcome.error().message);
+    if (!outcome) {
+        bring_back(aside, folder);
+        throw Fatal(outcome.error().message);
+    }
 
     const TrialRecord* best = view::best_trial(outcome->record, study.objective);
     const int code = exit_code(*outcome);
     if (outcome->signal == SIGHUP) return code;  // nobody is there to read it
+    if (outcome->folder_lost && !arguments.json) throw Fatal(outcome->reason);
     if (arguments.json) {
         print_json_end(study, *outcome);
     } else if (arguments.quiet) {

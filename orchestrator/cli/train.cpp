@@ -1,20 +1,22 @@
 // hpo train: one configuration to the end, its accuracy on the test split, its weights in a file.
-#include <unistd.h>
-
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "hpo/printable.hpp"
 #include "hpo/random.hpp"
 #include "hpo/units.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/study_source.hpp"
 #include "orchestrator/engine/live_machine.hpp"
 #include "orchestrator/engine/one_worker.hpp"
+#include "orchestrator/engine/workers.hpp"
+#include "orchestrator/exchange/output.hpp"
 
 namespace hpo::commands {
 
@@ -25,6 +27,7 @@ struct TrainArguments {
     std::string output;
     std::vector<std::string> set;
     bool json = false;
+    bool force = false;
 };
 
 /// "epoch 3/20  loss 0.4120  val_accuracy 0.8730  ...  182.4 it/s".
@@ -48,32 +51,28 @@ void refuse_what_cannot_be_trained(const Study& study, const TrainArguments& arg
         throw Fatal("hpo train trains built-in models; run the study's own command for " + study.name);
 }
 
-/// Where the weights will lie, links resolved: a regular file, old or new, in a folder that can be written. Asked
-/// before training, so that nothing is trained for a file that cannot be made; and a device is never replaced by a
-/// file.
-std::filesystem::path output_file(const std::string& output) {
-    namespace fs = std::filesystem;
-    std::error_code failed;
-    if (output.empty()) throw Fatal("-o: the name of a file for the weights is missing", 2);
-    const fs::path file = fs::weakly_canonical(fs::absolute(output), failed);
-    if (failed) throw Fatal("-o " + output + ": " + failed.message());
-    const auto there = fs::status(file, failed).type();
-    if (there == fs::file_type::directory || !file.has_filename())
-        throw Fatal("-o " + output + ": a folder; give the name of a file for the weights");
-    if (there != fs::file_type::not_found && there != fs::file_type::regular)
-        throw Fatal("-o " + output + ": not a regular file; give the name of a file for the weights");
-    const fs::path folder = file.parent_path();
-    if (!fs::is_directory(folder, failed)) throw Fatal("-o " + output + ": there is no folder " + folder.string());
-    if (access(folder.c_str(), W_OK) != 0)
-        throw Fatal("-o " + output + ": cannot write to the folder " + folder.string());
-    return file;
+/// Where the weights will lie. Asked before training, so that nothing is trained for a file that cannot be made.
+exchange::Output place_for(const TrainArguments& arguments) {
+    if (arguments.output.empty()) throw Fatal("-o: the name of a file for the weights is missing", 2);
+    auto output = exchange::Output::at(arguments.output, exchange::Output::Kind::file, arguments.force);
+    if (!output) throw Fatal("-o " + output.error().message);
+    if (const auto told = can_be_told(output->place()); !told) throw Fatal("-o " + told.error().message);
+    return std::move(*output);
+}
+
+/// The checkpoints that training leaves beside the weights, and their folder if nothing else is in it.
+void remove_checkpoints(const std::filesystem::path& folder) {
+    std::error_code ignored;
+    for (const char* written : {"last.ckpt", "last.ckpt.tmp", "best.ckpt", "best.ckpt.tmp"})
+        std::filesystem::remove(folder / written, ignored);
+    std::filesystem::remove(folder, ignored);
 }
 
 int train_command(const TrainArguments& arguments) {
     std::signal(SIGPIPE, SIG_IGN);
     const Study study = load_study(arguments.file, {arguments.set, {}});
     refuse_what_cannot_be_trained(study, arguments);
-    const auto output = output_file(arguments.output);
+    auto output = place_for(arguments);
     const auto machine = open_machine(study, installed_programs(), [](const DeviceNotice& notice) {
         std::fputs(("hpo: " + notice.text + '\n').c_str(), stderr);
     });
@@ -92,12 +91,13 @@ int train_command(const TrainArguments& arguments) {
     run.objective = study.objective;
     // The weights to keep are those of the best step so far: they lie beside the output while it trains, with the last
     // step's checkpoint, from which an interrupted training of the same configuration goes on.
-    const std::filesystem::path scratch = output.string() + ".parts";
+    std::filesystem::path scratch = std::filesystem::absolute(output.place());
+    scratch += ".parts";
     std::filesystem::create_directories(scratch);
     run.folder = scratch.string();
     run.resume = true;
     run.test = true;
-    run.save = output.string();
+    run.save = std::filesystem::absolute(output.draft()).string();
 
     std::int64_t last = 0;
     const auto finished = (*worker)->run({&run, 1}, [&](const Report& report) {
@@ -107,14 +107,25 @@ int train_command(const TrainArguments& arguments) {
         if (!arguments.json) print(step_line(report, run.steps));
         return to_worker::Action::go_on;
     });
-    std::error_code ignored;
-    std::filesystem::remove_all(scratch, ignored);
-    if (!finished) throw Fatal(finished.error().message);
-    if (finished->outcome != Outcome::complete)
+    if (!finished) {
+        std::error_code ignored;
+        std::filesystem::remove(scratch, ignored);  // what is in it is for the next time
+        throw Fatal(finished.error().message);
+    }
+    if (finished->outcome != Outcome::complete) {
+        remove_checkpoints(scratch);
         throw Fatal("the training ended as " + std::string(to_text(finished->outcome)) + ": " + finished->message);
+    }
+    const auto aside = output.finish();
+    if (!aside) throw Fatal(aside.error().message);
+    remove_checkpoints(scratch);
+    if (!aside->empty())
+        std::fprintf(stderr, "hpo: what was there lies in %s now\n", printable(aside->string()).c_str());
 
     if (arguments.json) {
-        nlohmann::ordered_json json{{"study", study.name}, {"weights", run.save}, {"values", finished->values}};
+        nlohmann::ordered_json json{{"study", study.name},
+                                    {"weights", std::filesystem::absolute(output.place()).string()},
+                                    {"values", finished->values}};
         print(json.dump() + '\n');
         return 0;
     }
@@ -137,6 +148,7 @@ CommandAction train(CLI::App& app) {
         ->take_all()
         ->type_name("KEY=VALUE");
     app.add_flag("--json", arguments->json, "One JSON object at the end, for programs");
+    app.add_flag("--force", arguments->force, "Set aside what is there, under another name");
     return [arguments] { return train_command(*arguments); };
 }
 

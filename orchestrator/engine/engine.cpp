@@ -163,6 +163,8 @@ void Engine::end_the_silent() {
 
 void Engine::interrupt(const std::string& reason) { conclude(End::interrupted, reason); }
 
+void Engine::fail(const std::string& reason) { conclude(End::failed, reason); }
+
 void Engine::kill() {
     if (!closing_) conclude(End::interrupted, "killed");
     for (std::size_t place = 0; place < places_.size(); ++place)

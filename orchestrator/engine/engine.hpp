@@ -75,6 +75,8 @@ class Engine {
     /// No new launches; running trials are queued again for the next session, workers are asked to leave, then TERM,
     /// then KILL.
     void interrupt(const std::string& reason);
+    /// The same for a study that cannot go on: the session has failed.
+    void fail(const std::string& reason);
     /// KILL to everything, now.
     void kill();
     /// Ends one trial, whatever it does. False with a reason in `error` when it already ended or does not exist.

@@ -10,7 +10,6 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <csignal>
-#include <fstream>
 #include <functional>
 #include <optional>
 
@@ -66,7 +65,9 @@ class Session {
           machine_(std::move(machine)),
           plan_(plan_workers(study, machine_.host())) {}
 
-    Result<RunOutcome> run(HolderLock& lock) {
+    /// `accept` makes the study this one, in its folder, once nothing can refuse it any more.
+    Result<RunOutcome> run(HolderLock& lock, const std::function<Result<void>()>& accept) {
+        lock_ = &lock;
         auto executor = LocalExecutor::make(loop_, {.mark = study_mark(folder_), .program = programs_.hpo},
                                             [this](Place place, const execution::What& what) {
                                                 engine_->on(place, what);
@@ -75,13 +76,14 @@ class Session {
         if (!executor) return executor.error();
         executor_ = std::move(*executor);
 
-        ledger_.on_event = [this](const StoredEvent& stored) { observer_.happened(ledger_.record(), stored); };
-        ledger_.session_started({host_name(), getpid(), version});
-        engine_.emplace(parts(), plan_.places);
-
         const auto socket = executor_->folder() / "control";
         ControlServer control(loop_, socket, study_.name, control_actions());
         if (const auto published = lock.publish(socket.string()); !published) return published.error();
+        if (const auto accepted = accept(); !accepted) return accepted.error();
+
+        ledger_.on_event = [this](const StoredEvent& stored) { observer_.happened(ledger_.record(), stored); };
+        ledger_.session_started({host_name(), getpid(), version});
+        engine_.emplace(parts(), plan_.places);
 
         observer_.begun(view());
         listen_to_signals();
@@ -93,8 +95,9 @@ class Session {
         if (!engine_->done()) loop_.run();
 
         RunOutcome outcome;
-        outcome.end = engine_->end();
-        outcome.reason = engine_->end_reason();
+        outcome.folder_lost = folder_lost();
+        outcome.end = outcome.folder_lost ? Engine::End::failed : engine_->end();
+        outcome.reason = outcome.folder_lost ? lost_words() : engine_->end_reason();
         outcome.signal = signal_;
         outcome.session = (clock_.now() - begun_).count();
         try {
@@ -131,12 +134,15 @@ class Session {
                 .log_file = [this](std::int64_t trial) { return folder_.trial_log(trial); },
                 .checkpoints =
                     [this](std::int64_t trial) {
-                        std::error_code failed;
-                        std::filesystem::create_directories(folder_.checkpoints(trial), failed);
+                        std::error_code failed;  // the folder around it is there, unless the study's was moved away
+                        std::filesystem::create_directory(folder_.checkpoints(trial), failed);
                         return std::filesystem::absolute(folder_.checkpoints(trial));
                     },
                 .notice = [this](const Notice& notice) { tell(notice); },
-                .trial_ended = [this](const TrialRecord& trial) { keeper_.trial_ended(trial); },
+                .trial_ended =
+                    [this](const TrialRecord& trial) {
+                        if (!folder_lost()) keeper_.trial_ended(trial);  // another run's files may lie there by now
+                    },
                 .on_device = machine_.on_device()};
     }
 
@@ -174,7 +180,18 @@ class Session {
         if (engine_->done()) loop_.stop();
     }
 
+    /// The study's folder was moved or removed while it ran.
+    [[nodiscard]] bool folder_lost() const {
+        std::error_code ignored;
+        return !lock_->in_place() || !std::filesystem::exists(folder_.database(), ignored);
+    }
+    [[nodiscard]] std::string lost_words() const {
+        return "the study's folder " + folder_.path.string() +
+               " was moved or removed while it ran: what was stored lies where the folder is now, if it is anywhere";
+    }
+
     void tick() {
+        if (folder_lost()) engine_->fail(lost_words());
         for (const DeviceNotice& notice : machine_.poll(clock_.now()))
             tell({notice.warning ? Notice::Level::warning : Notice::Level::info, 0, notice.text});
         engine_->tick();
@@ -255,6 +272,7 @@ class Session {
 
     const Study& study_;
     const StudyFolder& folder_;
+    const HolderLock* lock_ = nullptr;
     RunObserver& observer_;
     std::shared_ptr<spdlog::logger> log_;
     Ledger ledger_;
@@ -295,32 +313,40 @@ Result<void> could_begin(const Study& study, const Programs& programs) {
 Result<RunOutcome> run_study(const Study& study, const StudyFolder& folder, const Programs& programs,
                              RunObserver& observer,
                              const std::function<Result<void>(const std::string& before)>& accepted) {
-    if (const auto made = make_study_folder(folder); !made) return made.error();
-    auto lock = HolderLock::take(folder);
-    if (!lock) return lock.error();
-    auto store = open_store(folder.database());
-    if (!store) return store.error();
-    if (const std::string before = (*store)->source(); !before.empty())
-        if (const auto welcome = accepted(before); !welcome) return welcome.error();
-
+    if (const auto told = can_be_told(folder.path); !told) return told.error();
     auto proposer = Proposer::make(study);
     if (!proposer) return proposer.error();
     auto rules = Rules::make(study);
     if (!rules) return rules.error();
+
+    std::vector<std::filesystem::path> missing = missing_parts(folder);
+    if (const auto made = make_study_folder(folder); !made) return made.error();
+    auto lock = HolderLock::take(folder);
+    if (!lock) return lock.error();
+    Takeback takeback(std::move(missing));
+    auto store = open_store(folder.database());
+    if (!store) return store.error();
+    if (const std::string before = (*store)->source(); !before.empty())
+        if (const auto welcome = accepted(before); !welcome) return welcome.error();
     Ledger ledger(study, **store, std::move(*proposer), std::move(*rules));
     if (const auto replayed = ledger.replay(); !replayed) return replayed.error();
-    if (const auto kept = (*store)->set_source(study.source); !kept) return kept.error();
-    std::ofstream(folder.yaml()) << study.source;
 
     if (!sweep(study_mark(folder)))
         return Error{"processes of an earlier run of " + study.name +
                      " would not die; see ps for HPO_MARK=" + study_mark(folder)};
-    auto machine = open_machine(study, programs, [&](const DeviceNotice& notice) {
-        observer.notice({notice.warning ? Notice::Level::warning : Notice::Level::info, 0, notice.text});
+    const auto notice = [&](Notice::Level level, const std::string& text) { observer.notice({level, 0, text}); };
+    auto machine = open_machine(study, programs, [&](const DeviceNotice& said) {
+        notice(said.warning ? Notice::Level::warning : Notice::Level::info, said.text);
     });
     if (!machine) return machine.error();
     Session session(study, folder, programs, observer, std::move(ledger), std::move(*machine), open_log(folder));
-    return session.run(*lock);
+    return session.run(*lock, [&]() -> Result<void> {
+        if (const auto kept = (*store)->set_source(study.source); !kept) return kept;
+        if (const auto written = replace_file(folder.yaml(), study.source); !written)
+            notice(Notice::Level::warning, written.error().message);
+        takeback.forget();
+        return {};
+    });
 }
 
 }  // namespace hpo

@@ -43,7 +43,8 @@ class RunObserver {
 struct RunOutcome {
     Engine::End end = Engine::End::none;
     std::string reason;
-    int signal = 0;  ///< that ended the session; 0: none
+    int signal = 0;            ///< that ended the session; 0: none
+    bool folder_lost = false;  ///< the study's folder was moved or removed while it ran
     StudyRecord record;
     double seconds = 0;  ///< of the study, over all sessions
     double session = 0;  ///< of this session
@@ -53,9 +54,9 @@ struct RunOutcome {
 /// there. Changes nothing.
 Result<void> could_begin(const Study& study, const Programs& programs);
 
-/// Fails before anything is launched: the folder cannot be written, another process holds the study, the database is
-/// not sound. `accepted` decides whether the stored study may go on with this one (`before`: its source) and is asked
-/// while the study is held.
+/// Fails before anything is launched, and then leaves the study as it was: the folder cannot be written, another
+/// process holds the study, the database is not sound, a device is not there. `accepted` decides whether the stored
+/// study may go on with this one (`before`: its source) and is asked while the study is held.
 Result<RunOutcome> run_study(const Study& study, const StudyFolder& folder, const Programs& programs,
                              RunObserver& observer,
                              const std::function<Result<void>(const std::string& before)>& accepted);

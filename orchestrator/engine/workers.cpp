@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "hpo/printable.hpp"
 #include "orchestrator/devices/mps.hpp"
 #include "orchestrator/execution/environment.hpp"
 #include "orchestrator/script/adapter.hpp"
@@ -108,6 +109,20 @@ LaunchSpec worker_launch(const Study& study, const Programs& programs, const Wor
     spec.told = told(spec, spec.environment, study);
     complete_environment(spec, study, programs);
     return spec;
+}
+
+Result<void> can_be_told(const std::filesystem::path& path) {
+    const std::string whole = std::filesystem::absolute(path).string();
+    for (std::string_view rest = whole; !rest.empty();) {
+        std::uint32_t code = 0;
+        const auto length = detail::utf8_sequence(rest, code);
+        if (length == 0)
+            return Error{printable(whole) +
+                         ": a name that is not UTF-8, which workers cannot be told: work in another folder, or set "
+                         "HPO_RUNS to one"};
+        rest.remove_prefix(length);
+    }
+    return {};
 }
 
 }  // namespace hpo

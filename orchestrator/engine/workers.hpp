@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "hpo/result.hpp"
 #include "hpo/study.hpp"
 #include "orchestrator/devices/host.hpp"
 #include "orchestrator/execution/executor.hpp"
@@ -41,5 +42,9 @@ struct Target {
 /// sees none where the study says `backend: cpu`, else whatever there is.
 LaunchSpec worker_launch(const Study& study, const Programs& programs, const WorkerPlan& plan, Place place,
                          const Target& target);
+
+/// Whether workers can be told where `path` lies: messages are JSON, so it must be UTF-8, the folders around it
+/// included. Else an Error with the cure.
+Result<void> can_be_told(const std::filesystem::path& path);
 
 }  // namespace hpo

@@ -22,8 +22,8 @@ void WorkerLog::open(const std::filesystem::path& file) {
     recent_.clear();
     size_ = 0;
     if (file.empty()) return;
-    // Never a device or a pipe that somebody put there: opening or writing it could block.
-    file_ = Descriptor(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644));
+    // Never a device, a pipe or a link that somebody put there: opening or writing it could block, or harm a file.
+    file_ = Descriptor(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, 0644));
     struct stat info {};
     if (!file_ || ::fstat(file_.get(), &info) != 0 || !S_ISREG(info.st_mode)) return file_.reset();
     size_ = info.st_size;

@@ -89,7 +89,9 @@ std::optional<Holder> read_living_holder(int fd) {
 Result<HolderLock> HolderLock::take(const StudyFolder& study) {
     const auto path = study.lock();
     for (;;) {
-        HolderLock lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+        HolderLock lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644), path);
+        if (lock.fd_ < 0 && errno == ELOOP)
+            return Error{path.string() + ": a symbolic link, which is not followed: remove it"};
         if (lock.fd_ < 0) return Error{path.string() + ": cannot be opened: " + std::strerror(errno)};
         if (!try_lock(lock.fd_)) {
             if (errno != EAGAIN && errno != EACCES)
@@ -107,12 +109,16 @@ Result<HolderLock> HolderLock::take(const StudyFolder& study) {
 }
 
 Result<void> HolderLock::publish(const std::string& socket) {
-    return write_holder(fd_, {::getpid(), host_name(), socket}, "lock");
+    return write_holder(fd_, {::getpid(), host_name(), socket}, path_);
 }
 
-HolderLock::HolderLock(HolderLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+bool HolderLock::in_place() const { return same_file(fd_, path_); }
+
+HolderLock::HolderLock(HolderLock&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)) {}
 HolderLock& HolderLock::operator=(HolderLock&& other) noexcept {
     std::swap(fd_, other.fd_);
+    std::swap(path_, other.path_);
     return *this;
 }
 HolderLock::~HolderLock() {

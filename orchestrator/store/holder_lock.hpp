@@ -21,11 +21,15 @@ struct Holder {
 class HolderLock {
    public:
     /// Refused with the holder's pid and host when another process (or another HolderLock) has it. Of many at once, one
-    /// wins. Needs the study's folder. Pid and host are this process's.
+    /// wins. Needs the study's folder; a lock file that is a symbolic link is refused. Pid and host are this process's.
     static Result<HolderLock> take(const StudyFolder& study);
 
     /// Tells viewers where the control socket listens.
     Result<void> publish(const std::string& socket);
+
+    /// Whether the study's folder still has the file that is locked: where it was moved or removed, somebody else can
+    /// take the study.
+    [[nodiscard]] bool in_place() const;
 
     HolderLock(HolderLock&& other) noexcept;
     HolderLock& operator=(HolderLock&& other) noexcept;
@@ -34,8 +38,9 @@ class HolderLock {
     ~HolderLock();
 
    private:
-    explicit HolderLock(int fd) : fd_(fd) {}
+    HolderLock(int fd, std::filesystem::path path) : fd_(fd), path_(std::move(path)) {}
     int fd_;
+    std::filesystem::path path_;
 };
 
 /// Who holds the study now; nullopt: nobody. Takes no lock itself: a viewer is never in a holder's way.

@@ -1,12 +1,20 @@
 #include "orchestrator/store/study_folder.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
-#include <string_view>
+#include <cstring>
+#include <fstream>
+#include <iterator>
 #include <system_error>
+
+#include "hpo/descriptor.hpp"
 
 namespace hpo {
 namespace fs = std::filesystem;
@@ -17,6 +25,16 @@ std::string trial_name(std::int64_t trial) {
     char text[32];
     std::snprintf(text, sizeof text, "trial-%04lld", static_cast<long long>(trial));
     return text;
+}
+
+/// The folder, and what hpo itself makes in it but for single trials.
+std::vector<fs::path> parts(const StudyFolder& folder) {
+    std::vector<fs::path> all{folder.path,   folder.path / "logs", folder.path / "checkpoints",
+                              folder.lock(), folder.log(),         folder.path / "hpo.1.log",
+                              folder.yaml()};
+    for (const char* name : {"study.db", "study.db-wal", "study.db-shm", "study.db-journal", "study.db.new"})
+        all.push_back(folder.path / name);
+    return all;
 }
 
 /// The log grows between checkpoints while the database itself stays as it is. Readers leave an empty log: no change.
@@ -34,6 +52,21 @@ fs::file_time_type changed(const StudyFolder& study) {
 
 fs::path StudyFolder::trial_log(std::int64_t trial) const { return path / "logs" / (trial_name(trial) + ".log"); }
 fs::path StudyFolder::checkpoints(std::int64_t trial) const { return path / "checkpoints" / trial_name(trial); }
+
+std::vector<std::int64_t> StudyFolder::trials_with_checkpoints() const {
+    std::vector<std::int64_t> trials;
+    std::error_code error;
+    for (fs::directory_iterator entry(path / "checkpoints", error), end; !error && entry != end;
+         entry.increment(error)) {
+        const std::string name = entry->path().filename().string();
+        const auto digits = name.find_first_of("0123456789");
+        std::int64_t trial = 0;
+        if (digits == std::string::npos) continue;
+        std::from_chars(name.data() + digits, name.data() + name.size(), trial);
+        if (name == trial_name(trial)) trials.push_back(trial);
+    }
+    return trials;
+}
 
 fs::path runs_folder() {
     const char* given = std::getenv("HPO_RUNS");
@@ -66,12 +99,67 @@ std::vector<StudyFolder> list_studies(const fs::path& runs) {
 }
 
 Result<void> make_study_folder(const StudyFolder& folder) {
+    if (const fs::path link = planted_link(folder, ::geteuid()); !link.empty())
+        return Error{link.string() +
+                     ": a symbolic link that somebody else has made here; nothing was written through it: remove it, "
+                     "or set HPO_RUNS to a folder of your own"};
     for (const fs::path& path : {folder.path, folder.path / "logs", folder.path / "checkpoints"}) {
         std::error_code error;
         fs::create_directories(path, error);
         if (error) return Error{path.string() + ": the folder cannot be made: " + error.message()};
         if (::access(path.c_str(), W_OK) != 0) return Error{path.string() + ": the folder is read-only"};
     }
+    return {};
+}
+
+fs::path planted_link(const StudyFolder& folder, uid_t me) {
+    for (const fs::path& path : parts(folder)) {
+        struct stat info {};
+        if (::lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode) && info.st_uid != me && info.st_uid != 0)
+            return path;
+    }
+    return {};
+}
+
+std::vector<fs::path> missing_parts(const StudyFolder& folder) {
+    std::error_code ignored;
+    const auto missing = [&](const fs::path& path) {
+        return fs::symlink_status(path, ignored).type() == fs::file_type::not_found;
+    };
+    std::vector<fs::path> all;
+    for (fs::path around = folder.path.parent_path(); !around.empty() && missing(around); around = around.parent_path())
+        all.insert(all.begin(), around);
+    const bool new_database = missing(folder.database());  // else those who read it may have made what lies beside it
+    for (const fs::path& path : parts(folder))
+        if (missing(path) && (new_database || !path.filename().string().starts_with("study.db"))) all.push_back(path);
+    return all;
+}
+
+Takeback::~Takeback() {
+    std::error_code ignored;
+    for (auto path = made_.rbegin(); path != made_.rend(); ++path) fs::remove(*path, ignored);  // folders: if empty
+}
+
+Result<void> replace_file(const fs::path& file, std::string_view text) {
+    std::ifstream there(file, std::ios::binary);
+    if (there && std::string(std::istreambuf_iterator<char>(there), {}) == text) return {};
+    fs::path draft = file;
+    draft += ".new";
+    const auto failed = [&] {
+        const int code = errno;
+        ::unlink(draft.c_str());
+        return Error{file.string() + ": " + std::strerror(code)};
+    };
+    ::unlink(draft.c_str());  // of a killed process
+    const Descriptor out(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+    if (!out) return failed();
+    while (!text.empty()) {
+        const ssize_t written = ::write(out.get(), text.data(), text.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return failed();
+        text.remove_prefix(static_cast<std::size_t>(written));
+    }
+    if (::fsync(out.get()) != 0 || ::rename(draft.c_str(), file.c_str()) != 0) return failed();
     return {};
 }
 

@@ -1,0 +1,171 @@
+"""Nothing that the user has is harmed: files of trials, refused commands, outputs, folders that move, closed descriptors, names that are not UTF-8."""
+import json
+import os
+import pathlib
+import resource
+import subprocess
+import sys
+import unittest
+
+from harness import DEADLINE, HPO, Case, synthetic, wait_for
+
+SCRIPT = """\
+study: script
+objective: {{metric: loss, direction: minimize}}
+space:
+  x: {{type: float, low: 0.0, high: 1.0}}
+worker:
+  command: [bash, train.sh, "{{x}}", "{{folder}}", "{{trial}}"]
+budget: {{trials: {trials}, epochs: 1}}
+sampler: {{type: random}}
+resources: {{parallel: 2, retries: 0, trial: {{memory: 16MiB}}}}
+{more}
+"""
+
+
+def contents(folder):
+    """What lies below a folder, but for the lock file, which without its lock means nothing."""
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+            for path in sorted(pathlib.Path(folder).rglob("*")) if path.name != "lock"}
+
+
+class Refused(Case):
+    def test_a_run_that_is_refused_leaves_the_study_as_it_was(self):
+        study = self.study(synthetic(trials=2, epochs=1))
+        nowhere = ["--set", "resources.devices=[GPU-nowhere]"]
+        self.hpo("run", study, *nowhere, status=1)
+        self.assertFalse((self.folder / "runs").exists(), "of a new study nothing stays")
+        self.hpo("run", study)
+        before = contents(self.folder / "runs")
+        for options in (nowhere, ["--set", "space.lr.high=0.5"], ["--set", "sampler.type=sobol"],
+                        [*nowhere, "--fresh"]):
+            self.hpo("run", study, "--trials", 3, *options, status=1)
+            self.assertEqual(contents(self.folder / "runs"), before, options)
+        self.assertNotIn("nowhere", self.hpo("best", "small"))
+
+    def test_a_fresh_start_that_fails_halfway_brings_the_earlier_study_back(self):
+        study = self.study(synthetic(trials=1, epochs=1))
+        self.hpo("run", study)
+        before = contents(self.folder / "runs")
+        done = subprocess.run([HPO, "run", study, "--fresh"], cwd=self.folder, capture_output=True, text=True,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000)))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(contents(self.folder / "runs"), before, done.stderr)
+
+
+class Outputs(Case):
+    def test_no_command_overwrites_a_file_and_force_sets_it_aside(self):
+        self.hpo("run", self.study(synthetic(trials=1, epochs=1)))
+        best = self.study(self.hpo("best", "small"), "best.yaml")
+        sweep = self.study("method: random\nmetric: {name: loss, goal: minimize}\n"
+                           "parameters: {lr: {min: 0.1, max: 0.2}}\nprogram: train.py\n", "sweep.yaml")
+        out = self.folder / "out"
+        for command in (["train", best, "-o", out], ["convert", sweep, "-o", out],
+                        ["export", "small", "--to", "csv", out]):
+            for path in self.folder.glob("out*"):
+                path.unlink()
+            out.write_text("precious")
+            self.hpo(*command, status=1)
+            self.assertIn("exists already", self.error)
+            self.assertEqual(out.read_text(), "precious", command)
+            self.hpo(*command, "--force")
+            aside, = self.folder.glob("out.old-*")
+            self.assertEqual(aside.read_text(), "precious")
+            self.assertIn(str(aside), self.error)
+            self.assertNotEqual(out.read_bytes(), b"precious")
+
+    def test_training_removes_its_own_files_alone_beside_the_weights(self):
+        self.hpo("run", self.study(synthetic(trials=1, epochs=1)))
+        best = self.study(self.hpo("best", "small"), "best.yaml")
+        parts = self.folder / "model.safetensors.parts"
+        parts.mkdir()
+        (parts / "notes.txt").write_text("mine")
+        self.hpo("train", best)
+        self.assertEqual([path.name for path in parts.iterdir()], ["notes.txt"])
+
+
+class Moved(Case):
+    LONG = synthetic(trials=1000, epochs=1000, samples=20000)
+
+    def begin(self):
+        child = self.start("run", self.study(self.LONG))
+        wait_for(lambda: self.trials_so_far("small"))
+        return child
+
+    def test_row_49_a_folder_that_is_removed_while_the_study_runs_is_no_success(self):
+        child = self.begin()
+        subprocess.run(["rm", "-rf", self.folder / "runs"], check=False)  # a worker may make a file meanwhile
+        subprocess.run(["rm", "-rf", self.folder / "runs"], check=True)
+        out, error = child.communicate(timeout=DEADLINE)
+        self.assertEqual(child.returncode, 1, out + error)
+        self.assertIn("was moved or removed while it ran", error)
+        self.assertNotIn("The best by", out)
+
+    def test_row_49_a_folder_that_is_moved_ends_the_run_whole_where_it_is_and_the_next_one_has_its_own(self):
+        first = self.begin()
+        (self.folder / "runs" / "small").rename(self.folder / "moved")
+        second = self.start("run", self.study(self.LONG))
+        _, error = first.communicate(timeout=DEADLINE)
+        self.assertEqual(first.returncode, 1, error)
+        self.assertIn("was moved or removed while it ran", error)
+        wait_for(lambda: self.trials_so_far("small"))
+        second.terminate()
+        _, error = second.communicate(timeout=DEADLINE)
+        self.assertEqual(second.returncode, 143, error)
+        self.assert_sound("small")
+        (self.folder / "runs" / "small").rename(self.folder / "second")
+        (self.folder / "moved").rename(self.folder / "runs" / "small")
+        self.assert_sound("small")
+        self.assertTrue(self.trials("small"))
+
+
+class Surroundings(Case):
+    def test_closed_standard_descriptors_harm_no_file(self):
+        study = self.study(synthetic(trials=2, epochs=1))
+        for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
+            subprocess.run(["bash", "-c", f'exec "$0" "$@" {closed}', HPO, "run", study, "--fresh"], cwd=self.folder,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=DEADLINE, check=True)
+            runs = self.folder / "runs" / "small"
+            self.assertEqual(set(json.loads((runs / "lock").read_text())), {"pid", "host", "socket"})
+            self.assertEqual((runs / "study.yaml").read_text(), study.read_text())
+            self.assert_sound("small")
+            self.assertEqual({trial["state"] for trial in self.trials("small")}, {"complete"})
+
+    def test_a_folder_that_is_not_utf_8_is_refused_before_anything_is_made(self):
+        odd = os.fsencode(self.folder) + b"/\xff"
+        os.mkdir(odd)
+        study = self.study(synthetic(trials=1, epochs=1))
+        for command in (["run", study], ["train", self.study(self.best(), "best.yaml")]):
+            done = subprocess.run([HPO, *command], cwd=odd, capture_output=True, text=True, timeout=DEADLINE)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn("not UTF-8", done.stderr)
+            self.assertEqual(os.listdir(odd), [])
+        done = subprocess.run([HPO, "run", study], cwd=odd, capture_output=True, text=True, timeout=DEADLINE,
+                              env={**os.environ, "HPO_RUNS": str(self.folder / "elsewhere")})
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def best(self):
+        self.hpo("run", self.study(synthetic(name="other", trials=1, epochs=1), "other.yaml"))
+        return self.hpo("best", "other")
+
+    def test_escape_codes_of_a_script_reach_neither_terminal_nor_log(self):
+        (self.folder / "train.py").write_text(
+            "import hpo\n"
+            "trial = hpo.trial()\n"
+            "trial.log('\\033[31mlog')\n"
+            "trial.report(1, loss=trial.params.x)\n"
+            "raise ValueError('\\033[31mred')\n")
+        study = self.study(SCRIPT.format(trials=2, more="").replace(
+            'command: [bash, train.sh, "{x}", "{folder}", "{trial}"]', f"command: [{sys.executable}, train.py]").replace("epochs: 1", "epochs: 2"))
+        child = self.start("run", study)
+        shown = "".join(child.communicate(timeout=DEADLINE))
+        for command in (["show", "script", "1"], ["ls", "script"], ["ls", "script", "--json"], ["top", "script", "--once"]):
+            shown += subprocess.run([HPO, *command], cwd=self.folder, capture_output=True, text=True).stdout
+        shown += (self.folder / "runs" / "script" / "hpo.log").read_text()
+        self.assertIn("\\x1b[31mred", shown)
+        self.assertIn("\\x1b[31mlog", shown)
+        self.assertNotIn("\033", shown)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
