@@ -70,6 +70,15 @@ struct Resources {
     std::int64_t retries = 2;           ///< further attempts after a worker died
 };
 
+/// What stays on disk of trials that have ended: of so many, the best first; absent: of all.
+struct Keep {
+    /// Of the native worker's trials: their best step's weights; the file to go on from goes with their end. Of a
+    /// script's, where the default is all: the client's `last.ckpt`.
+    std::optional<std::int64_t> checkpoints = 5;
+    /// Whole folders, with all that a script has put there.
+    std::optional<std::int64_t> folders;
+};
+
 /// How the metrics of an unchanged script are read.
 struct MetricsSource {
     std::vector<std::string> patterns;  ///< of its output; empty: name=0.3 and [tune-metric]: {...}
@@ -108,6 +117,7 @@ struct Study {
     Policy policy;
     Resources resources;
     std::string source;  ///< the YAML text it was read from
+    Keep keep;
 };
 
 }  // namespace hpo

@@ -230,6 +230,19 @@ std::string rules_text(const Study& study) {
     return text.empty() ? "none: every trial runs to its end" : text;
 }
 
+/// null: all.
+Json kept(const std::optional<std::int64_t>& most) { return most ? Json(*most) : Json(nullptr); }
+
+/// "the best 5 checkpoints, all trial folders of ended trials": what stays of trials that have ended.
+std::string keep_text(const Study& study) {
+    const auto text = [](const std::optional<std::int64_t>& most, const std::string& what) {
+        const std::string many = !most ? "all " : *most == 0 ? "no " : "the best " + std::to_string(*most) + ' ';
+        return many + what + (most && *most == 1 ? "" : "s");
+    };
+    return text(study.keep.checkpoints, "checkpoint") + ", " + text(study.keep.folders, "trial folder") +
+           " of ended trials";
+}
+
 /// What the packing is of: native samples, or a script's declared trial.
 struct Load {
     PackingQuestion question;
@@ -452,8 +465,12 @@ int check_command(const CheckArguments& arguments) {
                               (study.budget.seconds ? ", " + duration_text(*study.budget.seconds) : ""));
     text += row("sampler", study.sampler.type);
     text += row("stopping", rules_text(study));
+    text += row("keep", keep_text(study));
 
-    Json json{{"study", study.name}, {"dimensions", study.space.size()}, {"trials", trials_of(study)}};
+    Json json{{"study", study.name},
+              {"dimensions", study.space.size()},
+              {"trials", trials_of(study)},
+              {"keep", {{"checkpoints", kept(study.keep.checkpoints)}, {"folders", kept(study.keep.folders)}}}};
     text += study.command.empty() ? native_text({study, arguments.file, arguments.set.empty()},
                                                 machine->target(machine->on_device() ? 0 : host_only), load, json)
                                   : script_text(study, load, json);

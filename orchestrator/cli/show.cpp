@@ -29,11 +29,9 @@ int run(const Arguments& arguments) {
         print(trial_json(trial).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
         return 0;
     }
-    view::TrialFiles files{look.folder.trial_log(trial.number).string(),
-                           look.folder.checkpoints(trial.number).string()};
     view::Screen screen = view::screen_of_stdout();
     screen.height = 0;
-    print(view::draw_trial(look.study, trial, files, screen));
+    print(view::draw_trial(look.study, trial, files_of(look.folder, trial.number), screen));
     return 0;
 }
 

@@ -51,4 +51,12 @@ StudyLook look_or_fail(const StudyFolder& folder) {
     return std::move(*look);
 }
 
+view::TrialFiles files_of(const StudyFolder& folder, std::int64_t trial) {
+    const auto there = [](const std::filesystem::path& path) {
+        std::error_code ignored;
+        return std::filesystem::exists(path, ignored) ? path.string() : std::string();
+    };
+    return {there(folder.trial_log(trial)), there(folder.checkpoints(trial))};
+}
+
 }  // namespace hpo

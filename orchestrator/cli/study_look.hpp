@@ -9,6 +9,7 @@
 #include "orchestrator/store/holder_lock.hpp"
 #include "orchestrator/store/store.hpp"
 #include "orchestrator/store/study_folder.hpp"
+#include "orchestrator/view/detail.hpp"
 
 namespace hpo {
 
@@ -24,6 +25,9 @@ struct StudyLook {
     /// The trial; ends the command with what exists if there is none of that number.
     [[nodiscard]] const TrialRecord& trial(std::int64_t number) const;
 };
+
+/// Where a trial's log and folder lie; what is not there is empty.
+view::TrialFiles files_of(const StudyFolder& folder, std::int64_t trial);
 
 /// Opens and reads a study.
 Result<StudyLook> look_at(const StudyFolder& folder);

@@ -37,9 +37,7 @@ view::Moment moment_of(const StudyLook& look) {
 }
 
 std::string draw(const StudyLook& look, const view::TopState& state, const view::Screen& screen) {
-    const view::TrialFiles files{look.folder.trial_log(state.chosen).string(),
-                                 look.folder.checkpoints(state.chosen).string()};
-    return view::draw_top(look.study, look.record, moment_of(look), state, files, screen);
+    return view::draw_top(look.study, look.record, moment_of(look), state, files_of(look.folder, state.chosen), screen);
 }
 
 /// Asks the holder to stop a trial; what to tell the user.

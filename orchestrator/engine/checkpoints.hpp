@@ -1,9 +1,12 @@
-// Which checkpoints of ended trials stay on disk: the best steps of the best trials, so that a study of 10,000 trials
-// does not fill the disk.
+// What stays on disk of trials that have ended. Only files that hpo wrote itself are removed, so that a study of 10,000
+// trials does not fill the disk; what a script has put into its trial's folder goes only where the study's `keep` says
+// so.
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <optional>
+#include <set>
+#include <utility>
 
 #include "hpo/event.hpp"
 #include "hpo/study.hpp"
@@ -11,24 +14,42 @@
 
 namespace hpo {
 
-/// Trials whose best checkpoint is kept.
-inline constexpr std::size_t kept_checkpoints = 5;
+/// The best of the trials that have ended, so many of them. Diverged and failed ones are never among them.
+class BestTrials {
+   public:
+    /// `most` absent: all trials, whatever became of them.
+    BestTrials(std::optional<std::int64_t> most, Direction direction) : most_(most), direction_(direction) {}
 
-/// `record` is the study's, read at each call. Unfinished trials are never touched.
+    /// One has ended; returns the trial that is not among the best any more, if there is one. Told twice, it counts
+    /// once.
+    std::optional<std::int64_t> add(const TrialRecord& trial);
+    [[nodiscard]] bool hold(std::int64_t trial) const { return !most_ || numbers_.contains(trial); }
+
+   private:
+    std::optional<std::int64_t> most_;
+    Direction direction_;
+    std::set<std::pair<double, std::int64_t>> ranked_;  ///< the best first, of equal ones the first
+    std::set<std::int64_t> numbers_;
+};
+
+/// `record` is the study's, read at each call. Trials that have not ended are never touched.
 class CheckpointKeeper {
    public:
-    CheckpointKeeper(const Study& study, const StudyFolder& folder, const StudyRecord& record)
-        : study_(study), folder_(folder), record_(record) {}
+    CheckpointKeeper(const Study& study, const StudyFolder& folder, const StudyRecord& record);
 
-    /// The trial has ended and no worker holds it: its last checkpoint goes, and so does every best one outside the
-    /// best five.
+    /// A session begins: what earlier ones left (they may have been killed, or kept more) is brought in line.
+    void begin();
+    /// The trial has ended and no worker holds it.
     void trial_ended(const TrialRecord& trial);
 
    private:
+    void tidy(std::int64_t trial) const;
+
     const Study& study_;
     const StudyFolder& folder_;
     const StudyRecord& record_;
-    std::vector<std::int64_t> kept_;  ///< best first
+    BestTrials checkpoints_;
+    BestTrials folders_;
 };
 
 }  // namespace hpo

@@ -203,7 +203,9 @@ void Engine::fill() {
     const bool busy = std::any_of(places_.begin(), places_.end(),
                                   [](const Worker& w) { return w.state != State::empty && !w.idle(); });
     if (busy || !suspects_.empty() || work_left() > 0) return;
+    const std::set<std::int64_t> paused = parts_.ledger.unfinished();
     parts_.ledger.close_paused();
+    for (const std::int64_t trial : paused) trial_ended(trial);
     conclude(End::finished, exhausted_          ? "every configuration of the space was tried"
                             : out_of_patience() ? count(parts_.ledger.tried_since_best(), "trial", "trials") +
                                                       " without a better best (budget.patience)"

@@ -230,8 +230,9 @@ class Adapter {
         const auto look = [this](const string& name) { return lookup(name); };
         file_ = script::fill(task_.file, look).value_or("");
         make_reader();
-        // A file of the trial's own folder is an earlier attempt's; any other one is read from its end.
-        if (!file_.empty() && file_.starts_with(run.folder)) std::filesystem::remove(file_, ignored);
+        // A file of the trial's own folder is an earlier attempt's, and set aside; any other one is read from its end.
+        if (!file_.empty() && file_.starts_with(run.folder))
+            std::filesystem::rename(file_, file_ + ".attempt-" + std::to_string(run.id.attempt - 1), ignored);
         const auto size = std::filesystem::file_size(file_, ignored);
         offset_ = ignored ? 0 : static_cast<std::int64_t>(size);
 

@@ -1,8 +1,9 @@
-// The sections of a study file that have a file of their own: `space` and `worker`, which need each other, and
-// `resources`.
+// The sections of a study file that have a file of their own: `space` and `worker`, which need each other, `resources`
+// and `keep`.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,11 @@ ReadWorker read_worker(Diagnostics& diagnostics, const Node* node);
 
 /// `native`: the worker computes on the CPU and says its footprint itself; keys that are for scripts are errors.
 Resources read_resources(Diagnostics& diagnostics, const Node* node, bool native);
+
+/// What stays of ended trials: `all`, `none` or `best N`.
+Keep read_keep(Diagnostics& diagnostics, const Node* node, bool native);
+/// As read_keep() reads it: "best 5".
+std::string keep_text(const std::optional<std::int64_t>& most);
 
 /// What only both together, and the policy, can break: names set twice, hidden beside width, too small batches,
 /// placeholders without a parameter.

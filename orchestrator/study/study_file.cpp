@@ -50,6 +50,7 @@ class StudyReader {
         const Node* stopping = file.take("stopping");
         const Node* policy = file.take("policy");
         const Node* resources = file.take("resources");
+        const Node* keep = file.take("keep");
         file.finish();
 
         const ReadWorker fixed = read_worker(diagnostics_, worker);
@@ -60,6 +61,7 @@ class StudyReader {
         read_stopping(stopping);
         read_policy(policy);
         study_.resources = read_resources(diagnostics_, resources, fixed.native);
+        study_.keep = read_keep(diagnostics_, keep, fixed.native);
         if (worker != nullptr && worker->kind == Node::Kind::map)
             check_together(diagnostics_, varied, fixed, study_.policy, study_.resources);
         study_.space = varied.space;

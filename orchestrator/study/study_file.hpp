@@ -54,10 +54,11 @@ struct Difference {
     std::string refusal;  ///< why a stored study cannot go on with it; empty: it can
 };
 
-/// How `after` differs from `before`, a study that has run already. Welcome: resources, and another budget of trials,
-/// time and patience. Refused is what would make trials before and after incomparable: name, seed, objective, space,
-/// worker, policy, sampler, stopping rules (stored decisions could not be replayed), fewer epochs. More epochs are
-/// welcome for scripts and for a fixed `schedule: constant`; other schedules of the learning rate span the epochs.
+/// How `after` differs from `before`, a study that has run already. Welcome: resources, what to keep, and another
+/// budget of trials, time and patience. Refused is what would make trials before and after incomparable: name, seed,
+/// objective, space, worker, policy, sampler, stopping rules (stored decisions could not be replayed), fewer epochs.
+/// More epochs are welcome for scripts and for a fixed `schedule: constant`; other schedules of the learning rate span
+/// the epochs.
 std::vector<Difference> compare(const Study& before, const Study& after);
 
 /// The refused differences as readable text, one key a line (each ended) with before and after; empty if there are

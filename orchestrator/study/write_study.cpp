@@ -235,6 +235,8 @@ std::vector<Group> groups_of(const Study& study) {
                       {{"min_batch_size", std::to_string(study.policy.min_batch_size)},
                        {"regularization", study.policy.scaled ? "scaled" : "off"}}});
     groups.push_back({"resources", "", fields_of(study.resources)});
+    groups.push_back(
+        {"keep", "", {{"checkpoints", keep_text(study.keep.checkpoints)}, {"folders", keep_text(study.keep.folders)}}});
     return groups;
 }
 

@@ -10,8 +10,8 @@
 namespace hpo::view {
 
 struct TrialFiles {
-    std::string log;
-    std::string checkpoints;
+    std::string log;          ///< empty: there is none
+    std::string checkpoints;  ///< the trial's folder; empty: there is none
 };
 
 /// At most screen.height lines, of the steps the last ones; height 0: all steps.

@@ -29,6 +29,36 @@ def contents(folder):
             for path in sorted(pathlib.Path(folder).rglob("*")) if path.name != "lock"}
 
 
+class Folders(Case):
+    def script(self, trials=12, more=""):
+        (self.folder / "train.sh").write_text(
+            'echo model > "$2/model.pt"\n'
+            'if [ "$3" = 5 ]; then echo why > "$2/debug.txt"; exit 3; fi\n'
+            'echo "loss=$1"\n')
+        return self.study(SCRIPT.format(trials=trials, more=more))
+
+    def test_what_scripts_write_stays_also_of_failed_trials_and_where_keep_says_otherwise_it_goes(self):
+        self.hpo("run", self.script())
+        folders = self.folder / "runs" / "script" / "checkpoints"
+        self.assertEqual(len(list(folders.glob("*/model.pt"))), 12)
+        self.assertEqual((folders / "trial-0005" / "debug.txt").read_text(), "why\n")
+        self.assertIn("checkpoints/trial-0005", self.hpo("show", "script", 5))
+        study = self.script(trials=13, more="keep: {folders: best 2}")
+        self.assertIn("the best 2 trial folders", self.hpo("check", study))
+        self.hpo("run", study)
+        best = sorted((trial["params"]["x"], trial["trial"]) for trial in self.trials("script") if trial["state"] == "complete")
+        self.assertEqual(sorted(path.name for path in folders.iterdir()),
+                         sorted(f"trial-{number:04}" for _, number in best[:2]))
+        self.assertNotIn("checkpoints/trial-0005", self.hpo("show", "script", 5))
+
+    def test_of_native_trials_the_best_five_checkpoints_stay_over_two_sessions(self):
+        study = self.study(synthetic(trials=8, epochs=4, more="stopping: [{rule: asha, grace: 1, factor: 2}]"))
+        for trials in (8, 16):
+            self.hpo("run", study, "--trials", trials)
+            left = [path.name for path in (self.folder / "runs/small/checkpoints").rglob("*") if path.is_file()]
+            self.assertEqual(left, ["best.ckpt"] * 5)
+
+
 class Refused(Case):
     def test_a_run_that_is_refused_leaves_the_study_as_it_was(self):
         study = self.study(synthetic(trials=2, epochs=1))

@@ -520,6 +520,22 @@ TEST(Engine, APausedTrialWaitsAndIsPromotedWithItsCheckpoint) {
     EXPECT_LT(steps, 16);
     EXPECT_GT(attempts[1], 1);
     for (const TrialRecord& trial : play.record().trials) EXPECT_TRUE(is_final(trial.state)) << trial.number;
+    EXPECT_THAT(play.ended, ::testing::UnorderedElementsAre(1, 2, 3, 4)) << "told also of those closed while paused";
+}
+
+TEST(Engine, AStudyThatFailsLetsItsWorkersGoAndQueuesTheirTrialsAgain) {
+    MemoryStore store;
+    Played play(small_study(), store, 1);
+    play.ready(0);
+    const AttemptId id = play.asked(0);
+    play.report(0, id, 1, 0.5);
+    play.engine->fail("the folder is gone");
+    EXPECT_EQ(play.trial(1).state, TrialState::queued);
+    EXPECT_TRUE(play.executor.terminated.contains(0));
+    play.exit(0, 0);
+    EXPECT_TRUE(play.engine->done());
+    EXPECT_EQ(play.engine->end(), Engine::End::failed);
+    EXPECT_EQ(play.engine->end_reason(), "the folder is gone");
 }
 
 TEST(Engine, AWorkerThatTrainsOnceGetsOneTrialMayTakeItsTimeToExitAndAnotherOneIsStarted) {

@@ -55,7 +55,8 @@ TEST(Takeback, FilesOfReadersBesideAnExistingDatabaseAreNotPartOfIt) {
     testing::TemporaryFolder place;
     const StudyFolder folder{place / "s"};
     begin_a_run(folder, true);
-    for (const fs::path& part : missing_parts(folder)) EXPECT_THAT(part.filename().string(), Not(HasSubstr("study.db")));
+    for (const fs::path& part : missing_parts(folder))
+        EXPECT_THAT(part.filename().string(), Not(HasSubstr("study.db")));
 }
 
 TEST(Links, OfSomebodyElseAreNeverWrittenThrough) {

@@ -49,6 +49,7 @@ stopping:
   - {rule: asha, factor: 3}
 policy: {min_batch_size: 256, regularization: scaled}
 resources: {parallel: auto, backend: auto, memory: auto, gpu_reserve: 0.1, progress_timeout: 10m, grace: 5s, retries: 2}
+keep: {checkpoints: best 5, folders: all}
 )");
 }
 
@@ -72,6 +73,7 @@ budget: {trials: 1, epochs: 20}
 sampler: {type: auto}
 policy: {min_batch_size: 256, regularization: scaled}
 resources: {parallel: auto, backend: auto, memory: auto, gpu_reserve: 0.1, progress_timeout: 10m, grace: 5s, retries: 2}
+keep: {checkpoints: best 5, folders: all}
 )");
     const auto again = parse(fixed.source);
     ASSERT_TRUE(again) << again.error().message;
@@ -146,6 +148,9 @@ TEST(WriteStudy, AnyStudyReadsBackTheSame) {
         if (seed % 3 == 0) study.resources.trial.host_bytes = pick(17, 1u << 30) + 1;
         if (seed % 4 == 0) study.resources.trial.device_bytes = pick(18, 1u << 30) + 1;
         if (seed % 5 == 0) study.resources.trial.cores = 0.01 + draw_unit(seed, Purpose::sampler, 3, 4);
+        if (seed % 2 == 0) study.keep.checkpoints = pick(19, 3);
+        if (seed % 3 == 0) study.keep.checkpoints.reset();
+        if (seed % 5 == 0) study.keep.folders = pick(20, 3);
         study.resources.backend = seed % 2 == 0 ? "cuda" : "cpu";
         study.resources.grace = draw_unit(seed, Purpose::sampler, 3, 2);
         study.resources.progress_timeout = 1 + 60.0 * static_cast<double>(pick(13, 500));
@@ -185,6 +190,8 @@ TEST(WriteStudy, AnyStudyReadsBackTheSame) {
         EXPECT_EQ(again->resources.trial.host_bytes, study.resources.trial.host_bytes);
         EXPECT_EQ(again->resources.trial.device_bytes, study.resources.trial.device_bytes);
         EXPECT_EQ(again->resources.trial.cores, study.resources.trial.cores);
+        EXPECT_EQ(again->keep.checkpoints, study.keep.checkpoints);
+        EXPECT_EQ(again->keep.folders, study.keep.folders);
         EXPECT_EQ(write_study(*again), written);
     }
 }
@@ -219,10 +226,11 @@ TEST(Compare, OtherDevicesAndOtherMemoryAreWelcome) {
     EXPECT_EQ(refusal(differences), "");
 }
 
-TEST(Compare, BudgetsAndResourcesAreWelcome) {
-    const auto differences = compare(study_of(small), study_of(small, {"budget.trials=128", "budget.time=null",
-                                                                       "budget.patience=9", "resources.parallel=1"}));
-    EXPECT_EQ(differences.size(), 4u);
+TEST(Compare, BudgetsResourcesAndWhatToKeepAreWelcome) {
+    const auto differences =
+        compare(study_of(small), study_of(small, {"budget.trials=128", "budget.time=null", "budget.patience=9",
+                                                  "resources.parallel=1", "keep.folders=best 3"}));
+    EXPECT_EQ(differences.size(), 5u);
     EXPECT_EQ(refusal(differences), "");
 }
 

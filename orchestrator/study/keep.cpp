@@ -1,0 +1,43 @@
+#include <charconv>
+
+#include "orchestrator/study/sections.hpp"
+
+namespace hpo::study {
+
+namespace {
+
+constexpr std::int64_t max_kept = 1000000;
+
+/// `into` stays as it is where the text is wrong.
+void read_most(Diagnostics& diagnostics, const Node& node, const std::string& path, std::optional<std::int64_t>& into) {
+    const bool scalar = node.kind == Node::Kind::scalar;
+    if (scalar && node.text == "all") return into.reset();
+    if (scalar && node.text == "none") return void(into = 0);
+    constexpr std::string_view best = "best ";
+    if (scalar && node.text.starts_with(best)) {
+        std::int64_t most = 0;
+        const char* end = node.text.data() + node.text.size();
+        const auto read = std::from_chars(node.text.data() + best.size(), end, most);
+        if (read.ec == std::errc() && read.ptr == end && most >= 1 && most <= max_kept) return void(into = most);
+    }
+    diagnostics.error(node.place, "'" + path + "' must be all, none, or best and how many, such as best 5" +
+                                      (scalar ? ", found " + printable(node.text) : ""));
+}
+
+}  // namespace
+
+Keep read_keep(Diagnostics& diagnostics, const Node* node, bool native) {
+    Keep keep;
+    if (!native) keep.checkpoints.reset();  // a script's files are the user's
+    Fields fields(diagnostics, node, "keep", "checkpoints: best 5");
+    if (const Node* n = fields.take("checkpoints")) read_most(diagnostics, *n, "keep.checkpoints", keep.checkpoints);
+    if (const Node* n = fields.take("folders")) read_most(diagnostics, *n, "keep.folders", keep.folders);
+    fields.finish();
+    return keep;
+}
+
+std::string keep_text(const std::optional<std::int64_t>& most) {
+    return !most ? "all" : *most == 0 ? "none" : "best " + std::to_string(*most);
+}
+
+}  // namespace hpo::study
