@@ -68,11 +68,14 @@ class Session {
     /// `accept` makes the study this one, in its folder, once nothing can refuse it any more.
     Result<RunOutcome> run(HolderLock& lock, const std::function<Result<void>()>& accept) {
         lock_ = &lock;
-        auto executor = LocalExecutor::make(loop_, {.mark = study_mark(folder_), .program = programs_.hpo},
-                                            [this](Place place, const execution::What& what) {
-                                                engine_->on(place, what);
-                                                settle();
-                                            });
+        // A worker that is alive must have said so before it counts as silent.
+        const double alive_every = std::min(LocalOptions{}.alive_every, study_.resources.progress_timeout / 3);
+        auto executor = LocalExecutor::make(
+            loop_, {.mark = study_mark(folder_), .program = programs_.hpo, .alive_every = alive_every},
+            [this](Place place, const execution::What& what) {
+                engine_->on(place, what);
+                settle();
+            });
         if (!executor) return executor.error();
         executor_ = std::move(*executor);
 

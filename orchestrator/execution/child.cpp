@@ -59,14 +59,14 @@ void bound_descriptors() {
 }
 
 /// The child's side; comes back with what failed.
-Failure become(const Start& start, char** argv, char** envp, pid_t warden, int input, int output) {
+Failure become(const Start& start, char** argv, char** envp, pid_t warden, int input, int output, int error) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != warden) ::_exit(127);  // it died before the line above
     ::setpgid(0, 0);
     set_affinity(start.cpus);
     bound_descriptors();
     if (input < 0) input = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (input < 0 || ::dup2(input, 0) < 0 || ::dup2(output, 1) < 0 || ::dup2(output, 2) < 0) return {redirect, errno};
+    if (input < 0 || ::dup2(input, 0) < 0 || ::dup2(output, 1) < 0 || ::dup2(error, 2) < 0) return {redirect, errno};
     // What is above 2 closes at exec, whoever opened it; the pipe for our own failure as well.
     (void)::syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
     if (!start.folder.empty() && ::chdir(start.folder.c_str()) != 0) return {enter, errno};
@@ -97,7 +97,7 @@ std::vector<std::string> merged_environment(const std::vector<std::string>& adde
     return all;
 }
 
-Child start_child(const Start& start, int input) {
+Child start_child(const Start& start, int input, int output) {
     const std::string run = "start " + (start.command.empty() ? std::string("an empty command") : start.command[0]);
     if (start.command.empty()) return failure(EINVAL, run);
     std::vector<std::string> command = start.command;
@@ -112,7 +112,7 @@ Child start_child(const Start& start, int input) {
     if (pid < 0) return failure(errno, run);
     if (pid == 0) {
         const Failure failed = become(start, const_cast<char**>(argv.data()), const_cast<char**>(envp.data()), warden,
-                                      input, output_write.get());
+                                      input, output < 0 ? output_write.get() : output, output_write.get());
         (void)!::write(failure_write.get(), &failed, sizeof failed);
         ::_exit(127);
     }

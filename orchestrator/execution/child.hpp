@@ -19,8 +19,9 @@ struct Child {
 
 /// The worker leads a process group of its own, is killed by the kernel when the caller dies, and has descriptors 0
 /// (empty), 1 and 2 (the pipe) alone. Returns once exec has succeeded or failed.
-/// `input` is its standard input, if it is given.
-Child start_child(const Start& start, int input = -1);
+/// `input` is its standard input and `output` its standard output, if they are given; then the pipe is its standard
+/// error alone.
+Child start_child(const Start& start, int input = -1, int output = -1);
 
 /// The environment that a worker is started with: this process's, with what `added` (NAME=value) holds added or
 /// replaced.

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <thread>
 
@@ -51,6 +52,46 @@ bool has_mark(std::string_view environment, const std::string& entry) {
     return false;
 }
 
+/// Numbers in the text, from the beginning.
+std::vector<long long> numbers_of(std::string_view text) {
+    std::vector<long long> numbers;
+    while (!text.empty()) {
+        long long number = 0;
+        const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+        if (status != std::errc()) break;
+        numbers.push_back(number);
+        text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+        while (text.starts_with(' ')) text.remove_prefix(1);
+    }
+    return numbers;
+}
+
+/// As the kernel lists them, a thread of the parent at a time; nothing where it does not.
+std::optional<std::vector<pid_t>> listed_children(pid_t parent) {
+    static const bool lists = ::access("/proc/thread-self/children", R_OK) == 0;
+    if (!lists) return std::nullopt;
+    const std::string tasks = "/proc/" + std::to_string(parent) + "/task";
+    const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(tasks.c_str()), ::closedir);
+    std::vector<pid_t> pids;
+    if (!folder) return pids;
+    while (const dirent* entry = ::readdir(folder.get())) {
+        if (entry->d_name[0] == '.') continue;
+        const std::string file = tasks + "/" + entry->d_name + "/children";
+        for (const long long pid : numbers_of(read_file(file, 1 << 20))) pids.push_back(static_cast<pid_t>(pid));
+    }
+    return pids;
+}
+
+/// Of one process, and of those that it waited for; in clock ticks.
+long long processor_ticks(pid_t pid) {
+    const std::string stat = read_file("/proc/" + std::to_string(pid) + "/stat", 4096);
+    const auto name_end = stat.rfind(')');
+    if (name_end == std::string::npos || stat.size() < name_end + 4) return 0;
+    // "pid (name) state ppid ...": utime, stime, cutime and cstime are the 11th to the 14th number after the state.
+    const auto numbers = numbers_of(std::string_view(stat).substr(name_end + 4));
+    return numbers.size() < 14 ? 0 : numbers[10] + numbers[11] + numbers[12] + numbers[13];
+}
+
 }  // namespace
 
 std::vector<pid_t> all_processes() {
@@ -80,6 +121,19 @@ pid_t worker_process(pid_t said, pid_t peer, pid_t orchestrator) {
         if (pid == said) return said;
     }
     return peer;
+}
+
+double processor_seconds_below(pid_t root) {
+    std::vector<pid_t> tree{root};
+    long long ticks = 0;
+    for (std::size_t next = 0; next < tree.size(); ++next) {
+        if (next > 0) ticks += processor_ticks(tree[next]);
+        const auto listed = listed_children(tree[next]);
+        for (const pid_t pid : listed ? *listed : children_of(tree[next]))
+            // A pid that changed hands while /proc was read could close a circle.
+            if (std::find(tree.begin(), tree.end(), pid) == tree.end()) tree.push_back(pid);
+    }
+    return static_cast<double>(ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
 std::size_t kill_marked(const std::string& mark, Wardens wardens) {

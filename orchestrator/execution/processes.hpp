@@ -31,6 +31,11 @@ std::vector<pid_t> children_of(pid_t parent);
 /// namespace of its own a worker does not know its number. `peer` 0: not known, and `said` stands.
 pid_t worker_process(pid_t said, pid_t peer, pid_t orchestrator);
 
+/// Seconds of processor time that the descendants of `root` have used, with those that they waited for; `root` itself
+/// does not count. Shrinks where a process ends that nobody waits for. Reads the tree alone, not all of /proc, where
+/// the kernel lists children (CONFIG_PROC_CHILDREN).
+double processor_seconds_below(pid_t root);
+
 /// One round: SIGKILL to every process of this user, but the caller, whose mark is `mark` or begins with `mark` and
 /// ':'. Returns how many were found.
 std::size_t kill_marked(const std::string& mark, Wardens wardens = Wardens::too);

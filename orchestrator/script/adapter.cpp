@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -11,8 +12,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -20,16 +23,20 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <set>
 
 #include "hpo/lines.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/wire.hpp"
 #include "orchestrator/execution/child.hpp"
+#include "orchestrator/execution/processes.hpp"
 #include "orchestrator/scheduling/out_of_memory.hpp"
 #include "orchestrator/script/last_words.hpp"
 #include "orchestrator/script/metrics.hpp"
+#include "orchestrator/script/output.hpp"
 #include "orchestrator/script/preload.hpp"
 #include "orchestrator/script/template.hpp"
+#include "orchestrator/script/terminal.hpp"
 
 namespace hpo {
 
@@ -41,10 +48,11 @@ using std::chrono::milliseconds;
 using namespace std::chrono_literals;
 
 constexpr std::size_t chunk_bytes = 64 * 1024;
-constexpr std::size_t last_words_bytes = 8 * 1024;
 constexpr std::size_t most_waiting_steps = 64;      ///< above which the command's output waits in its pipe
 constexpr std::size_t drained_bytes = 1024 * 1024;  ///< after the end; what still writes then is no part of the trial
 constexpr milliseconds look_at_file_every{100};
+constexpr double busy_share = 0.01;  ///< of the time between signs of life, as processor time: the next one
+constexpr std::uint64_t seeds = std::uint64_t{1} << 31;  ///< a script's: NumPy takes 32 bits, others a signed int
 constexpr int cannot_start = 127;
 
 struct Task {
@@ -52,6 +60,9 @@ struct Task {
     std::vector<string> patterns;
     string file;
     double grace = 5;
+    std::int64_t reports = 1;
+    string terminal;                 ///< auto, on, off
+    std::set<string> own_variables;  ///< names, of the study's environment
 };
 
 /// Where a stand-in (worker.shim) writes what the script reports.
@@ -59,7 +70,8 @@ constexpr const char* shim_reports = "{folder}/reports.jsonl";
 
 Task task_of(const string& text) {
     const wire::Json json = wire::Json::parse(text);
-    return {json.at("command"), json.at("patterns"), json.at("file"), json.at("grace")};
+    return {json.at("command"), json.at("patterns"), json.at("file"),         json.at("grace"),
+            json.at("reports"), json.at("terminal"), json.at("own_variables")};
 }
 
 /// The argument that a script takes which can train a batch in several micro-batches.
@@ -68,17 +80,6 @@ bool takes_accumulation(const std::vector<string>& command) {
         const auto names = script::placeholders(argument);
         return std::find(names.begin(), names.end(), "accumulation") != names.end();
     });
-}
-
-bool can_be_run(const string& program) {
-    if (program.find('/') != string::npos) return ::access(program.c_str(), X_OK) == 0;
-    const char* path = std::getenv("PATH");
-    for (std::string_view rest = path != nullptr ? path : "/usr/bin:/bin";;) {
-        const auto colon = rest.find(':');
-        if (::access((string(rest.substr(0, colon)) + "/" + program).c_str(), X_OK) == 0) return true;
-        if (colon == std::string_view::npos) return false;
-        rest.remove_prefix(colon + 1);
-    }
 }
 
 class Adapter {
@@ -105,6 +106,8 @@ class Adapter {
 
    private:
     void watch_signals() {
+        // What the command leaves behind stays below this process: its processor time is the command's.
+        ::prctl(PR_SET_CHILD_SUBREAPER, 1);
         ::signal(SIGPIPE, SIG_IGN);
         sigset_t watched;
         sigemptyset(&watched);
@@ -118,12 +121,13 @@ class Adapter {
         if (!task_.file.empty()) timeout = look_at_file_every;
         if (kill_at_) timeout = std::clamp(std::chrono::ceil<milliseconds>(*kill_at_ - Clock::now()), 1ms, timeout);
         // A step that waits for its decision holds up what comes after it: the script's output waits in the pipe.
-        const bool reads = output_ && steps_waiting() < most_waiting_steps;
+        const bool reads = steps_waiting() < most_waiting_steps;
+        const auto outputs = reads ? output_.descriptors() : std::array{-1, -1};
         pollfd fds[] = {
-            {socket_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}, {reads ? output_.get() : -1, POLLIN, 0}};
+            {socket_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}, {outputs[0], POLLIN, 0}, {outputs[1], POLLIN, 0}};
         if (::poll(fds, std::size(fds), static_cast<int>(timeout.count())) < 0) return;
         if (fds[0].revents != 0) take_messages();
-        if (fds[2].revents != 0) take_output(chunk_bytes);
+        if (fds[2].revents != 0 || fds[3].revents != 0) take_output(chunk_bytes);
         tell_alive();
     }
 
@@ -177,19 +181,36 @@ class Adapter {
         end(Outcome::stopped);
     }
 
-    /// What writes is alive; a command that hangs is not.
+    /// What writes or computes is alive; a command that hangs does neither.
     void tell_alive() {
-        if (!run_ || !active_ || Clock::now() - told_alive_ < alive_every_) return;
+        if (!run_ || Clock::now() - looked_for_life_ < alive_every_) return;
+        looked_for_life_ = Clock::now();
+        // Processor time that shrinks is a process that ended.
+        const double computed = processor_seconds_below(::getpid()) + waited_for_seconds();
+        const double busy = busy_share * std::chrono::duration<double>(alive_every_).count();
+        if (!active_ && std::abs(computed - computed_) < busy) return;
+        computed_ = computed;
         active_ = false;
-        told_alive_ = Clock::now();
         say(from_worker::Alive{run_->id, "running"});
+    }
+
+    static double waited_for_seconds() {
+        rusage usage{};
+        ::getrusage(RUSAGE_CHILDREN, &usage);
+        const auto seconds = [](const timeval& time) {
+            return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+        };
+        return seconds(usage.ru_utime) + seconds(usage.ru_stime);
     }
 
     void report() {
         if (waiting_ || outcome_ || !reader_) return;
         auto metrics = reader_->take();
         if (!metrics) return;
-        if (step_ >= run_->steps) return end(Outcome::complete);
+        if (step_ >= run_->steps) {
+            had_more_ = true;
+            return end(Outcome::complete);
+        }
         ++step_;
         waiting_ = true;
         Report report;
@@ -197,6 +218,7 @@ class Adapter {
         report.metrics = std::move(*metrics);
         const double before = run_->done ? run_->done->seconds.value_or(0) : 0;
         report.seconds = before + std::chrono::duration<double>(Clock::now() - started_).count();
+        report.warning = printable(reader_->doubt());
         say(from_worker::Reported{run_->id, std::move(report)});
     }
 
@@ -210,8 +232,8 @@ class Adapter {
         if (name == "folder") return run_->folder;
         if (name == "trial") return std::to_string(run_->id.trial);
         if (name == "steps") return std::to_string(run_->steps);
-        if (name == "seed") return std::to_string(run_->seed);
-        if (name == "data_seed") return std::to_string(run_->data_seed);
+        if (name == "seed") return std::to_string(run_->seed % seeds);
+        if (name == "data_seed") return std::to_string(run_->data_seed % seeds);
         if (name == "params_file") return params_file();
         return {};
     }
@@ -224,7 +246,7 @@ class Adapter {
 
     void start(const to_worker::Run& run) {
         run_ = run;
-        started_ = told_alive_ = Clock::now();
+        started_ = looked_for_life_ = Clock::now();
         std::error_code ignored;
         if (!run.folder.empty()) std::filesystem::create_directories(run.folder, ignored);
         const auto look = [this](const string& name) { return lookup(name); };
@@ -242,14 +264,15 @@ class Adapter {
             order.environment.push_back(script::variable_of(name) + "=" + to_text(value));
         // A script that knows the client runs alone, and is read like any other.
         for (const char* name : {"HPO_ENDPOINT", "HPO_TOKEN"}) order.environment.push_back(string(name) + "=");
-        order.environment.push_back("HPO_SEED=" + std::to_string(run.seed));
+        order.environment.push_back("HPO_SEED=" + std::to_string(run.seed % seeds));
         // For stand-ins: all parameters with their types, and where their reports go.
         order.environment.push_back("HPO_TRIAL=" + std::to_string(run.id.trial));
         order.environment.push_back("HPO_PARAMS=" +
                                     wire::from(run.params).dump(-1, ' ', true, wire::Json::error_handler_t::replace));
         order.environment.push_back("HPO_REPORTS=" + (task_.file == shim_reports ? file_ : string()));
-        warden::Child child =
-            prepared_ ? script::start_prepared(*std::move(prepared_), std::move(order)) : warden::start_child(order);
+        script::Terminal terminal = terminal_for(order);
+        warden::Child child = prepared_ ? script::start_prepared(*std::move(prepared_), std::move(order))
+                                        : warden::start_child(order, -1, terminal.program.get());
         if (child.pid == 0) {
             say(from_worker::Finished{
                 run.id, Outcome::failed, "cannot " + child.failed + ": " + std::strerror(child.error), {}, {}});
@@ -257,35 +280,33 @@ class Adapter {
             return;
         }
         command_ = child.pid;
-        output_ = std::move(child.output);
+        output_.open(std::move(child.output), std::move(terminal.reader));
         say(from_worker::Started{run.id, 0});
+    }
+
+    /// None: it prints to the pipe. Where no terminal can be had, it does so as well.
+    script::Terminal terminal_for(warden::Start& order) {
+        const bool wanted =
+            task_.terminal == "on" || (task_.terminal == "auto" && script::profits_from_terminal(order.command));
+        if (!wanted || prepared_) return {};
+        auto terminal = script::open_terminal();
+        if (!terminal) return {};
+        for (const string& variable : script::terminal_variables)
+            if (!task_.own_variables.contains(variable.substr(0, variable.find('='))))
+                order.environment.push_back(variable);
+        return *std::move(terminal);
     }
 
     void make_reader() {
         auto reader = task_.file.empty() ? script::make_output_reader(task_.patterns)
                                          : Result<std::unique_ptr<script::LineReader>>(script::make_file_reader());
-        if (reader) reader_.emplace(*std::move(reader), run_->objective.metric);
+        if (reader) reader_.emplace(*std::move(reader), run_->objective.metric, task_.reports);
     }
 
     void take_output(std::size_t most) {
-        char buffer[chunk_bytes];
-        for (std::size_t taken = 0; output_ && taken < most;) {
-            const ssize_t size = ::read(output_.get(), buffer, sizeof buffer);
-            if (size < 0 && errno == EINTR) continue;
-            if (size < 0 && errno == EAGAIN) return;
-            if (size <= 0) return output_.reset();
-            const std::string_view bytes(buffer, static_cast<std::size_t>(size));
-            taken += bytes.size();
-            active_ = true;
-            for (std::size_t written = 0; written < bytes.size();) {
-                const ssize_t some = ::write(1, bytes.data() + written, bytes.size() - written);
-                if (some < 0 && errno != EINTR) break;
-                if (some > 0) written += static_cast<std::size_t>(some);
-            }
-            words_ += bytes;
-            if (words_.size() > 2 * last_words_bytes) words_.erase(0, words_.size() - last_words_bytes);
-            if (reader_ && task_.file.empty() && !outcome_) reader_->feed(bytes);
-        }
+        active_ |= output_.take(most, [this](std::string_view bytes, std::size_t stream) {
+            if (reader_ && task_.file.empty() && !outcome_) reader_->feed(bytes, stream);
+        });
     }
 
     void look_at_file(bool last) {
@@ -335,7 +356,13 @@ class Adapter {
             exit_ = told_to_leave_;
             terminate();
         }
-        if (command_ == 0 || ended_ || ::waitpid(command_, &status_, WNOHANG) != command_) return;
+        int status = 0;
+        for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;)
+            if (pid == command_ && !ended_) command_ended(status);
+    }
+
+    void command_ended(int status) {
+        status_ = status;
         ended_ = true;
         kill_at_.reset();
         take_output(drained_bytes);
@@ -353,11 +380,11 @@ class Adapter {
         done_ = true;
         exit_ = told_to_leave_;
         if (told_to_leave_ != 0) return;
-        if (outcome_) return finish(*outcome_);
-        const string last = printable(script::last_words(words_), true);
+        if (outcome_) return finish(*outcome_, had_more_ ? had_more() : "");
+        const string last = printable(script::last_words(output_.words()), true);
         const string quoted = last.empty() ? "" : ": " + last;
         if (status_ != 0)
-            if (const auto memory = out_of_memory_words(words_, true))
+            if (const auto memory = out_of_memory_words(output_.words(), true))
                 return finish(Outcome::out_of_memory, printable(memory->line));
         if (WIFSIGNALED(status_)) return die_of(WTERMSIG(status_));
         const int status = WEXITSTATUS(status_);
@@ -365,10 +392,31 @@ class Adapter {
         if (status != 0)
             return finish(Outcome::failed, "the command exited with status " + std::to_string(status) + quoted);
         if (step_ > 0) return finish(Outcome::complete);
-        const string seen = reader_ ? reader_->seen() : "";
-        finish(Outcome::failed, "the command ended and '" + run_->objective.metric + "' was never found in its " +
-                                    (file_.empty() ? string("output") : "file " + file_) +
-                                    (seen.empty() ? "" : ", but " + seen));
+        finish(Outcome::failed, never_found());
+    }
+
+    /// Why it is complete: perhaps its reports are not the steps that were meant.
+    [[nodiscard]] string had_more() const {
+        const string& metric = run_->objective.metric;
+        const bool several = task_.reports > 1;
+        return "ended with its " + std::to_string(run_->steps) +
+               (several ? " steps of " + std::to_string(task_.reports) : "") + " reports of " + metric +
+               " (budget.epochs), and it had more to report" +
+               (several ? "" : ": if it reports each iteration, worker: {step: 100} makes one step of 100 reports");
+    }
+
+    /// The objective was not in what the command wrote: what was, and the cure.
+    string never_found() {
+        string text = "the command ended and '" + run_->objective.metric + "' was never found in its " +
+                      (file_.empty() ? "output" : "file " + file_);
+        if (!reader_) return text;
+        if (const string seen = reader_->seen(); !seen.empty()) text += ", but " + seen;
+        if (const string doubt = reader_->doubt(); !doubt.empty()) return printable(text + "; " + doubt);
+        if (!reader_->nearest().empty()) text += "; the nearest line: " + reader_->nearest();
+        if (file_.empty())
+            text += "; how it is printed is said by worker: {metrics: {stdout: [\"...(?<" + run_->objective.metric +
+                    ">{number})\"]}}";
+        return printable(text);
     }
 
     /// As the command did, for those who watch the worker.
@@ -388,8 +436,9 @@ class Adapter {
     Descriptor signals_;
     LineSplitter messages_{max_line_bytes};
     Clock::duration alive_every_ = 5s;
-    Clock::time_point told_alive_;
+    Clock::time_point looked_for_life_;
     bool active_ = false;  ///< the command wrote something since `alive` was said
+    double computed_ = 0;  ///< seconds of its processor time until then
 
     std::optional<to_worker::Run> run_;
     Clock::time_point started_;
@@ -400,8 +449,8 @@ class Adapter {
 
     std::optional<script::Prepared> prepared_ = script::take_prepared();
     pid_t command_ = 0;
-    Descriptor output_;
-    string words_;  ///< the end of its output
+    script::CommandOutput output_;
+    bool had_more_ = false;  ///< it went on reporting after its last step
     string file_;
     std::int64_t offset_ = 0;  ///< in the file
     std::int64_t skip_ = 0;    ///< steps that were read before the file was written anew
@@ -428,10 +477,15 @@ Descriptor connect_to(const char* endpoint) {
 
 string script_task(const Study& study) {
     const bool by_shim = !study.shim.empty() && study.metrics->patterns.empty() && study.metrics->file.empty();
+    std::vector<string> own_variables;
+    for (const auto& [name, value] : study.environment.own) own_variables.push_back(name);
     return wire::Json{{"command", study.command},
                       {"patterns", study.metrics->patterns},
                       {"file", by_shim ? shim_reports : study.metrics->file},
-                      {"grace", study.resources.grace}}
+                      {"grace", study.resources.grace},
+                      {"reports", 1},
+                      {"terminal", "auto"},
+                      {"own_variables", own_variables}}
         .dump(-1, ' ', false, wire::Json::error_handler_t::replace);
 }
 
@@ -439,7 +493,7 @@ int run_script(int argc, char** argv) {
     if (argc != 3) return cannot_start;
     Task task = task_of(argv[2]);
     const string& program = task.command.at(0);
-    if (script::placeholders(program).empty() && !can_be_run(program)) {
+    if (script::placeholders(program).empty() && script::path_of(program).empty()) {
         std::fprintf(stderr, "cannot start %s: %s\n", printable(program).c_str(), std::strerror(errno));
         return cannot_start;
     }

@@ -1,66 +1,18 @@
 #include "orchestrator/script/metrics.hpp"
 
-#include <algorithm>
-#include <boost/regex.hpp>
-#include <charconv>
 #include <nlohmann/json.hpp>
+
+#include "orchestrator/script/numbers.hpp"
 
 namespace hpo::script {
 
 namespace {
 
-using std::string;
-using std::string_view;
-
-constexpr std::size_t most_name_bytes = 64;
-constexpr std::size_t most_pattern_bytes = 1000;
 constexpr std::size_t most_columns = 4096;
 constexpr string_view tune_metric = "[tune-metric]:";
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_name_byte(char c) { return is_letter(c) || is_digit(c) || c == '.' || c == '-' || c == '/'; }
-
-bool is_name(string_view name) {
-    return !name.empty() && name.size() <= most_name_bytes && is_letter(name.front()) &&
-           std::all_of(name.begin(), name.end(), is_name_byte);
-}
-
-string_view trim(string_view text) {
-    const auto outer = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '"'; };
-    while (!text.empty() && outer(text.front())) text.remove_prefix(1);
-    while (!text.empty() && outer(text.back())) text.remove_suffix(1);
-    return text;
-}
-
-/// The number that `text` begins with, and how many bytes it takes; nothing if a word goes on after it: 3s, 0x10.
-std::optional<std::pair<double, std::size_t>> leading_number(string_view text) {
-    const std::size_t sign = text.starts_with('+') ? 1 : 0;
-    double number = 0;
-    const auto [end, status] = std::from_chars(text.data() + sign, text.data() + text.size(), number);
-    if (status != std::errc()) return {};
-    const auto size = static_cast<std::size_t>(end - text.data());
-    if (size < text.size() && (is_letter(text[size]) || is_digit(text[size]))) return {};
-    return std::pair{number, size};
-}
-
-void add(Metrics& metrics, string_view name, double number) {
-    if (!is_name(name)) return;
-    const auto found = metrics.find(string(name));
-    if (found != metrics.end())
-        found->second = number;
-    else if (metrics.size() < most_metrics)
-        metrics.emplace(name, number);
-}
-
-void add_text(Metrics& metrics, string_view name, string_view text) {
-    text = trim(text);
-    if (const auto number = leading_number(text); number && number->second == text.size())
-        add(metrics, trim(name), number->first);
-}
-
-/// Numbers of one object; flags, lists and other texts are no metrics.
-void add_json(string_view text, Metrics& metrics) {
+/// Numbers of one object; flags, lists and other texts are no metrics. False: it is none.
+bool add_json(string_view text, Metrics& metrics) {
     auto json = nlohmann::json::parse(text, nullptr, false);
     if (json.is_discarded()) {
         // Python writes numbers that are not finite as bare words, which JSON does not know.
@@ -72,90 +24,115 @@ void add_json(string_view text, Metrics& metrics) {
             }
         json = nlohmann::json::parse(quoted, nullptr, false);
     }
-    if (!json.is_object()) return;
+    if (!json.is_object()) return false;
     for (const auto& [name, value] : json.items()) {
         if (value.is_number()) add(metrics, name, value.get<double>());
         if (value.is_string()) add_text(metrics, name, value.get_ref<const string&>());
     }
+    return true;
+}
+
+/// Where the name begins that ends at `end`.
+std::size_t begin_of_name(string_view line, std::size_t end) {
+    while (end > 0 && is_name_byte(line[end - 1])) --end;
+    return end;
+}
+
+/// name=0.3, name = 0.3.
+void add_assigned(string_view line, std::size_t sign, Metrics& metrics) {
+    std::size_t end = sign;
+    while (end > 0 && line[end - 1] == ' ') --end;
+    const std::size_t begin = begin_of_name(line, end);
+    string_view value = line.substr(sign + 1);
+    while (value.starts_with(' ')) value.remove_prefix(1);
+    if (const auto number = leading_number(value)) add(metrics, line.substr(begin, end - begin), number->first);
+}
+
+/// name: 0.3, 'name': 0.3, name:0.3 (not cuda:0). Of a plain word the words before it are a part of the name: in "val
+/// loss: 0.3" it is val_loss, and not the loss.
+void add_after_colon(string_view line, std::size_t colon, Metrics& metrics) {
+    string_view value = line.substr(colon + 1);
+    const bool apart = value.starts_with(' ') || value.starts_with('\t');
+    while (value.starts_with(' ') || value.starts_with('\t')) value.remove_prefix(1);
+    const auto number = leading_number(value);
+    if (!number) return;
+    if (!apart && value.substr(0, number->second).find_first_not_of("+-0123456789") == string_view::npos) return;
+    const bool quoted = colon > 0 && (line[colon - 1] == '\'' || line[colon - 1] == '"');
+    const std::size_t end = quoted ? colon - 1 : colon;
+    std::size_t begin = begin_of_name(line, end);
+    string name(line.substr(begin, end - begin));
+    const bool plain = !quoted && name.find_first_of("_/.-") == string::npos;
+    while (plain && begin > 1 && line[begin - 1] == ' ' && name.size() <= most_name_bytes) {
+        const std::size_t before = begin_of_name(line, begin - 1);
+        const string_view word = line.substr(before, begin - 1 - before);
+        if (!is_name(word)) break;
+        name.insert(0, string(word) + '_');
+        begin = before;
+    }
+    add(metrics, name, number->first);
+}
+
+/// "epoch 3 loss 0.5": names of up to three words, each followed by its number, and nothing else.
+void add_pairs(string_view line, Metrics& metrics) {
+    constexpr string_view separators = " \t\r,;|()[]:";
+    constexpr std::size_t most_words = 3;
+    Metrics found;
+    string name;
+    std::size_t words = 0;
+    while (!line.empty()) {
+        const char first = line.front();
+        if (separators.find(first) != string_view::npos) {
+            line.remove_prefix(1);
+            if (words == 0 || first == ' ' || first == '\t' || first == '\r') continue;
+            if (first != ':') return;  // words without a number
+            name.clear(), words = 0;   // a label: "test set: loss 0.5"
+            continue;
+        }
+        const auto end = line.find_first_of(" \t\r,;|()[]");
+        string_view token = line.substr(0, end);
+        line.remove_prefix(token.size());
+        const bool label = token.size() > 1 && token.ends_with(':');
+        if (label) token.remove_suffix(1);
+        const auto number = leading_number(token);
+        if (number && words > 0 && (number->second == token.size() || token.substr(number->second) == "%")) {
+            add(found, name, number->first);
+            name.clear(), words = 0;
+        } else if (is_name(token)) {
+            if (++words > most_words) return;
+            name += (words > 1 ? "_" : "") + string(token);
+            if (label) name.clear(), words = 0;
+        } else if (is_digit(token.front()) || (token.size() > 1 && is_digit(token[1]))) {
+            name.clear(), words = 0;  // a number that is none of these: 3/10, 12ms, #5, 2024-05-01
+        } else if (words > 0) {
+            return;
+        }
+    }
+    if (words > 0) return;
+    for (const auto& [known, value] : found) add(metrics, known, value);
 }
 
 class PlainReader final : public LineReader {
    public:
     void read(string_view line, Metrics& metrics) override {
-        if (const auto at = line.find(tune_metric); at != string_view::npos)
-            return add_json(line.substr(at + tune_metric.size()), metrics);
-        for (auto sign = line.find('='); sign != string_view::npos; sign = line.find('=', sign + 1)) {
-            std::size_t end = sign;
-            while (end > 0 && line[end - 1] == ' ') --end;
-            std::size_t begin = end;
-            while (begin > 0 && is_name_byte(line[begin - 1])) --begin;
-            string_view value = line.substr(sign + 1);
-            while (value.starts_with(' ')) value.remove_prefix(1);
-            if (const auto number = leading_number(value)) add(metrics, line.substr(begin, end - begin), number->first);
+        if (const auto at = line.find(tune_metric); at != string_view::npos) {
+            add_json(line.substr(at + tune_metric.size()), metrics);
+            return;
         }
+        if (trim(line).starts_with('{') && add_json(line, metrics)) return;
+        const std::size_t before = metrics.size();
+        for (auto at = line.find_first_of("=:"); at != string_view::npos; at = line.find_first_of("=:", at + 1))
+            line[at] == '=' ? add_assigned(line, at, metrics) : add_after_colon(line, at, metrics);
+        if (metrics.size() == before) add_pairs(line, metrics);
     }
-};
-
-class PatternReader final : public LineReader {
-   public:
-    /// Throws boost::regex_error.
-    explicit PatternReader(const std::vector<string>& patterns) {
-        for (const string& pattern : patterns) {
-            Pattern& made = patterns_.emplace_back();
-            string perl;
-            for (std::size_t at = 0; at < pattern.size(); ++at) {
-                const auto rest = string_view(pattern).substr(at);
-                if (rest.starts_with('\\') && rest.size() > 1) {
-                    perl += rest.substr(0, 2);
-                    ++at;
-                    continue;
-                }
-                const std::size_t skip = rest.starts_with("(?P<") ? 4 : rest.starts_with("(?<") ? 3 : 0;
-                if (skip != 0 && rest.size() > skip && is_letter(rest[skip])) {
-                    made.names.emplace_back(rest.substr(skip, rest.find('>') - skip));
-                    perl += "(?<";
-                    at += skip - 1;
-                    continue;
-                }
-                perl += rest.front();
-            }
-            made.expression = boost::regex(perl, boost::regex::perl);
-            if (made.names.empty() && made.expression.mark_count() < 2)
-                throw std::invalid_argument(
-                    "needs a group with the metric's name, such as loss: (?<loss>[0-9.]+), or two groups: the name and "
-                    "the number");
-        }
-    }
-
-    void read(string_view line, Metrics& metrics) override {
-        using Match = boost::match_results<string_view::const_iterator>;
-        for (const Pattern& pattern : patterns_) {
-            try {
-                boost::regex_iterator<string_view::const_iterator> found(line.begin(), line.end(), pattern.expression);
-                for (const decltype(found) none; found != none; ++found) {
-                    const Match& match = *found;
-                    if (pattern.names.empty()) add_text(metrics, match[1].str(), match[2].str());
-                    for (const string& name : pattern.names)
-                        if (match[name].matched) add_text(metrics, name, match[name].str());
-                }
-            } catch (const std::runtime_error&) {
-                // The pattern is too costly for this line (Boost counts its steps): the line has no metric.
-            }
-        }
-    }
-
-   private:
-    struct Pattern {
-        boost::regex expression;
-        std::vector<string> names;
-    };
-    std::vector<Pattern> patterns_;
 };
 
 class FileReader final : public LineReader {
    public:
     void read(string_view line, Metrics& metrics) override {
-        if (line.starts_with('{')) return add_json(line, metrics);
+        if (line.starts_with('{')) {
+            add_json(line, metrics);
+            return;
+        }
         const bool header = columns_.empty();
         for (std::size_t column = 0; column < most_columns; ++column) {
             const auto comma = line.find(',');
@@ -175,34 +152,21 @@ class FileReader final : public LineReader {
 
 }  // namespace
 
-string problem_of_pattern(const string& pattern) {
-    if (pattern.size() > most_pattern_bytes) return "is longer than 1000 bytes";
-    try {
-        PatternReader reader({pattern});
-        return {};
-    } catch (const boost::regex_error& error) {
-        return "is no regular expression (error at its byte " + std::to_string(error.position() + 1) + ")";
-    } catch (const std::exception& error) {
-        return error.what();
-    }
-}
-
 Result<std::unique_ptr<LineReader>> make_output_reader(const std::vector<string>& patterns) {
     if (patterns.empty()) return std::unique_ptr<LineReader>(std::make_unique<PlainReader>());
-    for (const string& pattern : patterns)
-        if (const string problem = problem_of_pattern(pattern); !problem.empty())
-            return Error{"the pattern '" + pattern + "' " + problem};
-    return std::unique_ptr<LineReader>(std::make_unique<PatternReader>(patterns));
+    return make_pattern_reader(patterns);
 }
 
 std::unique_ptr<LineReader> make_file_reader() { return std::make_unique<FileReader>(); }
 
-void StepReader::feed(string_view bytes) {
-    lines_.feed(bytes, [this](string_view text) { line(text); });
+void StepReader::feed(string_view bytes, std::size_t stream) {
+    lines_.at(stream).feed(bytes, [this](string_view text) { line(text); });
 }
 
 void StepReader::finish() {
-    if (!lines_.rest().empty()) feed("\n");
+    for (std::size_t stream = 0; stream < streams; ++stream)
+        if (!lines_[stream].rest().empty()) feed("\n", stream);
+    if (reported_ > 0 && !stepped_) steps_.push_back(std::exchange(open_, {}));
 }
 
 void StepReader::line(string_view text) {
@@ -216,7 +180,13 @@ void StepReader::line(string_view text) {
                 open_[name] = number;
             else
                 add(open_, name, number);
-        if (found.contains(objective_)) steps_.push_back(std::exchange(open_, {}));
+        if (!found.contains(objective_)) {
+            if (reported_ == 0 && !stepped_) consider(text.substr(0, end));
+        } else if (++reported_ == reports_) {
+            steps_.push_back(std::exchange(open_, {}));
+            reported_ = 0;
+            stepped_ = true;
+        }
         if (end == string_view::npos) return;
         text.remove_prefix(end + 1);
     }
@@ -227,6 +197,28 @@ std::optional<Metrics> StepReader::take() {
     Metrics first = std::move(steps_.front());
     steps_.pop_front();
     return first;
+}
+
+/// How much a line looks as if it told the objective: by the parts of its name, and by a number.
+void StepReader::consider(string_view text) {
+    const auto letters = [](string_view from) {
+        string lower;
+        for (const char c : from)
+            if (is_letter(c) && c != '_') lower += static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+        return lower;
+    };
+    const string line = letters(text);
+    int likeness = text.find_first_of("0123456789") != string_view::npos ? 1 : 0;
+    for (string_view rest = objective_; !rest.empty();) {
+        const auto end = rest.find_first_of("_/.-");
+        const string part = letters(rest.substr(0, end));
+        if (part.size() > 1 && line.find(part) != string::npos) likeness += 2;
+        rest.remove_prefix(end == string_view::npos ? rest.size() : end + 1);
+    }
+    if (line.find(letters(objective_)) != string::npos) likeness += 10;
+    if (likeness <= likeness_) return;
+    likeness_ = likeness;
+    nearest_ = trim(text).substr(0, most_quoted_bytes);
 }
 
 string StepReader::seen() const {

@@ -41,6 +41,80 @@ TEST(Output, TuneMetricLinesAreJsonAlsoAsPythonWritesNumbersThatAreNotFinite) {
     EXPECT_THAT(read("[tune-metric]: {\"loss\": "), IsEmpty());
 }
 
+TEST(Output, NamesWithAColonAreMetricsAndSoAreWholeLinesOfNamesAndNumbersAndOfJson) {
+    EXPECT_THAT(read("val_loss: 0.5"), ElementsAre(Pair("val_loss", 0.5)));
+    EXPECT_THAT(read("val_loss:9.3e-05"), ElementsAre(Pair("val_loss", 9.3e-05)));
+    EXPECT_THAT(read("epoch 3 loss 0.5"), ElementsAre(Pair("epoch", 3), Pair("loss", 0.5)));
+    EXPECT_THAT(read("{\"val_loss\": 0.5, \"step\": 3}"), ElementsAre(Pair("step", 3), Pair("val_loss", 0.5)));
+    EXPECT_THAT(read("{'eval_loss': 0.5, 'epoch': 1}"), ElementsAre(Pair("epoch", 1), Pair("eval_loss", 0.5)));
+    EXPECT_THAT(read("  5/5 - loss: 0.25 - acc: 90.5%"), ElementsAre(Pair("acc", 90.5), Pair("loss", 0.25)));
+    EXPECT_TRUE(std::isnan(read("loss: nan").at("loss")));
+    EXPECT_TRUE(std::isnan(read("epoch 3 loss nan").at("loss")));
+}
+
+TEST(Output, TheLossOfAnotherSetIsNotTheLoss) {
+    EXPECT_THAT(read("step 250: train loss 2.5, val loss 2.75"),
+                ElementsAre(Pair("step", 250), Pair("train_loss", 2.5), Pair("val_loss", 2.75)));
+    EXPECT_THAT(read("Test set: Average loss: 0.25, Accuracy: 9897/10000 (99%)"),
+                ElementsAre(Pair("Average_loss", 0.25)));
+    EXPECT_THAT(read("Train Epoch: 1 [0/60000 (0%)]\tLoss: 2.5"),
+                ElementsAre(Pair("Loss", 2.5), Pair("Train_Epoch", 1)));
+}
+
+TEST(Output, ProseAndWhatOnlyBeginsLikeANumberAreNoMetrics) {
+    for (const char* line :
+         {"Loaded 60000 samples in 3 files", "device cuda:0", "http://localhost:8080", "train.py:33", "time: 12:30:05",
+          "took: 3s", "version: 1.2.3", "size: 1,234", "done: 3/10", "{broken: ", ":"})
+        EXPECT_THAT(read(line), IsEmpty()) << line;
+}
+
+/// What the reader does not use, once it was told.
+std::string doubt(const std::string& line, const std::string& pattern) {
+    auto reader = make_output_reader({pattern});
+    Metrics metrics;
+    (*reader)->read(line, metrics);
+    EXPECT_THAT(metrics, IsEmpty()) << line;
+    const std::string text = (*reader)->doubt();
+    (*reader)->read(line, metrics);
+    EXPECT_EQ((*reader)->doubt(), "") << "it is told once";
+    return text;
+}
+
+TEST(Output, ANumberOfWhichAPatternReadsAPartIsNotUsedAndToldOnceWithTheCure) {
+    const std::string careless = "val_loss: (?<val_loss>[0-9.]+)";
+    const std::string told = doubt("epoch 3 val_loss: 9.3e-05 ok", careless);
+    EXPECT_THAT(told, HasSubstr("reads '9.3' of '9.3e-05'"));
+    EXPECT_THAT(told, HasSubstr("\"val_loss: (?<val_loss>{number})\""));
+    EXPECT_THAT(told, HasSubstr("The line: epoch 3 val_loss: 9.3e-05 ok"));
+    EXPECT_THAT(doubt("val_loss: nan", careless), HasSubstr("does not see 'nan'"));
+    EXPECT_THAT(doubt("val_loss: -0.5", careless), HasSubstr("does not see '-0.5'"));
+    EXPECT_THAT(doubt("val_loss: 0.5.", careless), HasSubstr("'0.5.', which is no number"));
+    EXPECT_THAT(read("val_loss: 0.5", {careless}), ElementsAre(Pair("val_loss", 0.5)));
+    EXPECT_THAT(doubt_of_pattern(careless), HasSubstr("does not read 9.3e-05, nan, -0.5"));
+    EXPECT_EQ(doubt_of_pattern("val_loss: (?<val_loss>{number})"), "");
+    EXPECT_EQ(doubt_of_pattern("val_loss: (?<val_loss>\\S+)"), "");
+}
+
+TEST(Output, TheTokenReadsEveryNumber) {
+    const std::vector<std::string> patterns{"loss (?P<loss>{number})", "([a-z]+): ({number})s"};
+    for (const auto& [text, number] :
+         {std::pair{"9.3e-05", 9.3e-05}, std::pair{"-1.5", -1.5}, std::pair{"+2", 2.0}, std::pair{".5", 0.5},
+          std::pair{"1E3", 1000.0}, std::pair{"-Infinity", -HUGE_VAL}})
+        EXPECT_THAT(read("the loss " + std::string(text) + ", then", patterns), ElementsAre(Pair("loss", number)))
+            << text;
+    EXPECT_TRUE(std::isnan(read("loss NaN", patterns).at("loss")));
+    EXPECT_THAT(read("time: 3.5s", patterns), ElementsAre(Pair("time", 3.5)));
+    EXPECT_THAT(problem_of_pattern("loss {nmber}(?<loss>.)"), HasSubstr("'{nmber}', which stands for nothing"));
+    EXPECT_EQ(problem_of_pattern("a{2} \\{x} (?<loss>{number})"), "");
+}
+
+TEST(Output, WhetherPatternsCanGiveAMetric) {
+    EXPECT_TRUE(gives({}, "loss"));
+    EXPECT_TRUE(gives({"x (?<acc>.)", "y (?P<loss>.)"}, "loss"));
+    EXPECT_TRUE(gives({R"((\w+)=(\S+))"}, "loss"));
+    EXPECT_FALSE(gives({"x (?<acc>.)", "y (?<val_loss>.)"}, "loss"));
+}
+
 TEST(Output, PatternsNameTheirGroupsOrReadNameAndNumber) {
     EXPECT_THAT(read("loss: 0.5 - val_loss: 0.25", {R"(\bloss: (?<loss>\S+))", R"(val_loss: (?P<val_loss>\S+))"}),
                 ElementsAre(Pair("loss", 0.5), Pair("val_loss", 0.25)));
@@ -84,6 +158,39 @@ TEST(Steps, TheObjectiveEndsAStepAndWhatCameBeforeBelongsToIt) {
     EXPECT_THAT(*reader.take(), ElementsAre(Pair("loss", 6), Pair("val", 7)));
     reader.feed("loss=8\n");
     EXPECT_EQ(reader.seen(), "loss");
+}
+
+TEST(Steps, SeveralReportsMakeAStepWithTheLastOnesValues) {
+    StepReader reader(*make_output_reader({}), "val", 3);
+    for (int i = 1; i <= 7; ++i) reader.feed("loss=" + std::to_string(i) + " val=" + std::to_string(10 * i) + "\n");
+    EXPECT_THAT(*reader.take(), ElementsAre(Pair("loss", 3), Pair("val", 30)));
+    EXPECT_THAT(*reader.take(), ElementsAre(Pair("loss", 6), Pair("val", 60)));
+    reader.finish();
+    EXPECT_FALSE(reader.take()) << "what is left over is no step";
+    StepReader few(*make_output_reader({}), "val", 100);
+    few.feed("val=1\nval=2");
+    few.finish();
+    EXPECT_THAT(*few.take(), ElementsAre(Pair("val", 2))) << "but if it is all there is";
+}
+
+TEST(Steps, LinesOfTwoStreamsAreNotMixed) {
+    StepReader reader = steps();
+    reader.feed("va", 0);
+    reader.feed("warning: x\nval=", 1);
+    reader.feed("l=1\n", 0);
+    EXPECT_THAT(*reader.take(), ElementsAre(Pair("val", 1)));
+    reader.feed("2");
+    reader.feed("3", 1);
+    reader.finish();
+    EXPECT_THAT(*reader.take(), ElementsAre(Pair("val", 3)));
+}
+
+TEST(Steps, TheLineThatLooksMostLikeTheObjectiveIsKeptUntilThatIsFound) {
+    StepReader reader(*make_output_reader({}), "val_loss");
+    reader.feed("loading 3 files of data\nValidation: Loss -> 0.5 now\ntraining with a loss of 3 is ok\n");
+    EXPECT_EQ(reader.nearest(), "Validation: Loss -> 0.5 now");
+    reader.feed("Val-Loss is 3 here\nand then\n");
+    EXPECT_EQ(reader.nearest(), "Val-Loss is 3 here");
 }
 
 TEST(Steps, WhateverTheBytesMemoryIsBounded) {

@@ -78,9 +78,9 @@ class Trial:
         self.params.update(run.get("params", {}))
         self.steps: Optional[int] = run.get("steps")
         """How many steps the study gives it; None when the script runs alone."""
-        self.seed: int = run.get("seed", 1)
-        """Of the trial, up to 2^53; some libraries want it smaller: trial.seed % 2**32."""
-        self.data_seed: int = run.get("data_seed", 1)
+        self.seed: int = run.get("seed", 1) % 2**31
+        """Of the trial; of 31 bits, which every library takes (NumPy refuses more than 32)."""
+        self.data_seed: int = run.get("data_seed", 1) % 2**31
         """The same for all trials of a study: for what must not differ between them, such as the split."""
         self.folder: Optional[pathlib.Path] = pathlib.Path(run["folder"]) if run.get("folder") else None
         """For its checkpoints; None: keep none."""

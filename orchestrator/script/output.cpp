@@ -1,0 +1,54 @@
+#include "orchestrator/script/output.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace hpo::script {
+
+namespace {
+
+constexpr std::size_t chunk_bytes = 64 * 1024;
+constexpr std::size_t last_words_bytes = 8 * 1024;
+
+void copy_to_log(std::string_view bytes) {
+    while (!bytes.empty()) {
+        const ssize_t size = ::write(1, bytes.data(), bytes.size());
+        if (size < 0 && errno == EINTR) continue;
+        if (size < 0) return;
+        bytes.remove_prefix(static_cast<std::size_t>(size));
+    }
+}
+
+}  // namespace
+
+void CommandOutput::open(Descriptor pipe, Descriptor terminal) { streams_ = {std::move(pipe), std::move(terminal)}; }
+
+bool CommandOutput::take(std::size_t most, const Read& read) {
+    const bool from_terminal = take(1, most, read);
+    return take(0, most, read) || from_terminal;
+}
+
+bool CommandOutput::take(std::size_t stream, std::size_t most, const Read& read) {
+    Descriptor& descriptor = streams_[stream];
+    char buffer[chunk_bytes];
+    std::size_t taken = 0;
+    while (descriptor && taken < most) {
+        const ssize_t size = ::read(descriptor.get(), buffer, sizeof buffer);
+        if (size < 0 && errno == EINTR) continue;
+        if (size < 0 && errno == EAGAIN) break;
+        if (size <= 0) {  // a terminal that nobody holds any more says EIO
+            descriptor.reset();
+            break;
+        }
+        const std::string_view bytes(buffer, static_cast<std::size_t>(size));
+        taken += bytes.size();
+        copy_to_log(bytes);
+        words_ += bytes;
+        if (words_.size() > 2 * last_words_bytes) words_.erase(0, words_.size() - last_words_bytes);
+        read(bytes, stream);
+    }
+    return taken > 0;
+}
+
+}  // namespace hpo::script
