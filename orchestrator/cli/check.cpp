@@ -15,6 +15,7 @@
 #include "hpo/worker_keys.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/packing.hpp"
+#include "orchestrator/cli/script_ready.hpp"
 #include "orchestrator/cli/study_source.hpp"
 #include "orchestrator/engine/live_machine.hpp"
 #include "orchestrator/engine/one_worker.hpp"
@@ -23,6 +24,8 @@
 #include "orchestrator/scheduling/footprints.hpp"
 #include "orchestrator/scheduling/out_of_memory.hpp"
 #include "orchestrator/scheduling/side_by_side.hpp"
+#include "orchestrator/script/metrics.hpp"
+#include "orchestrator/script/terminal.hpp"
 #include "orchestrator/study/study_file.hpp"
 
 namespace hpo::commands {
@@ -412,6 +415,15 @@ std::string script_text(const Study& study, Load& load, Json& json) {
     const Prediction prediction = FootprintModel(study.resources.trial, load.question.on_device).predict({});
     load.question.trials = {{prediction.footprint, {}, {}}};
     std::string text = row("trial", "runs " + study.command.front() + (load.question.on_device ? ", on a device" : ""));
+    if (study.metrics && study.preload.empty() && script::profits_from_terminal(study.command))
+        text += row("", "prints to a terminal of its own, so that nothing is kept back");
+    if (study.metrics)
+        for (const std::string& pattern : study.metrics->patterns)
+            if (const std::string doubt = script::doubt_of_pattern(pattern); !doubt.empty())
+                text += row("warning", doubt);
+    text += row("", "ended when it neither prints nor reports nor computes for " +
+                        duration_text(study.resources.progress_timeout) + " (resources.progress_timeout)");
+    json["progress_timeout"] = study.resources.progress_timeout;
     if (!study.preload.empty()) {
         std::string modules;
         for (const std::string& module : study.preload) modules += (modules.empty() ? "" : ", ") + module;
@@ -440,6 +452,7 @@ std::string script_text(const Study& study, Load& load, Json& json) {
 int check_command(const CheckArguments& arguments) {
     std::signal(SIGPIPE, SIG_IGN);
     const Study study = load_study(arguments.file, {arguments.set, {}});
+    refuse_unready_script(study, arguments.set.empty() ? arguments.file : "");
     const auto machine = open_machine(study, installed_programs(), [](const DeviceNotice& notice) {
         std::fputs(("hpo: " + notice.text + '\n').c_str(), stderr);
     });

@@ -13,6 +13,7 @@
 #include "orchestrator/cli/best_config.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/run_observers.hpp"
+#include "orchestrator/cli/script_ready.hpp"
 #include "orchestrator/cli/study_source.hpp"
 #include "orchestrator/cli/trial_json.hpp"
 #include "orchestrator/store/holder_lock.hpp"
@@ -132,7 +133,9 @@ void print_json_end(const Study& study, const RunOutcome& outcome) {
 }
 
 int run_command(const RunArguments& arguments) {
-    const Study study = load_study(arguments.file, overrides(arguments));
+    const Overrides changes = overrides(arguments);
+    const Study study = load_study(arguments.file, changes);
+    refuse_unready_script(study, changes.set.empty() ? arguments.file : "");
     const StudyFolder folder = study_folder(study.name);
     const Programs programs = installed_programs();
     const auto aside = arguments.fresh ? move_aside(study, folder, programs) : std::filesystem::path();

@@ -223,10 +223,12 @@ class Workers(Case):
         self.assert_nobody_left()
 
     def test_row_12_a_worker_that_cannot_be_started_ends_the_study_with_the_real_reason_and_fails_no_trial(self):
-        text = fake_study().replace(FAKE, "/no/such/program")
-        self.hpo("run", self.study(text), status=1)
+        program = self.folder / "program"  # it is there, and cannot be executed all the same
+        program.write_text("#!/no/such/interpreter\n")
+        program.chmod(0o755)
+        self.hpo("run", self.study(fake_study().replace(FAKE, str(program))), status=1)
         self.assertIn("No such file or directory", self.error)
-        self.assertIn("/no/such/program", self.error)
+        self.assertIn(str(program), self.error)
         self.assertEqual(finished(self.trials("fake")), {})
 
     def test_row_13_descriptors_stay_flat_over_many_trials(self):

@@ -148,12 +148,12 @@ threading.Thread(target=lambda: (time.sleep(0.05), print('late'))).start()""",
     def without_pids(self, text):
         return "\n".join(re.sub("the end of [0-9]+", "the end", line) for line in text.replace("unendedthe end of", "unended\nthe end of").splitlines())
 
-    def test_a_missing_script_is_told_as_by_the_interpreter(self):
+    def test_a_missing_module_is_told_as_by_the_interpreter(self):
         told = []
         for name, modules in (("forked", "json"), ("fresh", "")):
-            self.search("", modules, arguments=["nosuch.py"], name=name, trials=1, status=1)
+            self.search("", modules, arguments=["-m", "nosuch"], name=name, trials=1, status=1)
             told.append(self.told.replace(name, ""))
-        self.assertIn("can't open file", told[0])
+        self.assertIn("No module named nosuch", told[0])
         self.assertEqual(told[0], told[1])
 
     def test_what_modules_register_for_the_end_runs_in_the_trial(self):

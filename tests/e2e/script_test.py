@@ -9,7 +9,7 @@ import textwrap
 import unittest
 import unittest.mock
 
-from harness import SOURCE, Case, wait_for
+from harness import BUILD, SOURCE, Case, wait_for
 
 CLIENT = SOURCE / "worker" / "python"
 PYTHON = sys.executable
@@ -43,6 +43,7 @@ class Script(Case):
         path = self.script(text)
         command = more.pop("command", [PYTHON, str(path)])
         self.out = self.hpo("run", self.study(script_study(command, **more)), status=status)
+        self.told = self.error
         return self.trials("script")
 
 
@@ -408,6 +409,9 @@ class Unchanged(Script):
     def test_a_script_that_never_names_the_objective_is_told_so(self):
         trials = self.run_unchanged("print('loss=1')", trials=1, status=1, worker="  metrics: {}")
         self.assertIn("'val_loss' was never found in its output, but loss", trials[0]["reason"])
+        self.run_unchanged("print('begins'); print('validation: the loss became 0.25'); print('ends 1')", trials=1, status=1,
+                           worker="  metrics: {}", name="near")
+        self.assertIn("; the nearest line: validation: the loss became 0.25; how it is printed is said by", self.trials("near")[0]["reason"])
 
     def test_out_of_memory_is_recognised_by_its_words(self):
         trials = self.run_unchanged("""
@@ -420,20 +424,106 @@ class Unchanged(Script):
             """, "{folder}", trials=1)
         self.assertEqual([(t["state"], t["attempt"]) for t in trials], [("complete", 2)])
 
-    def test_a_signal_is_retried_and_a_missing_program_ends_the_study_with_the_reason(self):
+    def test_a_number_that_its_pattern_reads_a_part_of_is_not_believed_and_the_user_is_told(self):
+        trials = self.run_unchanged("print('val_loss: 0.5'); print('val_loss: 9.3e-05'); print('val_loss: 0.25')", trials=1,
+                                    worker='  metrics: {stdout: ["val_loss: (?<val_loss>[0-9.]+)"]}')
+        self.assertEqual([(t["steps"], t["values"]["val_loss"]) for t in trials], [(2, 0.25)])
+        self.assertIn("reads '9.3' of '9.3e-05', which is not used; write {number}", self.told)
+        self.assertIn("does not read 9.3e-05, nan, -0.5; {number} reads every number", self.hpo("check", self.folder / "study.yaml"))
+
+    def test_a_script_that_reports_iterations_is_told_apart_from_one_that_reports_epochs(self):
+        text = "for i in range(20): print(f'loss={i}'); print(f'val_loss={20 - i}')"
+        trials = self.run_unchanged(text, trials=2, worker="  metrics: {}")
+        self.assertEqual({(t["state"], t["steps"]) for t in trials}, {("complete", 5)})
+        said = "ended with its 5 reports of val_loss (budget.epochs), and it had more to report: if it reports each iteration, worker: {step: 100}"
+        self.assertEqual([said in t["reason"] for t in trials], [True, True], trials[0]["reason"])
+        self.assertEqual(self.told.count(said), 1)
+        self.assertIn("2 trials were ended with the last step of budget.epochs", self.told)
+
+    def test_what_a_program_in_c_prints_is_read_as_it_prints_it(self):
+        gate = self.folder / "gate"
+        os.mkfifo(gate)
+        printer = BUILD / "tests" / "support" / "quiet-printer"
+        child = self.start("run", self.study(script_study([printer, gate, "{lr}"], trials=1)))
+        with open(gate, "wb", buffering=0) as opened:
+            for step in (1, 2, 3):
+                wait_for(lambda: [t["steps"] for t in self.trials_so_far("script")] == [step])
+                opened.write(b"x")
+            self.assertEqual(child.wait(60), 0)
+        self.assertEqual([(t["state"], t["steps"]) for t in self.trials("script")], [("complete", 3)])
+        log = self.hpo("logs", "script/1")
+        self.assertIn("errors on a terminal: 0, controlling: 0, TERM dumb, NO_COLOR 1\n", log)
+        self.assertIn("val_loss=0.333\tof step 3\n", log)
+        self.assert_nobody_left()
+        self.assertIn("prints to a terminal of its own", self.hpo("check", self.folder / "study.yaml"))
+
+    def test_seeds_fit_what_numpy_takes(self):
+        trials = self.run_unchanged("""
+            import os, sys
+            assert int(sys.argv[1]) == int(os.environ["HPO_SEED"]) < 2**31 and sys.argv[2] == "5", sys.argv
+            print("val_loss=1")
+            """, "{seed}", "{data_seed}", more=f"seed: {2**31 + 5}")
+        self.assertEqual({t["state"] for t in trials}, {"complete"})
+        trials = self.run_script("""
+            import hpo
+            trial = hpo.trial()
+            trial.report(1, val_loss=float(trial.seed < 2**31 and trial.data_seed == 5))
+            """, name="client", more=f"seed: {2**31 + 5}")
+        self.assertEqual({t["values"]["val_loss"] for t in self.trials("client")}, {1})
+
+    def test_what_cannot_start_or_be_read_is_found_before_anything_runs(self):
+        self.script("print('val_loss=1')")
+        for command, worker, told in (
+                (["python3", "trian.py"], "", "there is no file trian.py in .*; did you mean 'train.py'[?]"),
+                (["./tran.py", "{lr}"], "", "there is no program ./tran.py; did you mean 'train.py'[?]"),
+                (["./train.py", "{lr}"], "", r"the program ./train.py cannot be executed \(chmod \+x\?\)"),
+                (["no-such-program", "{lr}"], "", r"there is no program no-such-program on the path \(\$PATH\)"),
+                (["python3", "train.py"], '  metrics: {stdout: ["loss: (?<loss>{number})"]}',
+                 r"study.yaml:7:21: no pattern gives the objective, val_loss: name it by a group, such as \(\?<val_loss>{number}\)")):
+            study = self.study(script_study(command, worker=worker))
+            for word in ("check", "run"):
+                self.hpo(word, study, status=1)
+                self.assertRegex(self.error, told)
+                self.assertIn("study.yaml:", self.error)
+        self.assertFalse((self.folder / "runs").exists())
+
+    def test_a_program_that_says_nothing_to_hpo_and_has_no_placeholder_is_told_the_cure(self):
+        self.script("print('val_loss=1')")
+        self.hpo("run", self.study(script_study(["python3", "train.py"])), status=1)
+        self.assertIn("'metrics: {}' below 'worker'", self.error)
+
+    def test_a_signal_is_retried_and_a_program_that_cannot_be_executed_ends_the_study_with_the_reason(self):
         trials = self.run_unchanged("import os; print('val_loss=1', flush=True); os.kill(os.getpid(), 11)", trials=1, status=1,
                                     worker="  metrics: {}", retries=1)
         self.assertEqual((trials[0]["state"], trials[0]["attempt"]), ("failed", 2))
         self.assertIn("SIGSEGV", trials[0]["reason"])
-        self.hpo("run", self.study(script_study(["/no/such/program", "{lr}"], name="missing")), status=1)
-        self.assertIn("/no/such/program: No such file or directory", self.error)
-        self.assertNotIn("failed", {t["state"] for t in self.trials("missing")})
+        program = self.script("#!/no/such/interpreter\n", "program")
+        program.chmod(0o755)
+        self.hpo("run", self.study(script_study([program, "{lr}"], name="missing")), status=1)
+        self.assertIn("program: No such file or directory", self.error)
 
     def test_a_silent_script_is_ended_after_the_progress_timeout(self):
         trials = self.run_unchanged("import time; print('val_loss=1', flush=True); time.sleep(1000)", trials=1, status=1,
                                     worker="  metrics: {}", timeout="1s")
         self.assertIn("silent for 1 s", trials[0]["reason"])
         self.assert_nobody_left()
+
+    def test_row_50_a_busy_but_quiet_script_is_alive_while_processes_below_it_compute(self):
+        trials = self.run_unchanged("""
+            import os, time
+            if os.fork() == 0:
+                if os.fork() == 0:  # detached: the parent ends at once
+                    os.setsid()
+                    while time.process_time() < 3.5:
+                        pass
+                    open("computed", "w").close()
+                os._exit(0)
+            while not os.path.exists("computed"):
+                time.sleep(0.02)
+            print("val_loss=1")
+            """, trials=1, worker="  metrics: {}", timeout="3s")
+        self.assertEqual([(t["state"], t["reason"]) for t in trials], [("complete", None)])
+        self.assertIn("computes for 3.0 s (resources.progress_timeout)", self.hpo("check", self.folder / "study.yaml"))
 
     def test_a_flood_of_output_and_grandchildren_that_hold_it_do_no_harm(self):
         trials = self.run_unchanged("""
