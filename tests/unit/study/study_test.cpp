@@ -194,12 +194,12 @@ TEST(StudyFile, ResourcesThatAreAutoOrAbsentAreTakenAsTheyAreFound) {
 }
 
 TEST(StudyFile, KeepsFoldersOfTrialsAndTheBestNativeCheckpointsUnlessItSaysOtherwise) {
-    const std::string script = "study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [x]}\n";
+    const std::string of_script = "study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [x]}\n";
     EXPECT_EQ(parse(synthetic)->keep.checkpoints, 5);
     EXPECT_EQ(parse(synthetic)->keep.folders, std::nullopt);
-    EXPECT_EQ(parse(script)->keep.checkpoints, std::nullopt) << "a script's files are the user's";
-    EXPECT_EQ(parse(script)->keep.folders, std::nullopt);
-    const auto said = parse(script + "keep: {checkpoints: none, folders: best 12}\n");
+    EXPECT_EQ(parse(of_script)->keep.checkpoints, std::nullopt) << "a script's files are the user's";
+    EXPECT_EQ(parse(of_script)->keep.folders, std::nullopt);
+    const auto said = parse(of_script + "keep: {checkpoints: none, folders: best 12}\n");
     EXPECT_EQ(said->keep.checkpoints, 0);
     EXPECT_EQ(said->keep.folders, 12);
     EXPECT_EQ(parse(synthetic + "keep: {checkpoints: all}\n")->keep.checkpoints, std::nullopt);
