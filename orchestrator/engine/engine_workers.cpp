@@ -107,7 +107,7 @@ void Engine::on_plan(Place place, const from_worker::PlanAnswer& answer) {
         return;
     }
     parts_.ledger.finish(answer.id, TrialState::failed, "", answer.error);
-    trial_failed(answer.id);
+    trial_failed(answer.id, answer.error);
 }
 
 void Engine::on_report(Place place, const from_worker::Reported& message) {
@@ -357,7 +357,9 @@ void Engine::trial_failed(std::int64_t trial, const std::string& kind) {
     if (!reported_anything_ && failures_in_a_row_ >= failures_in_a_row_allowed)
         return conclude(End::failed, count(failures_in_a_row_, "trial", "trials") +
                                          " failed alike, and none ever reported: " + reason);
-    // More than run at once: those that began with the first of them have had their time.
+    // Where it is not their parameters that fail them (too large ones, say), which the sampler may learn to avoid. More
+    // than run at once: those that began with the first of them have had their time.
+    if (!kind.empty()) return;
     const std::size_t many = std::max(late_failures_allowed, running().size() + 2);
     if (static_cast<std::size_t>(failures_in_a_row_) >= many && !another_lasts_longer())
         conclude(End::failed,
