@@ -111,7 +111,7 @@ class Engine {
         std::int64_t unused = 0;     ///< reports of this attempt that were not used
         std::int64_t logged = 0;     ///< lines it sent to the log in this attempt
         bool warned = false;         ///< a warning of this attempt was told
-        bool taken = false;          ///< running: its worker was started for it, or has said a word of it
+        bool taken = false;          ///< running: its worker was well, or has said a word of it
         Holding holding;
     };
     enum class State { empty, starting, ready, leaving };
@@ -127,7 +127,7 @@ class Engine {
         std::int64_t pid = 0;       ///< as it said
         bool plans = false;         ///< can answer `plan`
         bool shrinks = false;       ///< can train a batch in micro-batches
-        std::int64_t attempts = 0;  ///< that it was given
+        bool ailing = false;        ///< the last trial of it failed: it may be about to end
         bool once = false;          ///< trains one trial, then exits
         bool spent = false;         ///< leaving, after its one trial, at its own pace
         bool greeted = false;       ///< it said hello
@@ -148,7 +148,6 @@ class Engine {
         std::string shrunk;              ///< why not as configured, to be told once
         Footprint lesson{0, 0, 0};       ///< at least so much, after it ran out of memory
         Seconds lasted{0};               ///< its last attempt
-        bool spared = false;             ///< once it was in a worker that ended of something else
         bool lesson_alone = false;       ///< nothing may run beside it, after it ran out of memory
     };
     /// An attempt that ended on an accelerator, judged once readings have come that are newer than its end: was the

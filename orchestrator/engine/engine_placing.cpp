@@ -1,5 +1,6 @@
 // Which trial goes where: needs are found out, the planner (scheduling/plan.hpp) admits, workers take.
 #include <algorithm>
+#include <utility>
 
 #include "hpo/random.hpp"
 #include "orchestrator/engine/engine.hpp"
@@ -234,7 +235,7 @@ void Engine::run(Place place, Job& job) {
     job.phase = Job::Phase::running;
     job.id = {trial, attempt};
     job.begun = job.heard = parts_.clock.now();
-    job.taken = ++worker.attempts == 1;
+    job.taken = !std::exchange(worker.ailing, false);
     Need& need = needs_.at(trial);
     if (const std::string why = std::exchange(need.shrunk, {}); !why.empty())
         say(Notice::Level::info, trial,

@@ -146,6 +146,7 @@ void Engine::on_finished(Place place, const from_worker::Finished& message) {
     look_again_ = true;
     const std::int64_t trial = job.id.trial;
     end_attempt(job);
+    worker.ailing = message.outcome == Outcome::failed || message.outcome == Outcome::out_of_memory;
     if (!message.values.empty()) parts_.ledger.closing(trial, message.values);
     if (worker.device != host_only) faults_[worker.device] = {};
     if (worker.once || message.last) {
@@ -244,15 +245,11 @@ void Engine::on_exited(Place place, const execution::Exited& exited) {
             held_up.push_back(job);
         }
     }
-    const bool out_of_memory_killed =
-        exited.out_of_memory_kill || out_of_memory_words(exited.log_tail, gone.device != host_only);
-    if (held_up.size() == 1 && gone.state == State::ready && cause.empty() && !gone.plans && !out_of_memory_killed &&
-        !held_up.front().taken) {
-        // It was on its way out when the trial was handed to it: what ended it is another trial's.
-        const AttemptId id = held_up.front().id;
-        if (!std::exchange(needs_[id.trial].spared, true))
-            return parts_.ledger.requeue(id.trial, Outcome::lost, false, "its worker ended before it took the trial");
-    }
+    // It was on its way out when the trial was handed to it: what ended it is another trial's.
+    if (held_up.size() == 1 && gone.state == State::ready && cause.empty() && !exited.out_of_memory_kill &&
+        !held_up.front().taken)
+        return parts_.ledger.requeue(held_up.front().id.trial, Outcome::lost, false,
+                                     "its worker ended before it took the trial");
     AttemptId charged = gone.culprit;
     if (gone.state == State::ready) {
         if (held_up.size() == 1) charged = held_up.front().id;
