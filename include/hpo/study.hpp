@@ -79,10 +79,15 @@ struct Keep {
     std::optional<std::int64_t> folders;
 };
 
+/// Whether an unchanged script prints to a terminal of its own.
+enum class TerminalUse { automatic, on, off };
+
 /// How the metrics of an unchanged script are read.
 struct MetricsSource {
-    std::vector<std::string> patterns;  ///< of its output; empty: name=0.3 and [tune-metric]: {...}
+    std::vector<std::string> patterns;  ///< of its output; empty: the known forms (orchestrator/script/metrics.hpp)
     std::string file;                   ///< CSV or JSON Lines, with placeholders; empty: its output
+    std::int64_t reports = 1;           ///< of the objective that make a step (`worker.step`)
+    TerminalUse terminal = TerminalUse::automatic;  ///< automatic: if its program is compiled, which keeps output back
 };
 
 /// The packages that have a stand-in (worker/python/shims).

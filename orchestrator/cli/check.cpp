@@ -415,8 +415,13 @@ std::string script_text(const Study& study, Load& load, Json& json) {
     const Prediction prediction = FootprintModel(study.resources.trial, load.question.on_device).predict({});
     load.question.trials = {{prediction.footprint, {}, {}}};
     std::string text = row("trial", "runs " + study.command.front() + (load.question.on_device ? ", on a device" : ""));
-    if (study.metrics && study.preload.empty() && script::profits_from_terminal(study.command))
-        text += row("", "prints to a terminal of its own, so that nothing is kept back");
+    if (study.metrics && study.metrics->reports > 1)
+        text += row("", "a step is " + std::to_string(study.metrics->reports) + " reports of " +
+                            study.objective.metric + " (worker.step)");
+    if (study.metrics && (study.metrics->terminal == TerminalUse::on ||
+                          (study.metrics->terminal == TerminalUse::automatic && study.preload.empty() &&
+                           script::profits_from_terminal(study.command))))
+        text += row("", "prints to a terminal of its own, so that nothing is kept back (worker.terminal)");
     if (study.metrics)
         for (const std::string& pattern : study.metrics->patterns)
             if (const std::string doubt = script::doubt_of_pattern(pattern); !doubt.empty())

@@ -61,7 +61,7 @@ struct Task {
     string file;
     double grace = 5;
     std::int64_t reports = 1;
-    string terminal;                 ///< auto, on, off
+    TerminalUse terminal = TerminalUse::automatic;
     std::set<string> own_variables;  ///< names, of the study's environment
 };
 
@@ -286,8 +286,8 @@ class Adapter {
 
     /// None: it prints to the pipe. Where no terminal can be had, it does so as well.
     script::Terminal terminal_for(warden::Start& order) {
-        const bool wanted =
-            task_.terminal == "on" || (task_.terminal == "auto" && script::profits_from_terminal(order.command));
+        const bool wanted = task_.terminal == TerminalUse::on ||
+                            (task_.terminal == TerminalUse::automatic && script::profits_from_terminal(order.command));
         if (!wanted || prepared_) return {};
         auto terminal = script::open_terminal();
         if (!terminal) return {};
@@ -483,8 +483,8 @@ string script_task(const Study& study) {
                       {"patterns", study.metrics->patterns},
                       {"file", by_shim ? shim_reports : study.metrics->file},
                       {"grace", study.resources.grace},
-                      {"reports", 1},
-                      {"terminal", "auto"},
+                      {"reports", study.metrics->reports},
+                      {"terminal", study.metrics->terminal},
                       {"own_variables", own_variables}}
         .dump(-1, ' ', false, wire::Json::error_handler_t::replace);
 }

@@ -66,6 +66,27 @@ void read_metrics(Diagnostics& diagnostics, const Node* node, ReadWorker& result
         diagnostics.error(file->place, "'worker.metrics' is read from 'stdout' or from 'file': keep one");
 }
 
+/// `step` and `terminal`, of scripts that hpo reads.
+void read_reading(Diagnostics& diagnostics, Fields& worker, ReadWorker& result) {
+    const Node* step = worker.take("step");
+    const Node* terminal = worker.take("terminal");
+    for (const auto& [node, name] : {std::pair{step, "step"}, std::pair{terminal, "terminal"}})
+        if (node != nullptr && !result.metrics)
+            diagnostics.error(node->place, "'worker." + string(name) +
+                                               "' is for programs whose output hpo reads: give the command a "
+                                               "placeholder, such as \"--lr={lr}\", or add 'metrics: {}'");
+    if (!result.metrics) return;
+    if (step != nullptr)
+        if (const auto reports = whole(diagnostics, *step, "worker.step", 1, 1e6)) result.metrics->reports = *reports;
+    if (terminal == nullptr) return;
+    if (const auto use = word(diagnostics, *terminal, "worker.terminal", {"auto", "on", "off"}))
+        result.metrics->terminal = static_cast<TerminalUse>(*use);
+    if (result.metrics->terminal == TerminalUse::on && !result.preload.empty())
+        diagnostics.error(terminal->place,
+                          "'worker.terminal: on' and 'worker.preload' exclude each other: a preloaded interpreter has "
+                          "opened its output already, and keeps nothing back");
+}
+
 bool is_module(string_view name) {
     const auto is_letter = [](char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0; };
     bool begins = true;
@@ -155,6 +176,7 @@ void read_command(Diagnostics& diagnostics, Fields& worker, const Node& node, Re
     read_metrics(diagnostics, worker.take("metrics"), result);
     read_preload(diagnostics, worker.take("preload"), result);
     read_shim(diagnostics, worker.take("shim"), result);
+    read_reading(diagnostics, worker, result);
     read_environment(diagnostics, worker.take("environment"), result.environment);
     const Node* params = worker.take("params");
     if (params == nullptr || params->kind == Node::Kind::null) return;

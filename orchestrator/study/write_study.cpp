@@ -105,6 +105,9 @@ void add_worker(std::vector<Group>& groups, const Study& study) {
             if (!source.patterns.empty()) text += "stdout: " + list_text(source.patterns, yaml_text);
             if (!source.file.empty()) text += "file: " + yaml_text(source.file);
             groups.back().fields.emplace_back("metrics", text + "}");
+            if (source.reports != 1) groups.back().fields.emplace_back("step", std::to_string(source.reports));
+            if (source.terminal != TerminalUse::automatic)
+                groups.back().fields.emplace_back("terminal", source.terminal == TerminalUse::on ? "on" : "off");
         }
         if (!study.preload.empty()) groups.back().fields.emplace_back("preload", list_text(study.preload, yaml_text));
         if (!study.shim.empty()) groups.back().fields.emplace_back("shim", yaml_text(study.shim));

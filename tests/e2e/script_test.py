@@ -439,6 +439,12 @@ class Unchanged(Script):
         self.assertEqual([said in t["reason"] for t in trials], [True, True], trials[0]["reason"])
         self.assertEqual(self.told.count(said), 1)
         self.assertIn("2 trials were ended with the last step of budget.epochs", self.told)
+        trials = self.run_unchanged(text, trials=2, worker="  metrics: {}\n  step: 4", name="stepped")
+        trials = self.trials("stepped")
+        self.assertEqual([(t["state"], t["steps"], t["reason"], t["values"]) for t in trials],
+                         [("complete", 5, None, {"loss": 19, "val_loss": 1})] * 2)
+        self.assertNotIn("had more", self.told)
+        self.assertIn("a step is 4 reports of val_loss (worker.step)", self.hpo("check", self.folder / "study.yaml"))
 
     def test_what_a_program_in_c_prints_is_read_as_it_prints_it(self):
         gate = self.folder / "gate"
@@ -456,6 +462,13 @@ class Unchanged(Script):
         self.assertIn("val_loss=0.333\tof step 3\n", log)
         self.assert_nobody_left()
         self.assertIn("prints to a terminal of its own", self.hpo("check", self.folder / "study.yaml"))
+
+    def test_a_terminal_of_its_own_is_for_those_who_want_it(self):
+        self.script("import os; print('is', os.isatty(1), os.isatty(2), os.environ.get('TERM')); print('val_loss=1')")
+        for use, seen in (("auto", "is False False none"), ("on", "is True False dumb"), ("off", "is False False none")):
+            self.hpo("run", self.study(script_study([PYTHON, "train.py"], name=use, trials=1, worker=f"  metrics: {{}}\n  terminal: {use}")),
+                     environment={"TERM": "none"})
+            self.assertIn(seen + "\n", self.hpo("logs", f"{use}/1"))
 
     def test_seeds_fit_what_numpy_takes(self):
         trials = self.run_unchanged("""

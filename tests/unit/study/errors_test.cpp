@@ -483,6 +483,19 @@ TEST(Scripts, TheirEnvironmentIsOffOrVariablesThatAreNotHposOwn) {
     EXPECT_THAT(environment("{A: [1]}"), HasSubstr("'worker.environment.A' must be a text"));
 }
 
+TEST(Scripts, StepAndTerminalAreForProgramsThatHpoReads) {
+    const auto worker = [](const std::string& keys) {
+        return first_line(problem(script + "worker: {" + keys + "}\n"));
+    };
+    const std::string read = "command: [python3, train.py], metrics: {}, ";
+    EXPECT_EQ(worker(read + "step: 100, terminal: auto"), "(accepted)");
+    EXPECT_THAT(worker(read + "step: 0"), HasSubstr("'worker.step'"));
+    EXPECT_THAT(worker(read + "terminal: yes"), HasSubstr("'worker.terminal'"));
+    EXPECT_THAT(worker(read + "terminal: on, preload: torch"), HasSubstr("exclude each other"));
+    EXPECT_THAT(worker("command: [python3, train.py], step: 100"),
+                HasSubstr("'worker.step' is for programs whose output hpo reads: give the command a placeholder"));
+}
+
 TEST(Scripts, PreloadedModulesAndTheirInterpreterAreChecked) {
     const auto preload = [](const std::string& modules, const std::string& command = "python3, train.py") {
         return first_line(problem(script + "worker: {command: [" + command + "], preload: " + modules + "}\n"));

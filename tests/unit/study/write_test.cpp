@@ -350,6 +350,19 @@ TEST(WriteStudy, TheEnvironmentOfScriptsIsKeptAndMayChangeBetweenTwoRuns) {
     for (const Difference& difference : compare(study, off)) EXPECT_EQ(difference.refusal, "") << difference.key;
 }
 
+TEST(WriteStudy, HowAScriptIsReadIsKeptAndOnlyItsTerminalMayChangeBetweenTwoRuns) {
+    const std::string head =
+        "study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [./a, \"{trial}\"]";
+    const Study study = study_of(head + ", step: 100, terminal: on}");
+    EXPECT_EQ(study.metrics->reports, 100);
+    EXPECT_EQ(study.metrics->terminal, TerminalUse::on);
+    const Study again = study_of(write_study(study));
+    EXPECT_EQ(again.metrics->reports, 100);
+    EXPECT_EQ(again.metrics->terminal, TerminalUse::on);
+    EXPECT_EQ(refusal(compare(study, study_of(head + ", step: 100, terminal: off}"))), "");
+    EXPECT_THAT(refusal(compare(study, study_of(head + "}"))), testing::HasSubstr("worker.step: 100 -> (absent)"));
+}
+
 TEST(WriteStudy, WhatIsPreloadedIsKeptAndMayChangeBetweenTwoRuns) {
     const std::string head = "study: s\nobjective: {metric: m, direction: minimize}\nworker: {params: {lr: 0.1}, ";
     const Study study = study_of(head + "command: [python3, a.py], preload: [torch, my.data]}");
