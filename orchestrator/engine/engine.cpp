@@ -10,8 +10,10 @@ namespace hpo {
 
 namespace {
 
-constexpr double ending_patience = 60;  // seconds from the decision that ends an attempt to the worker's last word
-constexpr double held_up_after = 30;    // seconds between two ticks, which come every second
+constexpr double ending_patience = 60;     // seconds from the decision that ends an attempt to the worker's last word
+constexpr std::size_t closed_at_once = 5;  // paused trials that end with the study, before others are heard again: each
+                                           // waits for the disk
+constexpr double held_up_after = 30;       // seconds between two ticks, which come every second
 
 }  // namespace
 
@@ -161,6 +163,10 @@ void Engine::end_the_silent() {
     }
 }
 
+void Engine::go_on() {
+    guarded([] {});
+}
+
 void Engine::interrupt(const std::string& reason) { conclude(End::interrupted, reason); }
 
 void Engine::fail(const std::string& reason) { conclude(End::failed, reason); }
@@ -203,9 +209,10 @@ void Engine::fill() {
     const bool busy = std::any_of(places_.begin(), places_.end(),
                                   [](const Worker& w) { return w.state != State::empty && !w.idle(); });
     if (busy || !suspects_.empty() || work_left() > 0) return;
-    const std::set<std::int64_t> paused = parts_.ledger.unfinished();
-    parts_.ledger.close_paused();
-    for (const std::int64_t trial : paused) trial_ended(trial);
+    const auto closed = parts_.ledger.close_paused(closed_at_once);
+    for (const std::int64_t trial : closed) trial_ended(trial);
+    more_to_close_ = closed.size() == closed_at_once;
+    if (more_to_close_) return;
     conclude(End::finished, exhausted_          ? "every configuration of the space was tried"
                             : out_of_patience() ? count(parts_.ledger.tried_since_best(), "trial", "trials") +
                                                       " without a better best (budget.patience)"

@@ -72,6 +72,10 @@ class Engine {
     /// About once a second: silence, overdue workers, the time budget.
     void tick();
 
+    /// Whether work is left that was put off so that nobody waits for long: then call `go_on` soon.
+    [[nodiscard]] bool has_more() const { return more_to_close_ && !closing_; }
+    void go_on();
+
     /// No new launches; running trials are queued again for the next session, workers are asked to leave, then TERM,
     /// then KILL.
     void interrupt(const std::string& reason);
@@ -278,7 +282,8 @@ class Engine {
     Seconds longest_failed_{0};         ///< time of the longest of them
     std::int64_t furthest_failed_ = 0;  ///< steps of the furthest of them
     bool reported_anything_ = false;
-    bool exhausted_ = false;  ///< the sampler has no further configuration
+    bool exhausted_ = false;      ///< the sampler has no further configuration
+    bool more_to_close_ = false;  ///< paused trials, at the end of the study
     bool closing_ = false;
     End end_ = End::none;
     std::string end_reason_;

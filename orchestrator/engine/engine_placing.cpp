@@ -63,10 +63,9 @@ bool Engine::has_room() const {
 /// Queued trials whose needs are known, in the order in which they should start.
 std::vector<Waiting> Engine::waiting() const {
     std::vector<Waiting> queue;
-    for (const std::int64_t trial : parts_.ledger.unfinished()) {
+    for (const std::int64_t trial : parts_.ledger.queued()) {
         const auto need = needs_.find(trial);
         if (need == needs_.end() || !need->second.known || assigned(trial)) continue;
-        if (parts_.ledger.record().trial(trial).state != TrialState::queued) continue;
         queue.push_back({trial, need->second.footprint, parts_.on_device, need->second.alone, {}, {}});
         queue.back().beside = need->second.beside;
         queue.back().beside_on = devices_beside(need->second);
@@ -344,18 +343,17 @@ void Engine::make_room() {
 
 /// A queued trial whose need is not known, else a further one. 0: none.
 std::int64_t Engine::next_trial() {
-    for (const std::int64_t trial : parts_.ledger.unfinished()) {
+    for (const std::int64_t trial : parts_.ledger.queued()) {
         const auto need = needs_.find(trial);
         const bool unknown = need == needs_.end() || !need->second.known;
-        if (unknown && parts_.ledger.record().trial(trial).state == TrialState::queued && !assigned(trial))
-            return trial;
+        if (unknown && !assigned(trial)) return trial;
     }
     return further_trial();
 }
 
 /// A trial that is not queued yet: a promoted one, else a new one. 0: none.
 std::int64_t Engine::further_trial() {
-    const auto promotions = parts_.ledger.promotions(!may_propose());
+    const auto promotions = parts_.ledger.promotions(!may_propose(), 1);
     if (!promotions.empty()) return parts_.ledger.promote(promotions.front()), promotions.front();
     if (!may_propose()) return 0;
     if (const auto trial = parts_.ledger.propose()) return *trial;
@@ -373,14 +371,14 @@ bool Engine::may_propose() const {
            static_cast<std::int64_t>(parts_.ledger.record().trials.size()) < parts_.study.budget.trials;
 }
 
-/// Trials that some worker could start on now or soon.
+/// Trials that some worker could start on now or soon; of promotions no more are counted than there are places.
 std::int64_t Engine::work_left() const {
     std::int64_t work = 0;
-    for (const std::int64_t trial : parts_.ledger.unfinished())
-        if (parts_.ledger.record().trial(trial).state == TrialState::queued && !assigned(trial)) ++work;
+    for (const std::int64_t trial : parts_.ledger.queued())
+        if (!assigned(trial)) ++work;
     if (may_propose())
         work += parts_.study.budget.trials - static_cast<std::int64_t>(parts_.ledger.record().trials.size());
-    return work + static_cast<std::int64_t>(parts_.ledger.promotions(!may_propose()).size());
+    return work + static_cast<std::int64_t>(parts_.ledger.promotions(!may_propose(), places_.size()).size());
 }
 
 /// Whether a worker holds the trial, or is asked about it, or what follows its last attempt is not decided yet.

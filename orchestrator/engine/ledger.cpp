@@ -58,10 +58,16 @@ void Ledger::enter(const Event& event) {
 void Ledger::learn(const Event& event) {
     std::visit(
         Overloaded{
+            [&](const event::SessionStarted&) {
+                for (const std::int64_t trial : unfinished_)
+                    if (record_.trial(trial).state == TrialState::queued) queued_.insert(trial);
+            },
             [&](const event::Proposed& e) {
                 unfinished_.insert(e.trial);
+                queued_.insert(e.trial);
                 proposer_.proposed(record_.trial(e.trial));
             },
+            [&](const event::Launched& e) { queued_.erase(e.trial); },
             // The rules' own state is rebuilt by judging again; what they said then stands in the events that follow.
             [&](const event::Reported& e) {
                 const bool judged =
@@ -69,14 +75,17 @@ void Ledger::learn(const Event& event) {
                 if (judged) rules_.report(record_.trial(e.trial));
             },
             [&](const event::Paused& e) {
+                queued_.erase(e.trial);
                 proposer_.tell(record_.trial(e.trial));
                 tried(record_.trial(e.trial));
             },
             [&](const event::Requeued& e) {
+                queued_.insert(e.trial);
                 if (e.outcome == Outcome::paused) rules_.promoted(e.trial);
             },
             [&](const event::Finished& e) {
                 const TrialRecord& trial = record_.trial(e.trial);
+                queued_.erase(e.trial);
                 if (unfinished_.erase(e.trial) == 0) return;  // it had ended, and its reason was amended
                 rules_.ended(trial);
                 proposer_.tell(trial);
@@ -162,21 +171,30 @@ void Ledger::requeue(std::int64_t trial, Outcome outcome, bool charged, const st
 
 void Ledger::promote(std::int64_t trial) { requeue(trial, Outcome::paused, false, "promoted"); }
 
-std::vector<std::int64_t> Ledger::promotions(bool last) {
+std::vector<std::int64_t> Ledger::promotions(bool last, std::size_t most) {
     rules_.expect_trials(!last);
-    std::vector<std::int64_t> paused;
-    for (const std::int64_t trial : rules_.promotions())
-        if (record_.trial(trial).state == TrialState::paused) paused.push_back(trial);
-    return paused;
+    // A trial that a rule holds may be queued again: its session ended before its pause was stored.
+    for (std::size_t wanted = most;; wanted *= 2) {
+        const auto promotable = rules_.promotions(wanted);
+        std::vector<std::int64_t> paused;
+        for (const std::int64_t trial : promotable)
+            if (record_.trial(trial).state == TrialState::paused && paused.size() < most) paused.push_back(trial);
+        if (paused.size() == most || promotable.size() < wanted) return paused;
+    }
 }
 
-void Ledger::close_paused() {
-    for (const std::int64_t number : std::set(unfinished_)) {
-        const TrialRecord& trial = record_.trial(number);
-        if (trial.state != TrialState::paused) continue;
-        std::string reason = rules_.verdict_on_paused(trial.number);
-        finish(trial.number, TrialState::stopped, trial.rule, reason.empty() ? trial.reason : reason);
+std::vector<std::int64_t> Ledger::close_paused(std::size_t most) {
+    std::vector<std::int64_t> closed;
+    for (const std::int64_t trial : unfinished_) {
+        if (closed.size() == most) break;
+        if (record_.trial(trial).state == TrialState::paused) closed.push_back(trial);
     }
+    for (const std::int64_t number : closed) {
+        const TrialRecord& trial = record_.trial(number);
+        const std::string reason = rules_.verdict_on_paused(number);
+        finish(number, TrialState::stopped, trial.rule, reason.empty() ? trial.reason : reason);
+    }
+    return closed;
 }
 
 const TrialRecord* Ledger::best() const {

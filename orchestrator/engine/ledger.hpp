@@ -53,10 +53,12 @@ class Ledger {
     void requeue(std::int64_t trial, Outcome outcome, bool charged, const std::string& reason);
     /// A paused trial goes on: queued again.
     void promote(std::int64_t trial);
-    /// Paused trials that the rules let go on, the most promising first. `last`: no new trials will come.
-    [[nodiscard]] std::vector<std::int64_t> promotions(bool last);
-    /// No new trials, nothing runs, nothing promotable: what is still paused ends as stopped.
-    void close_paused();
+    /// Paused trials that the rules let go on, the most promising first, `most` of them. `last`: no new trials will
+    /// come.
+    [[nodiscard]] std::vector<std::int64_t> promotions(bool last, std::size_t most);
+    /// No new trials, nothing runs, nothing promotable: what is still paused ends as stopped, `most` trials at once.
+    /// Returns those that ended; fewer than `most`: no more are paused.
+    std::vector<std::int64_t> close_paused(std::size_t most);
 
     /// Told of each entry once it is stored and applied; not of replayed ones.
     std::function<void(const StoredEvent&)> on_event;
@@ -64,6 +66,8 @@ class Ledger {
     [[nodiscard]] const StudyRecord& record() const { return record_; }
     /// Numbers of the trials that have not ended, ascending: what a decision has to look at, however many have ended.
     [[nodiscard]] const std::set<std::int64_t>& unfinished() const { return unfinished_; }
+    /// Those of them that are queued: under rules that pause, nearly all others wait for their promotion.
+    [[nodiscard]] const std::set<std::int64_t>& queued() const { return queued_; }
     /// The trial with the best value; nothing before the first value.
     [[nodiscard]] const TrialRecord* best() const;
     /// Trials that ended, or were paused for the first time, since the best value was reached (for `budget.patience`):
@@ -82,6 +86,7 @@ class Ledger {
     Rules rules_;
     StudyRecord record_;
     std::set<std::int64_t> unfinished_;
+    std::set<std::int64_t> queued_;
     std::optional<double> best_tried_;
     std::int64_t best_trial_ = 0;
     std::set<std::int64_t> tried_since_best_;

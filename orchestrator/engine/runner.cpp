@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <csignal>
@@ -229,6 +230,12 @@ class Session {
         }
         turn_.reset();
         finish_if_done();
+        if (engine_->has_more() && !std::exchange(goes_on_, true))
+            asio::post(loop_, [this] {
+                goes_on_ = false;
+                engine_->go_on();
+                settle();
+            });
     }
 
     /// Without a board it goes on.
@@ -294,6 +301,7 @@ class Session {
     asio::io_context loop_{1};
     asio::steady_timer ticker_{loop_};
     asio::steady_timer drawer_{loop_};
+    bool goes_on_ = false;  ///< the engine was asked to
     asio::signal_set signals_{loop_, SIGINT, SIGTERM, SIGHUP};
     int signal_ = 0;
     std::unique_ptr<LocalExecutor> executor_;

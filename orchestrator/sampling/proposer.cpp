@@ -66,10 +66,20 @@ Proposer::Proposer(const Study& study, CubeMap map, std::unique_ptr<Sampler> sam
       direction_(study.objective.direction),
       map_(std::move(map)),
       sampler_(std::move(sampler)),
-      bound_(bound_of(map_)) {}
+      bound_(bound_of(map_)) {
+    if (bound_ && *bound_ <= enumerable) enumerate();
+}
+
+void Proposer::enumerate() {
+    left_.emplace();
+    // With conditions several combinations give the same parameters: the first stands for them.
+    for (std::uint64_t number = 0; number < *bound_; ++number)
+        if (left_->combination.try_emplace(key_of(combination(map_, number)), number).second)
+            left_->combinations.push_back(number);
+}
 
 std::optional<Proposal> Proposer::propose(std::int64_t trial) {
-    if (bound_ && seen_.size() >= *bound_) return std::nullopt;
+    if ((bound_ && seen_.size() >= *bound_) || (left_ && left_->combinations.empty())) return std::nullopt;
     std::vector<Site> pending;
     pending.reserve(pending_.size());
     for (const auto& [number, site] : pending_) pending.push_back(site);
@@ -87,15 +97,9 @@ std::optional<Proposal> Proposer::unseen(std::int64_t trial) {
     const auto draw = [&](std::uint64_t element) {
         return draw_unit(seed_, Purpose::startup, static_cast<std::uint64_t>(trial), element);
     };
-    if (bound_ && *bound_ <= enumerable) {
-        std::vector<Params> left;
-        std::unordered_set<std::string> met = seen_;
-        for (std::uint64_t number = 0; number < *bound_; ++number) {
-            Params params = combination(map_, number);
-            if (met.insert(key_of(params)).second) left.push_back(std::move(params));
-        }
-        if (left.empty()) return std::nullopt;
-        Params& chosen = left[static_cast<std::size_t>(draw(0) * static_cast<double>(left.size()))];
+    if (left_) {
+        const auto& left = left_->combinations;
+        Params chosen = combination(map_, left[static_cast<std::size_t>(draw(0) * static_cast<double>(left.size()))]);
         return Proposal{*map_.point(chosen), std::move(chosen)};
     }
     for (int retry = 0; retry < uniform_retries; ++retry) {
@@ -110,7 +114,13 @@ std::optional<Proposal> Proposer::unseen(std::int64_t trial) {
 }
 
 void Proposer::proposed(const TrialRecord& trial) {
-    seen_.insert(key_of(trial.params));
+    const std::string key = key_of(trial.params);
+    if (left_ && seen_.insert(key).second)
+        if (const auto found = left_->combination.find(key); found != left_->combination.end()) {
+            auto& left = left_->combinations;
+            left.erase(std::lower_bound(left.begin(), left.end(), found->second));
+        }
+    seen_.insert(key);
     pending_[trial.number] = {trial.point, map_.active(trial.params)};
 }
 

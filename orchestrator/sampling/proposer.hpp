@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -45,6 +46,7 @@ class Proposer {
 
    private:
     Proposer(const Study& study, CubeMap map, std::unique_ptr<Sampler> sampler);
+    void enumerate();
     [[nodiscard]] std::optional<Proposal> unseen(std::int64_t trial);
 
     std::uint64_t seed_;
@@ -54,6 +56,13 @@ class Proposer {
     std::unordered_set<std::string> seen_;  ///< parameters of all trials, as text
     std::map<std::int64_t, Site> pending_;  ///< proposed, and not told yet
     std::optional<std::uint64_t> bound_;    ///< upper bound of distinct configurations; absent: a continuum
+
+    /// Of a small space what no trial has had, so that a proposal costs as much late in a study as early.
+    struct Left {
+        std::vector<std::uint64_t> combinations;                     ///< their numbers, ascending
+        std::unordered_map<std::string, std::uint64_t> combination;  ///< of all parameters, as text
+    };
+    std::optional<Left> left_;
 };
 
 }  // namespace hpo

@@ -538,6 +538,32 @@ TEST(Engine, AStudyThatFailsLetsItsWorkersGoAndQueuesTheirTrialsAgain) {
     EXPECT_EQ(play.engine->end_reason(), "the folder is gone");
 }
 
+TEST(Engine, PausedTrialsThatEndWithTheStudyAreClosedAFewAtATimeSoThatTheLoopIsNeverHeldUp) {
+    MemoryStore store;
+    Study study = small_study();
+    study.budget.trials = 40;
+    study.stopping = {{"asha", {{"grace", std::int64_t{1}}, {"factor", std::int64_t{1000}}}}};
+    Played play(study, store, 1);
+    play.ready(0);
+    std::size_t most = 0;
+    for (AttemptId id = play.asked(0); id.trial != 0; id = play.asked(0)) {
+        const auto action = play.report(0, id, play.trial(id.trial).steps() + 1, static_cast<double>(id.trial));
+        const std::size_t before = store.kept.size();
+        play.finish(0, id, action == to_worker::Action::pause ? Outcome::paused : Outcome::complete);
+        most = std::max(most, store.kept.size() - before);
+    }
+    ASSERT_TRUE(play.engine->has_more());
+    while (play.engine->has_more()) {
+        EXPECT_EQ(play.engine->end(), Engine::End::none);
+        const std::size_t before = store.kept.size();
+        play.engine->go_on();
+        most = std::max(most, store.kept.size() - before);
+    }
+    EXPECT_LE(most, 10u) << "entries that were stored at once";
+    EXPECT_EQ(play.engine->end(), Engine::End::finished);
+    for (const TrialRecord& trial : play.record().trials) EXPECT_TRUE(is_final(trial.state)) << trial.number;
+}
+
 TEST(Engine, AWorkerThatTrainsOnceGetsOneTrialMayTakeItsTimeToExitAndAnotherOneIsStarted) {
     MemoryStore store;
     Played play(small_study(), store, 1);
