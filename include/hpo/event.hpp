@@ -159,6 +159,7 @@ inline void apply(StudyRecord& study, const StoredEvent& stored, const Objective
                        const std::size_t before = trial.curve.size();
                        while (trial.steps() >= e.report.step && !trial.curve.empty()) trial.curve.pop_back();
                        const bool goes_on = trial.curve.size() == before;  // a step costs the same in a long trial
+                       trial.trained += e.report.step - trial.steps();
                        trial.curve.push_back(e.report);
                        goes_on ? score_step(trial, e.report, objective) : score(trial, objective);
                    },

@@ -72,6 +72,7 @@ struct TrialRecord {
     Point point;
     Params params;                    ///< the space's active parameters alone
     std::vector<Report> curve;        ///< by step, each step once
+    std::int64_t trained = 0;         ///< steps taken by all attempts: one that is taken again counts again
     std::optional<double> value;      ///< of the objective, so far
     std::int64_t best_step = 0;       ///< where `value` was reached; 0: nowhere yet
     std::string rule;                 ///< of stopped trials: the rule's name, or "user"

@@ -92,6 +92,7 @@ class Session {
 
         observer_.begun(view());
         listen_to_signals();
+        listen_to_the_window();
         now_ = seen();
         engine_->start();
         settle();
@@ -252,10 +253,23 @@ class Session {
     }
 
     void draw() {
-        if (!observer_.draw(view())) end_by(SIGHUP);
+        show();
         drawer_.expires_after(draw_every);
         drawer_.async_wait([this](auto error) {
             if (!error) draw();
+        });
+    }
+
+    void show() {
+        if (!observer_.draw(view())) end_by(SIGHUP);
+    }
+
+    /// A terminal that has another size is drawn anew at once.
+    void listen_to_the_window() {
+        window_.async_wait([this](auto error, int) {
+            if (error) return;
+            show();
+            listen_to_the_window();
         });
     }
 
@@ -303,6 +317,7 @@ class Session {
     asio::steady_timer drawer_{loop_};
     bool goes_on_ = false;  ///< the engine was asked to
     asio::signal_set signals_{loop_, SIGINT, SIGTERM, SIGHUP};
+    asio::signal_set window_{loop_, SIGWINCH};
     int signal_ = 0;
     std::unique_ptr<LocalExecutor> executor_;
     std::optional<Engine> engine_;

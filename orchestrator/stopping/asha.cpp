@@ -102,6 +102,12 @@ class Asha final : public StoppingRule {
 
     [[nodiscard]] bool holds(std::int64_t trial) const override { return waiting_.contains(trial); }
 
+    [[nodiscard]] std::vector<Gate> gates() const override {
+        std::vector<Gate> gates;
+        for (const Rung& rung : rungs_) gates.push_back({rung.step, 1 / static_cast<double>(factor_)});
+        return gates;
+    }
+
     [[nodiscard]] std::string verdict_on_paused(std::int64_t trial) const override {
         const auto found = waiting_.find(trial);
         return found == waiting_.end() ? std::string() : standing(found->second, true);
@@ -174,14 +180,16 @@ class Asha final : public StoppingRule {
         return last ? best.value : last;
     }
 
-    /// "7th of 21 at rung 2 (3 steps), the best 7 go on"; `past`: "went on".
+    /// "7th of 21 when it came to rung 2 (3 steps), the best 7 go on"; `past`: "7th of 30 at rung 2 (3 steps), the best
+    /// 10 went on".
     [[nodiscard]] std::string standing(const Waiting& at, bool past) const {
         const Rung& rung = rungs_[at.rung];
         const std::size_t number = place(at) + 1;
         const std::size_t last = number % 10, tens = number % 100 / 10;
         const char* const ending = tens == 1 ? "th" : last == 1 ? "st" : last == 2 ? "nd" : last == 3 ? "rd" : "th";
         const std::string where = std::to_string(number) + ending + " of " + std::to_string(rung.ranking.size()) +
-                                  " at rung " + std::to_string(at.rung + 1) + " (" + counted(rung.step, "step") + "), ";
+                                  (past ? " at rung " : " when it came to rung ") + std::to_string(at.rung + 1) + " (" +
+                                  counted(rung.step, "step") + "), ";
         const std::size_t places = past ? std::max<std::size_t>(quota(rung), 1) : quota(rung);
         if (places == 0)
             return where + "which promotes from " + counted(static_cast<std::int64_t>(factor_), "trial") + " on";

@@ -20,6 +20,12 @@ struct Verdict {
     std::string reason;  ///< in words, with the numbers
 };
 
+/// A step at which trials pause, and of those that reach it the share that goes on in the end.
+struct Gate {
+    std::int64_t step = 0;
+    double share = 1;
+};
+
 /// Not thread-safe. Every rule meets the same promises (tests/contract/stopping): it never acts before its grace, never
 /// on a metric that is missing or not finite (but divergence, whose business that is), and judges each step once.
 class StoppingRule {
@@ -67,6 +73,9 @@ class StoppingRule {
         (void)trial;
         return false;
     }
+
+    /// Where it pauses trials, by step; empty: nowhere. For forecasts.
+    [[nodiscard]] virtual std::vector<Gate> gates() const { return {}; }
 
     /// A paused trial will not go on any more (the study ends): why, in words; empty: not this rule's trial.
     [[nodiscard]] virtual std::string verdict_on_paused(std::int64_t trial) const {

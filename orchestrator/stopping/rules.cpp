@@ -1,6 +1,7 @@
 #include "orchestrator/stopping/rules.hpp"
 
 #include <algorithm>
+#include <map>
 #include <unordered_set>
 
 #include "orchestrator/stopping/registry.hpp"
@@ -64,6 +65,18 @@ std::vector<std::int64_t> Rules::promotions(std::size_t most) const {
             if (holders == letting && met.insert(trial).second) promoted.push_back(trial);
         }
     return promoted;
+}
+
+std::vector<Gate> Rules::gates() const {
+    std::map<std::int64_t, double> shares;
+    for (const auto& rule : rules_)
+        for (const Gate& gate : rule->gates()) {
+            const auto [at, first] = shares.try_emplace(gate.step, gate.share);
+            if (!first) at->second = std::min(at->second, gate.share);
+        }
+    std::vector<Gate> gates;
+    for (const auto& [step, share] : shares) gates.push_back({step, share});
+    return gates;
 }
 
 std::string Rules::verdict_on_paused(std::int64_t trial) const {

@@ -18,6 +18,8 @@ class Rules final : public StoppingRule {
     void expect_trials(bool more) override;
     [[nodiscard]] std::vector<std::int64_t> promotions(std::size_t most = all) const override;
     [[nodiscard]] bool holds(std::int64_t trial) const override;
+    /// Of all rules; where several pause at one step the smallest share.
+    [[nodiscard]] std::vector<Gate> gates() const override;
     [[nodiscard]] std::string verdict_on_paused(std::int64_t trial) const override;
 
    private:

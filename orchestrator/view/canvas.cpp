@@ -117,6 +117,7 @@ std::string Line::render(const Screen& screen, bool chosen) const {
 }
 
 void Canvas::add(const Line& line, bool chosen) {
+    if (above_ > 0) return pass(1);
     if (rows_ >= screen_.height) return;
     ++rows_;
     text_ += line.render(screen_, chosen);

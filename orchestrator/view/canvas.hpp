@@ -2,6 +2,7 @@
 // in a test as it would be seen.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -52,11 +53,16 @@ class Line {
 /// Lines of a screen, at most its height.
 class Canvas {
    public:
-    explicit Canvas(const Screen& screen) : screen_(screen) {}
+    /// The first `above` lines are left out: they are scrolled away.
+    explicit Canvas(const Screen& screen, std::int64_t above = 0) : screen_(screen), above_(above) {}
     void add(const Line& line, bool chosen = false);
     void add(std::string_view text, Style style = Style::plain) { add(Line().add(text, style)); }
     void blank() { add(Line()); }
     [[nodiscard]] int rows_left() const { return screen_.height - rows_; }
+    /// Lines to come that are left out.
+    [[nodiscard]] std::int64_t above() const { return above_; }
+    /// Leaves out so many of them at once, at most above().
+    void pass(std::int64_t lines) { above_ -= lines; }
     /// Each line with its newline.
     [[nodiscard]] const std::string& text() const { return text_; }
 
@@ -64,6 +70,7 @@ class Canvas {
     Screen screen_;
     std::string text_;
     int rows_ = 0;
+    std::int64_t above_ = 0;
 };
 
 /// A curve of `width` columns from the last values, scaled between their least and greatest: ▁▂▃▄▅▆▇█, or _.-=^ in

@@ -48,11 +48,14 @@ void add_memory(Canvas& canvas, const TrialRecord& trial, const Screen& screen) 
         device = std::max(device, report.peak_device_bytes.value_or(0));
     }
     const Allotment& given = trial.allotment;
-    const std::string alone = given.alone ? ", with nothing beside it" : "";
     const std::string of_host = memory_text(host, given.footprint.host_bytes);
     const std::string of_device = memory_text(device, given.footprint.device_bytes);
-    add_fact(canvas, screen, "memory", of_device.empty() ? of_host + alone : of_host);
-    if (!of_device.empty()) add_fact(canvas, screen, "device memory", of_device + alone);
+    const auto with_alone = [&](const std::string& known) {
+        if (!given.alone) return known;
+        return known.empty() ? std::string("not known; nothing ran beside it") : known + ", with nothing beside it";
+    };
+    add_fact(canvas, screen, "memory", of_device.empty() ? with_alone(of_host) : of_host);
+    if (!of_device.empty()) add_fact(canvas, screen, "device memory", with_alone(of_device));
     if (given.micro_batches > 1)
         add_fact(canvas, screen, "micro-batches",
                  std::to_string(given.micro_batches) + " an update, to fit the memory");
@@ -110,10 +113,13 @@ void add_steps(Canvas& canvas, const Study& study, const TrialRecord& trial, con
     for (const auto& name : metrics)
         head.add(pad_left(printable(name), std::max(11, columns(name) + 2), screen), Style::dim);
     canvas.add(head);
-    const auto room = static_cast<std::size_t>(std::max(0, canvas.rows_left()));
-    const std::size_t first = trial.curve.size() > room ? trial.curve.size() - room : 0;
-    for (std::size_t i = first; i < trial.curve.size(); ++i) {
-        const Report& report = trial.curve[i];
+    // On a screen the last one comes first, as it does in time.
+    const bool newest_first = screen.height != std::numeric_limits<int>::max();
+    const auto count = trial.curve.size();
+    const auto passed = std::min(static_cast<std::size_t>(canvas.above()), count);
+    canvas.pass(static_cast<std::int64_t>(passed));
+    for (std::size_t i = passed; i < count && canvas.rows_left() > 0; ++i) {
+        const Report& report = trial.curve[newest_first ? count - 1 - i : i];
         const Style style = report.step == trial.best_step ? Style::strong : Style::plain;
         Line line;
         line.add(pad_left(std::to_string(report.step), 6, screen), style);
@@ -132,19 +138,9 @@ void add_steps(Canvas& canvas, const Study& study, const TrialRecord& trial, con
     }
 }
 
-}  // namespace
-
-std::vector<double> metric_curve(const TrialRecord& trial, const std::string& metric) {
-    std::vector<double> values;
-    for (const Report& report : trial.curve)
-        if (const auto found = report.metrics.find(metric); found != report.metrics.end())
-            values.push_back(found->second);
-    return values;
-}
-
-std::string draw_trial(const Study& study, const TrialRecord& trial, const TrialFiles& files, Screen screen) {
-    if (screen.height <= 0) screen.height = std::numeric_limits<int>::max();
-    Canvas canvas(screen);
+/// All but the table of steps.
+void add_facts(Canvas& canvas, const Study& study, const TrialRecord& trial, const TrialFiles& files,
+               const Screen& screen) {
     canvas.add(Line()
                    .add("trial " + std::to_string(trial.number), Style::strong)
                    .add(" of " + study.name + "  ")
@@ -175,15 +171,40 @@ std::string draw_trial(const Study& study, const TrialRecord& trial, const Trial
     add_fact(canvas, screen, "checkpoints", files.checkpoints);
     canvas.blank();
     add_parameters(canvas, trial, screen);
-    if (trial.curve.empty()) return canvas.text();
+    if (trial.curve.empty()) return;
     canvas.blank();
     for (const std::string& metric : {std::string("loss"), study.objective.metric})
         if (const auto values = metric_curve(trial, metric); values.size() > 1)
             add_fact(canvas, screen, metric,
                      sparkline(values, std::clamp(screen.width - name_width, 10, 60), screen.utf8), Style::accent);
     canvas.blank();
-    add_steps(canvas, study, trial, screen);
+}
+
+}  // namespace
+
+std::vector<double> metric_curve(const TrialRecord& trial, const std::string& metric) {
+    std::vector<double> values;
+    for (const Report& report : trial.curve)
+        if (const auto found = report.metrics.find(metric); found != report.metrics.end())
+            values.push_back(found->second);
+    return values;
+}
+
+std::string draw_trial(const Study& study, const TrialRecord& trial, const TrialFiles& files, Screen screen,
+                       std::int64_t above) {
+    if (screen.height <= 0) screen.height = std::numeric_limits<int>::max();
+    Canvas canvas(screen, above);
+    add_facts(canvas, study, trial, files, screen);
+    if (!trial.curve.empty()) add_steps(canvas, study, trial, screen);
     return canvas.text();
+}
+
+std::int64_t trial_lines(const Study& study, const TrialRecord& trial, const TrialFiles& files, Screen screen) {
+    screen.height = std::numeric_limits<int>::max();
+    Canvas canvas(screen);
+    add_facts(canvas, study, trial, files, screen);
+    const auto lines = std::count(canvas.text().begin(), canvas.text().end(), '\n');
+    return lines + (trial.curve.empty() ? 0 : 1 + static_cast<std::int64_t>(trial.curve.size()));
 }
 
 }  // namespace hpo::view

@@ -6,6 +6,7 @@
 #include "hpo/printable.hpp"
 #include "hpo/units.hpp"
 #include "orchestrator/view/detail.hpp"
+#include "orchestrator/view/time_left.hpp"
 
 namespace hpo::view {
 namespace {
@@ -18,18 +19,12 @@ std::string last_metric(const TrialRecord& trial, const std::string& metric) {
 }
 
 Line first_line(const Study& study, const StudyRecord& record, const Moment& moment, const Screen& screen) {
-    const auto settled = count_settled(record);
-    std::string right = " " + std::to_string(settled) + " of " + std::to_string(study.budget.trials) + " trials   " +
-                        duration_text(moment.seconds);
-    if (const auto left = seconds_left(study, record, moment); left && moment.held)
-        right += ", " + duration_text(*left) + " left";
+    std::string right = " " + count_text(study, record) + "   " + duration_text(moment.seconds);
+    if (const auto left = time_left(study, record, moment); left && moment.held) right += ", " + time_left_text(*left);
     Line line;
     line.add(study.name + " ", Style::strong);
     const int room = screen.width <= 0 ? 32 : std::min(screen.width - line.width() - columns(right), 32);
-    if (room >= 6)
-        add_bar(line,
-                static_cast<double>(settled) / static_cast<double>(std::max<std::int64_t>(1, study.budget.trials)),
-                room, screen);
+    if (room >= 6) add_bar(line, part_done(study, record, moment), room, screen);
     return line.add(right);
 }
 
@@ -69,7 +64,7 @@ std::string draw_progress(const Study& study, const StudyRecord& record, const M
     Canvas canvas(above);
     canvas.add(first_line(study, record, moment, screen));
     Line counts;
-    if (const auto speed = total_speed(record)) counts.add(short_number(*speed) + " it/s", Style::strong).add("   ");
+    if (const auto speed = total_speed(study, record); !speed.empty()) counts.add(speed, Style::strong).add("   ");
     counts.add(states_text(record));
     canvas.add(counts);
     if (const TrialRecord* best = best_trial(record, study.objective)) canvas.add(best_line(study, *best));

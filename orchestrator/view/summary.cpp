@@ -27,10 +27,12 @@ std::int64_t count_ended(const StudyRecord& record) {
                          [](const TrialRecord& trial) { return is_final(trial.state); });
 }
 
-std::int64_t count_settled(const StudyRecord& record) {
-    return std::count_if(record.trials.begin(), record.trials.end(), [](const TrialRecord& trial) {
-        return is_final(trial.state) || trial.state == TrialState::paused;
+std::string count_text(const Study& study, const StudyRecord& record) {
+    const auto begun = std::count_if(record.trials.begin(), record.trials.end(), [](const TrialRecord& trial) {
+        return trial.attempt > 0 || is_final(trial.state);
     });
+    return std::to_string(begun) + " begun, " + std::to_string(count_ended(record)) + " ended of " +
+           std::to_string(std::max(study.budget.trials, begun));
 }
 
 namespace {
@@ -56,41 +58,57 @@ const TrialRecord* best_trial(const StudyRecord& record, const Objective& object
     return best;
 }
 
-std::optional<double> total_speed(const StudyRecord& record) {
-    std::optional<double> total;
-    for (const TrialRecord& trial : record.trials)
-        if (trial.state == TrialState::running && !trial.curve.empty())
-            if (const auto speed = trial.curve.back().iterations_per_second; speed && std::isfinite(*speed))
-                total = total.value_or(0) + *speed;
-    return total;
+namespace {
+
+/// Samples a second of a trial in its last window: as it says, or by its batch size.
+std::optional<double> samples_per_second(const Study& study, const TrialRecord& trial, double iterations_per_second) {
+    if (trial.curve.back().samples_per_second) return trial.curve.back().samples_per_second;
+    for (const Params* params : {&trial.params, &study.worker})
+        if (const auto found = params->find("batch_size"); found != params->end()) {
+            if (const auto* whole = std::get_if<std::int64_t>(&found->second))
+                return iterations_per_second * static_cast<double>(*whole);
+            if (const auto* real = std::get_if<double>(&found->second)) return iterations_per_second * *real;
+        }
+    return std::nullopt;
 }
 
-std::optional<double> seconds_left(const Study& study, const StudyRecord& record, const Moment& moment) {
-    std::optional<double> left;
-    const auto settled = count_settled(record);
-    if (settled > 0 && moment.seconds > 0)
-        left = moment.seconds / static_cast<double>(settled) *
-               static_cast<double>(std::max<std::int64_t>(0, study.budget.trials - settled));
-    if (study.budget.seconds) {
-        const double budget = std::max(0.0, *study.budget.seconds - moment.seconds);
-        left = left ? std::min(*left, budget) : budget;
+}  // namespace
+
+std::string total_speed(const Study& study, const StudyRecord& record) {
+    double iterations = 0, samples = 0;
+    bool any = false, batches_known = true;
+    for (const TrialRecord& trial : record.trials) {
+        if (trial.state != TrialState::running || trial.curve.empty()) continue;
+        const auto speed = trial.curve.back().iterations_per_second;
+        if (!speed || !std::isfinite(*speed)) continue;
+        const auto of_trial = samples_per_second(study, trial, *speed);
+        any = true;
+        iterations += *speed;
+        batches_known &= of_trial.has_value() && std::isfinite(*of_trial);
+        if (batches_known) samples += *of_trial;
     }
-    return left;
+    if (!any) return {};
+    if (!batches_known) return short_number(iterations) + " it/s";
+    return (samples < 10'000 ? short_number(samples) : short_number(samples / 1000) + "k") + " samples/s";
 }
 
 Savings savings(const Study& study, const StudyRecord& record) {
     Savings saved;
     for (const TrialRecord& trial : record.trials) {
-        if (!is_final(trial.state)) continue;
+        if (!is_final(trial.state) || trial.attempt == 0) continue;
         saved.of += study.budget.epochs;
-        if (trial.state != TrialState::stopped || trial.rule.empty() || trial.rule == "user") continue;
-        ++saved.stops[trial.rule];
-        const auto spared = std::max<std::int64_t>(0, study.budget.epochs - trial.steps());
+        std::int64_t spared = trial.steps() - trial.trained;
+        if (trial.state == TrialState::stopped && !trial.rule.empty() && trial.rule != "user") {
+            ++saved.stops[trial.rule];
+            spared += std::max<std::int64_t>(0, study.budget.epochs - trial.steps());
+        }
         saved.epochs += spared;
-        if (trial.curve.empty() || trial.steps() < 1) continue;
+        if (trial.steps() < 1) continue;
         if (const auto seconds = trial.curve.back().seconds; seconds && std::isfinite(*seconds))
             saved.seconds += *seconds / static_cast<double>(trial.steps()) * static_cast<double>(spared);
     }
+    saved.epochs = std::max<std::int64_t>(0, saved.epochs);
+    saved.seconds = std::max(0.0, saved.seconds);
     return saved;
 }
 
@@ -130,6 +148,11 @@ std::string value_text(const Value& value) {
     return printable(to_text(value));
 }
 
+std::string best_text(const TrialRecord& trial, const Study& study) {
+    return "new best " + short_number(*trial.value) + " " + study.objective.metric + ", trial " +
+           std::to_string(trial.number) + " at step " + std::to_string(trial.best_step);
+}
+
 std::string event_line(const StoredEvent& stored, const StudyRecord& record, const Study& study) {
     const auto of_trial = [&](std::int64_t number, const std::string& text) {
         return "trial " + std::to_string(number) + " " + text;
@@ -159,7 +182,14 @@ std::string event_line(const StoredEvent& stored, const StudyRecord& record, con
             [&](const event::Launched& e) {
                 return of_trial(e.trial, "starts" + (e.attempt > 1 ? ", attempt " + std::to_string(e.attempt) : ""));
             },
-            [&](const event::Paused& e) { return of_trial(e.trial, "pauses" + because(e.rule, e.reason)); },
+            [&](const event::Paused& e) {
+                const TrialRecord& trial = record.trial(e.trial);
+                std::string facts = value(trial);
+                if (!facts.empty()) facts[0] = facts[0] == ',' ? ';' : facts[0];
+                return of_trial(e.trial, "pauses after " + std::to_string(trial.steps()) +
+                                             (trial.steps() == 1 ? " step" : " steps") + because(e.rule, e.reason) +
+                                             facts);
+            },
             [&](const event::Requeued& e) {
                 // Of these the engine warns, with what it does about them.
                 if (e.outcome == Outcome::out_of_memory || e.charged) return std::string();

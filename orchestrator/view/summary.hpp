@@ -30,25 +30,23 @@ Moment moment_of(const StudyRecord& record, double now, bool held);
 /// Trials by state, indexed by TrialState.
 std::array<std::int64_t, 7> count_states(const StudyRecord& record);
 std::int64_t count_ended(const StudyRecord& record);
-/// Ended or paused: most paused trials are waiting for their end, and how far a study is shows in both.
-std::int64_t count_settled(const StudyRecord& record);
+/// "31 begun, 2 ended of 64": paused trials may go on, and are not counted as ended.
+std::string count_text(const Study& study, const StudyRecord& record);
 
 /// Trials with a value, best first (equal ones by number); diverged and failed ones do not count.
 std::vector<const TrialRecord*> ranking(const StudyRecord& record, const Objective& objective);
 const TrialRecord* best_trial(const StudyRecord& record, const Objective& objective);
 
-/// Sum of the running trials' last it/s; absent: none has reported any.
-std::optional<double> total_speed(const StudyRecord& record);
+/// What the running trials do a second, together, in their last window: "62.10k samples/s"; "129.3 it/s" where one's
+/// batch size is not known, as iterations of different batches tell less. Empty: none has reported any.
+std::string total_speed(const Study& study, const StudyRecord& record);
 
-/// Until the study ends, by the pace so far: trials left over trials settled, or the time budget if that comes first.
-/// Absent before the first trial has settled.
-std::optional<double> seconds_left(const Study& study, const StudyRecord& record, const Moment& moment);
-
-/// What stopping rules spared.
+/// What stopping rules spared, of the trials that began and have ended. Steps that were taken again (a script that was
+/// resumed without a checkpoint, a retry) are not spared.
 struct Savings {
-    std::int64_t epochs = 0;                    ///< not run
-    std::int64_t of = 0;                        ///< that all ended trials could have run
-    double seconds = 0;                         ///< of training, at each stopped trial's own measured pace
+    std::int64_t epochs = 0;                    ///< not run; 0: none, or as many were taken again
+    std::int64_t of = 0;                        ///< that these trials would have run in full
+    double seconds = 0;                         ///< of training, at each trial's own measured pace
     std::map<std::string, std::int64_t> stops;  ///< trials a rule stopped
 };
 Savings savings(const Study& study, const StudyRecord& record);
@@ -61,6 +59,9 @@ Style state_style(TrialState state);
 
 /// One parameter as a table shows it: numbers with four digits, text made printable.
 std::string value_text(const Value& value);
+
+/// "new best 0.8123 val_accuracy, trial 7 at step 3".
+std::string best_text(const TrialRecord& trial, const Study& study);
 
 /// A line for a log or a pipe: what just happened to a trial; empty when it is not worth one. `record` holds it.
 std::string event_line(const StoredEvent& stored, const StudyRecord& record, const Study& study);

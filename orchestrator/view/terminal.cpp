@@ -41,6 +41,18 @@ bool utf8_locale() {
     return false;
 }
 
+/// Columns that a line takes on the screen: codes of colours take none.
+int visible_columns(std::string_view line) {
+    int count = 0;
+    while (!line.empty()) {
+        const auto code = std::min(line.find('\x1b'), line.size());
+        count += columns(line.substr(0, code));
+        line.remove_prefix(code);
+        if (!line.empty()) line.remove_prefix(std::min(line.find('m'), line.size() - 1) + 1);
+    }
+    return count;
+}
+
 // Begin and end of a synchronised update keep terminals that know them from showing half a picture; others ignore them.
 constexpr std::string_view begin_update = "\x1b[?2026h", end_update = "\x1b[?2026l";
 constexpr std::string_view enter_screen = "\x1b[?1049h\x1b[?25l", leave_screen = "\x1b[?25h\x1b[?1049l";
@@ -80,20 +92,54 @@ Screen screen_of_stdout() {
     return screen;
 }
 
-bool LiveBlock::draw(const std::string& text) {
-    if (text == block_) return true;
+std::string BlockCodes::draw(const std::string& above, const std::string& block, const Screen& screen) {
+    const bool resized = screen.width != drawn_on_.width || screen.height != drawn_on_.height;
+    if (above.empty() && block == block_ && !resized) return {};
+    const auto each_line = [](std::string_view text, auto&& visit) {
+        for (std::size_t from = 0; from < text.size();) {
+            const auto end = std::min(text.find('\n', from), text.size());
+            visit(text.substr(from, end - from));
+            from = end + 1;
+        }
+    };
+    int rows = 0;
+    each_line(block_, [&](std::string_view line) {
+        const int wide = visible_columns(line);
+        rows += breaks_lines_ && screen.width > 0 ? std::max(1, (wide + screen.width - 1) / screen.width) : 1;
+    });
+    rows = std::min(rows, std::max(0, screen.height - 1));
     std::string out(begin_update);
-    if (rows_ > 0) out += "\x1b[" + std::to_string(rows_) + "A";
-    out += "\r\x1b[J" + text;
+    out += '\r';
+    if (rows > 0) out += "\x1b[" + std::to_string(rows) + "A";
+    for (int row = 0; row <= rows; ++row) out += row < rows ? "\x1b[2K\x1b[B" : "\x1b[2K";
+    if (rows > 0) out += "\x1b[" + std::to_string(rows) + "A";
+    each_line(above, [&](std::string_view line) { out.append(line).append("\r\n"); });
+    block_.clear();
+    int drawn = 0;
+    each_line(block, [&](std::string_view line) {
+        // A line that was drawn for a wider screen is left out until it is drawn for this one.
+        if (++drawn >= screen.height || visible_columns(line) > screen.width) return;
+        out.append(line).append("\r\n");
+        block_.append(line) += '\n';
+    });
     out += end_update;
+    if (block_ != block)
+        drawn_on_ = {};
+    else
+        drawn_on_ = screen;
+    return out;
+}
+
+LiveBlock::LiveBlock()
+    : codes_(!std::getenv("XTERM_VERSION") && std::string_view(std::getenv("TERM") ?: "") != "linux") {}
+
+bool LiveBlock::draw(const std::string& text) {
     block_ = text;
-    rows_ = static_cast<int>(std::count(text.begin(), text.end(), '\n'));
-    return write_all(out);
+    return write_all(codes_.draw("", block_, screen_of_stdout()));
 }
 
 bool LiveBlock::print_above(const std::string& lines) {
-    const std::string block = block_;
-    return clear() && write_all(lines) && draw(block);
+    return lines.empty() || write_all(codes_.draw(lines, block_, screen_of_stdout()));
 }
 
 bool LiveBlock::clear() { return draw(""); }
@@ -125,14 +171,17 @@ FullScreen::~FullScreen() {
 bool FullScreen::show(const std::string& text) {
     std::string out(begin_update);
     out += "\x1b[H";
-    for (std::size_t from = 0; from < text.size();) {
+    // Erased before it is written: behind a line as wide as the screen, erasing takes its last letter.
+    const int height = screen_of_stdout().height;
+    std::size_t from = 0;
+    for (int row = 0; row < height; ++row) {
+        if (row > 0) out += "\r\n";
+        out += "\x1b[2K";
+        if (from >= text.size()) continue;
         const auto end = std::min(text.find('\n', from), text.size());
-        if (from > 0) out += "\r\n";
         out.append(text, from, end - from);
-        out += "\x1b[K";
         from = end + 1;
     }
-    out += "\x1b[J";
     out += end_update;
     return write_all(out);
 }

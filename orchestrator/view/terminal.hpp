@@ -16,11 +16,29 @@ bool is_terminal(int fd);
 /// terminal, lines are as long as they like.
 Screen screen_of_stdout();
 
-/// A block of lines at the end of stdout, redrawn in place. For a terminal alone.
+/// What a block of lines at the end of a terminal's output sends to be drawn anew, in place. Pure: the codes alone.
+///
+/// Rows are erased one by one, never by "erase below": some terminals (tmux) keep a screen that is erased from its
+/// first row on in the scrollback. A terminal that has become narrower breaks lines that were drawn wider, so the rows
+/// that the block takes follow from the width of now; xterm and the console of Linux cut them instead.
+class BlockCodes {
+   public:
+    explicit BlockCodes(bool breaks_lines = true) : breaks_lines_(breaks_lines) {}
+    /// Prints `above` (it stays), and below it `block`, in the place of the block before; both lines with newlines. At
+    /// most screen.height - 1 rows of `block` are drawn, cut to the screen's width. Empty: nothing has changed.
+    std::string draw(const std::string& above, const std::string& block, const Screen& screen);
+
+   private:
+    bool breaks_lines_;
+    std::string block_;
+    Screen drawn_on_;
+};
+
+/// The block on stdout, which is a terminal.
 class LiveBlock {
    public:
-    /// Replaces the block by `text` (lines with their newlines, no wider than the terminal). False: the terminal is
-    /// gone.
+    LiveBlock();
+    /// Replaces the block by `text`. False: the terminal is gone.
     bool draw(const std::string& text);
     /// Prints lines that stay above the block.
     bool print_above(const std::string& lines);
@@ -28,8 +46,8 @@ class LiveBlock {
     bool clear();
 
    private:
+    BlockCodes codes_;
     std::string block_;
-    int rows_ = 0;
 };
 
 enum class KeyCode { none, character, up, down, page_up, page_down, home, end, enter, escape, closed };

@@ -7,6 +7,7 @@
 
 #include "hpo/printable.hpp"
 #include "hpo/units.hpp"
+#include "orchestrator/view/time_left.hpp"
 
 namespace hpo::view {
 namespace {
@@ -34,23 +35,23 @@ std::optional<double> memory_of(const TrialRecord& trial) {
 }
 
 /// Running, paused, ended with a value, ended without, queued.
-int group_of(const TrialRecord& trial) {
+int group_of(const TrialRecord& trial, bool held) {
     if (trial.state == TrialState::running) return 0;
-    if (trial.state == TrialState::paused) return 1;
+    if (trial.state == TrialState::paused && held) return 1;
     if (trial.state == TrialState::queued) return 4;
     const bool wrong = trial.state == TrialState::diverged || trial.state == TrialState::failed;
     return trial.value && !wrong ? 2 : 3;
 }
 
 /// Ascending keys; what is absent or no number comes last.
-double sort_key(const TrialRecord& trial, const Objective& objective, TopSort sort) {
+double sort_key(const TrialRecord& trial, const Objective& objective, TopSort sort, bool held) {
     const double sign = objective.direction == Direction::maximize ? -1 : 1;
     const auto or_last = [](std::optional<double> key, double factor) {
         return key && std::isfinite(*key) ? factor * *key : std::numeric_limits<double>::infinity();
     };
     switch (sort) {
         case TopSort::state:
-            return group_of(trial) == 2 ? or_last(trial.value, sign) : 0;
+            return group_of(trial, held) == 2 ? or_last(trial.value, sign) : 0;
         case TopSort::number:
             return 0;
         case TopSort::value:
@@ -86,8 +87,8 @@ struct Column {
 
 constexpr int curve_width = 8;
 
-std::vector<Column> all_columns(const Study& study) {
-    const auto metric_width = std::clamp(columns(study.objective.metric), 8, 10);
+std::vector<Column> all_columns(const Study& study, int metric_room) {
+    const auto metric_width = std::clamp(columns(study.objective.metric), 8, metric_room);
     const int step_width = std::max(4, 2 * static_cast<int>(std::to_string(study.budget.epochs).size()) + 1);
     return {
         {"TRIAL", 5, true, 0,
@@ -116,17 +117,22 @@ std::vector<Column> all_columns(const Study& study) {
     };
 }
 
-constexpr int reason_room = 12;  // less is not worth a column
+constexpr int reason_room = 12;    // less is not worth a column
+constexpr int reason_wanted = 50;  // before names of metrics get more than they need
+constexpr int scroll_to_end = 1'000'000'000;
 
 /// The columns that fit, in their order, and whether room is left for where or why.
 std::vector<Column> fitting_columns(const Study& study, const Screen& screen) {
-    auto all = all_columns(study);
     const int width = screen.width > 0 ? screen.width : std::numeric_limits<int>::max();
+    auto all = all_columns(study, 10);
     const auto total = [&] {
         int sum = 0;
         for (const Column& column : all) sum += column.width + 1;
         return sum;
     };
+    // The metric's name in full, where the reasons have enough room beside it.
+    if (const int more = width - total() - reason_wanted; more > 0)
+        all = all_columns(study, std::max(10, std::min(columns(study.objective.metric), 10 + more)));
     while (total() > width && all.size() > 2)
         all.erase(
             std::max_element(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; }));
@@ -168,15 +174,15 @@ Line trial_line(const Study& study, const TrialRecord& trial, const std::vector<
 
 void add_head(Canvas& canvas, const Study& study, const StudyRecord& record, const Moment& moment,
               const Screen& screen) {
-    const auto settled = count_settled(record);
     Line line;
     line.add(study.name, Style::strong);
     line.add(moment.held ? "  running" : "  not running", moment.held ? Style::good : Style::dim);
-    line.add("  " + std::to_string(settled) + "/" + std::to_string(study.budget.trials));
-    if (const auto speed = total_speed(record)) line.add("  " + short_number(*speed) + " it/s");
+    line.add("  " + count_text(study, record));
     line.add("  " + duration_text(moment.seconds));
-    if (const auto left = seconds_left(study, record, moment); left && moment.held && settled < study.budget.trials)
-        line.add(", " + duration_text(*left) + " left");
+    if (const auto left = time_left(study, record, moment); left && moment.held) line.add(", " + time_left_text(*left));
+    if (const auto speed = total_speed(study, record);
+        !speed.empty() && (screen.width <= 0 || line.width() + 2 + columns(speed) <= screen.width))
+        line.add("  " + speed);
     canvas.add(line);
     Line second;
     if (const TrialRecord* best = best_trial(record, study.objective)) {
@@ -204,8 +210,8 @@ Line help_line(const TopState& state, const Screen& screen) {
     if (state.asking)
         return Line().add("Stop trial " + std::to_string(state.chosen) + "? y: yes, any other key: no", Style::notice);
     if (!state.message.empty()) return Line().add(printable(state.message), Style::notice);
-    if (state.looking) return Line().add("esc back  x stop  q quit", Style::dim);
     const std::string arrows = screen.utf8 ? "↑↓" : "j k";
+    if (state.looking) return Line().add(arrows + " scroll  esc back  x stop  q quit", Style::dim);
     return Line().add(arrows + " choose  enter look  s sort: " + std::string(to_text(state.sort)) + "  x stop  q quit",
                       Style::dim);
 }
@@ -214,7 +220,7 @@ Line help_line(const TopState& state, const Screen& screen) {
 
 std::string_view to_text(TopSort sort) { return sort_names[static_cast<std::size_t>(sort)]; }
 
-std::vector<const TrialRecord*> sorted(const StudyRecord& record, const Objective& objective, TopSort sort) {
+std::vector<const TrialRecord*> sorted(const StudyRecord& record, const Objective& objective, TopSort sort, bool held) {
     struct Row {
         int group;
         double key;
@@ -223,7 +229,8 @@ std::vector<const TrialRecord*> sorted(const StudyRecord& record, const Objectiv
     std::vector<Row> rows;
     rows.reserve(record.trials.size());
     for (const TrialRecord& trial : record.trials)
-        rows.push_back({sort == TopSort::state ? group_of(trial) : 0, sort_key(trial, objective, sort), &trial});
+        rows.push_back(
+            {sort == TopSort::state ? group_of(trial, held) : 0, sort_key(trial, objective, sort, held), &trial});
     std::stable_sort(rows.begin(), rows.end(),
                      [](const Row& a, const Row& b) { return a.group != b.group ? a.group < b.group : a.key < b.key; });
     std::vector<const TrialRecord*> trials;
@@ -232,7 +239,8 @@ std::vector<const TrialRecord*> sorted(const StudyRecord& record, const Objectiv
     return trials;
 }
 
-TopRequest on_key(TopState& state, Key key, const StudyRecord& record, const Objective& objective, int page) {
+TopRequest on_key(TopState& state, Key key, const StudyRecord& record, const Objective& objective, int page,
+                  bool held) {
     if (key.code == KeyCode::none) return TopRequest::none;
     if (key.code == KeyCode::closed) return TopRequest::quit;
     state.message.clear();
@@ -240,13 +248,20 @@ TopRequest on_key(TopState& state, Key key, const StudyRecord& record, const Obj
         state.asking = false;
         return key.code == KeyCode::character && key.character == 'y' ? TopRequest::stop_chosen : TopRequest::none;
     }
-    const auto trials = sorted(record, objective, state.sort);
+    const auto trials = sorted(record, objective, state.sort, held);
     const auto count = static_cast<std::int64_t>(trials.size());
     const auto at = static_cast<std::int64_t>(index_of(trials, state.chosen));
     const auto choose = [&](std::int64_t index) {
+        // In the look at a trial the same keys move the text.
+        if (state.looking && key.code != KeyCode::enter) {
+            const auto lines = std::clamp<std::int64_t>(index - at, -scroll_to_end, scroll_to_end);
+            state.scrolled = static_cast<int>(std::clamp<std::int64_t>(state.scrolled + lines, 0, scroll_to_end));
+            return;
+        }
         if (count > 0)
             state.chosen = trials[static_cast<std::size_t>(std::clamp<std::int64_t>(index, 0, count - 1))]->number;
     };
+    const std::int64_t to_start = at - scroll_to_end, to_end = at + scroll_to_end;
     switch (key.code) {
         case KeyCode::up:
             choose(at - 1);
@@ -261,13 +276,13 @@ TopRequest on_key(TopState& state, Key key, const StudyRecord& record, const Obj
             choose(at + page);
             break;
         case KeyCode::home:
-            choose(0);
+            choose(to_start);
             break;
         case KeyCode::end:
-            choose(count - 1);
+            choose(to_end);
             break;
         case KeyCode::enter:
-            choose(at), state.looking = count > 0;
+            choose(at), state.looking = count > 0, state.scrolled = 0;
             break;
         case KeyCode::escape:
             state.looking = false;
@@ -281,10 +296,10 @@ TopRequest on_key(TopState& state, Key key, const StudyRecord& record, const Obj
                     choose(at + 1);
                     break;
                 case 'g':
-                    choose(0);
+                    choose(to_start);
                     break;
                 case 'G':
-                    choose(count - 1);
+                    choose(to_end);
                     break;
                 case 's':
                     state.sort = static_cast<TopSort>((static_cast<int>(state.sort) + 1) % top_sorts);
@@ -311,6 +326,13 @@ TopRequest on_key(TopState& state, Key key, const StudyRecord& record, const Obj
     return TopRequest::none;
 }
 
+void stop_at_the_end(TopState& state, const Study& study, const StudyRecord& record, const TrialFiles& files,
+                     const Screen& screen) {
+    if (!state.looking || state.chosen < 1 || state.chosen > static_cast<std::int64_t>(record.trials.size())) return;
+    const auto lines = trial_lines(study, record.trial(state.chosen), files, screen) - std::max(1, screen.height - 1);
+    state.scrolled = static_cast<int>(std::clamp<std::int64_t>(lines, 0, state.scrolled));
+}
+
 std::string draw_top(const Study& study, const StudyRecord& record, const Moment& moment, const TopState& state,
                      const TrialFiles& files, Screen screen) {
     const bool all = screen.height <= 0;
@@ -318,7 +340,7 @@ std::string draw_top(const Study& study, const StudyRecord& record, const Moment
     if (state.looking && known && !all) {
         Screen above = screen;
         above.height = std::max(1, screen.height - 1);
-        std::string text = draw_trial(study, record.trial(state.chosen), files, above);
+        std::string text = draw_trial(study, record.trial(state.chosen), files, above, state.scrolled);
         text.append(static_cast<std::size_t>(
                         std::max<std::ptrdiff_t>(0, above.height - std::count(text.begin(), text.end(), '\n'))),
                     '\n');
@@ -333,7 +355,7 @@ std::string draw_top(const Study& study, const StudyRecord& record, const Moment
     const bool reason = screen.width <= 0 || screen.width - used >= reason_room;
     canvas.add(head_line(shown, reason, screen));
 
-    const auto trials = sorted(record, study.objective, state.sort);
+    const auto trials = sorted(record, study.objective, state.sort, moment.held);
     const auto page = static_cast<std::size_t>(std::max(0, canvas.rows_left() - (all ? 0 : 1)));
     const std::size_t chosen = index_of(trials, state.chosen);
     const std::size_t first = all ? 0 : first_row(chosen, trials.size(), page);

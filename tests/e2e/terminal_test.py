@@ -61,7 +61,7 @@ class Terminal(Case):
         screen = Screen(self.folder, "run", self.study(synthetic(trials=6, samples=20000)))
         self.assertEqual(screen.wait(), 0)
         self.assertIn("\x1b[", screen.text)
-        self.assertIn("of 6 trials", screen.text)
+        self.assertIn("ended of 6", screen.text)
         self.assertIn("The best by val_loss", screen.text)
 
     def test_no_color_leaves_colours_out(self):

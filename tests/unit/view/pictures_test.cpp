@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "hpo/units.hpp"
 #include "orchestrator/view/progress.hpp"
 #include "orchestrator/view/report.hpp"
 #include "orchestrator/view/table.hpp"
@@ -149,7 +150,60 @@ TEST(Pictures, LookingIntoATrialFillsTheScreenWithTheHelpBelow) {
     state.looking = true;
     const auto lines = lines_of(draw_top(sample_study(), sample_record(16), moment, state, {}, {80, 40, false, true}));
     ASSERT_EQ(lines.size(), 40u);
-    EXPECT_EQ(lines.back(), "esc back  x stop  q quit");
+    EXPECT_EQ(lines.back(), "↑↓ scroll  esc back  x stop  q quit");
+}
+
+TEST(Pictures, ALookAtATrialScrollsToItsEndOnASmallTerminal) {
+    const auto record = sample_record(16);
+    const Screen screen{40, 10, false, true};
+    TopState state;
+    state.chosen = 12;
+    state.looking = true;
+    const auto press = [&](Key key) {
+        on_key(state, key, record, sample_study().objective, 5);
+        stop_at_the_end(state, sample_study(), record, {}, screen);
+        const auto lines = lines_of(draw_top(sample_study(), record, moment, state, {}, screen));
+        EXPECT_EQ(lines.size(), 10u);
+        return lines;
+    };
+    std::vector<std::string> seen = press({});
+    const auto all = lines_of(draw_trial(sample_study(), record.trial(12), {}, {40, 1000, false, true}));
+    EXPECT_EQ(trial_lines(sample_study(), record.trial(12), {}, screen), static_cast<std::int64_t>(all.size()));
+    EXPECT_EQ(press({KeyCode::down})[0], all[1]);
+    EXPECT_EQ(press({KeyCode::page_down})[0], all[6]);
+    EXPECT_EQ(press({KeyCode::end})[8], all.back());
+    EXPECT_EQ(press({KeyCode::down})[8], all.back());
+    EXPECT_EQ(press({KeyCode::up})[8], all[all.size() - 2]);
+    EXPECT_EQ(press({KeyCode::home}), seen);
+    EXPECT_EQ(state.chosen, 12);
+}
+
+TEST(Pictures, AWideTerminalShowsTheMetricsNameInFull) {
+    EXPECT_THAT(draw_top(sample_study(), sample_record(16), moment, {}, {}, {250, 24, false, true}),
+                HasSubstr("val_accuracy   MEMORY"));
+    EXPECT_THAT(draw_top(sample_study(), sample_record(16), moment, {}, {}, {0, 0, false, true}),
+                HasSubstr("val_accuracy   MEMORY"));
+    EXPECT_THAT(draw_top(sample_study(), sample_record(16), moment, {}, {}, {80, 24, false, true}),
+                HasSubstr("val_accur…   MEMORY"));
+}
+
+TEST(Pictures, AStudyThatNobodyRunsIsListedBestFirst) {
+    auto record = sample_record(16);
+    record.trial(13).value = 0.95;  // paused
+    EXPECT_EQ(sorted(record, sample_study().objective, TopSort::state, true)[0]->number, 14);
+    record.trial(14).state = record.trial(15).state = TrialState::queued;
+    const auto over = sorted(record, sample_study().objective, TopSort::state, false);
+    EXPECT_EQ(over[0]->number, 13);
+    EXPECT_EQ(over[1]->number, 12);
+}
+
+TEST(Pictures, ATrialWhoseMemoryIsNotKnownSaysSo) {
+    auto record = sample_record(16);
+    TrialRecord& trial = record.trial(6);
+    for (Report& report : trial.curve) report.peak_bytes.reset();
+    trial.allotment.alone = true;
+    EXPECT_THAT(draw_trial(sample_study(), trial, {}, {80, 0, false, true}),
+                HasSubstr("memory          not known; nothing ran beside it\n"));
 }
 
 TEST(Pictures, AStudyWithoutTrialsIsDrawnByEveryView) {
@@ -251,14 +305,58 @@ TEST(Summary, SavingsAreTheStepsNotRunAtEachStoppedTrialsOwnPace) {
     EXPECT_THAT(saved.stops, ElementsAre(std::pair("plateau", 2)));
 }
 
-TEST(Summary, TimeLeftIsTheSoonerOfTrialsAndTimeBudget) {
+TEST(Summary, StepsThatAScriptTakesAgainAfterEachPauseAreNotSaved) {
     Study study = sample_study();
-    const auto record = sample_record(16);  // 12 of 16 ended, one is paused
-    EXPECT_NEAR(*seconds_left(study, record, {130, 2, true}), 30, 1e-9);
-    study.budget.seconds = 140;
-    EXPECT_NEAR(*seconds_left(study, record, {130, 2, true}), 10, 1e-9);
-    study.budget.seconds.reset();
-    EXPECT_EQ(seconds_left(study, {}, {120, 2, true}), std::nullopt);
+    StudyRecord record;
+    const auto happens = [&](const Event& event) {
+        apply(record, {record.sequence + 1, 1000, event}, study.objective);
+    };
+    const auto train = [&](std::int64_t trial, std::int64_t attempt, std::int64_t from, std::int64_t to) {
+        happens(event::Launched{trial, attempt, "cpu 0", {}});
+        for (std::int64_t step = from; step <= to; ++step) {
+            event::Reported reported{trial, attempt, {}};
+            reported.report.step = step;
+            reported.report.seconds = 2.0 * static_cast<double>(step);
+            happens(reported);
+        }
+    };
+    for (std::int64_t n = 1; n <= 4; ++n) happens(event::Proposed{n, {}, {}});
+    train(1, 1, 1, 1);  // a script: from the start each time
+    happens(event::Paused{1, 1, "asha", ""});
+    train(1, 2, 1, 3);
+    happens(event::Paused{1, 2, "asha", ""});
+    train(1, 3, 1, 10);
+    happens(event::Finished{1, 3, TrialState::complete, "", ""});
+    train(2, 1, 1, 1);  // goes on where it was
+    happens(event::Paused{2, 1, "asha", ""});
+    train(2, 2, 2, 3);
+    happens(event::Finished{2, 2, TrialState::stopped, "asha", ""});
+    train(3, 1, 1, 1);  // waits: an interrupted study has spared nothing of it
+    happens(event::Paused{3, 1, "asha", ""});
+    happens(event::Finished{4, 0, TrialState::failed, "", "cannot be planned"});  // never began
+    EXPECT_EQ(record.trial(1).trained, 14);
+    EXPECT_EQ(record.trial(2).trained, 3);
+    const Savings saved = savings(study, record);
+    EXPECT_EQ(saved.epochs, 20 - 17);
+    EXPECT_EQ(saved.of, 20);
+    EXPECT_DOUBLE_EQ(saved.seconds, 2.0 * 7 - 2.0 * 4);
+}
+
+TEST(Summary, TheSpeedOfAStudyIsInSamplesWhereBatchesAreKnown) {
+    auto record = sample_record(16);  // trials 14 and 15 run: batches of 4096 and 256
+    const double speeds[] = {*record.trial(14).curve.back().iterations_per_second,
+                             *record.trial(15).curve.back().iterations_per_second};
+    EXPECT_EQ(total_speed(sample_study(), record),
+              short_number((4096 * speeds[0] + 256 * speeds[1]) / 1000) + "k samples/s");
+    record.trial(14).curve.back().samples_per_second = 1000;
+    EXPECT_EQ(total_speed(sample_study(), record), short_number((1000 + 256 * speeds[1]) / 1000) + "k samples/s");
+    record.trial(15).params.erase("batch_size");
+    EXPECT_EQ(total_speed(sample_study(), record), short_number(speeds[0] + speeds[1]) + " it/s");
+    EXPECT_EQ(total_speed(sample_study(), {}), "");
+}
+
+TEST(Summary, PausedTrialsAreNotCountedAsEnded) {
+    EXPECT_EQ(count_text(sample_study(), sample_record(16)), "15 begun, 12 ended of 16");
 }
 
 TEST(Summary, DivergedAndFailedTrialsAreNeverTheBest) {
@@ -278,6 +376,9 @@ TEST(Summary, ALineForALogNamesTrialValueAndReason) {
                            sample_study()),
                 AllOf(HasSubstr("failed after 4 steps: exit status 1; val_accuracy"), Not(HasSubstr("last words"))));
     EXPECT_EQ(event_line({1, 0, event::Reported{}}, record, sample_study()), "");
+    EXPECT_EQ(event_line({1, 0, event::Paused{13, 1, "asha", "2nd of 5"}}, record, sample_study()),
+              "trial 13 pauses after 2 steps by asha: 2nd of 5; val_accuracy 0.7406 at step 2, 3.0 s (best 0.8975, "
+              "trial 12)");
 }
 
 TEST(Top, KeysMoveTheChoiceSortAndAskBeforeStopping) {

@@ -1,0 +1,108 @@
+// Whole studies as the engine would run them, in a time of their own: events of trials that learn by drawn curves, are
+// judged by the study's rules, and take the time of their own pace.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "hpo/event.hpp"
+#include "hpo/random.hpp"
+#include "orchestrator/stopping/rules.hpp"
+
+namespace hpo::testing {
+
+struct Played {
+    Study study;
+    std::vector<StoredEvent> events;  ///< from time 0 on
+};
+
+struct Playing {
+    std::size_t places = 2;
+    bool from_start = false;  ///< scripts without a checkpoint: after a pause they take their steps again
+    double start = 0.3;       ///< seconds until a place begins with a trial
+    std::uint64_t seed = 3;
+};
+
+/// A step's val_accuracy: towards a ceiling in 0.70 to 0.90, faster or slower, with noise.
+inline double drawn_accuracy(std::uint64_t seed, std::int64_t trial, std::int64_t step) {
+    const auto n = static_cast<std::uint64_t>(trial);
+    const double ceiling = 0.70 + 0.20 * draw_unit(seed, Purpose::synthetic, n, 0);
+    const double pace = 1 + 2 * draw_unit(seed, Purpose::synthetic, n, 1);
+    const double noise = draw_unit(seed, Purpose::synthetic, n, 100 + static_cast<std::uint64_t>(step)) - 0.5;
+    return ceiling - (ceiling - 0.1) * std::exp(-static_cast<double>(step) / pace) + 0.006 * noise;
+}
+
+/// A step's seconds: between 0.2 and 1.8, and the better a trial, the longer.
+inline double drawn_pace(std::uint64_t seed, std::int64_t trial) {
+    const auto n = static_cast<std::uint64_t>(trial);
+    return 0.2 + 0.6 * draw_unit(seed, Purpose::synthetic, n, 0) + draw_unit(seed, Purpose::synthetic, n, 2);
+}
+
+inline Played play_study(const Study& study, const Playing& how = {}) {
+    Played played{study, {}};
+    Rules rules = *Rules::make(study);
+    StudyRecord record;
+    double now = 0;
+    const auto happens = [&](const Event& event) {
+        played.events.push_back({static_cast<std::int64_t>(played.events.size()) + 1, now, event});
+        apply(record, played.events.back(), study.objective);
+    };
+    struct Place {
+        std::int64_t trial = 0;  ///< 0: empty
+        std::int64_t step = 0;   ///< that it takes now
+        double done = 0;         ///< when
+    };
+    std::vector<Place> places(how.places);
+    happens(event::SessionStarted{"host", 1, ""});
+    const auto launch = [&](Place& place, std::int64_t trial) {
+        const std::int64_t from = how.from_start ? 0 : record.trial(trial).steps();
+        happens(event::Launched{trial, record.trial(trial).attempt + 1, "cpu 0", {}});
+        place = {trial, from + 1, now + how.start + drawn_pace(how.seed, trial)};
+    };
+    for (;;) {
+        for (Place& place : places) {
+            if (place.trial) continue;
+            const auto begun = static_cast<std::int64_t>(record.trials.size());
+            rules.expect_trials(begun < study.budget.trials);
+            if (const auto waiting = rules.promotions(); !waiting.empty()) {
+                rules.promoted(waiting.front());
+                happens(event::Requeued{waiting.front(), record.trial(waiting.front()).attempt, Outcome::paused, false,
+                                        "promoted"});
+                launch(place, waiting.front());
+            } else if (begun < study.budget.trials) {
+                happens(event::Proposed{begun + 1, {}, {}});
+                launch(place, begun + 1);
+            }
+        }
+        Place* next = nullptr;
+        for (Place& place : places)
+            if (place.trial && (!next || place.done < next->done)) next = &place;
+        if (!next) break;
+        now = next->done;
+        Report report;
+        report.step = next->step;
+        report.metrics["val_accuracy"] = drawn_accuracy(how.seed, next->trial, next->step);
+        report.seconds = drawn_pace(how.seed, next->trial) * static_cast<double>(next->step);
+        const TrialRecord& trial = record.trial(next->trial);
+        happens(event::Reported{next->trial, trial.attempt, report});
+        const Verdict verdict = rules.report(trial);
+        const bool full = next->step == study.budget.epochs;
+        if (full || verdict.action == to_worker::Action::stop) {
+            happens(event::Finished{next->trial, trial.attempt, full ? TrialState::complete : TrialState::stopped,
+                                    verdict.rule, verdict.reason});
+            rules.ended(trial);
+            *next = {};
+        } else if (verdict.action == to_worker::Action::pause) {
+            happens(event::Paused{next->trial, trial.attempt, verdict.rule, verdict.reason});
+            *next = {};
+        } else {
+            ++next->step;
+            next->done = now + drawn_pace(how.seed, next->trial);
+        }
+    }
+    return played;
+}
+
+}  // namespace hpo::testing

@@ -1,0 +1,130 @@
+// Time left against the truth: whole studies are played with their rules, and at each moment from a quarter of the
+// study on what is said is compared with what then came.
+#include "orchestrator/view/time_left.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <cstdio>
+#include <optional>
+
+#include "hpo/random.hpp"
+#include "orchestrator/stopping/rules.hpp"
+#include "tests/support/played_study.hpp"
+
+namespace hpo::view {
+namespace {
+
+using testing::play_study;
+using testing::Played;
+
+/// At moments from a quarter on: how far the truth lay from the range at worst (a factor; 1: within it), how often it
+/// lay within it, and how often the middle of the range was right within a factor of two.
+struct Score {
+    double worst = 1;
+    double inside = 0;
+    double middle = 0;
+    double moments = 0;
+};
+
+Score score(const Played& played) {
+    Score score;
+    StudyRecord record;
+    const double end = played.events.back().time;
+    for (const StoredEvent& stored : played.events) {
+        apply(record, stored, played.study.objective);
+        const double left = end - stored.time;
+        if (stored.time < end / 4 || left < end / 50 || stored.sequence % 7 != 0) continue;
+        const auto said = time_left(played.study, record, {stored.time, 1, true});
+        if (!said) return {1e9};
+        ++score.moments;
+        score.inside += said->least <= left && left <= said->most ? 1 : 0;
+        score.middle += said->middle() < 2 * left && left < 2 * said->middle() ? 1 : 0;
+        score.worst = std::max({score.worst, said->least / left, left / said->most});
+    }
+    score.inside /= score.moments;
+    score.middle /= score.moments;
+    return score;
+}
+
+Study study_with(std::vector<PartSpec> rules, std::int64_t trials, std::int64_t epochs) {
+    Study study;
+    study.name = "played";
+    study.budget.trials = trials;
+    study.budget.epochs = epochs;
+    study.stopping = std::move(rules);
+    return study;
+}
+
+TEST(TimeLeft, IsARangeThatHoldsFromAQuarterOfTheStudyOn) {
+    const PartSpec asha{"asha", {{"grace", std::int64_t{1}}, {"factor", std::int64_t{3}}}}, plateau{"plateau", {}};
+    for (const auto& rules : {std::vector<PartSpec>{}, {plateau}, {asha}, {plateau, asha}})
+        for (const std::int64_t trials : {40, 64, 200})
+            for (const std::size_t places : {1u, 2u, 4u})
+                for (const bool from_start : {false, true}) {
+                    if (from_start && (rules.empty() || rules.back().type != "asha")) continue;
+                    const auto played =
+                        play_study(study_with(rules, trials, 20), {.places = places, .from_start = from_start});
+                    const Score found = score(played);
+                    const std::string which = std::to_string(rules.size()) + " rules, " +
+                                              (rules.empty() ? "" : rules.back().type) + ", " + std::to_string(trials) +
+                                              " trials, " + std::to_string(places) + " places" +
+                                              (from_start ? ", scripts that start anew" : "");
+                    EXPECT_GT(found.inside, 0.6) << which;
+                    // In a small study with rungs one promotion at the end is half of what is left.
+                    const bool few = trials < 200 && !rules.empty() && rules.back().type == "asha";
+                    EXPECT_LT(found.worst, few ? 8 : 2) << which;
+                    EXPECT_GT(found.middle, few ? 0.4 : 0.9) << which;
+                    if (std::getenv("HPO_DRAW"))
+                        std::printf("%-62s range off by %.2f, inside %.2f, middle within two %.2f\n", which.c_str(),
+                                    found.worst, found.inside, found.middle);
+                }
+}
+
+TEST(TimeLeft, IsNotSaidBeforeATrialHasEndedOrPausedUnlessThereIsABudgetOfTime) {
+    Study study = study_with({}, 8, 20);
+    EXPECT_EQ(time_left(study, {}, {10, 1, true}), std::nullopt);
+    study.budget.seconds = 60;
+    const auto left = time_left(study, {}, {10, 1, true});
+    ASSERT_TRUE(left);
+    EXPECT_EQ(time_left_text(*left), "at most 50 s left");
+    EXPECT_NEAR(part_done(study, {}, {15, 1, true}), 0.25, 1e-9);
+}
+
+TEST(TimeLeft, TheBarIsTimeWhereTheBudgetOfTimeComesFirst) {
+    auto played = play_study(study_with({}, 1000, 20), {.places = 2});
+    played.study.budget.seconds = played.events.back().time / 10;
+    StudyRecord record;
+    double now = 0;
+    for (const StoredEvent& stored : played.events) {
+        if (stored.time > *played.study.budget.seconds / 2) break;
+        apply(record, stored, played.study.objective);
+        now = stored.time;
+    }
+    EXPECT_NEAR(part_done(played.study, record, {now, 2, true}), now / *played.study.budget.seconds, 1e-6);
+    EXPECT_EQ(time_left_text(*time_left(played.study, record, {now, 2, true})).substr(0, 6), "about ");
+}
+
+TEST(TimeLeft, PatienceMayEndAStudySooner) {
+    auto played = play_study(study_with({}, 100, 20), {.places = 2});
+    StudyRecord record;
+    for (const StoredEvent& stored : played.events)
+        if (stored.time < played.events.back().time / 2) apply(record, stored, played.study.objective);
+    const Moment moment{played.events.back().time / 2, 2, true};
+    const auto before = *time_left(played.study, record, moment);
+    played.study.budget.patience = 1;
+    const auto with = *time_left(played.study, record, moment);
+    EXPECT_LT(with.least, before.least / 2);
+    EXPECT_DOUBLE_EQ(with.most, before.most);
+}
+
+TEST(TimeLeft, WordsAreRangesOfRoundFigures) {
+    EXPECT_EQ(time_left_text({12.3, 25.6}), "12 to 26 s left");
+    EXPECT_EQ(time_left_text({71, 124}), "1m 11s to 2m 00s left");
+    EXPECT_EQ(time_left_text({100, 110}), "about 1m 40s left");
+    EXPECT_EQ(time_left_text({0.1, 0.4}), "about 1 s left");
+    EXPECT_EQ(time_left_text({4000, 9000}), "1h 07m to 2h 30m left");
+}
+
+}  // namespace
+}  // namespace hpo::view
