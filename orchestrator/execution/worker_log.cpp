@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
 
 #include "hpo/printable.hpp"
 
@@ -27,7 +28,14 @@ void WorkerLog::open(const std::filesystem::path& file) {
     struct stat info {};
     if (!file_ || ::fstat(file_.get(), &info) != 0 || !S_ISREG(info.st_mode)) return file_.reset();
     size_ = info.st_size;
-    if (size_ >= cap_) file_.reset();
+    if (size_ >= cap_) return file_.reset();
+    if (size_ == 0) return;
+    const std::time_t now = std::time(nullptr);
+    std::tm parts{};
+    ::localtime_r(&now, &parts);
+    char mark[64];
+    std::strftime(mark, sizeof mark, "[another attempt begins, %Y-%m-%d %H:%M:%S]\n", &parts);
+    write(mark);
 }
 
 void WorkerLog::append(std::string_view bytes) {

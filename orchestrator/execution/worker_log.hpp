@@ -15,8 +15,8 @@ class WorkerLog {
    public:
     explicit WorkerLog(std::int64_t cap_bytes) : cap_(cap_bytes) {}
 
-    /// Appends to `file` from now on, up to the cap (what it holds already counts); empty: to no file. Begins a new
-    /// tail.
+    /// Appends to `file` from now on, up to the cap (what it holds already counts); empty: to no file. Behind what an
+    /// earlier attempt left it says first that another one begins, and when. Begins a new tail.
     void open(const std::filesystem::path& file);
     void append(std::string_view bytes);
     /// The last 20 lines at most, printable.

@@ -18,14 +18,14 @@ std::string content(const std::filesystem::path& file) {
     return text.str();
 }
 
-TEST(WorkerLog, AppendsToWhatTheFileHolds) {
+TEST(WorkerLog, AppendsToWhatTheFileHoldsAndMarksEachFurtherAttempt) {
     const testing::TemporaryFolder folder;
     for (const char* text : {"one\n", "two\n"}) {
         WorkerLog log(1000);
         log.open(folder / "log");
         log.append(text);
     }
-    EXPECT_EQ(content(folder / "log"), "one\ntwo\n");
+    EXPECT_THAT(content(folder / "log"), ::testing::MatchesRegex("one\n.another attempt begins, [-0-9: ]+.\ntwo\n"));
 }
 
 TEST(WorkerLog, IsCutAtItsCapAndSaysSoOnce) {
