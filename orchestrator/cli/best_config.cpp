@@ -6,6 +6,7 @@
 #include "hpo/units.hpp"
 #include "hpo/wire.hpp"
 #include "hpo/worker_keys.hpp"
+#include "orchestrator/exchange/trial_json.hpp"
 #include "orchestrator/script/template.hpp"
 #include "orchestrator/study/study_file.hpp"
 
@@ -62,7 +63,8 @@ std::string as_yaml(const Study& study, const TrialRecord& trial) {
 
 std::string as_json(const Study& study, const TrialRecord& trial) {
     const auto ordered = [](const Params& params) { return nlohmann::ordered_json(wire::from(params)); };
-    const nlohmann::ordered_json json{{"study", study.name},
+    const nlohmann::ordered_json json{{"schema", json_schema},
+                                      {"study", study.name},
                                       {"trial", trial.number},
                                       {"metric", study.objective.metric},
                                       {"value", wire::from(*trial.value)},

@@ -18,6 +18,7 @@
 #include "orchestrator/devices/nvml.hpp"
 #include "orchestrator/devices/selection.hpp"
 #include "orchestrator/engine/runner.hpp"
+#include "orchestrator/exchange/trial_json.hpp"
 #include "orchestrator/view/table.hpp"
 #include "orchestrator/view/terminal.hpp"
 
@@ -159,7 +160,8 @@ Json to_json(const Machine& machine) {
         }
         devices.push_back(std::move(json));
     }
-    return {{"host",
+    return {{"schema", json_schema},
+            {"host",
              {{"name", host_name()},
               {"cpu", machine.host.cpu_name},
               {"cores", machine.host.cores},

@@ -55,7 +55,7 @@ int list_all(bool as_json) {
                    best ? std::to_string(best->number) : "-", folder.path.string()});
     }
     if (as_json)
-        print(dump({{"studies", std::move(studies)}}));
+        print(dump({{"schema", json_schema}, {"studies", std::move(studies)}}));
     else if (table.empty())
         print("No study below " + runs_folder().string() + "/ yet: hpo run FILE.yaml makes one.\n");
     else

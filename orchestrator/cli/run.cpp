@@ -10,6 +10,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "hpo/printable.hpp"
 #include "orchestrator/cli/best_config.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/run_observers.hpp"
@@ -123,13 +124,24 @@ int exit_code(const RunOutcome& outcome) {
 
 void print_json_end(const Study& study, const RunOutcome& outcome) {
     const TrialRecord* best = view::best_trial(outcome.record, study.objective);
-    const nlohmann::ordered_json end{{"event", "ended"},
+    const nlohmann::ordered_json end{{"schema", json_schema},
+                                     {"event", "ended"},
                                      {"study", study.name},
+                                     {"time", utc_text(outcome.record.last_time)},
                                      {"reason", outcome.reason},
                                      {"seconds", outcome.seconds},
-                                     {"trials", outcome.record.trials.size()},
+                                     {"begun", outcome.record.trials.size()},
+                                     {"ended", view::count_ended(outcome.record)},
                                      {"best", best ? trial_json(*best) : nlohmann::ordered_json(nullptr)}};
     print(end.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+}
+
+/// The reason of the last trial that went wrong, for a study without a value.
+std::string why_none(const StudyRecord& record) {
+    for (auto trial = record.trials.rbegin(); trial != record.trials.rend(); ++trial)
+        if (const std::string first = trial->reason.substr(0, trial->reason.find('\n')); !first.empty())
+            return " (trial " + std::to_string(trial->number) + ": " + printable(first) + ")";
+    return {};
 }
 
 int run_command(const RunArguments& arguments) {
@@ -182,7 +194,8 @@ int run_command(const RunArguments& arguments) {
     }
     if (outcome->end == Engine::End::failed) throw Fatal(outcome->reason);
     if (!best && code == 0)
-        throw Fatal("no trial ended well with a value of " + study.objective.metric + "; see hpo ls " + study.name);
+        throw Fatal("no trial ended well with a value of " + study.objective.metric + why_none(outcome->record) +
+                    "; see hpo ls " + study.name);
     return code;
 }
 
@@ -204,6 +217,10 @@ CommandAction run(CLI::App& app) {
         ->type_name("KEY=VALUE");
     app.add_flag("--fresh", arguments->fresh, "Start anew; what was there is moved to runs/.old");
     const auto json = app.add_flag("--json", arguments->json, "A JSON object a line, for programs");
+    app.footer(
+        app.get_footer() +
+        "\nExit codes: 0 the study ended, and at least one trial completed or was stopped with a value, whatever "
+        "became of the others;\n1 it failed, or no trial has a value; 2 usage; 130 interrupted; 143 terminated.");
     app.add_flag("-q,--quiet", arguments->quiet, "Print the best configuration alone, as YAML")->excludes(json);
     return [arguments] { return run_command(*arguments); };
 }

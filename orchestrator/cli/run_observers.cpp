@@ -7,7 +7,9 @@
 #include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "hpo/wire.hpp"
 #include "orchestrator/cli/session_pools.hpp"
 #include "orchestrator/cli/trial_json.hpp"
 #include "orchestrator/view/progress.hpp"
@@ -59,7 +61,20 @@ class OnTerminal final : public RunObserver {
     explicit OnTerminal(const Study& study) : study_(study) {}
     ~OnTerminal() override { block_.clear(); }
 
-    void begun(const SessionView& view) override { alive_ = block_.print_above(greeting(study_, view)); }
+    void begun(const SessionView& view) override {
+        alive_ = block_.print_above(greeting(study_, view));
+        if (const auto* best = view::best_trial(view.record, study_.objective)) best_ = best->value;
+    }
+    void happened(const StudyRecord& record, const StoredEvent& stored) override {
+        const auto* reported = std::get_if<event::Reported>(&stored.event);
+        if (!reported) return;
+        // A trial that takes its steps again is no new best.
+        const TrialRecord& trial = record.trial(reported->trial);
+        const auto direction = study_.objective.direction;
+        if (trial.best_step != reported->report.step || (best_ && !better(direction, *trial.value, *best_))) return;
+        best_ = trial.value;
+        alive_ &= block_.print_above(view::best_text(trial, study_) + '\n');
+    }
     void notice(const Notice& notice) override {
         if (notice.level != Notice::Level::info) alive_ &= block_.print_above(with_level(notice));
     }
@@ -73,6 +88,7 @@ class OnTerminal final : public RunObserver {
    private:
     const Study& study_;
     view::LiveBlock block_;
+    std::optional<double> best_;  ///< told so far
     bool alive_ = true;
 };
 
@@ -98,14 +114,18 @@ class InLines final : public RunObserver {
 
 class InJson final : public RunObserver {
    public:
+    explicit InJson(const Study& study) : study_(study) {}
+
     void happened(const StudyRecord& record, const StoredEvent& stored) override {
-        const auto line = [&](const char* what, std::int64_t trial) {
-            nlohmann::ordered_json json = trial_json(record.trial(trial));
-            json["event"] = what;
+        const auto line = [&](const char* what, std::int64_t trial, const Report* report = nullptr) {
+            nlohmann::ordered_json json{
+                {"schema", json_schema}, {"event", what}, {"study", study_.name}, {"time", utc_text(stored.time)}};
+            json.update(trial_json(record.trial(trial)));
+            if (report) json["report"] = wire::from(*report);
             out_.write(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
         };
         std::visit(Overloaded{[&](const event::Launched& e) { line("launched", e.trial); },
-                              [&](const event::Reported& e) { line("reported", e.trial); },
+                              [&](const event::Reported& e) { line("reported", e.trial, &e.report); },
                               [&](const event::Paused& e) { line("paused", e.trial); },
                               [&](const event::Requeued& e) { line("requeued", e.trial); },
                               [&](const event::Finished& e) { line("finished", e.trial); },
@@ -118,6 +138,7 @@ class InJson final : public RunObserver {
     bool draw(const SessionView&) override { return out_.alive(); }
 
    private:
+    const Study& study_;
     Output out_;
 };
 
@@ -131,7 +152,7 @@ class Quiet final : public RunObserver {
 }  // namespace
 
 std::unique_ptr<RunObserver> make_run_observer(RunStyle style, const Study& study) {
-    if (style == RunStyle::json) return std::make_unique<InJson>();
+    if (style == RunStyle::json) return std::make_unique<InJson>(study);
     if (style == RunStyle::quiet) return std::make_unique<Quiet>();
     if (view::is_terminal(STDOUT_FILENO)) return std::make_unique<OnTerminal>(study);
     return std::make_unique<InLines>(study);

@@ -26,7 +26,9 @@ int run(const Arguments& arguments) {
     const StudyLook look = look_or_fail(choose_study(chosen.study));
     const TrialRecord& trial = look.trial(*chosen.trial);
     if (arguments.json) {
-        print(trial_json(trial).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
+        nlohmann::ordered_json json{{"schema", json_schema}, {"study", look.study.name}};
+        json.update(whole_trial_json(look.study, trial));
+        print(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
         return 0;
     }
     view::Screen screen = view::screen_of_stdout();

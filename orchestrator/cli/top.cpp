@@ -54,9 +54,11 @@ int watch(StudyLook look, double interval) {
         view::FullScreen terminal;
         for (;;) {
             const auto screen = view::screen_of_stdout();
+            view::stop_at_the_end(state, look.study, look.record, files_of(look.folder, state.chosen), screen);
             if (!terminal.show(draw(look, state, screen))) return 0;
             const auto key = terminal.read_key(interval);
-            const auto request = view::on_key(state, key, look.record, look.study.objective, screen.height / 2);
+            const auto request =
+                view::on_key(state, key, look.record, look.study.objective, screen.height / 2, look.holder.has_value());
             if (request == view::TopRequest::quit) return 0;
             if (request == view::TopRequest::stop_chosen) state.message = stop_trial(look, state.chosen);
             if (const auto read = look.refresh(); !read) {
@@ -71,7 +73,8 @@ int watch(StudyLook look, double interval) {
 int run(const Arguments& arguments) {
     StudyLook look = look_or_fail(choose_study(arguments.study));
     if (arguments.json) {
-        auto json = study_json(look);
+        nlohmann::ordered_json json{{"schema", json_schema}};
+        json.update(study_json(look));
         const view::Moment moment = moment_of(look);
         json["memory"] = nlohmann::ordered_json::array();
         for (const view::Pool& pool : moment.pools)
@@ -82,7 +85,7 @@ int run(const Arguments& arguments) {
                                       {"used", pool.used ? nlohmann::ordered_json(*pool.used) : nullptr},
                                       {"trials", pool.trials}});
         json["waits"] = moment.waits.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(moment.waits);
-        json["trial_list"] = trials_json(look)["trials"];
+        json["trials"] = trials_json(look)["trials"];
         print(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
         return 0;
     }

@@ -12,7 +12,7 @@ using Json = nlohmann::ordered_json;
 Json trials_json(const StudyLook& look) {
     Json trials = Json::array();
     for (const TrialRecord& trial : look.record.trials) trials.push_back(trial_json(trial));
-    return {{"study", look.study.name}, {"trials", std::move(trials)}};
+    return {{"schema", json_schema}, {"study", look.study.name}, {"trials", std::move(trials)}};
 }
 
 Json study_json(const StudyLook& look) {
@@ -22,12 +22,18 @@ Json study_json(const StudyLook& look) {
     Json best = nullptr;
     if (const TrialRecord* trial = view::best_trial(look.record, look.study.objective))
         best = {{"trial", trial->number}, {"value", wire::from(*trial->value)}};
+    const Budget& budget = look.study.budget;
+    const Json seconds = budget.seconds ? Json(*budget.seconds) : Json(nullptr);
+    const Json patience = budget.patience ? Json(*budget.patience) : Json(nullptr);
     return {{"study", look.study.name},
             {"running", look.holder.has_value()},
             {"states", std::move(states)},
-            {"trials", look.study.budget.trials},
+            {"budget",
+             {{"trials", budget.trials}, {"epochs", budget.epochs}, {"seconds", seconds}, {"patience", patience}}},
+            {"begun", look.record.trials.size()},
             {"ended", view::count_ended(look.record)},
             {"metric", look.study.objective.metric},
+            {"direction", look.study.objective.direction == Direction::minimize ? "minimize" : "maximize"},
             {"best", std::move(best)},
             {"folder", look.folder.path.string()}};
 }

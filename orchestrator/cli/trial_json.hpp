@@ -9,11 +9,10 @@
 
 namespace hpo {
 
-/// {"study": ..., "trials": [...]}
+/// {"schema": 1, "study": ..., "trials": [...]}
 nlohmann::ordered_json trials_json(const StudyLook& look);
 
-/// {"study": ..., "running": true, "states": {"complete": 3, ...}, "trials": 64, "ended": 12, "metric": ..., "best":
-/// {"trial": 7, "value": 0.9}, "folder": ...}
+/// The object "Study" of docs/json.md, without "schema".
 nlohmann::ordered_json study_json(const StudyLook& look);
 
 }  // namespace hpo

@@ -66,24 +66,25 @@ Json trial_json(const TrialRecord& trial) {
             {"params", object(trial.params)},
             {"values", object(counts ? counts->metrics : Metrics())},
             {"closing", object(trial.closing)},
+            {"value", wire::from(trial.value)},
+            {"best_step", trial.best_step > 0 ? Json(trial.best_step) : Json(nullptr)},
             {"steps", trial.steps()},
+            {"steps_trained", trial.trained},
             {"device", text_or_null(trial.allotment.device)},
             {"booked", memory(trial.allotment.footprint)},
             {"peak", memory(trial.peak)},
             {"micro_batches", trial.allotment.micro_batches > 0 ? Json(trial.allotment.micro_batches) : Json(nullptr)},
             {"rule", text_or_null(trial.rule)},
-            {"reason", text_or_null(trial.reason)}};
+            {"reason", text_or_null(trial.reason)},
+            {"failures", trial.failures},
+            {"queued", text_or_null(utc_text(trial.queued_at))},
+            {"started", text_or_null(utc_text(trial.started_at))},
+            {"ended", text_or_null(utc_text(trial.ended_at))}};
 }
 
 Json whole_trial_json(const Study& study, const TrialRecord& trial) {
     Json json = trial_json(trial);
-    json["value"] = wire::from(trial.value);
-    json["best_step"] = trial.best_step > 0 ? Json(trial.best_step) : Json(nullptr);
     json["seed"] = trial_seed(study.seed, static_cast<std::uint64_t>(trial.number));
-    json["failures"] = trial.failures;
-    json["queued"] = text_or_null(utc_text(trial.queued_at));
-    json["started"] = text_or_null(utc_text(trial.started_at));
-    json["ended"] = text_or_null(utc_text(trial.ended_at));
     Json& curve = json["curve"] = Json::array();
     for (const Report& report : trial.curve) curve.push_back(Json(wire::from(report)));
     return json;

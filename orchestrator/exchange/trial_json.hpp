@@ -9,13 +9,15 @@
 
 namespace hpo {
 
-/// {"trial", "state", "attempt", "params", "values", "steps", "device", "booked", "peak", "micro_batches", "reason"}:
-/// values are those of the step that counts for the objective, else of the last one.
+/// The version of the schema of all JSON that commands print (docs/json.md): a key that goes or changes its meaning
+/// makes it larger, a new key does not.
+inline constexpr int json_schema = 1;
+
+/// The object "Trial" of docs/json.md: values are those of the step that counts for the objective, else of the last
+/// one; times as "2026-11-21T03:52:57.152Z" or null. Numbers that are not finite are "nan", "inf" and "-inf".
 nlohmann::ordered_json trial_json(const TrialRecord& trial);
 
-/// And all else that is known of it: "value", "best_step", "rule", "seed", "failures", times as
-/// "2026-11-21T03:52:57.152Z" or null, and "curve" with every step as the protocol writes it. Numbers that are not
-/// finite are "nan", "inf" and "-inf".
+/// And all else that is known of it: "seed", and "curve" with every step as the protocol writes it.
 nlohmann::ordered_json whole_trial_json(const Study& study, const TrialRecord& trial);
 
 /// The report that trial_json() takes its values from; nullptr: there is none.

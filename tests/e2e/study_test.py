@@ -1,10 +1,12 @@
 """A study from one YAML file to the best configuration, with real native workers."""
 import json
 import os
+import re
 import shlex
 import signal
 import struct
 import unittest
+from pathlib import Path
 
 from harness import Case, synthetic, wait_for
 
@@ -204,6 +206,42 @@ class Study(Case):
         out = self.hpo("run", self.study(synthetic(trials=2)), "--json")
         lines = [json.loads(line) for line in out.splitlines()]
         self.assertIn("best", lines[-1])
+
+    def test_the_json_of_all_commands_has_the_keys_of_its_documentation(self):
+        page = (Path(__file__).resolve().parents[2] / "docs/json.md").read_text()
+
+        def table(title):
+            rows = page.split(f"## {title}\n")[1].split("\n\n")[1].splitlines()[2:]
+            return {key for row in rows for key in re.findall(r"`(\w+)`", row.split("|")[1])}
+
+        trial_keys, study_keys = table("Trial"), table("Study")
+        events = [json.loads(line) for line in self.hpo("run", self.study(synthetic(trials=2)), "--json").splitlines()]
+        for event in events:
+            self.assertEqual((event["schema"], event["study"]), (1, "small"))
+            self.assertRegex(event["time"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
+        common = {"schema", "event", "study", "time"}
+        reported = [event for event in events if event["event"] == "reported"]
+        self.assertEqual(set(reported[0]), common | trial_keys | {"report"})
+        self.assertEqual([e["report"]["step"] for e in reported if e["trial"] == 1], [1, 2, 3, 4, 5], "each step's own values")
+        self.assertEqual(set(events[-1]), common | {"reason", "seconds", "begun", "ended", "best"})
+        self.assertEqual(set(events[-1]["best"]), trial_keys)
+
+        def says(*arguments):
+            said = json.loads(self.hpo(*arguments))
+            self.assertEqual(said.pop("schema"), 1, arguments)
+            return said
+
+        self.assertEqual(set(says("ls", "--json")["studies"][0]), study_keys)
+        listed = says("ls", "small", "--json")
+        self.assertEqual((set(listed), set(listed["trials"][0])), ({"study", "trials"}, trial_keys))
+        shown = says("show", "small", "1", "--json")
+        self.assertEqual(set(shown), trial_keys | {"study", "seed", "curve"})
+        self.assertEqual(len(shown["curve"]), 5)
+        top = says("top", "small", "--once", "--json")
+        self.assertEqual(set(top), study_keys | {"trials", "waits", "memory"})
+        self.assertEqual(set(top["trials"][0]), trial_keys)
+        self.assertEqual(set(says("best", "small", "--format", "json")), {"study", "trial", "metric", "value", "step", "params", "worker"})
+        self.assertEqual(set(says("devices", "--json")), {"host", "devices", "problem"})
 
 
 if __name__ == "__main__":
