@@ -415,6 +415,11 @@ std::string script_text(const Study& study, Load& load, Json& json) {
     const Prediction prediction = FootprintModel(study.resources.trial, load.question.on_device).predict({});
     load.question.trials = {{prediction.footprint, {}, {}}};
     std::string text = row("trial", "runs " + study.command.front() + (load.question.on_device ? ", on a device" : ""));
+    if (!study.shim.empty())
+        text +=
+            row("shim",
+                study.shim + ": the script finds a stand-in, which has the trial's parameters" +
+                    (study.metrics->patterns.empty() && study.metrics->file.empty() ? " and takes its reports" : ""));
     if (study.metrics && study.metrics->reports > 1)
         text += row("", "a step is " + std::to_string(study.metrics->reports) + " reports of " +
                             study.objective.metric + " (worker.step)");

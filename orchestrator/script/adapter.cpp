@@ -410,6 +410,8 @@ class Adapter {
         string text = "the command ended and '" + run_->objective.metric + "' was never found in its " +
                       (file_.empty() ? "output" : "file " + file_);
         if (!reader_) return text;
+        if (task_.file == shim_reports)
+            text = "the command ended and '" + run_->objective.metric + "' was never reported by way of worker.shim";
         if (const string seen = reader_->seen(); !seen.empty()) text += ", but " + seen;
         if (const string doubt = reader_->doubt(); !doubt.empty()) return printable(text + "; " + doubt);
         if (!reader_->nearest().empty()) text += "; the nearest line: " + reader_->nearest();
