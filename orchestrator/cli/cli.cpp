@@ -1,6 +1,7 @@
 #include "orchestrator/cli/cli.hpp"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -14,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "hpo/interrupted.hpp"
 #include "hpo/printable.hpp"
 #include "hpo/result.hpp"
 #include "hpo/version.hpp"
@@ -22,6 +24,7 @@
 #include "orchestrator/execution/warden.hpp"
 #include "orchestrator/script/adapter.hpp"
 #include "orchestrator/study/diagnostics.hpp"
+#include "orchestrator/view/output.hpp"
 
 namespace hpo {
 namespace {
@@ -159,8 +162,9 @@ int parse_and_run(int argc, char** argv) {
 
 void print(std::string_view text) {
     ::signal(SIGPIPE, SIG_IGN);
-    if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return;
+    if (view::write_to(STDOUT_FILENO, text)) return;
     if (errno == EPIPE) throw Fatal("", 0);
+    if (errno == ETIMEDOUT) throw Fatal("", exit_status_of(interrupted_by));
     throw Fatal(std::string("cannot write to standard output: ") + std::strerror(errno));
 }
 

@@ -12,6 +12,7 @@
 #include "hpo/wire.hpp"
 #include "orchestrator/cli/session_pools.hpp"
 #include "orchestrator/cli/trial_json.hpp"
+#include "orchestrator/view/output.hpp"
 #include "orchestrator/view/progress.hpp"
 #include "orchestrator/view/summary.hpp"
 #include "orchestrator/view/terminal.hpp"
@@ -28,10 +29,10 @@ Moment moment(const SessionView& view) { return {view.seconds, view.places, true
 class Output {
    public:
     void write(const std::string& text) {
-        if (!alive_ || (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0))
-            return;
+        if (!alive_ || view::write_to(STDOUT_FILENO, text)) return;
         alive_ = false;
-        if (errno != EPIPE) std::fprintf(stderr, "hpo: cannot write to standard output: %s\n", std::strerror(errno));
+        if (errno != EPIPE && errno != ETIMEDOUT)
+            std::fprintf(stderr, "hpo: cannot write to standard output: %s\n", std::strerror(errno));
     }
     [[nodiscard]] bool alive() const { return alive_; }
 
@@ -103,7 +104,7 @@ class InLines final : public RunObserver {
     void notice(const Notice& notice) override {
         // A trial's failure is told by the line of its event.
         if (notice.trial && notice.level == Notice::Level::error) return;
-        if (notice.level != Notice::Level::info) std::fputs(with_level(notice).c_str(), stderr);
+        if (notice.level != Notice::Level::info) (void)view::write_to(STDERR_FILENO, with_level(notice));
     }
     bool draw(const SessionView&) override { return out_.alive(); }
 
@@ -133,7 +134,7 @@ class InJson final : public RunObserver {
                    stored.event);
     }
     void notice(const Notice& notice) override {
-        if (notice.level != Notice::Level::info) std::fputs(with_level(notice).c_str(), stderr);
+        if (notice.level != Notice::Level::info) (void)view::write_to(STDERR_FILENO, with_level(notice));
     }
     bool draw(const SessionView&) override { return out_.alive(); }
 
@@ -145,7 +146,7 @@ class InJson final : public RunObserver {
 class Quiet final : public RunObserver {
    public:
     void notice(const Notice& notice) override {
-        if (notice.level == Notice::Level::error) std::fputs(with_level(notice).c_str(), stderr);
+        if (notice.level == Notice::Level::error) (void)view::write_to(STDERR_FILENO, with_level(notice));
     }
 };
 

@@ -179,6 +179,8 @@ Descriptor Board::turn() const {
     return file;
 }
 
+bool Board::lost() const { return !still_named(folder_.get(), lock_, name_ + lock_ending); }
+
 Board::~Board() {
     if (folder_) remove(folder_.get(), name_);
 }

@@ -47,6 +47,8 @@ class Board {
     /// sees all that others have decided. It waits for it a tenth of a second at most (its holder may be suspended);
     /// empty then, and one goes on without.
     [[nodiscard]] Descriptor turn() const;
+    /// Somebody has removed the folder (at logout $XDG_RUNTIME_DIR goes away): nobody sees this session any more.
+    [[nodiscard]] bool lost() const;
 
     Board(Board&&) noexcept = default;
     Board& operator=(Board&&) = delete;

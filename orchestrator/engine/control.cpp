@@ -5,7 +5,10 @@
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
+#include <chrono>
+#include <deque>
 #include <nlohmann/json.hpp>
 
 #include "hpo/lines.hpp"
@@ -33,14 +36,21 @@ std::string answer_control(const std::string& line, const std::string& study, co
 namespace {
 
 constexpr std::size_t max_request = 4096;
+constexpr std::size_t most_clients = 16;                // then the one that came first makes place
+constexpr std::chrono::seconds most_idle{10};           // of a client, between two requests
+constexpr std::chrono::milliseconds accept_again{100};  // when there was no descriptor for one
 
 /// One client; lives as long as its reads and writes are pending.
 class Client : public std::enable_shared_from_this<Client> {
    public:
     Client(Protocol::socket socket, std::function<std::string(const std::string&)> answer)
-        : socket_(std::move(socket)), answer_(std::move(answer)) {}
+        : socket_(std::move(socket)), idle_(socket_.get_executor()), answer_(std::move(answer)) {}
 
     void read() {
+        idle_.expires_after(most_idle);
+        idle_.async_wait([weak = weak_from_this()](auto error) {
+            if (const auto self = weak.lock(); self && !error) self->close();
+        });
         socket_.async_read_some(asio::buffer(bytes_), [self = shared_from_this()](auto error, std::size_t n) {
             if (error) return;
             std::string replies;
@@ -53,6 +63,13 @@ class Client : public std::enable_shared_from_this<Client> {
         });
     }
 
+    /// What is pending ends, and the client with it.
+    void close() {
+        boost::system::error_code ignored;
+        socket_.close(ignored);
+        idle_.cancel(ignored);
+    }
+
    private:
     void write(std::string replies) {
         replies_ = std::move(replies);
@@ -62,6 +79,7 @@ class Client : public std::enable_shared_from_this<Client> {
     }
 
     Protocol::socket socket_;
+    asio::steady_timer idle_;
     std::function<std::string(const std::string&)> answer_;
     LineSplitter lines_{max_request};
     std::array<char, 1024> bytes_{};
@@ -74,6 +92,7 @@ struct ControlServer::Impl : std::enable_shared_from_this<Impl> {
     Impl(asio::io_context& loop, const std::filesystem::path& path, std::string name, ControlActions what)
         : socket(path),
           acceptor(loop, Protocol::endpoint(path.string())),
+          pause(loop),
           study(std::move(name)),
           actions(std::move(what)) {}
 
@@ -81,17 +100,37 @@ struct ControlServer::Impl : std::enable_shared_from_this<Impl> {
         acceptor.async_accept([weak = weak_from_this()](auto error, Protocol::socket client) {
             const auto self = weak.lock();
             if (!self || error == asio::error::operation_aborted) return;
-            if (!error)
-                std::make_shared<Client>(std::move(client), [weak](const std::string& line) {
-                    const auto alive = weak.lock();
-                    return alive ? answer_control(line, alive->study, alive->actions) : std::string();
-                })->read();
+            if (error) return self->accept_later();
+            self->admit(std::make_shared<Client>(std::move(client), [weak](const std::string& line) {
+                const auto alive = weak.lock();
+                return alive ? answer_control(line, alive->study, alive->actions) : std::string();
+            }));
             self->accept();
         });
     }
 
+    /// Out of descriptors, most likely: the next client waits for better times.
+    void accept_later() {
+        pause.expires_after(accept_again);
+        pause.async_wait([weak = weak_from_this()](auto error) {
+            if (const auto self = weak.lock(); self && !error) self->accept();
+        });
+    }
+
+    void admit(const std::shared_ptr<Client>& client) {
+        std::erase_if(clients, [](const std::weak_ptr<Client>& one) { return one.expired(); });
+        if (clients.size() >= most_clients) {
+            if (const auto first = clients.front().lock()) first->close();
+            clients.pop_front();
+        }
+        clients.push_back(client);
+        client->read();
+    }
+
     std::filesystem::path socket;
     Protocol::acceptor acceptor;
+    asio::steady_timer pause;
+    std::deque<std::weak_ptr<Client>> clients;  ///< in the order in which they came
     std::string study;
     ControlActions actions;
 };
@@ -105,6 +144,9 @@ ControlServer::ControlServer(asio::io_context& loop, const std::filesystem::path
 ControlServer::~ControlServer() {
     boost::system::error_code ignored;
     impl_->acceptor.close(ignored);
+    impl_->pause.cancel(ignored);
+    for (const auto& client : impl_->clients)
+        if (const auto alive = client.lock()) alive->close();
     std::error_code also_ignored;
     std::filesystem::remove(impl_->socket, also_ignored);
 }

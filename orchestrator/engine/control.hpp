@@ -26,7 +26,8 @@ struct ControlActions {
 };
 
 /// Listens until destroyed; then the socket file is gone. A line is at most 4 KiB; a connection that says nothing
-/// sensible is answered with an error, and one that does not read its answers is dropped.
+/// sensible is answered with an error, and one that does not read its answers, or says nothing for 10 seconds, is
+/// dropped. At most 16 are heard at a time; a further one takes the place of the first.
 class ControlServer {
    public:
     ControlServer(boost::asio::io_context& loop, const std::filesystem::path& socket, std::string study,

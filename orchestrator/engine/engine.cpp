@@ -13,7 +13,7 @@ namespace {
 constexpr double ending_patience = 60;     // seconds from the decision that ends an attempt to the worker's last word
 constexpr std::size_t closed_at_once = 5;  // paused trials that end with the study, before others are heard again: each
                                            // waits for the disk
-constexpr double held_up_after = 30;       // seconds between two ticks, which come every second
+constexpr double held_up_after = 3;        // seconds between two ticks, which come every second
 
 }  // namespace
 
@@ -116,8 +116,8 @@ void Engine::tick() {
         const auto& budget = parts_.study.budget;
         if (budget.seconds && seconds() >= *budget.seconds)
             return conclude(End::finished, "the time budget is used up");
-        // Were we held up ourselves (a suspended machine, a blocked terminal), nobody's words were read: silence counts
-        // from now.
+        // Were we held up ourselves (a suspended machine, a blocked terminal, a locked database), nobody's words were
+        // read: silence counts from now.
         const Seconds now = parts_.clock.now();
         if (last_tick_ && (now - *last_tick_).count() > held_up_after)
             for (Worker& worker : places_) {

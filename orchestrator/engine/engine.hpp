@@ -133,6 +133,7 @@ class Engine {
         bool shrinks = false;       ///< can train a batch in micro-batches
         bool ailing = false;        ///< the last trial of it failed: it may be about to end
         bool once = false;          ///< trains one trial, then exits
+        bool warm = false;          ///< has trained one before those that it has now
         bool spent = false;         ///< leaving, after its one trial, at its own pace
         bool greeted = false;       ///< it said hello
         AttemptId culprit;          ///< leaving: the attempt that is charged for it; trial 0: none
@@ -173,10 +174,18 @@ class Engine {
     void leave(Place place, const std::string& reason, AttemptId culprit = {});
     void say(Notice::Level level, std::int64_t trial, const std::string& text) const;
 
+    /// Workers cannot be started for want of something that may come back: processes, descriptors.
+    struct Shortage {
+        Seconds since{0};
+        Seconds pause{0};
+        Seconds until{0};  ///< nothing is started before
+    };
+
     // Which trial goes where (engine_placing.cpp).
     void place_trials();
     void warm_up();
     [[nodiscard]] bool has_room() const;
+    [[nodiscard]] bool may_open() const;
     [[nodiscard]] std::vector<Waiting> waiting() const;
     [[nodiscard]] Machine look() const;
     void tell_who_waits(const std::optional<Admission::Reason>& kept_out);
@@ -221,6 +230,7 @@ class Engine {
     void on_exited(Place place, const execution::Exited& exited);
     void on_launch_failed(Place place, const execution::LaunchFailed& failed);
     void launch_failed(const std::string& message);
+    void ran_short(const std::string& message);
     void lost(AttemptId id, const std::string& reason);
     void trial_ended(std::int64_t trial);
     void trial_failed(std::int64_t trial, const std::string& kind = {});
@@ -276,7 +286,8 @@ class Engine {
     double seconds_before_ = 0;  ///< of the study's earlier sessions
     std::optional<Seconds> last_tick_;
     std::int64_t launches_ = 0;
-    int launch_failures_ = 0;           ///< in a row
+    int launch_failures_ = 0;  ///< in a row, for reasons that do not pass
+    std::optional<Shortage> shortage_;
     int failures_in_a_row_ = 0;         ///< trials that failed alike, while no other ended or got further than they
     std::string last_failure_;          ///< what they have in common
     Seconds longest_failed_{0};         ///< time of the longest of them

@@ -55,9 +55,18 @@ void Engine::tell_who_waits(const std::optional<Admission::Reason>& kept_out) {
 
 /// A worker could take a trial, or be started for one.
 bool Engine::has_room() const {
-    return std::any_of(places_.begin(), places_.end(), [](const Worker& w) {
-        return w.state == State::empty || (w.state == State::ready && w.planning == 0 && w.jobs.size() < w.slots);
+    const bool opens = may_open();
+    return std::any_of(places_.begin(), places_.end(), [opens](const Worker& w) {
+        return (opens && w.state == State::empty) ||
+               (w.state == State::ready && w.planning == 0 && w.jobs.size() < w.slots);
     });
+}
+
+/// In a shortage one worker at a time is tried, after a pause.
+bool Engine::may_open() const {
+    if (!shortage_) return true;
+    return parts_.clock.now() >= shortage_->until &&
+           std::none_of(places_.begin(), places_.end(), [](const Worker& w) { return w.state == State::starting; });
 }
 
 /// Queued trials whose needs are known, in the order in which they should start.
@@ -169,6 +178,7 @@ bool Engine::assign(const Admission::Launch& launch) {
     if (launch.beside || soon) return false;
     place = with([](const Worker& w) { return w.state == State::empty; });
     if (place != none) {
+        if (!may_open()) return false;
         open(place, launch.device);
         book(place, launch);
         return true;
@@ -206,6 +216,7 @@ void Engine::book(Place place, const Admission::Launch& launch) {
 void Engine::let_go(Worker& worker, std::size_t job) {
     const bool bore_it = !worker.jobs[job].beside;
     worker.jobs.erase(worker.jobs.begin() + static_cast<std::ptrdiff_t>(job));
+    worker.warm = true;
     if (worker.jobs.empty()) {
         worker.shape.clear();
         worker.shared = false;
@@ -308,7 +319,7 @@ bool Engine::find_need(std::int64_t trial) {
     if (std::any_of(places_.begin(), places_.end(), answers_soon)) return false;
     const auto empty =
         std::find_if(places_.begin(), places_.end(), [](const Worker& w) { return w.state == State::empty; });
-    if (empty == places_.end()) return false;
+    if (empty == places_.end() || !may_open()) return false;
     const auto device = parts_.on_device ? a_usable_device() : std::optional(host_only);
     if (device) open(static_cast<Place>(empty - places_.begin()), *device);
     return false;

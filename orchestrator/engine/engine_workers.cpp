@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "hpo/units.hpp"
 #include "orchestrator/engine/engine.hpp"
 #include "orchestrator/engine/words.hpp"
+#include "orchestrator/execution/limits.hpp"
 #include "orchestrator/scheduling/out_of_memory.hpp"
 
 namespace hpo {
@@ -15,6 +17,8 @@ constexpr std::size_t late_failures_allowed = 6;  // in a row, of trials that ha
 constexpr std::int64_t told_unused = 3;           // reports of an attempt that are told one by one
 constexpr std::int64_t told_lines = 1000;         // lines that an attempt may send to the log
 constexpr std::int64_t most_slots = 1024;
+constexpr Seconds first_pause{0.5}, longest_pause{30};  // in a shortage, between two launches
+constexpr double longest_shortage = 600;                // seconds of it without any trial at work
 
 bool can(const from_worker::Hello& hello, const char* what) {
     return std::find(hello.capabilities.begin(), hello.capabilities.end(), what) != hello.capabilities.end();
@@ -30,6 +34,7 @@ Engine::Job* Engine::find(Worker& worker, AttemptId id) {
 
 void Engine::on_ready(Place place, const from_worker::Hello& hello) {
     launch_failures_ = 0;
+    shortage_.reset();
     Worker& worker = places_.at(static_cast<std::size_t>(place));
     if (worker.state != State::starting) return;
     worker.state = State::ready;
@@ -223,6 +228,7 @@ void Engine::on_exited(Place place, const execution::Exited& exited) {
     if (!gone.greeted) {
         if (closing_) return;
         std::string message = (exited.cause.empty() ? how + " before it said hello" : how) + quoted(exited.log_tail);
+        if (is_shortage(0, exited.log_tail)) return ran_short(message);
         if (exited.cause.empty() && !parts_.study.command.empty() && !parts_.study.metrics)
             message +=
                 "\n  no argument of worker.command has a placeholder, so that the program must speak with hpo itself "
@@ -310,7 +316,24 @@ void Engine::lost(AttemptId id, const std::string& reason) {
 
 void Engine::on_launch_failed(Place place, const execution::LaunchFailed& failed) {
     places_.at(static_cast<std::size_t>(place)) = {};
-    launch_failed(failed.message);
+    is_shortage(failed.error, failed.message) ? ran_short(failed.message) : launch_failed(failed.message);
+}
+
+/// Waited out, with pauses that grow, by time and not by failures: many places fail within a moment. Trials that run
+/// go on meanwhile; where none has for so long, the shortage is no passing one.
+void Engine::ran_short(const std::string& message) {
+    look_again_ = true;
+    const Seconds now = parts_.clock.now();
+    if (closing_ || (shortage_ && now < shortage_->until)) return;
+    if (!shortage_) {
+        shortage_ = {now, Seconds(0), now};
+        say(Notice::Level::warning, 0, message + "\n  no worker is started for a while, then it is tried again");
+    }
+    if (!running().empty()) shortage_->since = now;
+    if (const double lasted = (now - shortage_->since).count(); lasted >= longest_shortage)
+        return conclude(End::failed, "no worker could be started for " + duration_text(lasted) + ": " + message);
+    shortage_->pause = std::clamp(2 * shortage_->pause, first_pause, longest_pause);
+    shortage_->until = now + shortage_->pause;
 }
 
 void Engine::launch_failed(const std::string& message) {

@@ -4,21 +4,21 @@
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/signal_set.hpp>
-#include <csignal>
 #include <optional>
 #include <vector>
 
+#include "hpo/interrupted.hpp"
 #include "orchestrator/engine/words.hpp"
 #include "orchestrator/engine/workers.hpp"
+#include "orchestrator/execution/interrupts.hpp"
 #include "orchestrator/execution/local.hpp"
 
 namespace hpo {
 
 struct OneWorker::Impl {
     boost::asio::io_context loop{1};
-    boost::asio::signal_set signals{loop, SIGINT, SIGTERM, SIGHUP};
     int signal = 0;
+    Interrupts signals{loop, [this](int number) { signal = number; }};
     std::int64_t slots = 1;
     std::function<void(const execution::What&)> listener;
     std::unique_ptr<LocalExecutor> executor;
@@ -40,7 +40,7 @@ struct OneWorker::Impl {
         while (!answer && signal == 0) loop.run_one();
         if (signal != 0) {
             executor.reset();
-            throw Fatal("interrupted", signal == SIGINT ? 130 : 143);
+            throw Fatal("interrupted", exit_status_of(signal));
         }
         return std::move(*answer);
     }
@@ -53,12 +53,10 @@ Result<std::unique_ptr<OneWorker>> OneWorker::start(const Study& study, const Pr
                                                     const Target& target) {
     std::unique_ptr<OneWorker> one(new OneWorker);
     Impl& impl = *one->impl_;
-    impl.signals.async_wait([&impl](auto error, int number) {
-        if (!error) impl.signal = number;
-    });
-    auto executor =
-        LocalExecutor::make(impl.loop, {.mark = "hpo-one-" + std::to_string(getpid()), .program = programs.hpo},
-                            [&impl](Place, const execution::What& what) { impl.listener(what); });
+    auto executor = LocalExecutor::make(
+        impl.loop,
+        {.mark = "hpo-one-" + std::to_string(getpid()), .program = programs.hpo, .limits = raise_soft_limits()},
+        [&impl](Place, const execution::What& what) { impl.listener(what); });
     if (!executor) return executor.error();
     impl.executor = std::move(*executor);
     impl.executor->launch(0, worker_launch(study, programs, {}, 0, target));

@@ -14,12 +14,14 @@
 #include <functional>
 #include <optional>
 
+#include "hpo/interrupted.hpp"
 #include "hpo/version.hpp"
 #include "orchestrator/devices/host.hpp"
 #include "orchestrator/engine/checkpoints.hpp"
 #include "orchestrator/engine/control.hpp"
 #include "orchestrator/engine/live_machine.hpp"
 #include "orchestrator/engine/workers.hpp"
+#include "orchestrator/execution/interrupts.hpp"
 #include "orchestrator/execution/local.hpp"
 #include "orchestrator/execution/processes.hpp"
 #include "orchestrator/store/holder_lock.hpp"
@@ -33,6 +35,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto draw_every = 250ms;
+constexpr auto killed_within = 400ms;  ///< after the second signal
+constexpr auto left_within = 150ms;    ///< after that
 
 /// Tells this study's processes from all others', also after a crash: the same folder gives the same mark.
 std::string study_mark(const StudyFolder& folder) {
@@ -64,25 +68,28 @@ class Session {
           ledger_(std::move(ledger)),
           programs_(programs),
           machine_(std::move(machine)),
-          plan_(plan_workers(study, machine_.host())) {}
+          plan_(plan_workers(study, machine_.host())) {
+        open_board();
+    }
 
     /// `accept` makes the study this one, in its folder, once nothing can refuse it any more.
     Result<RunOutcome> run(HolderLock& lock, const std::function<Result<void>()>& accept) {
         lock_ = &lock;
         // A worker that is alive must have said so before it counts as silent.
         const double alive_every = std::min(LocalOptions{}.alive_every, study_.resources.progress_timeout / 3);
-        auto executor = LocalExecutor::make(
-            loop_, {.mark = study_mark(folder_), .program = programs_.hpo, .alive_every = alive_every},
-            [this](Place place, const execution::What& what) {
-                engine_->on(place, what);
-                settle();
-            });
+        auto executor = LocalExecutor::make(loop_,
+                                            {.mark = study_mark(folder_),
+                                             .program = programs_.hpo,
+                                             .limits = raise_soft_limits(),
+                                             .alive_every = alive_every},
+                                            [this](Place place, const execution::What& what) {
+                                                engine_->on(place, what);
+                                                settle();
+                                            });
         if (!executor) return executor.error();
         executor_ = std::move(*executor);
 
-        const auto socket = executor_->folder() / "control";
-        ControlServer control(loop_, socket, study_.name, control_actions());
-        if (const auto published = lock.publish(socket.string()); !published) return published.error();
+        if (const auto listens = listen_to_control(); !listens) return listens.error();
         if (const auto accepted = accept(); !accepted) return accepted.error();
 
         ledger_.on_event = [this](const StoredEvent& stored) { observer_.happened(ledger_.record(), stored); };
@@ -91,7 +98,6 @@ class Session {
         engine_.emplace(parts(), plan_.places);
 
         observer_.begun(view());
-        listen_to_signals();
         listen_to_the_window();
         now_ = seen();
         engine_->start();
@@ -99,6 +105,8 @@ class Session {
         tick();
         draw();
         if (!engine_->done()) loop_.run();
+
+        if (!engine_->done()) leave_behind();
 
         RunOutcome outcome;
         outcome.folder_lost = folder_lost();
@@ -182,6 +190,14 @@ class Session {
         return {ledger_.record(), engine_->seconds(), plan_.places, engine_->running(), engine_->waits()};
     }
 
+    /// Stuck in the kernel, or below a warden that is: the next run sweeps.
+    void leave_behind() {
+        std::string pids;
+        for (const pid_t pid : executor_->end(left_within)) pids += (pids.empty() ? "" : ", ") + std::to_string(pid);
+        if (!pids.empty())
+            tell({Notice::Level::warning, 0, "these processes would not die, the next run ends them: " + pids});
+    }
+
     void finish_if_done() {
         if (engine_->done()) loop_.stop();
     }
@@ -200,6 +216,7 @@ class Session {
         if (folder_lost()) engine_->fail(lost_words());
         for (const DeviceNotice& notice : machine_.poll(clock_.now()))
             tell({notice.warning ? Notice::Level::warning : Notice::Level::info, 0, notice.text});
+        keep_folders();
         engine_->tick();
         look();
         now_ = seen();
@@ -261,7 +278,8 @@ class Session {
     }
 
     void show() {
-        if (!observer_.draw(view())) end_by(SIGHUP);
+        // What a signal has cut short is no closed terminal: the signal is on its way here.
+        if (!observer_.draw(view()) && interrupted_by == 0 && !signals_.outlives_terminal()) end_by(SIGHUP);
     }
 
     /// A terminal that has another size is drawn anew at once.
@@ -273,18 +291,43 @@ class Session {
         });
     }
 
-    void listen_to_signals() {
-        signals_.async_wait([this](auto error, int number) {
-            if (error) return;
-            end_by(number);
-            listen_to_signals();
-        });
+    /// Anew where the folder of sockets has gone.
+    Result<void> listen_to_control() {
+        sockets_ = executor_->folder();
+        control_.reset();
+        try {
+            control_.emplace(loop_, sockets_ / "control", study_.name, control_actions());
+        } catch (const boost::system::system_error& failed) {
+            return Error{std::string("no control socket: ") + failed.what()};
+        }
+        return lock_->publish((sockets_ / "control").string());
     }
 
-    /// The first signal asks everyone to leave; a second SIGINT or SIGTERM kills.
+    /// Folders below $XDG_RUNTIME_DIR go away when their user logs out; the study stays.
+    void keep_folders() {
+        if (!board_ || board_->lost()) {
+            board_.reset();
+            open_board();
+        }
+        auto kept = executor_->keep_folder();
+        if (kept && executor_->folder() != sockets_) kept = listen_to_control();
+        if (!kept && std::exchange(folder_problem_, kept.error().message) != kept.error().message)
+            tell({Notice::Level::warning, 0, "hpo stop cannot reach this study: " + folder_problem_});
+    }
+
+    void open_board() {
+        if (auto board = Board::open()) board_.emplace(*std::move(board));
+    }
+
+    /// The first signal asks everyone to leave; a second SIGINT or SIGTERM kills, and what does not die of that is
+    /// left.
     void end_by(int number) {
         if (signal_ != 0 && number != SIGHUP) {
             engine_->kill();
+            killer_.expires_after(killed_within);
+            killer_.async_wait([this](auto error) {
+                if (!error) loop_.stop();
+            });
         } else if (signal_ == 0) {
             signal_ = number;
             const char* name = number == SIGINT    ? "interrupted"
@@ -297,7 +340,7 @@ class Session {
 
     const Study& study_;
     const StudyFolder& folder_;
-    const HolderLock* lock_ = nullptr;
+    HolderLock* lock_ = nullptr;
     RunObserver& observer_;
     std::shared_ptr<spdlog::logger> log_;
     Ledger ledger_;
@@ -305,7 +348,7 @@ class Session {
     SteadyClock clock_;
     Seconds begun_ = clock_.now();
     LiveMachine machine_;
-    Result<Board> board_ = Board::open();
+    std::optional<Board> board_;
     bool looked_ = false;              ///< at the board, since all was settled
     Descriptor turn_;                  ///< from then on
     Machine now_;                      ///< as of the last tick
@@ -316,10 +359,14 @@ class Session {
     asio::steady_timer ticker_{loop_};
     asio::steady_timer drawer_{loop_};
     bool goes_on_ = false;  ///< the engine was asked to
-    asio::signal_set signals_{loop_, SIGINT, SIGTERM, SIGHUP};
+    asio::steady_timer killer_{loop_};
+    Interrupts signals_{loop_, [this](int number) { end_by(number); }};
     asio::signal_set window_{loop_, SIGWINCH};
     int signal_ = 0;
     std::unique_ptr<LocalExecutor> executor_;
+    std::filesystem::path sockets_;  ///< the folder where the control socket listens
+    std::optional<ControlServer> control_;
+    std::string folder_problem_;  ///< that was told
     std::optional<Engine> engine_;
 };
 
@@ -351,7 +398,9 @@ Result<RunOutcome> run_study(const Study& study, const StudyFolder& folder, cons
     auto lock = HolderLock::take(folder);
     if (!lock) return lock.error();
     Takeback takeback(std::move(missing));
-    auto store = open_store(folder.database());
+    auto store = open_store(folder.database(), [&](const std::string& words) {
+        observer.notice({Notice::Level::warning, 0, words});
+    });
     if (!store) return store.error();
     if (const std::string before = (*store)->source(); !before.empty())
         if (const auto welcome = accepted(before); !welcome) return welcome.error();

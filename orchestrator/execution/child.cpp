@@ -4,13 +4,14 @@
 #include <linux/close_range.h>
 #include <sched.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstring>
 
 namespace hpo::warden {
@@ -18,6 +19,7 @@ namespace {
 
 /// Some containers allow a million descriptors, and programs that close them one by one then take seconds to start.
 constexpr rlim_t most_descriptors = 65536;
+SoftLimits of_children{most_descriptors, RLIM_INFINITY};
 
 enum Stage { redirect, enter, execute };
 
@@ -44,18 +46,18 @@ void set_affinity(const std::vector<int>& cpus) {
 }
 
 void reset_signals() {
-    for (const int signal : {SIGPIPE, SIGHUP, SIGINT, SIGTERM, SIGXFSZ}) ::signal(signal, SIG_DFL);
+    // As the kernel has it: posix_spawn leaves two signals ignored that signal() does not let us touch.
+    struct {
+        void (*handler)(int) = nullptr;
+        unsigned long flags = 0;
+        void (*restorer)() = nullptr;
+        std::uint64_t mask = 0;
+    } by_default;
+    for (int signal = 1; signal <= 64; ++signal)
+        (void)::syscall(SYS_rt_sigaction, signal, &by_default, nullptr, sizeof by_default.mask);
     sigset_t none;
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
-}
-
-void bound_descriptors() {
-    rlimit limit{};
-    if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > most_descriptors) {
-        limit.rlim_cur = most_descriptors;
-        ::setrlimit(RLIMIT_NOFILE, &limit);
-    }
 }
 
 /// The child's side; comes back with what failed.
@@ -64,7 +66,7 @@ Failure become(const Start& start, char** argv, char** envp, pid_t warden, int i
     if (::getppid() != warden) ::_exit(127);  // it died before the line above
     ::setpgid(0, 0);
     set_affinity(start.cpus);
-    bound_descriptors();
+    apply(of_children);
     if (input < 0) input = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (input < 0 || ::dup2(input, 0) < 0 || ::dup2(output, 1) < 0 || ::dup2(error, 2) < 0) return {redirect, errno};
     // What is above 2 closes at exec, whoever opened it; the pipe for our own failure as well.
@@ -84,6 +86,11 @@ Child failure(int error, std::string what) {
 }
 
 }  // namespace
+
+void limit_children(const SoftLimits& limits) {
+    of_children = limits;
+    of_children.descriptors = std::min(of_children.descriptors, most_descriptors);
+}
 
 std::vector<std::string> merged_environment(const std::vector<std::string>& added) {
     const auto name_of = [](std::string_view entry) { return entry.substr(0, entry.find('=')); };

@@ -7,6 +7,7 @@
 
 #include "hpo/descriptor.hpp"
 #include "orchestrator/execution/frames.hpp"
+#include "orchestrator/execution/limits.hpp"
 
 namespace hpo::warden {
 
@@ -22,6 +23,9 @@ struct Child {
 /// `input` is its standard input and `output` its standard output, if they are given; then the pipe is its standard
 /// error alone.
 Child start_child(const Start& start, int input = -1, int output = -1);
+
+/// Soft limits of workers; until it is called, those of this process.
+void limit_children(const SoftLimits& limits);
 
 /// The environment that a worker is started with: this process's, with what `added` (NAME=value) holds added or
 /// replaced.

@@ -38,7 +38,7 @@ constexpr seconds exit_after_close_within{3};  ///< of a worker that has closed 
 constexpr seconds last_messages_within{1};     ///< of a worker that has exited
 constexpr seconds garbage_told_every{1};
 constexpr milliseconds sweep_again{5};
-constexpr seconds destruction_within{2};
+constexpr milliseconds destruction_within{2000};
 
 std::string random_token() {
     unsigned char bytes[16];
@@ -76,25 +76,29 @@ class LocalExecutor::Impl {
           listener_(std::move(listener)),
           folder_(std::move(folder)),
           loop_(loop),
-          acceptor_(loop, Unix::endpoint(endpoint())) {
-        accept();
+          acceptor_(loop) {
+        listen();
     }
 
-    ~Impl() {
+    ~Impl() { end(destruction_within); }
+
+    std::vector<pid_t> end(milliseconds within) {
+        if (!alive_) return {};
         alive_.reset();
         for (const auto& stranger : strangers_) stranger->close();
         for (auto& [number, room] : rooms_) {
             if (room.connection) room.connection->close();
             if (room.warden) room.warden->close();
         }
-        const auto deadline = std::chrono::steady_clock::now() + destruction_within;
+        const auto deadline = std::chrono::steady_clock::now() + within;
         bool stuck = false;
         for (auto& [number, room] : rooms_) {
             if (!room.warden || room.warden->wait(deadline)) continue;
             stuck = true;
             room.warden->destroy();
         }
-        if (stuck) sweep(options_.mark, seconds(1));
+        if (!stuck || sweep(options_.mark, within)) return {};
+        return marked(options_.mark);
     }
 
     void launch(Place number, const LaunchSpec& spec) {
@@ -105,8 +109,13 @@ class LocalExecutor::Impl {
         room.cause.clear();
         room.garbage = {};
         room.command = spec.command.empty() ? std::string() : spec.command[0];
-        const int error = start(room, spec);
-        if (error != 0) later([this, &room, error] { launch_failed(room, error, "start " + room.command); });
+        std::string what = "start " + room.command;
+        int error = 0;
+        if (const auto kept = keep_folder(); !kept)
+            error = EIO, what += " (" + kept.error().message + ")";
+        else
+            error = start(room, spec);
+        if (error != 0) later([this, &room, error, what] { launch_failed(room, error, what); });
     }
 
     void send(Place number, const OrchestratorMessage& message) {
@@ -129,6 +138,19 @@ class LocalExecutor::Impl {
     }
 
     [[nodiscard]] const std::filesystem::path& folder() const { return folder_.path(); }
+
+    Result<void> keep_folder() {
+        if (::access(endpoint().c_str(), F_OK) == 0) return {};
+        auto folder = PrivateFolder::make(options_.mark);
+        if (!folder) return folder.error();
+        folder_ = *std::move(folder);
+        try {
+            listen();
+        } catch (const boost::system::system_error& error) {
+            return Error{std::string("cannot listen for workers: ") + error.what()};
+        }
+        return {};
+    }
 
    private:
     [[nodiscard]] std::string endpoint() const { return (folder_.path() / "workers.sock").string(); }
@@ -183,7 +205,7 @@ class LocalExecutor::Impl {
                                               take_notice(room, kind, payload);
                                           },
                                           [this, &room] { warden_gone(room); }});
-            if (const int error = room.warden->start(options_.program, mark_of(room)); error != 0) {
+            if (const int error = room.warden->start(options_.program, mark_of(room), options_.limits); error != 0) {
                 room.warden.reset();
                 return error;
             }
@@ -256,9 +278,14 @@ class LocalExecutor::Impl {
         if (room.warden) room.warden->order(warden::Order::kill);
     }
 
+    void listen() {
+        acceptor_ = Unix::acceptor(loop_, Unix::endpoint(endpoint()));
+        accept();
+    }
+
     void accept() {
         acceptor_.async_accept([this, alive = std::weak_ptr<bool>(alive_)](error_code error, Unix::socket socket) {
-            if (alive.expired()) return;
+            if (alive.expired() || error == asio::error::operation_aborted) return;
             // Out of descriptors, most likely: the connection waits for better times.
             if (error) return after(milliseconds(100), [this] { accept(); });
             if (strangers_.size() < most_strangers) receive(std::make_shared<WorkerConnection>(std::move(socket)));
@@ -367,6 +394,8 @@ void LocalExecutor::send(Place place, const OrchestratorMessage& message) { impl
 void LocalExecutor::log_to(Place place, const std::filesystem::path& file) { impl_->log_to(place, file); }
 void LocalExecutor::terminate(Place place, double grace) { impl_->terminate(place, grace); }
 void LocalExecutor::kill(Place place) { impl_->kill(place); }
+std::vector<pid_t> LocalExecutor::end(milliseconds within) { return impl_->end(within); }
+Result<void> LocalExecutor::keep_folder() { return impl_->keep_folder(); }
 const std::filesystem::path& LocalExecutor::folder() const { return impl_->folder(); }
 
 }  // namespace hpo

@@ -1,13 +1,18 @@
 // Workers as processes of this machine, each below its warden, on one event loop and one thread.
 #pragma once
 
+#include <sys/types.h>
+
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "hpo/result.hpp"
 #include "orchestrator/execution/executor.hpp"
+#include "orchestrator/execution/limits.hpp"
 
 namespace boost::asio {
 class io_context;
@@ -22,6 +27,7 @@ struct LocalOptions {
     std::string mark;
     /// What is executed, with `warden_word`, for a warden; it calls run_warden().
     std::filesystem::path program = "/proc/self/exe";
+    SoftLimits limits;                         ///< of workers
     double alive_every = 5;                    ///< seconds, told to workers
     std::int64_t log_bytes = 4 * 1024 * 1024;  ///< cap of one log file
 };
@@ -32,8 +38,12 @@ class LocalExecutor final : public Executor {
     /// nothing swept, before the first launch: the caller sweeps (processes.hpp) once it holds the study.
     static Result<std::unique_ptr<LocalExecutor>> make(boost::asio::io_context& loop, LocalOptions options,
                                                        ExecutionListener listener);
-    /// Kills everything and waits until it is gone: usually milliseconds; 2 s for what is stuck in the kernel.
+    /// As end(2 s).
     ~LocalExecutor() override;
+
+    /// Kills everything and waits until it is gone: usually milliseconds; for what is stuck in the kernel, or below a
+    /// warden that is, `within` and as long again. What is left then. Nothing may be asked of the executor afterwards.
+    std::vector<pid_t> end(std::chrono::milliseconds within);
 
     void launch(Place place, const LaunchSpec& spec) override;
     void send(Place place, const OrchestratorMessage& message) override;
@@ -41,6 +51,9 @@ class LocalExecutor final : public Executor {
     void terminate(Place place, double grace) override;
     void kill(Place place) override;
 
+    /// Makes folder() and the workers' socket anew, perhaps elsewhere, where somebody has removed them (at logout
+    /// $XDG_RUNTIME_DIR goes away); workers that are connected stay so. Each launch does this first.
+    Result<void> keep_folder();
     /// The private folder (0700) of the workers' socket, for other sockets as well; removed by the destructor.
     [[nodiscard]] const std::filesystem::path& folder() const;
 

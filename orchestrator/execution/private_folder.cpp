@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
@@ -26,10 +27,12 @@ std::string short_name(const std::string& mark) {
 
 fs::path base_folder() {
     constexpr std::size_t most_bytes = 56;  // leaves room for the folder's own name and a socket's
-    const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-    std::error_code error;
-    if (runtime != nullptr && runtime[0] == '/' && std::strlen(runtime) <= most_bytes && ::access(runtime, W_OK) == 0)
-        return runtime;
+    const std::array<const char*, 5> candidates{std::getenv("XDG_RUNTIME_DIR"), "/tmp", std::getenv("TMPDIR"),
+                                                "/var/tmp", "/dev/shm"};
+    for (const char* folder : candidates)
+        if (folder != nullptr && folder[0] == '/' && std::strlen(folder) <= most_bytes &&
+            ::access(folder, W_OK | X_OK) == 0)
+            return folder;
     return "/tmp";
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
@@ -136,20 +137,52 @@ double processor_seconds_below(pid_t root) {
     return static_cast<double>(ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
+namespace {
+
+bool is_marked(pid_t pid, const std::string& mark) {
+    return pid != ::getpid() && has_mark(read_file("/proc/" + std::to_string(pid) + "/environ", 4 << 20),
+                                         std::string(mark_variable) + "=" + mark);
+}
+
+/// What tells a process from a later one of its pid: when it started, in ticks since the system did; empty: it is gone.
+std::string start_time(pid_t pid) {
+    const std::string stat = read_file("/proc/" + std::to_string(pid) + "/stat", 4096);
+    auto at = stat.rfind(')');
+    for (int field = 2; at != std::string::npos && field < 22; ++field) at = stat.find(' ', at + 1);
+    return at == std::string::npos ? std::string() : stat.substr(at, stat.find(' ', at + 1) - at);
+}
+
+/// SIGKILL if `wanted` holds of the process, and not of another that has taken its pid meanwhile. Where pidfds are
+/// refused (seccomp, an old kernel) the time of its start says so.
+template <class F>
+bool kill_if(pid_t pid, F&& wanted) {
+    // The pidfd first: if the pid changes hands before its environment is read, the signal goes to the dead one.
+    const Descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    const bool refused = !handle && errno != ESRCH;
+    const std::string started = refused ? start_time(pid) : "";
+    if ((!handle && started.empty()) || !wanted()) return false;
+    if (handle && ::syscall(SYS_pidfd_send_signal, handle.get(), SIGKILL, nullptr, 0) == 0) return true;
+    if (handle && errno == ESRCH) return true;
+    if (!refused || start_time(pid) == started) (void)::kill(pid, SIGKILL);
+    return true;
+}
+
+}  // namespace
+
+std::vector<pid_t> marked(const std::string& mark) {
+    std::vector<pid_t> pids = all_processes();
+    std::erase_if(pids, [&](pid_t pid) { return !is_marked(pid, mark); });
+    return pids;
+}
+
 std::size_t kill_marked(const std::string& mark, Wardens wardens) {
-    const std::string entry = std::string(mark_variable) + "=" + mark;
     std::size_t found = 0;
-    for (const pid_t pid : all_processes()) {
-        if (pid == ::getpid()) continue;
-        // The pidfd first: if the pid changes hands before its environment is read, the signal goes to the dead one.
-        const Descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-        if (!handle || !has_mark(read_file("/proc/" + std::to_string(pid) + "/environ", 4 << 20), entry)) continue;
-        if (wardens == Wardens::spared &&
-            read_file("/proc/" + std::to_string(pid) + "/comm", 64) == warden_name + std::string("\n"))
-            continue;
-        ++found;
-        (void)::syscall(SYS_pidfd_send_signal, handle.get(), SIGKILL, nullptr, 0);
-    }
+    for (const pid_t pid : all_processes())
+        found += kill_if(pid, [&] {
+            return is_marked(pid, mark) &&
+                   !(wardens == Wardens::spared &&
+                     read_file("/proc/" + std::to_string(pid) + "/comm", 64) == warden_name + std::string("\n"));
+        });
     return found;
 }
 

@@ -36,6 +36,9 @@ pid_t worker_process(pid_t said, pid_t peer, pid_t orchestrator);
 /// the kernel lists children (CONFIG_PROC_CHILDREN).
 double processor_seconds_below(pid_t root);
 
+/// Processes of this user, but the caller, whose mark is `mark` or begins with `mark` and ':'; a snapshot.
+std::vector<pid_t> marked(const std::string& mark);
+
 /// One round: SIGKILL to every process of this user, but the caller, whose mark is `mark` or begins with `mark` and
 /// ':'. Returns how many were found.
 std::size_t kill_marked(const std::string& mark, Wardens wardens = Wardens::too);

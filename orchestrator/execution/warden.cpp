@@ -336,6 +336,9 @@ void Warden::flush() {
 
 namespace hpo {
 
-int run_warden(int, char**) { return warden::Warden().run(); }
+int run_warden(int argc, char** argv) {
+    warden::limit_children(soft_limits_from(argc, argv, 2));
+    return warden::Warden().run();
+}
 
 }  // namespace hpo

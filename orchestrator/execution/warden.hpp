@@ -6,7 +6,7 @@
 
 namespace hpo {
 
-/// The command line's word for it: `hpo __warden`.
+/// The command line's word for it: `hpo __warden`, and behind it the workers' soft limits (limits.hpp).
 inline constexpr const char* warden_word = "__warden";
 
 /// Runs until the orchestrator's pipe (standard input) closes or SIGTERM comes; notices go to standard output. Both are

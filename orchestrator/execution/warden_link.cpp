@@ -1,16 +1,15 @@
 #include "orchestrator/execution/warden_link.hpp"
 
-#include <poll.h>
-#include <sys/syscall.h>
+#include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/write.hpp>
-#include <boost/process/v2/posix/default_launcher.hpp>
-#include <boost/process/v2/process.hpp>
-#include <boost/process/v2/stdio.hpp>
 #include <cerrno>
+#include <csignal>
+#include <thread>
 
 #include "hpo/descriptor.hpp"
 #include "orchestrator/execution/processes.hpp"
@@ -18,13 +17,14 @@
 
 namespace hpo {
 namespace asio = boost::asio;
-namespace process = boost::process::v2;
 using boost::system::error_code;
+using std::chrono::milliseconds;
 
 namespace {
 
 /// Of one turn: what a worker that floods its output can hold the others up by.
 constexpr std::size_t chunk_bytes = 64 * 1024;
+constexpr milliseconds longest_pause{16};  ///< between two looks whether a dying warden is gone
 
 std::vector<std::string> environment_with(const std::string& entry) {
     const std::string name = entry.substr(0, entry.find('=') + 1);
@@ -36,30 +36,34 @@ std::vector<std::string> environment_with(const std::string& entry) {
 
 }  // namespace
 
-struct WardenLink::Process {
-    process::process handle;
-};
-
 WardenLink::WardenLink(asio::io_context& loop, Events events)
-    : events_(std::move(events)), orders_(loop), notices_(loop), buffer_(chunk_bytes, '\0') {}
+    : events_(std::move(events)), timer_(loop), orders_(loop), notices_(loop), buffer_(chunk_bytes, '\0') {}
 
 WardenLink::~WardenLink() = default;
 
-int WardenLink::start(const std::filesystem::path& program, const std::string& mark) {
+int WardenLink::start(const std::filesystem::path& program, const std::string& mark, const SoftLimits& limits) {
     Descriptor orders_read, orders_write, notices_read, notices_write;
     if (!make_pipe(orders_read, orders_write) || !make_pipe(notices_read, notices_write)) return errno;
-    const std::vector<std::string> environment = environment_with(std::string(mark_variable) + "=" + mark);
-    std::vector<const char*> envp;
-    for (const auto& entry : environment) envp.push_back(entry.c_str());
-    envp.push_back(nullptr);
-
-    process::posix::default_launcher launcher;
-    launcher.env = envp.data();
-    error_code error;
-    auto started = launcher(orders_.get_executor(), error, program.string(), std::vector<std::string>{warden_word},
-                            process::process_stdio{orders_read.get(), notices_write.get(), {}});
-    if (error) return error.value();
-    process_ = std::make_unique<Process>(Process{std::move(started)});
+    std::vector<std::string> words{program.string(), warden_word};
+    for (std::string& word : to_arguments(limits)) words.push_back(std::move(word));
+    std::vector<std::string> variables = environment_with(std::string(mark_variable) + "=" + mark);
+    const auto pointers = [](std::vector<std::string>& strings) {
+        std::vector<char*> list;
+        for (std::string& text : strings) list.push_back(text.data());
+        list.push_back(nullptr);
+        return list;
+    };
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_adddup2(&files, orders_read.get(), STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&files, notices_write.get(), STDOUT_FILENO);
+    const int error =
+        ::posix_spawn(&pid_, program.c_str(), &files, nullptr, pointers(words).data(), pointers(variables).data());
+    posix_spawn_file_actions_destroy(&files);
+    if (error != 0) {
+        pid_ = 0;
+        return error;
+    }
     orders_.assign(orders_write.release());
     notices_.assign(notices_read.release());
     read();
@@ -77,15 +81,33 @@ void WardenLink::read() {
     });
 }
 
+/// Its pipe is closed: it is dying, or it says nonsense.
 void WardenLink::ended() {
-    error_code ignored;
-    process_->handle.terminate(ignored);  // it is dying, or it says nonsense
-    process_->handle.async_wait([self = shared_from_this()](error_code, int) {
-        (void)self->process_->handle.detach();  // reaped: its pid may be another's
-        const auto gone = std::move(self->events_.gone);
-        self->close();
-        if (gone) gone();
-    });
+    destroy();
+    await_end(milliseconds(1));
+}
+
+/// Asked now and then: where pidfds are refused (seccomp) it works as well.
+void WardenLink::await_end(milliseconds pause) {
+    if (!reaped()) {
+        timer_.expires_after(pause);
+        timer_.async_wait([self = shared_from_this(), pause](error_code error) {
+            if (!error) self->await_end(std::min(2 * pause, longest_pause));
+        });
+        return;
+    }
+    const auto gone = std::move(events_.gone);
+    close();
+    if (gone) gone();
+}
+
+bool WardenLink::reaped() {
+    while (pid_ != 0) {
+        const pid_t ended = ::waitpid(pid_, nullptr, WNOHANG);
+        if (ended == 0) return false;
+        if (ended > 0 || errno != EINTR) pid_ = 0;
+    }
+    return true;
 }
 
 void WardenLink::order(warden::Order order, std::string_view payload) {
@@ -105,29 +127,21 @@ void WardenLink::write() {
 void WardenLink::close() {
     events_ = {};
     error_code ignored;
+    timer_.cancel(ignored);
     orders_.close(ignored);
     notices_.close(ignored);
 }
 
 bool WardenLink::wait(std::chrono::steady_clock::time_point deadline) {
-    if (!process_ || !process_->handle.is_open()) return true;
-    const Descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, process_->handle.id(), 0)));
-    pollfd fd{handle.get(), POLLIN, 0};
-    for (;;) {
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-        const int ready = handle ? ::poll(&fd, 1, static_cast<int>(std::max<long>(left.count(), 0))) : 1;
-        if (ready < 0 && errno == EINTR) continue;
-        if (ready == 0) return false;
-        error_code ignored;
-        process_->handle.wait(ignored);
-        (void)process_->handle.detach();
-        return true;
+    for (milliseconds pause(1); !reaped(); pause = std::min(2 * pause, longest_pause)) {
+        if (std::chrono::steady_clock::now() >= deadline) return false;
+        std::this_thread::sleep_for(pause);
     }
+    return true;
 }
 
 void WardenLink::destroy() {
-    error_code ignored;
-    if (process_ && process_->handle.is_open()) process_->handle.terminate(ignored);
+    if (pid_ != 0) ::kill(pid_, SIGKILL);
 }
 
 }  // namespace hpo

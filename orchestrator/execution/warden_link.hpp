@@ -1,8 +1,11 @@
 // The orchestrator's end of one warden: starts it, sends orders, takes notices, and notices its end.
 #pragma once
 
+#include <sys/types.h>
+
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -11,6 +14,7 @@
 #include <string_view>
 
 #include "orchestrator/execution/frames.hpp"
+#include "orchestrator/execution/limits.hpp"
 
 namespace hpo {
 
@@ -24,8 +28,8 @@ class WardenLink : public std::enable_shared_from_this<WardenLink> {
     WardenLink(boost::asio::io_context& loop, Events events);
     ~WardenLink();
 
-    /// Executes `program __warden` with HPO_MARK=mark. 0, or the errno of what failed.
-    int start(const std::filesystem::path& program, const std::string& mark);
+    /// Executes `program __warden` with HPO_MARK=mark; `limits` are those of workers. 0, or the errno of what failed.
+    int start(const std::filesystem::path& program, const std::string& mark, const SoftLimits& limits);
     void order(warden::Order order, std::string_view payload = {});
     /// Closes the pipe, upon which the warden kills all below it and exits. No more events.
     void close();
@@ -35,13 +39,15 @@ class WardenLink : public std::enable_shared_from_this<WardenLink> {
     void destroy();
 
    private:
-    struct Process;
     void read();
     void write();
     void ended();
+    void await_end(std::chrono::milliseconds pause);
+    bool reaped();
 
     Events events_;
-    std::unique_ptr<Process> process_;
+    pid_t pid_ = 0;  ///< a child that was not reaped: nobody else's; 0: none
+    boost::asio::steady_timer timer_;
     boost::asio::posix::stream_descriptor orders_;
     boost::asio::posix::stream_descriptor notices_;
     warden::FrameReader frames_;

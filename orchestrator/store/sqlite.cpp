@@ -2,7 +2,9 @@
 
 #include <sqlite3.h>
 
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 namespace hpo::sqlite {
 namespace {
@@ -69,6 +71,28 @@ Result<Database> Database::open(const std::filesystem::path& file, Mode mode, in
     if (!writes) sqlite3_db_config(connection, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
     sqlite3_busy_timeout(connection, busy_ms);
     return database;
+}
+
+struct Database::Patience {
+    std::function<bool(double)> go_on;
+    std::chrono::steady_clock::time_point since;
+
+    /// As sqlite3_busy_handler calls it: `times` counts from 0 for each lock.
+    static int ask(void* self, int times) {
+        auto& patience = *static_cast<Patience*>(self);
+        const auto now = std::chrono::steady_clock::now();
+        if (times == 0) patience.since = now;
+        if (!patience.go_on(std::chrono::duration<double>(now - patience.since).count())) return 0;
+        std::this_thread::sleep_for(std::chrono::milliseconds(times < 7 ? 1 << times : 100));
+        return 1;
+    }
+};
+
+void Database::Forget::operator()(Patience* patience) const { delete patience; }
+
+void Database::wait_for_locks(std::function<bool(double)> go_on) {
+    patience_.reset(new Patience{std::move(go_on), {}});
+    sqlite3_busy_handler(handle(), Patience::ask, patience_.get());
 }
 
 Result<void> Database::run(const std::string& sql) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -46,6 +47,10 @@ class Database {
    public:
     static Result<Database> open(const std::filesystem::path& file, Mode mode, int busy_ms);
 
+    /// From now on a lock that others hold is waited for as long as `go_on` says, which is told the seconds so far:
+    /// with pauses that grow, up to a tenth of a second.
+    void wait_for_locks(std::function<bool(double waited)> go_on);
+
     Result<void> run(const std::string& sql);
     Result<Statement> prepare(std::string_view sql);
     /// The first column of the first row as text; empty: no row.
@@ -59,7 +64,12 @@ class Database {
     struct Close {
         void operator()(sqlite3* connection) const;
     };
+    struct Patience;
+    struct Forget {
+        void operator()(Patience* patience) const;
+    };
     std::filesystem::path file_;
+    std::unique_ptr<Patience, Forget> patience_;  ///< outlives the connection that asks it
     std::unique_ptr<sqlite3, Close> connection_;
 };
 

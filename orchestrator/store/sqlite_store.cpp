@@ -1,10 +1,13 @@
 #include <unistd.h>
 
-#include <chrono>
+#include <functional>
 #include <optional>
 #include <system_error>
+#include <utility>
 
+#include "hpo/interrupted.hpp"
 #include "orchestrator/store/database_file.hpp"
+#include "orchestrator/store/event_clock.hpp"
 #include "orchestrator/store/event_codec.hpp"
 #include "orchestrator/store/file_system.hpp"
 #include "orchestrator/store/sqlite.hpp"
@@ -18,9 +21,15 @@ using sqlite::Statement;
 
 constexpr int writer_patience_ms = 10'000;
 constexpr int reader_patience_ms = 1'000;
+constexpr double told_after = 3, interrupted_patience = 0.3;  // seconds
 
-double wall_clock() {
-    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+/// A writer waits for a lock as long as it takes, but does not keep an interrupted program from ending.
+std::function<bool(double)> patience_of_a_writer(std::string file, std::function<void(const std::string&)> tell) {
+    return [file = std::move(file), tell = std::move(tell), told = false](double waited) mutable {
+        if (waited >= told_after && !std::exchange(told, true) && tell)
+            tell(file + " is locked by another program: the study waits for it");
+        return interrupted_by == 0 || waited < interrupted_patience;
+    };
 }
 
 class SqliteStore final : public Store {
@@ -69,7 +78,7 @@ class SqliteStore final : public Store {
     Result<StoredEvent> append(const Event& event) override {
         if (!writes_) return read_only();
         if (auto known = check_trial(event); !known) return known.error();
-        StoredEvent stored{sequence_ + 1, wall_clock(), event};
+        StoredEvent stored{sequence_ + 1, clock_.now(), event};
         const EventRow row = to_row(event);
         if (row.kind == kind_proposed)
             if (auto back = to_event(row.kind, row.trial, row.attempt, row.body); !back)
@@ -167,6 +176,7 @@ class SqliteStore final : public Store {
     }
 
     fs::path file_;
+    EventClock clock_;
     sqlite::Database database_;
     bool writes_;
     bool full_ = true;
@@ -179,7 +189,7 @@ class SqliteStore final : public Store {
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> open_store(const fs::path& file) {
+Result<std::unique_ptr<Store>> open_store(const fs::path& file, std::function<void(const std::string&)> tell) {
     const fs::path folder = file.parent_path().empty() ? "." : file.parent_path();
     std::error_code error;
     if (!fs::is_directory(folder, error)) return Error{folder.string() + ": no such folder"};
@@ -194,6 +204,7 @@ Result<std::unique_ptr<Store>> open_store(const fs::path& file) {
     if (::access(file.c_str(), W_OK) != 0) return Error{file.string() + ": the file is read-only"};
     auto database = sqlite::Database::open(file, sqlite::Mode::read_write, writer_patience_ms);
     if (!database) return database.error();
+    database->wait_for_locks(patience_of_a_writer(file.string(), std::move(tell)));
     return SqliteStore::make(file, std::move(*database), true);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,7 +34,11 @@ class Store {
 
 /// Creates the file if it is missing. Refused with the reason: corrupt or truncated (nothing is overwritten), a newer
 /// schema, read-only, another program's database, a network file system's missing locks.
-Result<std::unique_ptr<Store>> open_store(const std::filesystem::path& file);
+///
+/// From then on a lock that another program holds is waited for as long as it takes, or until a signal asks for the end
+/// (hpo/interrupted.hpp); `tell` is told once when that lasts. Within such a wait it must not use the store.
+Result<std::unique_ptr<Store>> open_store(const std::filesystem::path& file,
+                                          std::function<void(const std::string&)> tell = {});
 
 /// For viewers: read-only, never checkpoints, never blocks the writer. `append` and `set_source` fail.
 Result<std::unique_ptr<Store>> open_store_read_only(const std::filesystem::path& file);

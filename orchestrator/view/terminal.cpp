@@ -13,22 +13,12 @@
 #include <cstring>
 #include <string_view>
 
+#include "orchestrator/view/output.hpp"
+
 namespace hpo::view {
 namespace {
 
-bool write_all(std::string_view text) {
-    while (!text.empty()) {
-        const auto written = ::write(STDOUT_FILENO, text.data(), text.size());
-        if (written < 0 && errno == EINTR) continue;
-        if (written < 0 && errno == EAGAIN) {
-            pollfd ready{STDOUT_FILENO, POLLOUT, 0};
-            if (::poll(&ready, 1, 1000) >= 0) continue;
-        }
-        if (written <= 0) return false;
-        text.remove_prefix(static_cast<std::size_t>(written));
-    }
-    return true;
-}
+bool write_all(std::string_view text) { return write_to(STDOUT_FILENO, text); }
 
 bool utf8_locale() {
     for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"})

@@ -1,12 +1,15 @@
 """What goes wrong, provoked: kills at random instants, workers that misbehave on request, full disks, damaged databases. Each test names the
 promise it holds hpo to. What each kind of fault does to a trial is proven by tests/unit/engine and tests/contract/execution; here it is shown once
 that it comes through. Seeds are fixed; HPO_KILLS sets how many kills (20 each by default, 200 for a thorough look)."""
+import fcntl
 import json
 import os
 import pathlib
 import random
+import re
 import resource
 import select
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -151,8 +154,9 @@ class Kills(Case):
 class Endings(Case):
     alone = "asks for ends within 1 s"
 
-    def running(self, script="each=0.05", **more):
-        child = self.start("run", self.study(fake_study(script, trials=500, **more)))
+    def running(self, script="each=0.05", hangup=signal.SIG_DFL, environment=None, trials=500, **more):
+        child = self.start("run", self.study(fake_study(script, trials=trials, **more)), environment=environment,
+                           preexec_fn=lambda: signal.signal(signal.SIGHUP, hangup))
         wait_for(lambda: any(t["steps"] for t in self.trials_so_far("fake")))
         return child
 
@@ -179,12 +183,44 @@ class Endings(Case):
         self.assertEqual(child.wait(10), 143)
         self.assert_nobody_left()
 
+    def test_row_44_under_nohup_a_study_outlives_its_terminal_and_its_runtime_folder(self):
+        runtime = self.folder / "runtime"
+        runtime.mkdir(0o700)
+        child = self.running("each=0.2", hangup=signal.SIG_IGN, environment={"XDG_RUNTIME_DIR": str(runtime)}, trials=6)
+        wait_for(lambda: list(runtime.glob("hpo-*/control")))
+        shutil.rmtree(runtime)
+        child.send_signal(signal.SIGHUP)
+        wait_for(lambda: child.poll() is not None or subprocess.run(
+            [HPO, "stop", "fake/6"], cwd=self.folder, capture_output=True).returncode == 0)
+        self.assertEqual(child.wait(60), 0, child.stderr.read())
+        self.assertEqual([t["state"] for t in self.trials("fake")], 5 * ["complete"] + ["stopped"])
+        self.assert_nobody_left()
+
     def test_row_4_a_reader_that_goes_away_ends_the_study_without_a_crash(self):
         child = self.running()
         child.stdout.close()
         child.stdout = None
         self.assertEqual(child.wait(30), 143)
         self.assert_nobody_left()
+
+    def test_row_45_two_signals_end_it_though_its_wardens_are_stopped(self):
+        child = self.running()
+        for pid in processes_of(self.folder):
+            if b"__warden" in Kills.cmdline(pid):
+                os.kill(pid, signal.SIGSTOP)
+        child.send_signal(signal.SIGINT)
+        child.send_signal(signal.SIGTERM)  # two of one number that nobody has taken yet would be one
+        self.assertEqual(child.wait(60), 130)
+        self.assert_nobody_left(60)
+
+    def test_row_45_a_reader_that_does_not_read_does_not_keep_it_from_ending_as_interrupted(self):
+        child = self.start("run", self.study(fake_study("each=0.002", trials=500)), "--json")
+        fcntl.fcntl(child.stdout, fcntl.F_SETPIPE_SZ, 4096)
+        held_up = re.compile("^(1|7) ")  # in write or poll
+        wait_for(lambda: held_up.match(pathlib.Path(f"/proc/{child.pid}/syscall").read_text()))
+        child.send_signal(signal.SIGINT)
+        self.assertEqual(child.wait(60), 130)
+        self.assert_nobody_left(60)
 
     def test_row_7_a_worker_that_ignores_term_is_killed_after_the_grace_period(self):
         child = self.running("each=0.02;ignore-term@1")

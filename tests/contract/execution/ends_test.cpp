@@ -86,6 +86,16 @@ TEST(End, AWorkerThatIgnoresTermIsKilledAfterTheGracePeriod) {
     EXPECT_LT(seconds_since(began), 2);
 }
 
+TEST(End, WhatAStoppedWardenKeepsIsKilledWhenTheExecutorEnds) {
+    Bench bench;
+    bench.launch(0, "children=2;daemon=1");
+    bench.next<Ready>(0);
+    for (const pid_t warden : wardens(bench.mark)) ::kill(warden, SIGSTOP);
+    bench.executor->kill(0);
+    bench.executor->end(milliseconds(50));
+    EXPECT_TRUE(eventually([&] { return marked(bench.mark).empty(); }));
+}
+
 TEST(End, AStoppedWorkerIsKilledAsWell) {
     Bench bench;
     bench.launch(0, "ignore-term");

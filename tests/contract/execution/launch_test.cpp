@@ -1,10 +1,16 @@
 // Launches: what a worker is given, what it is not, and what happens when it cannot be started (README, promises 12,
 // 13).
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 
 #include "tests/contract/execution/harness.hpp"
 
@@ -75,8 +81,8 @@ TEST(Launch, WithTooFewDescriptorsItFailsWithEMFILEAndLaterSucceeds) {
 #else
     constexpr std::size_t least = 0;
 #endif
-    // A warden's two pipes and the launcher's own take six.
-    for (std::size_t free = least; free < 6; ++free) {
+    // A warden's two pipes take four.
+    for (std::size_t free = least; free < 4; ++free) {
         SCOPED_TRACE(free);
         Bench bench;
         {
@@ -89,6 +95,15 @@ TEST(Launch, WithTooFewDescriptorsItFailsWithEMFILEAndLaterSucceeds) {
         bench.launch(0);
         bench.next<Ready>(0);
     }
+}
+
+TEST(Launch, WorkersGetTheUsersOwnSoftLimitsWhereHpoHasRaisedItsOwn) {
+    LocalOptions options;
+    options.limits.descriptors = 123;
+    options.limits.processes = 100'000;
+    Bench bench(options);
+    bench.launch(0, {"/bin/sh", "-c", "ulimit -Sn"}, {});
+    EXPECT_EQ(bench.next<Exited>(0).log_tail, "123");
 }
 
 TEST(Launch, AWardenThatCannotBeStartedFailsTheLaunch) {
@@ -138,6 +153,53 @@ TEST(Launch, EveryWorkerHasATokenOfItsOwnAndThePrivateFolderIsPrivate) {
     EXPECT_EQ(std::filesystem::status(folder).permissions(), std::filesystem::perms::owner_all);
     bench.executor.reset();
     EXPECT_FALSE(std::filesystem::exists(folder));
+}
+
+TEST(Launch, AFolderOfSocketsThatSomebodyRemovedIsMadeAnewAndConnectedWorkersStay) {
+    Bench bench;
+    bench.launch(0);
+    bench.next<Ready>(0);
+    const auto before = bench.executor->folder();
+    std::filesystem::remove_all(before);
+    bench.launch(1);
+    bench.next<Ready>(1);
+    EXPECT_NE(bench.executor->folder(), before);
+    for (const Place place : {0, 1}) {
+        bench.run_trial(place, "");
+        EXPECT_EQ(bench.finish(place).outcome, Outcome::complete);
+    }
+}
+
+/// As in a sandbox whose filter knows no pidfds.
+void refuse_pidfds() {
+    sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
+                            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+                            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const sock_fprog program{std::size(filter), filter};
+    ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+TEST(Launch, WorksAndLeavesNothingWherePidfdsAreRefused) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+        refuse_pidfds();
+        bool well = ::syscall(SYS_pidfd_open, ::getpid(), 0) < 0 && errno == ENOSYS;
+        Bench bench;
+        bench.launch(0, "children=2");
+        bench.next<Ready>(0);
+        bench.run_trial(0, "");
+        well = well && bench.finish(0).outcome == Outcome::complete;
+        for (const pid_t warden : wardens(bench.mark)) ::kill(warden, SIGKILL);
+        bench.next<Exited>(0);
+        well = well && marked(bench.mark).empty() && !testing::Test::HasFailure();
+        bench.executor.reset();
+        ::_exit(well ? 0 : 1);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
 }
 
 TEST(Launch, TheWardenLeadsASessionOfItsOwnSoThatTerminalSignalsPassItBy) {

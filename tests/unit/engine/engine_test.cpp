@@ -387,11 +387,58 @@ TEST(Engine, ThreeFailedLaunchesInARowEndTheStudyAndFailNoTrial) {
     Played play(small_study(), store, 1);
     for (int i = 0; i < 3; ++i) {
         EXPECT_FALSE(play.engine->done());
-        play.engine->on(0, execution::LaunchFailed{EAGAIN, "cannot start played: Resource temporarily unavailable"});
+        play.engine->on(0, execution::LaunchFailed{ENOENT, "cannot start played: No such file or directory"});
     }
     EXPECT_TRUE(play.engine->done());
     EXPECT_EQ(play.engine->end(), Engine::End::failed);
-    EXPECT_THAT(play.engine->end_reason(), HasSubstr("Resource temporarily unavailable"));
+    EXPECT_THAT(play.engine->end_reason(), HasSubstr("No such file or directory"));
+    for (const TrialRecord& trial : play.record().trials) EXPECT_FALSE(is_final(trial.state));
+}
+
+/// Fails each launch so, a second apart, until one comes later than `seconds`; returns how many there were.
+int launches_within(Played& play, double seconds, const execution::What& failure) {
+    int launches = 0;
+    for (; play.clock.now().count() < seconds && !play.engine->done(); play.tick())
+        while (!play.executor.launched.empty()) {
+            const Place place = play.executor.launched.front();
+            play.executor.launched.pop_front();
+            ++launches;
+            play.engine->on(place, failure);
+        }
+    return launches;
+}
+
+TEST(Engine, AShortageOfProcessesIsWaitedOutWithGrowingPausesAndTheStudyGoesOn) {
+    MemoryStore store;
+    Played play(small_study(), store, 8);
+    const execution::LaunchFailed failed{EAGAIN, "cannot start played: Resource temporarily unavailable"};
+    const int launches = launches_within(play, 60, failed);
+    EXPECT_FALSE(play.engine->done()) << play.engine->end_reason();
+    EXPECT_GE(launches, 5);
+    EXPECT_LE(launches, 12) << "eight places do not try in turns";
+    EXPECT_THAT(play.notices, HasSubstr("Resource temporarily unavailable"));
+    EXPECT_EQ(play.notices.find("Resource"), play.notices.rfind("Resource")) << "told once\n" << play.notices;
+    while (play.executor.launched.empty()) play.tick();
+    play.ready(play.executor.launched.front());
+    EXPECT_NE(play.asked(play.executor.launched.front()).trial, 0);
+    play.tick();
+    EXPECT_GT(play.executor.launched.size(), 1U) << "it is over";
+}
+
+TEST(Engine, AWorkerThatDiedOfAShortageIsNoFailedLaunchEither) {
+    MemoryStore store;
+    Played play(small_study(), store, 3);
+    launches_within(play, 10, execution::Exited{1, 0, false, "RuntimeError: can't start new thread", 0});
+    EXPECT_FALSE(play.engine->done()) << play.engine->end_reason();
+}
+
+TEST(Engine, AShortageThatDoesNotPassEndsTheStudyAndFailsNoTrial) {
+    MemoryStore store;
+    Played play(small_study(), store, 2);
+    launches_within(play, 3600, execution::LaunchFailed{EMFILE, "cannot start played: Too many open files"});
+    EXPECT_EQ(play.engine->end(), Engine::End::failed);
+    EXPECT_THAT(play.engine->end_reason(), HasSubstr("no worker could be started for 10m"));
+    EXPECT_THAT(play.engine->end_reason(), HasSubstr("Too many open files"));
     for (const TrialRecord& trial : play.record().trials) EXPECT_FALSE(is_final(trial.state));
 }
 

@@ -1,0 +1,95 @@
+#include "orchestrator/execution/interrupts.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+#include <string_view>
+#include <system_error>
+
+#include "hpo/descriptor.hpp"
+#include "hpo/interrupted.hpp"
+
+namespace hpo {
+namespace {
+
+constexpr std::array taken{SIGINT, SIGTERM, SIGHUP, SIGALRM};
+std::array<struct sigaction, taken.size()> before;
+
+// What the handlers need. They call nothing but what POSIX allows them.
+int write_end = -1;
+timer_t last_resort;
+itimerspec patience{};
+std::atomic<bool> leaving{false};
+
+void on_signal(int number) {
+    const int kept = errno;
+    int none = 0;
+    const bool first = interrupted_by.compare_exchange_strong(none, number);
+    if (!first && number != SIGHUP && !leaving.exchange(true)) ::timer_settime(last_resort, 0, &patience, nullptr);
+    const auto byte = static_cast<unsigned char>(number);
+    (void)!::write(write_end, &byte, 1);
+    errno = kept;
+}
+
+void on_last_resort(int) {
+    static constexpr std::string_view words = "hpo: left at once; what would not die is ended by the next run\n";
+    pollfd ready{STDERR_FILENO, POLLOUT, 0};
+    if (::poll(&ready, 1, 0) == 1) (void)!::write(STDERR_FILENO, words.data(), words.size());
+    ::_exit(exit_status_of(interrupted_by));
+}
+
+[[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
+
+}  // namespace
+
+Interrupts::Interrupts(boost::asio::io_context& loop, std::function<void(int)> hear,
+                       std::chrono::milliseconds leave_within)
+    : signals_(loop), hear_(std::move(hear)) {
+    Descriptor read_end, other_end;
+    if (!make_pipe(read_end, other_end)) fail("a pipe for signals");
+    for (const Descriptor* end : {&read_end, &other_end}) ::fcntl(end->get(), F_SETFL, O_NONBLOCK);
+    sigevent alarm{};
+    alarm.sigev_notify = SIGEV_SIGNAL;
+    alarm.sigev_signo = SIGALRM;
+    if (::timer_create(CLOCK_MONOTONIC, &alarm, &last_resort) != 0) fail("a timer for signals");
+    patience.it_value.tv_sec = leave_within.count() / 1000;
+    patience.it_value.tv_nsec = leave_within.count() % 1000 * 1'000'000;
+    leaving = false;
+    interrupted_by = 0;
+    write_end = other_end.release();
+    signals_.assign(read_end.release());
+
+    // Without SA_RESTART: a signal wakes whatever is held up.
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+        struct sigaction action {};
+        action.sa_handler = taken[i] == SIGALRM ? on_last_resort : on_signal;
+        sigemptyset(&action.sa_mask);
+        ::sigaction(taken[i], nullptr, &before[i]);
+        outlives_terminal_ = outlives_terminal_ || (taken[i] == SIGHUP && before[i].sa_handler == SIG_IGN);
+        if (taken[i] != SIGHUP || !outlives_terminal_) ::sigaction(taken[i], &action, nullptr);
+    }
+    listen();
+}
+
+Interrupts::~Interrupts() {
+    for (std::size_t i = 0; i < taken.size(); ++i) ::sigaction(taken[i], &before[i], nullptr);
+    ::timer_delete(last_resort);
+    ::close(std::exchange(write_end, -1));
+}
+
+void Interrupts::listen() {
+    signals_.async_read_some(boost::asio::buffer(&byte_, 1), [this](auto error, std::size_t) {
+        if (error) return;
+        const int number = byte_;
+        listen();
+        hear_(number);
+    });
+}
+
+}  // namespace hpo

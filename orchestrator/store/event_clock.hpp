@@ -1,0 +1,31 @@
+// When events happened: the wall clock, read once, and the time that has passed since. A clock that somebody sets in
+// the middle of a session makes no trial longer, nor a session that was killed, whose seconds are those between its
+// events.
+#pragma once
+
+#include <ctime>
+
+namespace hpo {
+
+class EventClock {
+   public:
+    using Read = double (*)(clockid_t);
+
+    /// `read` is a seam for tests: seconds of CLOCK_REALTIME, since the epoch, and of CLOCK_BOOTTIME.
+    explicit EventClock(Read read = seconds) : read_(read), offset_(read(CLOCK_REALTIME) - read(CLOCK_BOOTTIME)) {}
+
+    /// Seconds since the epoch.
+    [[nodiscard]] double now() const { return offset_ + read_(CLOCK_BOOTTIME); }
+
+   private:
+    static double seconds(clockid_t clock) {
+        timespec time{};
+        ::clock_gettime(clock, &time);
+        return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+    }
+
+    Read read_;
+    double offset_;
+};
+
+}  // namespace hpo

@@ -1,0 +1,78 @@
+#include "orchestrator/execution/interrupts.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "hpo/interrupted.hpp"
+
+namespace hpo {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// The exit status of a process that does this; -1: it died of a signal.
+template <class F>
+int status_of(F&& act) {
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(act());
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(Interrupts, AreToldFromTheLoopAndKnownBefore) {
+    EXPECT_EQ(status_of([] {
+                  boost::asio::io_context loop;
+                  int heard = 0;
+                  const Interrupts interrupts(loop, [&](int signal) { heard = signal; });
+                  ::raise(SIGTERM);
+                  const bool known = interrupted_by == SIGTERM && heard == 0;
+                  loop.run_one();
+                  return known && heard == SIGTERM ? 0 : 1;
+              }),
+              0);
+}
+
+TEST(Interrupts, TwoEndTheProcessWhateverHoldsUpItsLoop) {
+    for (const int second : {SIGINT, SIGTERM})
+        EXPECT_EQ(status_of([&]() -> int {
+                      boost::asio::io_context loop;
+                      const Interrupts interrupts(
+                          loop, [](int) {}, milliseconds(10));
+                      ::raise(SIGINT);
+                      ::raise(second);
+                      for (;;) ::pause();
+                  }),
+                  130);
+}
+
+TEST(Interrupts, OneInterruptAndAClosedTerminalLeaveItTheTimeItNeeds) {
+    EXPECT_EQ(status_of([] {
+                  boost::asio::io_context loop;
+                  const Interrupts interrupts(
+                      loop, [](int) {}, milliseconds(1));
+                  ::signal(SIGALRM, [](int) { ::_exit(9); });
+                  ::raise(SIGINT);
+                  if (!interrupts.outlives_terminal()) ::raise(SIGHUP);
+                  ::usleep(20'000);
+                  return 7;
+              }),
+              7);
+}
+
+TEST(Interrupts, UnderNohupAHangUpIsNone) {
+    EXPECT_EQ(status_of([] {
+                  ::signal(SIGHUP, SIG_IGN);
+                  boost::asio::io_context loop;
+                  const Interrupts interrupts(loop, [](int) {});
+                  ::raise(SIGHUP);
+                  return interrupts.outlives_terminal() && interrupted_by == 0 ? 0 : 1;
+              }),
+              0);
+}
+
+}  // namespace
+}  // namespace hpo
