@@ -1,6 +1,7 @@
 #include "orchestrator/devices/host.hpp"
 
 #include <sched.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,12 +18,25 @@ namespace {
 
 constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
 
-/// "key: 1234 kB" of /proc/meminfo, in bytes; 0 if it is not there.
-std::int64_t meminfo(const fs::path& root, const std::string& key) {
+/// "key: 1234 kB" of /proc/meminfo, in bytes.
+std::optional<std::int64_t> meminfo(const fs::path& root, const std::string& key) {
     std::ifstream file(root / "proc/meminfo");
     for (std::string line; std::getline(file, line);)
         if (line.starts_with(key + ":")) return std::atoll(line.c_str() + key.size() + 1) * 1024;
-    return 0;
+    return std::nullopt;
+}
+
+/// What the kernel says without /proc. Of what is free it leaves out the pages of files, which it would take back.
+struct Installed {
+    std::int64_t all = 0;
+    std::int64_t free = 0;
+};
+Installed installed() {
+    struct sysinfo info {};
+    if (::sysinfo(&info) != 0) return {};
+    const auto unit = static_cast<std::int64_t>(info.mem_unit);
+    return {static_cast<std::int64_t>(info.totalram) * unit,
+            static_cast<std::int64_t>(info.freeram + info.bufferram) * unit};
 }
 
 /// Of what a control group uses, the pages of files, which the kernel takes back when memory is wanted, as for
@@ -60,6 +74,8 @@ std::vector<fs::path> control_groups(const fs::path& root, const std::string& co
         const bool v1 = ("," + names + ",").find("," + controller + ",") != std::string::npos;
         if (!v1 && !(v2 && base.empty())) continue;
         base = root / "sys/fs/cgroup" / (v1 ? names : "");
+        // Mounted under another order of its names, or under this one alone.
+        if (std::error_code none; v1 && !fs::exists(base, none)) base = root / "sys/fs/cgroup" / controller;
         inner = fs::path(path).relative_path();
     }
     std::vector<fs::path> folders;
@@ -106,6 +122,15 @@ double core_quota(const fs::path& root) {
     return cores;
 }
 
+std::optional<std::int64_t> processes_left(const fs::path& root) {
+    std::optional<std::int64_t> left;
+    for (const fs::path& group : control_groups(root, "pids")) {
+        const auto limit = number_in(group / "pids.max"), used = number_in(group / "pids.current");
+        if (limit) left = std::min(left.value_or(no_limit), std::max<std::int64_t>(0, *limit - used.value_or(0)));
+    }
+    return left;
+}
+
 }  // namespace
 
 Host read_host(const fs::path& root) {
@@ -117,7 +142,9 @@ Host read_host(const fs::path& root) {
             if (CPU_ISSET(static_cast<std::size_t>(cpu), &mask)) host.cpus.push_back(cpu);
     if (host.cpus.empty()) host.cpus.push_back(0);
     host.cores = std::max(1.0, std::min(static_cast<double>(host.cpus.size()), core_quota(root)));
-    host.memory = std::min(meminfo(root, "MemTotal"), memory_limit(root).limit);
+    const auto total = meminfo(root, "MemTotal");
+    host.memory = std::min(total ? *total : installed().all, memory_limit(root).limit);
+    host.processes = processes_left(root);
 
     host.cpu_name = "unknown CPU";
     std::ifstream cpuinfo(root / "proc/cpuinfo");
@@ -130,7 +157,8 @@ Host read_host(const fs::path& root) {
 }
 
 std::int64_t available_memory(const fs::path& root) {
-    return std::min(meminfo(root, "MemAvailable"), memory_limit(root).left);
+    const auto available = meminfo(root, "MemAvailable");
+    return std::min(available ? *available : installed().free, memory_limit(root).left);
 }
 
 std::int64_t resident_memory(std::int64_t pid, const fs::path& root) {

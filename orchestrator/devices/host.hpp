@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,7 +15,9 @@ struct Host {
     std::vector<int> cpus;    ///< in the affinity mask, ascending; never empty
     double cores = 1;         ///< of them, what the control group's quota allows; at least 1
     std::int64_t memory = 0;  ///< bytes this process could have at most: installed, or the control group's limit
-    std::string cpu_name;     ///< "AMD EPYC 9B14"; "unknown CPU" where the kernel does not say
+    /// Processes and threads that the control group still lets this one start (pids.max); nothing: any number.
+    std::optional<std::int64_t> processes;
+    std::string cpu_name;  ///< "AMD EPYC 9B14"; "unknown CPU" where the kernel does not say
 };
 
 /// `root` is prepended to /proc and /sys: tests bring their own.
@@ -26,6 +29,10 @@ std::int64_t available_memory(const std::filesystem::path& root = "/");
 
 /// Bytes of physical memory that a process holds; 0 when it is gone. Of shared pages, all of them.
 std::int64_t resident_memory(std::int64_t pid, const std::filesystem::path& root = "/");
+
+/// As resident_memory, but its part of what it shares with others; nothing where the kernel does not tell. The kernel
+/// walks all its pages for it.
+std::optional<std::int64_t> proportional_memory(std::int64_t pid, const std::filesystem::path& root = "/");
 
 /// For each root the processes of its tree: those whose chain of parents leads to it, and itself; empty when it is
 /// gone. A process below two roots is in both. One look at /proc for all.

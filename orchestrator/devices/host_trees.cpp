@@ -1,10 +1,14 @@
 // Process trees and what they hold.
+#include <fcntl.h>
+
 #include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 
+#include "hpo/descriptor.hpp"
 #include "orchestrator/devices/host.hpp"
 
 namespace hpo {
@@ -15,12 +19,13 @@ namespace {
 
 /// From "pid (any name) state parent ...": the name may hold spaces and brackets, so the last bracket counts.
 std::optional<std::int64_t> parent_of(const fs::path& process) {
-    std::ifstream file(process / "stat");
-    std::string text;
-    std::getline(file, text, '\0');
+    const Descriptor file(::open((process / "stat").c_str(), O_RDONLY | O_CLOEXEC));
+    char buffer[512];
+    const ssize_t size = file ? ::read(file.get(), buffer, sizeof buffer) : 0;
+    const std::string_view text(buffer, size > 0 ? static_cast<std::size_t>(size) : 0);
     const auto name_end = text.rfind(')');
     std::int64_t parent = 0;
-    if (name_end == std::string::npos || text.size() < name_end + 5) return std::nullopt;
+    if (name_end == std::string_view::npos || text.size() < name_end + 5) return std::nullopt;
     const auto read = std::from_chars(text.data() + name_end + 4, text.data() + text.size(), parent);
     return read.ec == std::errc() ? std::optional(parent) : std::nullopt;
 }
@@ -42,14 +47,14 @@ Children all_children(const fs::path& proc) {
     return children;
 }
 
+}  // namespace
+
 std::optional<std::int64_t> proportional_memory(std::int64_t pid, const fs::path& root) {
     std::ifstream file(root / "proc" / std::to_string(pid) / "smaps_rollup");
     for (std::string line; std::getline(file, line);)
         if (line.starts_with("Pss:")) return std::atoll(line.c_str() + 4) * 1024;
     return std::nullopt;
 }
-
-}  // namespace
 
 std::vector<std::vector<std::int64_t>> trees(std::span<const std::int64_t> roots, const fs::path& root) {
     std::vector<std::vector<std::int64_t>> all(roots.size());

@@ -75,8 +75,11 @@ void Engine::measure() {
     for (std::size_t i = 0; i < measured.size() && i < used.size(); ++i) {
         if (measured[i]->shared) continue;
         Job& job = measured[i]->jobs.front();
-        // Readings of a device from before it began show what the worker's last trial held.
-        if ((parts_.clock.now() - job.begun).count() < read_anew_after) used[i].device_bytes = 0;
+        // Readings from before it began show what the worker's last trial held.
+        if ((parts_.clock.now() - job.begun).count() < read_anew_after) {
+            used[i].device_bytes = 0;
+            if (measured[i]->warm) used[i].host_bytes = 0;
+        }
         saw(job, used[i]);
     }
 }

@@ -107,18 +107,17 @@ Result<LiveMachine> open_machine(const Study& study, const Programs& programs,
     return LiveMachine::on_cpu(study, programs.hpo);
 }
 
-/// Looked up once between two polls: a look goes through all processes of the machine, and placing asks for every
-/// trial.
-std::vector<std::vector<std::int64_t>> LiveMachine::trees_of(std::span<const std::int64_t> roots) const {
-    const bool all_known =
-        std::all_of(roots.begin(), roots.end(), [this](std::int64_t root) { return trees_.contains(root); });
-    if (!all_known) {
-        const auto found = trees(roots);
-        for (std::size_t i = 0; i < roots.size(); ++i) trees_[roots[i]] = found[i];
+/// Shares of memory, and who belongs to whom, are read beside the loop; a single process costs no more than a line of
+/// /proc, and is read now: a warm worker grows and shrinks with each trial.
+std::vector<TreeReading> LiveMachine::read_trees(std::span<const std::int64_t> roots) const {
+    const std::vector<std::optional<TreeReading>> latest = watch_->latest(roots);
+    std::vector<TreeReading> readings;
+    for (std::size_t i = 0; i < roots.size(); ++i) {
+        TreeReading reading = latest[i].value_or(TreeReading{{roots[i]}, std::nullopt});
+        if (reading.processes.size() <= 1 || !reading.bytes) reading.bytes = resident_memory(roots[i]);
+        readings.push_back(std::move(reading));
     }
-    std::vector<std::vector<std::int64_t>> result;
-    for (const std::int64_t root : roots) result.push_back(trees_.at(root));
-    return result;
+    return readings;
 }
 
 /// What other sessions have booked of a device and do not use yet: it is as good as used. What they use is what the
@@ -135,7 +134,6 @@ std::int64_t LiveMachine::promised(const std::string& device, const DeviceReadin
 }
 
 std::vector<DeviceNotice> LiveMachine::poll(Seconds now) {
-    trees_.clear();
     // Where the first reading found none, why is told once, and no further one is asked for.
     if (on_device()) monitor_.poll(now);
     return monitor_.take_notices();
@@ -146,19 +144,20 @@ void LiveMachine::look_at_the_board() {
     std::erase_if(board_, [](const SessionBookings& session) { return session.pid == getpid(); });
     std::vector<std::int64_t> pids;
     for (const SessionBookings& session : board_) pids.push_back(session.pid);
-    their_trees_ = trees_of(pids);
+    their_trees_.clear();
+    for (auto& tree : watch_->latest(pids))
+        their_trees_.push_back(tree ? std::move(tree->processes) : std::vector<std::int64_t>());
 }
 
 Machine LiveMachine::read(std::span<const std::int64_t> workers, std::int64_t reusable,
                           std::span<const Booking> booked) const {
     std::vector<std::int64_t> roots(workers.begin(), workers.end());
     if (reusable != 0) roots.push_back(reusable);
-    const std::vector<std::vector<std::int64_t>> found = trees_of(roots);
-    const std::vector<std::int64_t> held = tree_memory(found);
+    const std::vector<TreeReading> found = read_trees(roots);
     std::int64_t ours = 0;
-    for (const std::int64_t bytes : held) ours += bytes;
+    for (const TreeReading& tree : found) ours += *tree.bytes;
     const std::int64_t available = available_memory();
-    const std::int64_t free = available + (reusable != 0 ? held.back() : 0);
+    const std::int64_t free = available + (reusable != 0 ? *found.back().bytes : 0);
 
     Machine machine;
     machine.cores = host_.cores;
@@ -175,10 +174,11 @@ Machine LiveMachine::read(std::span<const std::int64_t> workers, std::int64_t re
         machine.memory_reserve = 0;
     }
     std::vector<std::int64_t> pids;
-    for (const auto& tree : found) pids.insert(pids.end(), tree.begin(), tree.end());
+    for (const TreeReading& tree : found) pids.insert(pids.end(), tree.processes.begin(), tree.processes.end());
     for (std::size_t index = 0; index < devices_.size(); ++index)
         machine.accelerators.push_back(accelerator(
-            index, pids, reusable != 0 ? std::span<const std::int64_t>(found.back()) : std::span<const std::int64_t>(),
+            index, pids,
+            reusable != 0 ? std::span<const std::int64_t>(found.back().processes) : std::span<const std::int64_t>(),
             booked));
     return machine;
 }
@@ -213,14 +213,13 @@ Accelerator LiveMachine::accelerator(std::size_t index, std::span<const std::int
 }
 
 std::vector<Footprint> LiveMachine::usage(std::span<const std::int64_t> workers) const {
-    const std::vector<std::vector<std::int64_t>> found = trees_of(workers);
-    const std::vector<std::int64_t> held = tree_memory(found);
+    const std::vector<std::optional<TreeReading>> seen = watch_->latest(workers);
     std::vector<Footprint> used;
-    for (std::size_t i = 0; i < found.size(); ++i) {
-        Footprint footprint{0, held[i], 0};
+    for (std::size_t i = 0; const TreeReading& tree : read_trees(workers)) {
+        Footprint footprint{0, seen[i++] ? *tree.bytes : 0, 0};  // its root alone is not what it holds
         for (const std::string& id : devices_)
             if (const DeviceReading* reading = find(monitor_.latest(), id))
-                footprint.device_bytes += used_by(*reading, found[i]).value_or(0);
+                footprint.device_bytes += used_by(*reading, tree.processes).value_or(0);
         used.push_back(footprint);
     }
     return used;

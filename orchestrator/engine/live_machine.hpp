@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,6 +14,7 @@
 #include "orchestrator/devices/board.hpp"
 #include "orchestrator/devices/host.hpp"
 #include "orchestrator/devices/monitor.hpp"
+#include "orchestrator/devices/tree_meter.hpp"
 #include "orchestrator/engine/engine.hpp"
 #include "orchestrator/engine/runner.hpp"
 #include "orchestrator/engine/workers.hpp"
@@ -64,7 +64,8 @@ class LiveMachine {
    private:
     LiveMachine(const Study& study, DeviceMonitor monitor);
     [[nodiscard]] std::int64_t promised(const std::string& device, const DeviceReading* reading = nullptr) const;
-    [[nodiscard]] std::vector<std::vector<std::int64_t>> trees_of(std::span<const std::int64_t> roots) const;
+    /// Processes and bytes of each tree, as last measured; of a single process as of this moment.
+    [[nodiscard]] std::vector<TreeReading> read_trees(std::span<const std::int64_t> roots) const;
     [[nodiscard]] Accelerator accelerator(std::size_t index, std::span<const std::int64_t> ours,
                                           std::span<const std::int64_t> reusable,
                                           std::span<const Booking> booked) const;
@@ -74,9 +75,9 @@ class LiveMachine {
     DeviceMonitor monitor_;
     std::vector<Target> targets_;       ///< of `devices_`
     std::vector<std::string> devices_;  ///< UUIDs of those that the study uses, in its order
-    mutable std::map<std::int64_t, std::vector<std::int64_t>> trees_;  ///< by root, since the last poll
-    std::vector<SessionBookings> board_;                               ///< what other sessions said last
-    std::vector<std::vector<std::int64_t>> their_trees_;               ///< processes of each
+    std::unique_ptr<TreeWatch> watch_ = std::make_unique<TreeWatch>();
+    std::vector<SessionBookings> board_;                  ///< what other sessions said last
+    std::vector<std::vector<std::int64_t>> their_trees_;  ///< processes of each; empty: not known (yet)
 };
 
 /// LiveMachine::make, and for the native worker under `backend: auto` also a look whether a worker starts on the GPU:

@@ -12,6 +12,13 @@
 
 namespace hpo {
 
+namespace {
+
+/// A warden, an interpreter with some threads of its own, a loader of data or two.
+constexpr std::int64_t processes_of_a_trial = 8;
+
+}  // namespace
+
 WorkerPlan plan_workers(const Study& study, const Host& host) {
     WorkerPlan plan;
     const Resources& resources = study.resources;
@@ -19,7 +26,9 @@ WorkerPlan plan_workers(const Study& study, const Host& host) {
     auto places = static_cast<std::int64_t>(std::min(host.cores / each, 1024.0));
     if (!resources.parallel_each.empty())
         places = std::accumulate(resources.parallel_each.begin(), resources.parallel_each.end(), std::int64_t{0});
+    if (host.processes) places = std::min(places, *host.processes / processes_of_a_trial);
     plan.places = static_cast<int>(std::max<std::int64_t>(1, resources.parallel.value_or(places)));
+    plan.cores = host.cores / plan.places;
     const auto cpus = host.cpus.size();
     const auto count = static_cast<std::size_t>(plan.places);
     if (count > cpus) return plan;
@@ -88,7 +97,8 @@ LaunchSpec worker_launch(const Study& study, const Programs& programs, const Wor
                                                                         : std::vector<int>{};
     if (study.environment.tuned) {
         spec.cpus = own;
-        spec.environment = worker_environment(native ? 1.0 : std::max<double>(1, static_cast<double>(own.size())));
+        const auto cores = static_cast<double>(own.size());
+        spec.environment = worker_environment(native ? 1.0 : plan.cores > 0 ? std::min(cores, plan.cores) : cores);
         if (!target.cuda.empty()) {
             // Else JAX takes 75 % of the device at its start, and TensorFlow all of it.
             spec.environment["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false";

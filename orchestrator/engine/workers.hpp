@@ -25,10 +25,11 @@ struct Programs {
 struct WorkerPlan {
     int places = 1;                      ///< workers at once
     std::vector<std::vector<int>> cpus;  ///< a place's cores; empty: any
+    double cores = 0;                    ///< of the quota, each place's part; 0: as many as `cpus`
 };
 
-/// One worker a core (or what a script's trials are declared to take), or `resources.parallel` of them; cores are
-/// shared out evenly while there are enough.
+/// One worker a core (or what a script's trials are declared to take), or `resources.parallel` of them, as far as the
+/// control group's limits on CPU time and on processes allow; cores are shared out evenly while there are enough.
 WorkerPlan plan_workers(const Study& study, const Host& host);
 
 /// What a worker is to compute on.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "tests/support/temporary_folder.hpp"
@@ -77,6 +78,30 @@ TEST_F(FakeHost, AQuotaBelowOneCoreStillGivesOne) {
     write("proc/self/cgroup", "0::/\n");
     write("sys/fs/cgroup/cpu.max", "20000 100000\n");
     EXPECT_EQ(read_host(root_.path()).cores, 1);
+}
+
+TEST_F(FakeHost, OfSeveralNestedQuotasTheTightestHolds) {
+    write("proc/self/cgroup", "5:cpu,cpuacct:/outer/inner\n0::/\n");
+    write("sys/fs/cgroup/cpu/outer/cpu.cfs_quota_us", "150000\n");  // mounted under the one name alone
+    write("sys/fs/cgroup/cpu/outer/cpu.cfs_period_us", "100000\n");
+    write("sys/fs/cgroup/cpu/outer/inner/cpu.cfs_quota_us", "400000\n");
+    write("sys/fs/cgroup/cpu/outer/inner/cpu.cfs_period_us", "100000\n");
+    EXPECT_EQ(read_host(root_.path()).cores, std::min(1.5, double(read_host(root_.path()).cpus.size())));
+}
+
+TEST_F(FakeHost, ALimitOnProcessesIsKnownByWhatIsLeftOfIt) {
+    EXPECT_FALSE(read_host(root_.path()).processes);
+    write("proc/self/cgroup", "0::/user/job\n");
+    write("sys/fs/cgroup/user/pids.max", "100\n");
+    write("sys/fs/cgroup/user/pids.current", "36\n");
+    write("sys/fs/cgroup/user/job/pids.max", "max\n");
+    EXPECT_EQ(read_host(root_.path()).processes, 64);
+}
+
+TEST_F(FakeHost, AMeminfoThatCannotBeReadIsNotAMachineWithoutMemory) {
+    std::filesystem::remove(root_ / "proc/meminfo");
+    EXPECT_GT(read_host(root_.path()).memory, 64 * MiB);
+    EXPECT_GT(available_memory(root_.path()), 0);
 }
 
 TEST(Host, KnowsItsOwnMemoryAndNotThatOfAProcessThatIsGone) {

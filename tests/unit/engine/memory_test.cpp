@@ -54,6 +54,25 @@ TEST(Memory, AScriptsFirstTrialRunsAloneUntilItsFirstStepHasShownWhatItTakes) {
     EXPECT_TRUE(play.trial(1).allotment.alone);
 }
 
+TEST(Memory, WhatAWarmWorkerStillHoldsOfItsLastTrialIsNotTheNextOnes) {
+    MemoryStore store;
+    Played play(undeclared(), store, 1);
+    play.ready(0);
+    const AttemptId large = play.asked(0);
+    play.report(0, large, 1, 0.5);
+    play.holds[100] = {0, 900 * MiB, 0};
+    play.tick();
+    EXPECT_EQ(play.trial(1).peak.host_bytes, 900 * MiB);
+    play.finish(0, large);
+    const AttemptId small = play.asked(0);
+    play.report(0, small, 1, 0.5);
+    play.tick();  // as it was when the last one ended
+    play.holds[100] = {0, 100 * MiB, 0};
+    play.tick();
+    play.tick();
+    EXPECT_EQ(play.trial(2).peak.host_bytes, 100 * MiB);
+}
+
 TEST(Memory, WhatOneSessionMeasuredTheNextOneKnows) {
     MemoryStore store;
     {

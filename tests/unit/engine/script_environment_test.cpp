@@ -30,6 +30,37 @@ TEST_F(ScriptEnvironment, FollowsTheCoresOfItsPlaceAndIsTold) {
     EXPECT_FALSE(launch().environment.contains("CUDA_VISIBLE_DEVICES")) << "a script sees what there is";
 }
 
+TEST_F(ScriptEnvironment, HasNoMoreThreadsThanTheQuotaOfItsControlGroupHasCores) {
+    Host host;
+    for (int cpu = 0; cpu < 64; ++cpu) host.cpus.push_back(cpu);
+    const auto threads_with = [&](double quota) {
+        host.cores = quota;
+        plan = plan_workers(study, host);
+        return launch().environment.at("OMP_NUM_THREADS");
+    };
+    EXPECT_EQ(threads_with(1), "1");
+    EXPECT_EQ(plan.places, 1);
+    study.resources.parallel = 1;
+    EXPECT_EQ(threads_with(1), "1");
+    EXPECT_EQ(threads_with(6.5), "6");
+    EXPECT_EQ(threads_with(64), "64");
+    study.resources.parallel = 16;
+    EXPECT_EQ(threads_with(8), "1") << "half a core each";
+    EXPECT_EQ(threads_with(64), "4");
+}
+
+TEST_F(ScriptEnvironment, ThereAreNoMorePlacesThanALimitOnProcessesHasRoomFor) {
+    Host host;
+    for (int cpu = 0; cpu < 64; ++cpu) host.cpus.push_back(cpu);
+    host.cores = 64;
+    host.processes = 100;
+    EXPECT_EQ(plan_workers(study, host).places, 12);
+    host.processes = 3;
+    EXPECT_EQ(plan_workers(study, host).places, 1);
+    study.resources.parallel = 20;
+    EXPECT_EQ(plan_workers(study, host).places, 20) << "said by the study";
+}
+
 TEST_F(ScriptEnvironment, OfAGpuNamesItByItsIdAndKeepsFrameworksFromTakingAllOfIt) {
     target = {"cuda", "GPU-8f6c", {}};
     EXPECT_EQ(launch().environment.at("CUDA_VISIBLE_DEVICES"), "GPU-8f6c");
