@@ -1,6 +1,7 @@
 #include "orchestrator/engine/workers.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <numeric>
 
@@ -98,7 +99,9 @@ LaunchSpec worker_launch(const Study& study, const Programs& programs, const Wor
     if (study.environment.tuned) {
         spec.cpus = own;
         const auto cores = static_cast<double>(own.size());
-        spec.environment = worker_environment(native ? 1.0 : plan.cores > 0 ? std::min(cores, plan.cores) : cores);
+        spec.environment = worker_environment(native           ? 1.0
+                                              : plan.cores > 0 ? std::min(cores, std::floor(plan.cores))
+                                                               : cores);
         if (!target.cuda.empty()) {
             // Else JAX takes 75 % of the device at its start, and TensorFlow all of it.
             spec.environment["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false";
