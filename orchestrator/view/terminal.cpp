@@ -43,6 +43,12 @@ int visible_columns(std::string_view line) {
     return count;
 }
 
+/// Whether lines are broken anew when the terminal's width changes.
+bool breaks_lines() {
+    const char* term = std::getenv("TERM");
+    return !std::getenv("XTERM_VERSION") && !(term && std::strcmp(term, "linux") == 0);
+}
+
 // Begin and end of a synchronised update keep terminals that know them from showing half a picture; others ignore them.
 constexpr std::string_view begin_update = "\x1b[?2026h", end_update = "\x1b[?2026l";
 constexpr std::string_view enter_screen = "\x1b[?1049h\x1b[?25l", leave_screen = "\x1b[?25h\x1b[?1049l";
@@ -120,8 +126,7 @@ std::string BlockCodes::draw(const std::string& above, const std::string& block,
     return out;
 }
 
-LiveBlock::LiveBlock()
-    : codes_(!std::getenv("XTERM_VERSION") && std::string_view(std::getenv("TERM") ?: "") != "linux") {}
+LiveBlock::LiveBlock() : codes_(breaks_lines()) {}
 
 bool LiveBlock::draw(const std::string& text) {
     block_ = text;
