@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "hpo/space.hpp"
@@ -50,6 +51,7 @@ struct DeclaredFootprint {
     std::optional<std::int64_t> host_bytes;
     std::optional<std::int64_t> device_bytes;
     std::optional<double> cores;  ///< absent: 1
+    std::int64_t gpus = 1;        ///< devices that one trial computes on; `device_bytes` are each one's
 };
 
 struct Resources {
@@ -100,6 +102,12 @@ struct WorkerEnvironment {
     std::map<std::string, std::optional<std::string>> own;
 };
 
+/// A configuration file that is written for each trial.
+struct TrialFile {
+    std::string source;  ///< the template's path as the study names it; empty: its text stands in the study
+    std::string text;    ///< with placeholders
+};
+
 struct Study {
     std::string name;
     std::uint64_t seed = 1;
@@ -107,6 +115,11 @@ struct Study {
     Space space;
     Params worker;                     ///< native: fixed leaf keys (worker_keys.hpp), path-less
     std::vector<std::string> command;  ///< a script's command; empty: the native worker
+    /// Stretches [first, last) of `command` that are left out as a whole when a name in them has no value.
+    std::vector<std::pair<std::size_t, std::size_t>> optional_words;
+    std::string home;  ///< absolute folder that a script's relative paths are taken from; empty: the current one
+    std::string cwd;   ///< where a script runs, with placeholders; empty: `home`
+    std::map<std::string, TrialFile> files;  ///< by name in the trial's folder
     /// An unchanged script (its command has placeholders, or it says where metrics are): `hpo` speaks the protocol for
     /// it. Absent: the command speaks it.
     std::optional<MetricsSource> metrics;

@@ -3,6 +3,7 @@
 // say more.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -31,8 +32,11 @@ inline Json from(const std::optional<double>& number) { return number ? from(*nu
 inline Json from(const Value& value) {
     return std::visit(
         [](const auto& held) -> Json {
-            if constexpr (std::is_same_v<std::decay_t<decltype(held)>, double>)
+            using Held = std::decay_t<decltype(held)>;
+            if constexpr (std::is_same_v<Held, double>)
                 return from(held);
+            else if constexpr (std::is_same_v<Held, JsonText>)
+                return Json::parse(held.text);
             else
                 return held;
         },
@@ -74,16 +78,28 @@ inline std::string to_string(const Json& json) {
     if (!json.is_string()) throw Malformed("not a string");
     return json.get<std::string>();
 }
+/// As JsonText holds it. Nesting is bounded, as it is in study files.
+inline std::string json_text(const Json& json, int depth = 0) {
+    if (!json.is_structured()) return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+    if (depth > 16) throw Malformed("nested more than 16 deep");
+    std::string text(json.is_array() ? "[" : "{");
+    for (const auto& [key, item] : json.items()) {
+        if (text.size() > 1) text += ", ";
+        if (json.is_object()) text += Json(key).dump(-1, ' ', false, Json::error_handler_t::replace) + ": ";
+        text += json_text(item, depth + 1);
+    }
+    return text + (json.is_array() ? "]" : "}");
+}
 inline Value to_value(const Json& json) {
     if (json.is_boolean()) return json.get<bool>();
     if (json.is_number_integer()) return to_int(json);
     if (json.is_number()) return json.get<double>();
-    if (json.is_array()) {
-        std::vector<std::int64_t> list;
-        for (const Json& item : json) list.push_back(to_int(item));
-        return list;
-    }
-    return to_string(json);
+    if (json.is_string()) return json.get<std::string>();
+    const auto is_whole = [](const Json& item) { return item.is_number_integer(); };
+    if (!json.is_array() || !std::all_of(json.begin(), json.end(), is_whole)) return JsonText{json_text(json)};
+    std::vector<std::int64_t> list;
+    for (const Json& item : json) list.push_back(to_int(item));
+    return list;
 }
 inline Params to_params(const Json& json) {
     if (!json.is_object()) throw Malformed("parameters are not an object");

@@ -74,10 +74,11 @@ std::string as_json(const Study& study, const TrialRecord& trial) {
     return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
 }
 
-/// A list without brackets and blanks: one word in every shell, quoted or not.
-std::string word_of(const Value& value) {
+/// A script's as its command has it. Of the native worker a list without brackets and blanks: one word in every shell,
+/// quoted or not.
+std::string word_of(const Study& study, const Value& value) {
     const auto* list = std::get_if<std::vector<std::int64_t>>(&value);
-    if (!list) return to_text(value);
+    if (!list || !study.command.empty()) return to_text(value);
     std::string text;
     for (const std::int64_t number : *list) text += (text.empty() ? "" : ",") + std::to_string(number);
     return text;
@@ -105,10 +106,11 @@ std::string best_config(const Study& study, const TrialRecord& trial, const std:
     if (format == "json") return as_json(study, trial);
     std::string text;
     for (const auto& [name, value] : for_programs(study, trial)) {
+        if (is_null(value)) continue;  // as in a trial's command
         if (format == "args")
-            text += (text.empty() ? "" : " ") + shell_word("--" + name + "=" + word_of(value));
+            text += (text.empty() ? "" : " ") + shell_word("--" + name + "=" + word_of(study, value));
         else
-            text += script::variable_of(name) + "=" + shell_word(word_of(value)) + "\n";
+            text += script::variable_of(name) + "=" + shell_word(word_of(study, value)) + "\n";
     }
     if (format == "args") text += "\n";
     return text;

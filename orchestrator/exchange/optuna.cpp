@@ -214,7 +214,8 @@ std::string distribution_json(const Dimension& dimension) {
         Json choices = Json::array();
         for (const Value& choice : dimension.choices) {
             // Optuna knows no lists as choices.
-            const bool list = std::holds_alternative<std::vector<std::int64_t>>(choice);
+            const bool list = std::holds_alternative<std::vector<std::int64_t>>(choice) ||
+                              (std::holds_alternative<JsonText>(choice) && !is_null(choice));
             choices.push_back(list ? Json(to_text(choice)) : Json(wire::from(choice)));
         }
         json = {{"name", "CategoricalDistribution"}, {"attributes", {{"choices", choices}}}};

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "hpo/wire.hpp"
 #include "hpo/worker_keys.hpp"
 
 namespace hpo::study {
@@ -16,6 +17,7 @@ using std::string;
 using std::string_view;
 
 constexpr std::size_t max_items = 64;
+constexpr std::size_t max_list_bytes = 4096;
 
 bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 
@@ -194,7 +196,21 @@ string Fields::cure(const Entry& entry) const {
 }
 
 std::optional<Value> natural_value(Diagnostics& diagnostics, const Node& node, string_view name) {
-    if (node.kind != Node::Kind::scalar) return expected(diagnostics, node, name, "a single value");
+    if (node.kind == Node::Kind::null) return Value(JsonText{"null"});
+    if (node.kind == Node::Kind::list) {
+        if (node.items.size() > max_items) return expected(diagnostics, node, name, "a list of at most 64 items");
+        wire::Json list = wire::Json::array();
+        for (const Node& item : node.items) {
+            const auto value = natural_value(diagnostics, item, name);
+            if (!value) return {};
+            list.push_back(wire::from(*value));
+        }
+        Value value = wire::to_value(list);
+        if (to_text(value).size() > max_list_bytes)
+            return expected(diagnostics, node, name, "a list of at most 4096 bytes as JSON");
+        return value;
+    }
+    if (node.kind != Node::Kind::scalar) return expected(diagnostics, node, name, "a value, a list or null");
     if (!node.plain) return Value(node.text);
     switch (looks(node.text)) {
         case Looks::flag:

@@ -46,8 +46,8 @@ class Fields {
     std::vector<std::string_view> known_;
 };
 
-/// Of a scalar, by its looks (YAML's core schema): true, 256, 1.0e-3, relu. Numbers that are not finite or too large
-/// are errors, and so are lists, maps and nothing.
+/// By its looks (YAML's core schema): true, 256, 1.0e-3, relu, null, or a list of such. Numbers that are not finite or
+/// too large are errors, and so are maps.
 std::optional<Value> natural_value(Diagnostics& diagnostics, const Node& node, std::string_view name);
 
 /// A value of the option's type, within its range and among its words.
