@@ -35,7 +35,7 @@ class Filling {
         packing_.pools = empty_pools(machine_);
         const auto count = question.trials.empty() ? 0 : std::min(question.most, most_shown);
         for (std::int64_t number = 1; number <= count; ++number)
-            waiting_.push_back({number, trial(number).footprint, question.on_device, false, {}});
+            waiting_.push_back({number, trial(number).footprint, question.on_device, false, {}, {}, question.devices});
         if (question.slots == 1) known_ = waiting_.size();
         while (start_some()) {
         }
@@ -62,10 +62,10 @@ class Filling {
         for (const Admission::Launch& launch : admission.launch) {
             const PackingQuestion::Trial& started = trial(launch.trial);
             const Footprint& booked = launch.beside ? started.beside : started.footprint;
-            running_.push_back({launch.trial, booked, launch.device});
+            running_.push_back({launch.trial, booked, launch.device, false, launch.more});
             std::erase_if(waiting_, [&](const Waiting& other) { return other.trial == launch.trial; });
             --known_;
-            take(booked, launch.device);
+            take(booked, launch.device, launch.more);
             ++packing_.at_once;
             if (!launch.beside) ++packing_.workers;
             if (question_.slots == 1 || started.shape.empty()) continue;
@@ -108,18 +108,20 @@ class Filling {
         }
     }
 
-    void take(const Footprint& footprint, int device) {
+    void take(const Footprint& footprint, int device, const std::vector<int>& more) {
         const auto book = [](Packing::Pool& pool, std::optional<std::int64_t>& free, std::int64_t bytes) {
             ++pool.trials;
             pool.booked += bytes;
             if (free) *free -= bytes;
         };
-        Accelerator* where =
-            device == host_only ? nullptr : &machine_.accelerators.at(static_cast<std::size_t>(device));
-        const bool all_on_host = where == nullptr || where->unified;
-        book(packing_.pools.front(), machine_.memory_free,
-             footprint.host_bytes + (all_on_host ? footprint.device_bytes : 0));
-        if (where) book(packing_.pools.at(static_cast<std::size_t>(device) + 1), where->free, footprint.device_bytes);
+        std::int64_t on_host = footprint.host_bytes + (device == host_only ? footprint.device_bytes : 0);
+        for (std::size_t index = 0; index < machine_.accelerators.size(); ++index) {
+            if (!computes_on(static_cast<int>(index), device, more)) continue;
+            Accelerator& where = machine_.accelerators[index];
+            book(packing_.pools.at(index + 1), where.free, footprint.device_bytes);
+            if (where.unified) on_host += footprint.device_bytes;
+        }
+        book(packing_.pools.front(), machine_.memory_free, on_host);
     }
 
     const PackingQuestion& question_;
@@ -200,8 +202,9 @@ Packing pack(const PackingQuestion& question) {
     return packing;
 }
 
-std::optional<std::string> never_fits(const Machine& machine, const Footprint& footprint, bool on_device) {
-    const std::vector<Waiting> one{{1, footprint, on_device, false, {}}};
+std::optional<std::string> never_fits(const Machine& machine, const Footprint& footprint, bool on_device,
+                                      std::size_t devices) {
+    const std::vector<Waiting> one{{1, footprint, on_device, false, {}, {}, devices}};
     const Admission admission = admit(machine, {}, one, {});
     return admission.never.empty() ? std::nullopt : std::optional(admission.never.front().text);
 }

@@ -25,6 +25,7 @@ struct PackingQuestion {
     std::int64_t slots = 1;                ///< trials of one shape that each trains side by side
     std::optional<std::int64_t> parallel;  ///< trials at once; absent: as many as fit
     bool parallel_by_default = false;      ///< the study does not say it
+    std::size_t devices = 1;               ///< of which each trial needs so many at once
     std::int64_t most = 1;                 ///< trials of the study
 };
 
@@ -49,6 +50,7 @@ struct Packing {
 Packing pack(const PackingQuestion& question);
 
 /// Why such a trial fits no empty device, or not the empty host, with the numbers; nothing: it fits.
-std::optional<std::string> never_fits(const Machine& machine, const Footprint& footprint, bool on_device);
+std::optional<std::string> never_fits(const Machine& machine, const Footprint& footprint, bool on_device,
+                                      std::size_t devices = 1);
 
 }  // namespace hpo

@@ -41,15 +41,15 @@ struct EngineParts {
     std::function<Machine(std::span<const std::int64_t> workers, std::int64_t reusable)> machine;
     /// The memory that the process trees of `workers` hold at this moment, one by one (cores aside); 0: not known.
     std::function<std::vector<Footprint>(std::span<const std::int64_t> workers)> usage;
-    /// How a worker for a place is started, on an accelerator of the machine or on the host alone.
-    std::function<LaunchSpec(Place, int device)> worker;
+    /// How a worker for a place is started, on accelerators of the machine or (`host_only`) on the host alone.
+    std::function<LaunchSpec(Place, std::span<const int> devices)> worker;
     /// Where a trial's log and its checkpoints lie; empty: nowhere.
     std::function<std::filesystem::path(std::int64_t trial)> log_file;
     std::function<std::filesystem::path(std::int64_t trial)> checkpoints;
     std::function<void(const Notice&)> notice;
     /// A trial has reached a final state, and no worker holds it any more.
     std::function<void(const TrialRecord&)> trial_ended;
-    /// Trials need an accelerator each.
+    /// Trials need an accelerator each, or as many as `resources.trial.gpus` says.
     bool on_device = false;
 };
 
@@ -122,6 +122,7 @@ class Engine {
     struct Worker {
         State state = State::empty;
         int device = host_only;
+        std::vector<int> more;  ///< further devices
         std::vector<Job> jobs;
         std::size_t slots = 1;      ///< jobs at once
         std::string shape;          ///< that its jobs have in common; empty: they need none, or there are none
@@ -191,7 +192,7 @@ class Engine {
     void tell_who_waits(const std::optional<Admission::Reason>& kept_out);
     bool start_one(const Admission& admission);
     bool assign(const Admission::Launch& launch);
-    void open(Place place, int device);
+    void open(Place place, int device, const std::vector<int>& more = {});
     void book(Place place, const Admission::Launch& launch);
     [[nodiscard]] std::vector<int> devices_beside(const Need& need) const;
     [[nodiscard]] std::size_t most_slots_seen() const;
@@ -200,6 +201,7 @@ class Engine {
     [[nodiscard]] std::size_t longest_queue() const;
     void let_go(Worker& worker, std::size_t job);
     [[nodiscard]] std::optional<int> a_usable_device() const;
+    [[nodiscard]] static std::vector<int> devices_of(const Booking& booking);
     void run(Place place, Job& job);
     bool find_need(std::int64_t trial);
     void refuse(const Admission::Reason& never);
@@ -260,6 +262,7 @@ class Engine {
     void set_lost_devices_aside();
     void leave_device(int device, const std::string& reason);
     void give_up(int device, const std::string& why);
+    bool failed_under(std::span<const int> devices, std::span<const std::int64_t> trials, const std::string& reason);
     bool failed_under(int device, std::span<const std::int64_t> trials, const std::string& reason);
     void start_failed(int device, const std::string& message);
     void judge_suspects();

@@ -53,7 +53,7 @@ void Engine::set_lost_devices_aside() {
 
 void Engine::leave_device(int device, const std::string& reason) {
     for (std::size_t place = 0; place < places_.size(); ++place)
-        if (places_[place].device == device && places_[place].state != State::leaving)
+        if (computes_on(device, places_[place].device, places_[place].more) && places_[place].state != State::leaving)
             leave(static_cast<Place>(place), reason);
 }
 
@@ -69,6 +69,14 @@ void Engine::give_up(int device, const std::string& why) {
 
 /// The device failed under these trials. Several failures in a row under different trials are the device's own: true,
 /// it is given up and the trials are not to blame. One trial alone may be what it fails at.
+bool Engine::failed_under(std::span<const int> devices, std::span<const std::int64_t> trials,
+                          const std::string& reason) {
+    // Which of several failed nobody can tell: each is in doubt.
+    bool given_up = false;
+    for (const int device : devices) given_up = failed_under(device, trials, reason) || given_up;
+    return given_up;
+}
+
 bool Engine::failed_under(int device, std::span<const std::int64_t> trials, const std::string& reason) {
     if (given_up_.contains(device)) return true;
     Faults& faults = faults_[device];
@@ -106,9 +114,11 @@ void Engine::judge_suspects() {
     const Machine machine = look();
     for (std::size_t i = 0; i < suspects_.size();) {
         Suspect& open = suspects_[i];
-        const int device = open.job.holding.booking.device;
-        const bool lost_device = lost_.contains(device) || given_up_.contains(device);
-        open.others = at_least(open.others, others_of(machine, device));
+        const std::vector<int> devices = devices_of(open.job.holding.booking);
+        const bool lost_device = std::any_of(devices.begin(), devices.end(), [this](int device) {
+            return lost_.contains(device) || given_up_.contains(device);
+        });
+        for (const int device : devices) open.others = at_least(open.others, others_of(machine, device));
         if (!lost_device && now < open.until) {
             ++i;
             continue;
@@ -121,7 +131,7 @@ void Engine::judge_suspects() {
             go_on_after_out_of_memory(suspect.job, suspect.reason, true, suspect.others);
         else if (!running)
             continue;
-        else if (lost_device || (suspect.device_failed && failed_under(device, {&id.trial, 1}, suspect.reason)))
+        else if (lost_device || (suspect.device_failed && failed_under(devices, {&id.trial, 1}, suspect.reason)))
             requeue_without_blame(id.trial, "its device was lost: " + suspect.reason);
         else if (!suspect.device_failed && died_together(suspect))
             i = 0;  // further suspects were judged with it
@@ -136,7 +146,8 @@ void Engine::judge_suspects() {
 bool Engine::died_together(const Suspect& first) {
     const auto shares = [&](const Suspect& other) {
         return !other.out_of_memory && !other.device_failed &&
-               other.job.holding.booking.device == first.job.holding.booking.device &&
+               computes_on(first.job.holding.booking.device, other.job.holding.booking.device,
+                           other.job.holding.booking.more) &&
                parts_.ledger.record().trial(other.job.id.trial).state == TrialState::running;
     };
     std::vector<Suspect> all{first};

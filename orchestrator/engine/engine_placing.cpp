@@ -76,6 +76,7 @@ std::vector<Waiting> Engine::waiting() const {
         const auto need = needs_.find(trial);
         if (need == needs_.end() || !need->second.known || assigned(trial)) continue;
         queue.push_back({trial, need->second.footprint, parts_.on_device, need->second.alone, {}, {}});
+        queue.back().devices = static_cast<std::size_t>(parts_.study.resources.trial.gpus);
         queue.back().beside = need->second.beside;
         queue.back().beside_on = devices_beside(need->second);
     }
@@ -152,7 +153,8 @@ bool Engine::start_one(const Admission& admission) {
 bool Engine::assign(const Admission::Launch& launch) {
     const Need& need = needs_.at(launch.trial);
     const auto takes = [&](const Worker& worker) {
-        if (worker.state != State::ready || worker.planning != 0 || worker.device != launch.device) return false;
+        if (worker.state != State::ready || worker.planning != 0) return false;
+        if (worker.device != launch.device || worker.more != launch.more) return false;
         if (worker.jobs.empty()) return !launch.beside;
         // Without plans nobody knows of shapes: any trials may share.
         const bool alike = launch.beside ? worker.shape == need.shape : !worker.plans;
@@ -179,21 +181,22 @@ bool Engine::assign(const Admission::Launch& launch) {
     place = with([](const Worker& w) { return w.state == State::empty; });
     if (place != none) {
         if (!may_open()) return false;
-        open(place, launch.device);
+        open(place, launch.device, launch.more);
         book(place, launch);
         return true;
     }
-    place = with([&](const Worker& w) { return w.idle() && w.device != launch.device; });
+    place = with([&](const Worker& w) { return w.idle() && (w.device != launch.device || w.more != launch.more); });
     if (place != none) leave(place, "makes place for a worker on another device");
     return false;
 }
 
-void Engine::open(Place place, int device) {
+void Engine::open(Place place, int device, const std::vector<int>& more) {
     Worker worker;
     worker.state = State::starting;
     worker.device = device;
+    worker.more = more;
     worker.heard = parts_.clock.now();
-    const LaunchSpec spec = parts_.worker(place, device);
+    const LaunchSpec spec = parts_.worker(place, devices_of({.device = device, .more = more}));
     worker.environment = spec.told;
     places_.at(static_cast<std::size_t>(place)) = std::move(worker);
     parts_.executor.launch(place, spec);
@@ -206,7 +209,8 @@ void Engine::book(Place place, const Admission::Launch& launch) {
     job.id = {launch.trial, 0};
     job.beside = launch.beside;
     job.order = ++launches_;
-    job.holding.booking = {launch.trial, launch.beside ? need.beside : need.footprint, launch.device, need.alone};
+    job.holding.booking = {launch.trial, launch.beside ? need.beside : need.footprint, launch.device, need.alone,
+                           launch.more};
     worker.shared = !worker.jobs.empty();
     worker.shape = need.shape;
     worker.jobs.push_back(std::move(job));
@@ -238,8 +242,12 @@ void Engine::run(Place place, Job& job) {
     std::string where = "cpu " + std::to_string(place);
     if (booking.device != host_only) {
         const Machine machine = parts_.machine({}, 0);
-        allotment.device = machine.accelerators.at(static_cast<std::size_t>(booking.device)).id;
-        where = "gpu " + std::to_string(booking.device);
+        where = "gpu ";
+        for (const int device : devices_of(booking)) {
+            const bool first = device == booking.device;
+            allotment.device += (first ? "" : ",") + machine.accelerators.at(static_cast<std::size_t>(device)).id;
+            where += (first ? "" : "+") + std::to_string(device);
+        }
     }
     const std::int64_t attempt = parts_.ledger.launch(trial, where, std::move(allotment));
     job.phase = Job::Phase::running;
@@ -267,6 +275,12 @@ void Engine::run(Place place, Job& job) {
         run.done = to_worker::Done{curve.back().step, curve.back().iteration, curve.back().seconds};
     if (worker.slots > 1) run.log = parts_.log_file(trial).string();
     parts_.executor.send(place, run);
+}
+
+std::vector<int> Engine::devices_of(const Booking& booking) {
+    std::vector<int> devices{booking.device};
+    devices.insert(devices.end(), booking.more.begin(), booking.more.end());
+    return devices;
 }
 
 /// Workers that answer `plan` are needed before anything is known of any trial.

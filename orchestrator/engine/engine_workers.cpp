@@ -39,7 +39,8 @@ void Engine::on_ready(Place place, const from_worker::Hello& hello) {
     if (worker.state != State::starting) return;
     worker.state = State::ready;
     worker.greeted = true;
-    if (worker.device != host_only) faults_[worker.device].starts = 0;
+    for (const int device : devices_of({.device = worker.device, .more = worker.more}))
+        if (device != host_only) faults_[device].starts = 0;
     worker.pid = hello.pid;
     worker.slots = static_cast<std::size_t>(std::clamp<std::int64_t>(hello.slots, 1, most_slots));
     worker.plans = can(hello, "plan");
@@ -153,7 +154,8 @@ void Engine::on_finished(Place place, const from_worker::Finished& message) {
     end_attempt(job);
     worker.ailing = message.outcome == Outcome::failed || message.outcome == Outcome::out_of_memory;
     if (!message.values.empty()) parts_.ledger.closing(trial, message.values);
-    if (worker.device != host_only) faults_[worker.device] = {};
+    for (const int device : devices_of(job.holding.booking))
+        if (device != host_only) faults_[device] = {};
     if (worker.once || message.last) {
         // It exits by itself. What it does on the way (keeping a model, say) is its own affair.
         worker.state = State::leaving;
@@ -267,7 +269,7 @@ void Engine::on_exited(Place place, const execution::Exited& exited) {
     if (device_failed && held_up.size() > 1) {
         std::vector<std::int64_t> trials;
         for (const Job& job : held_up) trials.push_back(job.id.trial);
-        failed_under(gone.device, trials, reason);
+        failed_under(devices_of({.device = gone.device, .more = gone.more}), trials, reason);
     }
     for (const Job& job : held_up) {
         if (job.id == charged || parts_.ledger.record().trial(job.id.trial).state != TrialState::running) continue;

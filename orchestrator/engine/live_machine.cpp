@@ -47,7 +47,15 @@ Result<LiveMachine> LiveMachine::make(const Study& study, const std::filesystem:
     const bool with_opencl =
         native && (resources.backend == "opencl" || opencl_may_serve || !resources.devices.empty());
     LiveMachine machine(study, DeviceMonitor({.program = hpo, .opencl = with_opencl}));
-    if (resources.backend == "cpu") return machine;
+    const std::int64_t gpus = native ? 1 : resources.trial.gpus;
+    const auto too_few = [&](const std::string& have) {
+        return Error{"resources.trial.gpus: a trial needs " + std::to_string(gpus) + " devices at once, " + have +
+                     " (see hpo devices)"};
+    };
+    if (resources.backend == "cpu") {
+        if (gpus > 1) return too_few("and resources.backend: cpu gives it none");
+        return machine;
+    }
 
     machine.monitor_.start(SteadyClock().now());
     const DeviceReadings& readings = machine.monitor_.latest();
@@ -63,6 +71,9 @@ Result<LiveMachine> LiveMachine::make(const Study& study, const std::filesystem:
         take(false);
         if (selected->empty() && resources.backend == "opencl") take(true);
     }
+    if (gpus > 1 && selected->size() < static_cast<std::size_t>(gpus))
+        return too_few("this study may use " + std::to_string(selected->size()) +
+                       (readings.problem.empty() ? "" : ": " + readings.problem));
     if (selected->empty() && resources.backend != "auto")
         return Error{"resources.backend: " + resources.backend + ": there is no " +
                      (resources.backend == "cuda" ? "GPU" : "OpenCL device") + " that this study may use" +
@@ -90,8 +101,11 @@ Result<LiveMachine> LiveMachine::make(const Study& study, const std::filesystem:
     return machine;
 }
 
-Target LiveMachine::target(int device) const {
-    return device == host_only ? Target{} : targets_.at(static_cast<std::size_t>(device));
+Target LiveMachine::target(std::span<const int> devices) const {
+    if (devices.front() == host_only) return {};
+    Target target = targets_.at(static_cast<std::size_t>(devices.front()));
+    for (const int device : devices.subspan(1)) target.cuda += "," + targets_.at(static_cast<std::size_t>(device)).cuda;
+    return target;
 }
 
 Result<LiveMachine> open_machine(const Study& study, const Programs& programs,
@@ -195,7 +209,8 @@ Accelerator LiveMachine::accelerator(std::size_t index, std::span<const std::int
     device.unified = reading->unified;
     std::int64_t our_bytes = 0;
     for (const Booking& booking : booked)
-        if (booking.device == static_cast<int>(index)) our_bytes += booking.footprint.device_bytes;
+        if (computes_on(static_cast<int>(index), booking.device, booking.more))
+            our_bytes += booking.footprint.device_bytes;
     device.memory = reading->memory;
     device.reserve = static_cast<std::int64_t>(resources_.gpu_reserve * static_cast<double>(reading->memory));
     const std::int64_t promised_away = promised(device.id, reading);
@@ -219,7 +234,8 @@ std::vector<Footprint> LiveMachine::usage(std::span<const std::int64_t> workers)
         Footprint footprint{0, seen[i++] ? *tree.bytes : 0, 0};  // its root alone is not what it holds
         for (const std::string& id : devices_)
             if (const DeviceReading* reading = find(monitor_.latest(), id))
-                footprint.device_bytes += used_by(*reading, tree.processes).value_or(0);
+                footprint.device_bytes =
+                    std::max(footprint.device_bytes, used_by(*reading, tree.processes).value_or(0));
         used.push_back(footprint);
     }
     return used;
@@ -249,11 +265,13 @@ std::vector<DeviceBooking> LiveMachine::said(const Machine& now, std::span<const
         host.used += holding.used.host_bytes;
         host.cores += booked.cores;
         ++host.trials;
-        if (!on_device) continue;
-        DeviceBooking& device = all.at(static_cast<std::size_t>(holding.booking.device) + 1);
-        device.booked += booked.device_bytes;
-        device.used += holding.used.device_bytes;
-        ++device.trials;
+        for (std::size_t index = 0; index < now.accelerators.size(); ++index) {
+            if (!computes_on(static_cast<int>(index), holding.booking.device, holding.booking.more)) continue;
+            DeviceBooking& device = all[index + 1];
+            device.booked += booked.device_bytes;
+            device.used += holding.used.device_bytes;
+            ++device.trials;
+        }
     }
     return all;
 }

@@ -39,8 +39,9 @@ class LiveMachine {
     [[nodiscard]] const Host& host() const { return host_; }
     /// Trials need an accelerator each.
     [[nodiscard]] bool on_device() const { return !devices_.empty(); }
-    /// What a worker on an accelerator of read(), or on the host alone, is to compute on.
-    [[nodiscard]] Target target(int device) const;
+    /// What a worker on accelerators of read(), or on the host alone, is to compute on.
+    [[nodiscard]] Target target(std::span<const int> devices) const;
+    [[nodiscard]] Target target(int device) const { return target({&device, 1}); }
     /// As read last.
     [[nodiscard]] const DeviceReadings& readings() const { return monitor_.latest(); }
 
@@ -55,7 +56,8 @@ class LiveMachine {
     [[nodiscard]] Machine read(std::span<const std::int64_t> workers = {}, std::int64_t reusable = 0,
                                std::span<const Booking> booked = {}) const;
 
-    /// Memory that the process trees of `workers` hold, one by one; of devices 0 where the driver hides who uses what.
+    /// Memory that the process trees of `workers` hold, one by one; of devices the most on one of them, 0 where the
+    /// driver hides who uses what.
     [[nodiscard]] std::vector<Footprint> usage(std::span<const std::int64_t> workers) const;
 
     /// What a session that holds all this says of itself to others (devices/board.hpp).

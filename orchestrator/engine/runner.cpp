@@ -142,8 +142,8 @@ class Session {
                     },
                 .usage = [this](auto workers) { return machine_.usage(workers); },
                 .worker =
-                    [this](Place place, int device) {
-                        return worker_launch(study_, programs_, plan_, place, machine_.target(device));
+                    [this](Place place, std::span<const int> devices) {
+                        return worker_launch(study_, programs_, plan_, place, machine_.target(devices));
                     },
                 .log_file = [this](std::int64_t trial) { return folder_.trial_log(trial); },
                 .checkpoints =

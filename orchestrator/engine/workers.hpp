@@ -35,7 +35,7 @@ WorkerPlan plan_workers(const Study& study, const Host& host);
 /// What a worker is to compute on.
 struct Target {
     std::string backend = "cpu";         ///< cpu, cuda or opencl
-    std::string cuda;                    ///< UUID of the only GPU that it shall see
+    std::string cuda;                    ///< UUIDs of the only GPUs that it shall see, with commas between them
     std::optional<std::int64_t> opencl;  ///< number of OpenCL's device
 };
 

@@ -9,6 +9,18 @@
 namespace hpo {
 namespace {
 
+/// Indices of accelerators, or the host alone; none: nowhere.
+using Devices = std::vector<int>;
+using Where = std::span<const int>;
+
+Where only(const int& device) { return {&device, 1}; }
+
+Devices devices_of(int device, const std::vector<int>& more) {
+    Devices all{device};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+}
+
 /// What one trial takes. Doubles: whole numbers of bytes up to 2^53 are exact, and no sum overflows.
 struct Need {
     double cores = 0;
@@ -74,19 +86,43 @@ class Room {
         }
     }
 
-    void take(const Need& need, int device, int sign = 1) {
-        const bool whole_machine = shares_host(device);
+    void take(const Need& need, Where devices, int sign = 1) {
         cores_ -= sign * need.cores;
-        host_.take(host_bytes(need, device), need.alone && whole_machine, sign);
-        if (known(device)) pool(device).take(need.device_bytes, need.alone && !whole_machine, sign);
+        host_.take(host_bytes(need, devices), need.alone && shares_host(devices.front()), sign);
+        for (const int device : devices)
+            if (known(device)) pool(device).take(need.device_bytes, need.alone && !shares_host(device), sign);
     }
-    void give_back(const Need& need, int device) { take(need, device, -1); }
+    void give_back(const Need& need, Where devices) { take(need, devices, -1); }
 
-    [[nodiscard]] bool holds(const Need& need, int device) const {
+    [[nodiscard]] bool holds(const Need& need, Where devices) const {
         constexpr double rounding = 1e-9;  // of sums of fractional cores
-        if (need.cores > cores_ + rounding || !host_.holds(host_bytes(need, device))) return false;
-        if (known(device) && !pool(device).holds(need.device_bytes)) return false;
-        return !need.alone || (shares_host(device) ? host_.trials : pool(device).trials) == 0;
+        if (need.cores > cores_ + rounding || !host_.holds(host_bytes(need, devices))) return false;
+        return std::all_of(devices.begin(), devices.end(), [&](int device) {
+            if (known(device) && !pool(device).holds(need.device_bytes)) return false;
+            return !need.alone || (shares_host(device) ? host_.trials : pool(device).trials) == 0;
+        });
+    }
+
+    /// Whether `count` of the devices hold it.
+    [[nodiscard]] bool holds_on(const Need& need, Where where, std::size_t count) const {
+        if (count > 1) return !best(need, where, count).empty();
+        return std::any_of(where.begin(), where.end(), [&](const int& device) { return holds(need, only(device)); });
+    }
+
+    /// `count` of the devices that hold it, here and in the `other` room, the best first; none: there are not as many.
+    [[nodiscard]] Devices best(const Need& need, Where where, std::size_t count, const Room* other = nullptr) const {
+        const auto fits = [&](Where devices) {
+            return holds(need, devices) && (!other || other->holds(need, devices));
+        };
+        Devices fitting;
+        for (const int& device : where)
+            if (fits(only(device))) fitting.push_back(device);
+        if (fitting.size() < count) return {};
+        std::stable_sort(fitting.begin(), fitting.end(),
+                         [&](int one, int two) { return better(pool_of(one), pool_of(two)); });
+        fitting.resize(count);
+        // One by one they fit; together they may ask too much of a host whose memory they share.
+        return count == 1 || fits(fitting) ? fitting : Devices{};
     }
 
     /// The host as a device of its own where a trial asks for none.
@@ -102,10 +138,18 @@ class Room {
     [[nodiscard]] bool shares_host(int device) const {
         return !known(device) || machine_->accelerators[std::size_t(device)].unified;
     }
-    [[nodiscard]] double host_bytes(const Need& need, int device) const {
-        // What a device that is gone held was not the host's.
-        const bool here = device == host_only || (known(device) && shares_host(device));
-        return need.host_bytes + (here ? need.device_bytes : 0);
+    [[nodiscard]] double host_bytes(const Need& need, Where devices) const {
+        double bytes = need.host_bytes;
+        for (const int device : devices) {
+            // What a device that is gone held was not the host's.
+            const bool here = device == host_only || (known(device) && shares_host(device));
+            bytes += here ? need.device_bytes : 0;
+        }
+        return bytes;
+    }
+    /// The device with the fewest trials, then the most room, then the first.
+    static bool better(const Pool& one, const Pool& other) {
+        return one.trials != other.trials ? one.trials < other.trials : one.bytes > other.bytes;
     }
 
     const Machine* machine_;
@@ -130,7 +174,7 @@ std::string what_it_gives(double bytes, double capacity, double reserve, double 
 std::string Room::shortage(const Need& need, double cores, int device, bool empty) const {
     if (need.cores > cores_ + 1e-9)
         return "needs " + number_of_cores(cores) + ", this machine gives " + number_of_cores(cores_);
-    if (const double bytes = host_bytes(need, device); bytes > host_.bytes)
+    if (const double bytes = host_bytes(need, only(device)); bytes > host_.bytes)
         return "needs " + bytes_text(bytes) + " of memory, but the " + (empty ? "empty " : "") + "machine gives " +
                what_it_gives(host_.bytes, double(machine_->memory), double(machine_->memory_reserve),
                              double(machine_->memory_others), empty);
@@ -150,7 +194,8 @@ class Planner {
    public:
     Planner(const Machine& machine, std::span<const Booking> running, std::optional<std::int64_t> parallel)
         : machine_(machine), empty_(machine, parallel), total_(empty_), free_(empty_) {
-        for (const Booking& booking : running) hold({booking.footprint, booking.alone}, booking.device);
+        for (const Booking& booking : running)
+            hold({booking.footprint, booking.alone}, devices_of(booking.device, booking.more));
         total_.take_others();
         total_.limit_to_free(&free_);
         free_.take_others();
@@ -165,19 +210,20 @@ class Planner {
         const Need need{trial.footprint, trial.alone};
         const std::span<const int> all = trial.on_device ? std::span<const int>(devices_) : host_;
         const std::span<const int> usable = trial.on_device ? std::span<const int>(usable_) : host_;
+        const std::size_t count = trial.on_device ? std::max<std::size_t>(1, trial.devices) : 1;
         const auto can = [&](const Room& room, std::span<const int> where) {
-            return std::any_of(where.begin(), where.end(), [&](int device) { return room.holds(need, device); });
+            return room.holds_on(need, where, count);
         };
         if (!can(empty_, all)) {
             admission_.never.push_back({trial.trial, too_large(trial, need)});
         } else if (const auto there = device_beside(trial, need, usable)) {
-            launch(trial.trial, {trial.beside, false}, *there, true);
+            launch(trial.trial, {trial.beside, false}, only(*there), true);
         } else if (!can(total_, usable)) {
             if (!admission_.kept_out) admission_.kept_out = {trial.trial, kept_out(trial, need)};
-        } else if (const auto device = best_device(need, usable)) {
-            launch(trial.trial, need, *device, false);
+        } else if (const auto devices = best_devices(need, usable, count); !devices.empty()) {
+            launch(trial.trial, need, devices, false);
         } else if (!spare_) {
-            reserve(need, usable);
+            reserve(need, usable, count);
         }
     }
 
@@ -186,18 +232,18 @@ class Planner {
    private:
     struct Held {
         Need need;
-        int device;
+        Devices devices;
     };
 
-    void hold(const Need& need, int device) {
-        free_.take(need, device);
-        held_.push_back({need, device});
+    void hold(const Need& need, Where devices) {
+        free_.take(need, devices);
+        held_.push_back({need, {devices.begin(), devices.end()}});
     }
 
-    void launch(std::int64_t trial, const Need& need, int device, bool beside) {
-        admission_.launch.push_back({trial, device, beside});
-        hold(need, device);
-        if (spare_) spare_->take(need, device);
+    void launch(std::int64_t trial, const Need& need, Where devices, bool beside) {
+        admission_.launch.push_back({trial, devices.front(), beside, {devices.begin() + 1, devices.end()}});
+        hold(need, devices);
+        if (spare_) spare_->take(need, devices);
     }
 
     [[nodiscard]] std::optional<int> device_beside(const Waiting& trial, const Need& alone,
@@ -206,40 +252,30 @@ class Planner {
         std::copy_if(trial.beside_on.begin(), trial.beside_on.end(), std::back_inserter(there),
                      [&](int device) { return std::find(usable.begin(), usable.end(), device) != usable.end(); });
         if (there.empty()) return {};
-        const auto unused = best_device(alone, usable);
-        if (unused && *unused != host_only && free_.pool_of(*unused).trials == 0) return {};
-        return best_device({trial.beside, false}, there);
+        const auto unused = best_devices(alone, usable, 1);
+        if (!unused.empty() && unused[0] != host_only && free_.pool_of(unused[0]).trials == 0) return {};
+        const auto best = best_devices({trial.beside, false}, there, 1);
+        return best.empty() ? std::nullopt : std::optional(best.front());
     }
 
-    /// Where it may start now: the device with the fewest trials, then the most room, then the first.
-    [[nodiscard]] std::optional<int> best_device(const Need& need, std::span<const int> usable) const {
-        std::optional<int> best;
-        for (const int device : usable) {
-            if (!free_.holds(need, device) || (spare_ && !spare_->holds(need, device))) continue;
-            if (!best || better(free_.pool_of(device), free_.pool_of(*best))) best = device;
-        }
-        return best;
-    }
-    static bool better(const Pool& one, const Pool& other) {
-        return one.trials != other.trials ? one.trials < other.trials : one.bytes > other.bytes;
+    /// Where it may start now.
+    [[nodiscard]] Devices best_devices(const Need& need, std::span<const int> usable, std::size_t count) const {
+        return free_.best(need, usable, count, spare_ ? &*spare_ : nullptr);
     }
 
     /// It starts at the latest when the oldest of the running ones, as many as it needs, have ended: what goes before
     /// it must leave room beside those that are then still there.
-    void reserve(const Need& need, std::span<const int> usable) {
+    void reserve(const Need& need, std::span<const int> usable, std::size_t count) {
         Room later = total_;
-        for (const Held& held : held_) later.take(held.need, held.device);
+        for (const Held& held : held_) later.take(held.need, held.devices);
         for (auto oldest = held_.begin();; ++oldest) {
-            std::optional<int> best;
-            for (const int device : usable)
-                if (later.holds(need, device) && (!best || better(later.pool_of(device), later.pool_of(*best))))
-                    best = device;
-            if (best || oldest == held_.end()) {
-                if (best) later.take(need, *best);
+            const Devices best = later.best(need, usable, count);
+            if (!best.empty() || oldest == held_.end()) {
+                if (!best.empty()) later.take(need, best);
                 spare_ = later;
                 return;
             }
-            later.give_back(oldest->need, oldest->device);
+            later.give_back(oldest->need, oldest->devices);
         }
     }
 
@@ -251,18 +287,35 @@ class Planner {
     [[nodiscard]] std::string too_large(const Waiting& trial, const Need& need) const {
         if (!trial.on_device) return empty_.shortage(need, trial.footprint.cores, host_only, true);
         if (devices_.empty()) return "needs an accelerator, and this machine has none that may be used";
+        if (trial.devices > 1) return too_few(trial, need, empty_, devices_, "this study may use ");
         return empty_.shortage(need, trial.footprint.cores, roomiest(empty_, devices_), true);
+    }
+
+    /// Of a trial that needs several devices at once: the numbers.
+    [[nodiscard]] std::string too_few(const Waiting& trial, const Need& need, const Room& room,
+                                      const std::vector<int>& where, const char* which) const {
+        const auto fitting = std::count_if(where.begin(), where.end(), [&](int device) {
+            return room.holds({trial.footprint, false}, only(device));
+        });
+        std::string text = "needs " + std::to_string(trial.devices) + " devices at once (resources.trial.gpus), " +
+                           which + std::to_string(where.size());
+        if (where.size() < trial.devices) return text;
+        const bool empty = &room == &empty_;
+        if (const auto count = static_cast<std::size_t>(fitting); count < trial.devices && count > 0)
+            return text + ", with " + bytes_text(need.device_bytes) + " of memory for it: " + std::to_string(fitting);
+        return text + "; it " + room.shortage(need, trial.footprint.cores, roomiest(room, where), empty);
     }
 
     [[nodiscard]] std::string kept_out(const Waiting& trial, const Need& need) const {
         if (!trial.on_device) return total_.shortage(need, trial.footprint.cores, host_only, false);
+        if (trial.devices > 1) return too_few(trial, need, total_, usable_, "usable at the moment: ");
         std::vector<int> fitting;  // when empty
         std::copy_if(usable_.begin(), usable_.end(), std::back_inserter(fitting),
-                     [&](int device) { return empty_.holds(need, device); });
+                     [&](int device) { return empty_.holds(need, only(device)); });
         if (!fitting.empty()) return total_.shortage(need, trial.footprint.cores, roomiest(total_, fitting), false);
         std::string aside;
         for (const int device : devices_)
-            if (empty_.holds(need, device))
+            if (empty_.holds(need, only(device)))
                 aside += (aside.empty() ? "" : ", ") + machine_.accelerators[std::size_t(device)].id;
         return "needs " + bytes_text(need.device_bytes) + " of device memory; what it fits is set aside: " + aside;
     }

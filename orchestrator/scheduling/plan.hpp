@@ -2,6 +2,7 @@
 // answer.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -42,9 +43,15 @@ inline constexpr int host_only = -1;  ///< instead of an accelerator's index
 struct Booking {
     std::int64_t trial = 0;
     Footprint footprint;
-    int device = host_only;  ///< index in Machine::accelerators
-    bool alone = false;      ///< nothing else starts beside it while this is set: see Waiting::alone
+    int device = host_only;   ///< index in Machine::accelerators
+    bool alone = false;       ///< nothing else starts beside it while this is set: see Waiting::alone
+    std::vector<int> more{};  ///< further devices; on each it holds the device bytes
 };
+
+/// Whether a trial on `device` and `more` computes on `asked`.
+inline bool computes_on(int asked, int device, const std::vector<int>& more) {
+    return asked == device || std::find(more.begin(), more.end(), asked) != more.end();
+}
 
 /// A trial that waits; in the order in which trials should start.
 struct Waiting {
@@ -57,13 +64,15 @@ struct Waiting {
     bool alone = false;
     Footprint beside;            ///< what it takes in a worker that runs already and trains others of its shape
     std::vector<int> beside_on;  ///< devices where such a one has a free slot
+    std::size_t devices = 1;     ///< accelerators that it needs at once, its device bytes on each
 };
 
 struct Admission {
     struct Launch {
         std::int64_t trial = 0;
         int device = host_only;
-        bool beside = false;  ///< in a worker that is there
+        bool beside = false;      ///< in a worker that is there
+        std::vector<int> more{};  ///< further devices, none of them twice
     };
     struct Reason {
         std::int64_t trial = 0;
@@ -80,6 +89,8 @@ struct Admission {
 /// an accelerator a trial needs its device bytes there, and its host bytes and cores on the host; elsewhere both kinds
 /// of bytes lie in the host's memory. Of the devices that it fits it gets the one with the fewest trials, then the one
 /// with the most room: devices fill evenly, since each next trial on a busy device adds less to the throughput.
+///
+/// A trial that needs several devices gets them at once, by the same order, or waits: never fewer, never one twice.
 ///
 /// A trial that fits beside others of its shape starts there, by the same order of devices, unless there is a device
 /// that nobody uses yet.

@@ -189,6 +189,33 @@ class Packing(Fakes):
         self.assertEqual(most["GPU-c"], 500 * MIB)
         self.assertEqual(most["GPU-a"], 1000 * MIB)
 
+    def test_a_trial_on_two_devices_sees_both_and_books_both_and_is_refused_where_there_is_one(self):
+        self.machine("device GPU-a 8GiB Fake", "device GPU-b 8GiB Fake", "device GPU-c 8GiB Fake")
+        train = self.folder / "train.py"
+        train.write_text("import os\nprint('sees', os.environ['CUDA_VISIBLE_DEVICES'])\nprint('val_loss=1')\n")
+        study = self.study(f"""\
+study: packed
+objective: {{metric: val_loss, direction: minimize}}
+space: {{x: {{type: float, low: 0.0, high: 1.0}}}}
+worker: {{command: [python3, "{train}", "{{x}}"]}}
+budget: {{trials: 4, epochs: 1}}
+sampler: {{type: random}}
+resources: {{trial: {{gpus: 2, gpu_memory: 5GiB, memory: 16MiB, cores: 0.1}}}}
+""")
+        told = self.hpo("check", study, environment=self.environment)
+        self.assertIn("on 2 devices at once", told)
+        self.assertIn("needs 16.00 MiB of memory, 5.000 GiB of device memory on each of 2 devices", told)
+        self.run_packed(study)
+        self.assert_all_ended_once(4)
+        for trial, _, body in self.launches():
+            devices = body["device"].split(",")
+            self.assertEqual(len(set(devices)), 2)
+            self.assertIn("sees " + body["device"], self.hpo("logs", f"packed/{trial}"))
+        self.assertEqual(self.at_once(), 1, "a third device is not two")
+        self.machine("device GPU-a 8GiB Fake")
+        self.run_packed(study, "--fresh", status=1)
+        self.assertIn("resources.trial.gpus: a trial needs 2 devices at once, this study may use 1", self.error)
+
     def test_a_footprint_that_nobody_declared_is_learned_from_the_first_trial_which_runs_alone(self):
         self.machine("device GPU-a 8GiB Fake")
         study = self.packed("take=mib;each=0.15", space="mib: {type: int, low: 200, high: 900}", trials=16, epochs=6, resources=", parallel: 8, trial: {cores: 0.1}")

@@ -159,5 +159,28 @@ TEST(Devices, OneOnWhichNoWorkerStartsLeavesTheOthersToGoOn) {
     EXPECT_LE(starts, 3);
 }
 
+TEST(SeveralDevices, ATrialHasThemAllOrDoesNotRunAndTheLossOfOneIsNobodysFault) {
+    MemoryStore store;
+    Study study = study_of(2);
+    study.resources.trial.gpus = 2;
+    Played play(study, store, 2, with_devices(3));
+    ASSERT_EQ(play.started_on.size(), 1u) << "the third device alone is not enough for the second trial";
+    EXPECT_EQ(play.started_on[0], (std::vector<int>{0, 1}));
+    play.executor.launched.clear();
+    play.ready(0);
+    const AttemptId id = play.asked(0);
+    EXPECT_EQ(play.trial(id.trial).allotment.device, "GPU-0,GPU-1");
+    EXPECT_EQ(play.trial(id.trial).where, "gpu 0+1");
+
+    play.machine.accelerators[1].usable = false;
+    play.tick();
+    EXPECT_THAT(play.notices, HasSubstr("device GPU-1 was lost"));
+    play.exit(0, SIGTERM);
+    for (int second = 0; second < 10; ++second) play.tick();
+    ASSERT_EQ(play.started_on.size(), 2u) << "on those that are left";
+    EXPECT_EQ(play.started_on[1], (std::vector<int>{0, 2}));
+    EXPECT_EQ(play.trial(id.trial).failures, 0) << "it is not charged";
+}
+
 }  // namespace
 }  // namespace hpo

@@ -41,7 +41,11 @@ class Played {
                                    .clock = clock,
                                    .machine = [this](auto, auto) { return machine; },
                                    .usage = [this](auto pids) { return used(pids); },
-                                   .worker = [](Place, int) { return LaunchSpec{}; },
+                                   .worker =
+                                       [this](Place, auto devices) {
+                                           started_on.emplace_back(devices.begin(), devices.end());
+                                           return LaunchSpec{};
+                                       },
                                    .log_file = [](std::int64_t) { return ""; },
                                    .checkpoints = [](std::int64_t) { return ""; },
                                    .notice = [this](const Notice& notice) { notices += notice.text + '\n'; },
@@ -94,7 +98,8 @@ class Played {
     ManualClock clock;
     std::optional<Engine> engine;
     std::string notices;
-    std::vector<std::int64_t> ended;  ///< told as such
+    std::vector<std::int64_t> ended;           ///< told as such
+    std::vector<std::vector<int>> started_on;  ///< devices, one list a worker
 
    private:
     std::vector<Footprint> used(std::span<const std::int64_t> pids) {

@@ -259,5 +259,70 @@ TEST(Alone, ItsDeviceDrainsForItWhileTheOthersGoOn) {
     EXPECT_THAT(admit(machine, running, waiting, {}).launch, ElementsAre(Is(5, 1), Is(6, 1)));
 }
 
+/// Needs so many devices at once.
+Waiting on_several(std::int64_t trial, std::int64_t bytes, std::size_t devices) {
+    Waiting waiting{trial, {bytes, 0, 1}, true};
+    waiting.devices = devices;
+    return waiting;
+}
+
+std::vector<int> devices_of(const Admission::Launch& launch) {
+    std::vector<int> devices{launch.device};
+    devices.insert(devices.end(), launch.more.begin(), launch.more.end());
+    return devices;
+}
+
+TEST(SeveralDevices, AreTakenAtOnceEachOnceAndBookedOnEach) {
+    const Machine machine = gpus({gpu("a", 8 * GiB), gpu("b", 12 * GiB), gpu("c", 10 * GiB), gpu("d", 4 * GiB)});
+    const std::vector waiting{on_several(1, 6 * GiB, 2), on_several(2, 4 * GiB, 2), on_several(3, 4 * GiB, 2)};
+    const auto admission = admit(machine, {}, waiting, {});
+    ASSERT_EQ(admission.launch.size(), 2u) << "the third waits";
+    EXPECT_THAT(devices_of(admission.launch[0]), ElementsAre(1, 2)) << "the roomiest";
+    EXPECT_THAT(devices_of(admission.launch[1]), ElementsAre(0, 3)) << "the least used";
+    // What the first holds it holds on both.
+    const std::vector running{Booking{1, {6 * GiB, 0, 1}, 1, false, {2}}};
+    const auto beside = admit(machine, running, std::vector{on_several(2, 5 * GiB, 3)}, {});
+    EXPECT_THAT(beside.launch, IsEmpty()) << "6 GiB are left on b, 4 on c";
+    const auto smaller = admit(machine, running, std::vector{on_several(2, 4 * GiB, 3)}, {});
+    ASSERT_EQ(smaller.launch.size(), 1u);
+    EXPECT_THAT(devices_of(smaller.launch[0]), ElementsAre(0, 3, 1));
+}
+
+TEST(SeveralDevices, FewerAreNeverEnoughAndTheNumbersAreTold) {
+    const Machine machine = gpus({gpu("a", 8 * GiB), gpu("b", 2 * GiB)});
+    const auto too_many = admit(machine, {}, std::vector{on_several(1, GiB, 3)}, {});
+    EXPECT_THAT(too_many.launch, IsEmpty());
+    ASSERT_EQ(too_many.never.size(), 1u);
+    EXPECT_EQ(too_many.never[0].text, "needs 3 devices at once (resources.trial.gpus), this study may use 2");
+    const auto too_large = admit(machine, {}, std::vector{on_several(1, 4 * GiB, 2)}, {});
+    ASSERT_EQ(too_large.never.size(), 1u);
+    EXPECT_EQ(
+        too_large.never[0].text,
+        "needs 2 devices at once (resources.trial.gpus), this study may use 2, with 4.000 GiB of memory for it: 1");
+    Machine lost = machine;
+    lost.accelerators[0].usable = false;
+    const auto waits = admit(lost, {}, std::vector{on_several(1, GiB, 2)}, {});
+    EXPECT_THAT(waits.launch, IsEmpty());
+    ASSERT_TRUE(waits.kept_out);
+    EXPECT_THAT(waits.kept_out->text, ::testing::HasSubstr("usable at the moment: 1"));
+}
+
+TEST(SeveralDevices, ATrialThatWaitsForTwoDoesNotStarve) {
+    const Machine machine = gpus({gpu("a", 8 * GiB), gpu("b", 8 * GiB)});
+    const std::vector running{Booking{1, {6 * GiB, 0, 1}, 0}, Booking{2, {6 * GiB, 0, 1}, 1}};
+    const std::vector waiting{on_several(3, 4 * GiB, 2), on_several(4, 2 * GiB, 1), on_several(5, 2 * GiB, 1)};
+    EXPECT_THAT(admit(machine, running, waiting, {}).launch, ElementsAre(Is(4, 0), Is(5, 1)))
+        << "beside what it will hold there is room for them";
+    const std::vector larger{on_several(3, 7 * GiB, 2), on_several(4, 2 * GiB, 1)};
+    EXPECT_THAT(admit(machine, running, larger, {}).launch, IsEmpty());
+}
+
+TEST(SeveralDevices, AGuessKeepsOthersAwayFromAllOfThem) {
+    const Machine machine = gpus({gpu("a", 8 * GiB), gpu("b", 8 * GiB), gpu("c", 8 * GiB)});
+    const std::vector running{Booking{1, {0, 0, 1}, 0, true, {1}}};
+    const auto admission = admit(machine, running, std::vector{on_several(2, GiB, 1), on_several(3, GiB, 2)}, {});
+    EXPECT_THAT(admission.launch, ElementsAre(Is(2, 2)));
+}
+
 }  // namespace
 }  // namespace hpo
