@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -24,7 +25,9 @@
 #include "orchestrator/scheduling/footprints.hpp"
 #include "orchestrator/scheduling/out_of_memory.hpp"
 #include "orchestrator/scheduling/side_by_side.hpp"
+#include "orchestrator/script/home.hpp"
 #include "orchestrator/script/metrics.hpp"
+#include "orchestrator/script/template.hpp"
 #include "orchestrator/script/terminal.hpp"
 #include "orchestrator/study/study_file.hpp"
 
@@ -410,11 +413,34 @@ std::string native_text(const Places& places, const Target& target, Load& load, 
     return text;
 }
 
+/// Where a script runs, and what is written for it.
+std::string folders_text(const Study& study, Json& json) {
+    const std::string home = script::home_of(study);
+    std::string text = row("", "in " + (study.cwd.empty() ? home : (std::filesystem::path(home) / study.cwd).string()) +
+                                   (study.home.empty() || !study.cwd.empty() ? "" : ", where its files lie"));
+    if (!study.cwd.empty()) text += row("", "its relative paths are taken from " + home);
+    json["home"] = home;
+    json["unused"] = Json::array();
+    for (const std::string& name : script::unused_parameters(study)) {
+        text += row("", "warning: nothing uses '" + name + "': it stands in no placeholder such as {" + name +
+                            "}, and the script does not name " + script::variable_of(name));
+        json["unused"].push_back(name);
+    }
+    for (const auto& [name, file] : study.files)
+        text += row("", "with " + name + " in each trial's folder" +
+                            (file.source.empty() ? "" : ", of the template " + file.source));
+    return text;
+}
+
 /// Rows on a script's trials: declared, or learned.
 std::string script_text(const Study& study, Load& load, Json& json) {
     const Prediction prediction = FootprintModel(study.resources.trial, load.question.on_device).predict({});
     load.question.trials = {{prediction.footprint, {}, {}}};
-    std::string text = row("trial", "runs " + study.command.front() + (load.question.on_device ? ", on a device" : ""));
+    const std::int64_t gpus = study.resources.trial.gpus;
+    load.question.devices = static_cast<std::size_t>(gpus);
+    const std::string on = gpus > 1 ? ", on " + std::to_string(gpus) + " devices at once" : ", on a device";
+    std::string text = row("trial", "runs " + study.command.front() + (load.question.on_device ? on : ""));
+    text += folders_text(study, json);
     if (!study.shim.empty())
         text +=
             row("shim",
@@ -441,7 +467,8 @@ std::string script_text(const Study& study, Load& load, Json& json) {
     }
     json["needs"] = prediction.alone ? "learned" : "declared";
     // What is not declared counts as nothing here.
-    if (const auto why = never_fits(load.question.machine, prediction.footprint, load.question.on_device))
+    if (const auto why =
+            never_fits(load.question.machine, prediction.footprint, load.question.on_device, load.question.devices))
         throw Fatal("no trial fits: each " + *why);
     if (prediction.alone) {
         load.question.trials.clear();
@@ -450,8 +477,9 @@ std::string script_text(const Study& study, Load& load, Json& json) {
     std::string needs;
     if (study.resources.trial.host_bytes) needs = bytes(prediction.footprint.host_bytes) + " of memory";
     if (load.question.on_device)
-        needs +=
-            (needs.empty() ? "" : ", ") + bytes(prediction.footprint.device_bytes) + std::string(" of device memory");
+        needs += (needs.empty() ? "" : ", ") + bytes(prediction.footprint.device_bytes) +
+                 std::string(" of device memory") +
+                 (gpus > 1 ? " on each of " + std::to_string(gpus) + " devices" : "");
     text += row("", "needs " + needs + " and " + cores_text(prediction.footprint.cores) + ", " + prediction.why +
                         ", until it is measured");
     if (!study.resources.trial.host_bytes)

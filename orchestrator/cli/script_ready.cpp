@@ -7,6 +7,7 @@
 
 #include "hpo/printable.hpp"
 #include "hpo/result.hpp"
+#include "orchestrator/script/home.hpp"
 #include "orchestrator/script/metrics.hpp"
 #include "orchestrator/script/preload.hpp"
 #include "orchestrator/script/template.hpp"
@@ -61,21 +62,26 @@ string script_of(const std::vector<string>& command) {
 void refuse_unready_script(const Study& study, const string& file) {
     if (study.command.empty()) return;
     const auto refuse = [&](const char* key, const string& message) {
-        throw Refusal(error_at(file.empty() ? "" : study.source, file.empty() ? study.name : file, key, message));
+        // A study that was given its folders and templates is not written any more as its file is.
+        const bool as_written = !file.empty() && study.home.empty() && study.files.empty();
+        throw Refusal(error_at(as_written ? study.source : "", file.empty() ? study.name : file, key, message));
     };
     const string& program = study.command.front();
-    if (script::placeholders(program).empty() && script::path_of(program, path_of_study(study)).empty()) {
+    const fs::path home = script::home_of(study);
+    const bool names_path = program.find('/') != string::npos;
+    if (script::placeholders(program).empty() &&
+        script::path_of(names_path ? (home / program).string() : program, path_of_study(study)).empty()) {
         std::error_code ignored;
         const bool is_path = program.find('/') != string::npos;
-        if (is_path && fs::exists(program, ignored))
+        if (is_path && fs::exists(home / program, ignored))
             refuse("worker.command", "the program " + printable(program) + " cannot be executed (chmod +x?)");
         refuse("worker.command", "there is no program " + printable(program) +
-                                     (is_path ? similar_file(program) : " on the path ($PATH)"));
+                                     (is_path ? similar_file(home / program) : " on the path ($PATH)"));
     }
     std::error_code ignored;
-    if (const string script = script_of(study.command); !script.empty() && !fs::exists(script, ignored))
+    if (const string script = script_of(study.command); !script.empty() && !fs::exists(home / script, ignored))
         refuse("worker.command",
-               "there is no file " + printable(script) + " in " + fs::current_path().string() + similar_file(script));
+               "there is no file " + printable(script) + " in " + home.string() + similar_file(home / script));
     if (study.metrics && study.metrics->file.empty() && !script::gives(study.metrics->patterns, study.objective.metric))
         refuse("worker.metrics.stdout", "no pattern gives the objective, " + printable(study.objective.metric) +
                                             ": name it by a group, such as (?<" + study.objective.metric +

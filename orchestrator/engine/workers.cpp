@@ -9,6 +9,7 @@
 #include "orchestrator/devices/mps.hpp"
 #include "orchestrator/execution/environment.hpp"
 #include "orchestrator/script/adapter.hpp"
+#include "orchestrator/script/home.hpp"
 #include "orchestrator/script/preload.hpp"
 
 namespace hpo {
@@ -79,7 +80,9 @@ void complete_environment(LaunchSpec& spec, const Study& study, const Programs& 
     if (programs.python.empty()) return;
     const char* inherited = std::getenv("PYTHONPATH");
     const auto own = spec.environment.find("PYTHONPATH");
-    const std::string path = own != spec.environment.end() ? own->second : inherited != nullptr ? inherited : "";
+    std::string path = own != spec.environment.end() ? own->second : inherited != nullptr ? inherited : "";
+    // `python -m` looks into the folder that it is started in.
+    if (!study.cwd.empty()) path += (path.empty() ? "" : ":") + script::home_of(study);
     const std::string shim = study.shim.empty() ? "" : (programs.python / "shims" / study.shim).string() + ":";
     spec.environment["PYTHONPATH"] = shim + programs.python.string() + (path.empty() ? "" : ":" + path);
 }
@@ -93,6 +96,12 @@ LaunchSpec worker_launch(const Study& study, const Programs& programs, const Wor
     spec.command = native ? std::vector<std::string>{programs.worker.string()} : study.command;
     if (study.metrics) spec.command = {programs.hpo.string(), script_word, script_task(study)};
     spec.preload = script::preload_command(study, programs.python);
+    if (!native) spec.folder = study.home;
+    if (!native && !study.metrics && !study.cwd.empty()) {
+        const std::string home = script::home_of(study);
+        spec.folder = std::filesystem::path(home) / study.cwd;
+        spec.command = script::seen_from_elsewhere(study.command, home, [](const std::string&) { return false; });
+    }
     // The native worker computes with one thread; a script may use what its place has.
     const auto own = static_cast<std::size_t>(place) < plan.cpus.size() ? plan.cpus[static_cast<std::size_t>(place)]
                                                                         : std::vector<int>{};

@@ -21,7 +21,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
+#include <functional>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -31,12 +32,14 @@
 #include "orchestrator/execution/child.hpp"
 #include "orchestrator/execution/processes.hpp"
 #include "orchestrator/scheduling/out_of_memory.hpp"
+#include "orchestrator/script/home.hpp"
 #include "orchestrator/script/last_words.hpp"
 #include "orchestrator/script/metrics.hpp"
 #include "orchestrator/script/output.hpp"
 #include "orchestrator/script/preload.hpp"
 #include "orchestrator/script/template.hpp"
 #include "orchestrator/script/terminal.hpp"
+#include "orchestrator/script/trial_words.hpp"
 
 namespace hpo {
 
@@ -52,11 +55,14 @@ constexpr std::size_t most_waiting_steps = 64;      ///< above which the command
 constexpr std::size_t drained_bytes = 1024 * 1024;  ///< after the end; what still writes then is no part of the trial
 constexpr milliseconds look_at_file_every{100};
 constexpr double busy_share = 0.01;  ///< of the time between signs of life, as processor time: the next one
-constexpr std::uint64_t seeds = std::uint64_t{1} << 31;  ///< a script's: NumPy takes 32 bits, others a signed int
 constexpr int cannot_start = 127;
 
 struct Task {
     std::vector<string> command;
+    std::vector<script::Stretch> optional;
+    string home;
+    string cwd;
+    std::map<string, string> files;
     std::vector<string> patterns;
     string file;
     double grace = 5;
@@ -70,7 +76,8 @@ constexpr const char* shim_reports = "{folder}/reports.jsonl";
 
 Task task_of(const string& text) {
     const wire::Json json = wire::Json::parse(text);
-    return {json.at("command"), json.at("patterns"), json.at("file"),         json.at("grace"),
+    return {json.at("command"), json.at("optional"), json.at("home"),         json.at("cwd"),
+            json.at("files"),   json.at("patterns"), json.at("file"),         json.at("grace"),
             json.at("reports"), json.at("terminal"), json.at("own_variables")};
 }
 
@@ -226,22 +233,18 @@ class Adapter {
 
     // ---- The command.
 
-    std::optional<string> lookup(const string& name) {
-        if (const auto found = run_->params.find(name); found != run_->params.end() && !script::hides(name))
-            return to_text(found->second);
-        if (name == "folder") return run_->folder;
-        if (name == "trial") return std::to_string(run_->id.trial);
-        if (name == "steps") return std::to_string(run_->steps);
-        if (name == "seed") return std::to_string(run_->seed % seeds);
-        if (name == "data_seed") return std::to_string(run_->data_seed % seeds);
-        if (name == "params_file") return params_file();
-        return {};
+    /// Where the command runs: `worker.cwd`, made if it is not there.
+    string working_folder(const script::Lookup& look) {
+        if (task_.cwd.empty()) return {};
+        const auto folder = std::filesystem::path(task_.home) / script::fill(task_.cwd, look).value_or("");
+        std::error_code ignored;
+        std::filesystem::create_directories(folder, ignored);
+        return folder.string();
     }
 
-    string params_file() {
-        const auto path = std::filesystem::path(run_->folder) / "params.json";
-        std::ofstream(path) << wire::from(run_->params).dump(2) << '\n';
-        return path.string();
+    void fail(const string& why) {
+        say(from_worker::Finished{run_->id, Outcome::failed, why, {}, {}});
+        done_ = true;
     }
 
     void start(const to_worker::Run& run) {
@@ -249,8 +252,14 @@ class Adapter {
         started_ = looked_for_life_ = Clock::now();
         std::error_code ignored;
         if (!run.folder.empty()) std::filesystem::create_directories(run.folder, ignored);
-        const auto look = [this](const string& name) { return lookup(name); };
+        script::TrialWords words(*run_, task_.home);
+        const script::Lookup look = std::ref(words);
+        const string folder = working_folder(look);
+        for (const auto& [name, text] : task_.files)
+            words.write(name, script::fill_file(text, script::format_of(name),
+                                                [&](const string& placeholder) { return words.value(placeholder); }));
         file_ = script::fill(task_.file, look).value_or("");
+        if (!file_.empty()) file_ = (std::filesystem::path(folder) / file_).string();
         make_reader();
         // A file of the trial's own folder is an earlier attempt's, and set aside; any other one is read from its end.
         if (!file_.empty() && file_.starts_with(run.folder))
@@ -259,12 +268,17 @@ class Adapter {
         offset_ = ignored ? 0 : static_cast<std::int64_t>(size);
 
         warden::Start order;
-        order.command = script::fill(task_.command, look);
+        const auto own = [this](const string& word) { return task_.files.contains(word); };
+        const auto command =
+            folder.empty() ? task_.command : script::seen_from_elsewhere(task_.command, task_.home, own);
+        order.command = script::fill(command, task_.optional, look);
+        order.folder = folder;
+        if (!words.problem().empty()) return fail(words.problem());
         for (const auto& [name, value] : run.params)
-            order.environment.push_back(script::variable_of(name) + "=" + to_text(value));
+            if (!is_null(value)) order.environment.push_back(script::variable_of(name) + "=" + to_text(value));
         // A script that knows the client runs alone, and is read like any other.
         for (const char* name : {"HPO_ENDPOINT", "HPO_TOKEN"}) order.environment.push_back(string(name) + "=");
-        order.environment.push_back("HPO_SEED=" + std::to_string(run.seed % seeds));
+        order.environment.push_back("HPO_SEED=" + std::to_string(run.seed % script::seeds));
         // For stand-ins: all parameters with their types, and where their reports go.
         order.environment.push_back("HPO_TRIAL=" + std::to_string(run.id.trial));
         order.environment.push_back("HPO_PARAMS=" +
@@ -273,12 +287,7 @@ class Adapter {
         script::Terminal terminal = terminal_for(order);
         warden::Child child = prepared_ ? script::start_prepared(*std::move(prepared_), std::move(order))
                                         : warden::start_child(order, -1, terminal.program.get());
-        if (child.pid == 0) {
-            say(from_worker::Finished{
-                run.id, Outcome::failed, "cannot " + child.failed + ": " + std::strerror(child.error), {}, {}});
-            done_ = true;
-            return;
-        }
+        if (child.pid == 0) return fail("cannot " + child.failed + ": " + std::strerror(child.error));
         command_ = child.pid;
         output_.open(std::move(child.output), std::move(terminal.reader));
         say(from_worker::Started{run.id, 0});
@@ -481,7 +490,13 @@ string script_task(const Study& study) {
     const bool by_shim = !study.shim.empty() && study.metrics->patterns.empty() && study.metrics->file.empty();
     std::vector<string> own_variables;
     for (const auto& [name, value] : study.environment.own) own_variables.push_back(name);
+    std::map<string, string> files;
+    for (const auto& [name, file] : study.files) files.emplace(name, file.text);
     return wire::Json{{"command", study.command},
+                      {"optional", study.optional_words},
+                      {"home", script::home_of(study)},
+                      {"cwd", study.cwd},
+                      {"files", files},
                       {"patterns", study.metrics->patterns},
                       {"file", by_shim ? shim_reports : study.metrics->file},
                       {"grace", study.resources.grace},

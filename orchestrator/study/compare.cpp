@@ -37,9 +37,8 @@ std::string refusal_of_epochs(const Study& before, const Study& after) {
 }
 
 std::string refusal_of(const std::string& key, const Study& before, const Study& after) {
-    if (key.starts_with("resources.") || key.starts_with("keep.") || key == "worker.preload" ||
-        key == "worker.terminal" || key.starts_with("worker.environment"))
-        return {};
+    if (key.starts_with("resources.") || key.starts_with("keep.") || key.starts_with("worker.environment")) return {};
+    if (key == "worker.preload" || key == "worker.terminal" || key == "worker.home" || key == "worker.cwd") return {};
     if (key == "budget.epochs") return refusal_of_epochs(before, after);
     if (key.starts_with("budget.")) return {};
     if (key == "study") return "another name is another study";

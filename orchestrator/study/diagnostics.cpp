@@ -16,19 +16,43 @@ constexpr std::size_t shown_problems = 20;
 constexpr std::size_t shown_columns = 110;
 
 /// What other tools call the same thing: {word, our key}.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 13> synonyms{{{"steps", "epochs"},
-                                                                                  {"max_epochs", "epochs"},
-                                                                                  {"n_trials", "trials"},
-                                                                                  {"timeout", "time"},
-                                                                                  {"learning_rate", "lr"},
-                                                                                  {"wd", "weight_decay"},
-                                                                                  {"bs", "batch_size"},
-                                                                                  {"min", "low"},
-                                                                                  {"max", "high"},
-                                                                                  {"values", "choices"},
-                                                                                  {"gpus", "devices"},
-                                                                                  {"vram", "gpu_memory"},
-                                                                                  {"cpus", "cores"}}};
+constexpr std::pair<std::string_view, std::string_view> synonyms[] = {{"steps", "epochs"},
+                                                                      {"max_epochs", "epochs"},
+                                                                      {"n_trials", "trials"},
+                                                                      {"timeout", "time"},
+                                                                      {"learning_rate", "lr"},
+                                                                      {"wd", "weight_decay"},
+                                                                      {"bs", "batch_size"},
+                                                                      {"min", "low"},
+                                                                      {"max", "high"},
+                                                                      {"values", "choices"},
+                                                                      {"gpus", "devices"},
+                                                                      {"vram", "gpu_memory"},
+                                                                      {"cpus", "cores"},
+                                                                      {"cmd", "command"},
+                                                                      {"program", "command"},
+                                                                      {"script", "command"},
+                                                                      {"bayes", "tpe"},
+                                                                      {"bayesian", "tpe"},
+                                                                      {"gp", "tpe"},
+                                                                      {"skopt", "tpe"},
+                                                                      {"optuna", "tpe"},
+                                                                      {"hyperopt", "tpe"},
+                                                                      {"smac", "tpe"},
+                                                                      {"bohb", "tpe"},
+                                                                      {"grid", "sobol"},
+                                                                      {"halton", "sobol"},
+                                                                      {"lhs", "sobol"},
+                                                                      {"qmc", "sobol"},
+                                                                      {"hyperband", "asha"},
+                                                                      {"sha", "asha"},
+                                                                      {"successive_halving", "asha"},
+                                                                      {"early_stopping", "plateau"},
+                                                                      {"early_stop", "plateau"},
+                                                                      {"patience", "plateau"},
+                                                                      {"median_stopping", "median"},
+                                                                      {"medianstop", "median"},
+                                                                      {"nan", "divergence"}};
 
 /// The candidate that other tools call `word`; empty: there is none.
 std::string_view synonym(std::string_view word, const std::vector<std::string_view>& candidates) {
@@ -92,9 +116,13 @@ std::string_view nearest(std::string_view word, const std::vector<std::string_vi
     return best;
 }
 
+std::string_view meant_by(std::string_view word, const std::vector<std::string_view>& candidates) {
+    const auto meant = nearest(word, candidates);
+    return meant.empty() ? synonym(word, candidates) : meant;
+}
+
 std::string suggestion(std::string_view word, const std::vector<std::string_view>& candidates) {
-    auto meant = nearest(word, candidates);
-    if (meant.empty()) meant = synonym(word, candidates);
+    const auto meant = meant_by(word, candidates);
     if (!meant.empty()) return "; did you mean '" + std::string(meant) + "'?";
     if (candidates.empty() || candidates.size() > 12) return {};
     std::string text = "; known: ";

@@ -50,6 +50,9 @@ std::string printable(std::string_view text, std::size_t limit = 60);
 /// The candidate that `word` most likely meant; empty: none is near. Case, '-' and '_' do not count.
 std::string_view nearest(std::string_view word, const std::vector<std::string_view>& candidates);
 
+/// The candidate that is near `word`, or that other tools call so; empty: there is none.
+std::string_view meant_by(std::string_view word, const std::vector<std::string_view>& candidates);
+
 /// "; did you mean 'trials'?" of the nearest candidate, or else of one that other tools call `word`; or "; known: a, b,
 /// c", or nothing.
 std::string suggestion(std::string_view word, const std::vector<std::string_view>& candidates);

@@ -4,6 +4,7 @@
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
+#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <array>
@@ -297,6 +298,16 @@ std::optional<Node> parse_yaml(std::string_view text, int source, Diagnostics& d
     } catch (const std::exception& error) {
         // yaml-cpp lets a few exceptions of the standard library out, for instance of numbers in directives.
         diagnostics.error({source, 0, 1, 1}, explained(error.what()));
+    }
+    return {};
+}
+
+std::string problem_of_yaml(const std::string& text) {
+    try {
+        (void)YAML::LoadAll(text);
+    } catch (const YAML::Exception& error) {
+        return "line " + std::to_string(error.mark.line + 1) + ", column " + std::to_string(error.mark.column + 1) +
+               ": " + error.msg;
     }
     return {};
 }

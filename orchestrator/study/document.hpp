@@ -40,6 +40,9 @@ enum class Tags { none, core };
 /// files become large. An empty document is a null node.
 std::optional<Node> parse_yaml(std::string_view text, int source, Diagnostics& diagnostics, Tags tags = Tags::none);
 
+/// Why any text is no YAML, with line and column; empty: it is.
+std::string problem_of_yaml(const std::string& text);
+
 /// nullptr: no such key.
 const Node* find(const Node& map, std::string_view key);
 

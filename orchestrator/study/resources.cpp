@@ -99,6 +99,8 @@ void read_trial(Diagnostics& diagnostics, const Node& node, DeclaredFootprint& t
         trial.device_bytes = size(diagnostics, *n, "resources.trial.gpu_memory");
     if (const Node* n = fields.take("cores"))
         trial.cores = real(diagnostics, *n, "resources.trial.cores", 0.01, max_at_once);
+    if (const Node* n = fields.take("gpus"))
+        trial.gpus = whole(diagnostics, *n, "resources.trial.gpus", 1, 64).value_or(1);
     fields.finish();
 }
 

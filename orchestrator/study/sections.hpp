@@ -2,11 +2,13 @@
 // and `keep`.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "hpo/result.hpp"
 #include "hpo/study.hpp"
 #include "hpo/worker_keys.hpp"
 #include "orchestrator/study/fields.hpp"
@@ -15,13 +17,20 @@ namespace hpo::study {
 
 struct ReadSpace {
     Space space;
-    std::vector<Place> places;  ///< of the names, one a dimension
+    std::vector<Place> places;        ///< of the names, one a dimension
+    std::vector<std::string> broken;  ///< names that are reported and left out: what speaks of them is not to blame
 };
 
 struct ReadWorker {
+    bool known = true;  ///< false: what it is cannot be told, and what depends on that is not read
     bool native = true;
     std::vector<std::string> command;
     std::vector<Place> command_places;  ///< one an argument
+    std::vector<std::pair<std::size_t, std::size_t>> optional_words;
+    std::string home, cwd;
+    Place home_place, cwd_place;
+    std::map<std::string, TrialFile> files;
+    std::map<std::string, Place> file_places;  ///< of the names in `files`
     std::optional<MetricsSource> metrics;
     Place file_place;  ///< of `metrics.file`
     std::vector<std::string> preload;
@@ -49,6 +58,17 @@ std::string keep_text(const std::optional<std::int64_t>& most);
 /// placeholders without a parameter.
 void check_together(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker, const Policy& policy,
                     const Resources& resources);
+
+/// Why `braced` is no placeholder in a study of these parameters, with the cure; empty: it is one.
+std::string problem_of_placeholder(std::string_view braced, const Space& space, const Params& fixed);
+
+/// The parameter that a placeholder is about; {params:NAME}: none.
+std::string parameter_of(std::string_view braced);
+
+/// Of a script's study that was read from `file`, with this text: decides what its relative paths mean (`home`: where
+/// they are found, the current folder first, then the file's), reads its templates and checks them. What is found is
+/// written into `source`, so that the stored study stands alone.
+Result<void> settle_folders(Study& study, std::string_view text, const std::filesystem::path& file);
 
 /// [A-Za-z_][A-Za-z0-9_.-]{0,63}: what a script's parameter may be called.
 bool is_name(std::string_view name);

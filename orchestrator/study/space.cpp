@@ -35,7 +35,11 @@ class SpaceReader {
     ReadSpace read(const Node& node) {
         if (node.entries.size() > max_dimensions)
             diagnostics_.error(node.place, "more than " + std::to_string(max_dimensions) + " parameters");
-        for (const Entry& entry : node.entries) dimension(entry);
+        for (const Entry& entry : node.entries) {
+            const std::size_t before = result_.space.size();
+            dimension(entry);
+            if (result_.space.size() == before) result_.broken.push_back(entry.key);
+        }
         for (const auto& [index, when] : conditions_) read_conditions(result_.space[index], *when);
         check_cycles();
         return std::move(result_);
@@ -256,6 +260,8 @@ class SpaceReader {
         for (const Entry& entry : node.entries) {
             const auto parent = std::find_if(result_.space.begin(), result_.space.end(),
                                              [&](const Dimension& other) { return other.name == entry.key; });
+            const auto& broken = result_.broken;
+            if (std::find(broken.begin(), broken.end(), entry.key) != broken.end()) continue;
             if (parent == result_.space.end()) {
                 std::vector<string_view> names;
                 for (const Dimension& other : result_.space)

@@ -54,19 +54,22 @@ class StudyReader {
         file.finish();
 
         const ReadWorker fixed = read_worker(diagnostics_, worker);
-        const ReadSpace varied = read_space(diagnostics_, space, fixed.native);
-        read_objective(objective, fixed.native);
+        const ReadSpace varied = read_space(diagnostics_, space, fixed.native && fixed.known);
+        if (fixed.known) read_objective(objective, fixed.native);
         read_budget(budget);
         read_sampler(sampler);
         read_stopping(stopping);
         read_policy(policy);
-        study_.resources = read_resources(diagnostics_, resources, fixed.native);
-        study_.keep = read_keep(diagnostics_, keep, fixed.native);
-        if (worker != nullptr && worker->kind == Node::Kind::map)
-            check_together(diagnostics_, varied, fixed, study_.policy, study_.resources);
+        study_.resources = read_resources(diagnostics_, resources, fixed.native && fixed.known);
+        study_.keep = read_keep(diagnostics_, keep, fixed.native && fixed.known);
+        if (fixed.known) check_together(diagnostics_, varied, fixed, study_.policy, study_.resources);
         study_.space = varied.space;
         study_.worker = fixed.params;
         study_.command = fixed.command;
+        study_.optional_words = fixed.optional_words;
+        study_.home = fixed.home;
+        study_.cwd = fixed.cwd;
+        study_.files = fixed.files;
         study_.metrics = fixed.metrics;
         study_.preload = fixed.preload;
         study_.shim = fixed.shim;
@@ -158,6 +161,10 @@ class StudyReader {
     void read_sampler(const Node* node) {
         if (node == nullptr) return;
         const bool bare = node->kind == Node::Kind::scalar && is_word(node->text, "_-");
+        if (bare && !vocabulary_.samplers.empty() && !knows(vocabulary_.samplers, node->text))
+            return diagnostics_.error(node->place,
+                                      "unknown sampler '" + node->text + "'" +
+                                          suggested_part(node->text, "sampler", vocabulary_.samplers, true));
         Fields fields(diagnostics_, node, "sampler", "type: " + (bare ? node->text : "auto"));
         const Node* type = fields.need("type", "the sampler's name, such as auto");
         if (type != nullptr) study_.sampler = read_part(*node, *type, "type", "sampler", vocabulary_.samplers);
@@ -168,7 +175,13 @@ class StudyReader {
         if (node->kind != Node::Kind::list)
             return diagnostics_.error(node->place, "'stopping' must be a list of rules, such as [{rule: plateau}]");
         for (const Node& item : node->items) {
-            Fields fields(diagnostics_, &item, "stopping");
+            const bool bare = item.kind == Node::Kind::scalar && is_word(item.text, "_-");
+            if (bare && !vocabulary_.rules.empty() && !knows(vocabulary_.rules, item.text)) {
+                diagnostics_.error(item.place, "unknown stopping rule '" + item.text + "'" +
+                                                   suggested_part(item.text, "stopping rule", vocabulary_.rules, true));
+                continue;
+            }
+            Fields fields(diagnostics_, &item, "stopping", "rule: " + (bare ? item.text : "plateau"));
             const Node* rule = fields.need("rule", "the rule's name, such as plateau");
             if (rule == nullptr) continue;
             PartSpec part = read_part(item, *rule, "rule", "stopping rule", vocabulary_.rules);
@@ -179,6 +192,32 @@ class StudyReader {
             else if (!part.type.empty())
                 study_.stopping.push_back(std::move(part));
         }
+    }
+
+    static bool knows(std::span<const PartOptions> table, string_view name) {
+        return std::any_of(table.begin(), table.end(), [&](const PartOptions& row) { return row.name == name; });
+    }
+
+    /// What exists, and what other tools call it: a sampler there may be a stopping rule here. `bare`: a word stands
+    /// where a map belongs.
+    string suggested_part(string_view name, const string& what, std::span<const PartOptions> table, bool bare) const {
+        const auto names_of = [](std::span<const PartOptions> rows) {
+            std::vector<string_view> names;
+            for (const PartOptions& row : rows) names.push_back(row.name);
+            return names;
+        };
+        const bool sampler = what == "sampler";
+        string lower(name);
+        for (char& c : lower) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+        if (const auto here = meant_by(lower, names_of(table)); !here.empty() && bare)
+            return sampler ? "; did you mean sampler: {type: " + string(here) + "}?"
+                           : "; did you mean {rule: " + string(here) + "}?";
+        const auto& others = sampler ? vocabulary_.rules : vocabulary_.samplers;
+        if (const auto there = meant_by(lower, names_of(others));
+            !there.empty() && meant_by(lower, names_of(table)).empty())
+            return sampler ? "; that is a stopping rule here: stopping: [{rule: " + string(there) + "}]"
+                           : "; that is a sampler here: sampler: {type: " + string(there) + "}";
+        return suggestion(lower, names_of(table));
     }
 
     /// A sampler or a rule: its name under `name_key`, all other keys its options.
@@ -195,9 +234,9 @@ class StudyReader {
         const auto row =
             std::find_if(table.begin(), table.end(), [&](const PartOptions& r) { return r.name == *name; });
         if (!table.empty() && row == table.end()) {
-            std::vector<string_view> names;
-            for (const PartOptions& r : table) names.push_back(r.name);
-            diagnostics_.error(name_node.place, "unknown " + what + " '" + *name + "'" + suggestion(*name, names));
+            diagnostics_.error(name_node.place,
+                               "unknown " + what + " '" + *name + "'" + suggested_part(*name, what, table, false));
+            part.type.clear();
             return part;
         }
         Fields fields(diagnostics_, &node, what + " " + *name);
@@ -249,7 +288,8 @@ string error_at(string_view text, const string& file_name, string_view key, cons
     const Node* at = root ? &*root : nullptr;
     Place place;
     while (at && !key.empty()) {
-        const string_view name = key.substr(0, key.find('.'));
+        // A key may hold dots itself, such as a parameter's or a file's name.
+        const string_view name = find(*at, key) ? key : key.substr(0, key.find('.'));
         key.remove_prefix(std::min(key.size(), name.size() + 1));
         at = find(*at, name);
         if (at) place = at->place;
@@ -268,7 +308,10 @@ Result<Study> read_study(const std::filesystem::path& file, std::span<const stri
     stream.read(text.data(), static_cast<std::streamsize>(text.size()));
     if (stream.bad()) return Error{file.string() + ": " + std::strerror(errno != 0 ? errno : EIO)};
     text.resize(static_cast<std::size_t>(stream.gcount()));
-    return parse_study(text, file.string(), set, vocabulary);
+    auto study = parse_study(text, file.string(), set, vocabulary);
+    if (!study || study->command.empty()) return study;
+    if (auto settled = settle_folders(*study, text, file); !settled) return settled.error();
+    return study;
 }
 
 }  // namespace hpo

@@ -30,7 +30,8 @@ namespace hpo {
 Result<Study> parse_study(std::string_view text, const std::string& file_name, std::span<const std::string> set = {},
                           const Vocabulary& vocabulary = {});
 
-/// The same from a file; an error names the file and the system's reason when it cannot be read.
+/// The same from a file; an error names the file and the system's reason when it cannot be read. Here a script's
+/// relative paths get their folder (`Study::home`), and its templates are read.
 Result<Study> read_study(const std::filesystem::path& file, std::span<const std::string> set = {},
                          const Vocabulary& vocabulary = {});
 

@@ -7,6 +7,7 @@
 #include "orchestrator/script/metrics.hpp"
 #include "orchestrator/script/preload.hpp"
 #include "orchestrator/script/template.hpp"
+#include "orchestrator/script/trial_words.hpp"
 #include "orchestrator/study/sections.hpp"
 
 namespace hpo::study {
@@ -42,6 +43,7 @@ void read_metrics(Diagnostics& diagnostics, const Node* node, ReadWorker& result
     // A command with a placeholder is run by hpo, and read by it.
     for (const string& argument : result.command)
         if (!script::placeholders(argument).empty()) result.metrics.emplace();
+    if (!script::placeholders(result.cwd).empty() || !result.files.empty()) result.metrics.emplace();
     if (node == nullptr || node->kind == Node::Kind::null) return;
     result.metrics.emplace();
     Fields fields(diagnostics, node, "worker.metrics", "file: metrics.csv");
@@ -160,19 +162,82 @@ void read_environment(Diagnostics& diagnostics, const Node* node, WorkerEnvironm
     }
 }
 
+/// Folders, and files that are written for each trial.
+void read_folders(Diagnostics& diagnostics, Fields& worker, ReadWorker& result) {
+    const auto folder = [&](string_view key, string& into, Place& place) {
+        const Node* node = worker.take(key);
+        if (node == nullptr || node->kind == Node::Kind::null) return;
+        place = node->place;
+        if (const auto path = text(diagnostics, *node, "worker." + string(key))) into = *path;
+    };
+    folder("home", result.home, result.home_place);
+    folder("cwd", result.cwd, result.cwd_place);
+    const Node* files = worker.take("files");
+    if (files == nullptr || files->kind == Node::Kind::null) return;
+    const Fields fields(diagnostics, files, "worker.files", "config.yaml: template.yaml");
+    if (fields.node() == nullptr) return;
+    for (const Entry& entry : files->entries) {
+        if (!script::is_file_name(entry.key) || entry.key == "params.json") {
+            diagnostics.error(entry.place, "'" + printable(entry.key) +
+                                               "' is no name for a file in a trial's folder: letters, digits, '_', '-' "
+                                               "and '.', not params.json");
+            continue;
+        }
+        TrialFile file;
+        Place place = entry.value.place;
+        if (entry.value.kind == Node::Kind::map) {
+            Fields parts(diagnostics, &entry.value, fields.path_of(entry.key));
+            const Node* source = parts.take("template");
+            const Node* words = parts.need("text", "the template itself");
+            parts.finish();
+            if (source != nullptr) file.source = text(diagnostics, *source, parts.path_of("template")).value_or("");
+            if (words == nullptr) continue;
+            file.text = text(diagnostics, *words, parts.path_of("text")).value_or("");
+            place = words->place;
+        } else {
+            file.source = text(diagnostics, entry.value, fields.path_of(entry.key)).value_or("");
+        }
+        result.files.emplace(entry.key, std::move(file));
+        result.file_places.emplace(entry.key, place);
+    }
+}
+
+void read_words(Diagnostics& diagnostics, const Node& list, ReadWorker& result) {
+    for (const Node& item : list.items) {
+        const bool program = result.command.empty();
+        const bool inner = item.kind == Node::Kind::list && !item.items.empty() && !program;
+        if (item.kind == Node::Kind::scalar && !(program && item.text.empty())) {
+            result.command.push_back(item.text), result.command_places.push_back(item.place);
+        } else if (inner && std::all_of(item.items.begin(), item.items.end(),
+                                        [](const Node& word) { return word.kind == Node::Kind::scalar; })) {
+            const std::size_t first = result.command.size();
+            read_words(diagnostics, item, result);
+            result.optional_words.emplace_back(first, result.command.size());
+            const bool open = std::any_of(item.items.begin(), item.items.end(),
+                                          [](const Node& word) { return !script::placeholders(word.text).empty(); });
+            if (!open)
+                diagnostics.error(item.place,
+                                  "a list within 'worker.command' is left out where one of its placeholders has no "
+                                  "value, such as [--momentum, \"{momentum}\"]; this one has none: write its words "
+                                  "without brackets");
+        } else {
+            diagnostics.error(
+                item.place,
+                "'worker.command' must be a list of texts, the program, then its arguments; or of "
+                "lists of texts where arguments belong together" +
+                    string(item.kind == Node::Kind::map ? "; a placeholder stands in quotes: \"{lr}\"" : ""));
+        }
+    }
+}
+
 void read_command(Diagnostics& diagnostics, Fields& worker, const Node& node, ReadWorker& result) {
     result.native = false;
     if (node.kind != Node::Kind::list || node.items.empty())
         diagnostics.error(node.place,
                           "'worker.command' must be a list: the program and its arguments, such as "
                           "[python3, train.py]");
-    for (const Node& item : node.items) {
-        const bool program = result.command.empty();
-        if (item.kind == Node::Kind::scalar && !(program && item.text.empty()))
-            result.command.push_back(item.text), result.command_places.push_back(item.place);
-        else
-            diagnostics.error(item.place, "'worker.command' must be a list of texts: the program, then its arguments");
-    }
+    read_words(diagnostics, node, result);
+    read_folders(diagnostics, worker, result);
     read_metrics(diagnostics, worker.take("metrics"), result);
     read_preload(diagnostics, worker.take("preload"), result);
     read_shim(diagnostics, worker.take("shim"), result);
@@ -207,15 +272,18 @@ Place place_of(const ReadSpace& space, const ReadWorker& worker, string_view nam
 
 void check_placeholders(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker,
                         const Resources& resources) {
-    std::vector<string_view> names(script::own_names.begin(), script::own_names.end());
     std::set<string> hidden;
-    for (const Dimension& dimension : space.space) names.push_back(dimension.name);
-    for (const auto& [name, value] : worker.params) names.push_back(name);
     const auto check = [&](const string& words, Place place) {
-        for (const string& name : script::placeholders(words)) {
-            if (std::find(names.begin(), names.end(), name) == names.end())
-                diagnostics.error(place, "no parameter '" + name + "' for {" + name + "}" + suggestion(name, names) +
-                                             " (a brace as text: {{" + name + "}})");
+        for (const string_view braced : script::placeholders(words)) {
+            const string about = parameter_of(braced);
+            if (std::find(space.broken.begin(), space.broken.end(), about) != space.broken.end() ||
+                (worker.places.contains(about) && !worker.params.contains(about)))
+                continue;  // told where it is declared
+            if (const string problem = problem_of_placeholder(braced, space.space, worker.params); !problem.empty()) {
+                diagnostics.error(place, problem);
+                continue;
+            }
+            const string name(braced);
             const bool given = has(space, name) || worker.places.contains(name);
             if (!given || !script::hides(name) || !hidden.insert(name).second) continue;
             diagnostics.error(place_of(space, worker, name),
@@ -225,9 +293,12 @@ void check_placeholders(Diagnostics& diagnostics, const ReadSpace& space, const 
         }
     };
     for (std::size_t i = 0; i < worker.command.size(); ++i) check(worker.command[i], worker.command_places[i]);
+    check(worker.cwd, worker.cwd_place);
+    for (const auto& [name, file] : worker.files) check(file.text, worker.file_places.at(name));
     const string& file = worker.metrics->file;
     check(file, worker.file_place);
-    const bool alone = resources.parallel == 1;
+    const bool own_folder = !script::placeholders(worker.cwd).empty() && !file.starts_with('/');
+    const bool alone = resources.parallel == 1 || own_folder;
     if (!file.empty() && script::placeholders(file).empty() && !alone)
         diagnostics.error(worker.file_place,
                           "trials that run at once would write the same file: name it by the trial's folder, such as "
@@ -324,14 +395,69 @@ void check_batch_size(Diagnostics& diagnostics, const ReadSpace& space, const Re
     }
 }
 
+/// A key that stands for `command`: without it all the rest would be taken for the native worker's.
+const Entry* misspelt_command(const Node& worker) {
+    if (find(worker, "command") != nullptr) return nullptr;
+    for (const Entry& entry : worker.entries)
+        if (entry.value.kind == Node::Kind::list && find_worker_key(entry.key) == nullptr &&
+            !meant_by(entry.key, {"command"}).empty())
+            return &entry;
+    return nullptr;
+}
+
 }  // namespace
+
+string parameter_of(string_view braced) {
+    const script::Placeholder asked = script::take_apart(braced);
+    return asked.kind == script::Placeholder::Kind::params ? "" : asked.name;
+}
+
+string problem_of_placeholder(string_view braced, const Space& space, const Params& fixed) {
+    const script::Placeholder asked = script::take_apart(braced);
+    const string shown = "{" + string(braced) + "}";
+    if (!asked.problem.empty()) return shown + " " + asked.problem;
+    if (asked.kind == script::Placeholder::Kind::params) {
+        Params all = fixed;
+        for (const Dimension& dimension : space) all.emplace(dimension.name, 0.0);
+        const string clash = script::clash_of_names(all);
+        if (clash.empty()) return {};
+        return shown + ": names are nested at their dots, and '" + clash +
+               "' cannot be a value and hold others; rename it";
+    }
+    std::vector<string_view> names;
+    if (asked.kind == script::Placeholder::Kind::value)
+        names.assign(script::own_names.begin(), script::own_names.end());
+    for (const Dimension& dimension : space) names.push_back(dimension.name);
+    for (const auto& [name, value] : fixed) names.push_back(name);
+    if (std::find(names.begin(), names.end(), asked.name) == names.end())
+        return "no parameter '" + asked.name + "' for " + shown + suggestion(asked.name, names) +
+               " (a brace as text: {" + shown + "})";
+    if (asked.kind == script::Placeholder::Kind::value) return {};
+    const auto fits = [](const Value& value) { return std::holds_alternative<bool>(value) || is_null(value); };
+    bool all_fit = true;
+    for (const Dimension& dimension : space)
+        if (dimension.name == asked.name)
+            all_fit = dimension.kind == Kind::categorical &&
+                      std::all_of(dimension.choices.begin(), dimension.choices.end(), fits);
+    if (const auto found = fixed.find(asked.name); found != fixed.end()) all_fit = fits(found->second);
+    if (all_fit) return {};
+    return shown + " needs a parameter that is true or false, {type: categorical, choices: [true, false]}; '" +
+           asked.name + "' has other values";
+}
 
 ReadWorker read_worker(Diagnostics& diagnostics, const Node* node) {
     ReadWorker result;
+    result.known = node != nullptr && node->kind == Node::Kind::map;
     if (node == nullptr) return result;
     result.place = node->place;
     Fields worker(diagnostics, node, "worker");
     if (worker.node() == nullptr) return result;
+    if (const Entry* meant = misspelt_command(*node)) {
+        diagnostics.error(meant->place,
+                          "unknown key '" + printable(meant->key) + "' in 'worker'; did you mean 'command'?");
+        result.known = false;
+        return result;
+    }
     if (const Node* command = find(*node, "command")) {
         worker.take("command");
         read_command(diagnostics, worker, *command, result);

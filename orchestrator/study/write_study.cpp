@@ -96,9 +96,23 @@ Pairs fields_of(const Dimension& dimension) {
     return fields;
 }
 
+/// Words that belong together in brackets of their own.
+string command_text(const Study& study) {
+    string text = "[";
+    for (std::size_t i = 0; i < study.command.size(); ++i) {
+        if (i > 0) text += ", ";
+        for (const auto& [first, last] : study.optional_words) text += first == i ? "[" : "";
+        text += yaml_text(study.command[i]);
+        for (const auto& [first, last] : study.optional_words) text += last == i + 1 ? "]" : "";
+    }
+    return text + "]";
+}
+
 void add_worker(std::vector<Group>& groups, const Study& study) {
     if (!study.command.empty()) {
-        groups.push_back({"worker", "", {{"command", list_text(study.command, yaml_text)}}});
+        groups.push_back({"worker", "", {{"command", command_text(study)}}});
+        if (!study.home.empty()) groups.back().fields.emplace_back("home", yaml_text(study.home));
+        if (!study.cwd.empty()) groups.back().fields.emplace_back("cwd", yaml_text(study.cwd));
         if (study.metrics) {
             const MetricsSource& source = *study.metrics;
             string text = "{";
@@ -116,6 +130,13 @@ void add_worker(std::vector<Group>& groups, const Study& study) {
         for (const auto& [name, value] : study.environment.own)
             environment.fields.emplace_back(name, value ? yaml_text(*value) : "null");
         if (!environment.fields.empty()) groups.push_back(std::move(environment));
+        Group files{"worker", "files", {}};
+        for (const auto& [name, file] : study.files)
+            files.fields.emplace_back(name, file.text.empty()     ? yaml_text(file.source)
+                                            : file.source.empty() ? "{text: " + yaml_text(file.text) + "}"
+                                                                  : "{template: " + yaml_text(file.source) +
+                                                                        ", text: " + yaml_text(file.text) + "}");
+        if (!files.fields.empty()) groups.push_back(std::move(files));
         Group params{"worker", "params", {}};
         for (const auto& [name, value] : study.worker) params.fields.emplace_back(name, yaml(value));
         if (!params.fields.empty()) groups.push_back(std::move(params));
@@ -166,6 +187,7 @@ Pairs fields_of(const Resources& resources) {
     if (resources.trial.host_bytes) declare("memory", size_text(*resources.trial.host_bytes));
     if (resources.trial.device_bytes) declare("gpu_memory", size_text(*resources.trial.device_bytes));
     if (resources.trial.cores) declare("cores", float_text(*resources.trial.cores));
+    if (resources.trial.gpus != 1) declare("gpus", count(resources.trial.gpus));
     if (!trial.empty()) fields.emplace_back("trial", trial + "}");
     fields.emplace_back("progress_timeout", duration_text(resources.progress_timeout));
     fields.emplace_back("grace", duration_text(resources.grace));

@@ -339,6 +339,52 @@ class Unchanged(Script):
         self.assertEqual(json.loads(log["file"]), name)
         self.assertFalse((self.folder / "x").exists())
 
+    def test_flags_lists_null_files_and_a_folder_of_its_own_from_wherever_hpo_is_started(self):
+        project = self.folder / "project"
+        project.mkdir()
+        (project / "train.py").write_text(textwrap.dedent("""
+            import json, os, sys
+            print("saw", json.dumps({"arguments": sys.argv[1:], "config": json.load(open("config.json")),
+                                     "params": json.load(open(sys.argv[-1])), "cwd": os.getcwd()}))
+            print("val_loss=1")
+            """))
+        (project / "template.json").write_text('{"width": {model.hidden}, "name": "n {name}", "clip": {clip}}')
+        (project / "s.yaml").write_text(textwrap.dedent("""
+            study: script
+            objective: {metric: val_loss, direction: minimize}
+            space:
+              tied: {type: categorical, choices: [true, false]}
+              model.hidden: {type: categorical, choices: [[64, 64], [32]]}
+              clip: {type: categorical, choices: [null, 0.5]}
+            worker:
+              command: [python3, train.py, "{flag:tied:--tied}", [-o, "clip={clip}"], "{params:all.json}"]
+              cwd: "{folder}"
+              files: {config.json: template.json}
+              params: {name: 'a "b"'}
+            budget: {trials: 8, epochs: 1}
+            sampler: {type: random}
+            resources: {parallel: 2, trial: {memory: 64MiB}}
+            """))
+        told = self.hpo("check", project / "s.yaml")
+        self.assertIn(f"its relative paths are taken from {project}", told)
+        self.hpo("run", project / "s.yaml")
+        trials = self.trials("script")
+        self.assertEqual({t["state"] for t in trials}, {"complete"})
+        seen = set()
+        for trial in trials:
+            params = trial["params"]
+            log = dict(line.split(" ", 1) for line in self.hpo("logs", f"script/{trial['trial']}").splitlines() if " " in line)
+            saw = json.loads(log["saw"])
+            expected = (["--tied"] if params["tied"] else []) + (["-o", "clip=0.5"] if params["clip"] else [])
+            self.assertEqual(saw["arguments"], expected + [saw["cwd"] + "/all.json"])
+            self.assertEqual(saw["config"], {"width": params["model.hidden"], "name": 'n a "b"', "clip": params["clip"]})
+            self.assertEqual(saw["params"], {"tied": params["tied"], "model": {"hidden": params["model.hidden"]}, "clip": params["clip"], "name": 'a "b"'})
+            seen.update([params["tied"], params["clip"], str(params["model.hidden"])])
+        self.assertEqual(seen, {True, False, None, 0.5, "[64, 64]", "[32]"}, "every choice was met")
+        self.hpo("run", "script", "--trials", "9")  # goes on by its name, wherever its file lies
+        self.assertEqual(len(self.trials("script")), 9)
+        self.assertIn('"[64, 64]"', self.hpo("export", "script", "--to", "csv", "-"))
+
     def test_metrics_are_read_by_patterns(self):
         trials = self.run_unchanged("""
             for i in range(5):

@@ -274,7 +274,7 @@ std::vector<int> devices_of(const Admission::Launch& launch) {
 
 TEST(SeveralDevices, AreTakenAtOnceEachOnceAndBookedOnEach) {
     const Machine machine = gpus({gpu("a", 8 * GiB), gpu("b", 12 * GiB), gpu("c", 10 * GiB), gpu("d", 4 * GiB)});
-    const std::vector waiting{on_several(1, 6 * GiB, 2), on_several(2, 4 * GiB, 2), on_several(3, 4 * GiB, 2)};
+    const std::vector waiting{on_several(1, 6 * GiB, 2), on_several(2, 4 * GiB, 2), on_several(3, 5 * GiB, 2)};
     const auto admission = admit(machine, {}, waiting, {});
     ASSERT_EQ(admission.launch.size(), 2u) << "the third waits";
     EXPECT_THAT(devices_of(admission.launch[0]), ElementsAre(1, 2)) << "the roomiest";

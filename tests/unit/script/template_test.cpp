@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <functional>
 #include <map>
+
+#include "orchestrator/script/trial_words.hpp"
 
 namespace hpo::script {
 namespace {
@@ -23,7 +26,7 @@ TEST(Template, FillsNamesInBraces) {
 }
 
 TEST(Template, WhateverAValueHoldsItStaysPartOfOneArgument) {
-    EXPECT_THAT(fill({"train", "{text}", "--x={text}"}, lookup),
+    EXPECT_THAT(fill({"train", "{text}", "--x={text}"}, {}, lookup),
                 ElementsAre("train", ";$(touch x)\n-", "--x=;$(touch x)\n-"));
 }
 
@@ -37,10 +40,44 @@ TEST(Template, BracesThatEncloseNoNameAreText) {
 }
 
 TEST(Template, AnArgumentOfAParameterThatIsNotActiveIsLeftOutAndSoIsItsOption) {
-    EXPECT_THAT(fill({"train", "--momentum", "{momentum}", "--lr", "{lr}"}, lookup),
+    EXPECT_THAT(fill({"train", "--momentum", "{momentum}", "--lr", "{lr}"}, {}, lookup),
                 ElementsAre("train", "--lr", "0.1"));
-    EXPECT_THAT(fill({"train", "--momentum={momentum}", "-v"}, lookup), ElementsAre("train", "-v"));
-    EXPECT_THAT(fill({"train", "--fast", "--momentum={momentum}"}, lookup), ElementsAre("train", "--fast"));
+    EXPECT_THAT(fill({"train", "--momentum={momentum}", "-v"}, {}, lookup), ElementsAre("train", "-v"));
+    EXPECT_THAT(fill({"train", "--fast", "--momentum={momentum}"}, {}, lookup), ElementsAre("train", "--fast"));
+}
+
+TEST(Template, AStretchIsLeftOutAsAWholeAndWhatStandsBeforeItStays) {
+    const std::vector<std::string> command{"train", "-v", "-o", "momentum={momentum}", "--betas", "{lr}", "{lr}"};
+    EXPECT_THAT(fill(command, {{2, 4}, {4, 7}}, lookup), ElementsAre("train", "-v", "--betas", "0.1", "0.1"));
+    EXPECT_THAT(fill({"train", "-v", "{momentum}"}, {{2, 3}}, lookup), ElementsAre("train", "-v"));
+}
+
+TEST(Template, AFlagGivesATextWhereItIsTrueAndNoArgumentWhereItIsFalse) {
+    const auto with = [](std::optional<bool> tied) {
+        to_worker::Run run;
+        if (tied) run.params["tied"] = *tied;
+        TrialWords words(run, "/home");
+        return fill({"train", "-v", "{flag:tied:--tied}", "{flag:tied:--on:--off}"}, {}, std::ref(words));
+    };
+    EXPECT_THAT(with(true), ElementsAre("train", "-v", "--tied", "--on"));
+    EXPECT_THAT(with(false), ElementsAre("train", "-v", "--off"));
+    EXPECT_THAT(with({}), ElementsAre("train", "-v"));
+}
+
+TEST(Template, NullLeavesItsArgumentAndItsOptionOutAndAListIsJson) {
+    to_worker::Run run;
+    run.params = {
+        {"hidden", std::vector<std::int64_t>{64, 64}}, {"clip", JsonText{"null"}}, {"b", JsonText{"[0.9, 1]"}}};
+    TrialWords words(run, "/home");
+    EXPECT_THAT(fill({"train", "--clip", "{clip}", "--hidden={hidden}", "{b}"}, {}, std::ref(words)),
+                ElementsAre("train", "--hidden=[64, 64]", "[0.9, 1]"));
+}
+
+TEST(Template, WhatIsNoPlaceholderSaysWhatOneIs) {
+    EXPECT_NE(take_apart("flag:tied").problem, "");
+    EXPECT_NE(take_apart("params:../config.yaml").problem, "");
+    EXPECT_NE(take_apart("params:config.txt").problem, "");
+    EXPECT_EQ(take_apart("params:config.yml").problem, "");
 }
 
 TEST(Template, VariablesAreCapitals) { EXPECT_EQ(variable_of("weight_decay.x1"), "HPO_PARAM_WEIGHT_DECAY_X1"); }

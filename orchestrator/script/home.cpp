@@ -1,0 +1,75 @@
+#include "orchestrator/script/home.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "orchestrator/script/template.hpp"
+
+namespace hpo::script {
+
+std::string home_of(const Study& study) {
+    return study.home.empty() ? std::filesystem::current_path().string() : study.home;
+}
+
+std::vector<std::string> seen_from_elsewhere(std::vector<std::string> command, const std::string& home,
+                                             const std::function<bool(const std::string& word)>& own) {
+    std::error_code ignored;
+    for (std::size_t i = 0; i < command.size(); ++i) {
+        const bool on_path = i == 0 && command[i].find('/') == std::string::npos;
+        if (on_path || !placeholders(command[i]).empty() || own(command[i])) continue;
+        const auto path = std::filesystem::path(home) / command[i];
+        if (std::filesystem::is_regular_file(path, ignored)) command[i] = path.string();
+    }
+    return command;
+}
+
+namespace {
+
+constexpr std::size_t most_of_a_script = 1024 * 1024;  // bytes
+
+std::string beginning_of(const std::filesystem::path& file) {
+    std::ifstream stream(file, std::ios::binary);
+    std::string text(most_of_a_script, '\0');
+    stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, stream.gcount())));
+    return text;
+}
+
+}  // namespace
+
+std::vector<std::string> unused_parameters(const Study& study) {
+    if (!study.metrics || !study.shim.empty()) return {};  // a stand-in reads them all
+    std::vector<std::string> texts = study.command;
+    texts.push_back(study.cwd);
+    texts.push_back(study.metrics->file);
+    for (const auto& [name, file] : study.files) texts.push_back(file.text);
+    std::set<std::string> used;
+    for (const std::string& text : texts)
+        for (const std::string_view braced : placeholders(text)) {
+            const Placeholder asked = take_apart(braced);
+            if (asked.kind == Placeholder::Kind::params || asked.name == "params_file") return {};
+            used.insert(asked.name);
+        }
+    std::error_code ignored;
+    for (const std::string& word : study.command)
+        if (const auto path = std::filesystem::path(home_of(study)) / word;
+            placeholders(word).empty() && std::filesystem::is_regular_file(path, ignored))
+            texts.push_back(beginning_of(path));
+    const auto read_by_name = [&](const std::string& name) {
+        return std::any_of(texts.begin(), texts.end(), [&](const std::string& text) {
+            // A script that makes up the variable's name, or reads them all, uses any.
+            return text.find(variable_of(name)) != std::string::npos ||
+                   text.find("HPO_PARAM_\"") != std::string::npos || text.find("HPO_PARAM_'") != std::string::npos;
+        });
+    };
+    // A parameter called seed is the trial's seed.
+    std::vector<std::string> unused;
+    for (const Dimension& dimension : study.space)
+        if (dimension.name != "seed" && !used.contains(dimension.name) && !read_by_name(dimension.name))
+            unused.push_back(dimension.name);
+    return unused;
+}
+
+}  // namespace hpo::script

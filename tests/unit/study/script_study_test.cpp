@@ -1,0 +1,202 @@
+// Studies of scripts: what a command, its folders and its files may say, and values that are lists or null.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "hpo/wire.hpp"
+#include "support.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace hpo {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::Pair;
+
+std::string study_of(const std::string& space, const std::string& worker, const std::string& more = "") {
+    return "study: s\nobjective: {metric: loss, direction: minimize}\nspace:\n" + space + "worker:\n" + worker + more;
+}
+
+const std::string lr = "  lr: {type: float, low: 0.1, high: 1}\n";
+
+std::size_t problems_in(const std::string& text) {
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = text.find("s.yaml", at)) != std::string::npos; ++at) ++count;
+    return count;
+}
+
+TEST(ScriptStudy, AListWithinTheCommandBelongsTogetherAndReadsBackAsWritten) {
+    const auto study = parse(study_of(lr, "  command: [train, [-o, \"lr={lr}\"], \"{lr}\", [\"{lr}\"]]\n"));
+    ASSERT_TRUE(study) << study.error().message;
+    EXPECT_THAT(study->command, ElementsAre("train", "-o", "lr={lr}", "{lr}", "{lr}"));
+    EXPECT_THAT(study->optional_words, ElementsAre(Pair(1, 3), Pair(4, 5)));
+    const auto again = parse(write_study(*study));
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_EQ(again->optional_words, study->optional_words);
+    EXPECT_THAT(problem(study_of(lr, "  command: [train, [-v, fast], \"{lr}\"]\n")), HasSubstr("this one has none"));
+    EXPECT_THAT(problem(study_of(lr, "  command: [train, {lr}]\n")), HasSubstr("a placeholder stands in quotes"));
+}
+
+TEST(ScriptStudy, AFlagNeedsAParameterThatIsTrueOrFalse) {
+    const std::string tied = "  tied: {type: categorical, choices: [true, false]}\n";
+    EXPECT_EQ(problem(study_of(tied, "  command: [train, \"{flag:tied:--tied}\"]\n")), "(accepted)");
+    EXPECT_THAT(problem(study_of(lr, "  command: [train, \"{flag:lr:--tied}\"]\n")),
+                HasSubstr("s.yaml:6:20: {flag:lr:--tied} needs a parameter that is true or false"));
+    EXPECT_THAT(problem(study_of(tied, "  command: [train, \"{flag:tide:--tied}\"]\n")),
+                HasSubstr("no parameter 'tide' for {flag:tide:--tied}; did you mean 'tied'?"));
+    EXPECT_THAT(problem(study_of(tied, "  command: [train, \"{flag:tied}\"]\n")),
+                HasSubstr("{flag:tied} gives a text where a parameter is true"));
+}
+
+TEST(ScriptStudy, ChoicesMayBeListsAndNull) {
+    const auto study = parse(
+        study_of("  hidden: {type: categorical, choices: [[64, 64], [128], null]}\n"
+                 "  betas: {type: categorical, choices: [[0.9, 0.999], [a, null]], when: {hidden: [[64, 64], null]}}\n",
+                 "  command: [train, \"{hidden}\", \"{betas}\"]\n"));
+    ASSERT_TRUE(study) << study.error().message;
+    const auto& hidden = study->space[0].choices;
+    EXPECT_EQ(hidden[0], Value(std::vector<std::int64_t>{64, 64}));
+    EXPECT_TRUE(is_null(hidden[2]));
+    EXPECT_EQ(to_text(study->space[1].choices[1]), "[\"a\", null]");
+    EXPECT_EQ(study->space[1].when[0].any_of.size(), 2u);
+    EXPECT_EQ(describe(study->space[0]), "one of [64, 64], [128], null");
+    const auto again = parse(write_study(*study));
+    ASSERT_TRUE(again) << again.error().message;
+    for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(again->space[i].choices, study->space[i].choices);
+    for (const Dimension& dimension : study->space)
+        for (const Value& choice : dimension.choices)
+            EXPECT_EQ(wire::to_value(wire::Json::parse(wire::from(choice).dump())), choice) << to_text(choice);
+    EXPECT_THAT(problem(study_of("  h: {type: categorical, choices: [null, ~]}\n", "  command: [t, \"{h}\"]\n")),
+                HasSubstr("holds null twice"));
+}
+
+TEST(ScriptStudy, HiddenOfTheNativeWorkerMayBeChosenAmongLists) {
+    const auto study = parse(
+        "study: s\nspace:\n  hidden: {type: categorical, choices: [[64, 64], [128]]}\n"
+        "worker: {data: {format: synthetic}}\n");
+    ASSERT_TRUE(study) << study.error().message;
+    EXPECT_EQ(study->space[0].choices[1], Value(std::vector<std::int64_t>{128}));
+}
+
+TEST(ScriptStudy, SeveralDevicesForATrial) {
+    const auto study = parse(study_of(lr, "  command: [train, \"{lr}\"]\n", "resources: {trial: {gpus: 2}}\n"));
+    ASSERT_TRUE(study) << study.error().message;
+    EXPECT_EQ(study->resources.trial.gpus, 2);
+    EXPECT_THAT(write_study(*study), HasSubstr("trial: {gpus: 2}"));
+    EXPECT_THAT(problem(study_of(lr, "  command: [train, \"{lr}\"]\n", "resources: {trial: {gpus: 0}}\n")),
+                HasSubstr("'resources.trial.gpus' must be a whole number from 1 to 64"));
+}
+
+struct Folders : ::testing::Test {
+    hpo::testing::TemporaryFolder folder;
+    void write(const std::string& name, const std::string& text) const {
+        fs::create_directories((folder.path() / name).parent_path());
+        std::ofstream(folder.path() / name) << text;
+    }
+    [[nodiscard]] Result<Study> read(const std::string& worker) const {
+        write("studies/s.yaml", study_of(lr, worker));
+        return read_study(folder.path() / "studies/s.yaml");
+    }
+    [[nodiscard]] std::string problem_of(const std::string& worker) const {
+        const auto study = read(worker);
+        return study ? "(accepted)" : study.error().message;
+    }
+};
+
+TEST_F(Folders, RelativePathsAreFoundBesideTheStudyWhereTheCurrentFolderHasNoneOfThem) {
+    const std::string worker = "  command: [python3, of_this_test.py, \"{lr}\"]\n";
+    const auto before = read(worker);
+    ASSERT_TRUE(before) << before.error().message;
+    EXPECT_EQ(before->home, "") << "as it is nowhere: the current folder";
+    write("studies/of_this_test.py", "");
+    const auto study = read(worker);
+    ASSERT_TRUE(study) << study.error().message;
+    EXPECT_EQ(study->home, (folder.path() / "studies").string());
+    const auto stored = parse(study->source);
+    ASSERT_TRUE(stored) << stored.error().message;
+    EXPECT_EQ(stored->home, study->home) << "a study that goes on knows it still";
+    EXPECT_EQ(refusal(compare(*before, *study)), "");
+
+    const auto given = read(worker + "  home: ..\n");
+    ASSERT_TRUE(given) << given.error().message;
+    EXPECT_TRUE(fs::equivalent(given->home, folder.path()));
+    EXPECT_THAT(problem_of(worker + "  home: nowhere\n"), HasSubstr("s.yaml:7:9: 'worker.home' is no folder"));
+}
+
+TEST_F(Folders, AWorkingFolderIsTheTrialsOwnOrIsThere) {
+    const auto study = read("  command: [train]\n  cwd: \"{folder}\"\n");
+    ASSERT_TRUE(study) << study.error().message;
+    EXPECT_EQ(study->cwd, "{folder}");
+    EXPECT_TRUE(study->metrics) << "then hpo runs it, and reads what it prints";
+    EXPECT_THAT(problem_of("  command: [train]\n  cwd: \"{foldr}\"\n"), HasSubstr("did you mean 'folder'?"));
+    EXPECT_THAT(problem_of("  command: [train]\n  cwd: nowhere\n"), HasSubstr("'worker.cwd' is no folder"));
+}
+
+TEST_F(Folders, TemplatesAreReadAndKeptWithTheStudy) {
+    const std::string worker = "  command: [train]\n  files: {config.yaml: t.yaml}\n";
+    write("studies/t.yaml", "lr: {lr}\n");
+    const auto study = read(worker);
+    ASSERT_TRUE(study) << study.error().message;
+    EXPECT_EQ(study->files.at("config.yaml").text, "lr: {lr}\n");
+    const auto stored = parse(study->source);
+    ASSERT_TRUE(stored) << stored.error().message;
+    EXPECT_EQ(stored->files.at("config.yaml").text, "lr: {lr}\n") << "though the template may change or go";
+    write("studies/t.yaml", "lr: {lr}\nseed: {seed}\n");
+    const auto edited = read(worker);
+    ASSERT_TRUE(edited) << edited.error().message;
+    EXPECT_THAT(refusal(compare(*stored, *edited)), HasSubstr("worker.files.config.yaml"));
+}
+
+TEST_F(Folders, WhatIsWrongInATemplateIsToldAtItsPlace) {
+    const std::string worker = "  command: [train]\n  files: {config.yaml: t.yaml}\n";
+    EXPECT_THAT(problem_of(worker), HasSubstr("s.yaml:7:24: the template cannot be read: "));
+    write("studies/t.yaml", "a: 1\nlr: {lrr}\n");
+    EXPECT_THAT(problem_of(worker), HasSubstr("studies/t.yaml:2:5: no parameter 'lrr' for {lrr}; did you mean 'lr'?"));
+    write("studies/t.yaml", "a: [{lr}\n");
+    EXPECT_THAT(problem_of(worker), HasSubstr("it is no valid YAML (config.yaml): line"));
+    write("studies/t.yaml", "{\"a\": {lr},}\n");
+    EXPECT_THAT(problem_of("  command: [train]\n  files: {config.json: t.yaml}\n"),
+                HasSubstr("it is no valid JSON (config.json): parse error"));
+}
+
+TEST(OneMistake, IsToldOnceWhateverElseSpeaksOfIt) {
+    const std::string broken = problem(
+        study_of("  lr: {type: float, low: 1, high: 0.1}\n  b: {type: categorical, choices: [1], when: {lr: 1}}\n",
+                 "  command: [train, \"{lr}\", \"{b}\"]\n"));
+    EXPECT_EQ(problems_in(broken), 1u) << broken;
+    const std::string misspelt = problem(study_of(lr, "  comand: [train, \"{lr}\"]\n"));
+    EXPECT_EQ(problems_in(misspelt), 1u) << misspelt;
+    EXPECT_THAT(misspelt, HasSubstr("did you mean 'command'?"));
+    const std::string none = problem("study: s\nobjective: {metric: f1, direction: maximize}\nspace:\n" + lr);
+    EXPECT_EQ(problems_in(none), 1u) << none;
+    EXPECT_THAT(none, HasSubstr("'worker' is missing"));
+}
+
+TEST(OneMistake, OthersAreToldBesideIt) {
+    const std::string three = problem(study_of("  lr: {type: float, low: 1, high: 0.1}\n",
+                                               "  command: [train, \"{lr}\", \"{other}\"]\n", "budget: {trials: 0}\n"));
+    EXPECT_EQ(problems_in(three), 3u) << three;
+}
+
+TEST(UnknownParts, SuggestWhatExists) {
+    static const PartOptions samplers[] = {{"auto", "", {}}, {"random", "", {}}, {"sobol", "", {}}, {"tpe", "", {}}};
+    static const PartOptions rules[] = {{"asha", "", {}}, {"plateau", "", {}}, {"median", "", {}}};
+    const Vocabulary known{samplers, rules};
+    const auto told = [&](const std::string& line) { return first_line(problem(synthetic + line, {}, known)); };
+    EXPECT_THAT(told("sampler: {type: bayes}\n"), HasSubstr("unknown sampler 'bayes'; did you mean 'tpe'?"));
+    EXPECT_THAT(told("stopping: [{rule: hyperband}]\n"), HasSubstr("did you mean 'asha'?"));
+    for (const char* word : {"bayes", "Bayesian", "gp", "skopt", "optuna"})
+        EXPECT_THAT(told("sampler: " + std::string(word) + "\n"), HasSubstr("did you mean sampler: {type: tpe}?"))
+            << word;
+    EXPECT_THAT(told("sampler: tpe\n"), HasSubstr("'sampler' must be a map (type: tpe)"));
+    EXPECT_THAT(told("sampler: hyperband\n"), HasSubstr("that is a stopping rule here: stopping: [{rule: asha}]"));
+    EXPECT_THAT(told("stopping: [hyperband]\n"), HasSubstr("did you mean {rule: asha}?"));
+    EXPECT_THAT(told("sampler: quux\n"), HasSubstr("unknown sampler 'quux'; known: auto, random, sobol, tpe"));
+}
+
+}  // namespace
+}  // namespace hpo
