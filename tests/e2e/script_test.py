@@ -361,14 +361,16 @@ class Unchanged(Script):
               cwd: "{folder}"
               files: {config.json: template.json}
               params: {name: 'a "b"'}
-            budget: {trials: 8, epochs: 1}
+            budget: {trials: 6, epochs: 1}
             sampler: {type: random}
             resources: {parallel: 2, trial: {memory: 64MiB}}
             """))
         told = self.hpo("check", project / "s.yaml")
         self.assertIn(f"its relative paths are taken from {project}", told)
         self.hpo("run", project / "s.yaml")
+        self.hpo("run", "script", "--trials", "8")  # goes on by its name, wherever its file lies, to all configurations
         trials = self.trials("script")
+        self.assertEqual(len(trials), 8)
         self.assertEqual({t["state"] for t in trials}, {"complete"})
         seen = set()
         for trial in trials:
@@ -381,8 +383,6 @@ class Unchanged(Script):
             self.assertEqual(saw["params"], {"tied": params["tied"], "model": {"hidden": params["model.hidden"]}, "clip": params["clip"], "name": 'a "b"'})
             seen.update([params["tied"], params["clip"], str(params["model.hidden"])])
         self.assertEqual(seen, {True, False, None, 0.5, "[64, 64]", "[32]"}, "every choice was met")
-        self.hpo("run", "script", "--trials", "9")  # goes on by its name, wherever its file lies
-        self.assertEqual(len(self.trials("script")), 9)
         self.assertIn('"[64, 64]"', self.hpo("export", "script", "--to", "csv", "-"))
 
     def test_metrics_are_read_by_patterns(self):
