@@ -2,8 +2,8 @@
 
 #include <array>
 #include <nlohmann/json.hpp>
-#include <type_traits>
 
+#include "hpo/result.hpp"
 #include "worker/training/checkpoint.hpp"
 #include "worker/training/safetensors.hpp"
 
@@ -54,7 +54,9 @@ Result<void> save_model(const std::filesystem::path& file, const Configuration& 
     tensors.push_back({"input.deviation", {1}, {&data.deviation, 1}});
     auto keys = nlohmann::json::object();
     for (const auto& entry : configuration.all)
-        std::visit([&](const auto& held) { keys[entry.first] = held; }, entry.second);
+        std::visit(Overloaded{[&](const JsonText& held) { keys[entry.first] = nlohmann::json::parse(held.text); },
+                              [&](const auto& held) { keys[entry.first] = held; }},
+                   entry.second);
     return write_safetensors(file,
                              {{"format", "hpo-model"},
                               {"version", "1"},
