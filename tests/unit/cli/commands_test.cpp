@@ -223,7 +223,9 @@ TEST_F(Commands, ADamagedStudyDoesNotHideTheOthers) {
 }
 
 TEST_F(Commands, ShowTellsEverythingOfATrialWithoutControlCharacters) {
-    make_study("phase1");
+    const StudyFolder folder = make_study("phase1");
+    EXPECT_THAT(hpo_command({"show", "6"}).out, Not(HasSubstr("trial-0006.log")));  // there is no such file
+    std::ofstream(folder.trial_log(6)) << "epoch 1\n";
     for (const auto& words : {std::vector<std::string>{"show", "6"}, {"show", "phase1", "6"}, {"show", "phase1/6"}}) {
         const Ran ran = hpo_command(words);
         EXPECT_EQ(ran.code, 0) << ran.err;
