@@ -223,7 +223,7 @@ struct Packed : Scheduler {
         ++decisions;
         if (!admission.never.empty() || admission.kept_out) std::fprintf(stderr, "refused\n"), std::exit(1);
         std::vector<std::pair<int, int>> launches;
-        for (const auto& [trial, device, beside] : admission.launch) {
+        for (const auto& [trial, device, beside, more] : admission.launch) {
             const auto& asked =
                 *std::find_if(asks.begin(), asks.end(), [&](const Waiting& w) { return w.trial == trial; });
             bookings[int(trial)] = {trial, asked.footprint, device, asked.alone};

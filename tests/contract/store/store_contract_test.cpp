@@ -291,7 +291,10 @@ TEST_P(StoreContract, AMissingFolderIsAnErrorAndAMissingFileIsOneForAViewer) {
     EXPECT_FALSE(std::filesystem::exists(file_));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, StoreContract, ::testing::Values(Opener{"sqlite", open_store, open_store_read_only}),
+INSTANTIATE_TEST_SUITE_P(All, StoreContract,
+                         ::testing::Values(Opener{"sqlite",
+                                                  [](const std::filesystem::path& file) { return open_store(file); },
+                                                  open_store_read_only}),
                          [](const auto& test) { return test.param.name; });
 
 }  // namespace
