@@ -153,7 +153,13 @@ void Engine::on_finished(Place place, const from_worker::Finished& message) {
     const std::int64_t trial = job.id.trial;
     end_attempt(job);
     worker.ailing = message.outcome == Outcome::failed || message.outcome == Outcome::out_of_memory;
-    if (!message.values.empty()) parts_.ledger.closing(trial, message.values);
+    // What only says the trial's value again is no news.
+    Metrics closing = message.values;
+    const auto& metric = parts_.study.objective.metric;
+    if (const auto again = closing.find(metric);
+        again != closing.end() && parts_.ledger.record().trial(trial).value == again->second)
+        closing.erase(again);
+    if (!closing.empty()) parts_.ledger.closing(trial, std::move(closing));
     for (const int device : devices_of(job.holding.booking))
         if (device != host_only) faults_[device] = {};
     if (worker.once || message.last) {

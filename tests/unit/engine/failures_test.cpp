@@ -71,6 +71,19 @@ TEST(Failures, FinalNumbersAreKeptWithTheTrialAlsoWhenItsLastStepHasEndedIt) {
     EXPECT_EQ(again.trial(2).state, TrialState::complete);
 }
 
+TEST(Failures, FinalNumbersThatOnlySayTheTrialsValueAgainAreNotKept) {
+    MemoryStore store;
+    Played play(small_study(), store, 1);
+    play.ready(0);
+    const AttemptId id = play.asked(0);
+    play.report(0, id, 1, 0.5);
+    play.report(0, id, 2, 0.4);
+    ASSERT_TRUE(play.trial(1).value);
+    const std::string metric = small_study().objective.metric;
+    play.say(0, from_worker::Finished{id, Outcome::complete, "", {{metric, *play.trial(1).value}}, {}});
+    EXPECT_TRUE(play.trial(1).closing.empty());
+}
+
 TEST(Failures, AnAttemptThatGoesOnIsToldWhatWasReportedBefore) {
     MemoryStore store;
     Played play(small_study(), store, 1);
