@@ -322,6 +322,8 @@ class Keeps(Preload):
 
 class Study(Preload):
     def test_check_says_what_is_imported_and_a_command_that_is_no_pythons_is_refused(self):
+        for script in ("train.py", "train.sh", "x.py"):
+            (self.folder / script).touch()
         study = self.study(script_study([PYTHON, "train.py"], worker="  preload: [slow, json.decoder]"))
         self.assertIn("slow, json.decoder: imported once in each place", self.hpo("check", study))
         for command, modules in ((["train.sh"], "json"), ([PYTHON, "{lr}.py"], "json"), ([PYTHON, "train.py"], "not-a-module"), ([PYTHON, "-i", "x.py"], "json")):
