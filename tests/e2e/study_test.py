@@ -211,7 +211,8 @@ class Study(Case):
         page = (Path(__file__).resolve().parents[2] / "docs/json.md").read_text()
 
         def table(title):
-            rows = page.split(f"## {title}\n")[1].split("\n\n")[1].splitlines()[2:]
+            section = page.split(f"## {title}\n")[1].split("\n## ")[0]
+            rows = [line for line in section.splitlines() if line.startswith("|")][2:]
             return {key for row in rows for key in re.findall(r"`(\w+)`", row.split("|")[1])}
 
         trial_keys, study_keys = table("Trial"), table("Study")
