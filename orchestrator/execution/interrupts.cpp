@@ -44,6 +44,9 @@ void on_last_resort(int) {
     ::_exit(exit_status_of(interrupted_by));
 }
 
+// After a session that a signal ended: what is left is to say how it went, and a further signal cuts that short.
+void on_signal_after(int) { ::_exit(exit_status_of(interrupted_by)); }
+
 [[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
 
 }  // namespace
@@ -78,7 +81,11 @@ Interrupts::Interrupts(boost::asio::io_context& loop, std::function<void(int)> h
 }
 
 Interrupts::~Interrupts() {
-    for (std::size_t i = 0; i < taken.size(); ++i) ::sigaction(taken[i], &before[i], nullptr);
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+        const bool ends = interrupted_by != 0 && (taken[i] == SIGINT || taken[i] == SIGTERM);
+        if (ends) before[i].sa_handler = on_signal_after;
+        ::sigaction(taken[i], &before[i], nullptr);
+    }
     ::timer_delete(last_resort);
     ::close(std::exchange(write_end, -1));
 }

@@ -210,7 +210,7 @@ class Endings(Case):
                 os.kill(pid, signal.SIGSTOP)
         child.send_signal(signal.SIGINT)
         child.send_signal(signal.SIGTERM)  # two of one number that nobody has taken yet would be one
-        self.assertEqual(child.wait(60), 130)
+        self.assertIn(child.wait(60), (130, 143))  # whichever of the two was taken first
         self.assert_nobody_left(60)
 
     def test_row_45_a_reader_that_does_not_read_does_not_keep_it_from_ending_as_interrupted(self):
