@@ -1,0 +1,28 @@
+// Functions to search on: what is known of each is where its minimum lies and what a middling point gives, so that
+// regrets can be compared between functions.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "hpo/space.hpp"
+
+namespace hpo::bench {
+
+struct Problem {
+    std::string name;
+    Space space;  ///< parameters x0, x1, ...; choices are the numbers from 0
+    /// By the values of all parameters; of categorical ones the number of the choice. Those that are not active count
+    /// for nothing.
+    std::function<double(const std::vector<double>&)> function;
+    double minimum = 0;
+    double noise = 0;      ///< standard deviation of what a trial tells around the function
+    double reference = 1;  ///< the median of 4,000 uniform points, above the minimum: a regret of 1
+};
+
+/// All of them, in the order of the table.
+std::vector<Problem> problems();
+
+}  // namespace hpo::bench

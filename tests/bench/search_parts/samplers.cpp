@@ -1,0 +1,181 @@
+// Runs one sampler on one function of functions.hpp; tests/bench/search starts it and makes the tables.
+//
+//     bench_samplers SAMPLER FUNCTION TRIALS SEEDS AT_ONCE
+//     bench_samplers                                         names of samplers and functions
+//     bench_samplers time SAMPLER TRIALS                     proposals in five dimensions after so many random trials
+//
+// Prints a line of JSON a seed: the normalised regret after 50, 100, 200, ... and all trials, and a proposal's
+// milliseconds of processor time, median and most. A regret is the function's value, without noise, where the best
+// result was seen. Of AT_ONCE trials that run at once the one that began first ends first.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <deque>
+#include <numbers>
+#include <string_view>
+
+#include "functions.hpp"
+#include "hpo/random.hpp"
+#include "orchestrator/sampling/proposer.hpp"
+#include "orchestrator/sampling/registry.hpp"
+
+namespace {
+
+using namespace hpo;
+using bench::Problem;
+
+Study study_of(const Space& space, const std::string& sampler, std::uint64_t seed, std::int64_t trials) {
+    Study study;
+    study.seed = seed;
+    study.space = space;
+    study.sampler.type = sampler;
+    study.objective.direction = Direction::minimize;
+    study.budget.trials = trials;
+    study.policy.scaled = false;
+    return study;
+}
+
+/// All parameters as numbers, in the order of the space; 0 where they are not active.
+std::vector<double> values_of(const Space& space, const Params& params) {
+    std::vector<double> values;
+    for (const Dimension& d : space) {
+        const auto found = params.find(d.name);
+        values.push_back(found == params.end() ? (d.log ? d.low : 0) : number_or(found->second, 0));
+    }
+    return values;
+}
+
+double normal(std::uint64_t seed, std::int64_t trial) {
+    const auto u = [&](std::uint64_t element) {
+        return draw_unit(seed, Purpose::synthetic, static_cast<std::uint64_t>(trial), element);
+    };
+    return std::sqrt(-2 * std::log(1 - u(0))) * std::cos(2 * std::numbers::pi * u(1));
+}
+
+double median(std::vector<double> values) {
+    std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+    return values[values.size() / 2];
+}
+
+/// Processor time of this process, which other processes of the machine do not lengthen.
+class Timer {
+   public:
+    [[nodiscard]] double milliseconds() const {
+        return 1e3 * static_cast<double>(std::clock() - begin_) / CLOCKS_PER_SEC;
+    }
+
+   private:
+    std::clock_t begin_ = std::clock();
+};
+
+Proposer proposer_of(const Study& study) {
+    auto made = Proposer::make(study);
+    if (!made) throw Fatal(made.error().message);
+    return *std::move(made);
+}
+
+void search(const Problem& problem, const std::string& sampler, std::uint64_t seed, std::int64_t trials,
+            std::size_t at_once) {
+    Proposer proposer = proposer_of(study_of(problem.space, sampler, seed, trials));
+    std::deque<TrialRecord> running;
+    std::vector<double> took;
+    double best_seen = INFINITY, regret = INFINITY;
+    std::int64_t ended = 0;
+    std::string regrets;
+    const auto end_first = [&] {
+        TrialRecord trial = std::move(running.front());
+        running.pop_front();
+        const double truth = problem.function(values_of(problem.space, trial.params));
+        trial.state = TrialState::complete;
+        trial.value = truth + problem.noise * normal(seed, trial.number);
+        proposer.tell(trial);
+        if (*trial.value < best_seen) {
+            best_seen = *trial.value;
+            regret = std::max(0.0, (truth - problem.minimum) / problem.reference);
+        }
+        ++ended;
+        if ((ended >= 50 && ended % 50 == 0 && (ended / 50 & (ended / 50 - 1)) == 0) || ended == trials)
+            regrets += (regrets.empty() ? "\"" : ", \"") + std::to_string(ended) + "\": " + to_text(regret);
+    };
+    for (std::int64_t number = 1; number <= trials; ++number) {
+        const Timer timer;
+        auto proposal = proposer.propose(number);
+        took.push_back(timer.milliseconds());
+        if (!proposal) break;
+        TrialRecord trial;
+        trial.number = number;
+        trial.point = std::move(proposal->point);
+        trial.params = std::move(proposal->params);
+        proposer.proposed(trial);
+        running.push_back(std::move(trial));
+        if (running.size() >= at_once) end_first();
+    }
+    while (!running.empty()) end_first();
+    std::printf("{\"seed\": %llu, \"regret\": {%s}, \"median_ms\": %.3f, \"most_ms\": %.3f}\n",
+                static_cast<unsigned long long>(seed), regrets.c_str(), median(took),
+                *std::max_element(took.begin(), took.end()));
+}
+
+/// Ten proposals, each after a further trial, behind `trials` uniform ones.
+void time_proposals(const std::string& sampler, std::int64_t trials) {
+    const std::vector<Problem> all = bench::problems();
+    const Problem& problem = *std::find_if(all.begin(), all.end(), [](auto& p) { return p.name == "ackley5"; });
+    Proposer proposer = proposer_of(study_of(problem.space, sampler, 1, trials + 10));
+    std::vector<double> took;
+    for (std::int64_t number = 1; number <= trials + 10; ++number) {
+        TrialRecord trial;
+        trial.number = number;
+        if (number > trials) {
+            const Timer timer;
+            auto proposal = proposer.propose(number);
+            took.push_back(timer.milliseconds());
+            if (!proposal) throw Fatal("no proposal");
+            trial.point = std::move(proposal->point);
+        } else {
+            for (std::size_t d = 0; d < problem.space.size(); ++d)
+                trial.point.push_back(draw_unit(1, Purpose::synthetic, static_cast<std::uint64_t>(number), d));
+        }
+        trial.params = proposer.map().params(trial.point);
+        proposer.proposed(trial);
+        trial.state = TrialState::complete;
+        trial.value = problem.function(values_of(problem.space, trial.params));
+        proposer.tell(trial);
+    }
+    std::printf("{\"trials\": %lld, \"first_ms\": %.3f, \"median_ms\": %.3f, \"most_ms\": %.3f}\n",
+                static_cast<long long>(trials), took.front(), median({took.begin() + 1, took.end()}),
+                *std::max_element(took.begin() + 1, took.end()));
+}
+
+void print_names() {
+    std::string line = "{\"samplers\": [";
+    for (const PartOptions& part : sampler_vocabulary())
+        line += (line.back() == '[' ? "\"" : ", \"") + std::string(part.name) + "\"";
+    line += "], \"functions\": [";
+    for (const Problem& problem : bench::problems()) line += (line.back() == '[' ? "\"" : ", \"") + problem.name + "\"";
+    std::printf("%s]}\n", line.c_str());
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    try {
+        const std::string_view first = count > 1 ? arguments[1] : "";
+        if (count == 1) return print_names(), 0;
+        if (first == "time" && count == 4) return time_proposals(arguments[2], std::atoll(arguments[3])), 0;
+        if (count != 6) throw Fatal("bench_samplers SAMPLER FUNCTION TRIALS SEEDS AT_ONCE");
+        const std::vector<Problem> all = bench::problems();
+        const auto problem =
+            std::find_if(all.begin(), all.end(), [&](const Problem& p) { return p.name == arguments[2]; });
+        if (problem == all.end()) throw Fatal("no function " + std::string(arguments[2]));
+        const auto seeds = static_cast<std::uint64_t>(std::max(1LL, std::atoll(arguments[4])));
+        const auto at_once = static_cast<std::size_t>(std::max(1LL, std::atoll(arguments[5])));
+        for (std::uint64_t seed = 1; seed <= seeds; ++seed)
+            search(*problem, std::string(first), seed, std::atoll(arguments[3]), at_once);
+        return 0;
+    } catch (const std::exception& failure) {
+        std::fprintf(stderr, "bench_samplers: %s\n", failure.what());
+    }
+    return 1;
+}
