@@ -137,14 +137,16 @@ int worker_main(int argc, char** argv) {
     if (!device) return std::fprintf(stderr, "hpo-worker: %s\n", device.error().message.c_str()), 1;
     if ((*device)->backend() == "cpu") execute_again_with_better_kernels(argv);
 
-    auto connection = Connection::open(endpoint);
-    if (!connection) return std::fprintf(stderr, "hpo-worker: %s\n", connection.error().message.c_str()), 1;
     const SteadyClock clock;
     Workshop workshop{**device, clock, 0, 1, {}, {}, {}};
     const char* token = std::getenv("HPO_TOKEN");
     try {
+        // Before the connection, whose other end waits for a hello no longer than it takes to say: a GPU's first
+        // product may load half a gigabyte of library.
         workshop.process_bytes = measure_process(workshop);
         workshop.slots = *slots > 0 ? *slots : (*device)->slots();
+        auto connection = Connection::open(endpoint);
+        if (!connection) return std::fprintf(stderr, "hpo-worker: %s\n", connection.error().message.c_str()), 1;
         Session(*connection, workshop, clock).serve(token == nullptr ? "" : token);
     } catch (const Disconnected&) {
         std::fputs("the orchestrator closed the connection\n", stderr);

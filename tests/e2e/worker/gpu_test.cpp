@@ -1,6 +1,7 @@
 // The real hpo-worker on a GPU backend: on PoCL, which computes on the CPU what OpenCL would on a GPU, on a CUDA device
 // that the CPU plays, and before drivers that fail.
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <filesystem>
@@ -71,6 +72,20 @@ TEST_P(OnGpu, SaysWhatItComputesOn) {
     EXPECT_EQ(worker.hello.backend, backend().name);
     EXPECT_EQ(worker.complete(run_of(1, 1)).outcome, Outcome::complete);
     EXPECT_THAT(worker.output(), HasSubstr(backend().device));
+}
+
+/// Whoever is connected to is to hear hello within seconds; a driver's first product may take longer.
+TEST(OnCuda, MeasuresItselfBeforeItConnects) {
+    const hpo::testing::TemporaryFolder folder;
+    const std::string fifo = folder / "fifo";
+    ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+    WorkerProcess worker({"--backend", "cuda"}, {}, with(cuda, {"WAITS=" + fifo}));
+    {
+        const std::ofstream first_launch(fifo);  // is open once the worker has come there
+        EXPECT_FALSE(worker.connects());
+    }
+    worker.accept();
+    EXPECT_EQ(worker.expect<from_worker::Hello>().backend, "cuda");
 }
 
 TEST_P(OnGpu, IsChosenByTheEnvironmentToo) {

@@ -89,6 +89,11 @@ void WorkerProcess::accept() {
     need(connection_ >= 0, "accept");
 }
 
+bool WorkerProcess::connects() const {
+    pollfd waiting{listener_, POLLIN, 0};
+    return poll(&waiting, 1, 0) > 0;
+}
+
 void WorkerProcess::send(const OrchestratorMessage& message) { send_bytes(wire::encode(message)); }
 
 void WorkerProcess::send_bytes(std::string_view bytes) {

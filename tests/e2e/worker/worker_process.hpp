@@ -32,6 +32,8 @@ class WorkerProcess {
 
     /// Waits for the connection.
     void accept();
+    /// Whether it has connected, accepted or not.
+    [[nodiscard]] bool connects() const;
     void send(const OrchestratorMessage& message);
     void send_bytes(std::string_view bytes);
     void disconnect();

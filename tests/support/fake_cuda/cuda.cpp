@@ -8,6 +8,7 @@
 //   FAKE_CUDA_OTHERS=file     holds the bytes that other programs use of it, as cuMemGetInfo tells; they may change
 //   FAKE_CUDA_LAUNCHES=n      the device fails at the launch after n, those of graphs counted one by one
 //   FAKE_CUDA_GRAPHS=0        no graph can be made ready to launch
+//   FAKE_CUDA_WAITS=fifo      the first launch waits until something opened it to write and closed it
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -387,7 +388,10 @@ int cuLaunchKernel(const Entry* kernel, unsigned groups, unsigned lanes, unsigne
                    unsigned group_y, unsigned group_z, unsigned, void* stream, void** arguments, void** extra) {
     if (!in_context || stream != &the_stream || group_x != items || group_y != 1 || group_z != 1 || depth != 1 || extra)
         return invalid_value;
-    if (fibers.empty()) fibers.resize(items);
+    if (fibers.empty()) {
+        fibers.resize(items);
+        if (const char* fifo = std::getenv("FAKE_CUDA_WAITS")) std::ifstream(fifo).get();
+    }
     u8* arena = *static_cast<u8**>(arguments[0]);
     u8* other = *static_cast<u8**>(arguments[1]);
     const auto* told = static_cast<const char*>(arguments[2]);
