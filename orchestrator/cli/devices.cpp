@@ -28,9 +28,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 using view::Table;
 
-/// A driver that nothing keeps awake takes some seconds to answer.
-constexpr Seconds patience{5};
-
 /// What the running sessions have of one device.
 struct Booked {
     std::int64_t bytes = 0, used = 0;
@@ -63,8 +60,9 @@ struct Machine {
 
 Machine look() {
     Machine machine;
-    DeviceMonitor monitor({.program = installed_programs().hpo, .opencl = true, .patience = patience});
-    monitor.start(SteadyClock().now());
+    DeviceMonitor monitor({.program = installed_programs().hpo, .opencl = true});
+    monitor.start(SteadyClock().now(),
+                  [](const std::string& words) { std::fprintf(stderr, "hpo: %s\n", words.c_str()); });
     machine.readings = monitor.latest();
     machine.problem = machine.readings.problem.empty() ? gpu_without_driver() : machine.readings.problem;
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -18,7 +19,8 @@ namespace hpo {
 namespace {
 
 constexpr Seconds longest_pause{30};
-constexpr Seconds well_for{60};  ///< after which what went wrong before is forgotten
+constexpr Seconds told_after{1};  ///< that somebody waits for a first answer
+constexpr Seconds well_for{60};   ///< after which what went wrong before is forgotten
 
 /// One library, and the helper that asks it.
 class Source {
@@ -37,7 +39,7 @@ class Source {
             fail(std::string(words_) + " has not answered within " + duration_text(patience_.count()) + "; see what " +
                      tool_ + " says",
                  now);
-            patience_ = std::min(2 * patience_, longest_pause);
+            patience_ = std::max(patience_, std::min(2 * patience_, longest_pause));
         }
         const bool reaped = link_.reaped();
         if (done_) return;
@@ -53,6 +55,7 @@ class Source {
     /// Neither a first reading nor a first failure yet.
     [[nodiscard]] bool pending() const { return !answered_ && trouble_.empty(); }
     [[nodiscard]] int fd() const { return link_.fd(); }
+    [[nodiscard]] const char* words() const { return words_; }
     [[nodiscard]] const std::string& trouble() const { return trouble_; }
 
     /// The last good readings; their age counts from `taken`.
@@ -89,7 +92,7 @@ class Source {
                 else if (device.ecc_errors && known->ecc_errors && *device.ecc_errors < *known->ecc_errors)
                     known->ecc_errors = device.ecc_errors;  // it was reset
             }
-            answered_ = true;
+            if (!std::exchange(answered_, true)) patience_ = options_.patience;
             taken_ = now;
             if (!well_since_) well_since_ = now;
             if (now - *well_since_ >= well_for) pause_ = options_.patience;
@@ -116,7 +119,7 @@ class Source {
     bool done_ = false;
     Seconds asked_{0};
     Seconds next_start_{std::numeric_limits<double>::lowest()};
-    Seconds patience_ = options_.patience;
+    Seconds patience_ = options_.patience_at_first;
     Seconds pause_ = options_.patience;
     std::optional<Seconds> well_since_;
 
@@ -129,6 +132,12 @@ class Source {
 };
 
 }  // namespace
+
+Seconds first_wait() {
+    const char* asked = std::getenv("HPO_GPU_WAIT");
+    const double seconds = asked ? std::atof(asked) : 0;
+    return Seconds(seconds > 0 ? std::clamp(seconds, 0.1, 600.0) : 15);
+}
 
 struct DeviceMonitor::State {
     explicit State(Options given) : options(std::move(given)) {
@@ -170,18 +179,29 @@ DeviceMonitor::DeviceMonitor(Options options) : state_(std::make_unique<State>(s
 DeviceMonitor::~DeviceMonitor() = default;
 DeviceMonitor::DeviceMonitor(DeviceMonitor&&) noexcept = default;
 
-void DeviceMonitor::start(Seconds now) {
+void DeviceMonitor::start(Seconds now, const std::function<void(const std::string&)>& say) {
     using std::chrono::steady_clock;
     const auto begun = steady_clock::now();
+    const Seconds patience = state_->options.patience_at_first;
     const auto elapsed = [&] { return Seconds(steady_clock::now() - begun); };
+    bool silent = static_cast<bool>(say);
     poll(now);
-    for (Seconds left; (left = state_->options.patience - elapsed()) > Seconds(0);) {
+    while (elapsed() < patience) {
         std::vector<pollfd> pending;
-        for (const auto* source : {&state_->nvidia, &state_->opencl})
-            if (*source && (*source)->pending()) pending.push_back({(*source)->fd(), POLLIN, 0});
+        std::string waited_for;
+        for (const auto* source : {&state_->nvidia, &state_->opencl}) {
+            if (!*source || !(*source)->pending()) continue;
+            pending.push_back({(*source)->fd(), POLLIN, 0});
+            waited_for += (waited_for.empty() ? "" : " and ") + std::string((*source)->words());
+        }
         if (pending.empty()) return;
-        const int milliseconds = static_cast<int>(left.count() * 1000) + 1;
-        ::poll(pending.data(), pending.size(), milliseconds);
+        if (silent && elapsed() >= told_after) {
+            silent = false;
+            say("waiting for " + waited_for + " to answer, for up to " + duration_text(patience.count()) +
+                " (HPO_GPU_WAIT): one that sleeps takes a while to wake; nvidia-persistenced keeps it awake");
+        }
+        const Seconds until = silent ? std::min(patience, told_after) : patience;
+        ::poll(pending.data(), pending.size(), static_cast<int>((until - elapsed()).count() * 1000) + 1);
         const bool dying = std::any_of(pending.begin(), pending.end(), [](auto& fd) { return fd.revents & POLLHUP; });
         if (dying) ::poll(nullptr, 0, 1);  // its status comes a moment after its last word
         poll(now + elapsed());

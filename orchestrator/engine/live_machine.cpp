@@ -40,7 +40,8 @@ std::optional<std::int64_t> own(const std::vector<std::int64_t>& list, std::size
 LiveMachine::LiveMachine(const Study& study, DeviceMonitor monitor)
     : resources_(study.resources), host_(read_host()), monitor_(std::move(monitor)) {}
 
-Result<LiveMachine> LiveMachine::make(const Study& study, const std::filesystem::path& hpo) {
+Result<LiveMachine> LiveMachine::make(const Study& study, const std::filesystem::path& hpo,
+                                      const std::function<void(const DeviceNotice&)>& tell) {
     const Resources& resources = study.resources;
     const bool native = study.command.empty();
     const bool opencl_may_serve = resources.backend == "auto" && (has_gpu_file() || std::getenv("HPO_OPENCL_LIBRARY"));
@@ -57,7 +58,9 @@ Result<LiveMachine> LiveMachine::make(const Study& study, const std::filesystem:
         return machine;
     }
 
-    machine.monitor_.start(SteadyClock().now());
+    machine.monitor_.start(SteadyClock().now(), [&](const std::string& words) {
+        if (tell) tell({false, words});
+    });
     const DeviceReadings& readings = machine.monitor_.latest();
     Result<std::vector<DeviceReading>> selected = std::vector<DeviceReading>();
     if (!resources.devices.empty() || resources.backend != "opencl")
@@ -110,7 +113,7 @@ Target LiveMachine::target(std::span<const int> devices) const {
 
 Result<LiveMachine> open_machine(const Study& study, const Programs& programs,
                                  const std::function<void(const DeviceNotice&)>& tell) {
-    auto machine = LiveMachine::make(study, programs.hpo);
+    auto machine = LiveMachine::make(study, programs.hpo, tell);
     const bool may_fall_back =
         study.command.empty() && study.resources.backend == "auto" && study.resources.devices.empty();
     if (!machine || !machine->on_device() || !may_fall_back) return machine;

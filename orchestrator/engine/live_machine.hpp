@@ -24,12 +24,14 @@ namespace hpo {
 
 class LiveMachine {
    public:
-    /// Takes the first reading (2 s at most). Fails when `resources` name a device that is not there, or when the study
-    /// asks for GPUs (`backend: cuda` or `opencl`) and there is none that it may use; the reason says what there is.
+    /// Takes the first reading (first_wait() at most; `tell` hears what takes longer than a second). Fails when
+    /// `resources` name a device that is not there, or when the study asks for GPUs (`backend: cuda` or `opencl`) and
+    /// there is none that it may use; the reason says what there is.
     ///
     /// `backend: auto` takes the GPUs that CUDA knows, else (the native worker) those of OpenCL, else none. A CPU that
     /// OpenCL offers is used where the study says `opencl` and there is no GPU, or where it is named.
-    static Result<LiveMachine> make(const Study& study, const std::filesystem::path& hpo);
+    static Result<LiveMachine> make(const Study& study, const std::filesystem::path& hpo,
+                                    const std::function<void(const DeviceNotice&)>& tell = {});
 
     /// Whatever `resources.backend` says.
     static LiveMachine on_cpu(const Study& study, const std::filesystem::path& hpo) {

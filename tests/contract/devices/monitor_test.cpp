@@ -239,7 +239,7 @@ TEST_F(Monitor, ADriverThatFailsLaterTakesNoDeviceAway) {
 TEST_F(Monitor, ALibraryThatHangsAtTheStartHoldsNobodyLongerThanItsPatience) {
     script("device GPU-1111 8GiB Imaginary\nhang\n");
     DeviceMonitor::Options impatient = options();
-    impatient.patience = Seconds(0.2);
+    impatient.patience_at_first = Seconds(0.2);
     DeviceMonitor monitor(impatient);
     const auto begun = std::chrono::steady_clock::now();
     monitor.start(now_);
@@ -248,6 +248,16 @@ TEST_F(Monitor, ALibraryThatHangsAtTheStartHoldsNobodyLongerThanItsPatience) {
     EXPECT_LT(took.count(), 1.5);
     EXPECT_THAT(monitor.latest().devices, IsEmpty());
     EXPECT_THAT(monitor.latest().problem, HasSubstr("has not answered within 200 ms"));
+}
+
+TEST_F(Monitor, ADriverThatWakesUpSlowlyIsWaitedForAtTheStartAndSaidSo) {
+    script("device GPU-1111 8GiB Imaginary\nslow 2.5\n");
+    DeviceMonitor monitor(options());
+    std::vector<std::string> said;
+    monitor.start(now_, [&](const std::string& words) { said.push_back(words); });
+    EXPECT_THAT(monitor.latest().devices, SizeIs(1)) << monitor.latest().problem;
+    ASSERT_THAT(said, SizeIs(1));
+    EXPECT_THAT(said[0], HasSubstr("waiting for the NVIDIA driver to answer, for up to 15.0 s"));
 }
 
 TEST_F(Monitor, AHelperThatHangsIsKilledAndStartedAgainWithTheLastReadingsMeanwhile) {
@@ -292,7 +302,7 @@ TEST_F(Monitor, ACrashIsOneWarningHoweverOftenItHappensAndEachPauseIsLonger) {
 TEST_F(Monitor, ASlowLibraryIsHeardInTheEnd) {
     script("device GPU-1111 8GiB Imaginary\nslow 0.3\n");
     DeviceMonitor::Options impatient = options();
-    impatient.patience = Seconds(0.1);
+    impatient.patience_at_first = impatient.patience = Seconds(0.1);
     DeviceMonitor monitor(impatient);
     monitor.start(now_);
     EXPECT_THAT(monitor.latest().problem, HasSubstr("has not answered"));
@@ -360,7 +370,7 @@ TEST_F(Monitor, OpenClIsAskedOnce) {
     ::unsetenv("HPO_NVML_LIBRARY");
     DeviceMonitor::Options both = options();
     both.opencl = true;
-    both.patience = Seconds(20);
+    both.patience_at_first = Seconds(20);
     DeviceMonitor monitor(both);
     monitor.start(now_);
     pass_until(monitor, 0.1, [&] { return helpers().empty(); });
