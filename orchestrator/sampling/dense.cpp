@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "orchestrator/sampling/vectorised.hpp"
+
 namespace hpo {
 
 namespace {
@@ -14,7 +16,7 @@ inline void subtract_scaled(double* y, const double* x, double f, std::size_t co
 
 }  // namespace
 
-bool cholesky(std::span<double> matrix, std::size_t size) {
+HPO_VECTORISED bool cholesky(std::span<double> matrix, std::size_t size) {
     // Column by column of the transpose, right-looking: U = L^T is built in rows, which keeps every loop contiguous.
     std::vector<double> upper(size * size, 0.0);
     for (std::size_t i = 0; i < size; ++i)
@@ -32,7 +34,7 @@ bool cholesky(std::span<double> matrix, std::size_t size) {
     return true;
 }
 
-std::vector<double> inverse_of_lower(std::span<const double> lower, std::size_t size) {
+HPO_VECTORISED std::vector<double> inverse_of_lower(std::span<const double> lower, std::size_t size) {
     std::vector<double> inverse(size * size, 0.0);
     for (std::size_t i = 0; i < size; ++i) {
         double* row = &inverse[i * size];
@@ -45,7 +47,8 @@ std::vector<double> inverse_of_lower(std::span<const double> lower, std::size_t 
     return inverse;
 }
 
-void multiply_lower(std::span<const double> lower, std::span<const double> x, std::span<double> product) {
+HPO_VECTORISED void multiply_lower(std::span<const double> lower, std::span<const double> x,
+                                   std::span<double> product) {
     const std::size_t size = x.size();
     for (std::size_t i = 0; i < size; ++i) {
         const double* row = &lower[i * size];
@@ -58,13 +61,33 @@ void multiply_lower(std::span<const double> lower, std::span<const double> x, st
     }
 }
 
-void multiply_lower_transposed(std::span<const double> lower, std::span<const double> x, std::span<double> product) {
+HPO_VECTORISED void squared_norms_of_product(std::span<const double> lower, std::span<const double> columns,
+                                             std::span<double> norms) {
+    const std::size_t size = columns.size() / column_block;
+    constexpr std::size_t rows = 4;  // at once: enough sums in registers to hide how long one addition takes
+    double total[column_block] = {};
+    for (std::size_t i = 0; i < size; i += rows) {
+        const std::size_t count = std::min(rows, size - i);
+        double sums[rows][column_block] = {};
+        const double* row[rows];
+        for (std::size_t r = 0; r < rows; ++r) row[r] = &lower[(i + std::min(r, count - 1)) * size];
+        for (std::size_t j = 0; j < i + count; ++j)  // beyond a row's diagonal there are zeros
+            for (std::size_t r = 0; r < rows; ++r)
+                for (std::size_t c = 0; c < column_block; ++c) sums[r][c] += row[r][j] * columns[j * column_block + c];
+        for (std::size_t r = 0; r < count; ++r)
+            for (std::size_t c = 0; c < column_block; ++c) total[c] += sums[r][c] * sums[r][c];
+    }
+    std::copy(total, total + column_block, norms.begin());
+}
+
+HPO_VECTORISED void multiply_lower_transposed(std::span<const double> lower, std::span<const double> x,
+                                              std::span<double> product) {
     const std::size_t size = x.size();
     std::fill(product.begin(), product.end(), 0.0);
     for (std::size_t i = 0; i < size; ++i) subtract_scaled(product.data(), &lower[i * size], -x[i], i + 1);
 }
 
-std::vector<double> gram_of_lower(std::span<const double> lower, std::size_t size) {
+HPO_VECTORISED std::vector<double> gram_of_lower(std::span<const double> lower, std::size_t size) {
     std::vector<double> gram(size * size, 0.0);
     for (std::size_t k = 0; k < size; ++k) {
         const double* row = &lower[k * size];

@@ -21,6 +21,13 @@ std::vector<double> inverse_of_lower(std::span<const double> lower, std::size_t 
 /// product = L x, for a lower triangular L.
 void multiply_lower(std::span<const double> lower, std::span<const double> x, std::span<double> product);
 
+/// How many columns `squared_norms_of_product` takes at once.
+inline constexpr std::size_t column_block = 8;
+
+/// Of each column of L C its squared length, for a lower triangular L with zeros above the diagonal, and a C of
+/// `column_block` columns, row after row.
+void squared_norms_of_product(std::span<const double> lower, std::span<const double> columns, std::span<double> norms);
+
 /// product = L^T x, for a lower triangular L.
 void multiply_lower_transposed(std::span<const double> lower, std::span<const double> x, std::span<double> product);
 

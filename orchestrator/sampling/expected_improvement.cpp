@@ -54,6 +54,15 @@ class Searcher {
         return log_expected_improvement(process_.predict(space_.input(point)), incumbent_);
     }
 
+    [[nodiscard]] std::vector<double> values(const std::vector<Point>& points) const {
+        std::vector<std::vector<double>> inputs;
+        for (const Point& point : points) inputs.push_back(space_.input(point));
+        std::vector<double> all;
+        for (const auto& prediction : process_.predict_all(inputs))
+            all.push_back(log_expected_improvement(prediction, incumbent_));
+        return all;
+    }
+
     /// Climbs from `point`; returns the value reached.
     double refine(Point& point, double start) const {
         double best = start;
@@ -156,12 +165,8 @@ Point maximise_improvement(const GaussianProcess& process, const SearchSpace& sp
                            std::span<const Point> around, int draws, const std::function<double()>& uniform) {
     const std::size_t dimensions = space.bins.size();
     const Searcher searcher(process, space, incumbent, box);
-    std::vector<std::pair<double, Point>> candidates;
-    const auto consider = [&](Point point) {
-        point = space.canonical(std::move(point));
-        const double value = searcher.value(point);
-        candidates.emplace_back(value, std::move(point));
-    };
+    std::vector<Point> points;
+    const auto consider = [&](Point point) { points.push_back(space.canonical(std::move(point))); };
     for (int i = 0; i < draws; ++i) {
         Point point(dimensions);
         for (std::size_t d = 0; d < dimensions; ++d) {
@@ -186,6 +191,9 @@ Point maximise_improvement(const GaussianProcess& process, const SearchSpace& sp
         consider(std::move(point));
     }
     for (const Point& point : around) consider(point);
+    const std::vector<double> values = searcher.values(points);
+    std::vector<std::pair<double, Point>> candidates;
+    for (std::size_t i = 0; i < points.size(); ++i) candidates.emplace_back(values[i], std::move(points[i]));
 
     std::stable_sort(candidates.begin(), candidates.end(),
                      [](const auto& a, const auto& b) { return a.first > b.first; });

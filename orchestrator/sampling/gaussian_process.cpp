@@ -5,9 +5,11 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 
 #include "orchestrator/sampling/dense.hpp"
 #include "orchestrator/sampling/lbfgs.hpp"
+#include "orchestrator/sampling/vectorised.hpp"
 
 namespace hpo {
 
@@ -96,7 +98,7 @@ class Posterior {
     Posterior(const Inputs& inputs, std::span<const double> targets)
         : inputs_(inputs), targets_(targets), squares_(inputs.count), sums_(inputs.count), slopes_(inputs.count) {}
 
-    double operator()(std::span<const double> all, std::span<double> gradient) {
+    HPO_VECTORISED double operator()(std::span<const double> all, std::span<double> gradient) {
         const std::size_t n = inputs_.count, dimensions = inputs_.dimensions();
         const Hyperparameters p = unflatten(all, dimensions);
         const bool additive = !p.additive_length.empty();
@@ -220,11 +222,13 @@ GaussianProcess::GaussianProcess(Inputs inputs, std::span<const double> targets,
     const std::size_t n = inputs_.count, dimensions = inputs_.dimensions();
     const bool additive = !additive_relevance_.empty();
     additive_ = additive ? std::exp(parameters.additive) / static_cast<double>(dimensions) : 0;
-    std::vector<double> covariance(n * n), squares(n), row(n), x(dimensions);
+    std::vector<double> covariance(n * n), x(dimensions);
+    Scratch scratch;
     for (std::size_t i = 0; i < n; ++i) {
         for (std::size_t d = 0; d < dimensions; ++d) x[d] = inputs_.at(i, d);
-        covariances(x, squares, row);
-        std::copy(row.begin(), row.end(), covariance.begin() + static_cast<std::ptrdiff_t>(i * n));
+        covariances(x, i + 1, scratch);
+        std::copy(scratch.covariance.begin(), scratch.covariance.end(),
+                  covariance.begin() + static_cast<std::ptrdiff_t>(i * n));
     }
     std::vector<double> factor;
     for (double noise = std::exp(parameters.noise) + least_noise;; noise = noise * 10) {
@@ -239,60 +243,68 @@ GaussianProcess::GaussianProcess(Inputs inputs, std::span<const double> targets,
     multiply_lower_transposed(inverse_, half, weights_);
 }
 
-void GaussianProcess::covariances(std::span<const double> x, std::span<double> squares,
-                                  std::span<double> covariance) const {
-    const std::size_t n = inputs_.count;
-    std::vector<double> sums(n, 0.0), parts(n, 0.0);
+HPO_VECTORISED void GaussianProcess::covariances(std::span<const double> x, std::size_t count, Scratch& scratch) const {
+    scratch.sums.assign(count, 0.0);
+    scratch.covariance.assign(count, 0.0);
+    scratch.squares.resize(count);
     for (std::size_t d = 0; d < inputs_.dimensions(); ++d) {
-        coordinate_squares(inputs_, d, x[d], n, squares.data());
-        for (std::size_t j = 0; j < n; ++j) sums[j] += relevance_[d] * squares[j];
-        if (!additive_relevance_.empty())
-            for (std::size_t j = 0; j < n; ++j) parts[j] += matern(additive_relevance_[d] * squares[j]);
+        coordinate_squares(inputs_, d, x[d], count, scratch.squares.data());
+        for (std::size_t j = 0; j < count; ++j) scratch.sums[j] += relevance_[d] * scratch.squares[j];
+        if (additive_relevance_.empty()) continue;
+        for (std::size_t j = 0; j < count; ++j)
+            scratch.covariance[j] += additive_ * matern(additive_relevance_[d] * scratch.squares[j]);
     }
-    for (std::size_t j = 0; j < n; ++j) covariance[j] = scale_ * matern(sums[j]) + additive_ * parts[j];
+    for (std::size_t j = 0; j < count; ++j) scratch.covariance[j] += scale_ * matern(scratch.sums[j]);
+}
+
+double GaussianProcess::prior_variance() const {
+    return scale_ + additive_ * static_cast<double>(additive_relevance_.size());
+}
+
+double GaussianProcess::mean(std::span<const double> x) const {
+    Scratch scratch;
+    covariances(x, inputs_.count, scratch);
+    return std::inner_product(weights_.begin(), weights_.end(), scratch.covariance.begin(), 0.0);
 }
 
 GaussianProcess::Prediction GaussianProcess::predict(std::span<const double> x) const {
-    const std::size_t n = inputs_.count;
-    std::vector<double> squares(n), covariance(n), half(n);
-    covariances(x, squares, covariance);
-    multiply_lower(inverse_, covariance, half);
-    Prediction p;
-    double explained = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-        p.mean += weights_[i] * covariance[i];
-        explained += half[i] * half[i];
-    }
-    const double prior = scale_ + additive_ * static_cast<double>(additive_relevance_.size());
-    p.deviation = std::sqrt(std::max(prior - explained, 1e-20));
-    return p;
+    return predict_all(std::vector<std::vector<double>>{{x.begin(), x.end()}}).front();
 }
 
-GaussianProcess::Prediction GaussianProcess::predict(std::span<const double> x, std::span<double> mean_gradient,
-                                                     std::span<double> deviation_gradient) const {
+std::vector<GaussianProcess::Prediction> GaussianProcess::predict_all(
+    const std::vector<std::vector<double>>& points) const {
+    const std::size_t n = inputs_.count;
+    std::vector<Prediction> predictions(points.size());
+    std::vector<double> columns(n * column_block), squares(column_block);
+    Scratch scratch;
+    for (std::size_t first = 0; first < points.size(); first += column_block) {
+        const std::size_t count = std::min(column_block, points.size() - first);
+        for (std::size_t p = 0; p < count; ++p) {
+            covariances(points[first + p], n, scratch);
+            predictions[first + p].mean =
+                std::inner_product(weights_.begin(), weights_.end(), scratch.covariance.begin(), 0.0);
+            for (std::size_t i = 0; i < n; ++i) columns[i * column_block + p] = scratch.covariance[i];
+        }
+        squared_norms_of_product(inverse_, columns, squares);
+        for (std::size_t p = 0; p < count; ++p)
+            predictions[first + p].deviation = std::sqrt(std::max(prior_variance() - squares[p], 1e-20));
+    }
+    return predictions;
+}
+
+HPO_VECTORISED GaussianProcess::Prediction GaussianProcess::predict(std::span<const double> x,
+                                                                    std::span<double> mean_gradient,
+                                                                    std::span<double> deviation_gradient) const {
     const std::size_t n = inputs_.count, dimensions = inputs_.dimensions();
-    std::vector<double> sums(n, 0.0), squares(n), covariance(n, 0.0), half(n), solved(n), joint_slope(n);
-    for (std::size_t d = 0; d < dimensions; ++d) {
-        coordinate_squares(inputs_, d, x[d], n, squares.data());
-        for (std::size_t j = 0; j < n; ++j) sums[j] += relevance_[d] * squares[j];
-        if (!additive_relevance_.empty())
-            for (std::size_t j = 0; j < n; ++j)
-                covariance[j] += additive_ * matern(additive_relevance_[d] * squares[j]);
-    }
-    for (std::size_t j = 0; j < n; ++j) {
-        covariance[j] += scale_ * matern(sums[j]);
-        joint_slope[j] = scale_ * matern_slope(sums[j]);
-    }
-    multiply_lower(inverse_, covariance, half);
+    Scratch scratch;
+    covariances(x, n, scratch);
+    std::vector<double> half(n), solved(n), joint_slope(n);
+    for (std::size_t j = 0; j < n; ++j) joint_slope[j] = scale_ * matern_slope(scratch.sums[j]);
+    multiply_lower(inverse_, scratch.covariance, half);
     multiply_lower_transposed(inverse_, half, solved);
     Prediction p;
-    double explained = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-        p.mean += weights_[i] * covariance[i];
-        explained += half[i] * half[i];
-    }
-    const double prior = scale_ + additive_ * static_cast<double>(additive_relevance_.size());
-    const double variance = prior - explained;
+    p.mean = std::inner_product(weights_.begin(), weights_.end(), scratch.covariance.begin(), 0.0);
+    const double variance = prior_variance() - std::inner_product(half.begin(), half.end(), half.begin(), 0.0);
     p.deviation = std::sqrt(std::max(variance, 1e-20));
     for (std::size_t d = 0; d < dimensions; ++d) {
         mean_gradient[d] = deviation_gradient[d] = 0;

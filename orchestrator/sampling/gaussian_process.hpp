@@ -58,6 +58,10 @@ class GaussianProcess {
     };
     /// At `x`, one value a coordinate.
     [[nodiscard]] Prediction predict(std::span<const double> x) const;
+    /// At each of several; faster than one after the other.
+    [[nodiscard]] std::vector<Prediction> predict_all(const std::vector<std::vector<double>>& points) const;
+    /// The mean alone.
+    [[nodiscard]] double mean(std::span<const double> x) const;
     /// Also the derivatives by each coordinate (0 by categorical ones).
     Prediction predict(std::span<const double> x, std::span<double> mean_gradient,
                        std::span<double> deviation_gradient) const;
@@ -65,9 +69,17 @@ class GaussianProcess {
     [[nodiscard]] std::vector<double> leave_one_out() const;
 
     [[nodiscard]] const Inputs& inputs() const { return inputs_; }
+    [[nodiscard]] const std::vector<double>& targets() const { return targets_; }
 
    private:
-    void covariances(std::span<const double> x, std::span<double> squares, std::span<double> covariance) const;
+    /// Of `x` and the first inputs.
+    struct Scratch {
+        std::vector<double> squares;     ///< of the last coordinate's distances
+        std::vector<double> sums;        ///< squared distances in the joint kernel's lengths
+        std::vector<double> covariance;  ///< the kernel's values
+    };
+    void covariances(std::span<const double> x, std::size_t count, Scratch& scratch) const;
+    [[nodiscard]] double prior_variance() const;
 
     Inputs inputs_;
     std::vector<double> targets_;

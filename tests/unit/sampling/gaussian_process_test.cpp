@@ -161,6 +161,23 @@ TEST(GaussianProcessTest, DerivativesAreThoseOfItsPredictions) {
     }
 }
 
+TEST(GaussianProcessTest, PredictsSeveralPointsAsItPredictsEach) {
+    for (const std::size_t count : {1, 7, 30}) {  // around the sizes of blocks
+        const Example data = example(count);
+        const GaussianProcess process(data.inputs, data.targets, prior_hyperparameters(data.inputs.categorical, true));
+        std::vector<std::vector<double>> points;
+        for (std::uint64_t p = 0; p < 19; ++p) points.push_back({draw(900 + 2 * p), draw(901 + 2 * p), 1});
+        const auto all = process.predict_all(points);
+        std::vector<double> by_mean(3), by_deviation(3);
+        for (std::size_t p = 0; p < points.size(); ++p) {
+            const auto one = process.predict(points[p], by_mean, by_deviation);
+            EXPECT_NEAR(all[p].mean, one.mean, 1e-9);
+            EXPECT_NEAR(all[p].deviation, one.deviation, 1e-9);
+            EXPECT_NEAR(process.mean(points[p]), one.mean, 1e-9);
+        }
+    }
+}
+
 TEST(GaussianProcessTest, LeavingOneOutIsWhatTheOthersPredict) {
     const Example data = example(10);
     const auto parameters = prior_hyperparameters(data.inputs.categorical, false);

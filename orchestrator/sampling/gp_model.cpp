@@ -1,0 +1,239 @@
+#include "orchestrator/sampling/gp_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace hpo {
+
+namespace {
+
+double steps_input(std::int64_t steps, std::int64_t most) {
+    return std::log1p(static_cast<double>(std::max<std::int64_t>(steps, 0))) / std::log1p(static_cast<double>(most));
+}
+
+/// The largest number of steps, where numbers differ among measured trials; else 0.
+std::int64_t most_steps(const std::vector<Observation>& trials) {
+    std::int64_t most = 0, least = -1;
+    for (const Observation& trial : trials) {
+        if (!trial.loss) continue;
+        most = std::max(most, trial.steps);
+        least = least < 0 ? trial.steps : std::min(least, trial.steps);
+    }
+    return most > 0 && least != most ? most : 0;
+}
+
+std::vector<double> ranks(const std::vector<double>& values) {
+    std::vector<std::size_t> order(values.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return values[a] < values[b]; });
+    std::vector<double> made(values.size());
+    for (std::size_t r = 0; r < order.size(); ++r) made[order[r]] = static_cast<double>(r);
+    return made;
+}
+
+}  // namespace
+
+Targets rescale(std::vector<double> losses, Scale scale) {
+    Targets targets;
+    const auto n = static_cast<double>(losses.size());
+    if (scale != Scale::plain) {
+        std::vector<double> sorted = losses;
+        std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2), sorted.end());
+        const double least = *std::min_element(losses.begin(), losses.end());
+        double spread = sorted[sorted.size() / 2] - least;
+        if (scale == Scale::steep_logarithm) spread /= 10;
+        if (!(spread > 0)) spread = 1;
+        for (double& loss : losses) {
+            targets.cost += std::log1p((loss - least) / spread) + std::log(spread);
+            loss = std::log1p((loss - least) / spread);
+        }
+    }
+    const double mean = std::accumulate(losses.begin(), losses.end(), 0.0) / n;
+    double variance = 0;
+    for (const double loss : losses) variance += (loss - mean) * (loss - mean) / n;
+    const double deviation = variance > 0 ? std::sqrt(variance) : 1;
+    for (const double loss : losses) targets.values.push_back((loss - mean) / deviation);
+    targets.cost += n * std::log(deviation);
+    return targets;
+}
+
+bool History::tell(const Observation& observation) {
+    const auto [known, fresh] = index_.try_emplace(observation.trial, trials_.size());
+    if (fresh) {
+        trials_.push_back(observation);
+    } else {
+        measured_ -= trials_[known->second].loss ? 1 : 0;
+        trials_[known->second] = observation;
+    }
+    measured_ += observation.loss ? 1 : 0;
+    tells_.push_back(observation);
+    return fresh;
+}
+
+std::vector<Observation> History::as_of(std::size_t tells) const {
+    if (tells == tells_.size()) return trials_;
+    std::vector<Observation> all;
+    std::map<std::int64_t, std::size_t> index;
+    for (std::size_t i = 0; i < tells; ++i) {
+        const auto [known, fresh] = index.try_emplace(tells_[i].trial, all.size());
+        if (fresh)
+            all.push_back(tells_[i]);
+        else
+            all[known->second] = tells_[i];
+    }
+    return all;
+}
+
+std::vector<Point> History::best_points(std::size_t count) const {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < trials_.size(); ++i)
+        if (trials_[i].loss) order.push_back(i);
+    const std::size_t kept = std::min(count, order.size());
+    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(),
+                      [&](std::size_t a, std::size_t b) {
+                          return *trials_[a].loss != *trials_[b].loss ? *trials_[a].loss < *trials_[b].loss : a < b;
+                      });
+    std::vector<Point> points;
+    for (std::size_t i = 0; i < kept; ++i) points.push_back(trials_[order[i]].site.point);
+    return points;
+}
+
+std::vector<std::size_t> select(const std::vector<Observation>& trials, std::size_t most) {
+    std::vector<std::size_t> order(trials.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    if (trials.size() <= most) return order;
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        if (trials[a].loss.has_value() != trials[b].loss.has_value()) return trials[a].loss.has_value();
+        return trials[a].loss && *trials[a].loss < *trials[b].loss;
+    });
+    std::vector<std::size_t> kept(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(most / 2));
+    const std::size_t rest = trials.size() - most / 2, wanted = most - most / 2;
+    for (std::size_t i = 0; i < wanted; ++i) kept.push_back(order[most / 2 + i * rest / wanted]);
+    std::sort(kept.begin(), kept.end());
+    return kept;
+}
+
+Data data_of(const SearchSpace& space, const std::vector<Observation>& trials, const std::vector<std::size_t>& kept) {
+    Data data;
+    data.steps = most_steps(trials);
+    data.inputs.count = kept.size();
+    data.inputs.categorical = space.categorical;
+    if (data.steps > 0) data.inputs.categorical.push_back(false);
+    data.inputs.values.resize(kept.size() * data.inputs.dimensions());
+    double worst = -INFINITY;
+    for (const std::size_t i : kept)
+        if (trials[i].loss) worst = std::max(worst, *trials[i].loss);
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+        const Observation& trial = trials[kept[i]];
+        std::vector<double> input = space.input(trial.site.point);
+        if (data.steps > 0) input.push_back(steps_input(trial.steps, data.steps));
+        for (std::size_t d = 0; d < input.size(); ++d) data.inputs.values[d * kept.size() + i] = input[d];
+        data.losses.push_back(trial.loss.value_or(worst));
+    }
+    return data;
+}
+
+GaussianProcess process_of(const SearchSpace& space, const Data& data, const Model& model,
+                           std::span<const Site> pending) {
+    std::vector<double> targets = rescale(data.losses, model.scale).values;
+    GaussianProcess process(data.inputs, targets, model.parameters);
+    if (pending.empty()) return process;
+    Inputs with{data.inputs.count + pending.size(), data.inputs.categorical, {}};
+    with.values.resize(with.count * with.dimensions());
+    for (std::size_t d = 0; d < with.dimensions(); ++d)
+        for (std::size_t i = 0; i < data.inputs.count; ++i) with.values[d * with.count + i] = data.inputs.at(i, d);
+    for (std::size_t p = 0; p < pending.size(); ++p) {
+        std::vector<double> input = space.input(pending[p].point);
+        if (data.steps > 0) input.push_back(1);
+        targets.push_back(process.predict(input).mean);
+        for (std::size_t d = 0; d < input.size(); ++d) with.values[d * with.count + data.inputs.count + p] = input[d];
+    }
+    return {std::move(with), targets, model.parameters};
+}
+
+double least_believed(const GaussianProcess& process, bool at_last_step) {
+    const Inputs& inputs = process.inputs();
+    std::vector<double> input(inputs.dimensions());
+    double least = INFINITY;
+    for (std::size_t i = 0; i < inputs.count; ++i) {
+        for (std::size_t d = 0; d < input.size(); ++d) input[d] = inputs.at(i, d);
+        if (at_last_step) input.back() = 1;
+        least = std::min(least, process.mean(input));
+    }
+    return least;
+}
+
+// The steep logarithm adds little to additive parts.
+const std::array<ModelChooser::Form, 5> ModelChooser::forms{{{Scale::plain, false, 0, 20},
+                                                             {Scale::logarithm, false, 0, 12},
+                                                             {Scale::steep_logarithm, false, 0, 12},
+                                                             {Scale::plain, true, 0, 15},
+                                                             {Scale::logarithm, true, 1, 15}}};
+
+std::size_t last_fit(std::size_t tells, std::size_t form, std::size_t forms) {
+    std::size_t last = 2;
+    for (std::size_t begin = 2; begin <= tells;) {
+        const std::size_t end = begin + std::max<std::size_t>(1, begin / 8);
+        if (const std::size_t turn = begin + form * (end - begin) / forms; turn <= tells) last = turn;
+        begin = end;
+    }
+    return last;
+}
+
+Model ModelChooser::choose(const History& history) {
+    const std::vector<Observation>& trials = history.trials();
+    const Data data = data_of(space_, trials, select(trials, most_fitted));
+    const std::size_t dimensions = data.inputs.dimensions();
+    const std::size_t usable = space_.categorical.size() < 2 ? 3 : forms.size();  // of one dimension all is additive
+    Model best;
+    double least = INFINITY;
+    std::vector<double> values;
+    for (std::size_t form = 0; form < usable; ++form) {
+        Hyperparameters parameters = fitted(form, last_fit(history.tells(), form, forms.size()), history);
+        if (parameters.length.size() != dimensions)  // numbers of steps differ since
+            parameters = prior_hyperparameters(data.inputs.categorical, forms[form].additive);
+        Targets targets = rescale(data.losses, forms[form].scale);
+        const double cost = fit(data.inputs, targets.values, parameters, 0).cost + targets.cost;
+        if (form > 0 && !(cost < least)) continue;
+        least = cost;
+        best = {forms[form].scale, std::move(parameters)};
+        values = std::move(targets.values);
+    }
+    best.parameters = fit(data.inputs, values, best.parameters, 3).parameters;
+    return best;
+}
+
+const Hyperparameters& ModelChooser::fitted(std::size_t form, std::size_t tells, const History& history) {
+    auto& known = fitted_[form];
+    if (const auto found = known.find(tells); found != known.end()) return found->second;
+    const std::vector<Observation> trials = history.as_of(tells);
+    const Data data = data_of(space_, trials, select(trials, most_fitted));
+    const Form& it = forms[form];
+    Hyperparameters start = prior_hyperparameters(data.inputs.categorical, it.additive);
+    if (it.begins_at != form) {
+        const Hyperparameters& other = fitted(it.begins_at, last_fit(tells, it.begins_at, forms.size()), history);
+        if (other.length.size() == start.length.size()) {
+            start.length = other.length;
+            start.noise = other.noise;
+            if (!it.additive) start.scale = other.scale;
+        }
+    }
+    if (known.size() > 2) known.erase(known.begin());
+    const std::vector<double> targets = rescale(data.losses, it.scale).values;
+    return known[tells] = fit(data.inputs, targets, start, it.iterations).parameters;
+}
+
+double ModelChooser::distrust(const History& history, const Model& model) const {
+    const Data data = data_of(space_, history.trials(), select(history.trials(), most_fitted));
+    const std::vector<double> targets = rescale(data.losses, model.scale).values;
+    const GaussianProcess process(data.inputs, targets, model.parameters);
+    const std::vector<double> seen = ranks(targets), predicted = ranks(process.leave_one_out());
+    const auto n = static_cast<double>(seen.size());
+    double squares = 0;
+    for (std::size_t i = 0; i < seen.size(); ++i) squares += (seen[i] - predicted[i]) * (seen[i] - predicted[i]);
+    const double correlation = 1 - 6 * squares / (n * (n * n - 1));
+    return std::clamp((0.85 - correlation) / 0.85, 0.0, 1.0) / 2;
+}
+
+}  // namespace hpo

@@ -1,0 +1,36 @@
+#include "orchestrator/sampling/trust_region.hpp"
+
+#include <algorithm>
+
+namespace hpo {
+
+namespace {
+constexpr double fade = 0.9;  // of what earlier trials say, at each further one
+constexpr int successes_to_grow = 2;
+constexpr double growth = 1.6;
+}  // namespace
+
+void TrustRegion::count(bool in_box, bool better, std::size_t dimensions) {
+    double& trials = in_box ? inside_ : outside_;
+    double& improved = in_box ? inside_better_ : outside_better_;
+    trials = trials * fade + 1;
+    improved = improved * fade + (better ? 1 : 0);
+    if (!in_box) return;
+    successes_ = better ? successes_ + 1 : 0;
+    failures_ = better ? 0 : failures_ + 1;
+    if (successes_ >= successes_to_grow) {
+        length_ = std::min(length_ * growth, largest);
+        successes_ = 0;
+    } else if (failures_ >= static_cast<int>(std::max<std::size_t>(4, dimensions))) {
+        length_ /= 2;
+        failures_ = 0;
+        if (length_ < smallest) length_ = first;
+    }
+}
+
+double TrustRegion::share() const {
+    const double here = inside_better_ / inside_, there = outside_better_ / outside_;
+    return here + there > 0 ? std::clamp(here / (here + there), 0.2, 0.75) : 0.5;
+}
+
+}  // namespace hpo

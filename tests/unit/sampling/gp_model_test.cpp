@@ -1,0 +1,139 @@
+#include "orchestrator/sampling/gp_model.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "hpo/random.hpp"
+#include "orchestrator/sampling/trust_region.hpp"
+
+namespace hpo {
+namespace {
+
+double draw(std::uint64_t i) { return draw_unit(3, Purpose::synthetic, 1, i); }
+
+Observation observed(std::int64_t trial, Point point, std::optional<double> loss, std::int64_t steps = 1) {
+    Observation made;
+    made.trial = trial;
+    made.site = {point, std::vector<bool>(point.size(), true)};
+    made.loss = loss;
+    made.steps = steps;
+    return made;
+}
+
+SearchSpace square() {
+    SearchSpace space;
+    space.bins = {0, 0};
+    space.categorical = {false, false};
+    space.active = [](const Point& point) { return std::vector<bool>(point.size(), true); };
+    return space;
+}
+
+History parabola(std::int64_t trials) {
+    History history;
+    for (std::int64_t n = 1; n <= trials; ++n) {
+        const Point point{draw(static_cast<std::uint64_t>(2 * n)), draw(static_cast<std::uint64_t>(2 * n + 1))};
+        history.tell(observed(n, point, std::pow(point[0] - 0.3, 2) + std::pow(point[1] - 0.6, 2)));
+    }
+    return history;
+}
+
+TEST(Refits, EachFormIsFittedAtItsOwnTimeAndNoTwoOnceThereIsRoom) {
+    for (std::size_t tells = 2; tells < 3000; ++tells) {
+        std::size_t fits = 0;
+        for (std::size_t form = 0; form < 5; ++form) {
+            const std::size_t last = last_fit(tells, form, 5);
+            ASSERT_LE(last, tells);
+            ASSERT_GE(last, 2u);
+            ASSERT_LE(tells - last, tells / 4 + 1) << "form " << form << " of " << tells;
+            ASSERT_GE(last, last_fit(tells - 1, form, 5));
+            fits += last == tells;
+        }
+        ASSERT_LE(fits, tells >= 40 ? 1u : 5u) << tells;
+    }
+}
+
+TEST(Refits, AChoiceDoesNotDependOnEarlierQuestions) {
+    const SearchSpace space = square();
+    ModelChooser asked_always(space), asked_once(space);
+    History history;
+    Model always;
+    const History all = parabola(70);
+    for (const Observation& trial : all.trials()) {
+        history.tell(trial);
+        if (history.tells() > 4) always = asked_always.choose(history);
+    }
+    const Model once = asked_once.choose(history);
+    EXPECT_EQ(always.scale, once.scale);
+    EXPECT_EQ(always.parameters.length, once.parameters.length);
+    EXPECT_EQ(always.parameters.noise, once.parameters.noise);
+}
+
+TEST(HistoryTest, ATrialToldAgainReplacesWhatItToldBefore) {
+    History history;
+    EXPECT_TRUE(history.tell(observed(1, {0.1, 0.1}, 5)));
+    EXPECT_TRUE(history.tell(observed(2, {0.2, 0.2}, std::nullopt)));
+    EXPECT_FALSE(history.tell(observed(1, {0.1, 0.1}, 3)));
+    EXPECT_EQ(history.trials().size(), 2u);
+    EXPECT_EQ(history.trials()[0].loss, 3);
+    EXPECT_EQ(history.as_of(2)[0].loss, 5);
+    EXPECT_EQ(history.measured(), 1u);
+    EXPECT_EQ(history.best_points(5), std::vector<Point>{(Point{0.1, 0.1})});
+}
+
+TEST(SelectTest, KeepsTheBetterHalfAndSpreadsTheRest) {
+    std::vector<Observation> trials;
+    for (std::int64_t n = 0; n < 100; ++n) trials.push_back(observed(n, {0, 0}, static_cast<double>(99 - n)));
+    const auto kept = select(trials, 10);
+    ASSERT_EQ(kept.size(), 10u);
+    EXPECT_EQ(std::vector<std::size_t>(kept.end() - 5, kept.end()), (std::vector<std::size_t>{95, 96, 97, 98, 99}));
+    EXPECT_LT(kept.front(), 20u);
+    EXPECT_EQ(select(trials, 200).size(), 100u);
+}
+
+TEST(RescaleTest, EveryScaleHasMeanZeroAndVarianceOneAndKeepsTheOrder) {
+    for (const Scale scale : {Scale::plain, Scale::logarithm, Scale::steep_logarithm}) {
+        const std::vector<double> values = rescale({3, 1, 100, 2, 1}, scale).values;
+        double mean = 0, square_sum = 0;
+        for (const double v : values) mean += v / 5;
+        for (const double v : values) square_sum += v * v / 5;
+        EXPECT_NEAR(mean, 0, 1e-12);
+        EXPECT_NEAR(square_sum, 1, 1e-12);
+        EXPECT_LT(values[3], values[0]);
+        EXPECT_LT(values[1], values[3]);
+        EXPECT_LT(values[0], values[2]);
+    }
+}
+
+TEST(RescaleTest, ResultsThatAreAllTheSameAreFinite) {
+    for (const Scale scale : {Scale::plain, Scale::logarithm, Scale::steep_logarithm})
+        EXPECT_EQ(rescale({2, 2, 2}, scale).values, (std::vector<double>{0, 0, 0}));
+}
+
+TEST(TrustRegionTest, GrowsWithSuccessAndShrinksWithout) {
+    TrustRegion region;
+    const double first = region.length();
+    region.count(true, true, 3);
+    region.count(true, true, 3);
+    EXPECT_GT(region.length(), first);
+    const double grown = region.length();
+    for (int i = 0; i < 4; ++i) region.count(true, false, 3);
+    EXPECT_EQ(region.length(), grown / 2);
+    for (int i = 0; i < 100; ++i) region.count(true, false, 3);
+    EXPECT_GT(region.length(), 1.0 / 256) << "begins anew when it has become tiny";
+}
+
+TEST(TrustRegionTest, IsAskedMoreOftenWhereItsTrialsImprove) {
+    TrustRegion good, bad;
+    for (int i = 0; i < 20; ++i) {
+        good.count(true, true, 3);
+        good.count(false, false, 3);
+        bad.count(true, false, 3);
+        bad.count(false, true, 3);
+    }
+    EXPECT_GT(good.share(), 0.7);
+    EXPECT_LT(bad.share(), 0.25);
+}
+
+}  // namespace
+}  // namespace hpo
