@@ -1,11 +1,9 @@
 // How long a study will still take: a range, from what its budgets, its rungs and its own pace allow. Pure.
 //
-// The steps that are left are counted segment by segment: from the start to the first rung of a rule that pauses, from
-// rung to rung, and from the last one to the full budget. Into a segment go the trials that are in it or will begin it:
-// of those that reach a rung the rule's share goes on. Within a segment trials end as those before them did at the same
-// step. Each step costs what it cost so far in its segment, and a script that starts anew after a pause pays for its
-// steps again. What the study did in its time so far, waits and starts of workers included, is the rate for the rest;
-// the trials that train last leave places empty, which the range allows for.
+// What is left is drawn a few dozen times (future.hpp) from what the study's trials cost, where they ended and how they
+// stand at the rungs (past.hpp). The range holds nine of ten of these futures, and a quarter more on either side, as
+// the past is itself a sample. In a small study with rungs that is wide to the end: whether the last trial at a rung
+// goes on is half of what is left then, and nothing foretells it.
 #pragma once
 
 #include <optional>

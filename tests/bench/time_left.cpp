@@ -1,6 +1,8 @@
 // Time left against the truth: the events of stored studies (their study.db) are replayed, and at each fortieth of a
 // study's time what was said stands beside what then came. Waits between sessions count as none.
 //
+// tests/bench/time_left.py records studies and calls it; on others:
+//
 //     build/release/tests/bench/bench_time_left runs/debug/study.db runs/phase1/study.db
 #include <cstdio>
 

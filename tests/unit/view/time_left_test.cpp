@@ -34,7 +34,7 @@ Score score(const Played& played) {
     for (const StoredEvent& stored : played.events) {
         apply(record, stored, played.study.objective);
         const double left = end - stored.time;
-        if (stored.time < end / 4 || left < end / 50 || stored.sequence % 7 != 0) continue;
+        if (stored.time < end / 4 || left < end / 50 || stored.sequence % 23 != 0) continue;
         const auto said = time_left(played.study, record, {stored.time, 1, true});
         if (!said) return {1e9};
         ++score.moments;
@@ -56,29 +56,41 @@ Study study_with(std::vector<PartSpec> rules, std::int64_t trials, std::int64_t 
     return study;
 }
 
-TEST(TimeLeft, IsARangeThatHoldsFromAQuarterOfTheStudyOn) {
+/// Of plays with other luck: how it went on average, and the worst of all.
+void add(Score& all, const Score& one, double share) {
+    all.inside += share * one.inside;
+    all.middle += share * one.middle;
+    all.worst = std::max(all.worst, one.worst);
+}
+
+TEST(TimeLeft, IsARangeThatHoldsAndItsMiddleIsRightWithinTwoFromAQuarterOfTheStudyOn) {
     const PartSpec asha{"asha", {{"grace", std::int64_t{1}}, {"factor", std::int64_t{3}}}}, plateau{"plateau", {}};
     for (const auto& rules : {std::vector<PartSpec>{}, {plateau}, {asha}, {plateau, asha}})
         for (const std::int64_t trials : {40, 64, 200})
-            for (const std::size_t places : {1u, 2u, 4u})
-                for (const bool from_start : {false, true}) {
-                    if (from_start && (rules.empty() || rules.back().type != "asha")) continue;
-                    const auto played =
-                        play_study(study_with(rules, trials, 20), {.places = places, .from_start = from_start});
-                    const Score found = score(played);
-                    const std::string which = std::to_string(rules.size()) + " rules, " +
-                                              (rules.empty() ? "" : rules.back().type) + ", " + std::to_string(trials) +
-                                              " trials, " + std::to_string(places) + " places" +
-                                              (from_start ? ", scripts that start anew" : "");
-                    EXPECT_GT(found.inside, 0.6) << which;
-                    // In a small study with rungs one promotion at the end is half of what is left.
-                    const bool few = trials < 200 && !rules.empty() && rules.back().type == "asha";
-                    EXPECT_LT(found.worst, few ? 8 : 2) << which;
-                    EXPECT_GT(found.middle, few ? 0.4 : 0.9) << which;
-                    if (std::getenv("HPO_DRAW"))
-                        std::printf("%-62s range off by %.2f, inside %.2f, middle within two %.2f\n", which.c_str(),
-                                    found.worst, found.inside, found.middle);
-                }
+            for (const bool from_start : {false, true}) {
+                const bool rungs = !rules.empty() && rules.back().type == "asha";
+                if (from_start && !rungs) continue;
+                Score found{1, 0, 0, 0};
+                const std::vector<std::uint64_t> seeds =
+                    trials == 200 ? std::vector<std::uint64_t>{3} : std::vector<std::uint64_t>{1, 2, 3, 4};
+                for (const std::uint64_t seed : seeds)
+                    for (const std::size_t places : {1u, 4u})
+                        add(found,
+                            score(play_study(study_with(rules, trials, 20),
+                                             {.places = places, .from_start = from_start, .seed = seed})),
+                            0.5 / static_cast<double>(seeds.size()));
+                const std::string which = std::to_string(rules.size()) + " rules, " +
+                                          (rules.empty() ? "" : rules.back().type) + ", " + std::to_string(trials) +
+                                          " trials" + (from_start ? ", scripts that start anew" : "");
+                EXPECT_GT(found.inside, 0.8) << which;
+                EXPECT_GT(found.middle, trials < 200 && rungs ? 0.85 : 0.95) << which;
+                // In a small study with rungs one promotion at the end, which nothing foretells, is half of what is
+                // left.
+                EXPECT_LT(found.worst, trials < 200 && rungs ? 5 : 2) << which;
+                if (std::getenv("HPO_DRAW"))
+                    std::printf("%-50s range off by %.2f, inside %.2f, middle within two %.2f\n", which.c_str(),
+                                found.worst, found.inside, found.middle);
+            }
 }
 
 TEST(TimeLeft, IsNotSaidBeforeATrialHasEndedOrPausedUnlessThereIsABudgetOfTime) {
@@ -115,7 +127,7 @@ TEST(TimeLeft, PatienceMayEndAStudySooner) {
     played.study.budget.patience = 1;
     const auto with = *time_left(played.study, record, moment);
     EXPECT_LT(with.least, before.least / 2);
-    EXPECT_DOUBLE_EQ(with.most, before.most);
+    EXPECT_LE(with.most, before.most);
 }
 
 TEST(TimeLeft, WordsAreRangesOfRoundFigures) {

@@ -1,0 +1,165 @@
+#include "orchestrator/view/past.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "orchestrator/stopping/rules.hpp"
+
+namespace hpo::view {
+namespace {
+
+bool goes_on(const TrialRecord& trial) {
+    return trial.state == TrialState::running || trial.state == TrialState::queued;
+}
+
+/// Seconds of a step; absent: not measured.
+std::optional<double> pace_of(const TrialRecord& trial) {
+    if (trial.steps() < 1) return std::nullopt;
+    const auto seconds = trial.curve.back().seconds;
+    if (!seconds || !std::isfinite(*seconds) || *seconds <= 0) return std::nullopt;
+    return *seconds / static_cast<double>(trial.steps());
+}
+
+/// The objective's value when `step` was taken, smaller is better; absent: none until then. A trial's best step tells
+/// it mostly: its curve is read only where that came later.
+std::optional<double> loss_at(const TrialRecord& trial, std::int64_t step, const Objective& objective) {
+    std::optional<double> value;
+    if (objective.at == Objective::At::best && trial.value && trial.best_step <= step) {
+        value = trial.value;
+    } else {
+        for (const Report& report : trial.curve) {
+            if (report.step > step) break;
+            const auto found = report.metrics.find(objective.metric);
+            if (found == report.metrics.end() || !std::isfinite(found->second)) continue;
+            if (!value || objective.at == Objective::At::last || better(objective.direction, found->second, *value))
+                value = found->second;
+        }
+    }
+    if (value && objective.direction == Direction::maximize) *value = -*value;
+    return value;
+}
+
+}  // namespace
+
+void Survival::done() {
+    std::sort(got_to_.begin(), got_to_.end());
+    double left = 1;
+    for (const auto& [step, ends] : ends_) {
+        const auto risked = got_to_.end() - std::lower_bound(got_to_.begin(), got_to_.end(), step);
+        left *= 1 - static_cast<double>(ends) / static_cast<double>(risked);
+        left_.emplace_back(step, left);
+        count_ += static_cast<double>(ends);
+    }
+}
+
+std::size_t Survival::beyond(std::int64_t step) const {
+    return static_cast<std::size_t>(got_to_.end() - std::upper_bound(got_to_.begin(), got_to_.end(), step));
+}
+
+std::optional<std::int64_t> Survival::end(std::int64_t from, std::int64_t to, double luck, double frailty) const {
+    auto next = std::upper_bound(left_.begin(), left_.end(), std::pair{from, std::numeric_limits<double>::infinity()});
+    const double before = next == left_.begin() ? 1 : std::prev(next)->second;
+    if (before <= 0) return std::nullopt;
+    const double least = before * std::pow(luck, 1 / frailty);
+    next = std::partition_point(next, left_.end(), [&](const auto& point) { return point.second >= least; });
+    if (next == left_.end() || next->first >= to) return std::nullopt;
+    return next->first;
+}
+
+Past::Past(const Study& study, const StudyRecord& record, const Moment& moment) {
+    cut(study);
+    bool measured = true;  // each trial's seconds are known; else each step costs the same
+    double cost = 0, steps = 0, attempts = 0, running = 0;
+    for (const TrialRecord& trial : record.trials) {
+        const auto pace = pace_of(trial);
+        measured &= trial.steps() < 1 || pace;
+        cost += pace.value_or(0) * static_cast<double>(trial.trained);
+        steps += static_cast<double>(trial.trained);
+        attempts += static_cast<double>(trial.attempt);
+        if (trial.state != TrialState::running) continue;
+        ++running;
+        cost += pace.value_or(0) / 2;  // of the step that it takes now
+    }
+    const double seconds = std::max(moment.seconds, 1e-9);
+    places = static_cast<std::size_t>(std::max({1.0, running, measured ? std::ceil(cost / seconds - 0.1) : 0.0}));
+    const double total = seconds * static_cast<double>(places);
+    if (measured && attempts > 0) start = std::max(0.0, total - cost) / attempts;
+    for (const TrialRecord& trial : record.trials)
+        add(trial, study.objective, study.budget.epochs, measured || steps <= 0 ? 0 : total / steps);
+    survival.done();
+    if (before_pauses_ > 0) again = std::clamp(taken_again_ / before_pauses_, 0.0, 1.0);
+    for (Rung& rung : rungs) {
+        std::sort(rung.losses.begin(), rung.losses.end());
+        std::sort(rung.passed.begin(), rung.passed.end());
+        std::sort(rung.waiting.begin(), rung.waiting.end(),
+                  [](const auto& a, const auto& b) { return a.loss < b.loss; });
+    }
+    if (const TrialRecord* best = best_trial(record, study.objective))
+        tried = std::count_if(record.trials.begin() + best->number, record.trials.end(),
+                              [](const TrialRecord& trial) { return !goes_on(trial); });
+}
+
+void Past::cut(const Study& study) {
+    if (const auto rules = Rules::make(study))
+        for (const Gate& gate : rules->gates())
+            if (gate.step < study.budget.epochs) rungs.push_back({gate.step, gate.share});
+    may_end = study.stopping.size() > (rungs.empty() ? 0 : 1);
+}
+
+bool Past::at_a_rung(std::int64_t step) const {
+    return std::any_of(rungs.begin(), rungs.end(), [&](const Rung& rung) { return rung.step == step; });
+}
+
+/// A script without a checkpoint takes its steps again after each pause: what it had taken before tells where those
+/// were.
+std::size_t Past::rungs_before_again(const TrialRecord& trial) const {
+    std::int64_t before = trial.trained - trial.steps();
+    const auto most = static_cast<std::size_t>(std::max<std::int64_t>(0, trial.attempt - 1 - trial.failures));
+    std::size_t count = 0;
+    for (; count < std::min(most, rungs.size()) && rungs[count].step <= before; ++count) before -= rungs[count].step;
+    return count;
+}
+
+/// `unit`: seconds of each step where they are not measured; 0: they are.
+void Past::add(const TrialRecord& trial, const Objective& objective, std::int64_t epochs, double unit) {
+    ++trials;
+    const std::int64_t steps = trial.steps();
+    const double pace = steps < 1 ? 0 : unit > 0 ? unit : pace_of(trial).value_or(0);
+    if (!goes_on(trial)) ++settled;
+    if (trial.attempt > 0 || is_final(trial.state)) {
+        survival.got_to(steps);
+        const bool closed = trial.state == TrialState::stopped && at_a_rung(steps);
+        if (is_final(trial.state) && !closed && steps < epochs) survival.ended(steps);
+    }
+    const auto reached =
+        std::partition_point(rungs.begin(), rungs.end(), [&](const Rung& r) { return r.step <= steps; });
+    const auto came_to =
+        std::max(static_cast<std::size_t>(reached - rungs.begin()), goes_on(trial) ? rungs_before_again(trial) : 0);
+    const bool rests = !goes_on(trial) && came_to > 0 && rungs[came_to - 1].step == steps;
+    if (trial.attempt > 1 && came_to > (rests ? 1u : 0u)) {
+        taken_again_ += static_cast<double>(trial.trained - steps);
+        for (std::size_t i = 0; i + (rests ? 1 : 0) < came_to; ++i)
+            before_pauses_ += static_cast<double>(rungs[i].step);
+    }
+    for (std::size_t i = 0; i + (rests ? 1 : 0) < came_to; ++i) ++rungs[i].gone_on;
+    rank(trial, objective, came_to, trial.state == TrialState::paused && rests, pace);
+    if (pace > 0) examples.push_back({pace, came_to > 0 ? loss_at(trial, rungs[0].step, objective) : std::nullopt});
+    if (goes_on(trial))
+        under_way.push_back({pace, steps, came_to,
+                             came_to > 0 ? loss_at(trial, rungs[came_to - 1].step, objective) : std::nullopt,
+                             trial.state == TrialState::running, trial.attempt > 0});
+}
+
+void Past::rank(const TrialRecord& trial, const Objective& objective, std::size_t came_to, bool waits, double pace) {
+    std::optional<double> before;
+    for (std::size_t i = 0; i < came_to; ++i) {
+        const auto loss = loss_at(trial, rungs[i].step, objective);
+        if (loss) rungs[i].losses.push_back(*loss);
+        if (i > 0 && before && loss) rungs[i - 1].passed.push_back(*before);
+        if (loss && waits && i + 1 == came_to) rungs[i].waiting.push_back({*loss, pace});
+        before = loss;
+    }
+}
+
+}  // namespace hpo::view

@@ -1,0 +1,98 @@
+// What a study's record tells about how it may go on: what its trials cost, where they ended, how they stand at the
+// rungs of a rule that pauses, and which are under way. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "hpo/event.hpp"
+#include "hpo/study.hpp"
+#include "orchestrator/view/summary.hpp"
+
+namespace hpo::view {
+
+/// Where trials ended before the full budget, other than by waiting at a rung: at each step the share of those that got
+/// so far (Kaplan and Meier's estimate).
+class Survival {
+   public:
+    void ended(std::int64_t step) { ++ends_[step]; }
+    void got_to(std::int64_t step) { got_to_.push_back(step); }
+    void done();
+
+    /// Where a trial ends that took step `from` (-1: not begun) and is among the share `luck` (0 to 1) of those that
+    /// get farthest; absent: not before `to`. `frailty` is an exponent of the shares: over 1, more end than so far.
+    [[nodiscard]] std::optional<std::int64_t> end(std::int64_t from, std::int64_t to, double luck,
+                                                  double frailty) const;
+    [[nodiscard]] double count() const { return count_; }
+    /// Trials that got beyond `step`.
+    [[nodiscard]] std::size_t beyond(std::int64_t step) const;
+
+   private:
+    std::map<std::int64_t, std::int64_t> ends_;
+    std::vector<std::int64_t> got_to_;
+    std::vector<std::pair<std::int64_t, double>> left_;  ///< after the ends at a step: the share that goes on
+    double count_ = 0;
+};
+
+/// A rung, with all that came to it. Losses are the objective's values, turned so that smaller is better.
+struct Rung {
+    std::int64_t step = 0;
+    double share = 1;                 ///< of those that come, that go on
+    std::vector<double> losses = {};  ///< of all that came, best first
+    std::vector<double> passed = {};  ///< of those that came to the next rung as well, best first
+    struct Waiting {
+        double loss = 0;
+        double pace = 0;
+    };
+    std::vector<Waiting> waiting = {};  ///< best first
+    std::size_t gone_on = 0;
+};
+
+/// A trial that runs or is queued.
+struct UnderWay {
+    double pace = 0;                  ///< seconds of a step; 0: not known yet
+    std::int64_t steps = 0;           ///< that it has taken
+    std::size_t rungs = 0;            ///< that it has passed
+    std::optional<double> loss = {};  ///< at the last of them
+    bool running = false;
+    bool begun = false;
+};
+
+/// What a new trial may be like: one that came before.
+struct Example {
+    double pace = 0;
+    std::optional<double> loss = {};  ///< at the first rung
+};
+
+struct Past {
+    Past(const Study& study, const StudyRecord& record, const Moment& moment);
+
+    /// Whether anything can be said: a trial has ended or waits, and what it cost is known.
+    [[nodiscard]] bool tells() const { return settled > 0 && !examples.empty(); }
+
+    std::vector<Rung> rungs;
+    std::vector<UnderWay> under_way;
+    std::vector<Example> examples;
+    Survival survival;
+    bool may_end = false;      ///< a rule may end a trial anywhere
+    std::int64_t trials = 0;   ///< that were begun
+    std::int64_t settled = 0;  ///< of them, that have ended or wait
+    std::int64_t tried = 0;    ///< of these, that came after the best one
+    std::size_t places = 1;    ///< trials at once
+    double start = 0;          ///< seconds from a free place to the first step
+    double again = 0;          ///< share of the steps before a pause that are taken again after it
+
+   private:
+    void cut(const Study& study);
+    void add(const TrialRecord& trial, const Objective& objective, std::int64_t epochs, double unit);
+    void rank(const TrialRecord& trial, const Objective& objective, std::size_t came_to, bool waits, double pace);
+    [[nodiscard]] bool at_a_rung(std::int64_t step) const;
+    [[nodiscard]] std::size_t rungs_before_again(const TrialRecord& trial) const;
+
+    double taken_again_ = 0, before_pauses_ = 0;
+};
+
+}  // namespace hpo::view

@@ -1,0 +1,73 @@
+#!/usr/bin/python3
+"""Records studies, a minute or two altogether, and holds what was said of the time left against what then came.
+
+    tests/bench/time_left.py [--all]     # --all: each moment, not the sums alone
+
+Needs the release build with bench_time_left. Scripts sleep instead of computing, so that other work on the machine does
+not count; studies/debug.yaml computes.
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("HPO_BUILD", ROOT / "build/release"))
+
+SCRIPT = """
+import math, random, sys, time
+import hpo
+keeps = sys.argv[1] == "keeps"
+for trial in hpo.trials(checkpoint=keeps):
+    lr, momentum = trial.params["lr"], trial.params["momentum"]
+    if trial.resumed:
+        trial.resume_from(int(trial.checkpoint.read_text()))
+    for epoch in trial.epochs():
+        luck = random.Random(lr * epoch)
+        time.sleep(0.02 + 0.08 * momentum + 0.02 * luck.random())
+        trial.report(val_loss=0.2 * (math.log10(lr) + 1.5) ** 2 + 0.3 * momentum + 1.5 * math.exp(-epoch / 4)
+                     + 0.02 * luck.random())
+        if keeps:
+            trial.checkpoint.write_text(str(epoch))
+"""
+STUDY = """
+study: {name}
+objective: {{metric: val_loss, direction: minimize}}
+space:
+  lr:       {{type: float, low: 1.0e-3, high: 1.0, log: true}}
+  momentum: {{type: float, low: 0.0, high: 0.99}}
+worker: {{command: [python3, {script}, {keeps}]}}
+budget: {{trials: {trials}, epochs: 20}}
+stopping: [{{rule: divergence}}, {{rule: plateau, patience: 3}}, {{rule: asha, grace: 1, factor: 3}}]
+sampler: {{type: {sampler}}}
+"""
+
+
+def record(folder, study, *options):
+    subprocess.run([BUILD / "bin/hpo", "run", study, "-q", *options], cwd=folder, check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        script = folder / "train.py"
+        script.write_text(SCRIPT)
+        for trials in 40, 64:
+            for sampler in "tpe", "gp":
+                for keeps in "keeps", "anew":
+                    study = folder / f"{keeps}-{sampler}-{trials}.yaml"
+                    study.write_text(STUDY.format(name=study.stem, script=script, keeps=keeps, trials=trials,
+                                                  sampler=sampler))
+                    record(folder, study)
+        record(folder, ROOT / "studies/debug.yaml", "--trials", "64")
+        said = subprocess.run([BUILD / "tests/bench/bench_time_left", *sorted(folder.glob("runs/*/study.db"))],
+                              stdout=subprocess.PIPE, text=True, check=True).stdout
+    for line in said.splitlines():
+        if "--all" in sys.argv or line[:1].isalnum():
+            print(line)
+
+
+if __name__ == "__main__":
+    main()
