@@ -83,6 +83,10 @@ constexpr std::array table{
             "hpo devices                     numbers and UUIDs for resources.devices\n"
             "hpo devices --json              for programs",
             commands::devices},
+    Command{"keys", "List the keys of study files, with defaults and meanings",
+            "hpo keys                        all of them\n"
+            "hpo keys asha                   those that hold a word",
+            commands::keys},
 };
 // clang-format on
 

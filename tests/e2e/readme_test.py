@@ -1,4 +1,4 @@
-"""What the README shows is true: its commands run, its study is sound, its links lead somewhere; and so are the ready studies."""
+"""What the documents show is true: the commands run, the studies are sound, the links lead somewhere, the tables of keys are complete."""
 import os
 import re
 import subprocess
@@ -7,6 +7,8 @@ import unittest
 from harness import BUILD, SOURCE, Case
 
 README = (SOURCE / "README.md").read_text()
+STUDIES = (SOURCE / "docs" / "studies.md").read_text()
+PAGES = [SOURCE / "README.md", SOURCE / "CONTRIBUTING.md", SOURCE / "CHANGELOG.md", *sorted((SOURCE / "docs").glob("*.md"))]
 
 
 class Readme(Case):
@@ -24,11 +26,11 @@ class Readme(Case):
         self.assertGreater((self.folder / "model.safetensors").stat().st_size, 1000)
         self.assertEqual(len(self.trials("debug")), 16)
 
-    def test_its_study_is_sound(self):
-        self.hpo("check", self.study(re.search(r"```yaml\n(.*?)```", README, re.S).group(1)))
+    def test_the_study_of_the_manual_is_sound(self):
+        self.hpo("check", self.study(re.search(r"```yaml\n(.*?)```", STUDIES, re.S).group(1)))
 
-    def test_its_error_message_is_the_one_that_is_printed(self):
-        block = re.search(r"the\nplace and the cure:\n\n```\n(.*?)```", README, re.S).group(1).strip()
+    def test_the_error_message_of_the_manual_is_the_one_that_is_printed(self):
+        block = re.search(r"the place and the cure:\n\n```\n(.*?)```", STUDIES, re.S).group(1).strip()
         study = (SOURCE / "studies" / "phase1.yaml").read_text().replace("weight_decay:    {", "weigth_decay:    {")
         (self.folder / "studies").mkdir()
         self.study(study, "studies/mine.yaml")
@@ -36,9 +38,26 @@ class Readme(Case):
         for line in block.splitlines():
             self.assertIn(line.strip(), self.error)
 
-    def test_its_links_lead_somewhere(self):
-        for target in re.findall(r"\]\(([^)#]+)\)", README):
-            self.assertTrue((SOURCE / target).exists(), target)
+    def test_the_tables_of_keys_are_those_of_the_program(self):
+        tables = re.compile(r"<!-- hpo keys: ([^\n]*) -->\n(.*?)<!-- end -->", re.S)
+        printed = dict(tables.findall(self.hpo("keys", "--markdown")))
+        self.assertGreaterEqual(len(printed), 4)
+        self.assertEqual(dict(tables.findall(STUDIES)), printed)
+
+
+class Pages(Case):
+    def test_links_lead_somewhere(self):
+        for page in PAGES:
+            for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+                self.assertTrue((page.parent / target).exists(), f"{page}: {target}")
+
+    def test_paths_that_are_named_exist(self):
+        first = "|".join(re.escape(path.name) for path in SOURCE.iterdir() if path.is_dir() and path.name not in ("build", "runs"))
+        for page in PAGES:
+            for named in re.findall(rf"`((?:{first})/[\w./*-]*)`", page.read_text()):
+                if "NAME" in named or "PART" in named:
+                    continue
+                self.assertTrue(list(SOURCE.glob(named.rstrip("/"))), f"{page}: {named}")
 
 
 class ReadyStudies(Case):

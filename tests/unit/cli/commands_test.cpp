@@ -346,6 +346,28 @@ TEST_F(Commands, StopAsksTheHolderOverItsSocket) {
     EXPECT_THAT(hpo_command({"stop", "phase1"}).err, HasSubstr("cannot be reached"));
 }
 
+TEST_F(Commands, KeysListsThoseThatHoldAWord) {
+    const Ran ran = hpo_command({"keys", "ASHA"});
+    EXPECT_EQ(ran.code, 0);
+    EXPECT_THAT(ran.out, AllOf(HasSubstr("Stopping rules"), HasSubstr("asha.factor"), Not(HasSubstr("plateau."))));
+    EXPECT_THAT(hpo_command({"keys"}).out,
+                AllOf(HasSubstr("budget.trials"), HasSubstr("worker.training.batch_size"), HasSubstr("tpe.gamma")));
+}
+
+TEST_F(Commands, KeysAsJsonHaveDefaultsOrNull) {
+    const json keys = json::parse(hpo_command({"keys", "worker.model.width", "--json"}).out);
+    EXPECT_EQ(keys["schema"], 1);
+    ASSERT_EQ(keys["keys"].size(), 1U);
+    EXPECT_EQ(keys["keys"][0]["default"], "256");
+    EXPECT_EQ(json::parse(hpo_command({"keys", "worker.data.path", "--json"}).out)["keys"][0]["default"], nullptr);
+}
+
+TEST_F(Commands, KeysWithAWordThatIsNowhereSaysSo) {
+    const Ran ran = hpo_command({"keys", "nowhere"});
+    EXPECT_EQ(ran.code, 1);
+    EXPECT_THAT(ran.err, HasSubstr("'nowhere'"));
+}
+
 TEST(ControlClient, GivesUpOnAHolderThatDoesNotAnswer) {
     testing::TemporaryFolder folder;
     ControlSocket socket(folder / "control", "");

@@ -1,0 +1,70 @@
+// The keys of a study file but for those of the native worker (worker_keys.hpp) and the options of samplers and rules
+// (their registries): what `hpo keys` and docs/studies.md list. NAME stands for a name that the study chooses.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace hpo::study {
+
+struct StudyKey {
+    std::string_view path;      ///< dotted, as in the file
+    std::string_view fallback;  ///< default as written in YAML; empty: none, see `meaning`
+    std::string_view meaning;   ///< one line
+};
+
+// clang-format off
+inline constexpr std::array study_keys{
+    StudyKey{"study", "", "name of the study and of its folder: letters, digits, . _ -"},
+    StudyKey{"seed", "1", "seed of the proposals and of every trial"},
+    StudyKey{"objective.metric", "val_accuracy", "metric that ranks trials; a script's must be named"},
+    StudyKey{"objective.direction", "", "minimize or maximize; known for the native worker's metrics"},
+    StudyKey{"objective.at", "best", "a trial's value is that of its best step, or of its last step (last)"},
+    StudyKey{"space.NAME.type", "", "float, int or categorical"},
+    StudyKey{"space.NAME.low", "", "least value; included"},
+    StudyKey{"space.NAME.high", "", "greatest value; included"},
+    StudyKey{"space.NAME.log", "false", "sample evenly over magnitudes"},
+    StudyKey{"space.NAME.step", "", "distance between two values, from low on"},
+    StudyKey{"space.NAME.choices", "", "values of a categorical parameter; lists and null are values too"},
+    StudyKey{"space.NAME.role", "", "batch_size, learning_rate, regularizer or none: how it follows the batch size; default by name"},
+    StudyKey{"space.NAME.when", "", "the parameter exists only where the named one has one of these values"},
+    StudyKey{"worker.command", "", "program and arguments of a script, with placeholders such as {lr}"},
+    StudyKey{"worker.metrics.stdout", "", "regular expressions that find metrics in what the script prints"},
+    StudyKey{"worker.metrics.file", "", "CSV or JSON Lines file that the script appends metrics to"},
+    StudyKey{"worker.step", "1", "reports of the objective that make one step"},
+    StudyKey{"worker.terminal", "auto", "give the script a pseudo-terminal, so that its output is not buffered: auto, on, off"},
+    StudyKey{"worker.shim", "", "let the script find a stand-in for wandb or nni"},
+    StudyKey{"worker.preload", "", "Python modules to import once per worker, from which trials are forked"},
+    StudyKey{"worker.environment", "", "environment variables of the script; off: set none but the GPU's"},
+    StudyKey{"worker.params", "", "fixed parameters of a script"},
+    StudyKey{"worker.files.NAME", "", "file in each trial's folder, made of a template"},
+    StudyKey{"worker.cwd", "", "working folder of a trial, such as {folder}; default: home"},
+    StudyKey{"worker.home", "", "folder that relative paths start from, as seen from the study file"},
+    StudyKey{"budget.trials", "64", "trials of the study"},
+    StudyKey{"budget.epochs", "20", "most steps of one trial"},
+    StudyKey{"budget.time", "", "duration of the study over all its sessions, such as 30m"},
+    StudyKey{"budget.patience", "", "end the study after so many trials without a better best"},
+    StudyKey{"sampler.type", "auto", "name of the sampler"},
+    StudyKey{"stopping", "[]", "list of rules such as {rule: asha, grace: 1}"},
+    StudyKey{"policy.min_batch_size", "256", "smaller batch sizes are refused"},
+    StudyKey{"policy.regularization", "scaled", "off: priors do not depend on the batch size"},
+    StudyKey{"resources.parallel", "auto", "trials at once: auto, a number, or a list with one number per device"},
+    StudyKey{"resources.backend", "auto", "auto, cpu, cuda; opencl for the native worker"},
+    StudyKey{"resources.devices", "auto", "UUIDs or numbers of `hpo devices`"},
+    StudyKey{"resources.memory", "auto", "host memory for all trials together, such as 8GiB"},
+    StudyKey{"resources.gpu_memory", "auto", "memory that may be used on each device, one size or a list"},
+    StudyKey{"resources.gpu_reserve", "10%", "share of each device's memory that is left free"},
+    StudyKey{"resources.slots", "auto", "native worker: trials of one shape trained side by side by one worker"},
+    StudyKey{"resources.trial.memory", "", "scripts: host memory that a trial needs; default: learned"},
+    StudyKey{"resources.trial.gpu_memory", "", "scripts: memory that a trial needs on each GPU; default: learned"},
+    StudyKey{"resources.trial.cores", "1", "scripts: CPU cores of a trial"},
+    StudyKey{"resources.trial.gpus", "1", "scripts: GPUs of a trial"},
+    StudyKey{"resources.progress_timeout", "10m", "a worker that is silent for longer is ended"},
+    StudyKey{"resources.grace", "5s", "time from SIGTERM to SIGKILL"},
+    StudyKey{"resources.retries", "2", "further attempts after a worker died"},
+    StudyKey{"keep.checkpoints", "best 5", "checkpoints of ended trials to keep: all, none or best N; scripts: all"},
+    StudyKey{"keep.folders", "all", "folders of ended trials to keep: all, none or best N"},
+};
+// clang-format on
+
+}  // namespace hpo::study
