@@ -214,9 +214,16 @@ const Hyperparameters& ModelChooser::fitted(std::size_t form, std::size_t tells,
     if (it.begins_at != form) {
         const Hyperparameters& other = fitted(it.begins_at, last_fit(tells, it.begins_at, forms.size()), history);
         if (other.length.size() == start.length.size()) {
-            start.length = other.length;
             start.noise = other.noise;
-            if (!it.additive) start.scale = other.scale;
+            if (it.additive) {
+                // What the joint kernel found belongs to the additive part: begun with short lengths of its own, the
+                // joint kernel would go on explaining everything.
+                for (std::size_t d = 0; d < other.length.size(); ++d)
+                    start.additive_length[d] = std::min(other.length[d], 0.0);
+            } else {
+                start.length = other.length;
+                start.scale = other.scale;
+            }
         }
     }
     if (known.size() > 2) known.erase(known.begin());

@@ -94,7 +94,7 @@ class ModelChooser {
     struct Form {
         Scale scale;
         bool additive;
-        std::size_t begins_at;  ///< the form whose length scales it begins with; its own number: with the prior's
+        std::size_t begins_at;  ///< the form whose findings it begins with; its own number: with the priors
         int iterations;
     };
     static const std::array<Form, 5> forms;

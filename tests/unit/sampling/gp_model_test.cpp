@@ -69,6 +69,25 @@ TEST(Refits, AChoiceDoesNotDependOnEarlierQuestions) {
     EXPECT_EQ(always.parameters.noise, once.parameters.noise);
 }
 
+TEST(ModelChooserTest, FindsThatAFunctionIsASumOfWavesOfItsCoordinates) {
+    SearchSpace space = square();
+    space.bins.resize(4, 0);
+    space.categorical.resize(4, false);
+    History history;
+    for (std::int64_t n = 1; n <= 70; ++n) {
+        Point point;
+        double sum = 0;
+        for (std::uint64_t d = 0; d < 4; ++d) {
+            point.push_back(draw(static_cast<std::uint64_t>(4 * n) + d));
+            sum += point.back() * std::sin(18 * point.back());
+        }
+        history.tell(observed(n, point, sum));
+    }
+    const Model model = ModelChooser(space).choose(history);
+    ASSERT_FALSE(model.parameters.additive_length.empty());
+    for (std::size_t d = 0; d < 4; ++d) EXPECT_LT(model.parameters.additive_length[d], model.parameters.length[d]);
+}
+
 TEST(HistoryTest, ATrialToldAgainReplacesWhatItToldBefore) {
     History history;
     EXPECT_TRUE(history.tell(observed(1, {0.1, 0.1}, 5)));
@@ -94,11 +113,11 @@ TEST(SelectTest, KeepsTheBetterHalfAndSpreadsTheRest) {
 TEST(RescaleTest, EveryScaleHasMeanZeroAndVarianceOneAndKeepsTheOrder) {
     for (const Scale scale : {Scale::plain, Scale::logarithm, Scale::steep_logarithm}) {
         const std::vector<double> values = rescale({3, 1, 100, 2, 1}, scale).values;
-        double mean = 0, square_sum = 0;
+        double mean = 0, squares = 0;
         for (const double v : values) mean += v / 5;
-        for (const double v : values) square_sum += v * v / 5;
+        for (const double v : values) squares += v * v / 5;
         EXPECT_NEAR(mean, 0, 1e-12);
-        EXPECT_NEAR(square_sum, 1, 1e-12);
+        EXPECT_NEAR(squares, 1, 1e-12);
         EXPECT_LT(values[3], values[0]);
         EXPECT_LT(values[1], values[3]);
         EXPECT_LT(values[0], values[2]);
