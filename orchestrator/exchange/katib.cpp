@@ -379,9 +379,10 @@ class Experiment {
             steps_ = static_cast<std::int64_t>(setting(*node, "r_l", 0));
             add_halving(draft_, 1, std::max(setting(*node, "eta", 3), 1.5), place, "hyperband");
         } else if (name == "tpe" || name == "multivariate-tpe" || name == "bayesianoptimization") {
-            draft_.comment("sampler", name + " there; tpe here, after a start that fills the space");
+            draft_.comment("sampler",
+                           name + " there; auto here: gp, or tpe for long studies and those with stopping rules");
         } else {
-            draft_.remark("sampler", place, "the algorithm '" + name + "' has no counterpart here: auto (tpe)");
+            draft_.remark("sampler", place, "the algorithm '" + name + "' has no counterpart here: auto");
         }
     }
 

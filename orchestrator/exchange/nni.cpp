@@ -269,11 +269,12 @@ class Experiment {
             draft_.remark("stopping", name->place,
                           "there is no TRIAL_BUDGET: a trial reports each step and is ended or paused by the rule");
         } else if (word == "TPE") {
-            draft_.comment("sampler", "TPE there; tpe here, after a start that fills the space");
+            draft_.comment("sampler",
+                           "TPE there; auto here: gp, or tpe for long studies and those with stopping rules");
         } else {
-            draft_.remark("sampler", (name == nullptr ? node : name)->place,
-                          (word.empty() ? string("a tuner of one's own") : "'" + word + "'") +
-                              " has no counterpart here: auto (tpe)");
+            draft_.remark(
+                "sampler", (name == nullptr ? node : name)->place,
+                (word.empty() ? string("a tuner of one's own") : "'" + word + "'") + " has no counterpart here: auto");
         }
     }
 

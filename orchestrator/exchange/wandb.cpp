@@ -239,9 +239,11 @@ class Sweep {
         study.sampler = {"auto", {}};
         if (name == "random") use_random(draft_);
         if (name == "grid") use_grid(reading_, node->place);
-        if (name == "bayes") draft_.comment("sampler", "bayes there; tpe here, after a start that fills the space");
+        if (name == "bayes")
+            draft_.comment("sampler",
+                           "bayes there; auto here: gp, or tpe for long studies and those with stopping rules");
         if (!name.empty() && name != "grid" && name != "random" && name != "bayes")
-            draft_.remark("sampler", node->place, "the method '" + name + "' is not known here: auto (tpe)");
+            draft_.remark("sampler", node->place, "the method '" + name + "' is not known here: auto");
         if (cap != nullptr) {
             const auto number = number_of(*cap);
             if (!number || !(*number >= 1))

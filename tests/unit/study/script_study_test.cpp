@@ -183,19 +183,21 @@ TEST(OneMistake, OthersAreToldBesideIt) {
 }
 
 TEST(UnknownParts, SuggestWhatExists) {
-    static const PartOptions samplers[] = {{"auto", "", {}}, {"random", "", {}}, {"sobol", "", {}}, {"tpe", "", {}}};
+    static const PartOptions samplers[] = {
+        {"auto", "", {}}, {"gp", "", {}}, {"random", "", {}}, {"sobol", "", {}}, {"tpe", "", {}}};
     static const PartOptions rules[] = {{"asha", "", {}}, {"plateau", "", {}}, {"median", "", {}}};
     const Vocabulary known{samplers, rules};
     const auto told = [&](const std::string& line) { return first_line(problem(synthetic + line, {}, known)); };
-    EXPECT_THAT(told("sampler: {type: bayes}\n"), HasSubstr("unknown sampler 'bayes'; did you mean 'tpe'?"));
+    EXPECT_THAT(told("sampler: {type: bayes}\n"), HasSubstr("unknown sampler 'bayes'; did you mean 'gp'?"));
     EXPECT_THAT(told("stopping: [{rule: hyperband}]\n"), HasSubstr("did you mean 'asha'?"));
-    for (const char* word : {"bayes", "Bayesian", "skopt", "optuna"})
-        EXPECT_THAT(told("sampler: " + std::string(word) + "\n"), HasSubstr("did you mean sampler: {type: tpe}?"))
+    for (const char* word : {"bayes", "Bayesian", "skopt"})
+        EXPECT_THAT(told("sampler: " + std::string(word) + "\n"), HasSubstr("did you mean sampler: {type: gp}?"))
             << word;
+    EXPECT_THAT(told("sampler: optuna\n"), HasSubstr("did you mean sampler: {type: tpe}?"));
     EXPECT_THAT(told("sampler: tpe\n"), HasSubstr("'sampler' must be a map (type: tpe)"));
     EXPECT_THAT(told("sampler: hyperband\n"), HasSubstr("that is a stopping rule here: stopping: [{rule: asha}]"));
     EXPECT_THAT(told("stopping: [hyperband]\n"), HasSubstr("did you mean {rule: asha}?"));
-    EXPECT_THAT(told("sampler: quux\n"), HasSubstr("unknown sampler 'quux'; known: auto, random, sobol, tpe"));
+    EXPECT_THAT(told("sampler: quux\n"), HasSubstr("unknown sampler 'quux'; known: auto, gp, random, sobol, tpe"));
 }
 
 }  // namespace
