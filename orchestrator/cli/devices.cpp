@@ -84,9 +84,9 @@ std::string names(const std::set<std::string>& studies) {
     return text.empty() ? "-" : text;
 }
 
-std::string bytes(std::int64_t number) { return bytes_text(static_cast<double>(number)); }
+std::string size_text(std::int64_t number) { return bytes_text(static_cast<double>(number)); }
 
-std::string cores_text(double cores) {
+std::string cores_number(double cores) {
     char text[32];
     std::snprintf(text, sizeof text, cores == std::floor(cores) ? "%.0f" : "%.1f", cores);
     return text;
@@ -103,18 +103,19 @@ std::string draw(const Machine& machine) {
                  {"STUDIES"},
                  {"UUID"}});
     const Booked on_host = booked_on(machine.sessions, "host");
-    table.add({"host", printable(machine.host.cpu_name), cores_text(machine.host.cores), bytes(machine.host.memory),
-               bytes(machine.available), bytes(others_on_host(machine)), bytes(on_host.bytes), names(on_host.studies),
-               "-"});
+    table.add({"host", printable(machine.host.cpu_name), cores_number(machine.host.cores),
+               size_text(machine.host.memory), size_text(machine.available), size_text(others_on_host(machine)),
+               size_text(on_host.bytes), names(on_host.studies), "-"});
     std::string notes;
     for (const DeviceReading& device : machine.readings.devices) {
         const Booked booked = booked_on(machine.sessions, device.id);
         const bool known = device.used && !device.lost && !device.unified;
         table.add({std::to_string(device.index),
                    printable(device.name) + (device.kind == DeviceKind::opencl ? " (OpenCL)" : ""), "-",
-                   device.unified ? "host's" : bytes(device.memory), known ? bytes(device.memory - *device.used) : "-",
-                   known ? bytes(used_by_others(device, machine.ours, booked.used)) : "-",
-                   booked.studies.empty() && device.unified ? "-" : bytes(booked.bytes), names(booked.studies),
+                   device.unified ? "host's" : size_text(device.memory),
+                   known ? size_text(device.memory - *device.used) : "-",
+                   known ? size_text(used_by_others(device, machine.ours, booked.used)) : "-",
+                   booked.studies.empty() && device.unified ? "-" : size_text(booked.bytes), names(booked.studies),
                    printable(device.id)});
         if (device.lost) notes += printable(words_of(device)) + " cannot be used: " + printable(device.reason) + "\n";
     }

@@ -14,12 +14,12 @@
 namespace hpo::commands {
 namespace {
 
-struct Arguments {
+struct ShowArguments {
     std::string first, second;
     bool json = false;
 };
 
-int run(const Arguments& arguments) {
+int run_show(const ShowArguments& arguments) {
     // hpo show STUDY TRIAL, hpo show TRIAL, hpo show STUDY/TRIAL
     const auto chosen = arguments.second.empty() ? split_trial(arguments.first, "", true)
                                                  : split_trial(arguments.second, arguments.first, true);
@@ -40,11 +40,11 @@ int run(const Arguments& arguments) {
 }  // namespace
 
 CommandAction show(CLI::App& app) {
-    const auto arguments = std::make_shared<Arguments>();
+    const auto arguments = std::make_shared<ShowArguments>();
     app.add_option("WHAT", arguments->first, "A trial's number, STUDY/TRIAL, or a study before a number")->required();
     app.add_option("TRIAL", arguments->second, "The trial's number, when a study stands before it");
     app.add_flag("--json", arguments->json, "One JSON object for programs");
-    return [arguments] { return run(*arguments); };
+    return [arguments] { return run_show(*arguments); };
 }
 
 }  // namespace hpo::commands

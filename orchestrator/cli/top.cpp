@@ -22,7 +22,7 @@
 namespace hpo::commands {
 namespace {
 
-struct Arguments {
+struct TopArguments {
     std::string study;
     bool once = false;
     bool json = false;
@@ -70,7 +70,7 @@ int watch(StudyLook look, double interval) {
     throw Fatal(farewell);
 }
 
-int run(const Arguments& arguments) {
+int run_top(const TopArguments& arguments) {
     StudyLook look = look_or_fail(choose_study(arguments.study));
     if (arguments.json) {
         nlohmann::ordered_json json{{"schema", json_schema}};
@@ -100,14 +100,14 @@ int run(const Arguments& arguments) {
 }  // namespace
 
 CommandAction top(CLI::App& app) {
-    const auto arguments = std::make_shared<Arguments>();
+    const auto arguments = std::make_shared<TopArguments>();
     app.add_option("STUDY", arguments->study, "A study's name, folder or YAML file; default: the one changed last");
     app.add_flag("--once", arguments->once, "Print the table once, all trials, and leave");
     app.add_flag("--json", arguments->json, "Print the same for programs, and leave");
     app.add_option("--interval", arguments->interval, "Seconds between two looks")
         ->check(CLI::Range(0.1, 3600.0))
         ->capture_default_str();
-    return [arguments] { return run(*arguments); };
+    return [arguments] { return run_top(*arguments); };
 }
 
 }  // namespace hpo::commands

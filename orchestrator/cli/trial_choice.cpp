@@ -8,7 +8,7 @@
 namespace hpo {
 namespace {
 
-constexpr int usage_error = 2;
+constexpr int misuse = 2;
 
 std::optional<std::int64_t> trial_number(std::string_view text) {
     std::int64_t number = 0;
@@ -23,13 +23,11 @@ TrialChoice split_trial(const std::string& what, const std::string& study, bool 
     if (const auto number = trial_number(what)) return {study, number};
     if (const auto slash = what.rfind('/'); slash != std::string::npos)
         if (const auto number = trial_number(std::string_view(what).substr(slash + 1))) {
-            if (!study.empty())
-                throw Fatal("the study is named twice: '" + what + "' and '" + study + "'", usage_error);
+            if (!study.empty()) throw Fatal("the study is named twice: '" + what + "' and '" + study + "'", misuse);
             return {what.substr(0, slash), number};
         }
-    if (trial_required)
-        throw Fatal("'" + what + "' is no trial: write its number (from 1), or STUDY/NUMBER", usage_error);
-    if (!study.empty()) throw Fatal("the study is named twice: '" + what + "' and '" + study + "'", usage_error);
+    if (trial_required) throw Fatal("'" + what + "' is no trial: write its number (from 1), or STUDY/NUMBER", misuse);
+    if (!study.empty()) throw Fatal("the study is named twice: '" + what + "' and '" + study + "'", misuse);
     return {what, std::nullopt};
 }
 

@@ -9,7 +9,7 @@ namespace hpo {
 
 namespace {
 
-constexpr int failures_in_a_row_allowed = 3;  // of a device, or of workers that are to start on it
+constexpr int device_failures_allowed = 3;  // of a device, or of workers that are to start on it
 
 }  // namespace
 
@@ -82,7 +82,7 @@ bool Engine::failed_under(int device, std::span<const std::int64_t> trials, cons
     Faults& faults = faults_[device];
     ++faults.in_a_row;
     faults.trials.insert(trials.begin(), trials.end());
-    if (faults.in_a_row < failures_in_a_row_allowed || faults.trials.size() < 2) {
+    if (faults.in_a_row < device_failures_allowed || faults.trials.size() < 2) {
         // Next time rather on another one.
         doubts_[device] = parts_.clock.now() + Seconds(judged_after);
         return false;
@@ -101,7 +101,7 @@ void Engine::start_failed(int device, const std::string& message) {
     const bool in_doubt = doubts_.contains(device) && now < doubts_.at(device);
     doubts_[device] = now + Seconds(judged_after);
     if (in_doubt || closing_ || given_up_.contains(device)) return;
-    if (const int times = ++faults_[device].starts; times >= failures_in_a_row_allowed)
+    if (const int times = ++faults_[device].starts; times >= device_failures_allowed)
         give_up(device,
                 "is of no use: " + count(times, "launch", "launches") + " of a worker failed in a row: " + message);
 }

@@ -32,15 +32,15 @@ std::string stem_of(const std::string& file_name) {
     return folder.empty() ? stem : folder;
 }
 
-enum class Form { wandb_sweep, nni_space, nni_experiment, katib_experiment };
+enum class FileForm { wandb_sweep, nni_space, nni_experiment, katib_experiment };
 
-std::vector<Form> forms_of(const Node& root, Origin origin) {
-    std::vector<Form> forms;
+std::vector<FileForm> forms_of(const Node& root, Origin origin) {
+    std::vector<FileForm> forms;
     const auto may_be = [&](Origin tool) { return origin == Origin::automatic || origin == tool; };
-    if (may_be(Origin::wandb) && is_wandb_sweep(sweep_within(root))) forms.push_back(Form::wandb_sweep);
-    if (may_be(Origin::nni) && is_nni_space(root)) forms.push_back(Form::nni_space);
-    if (may_be(Origin::nni) && is_nni_experiment(root)) forms.push_back(Form::nni_experiment);
-    if (may_be(Origin::katib) && is_katib_experiment(root)) forms.push_back(Form::katib_experiment);
+    if (may_be(Origin::wandb) && is_wandb_sweep(sweep_within(root))) forms.push_back(FileForm::wandb_sweep);
+    if (may_be(Origin::nni) && is_nni_space(root)) forms.push_back(FileForm::nni_space);
+    if (may_be(Origin::nni) && is_nni_experiment(root)) forms.push_back(FileForm::nni_experiment);
+    if (may_be(Origin::katib) && is_katib_experiment(root)) forms.push_back(FileForm::katib_experiment);
     return forms;
 }
 
@@ -49,22 +49,22 @@ constexpr const char* what_is_looked_for =
     "'trial' with a search space; an NNI search space has '_type' in each of its entries; an experiment of Katib has "
     "'kind: Experiment' and 'parameters' in its 'spec'";
 
-void read(Form form, const Reading& reading, const Node& root) {
+void read(FileForm form, const Reading& reading, const Node& root) {
     switch (form) {
-        case Form::wandb_sweep:
+        case FileForm::wandb_sweep:
             reading.draft.title = "a W&B sweep";
             if (const Node& sweep = sweep_within(root); &sweep != &root) {
                 reading.leave_out_others(root, {"sweep"}, "the file");
                 return read_wandb_sweep(reading, sweep);
             }
             return read_wandb_sweep(reading, root);
-        case Form::nni_space:
+        case FileForm::nni_space:
             reading.draft.title = "a search space of NNI";
             return read_nni_space(reading, root);
-        case Form::nni_experiment:
+        case FileForm::nni_experiment:
             reading.draft.title = "an experiment of NNI";
             return read_nni_experiment(reading, root);
-        case Form::katib_experiment:
+        case FileForm::katib_experiment:
             reading.draft.title = "an experiment of Katib";
             return read_katib_experiment(reading, root);
     }
@@ -99,9 +99,9 @@ Result<Conversion> convert(std::string_view text, const std::string& file_name, 
     if (draft.study.name.empty()) draft.study.name = as_study_name(stem_of(file_name));
 
     Conversion conversion;
-    conversion.origin = forms.front() == Form::wandb_sweep        ? Origin::wandb
-                        : forms.front() == Form::katib_experiment ? Origin::katib
-                                                                  : Origin::nni;
+    conversion.origin = forms.front() == FileForm::wandb_sweep        ? Origin::wandb
+                        : forms.front() == FileForm::katib_experiment ? Origin::katib
+                                                                      : Origin::nni;
     conversion.yaml = draft.text();
     conversion.remarks = draft.remarks();
     if (const auto study = parse_study(conversion.yaml, "the converted study", {}, known); !study)

@@ -43,9 +43,9 @@ const Node* containers_below(const Node& node) {
     return nullptr;
 }
 
-class Experiment {
+class KatibExperiment {
    public:
-    Experiment(const Reading& reading, const Node& root)
+    KatibExperiment(const Reading& reading, const Node& root)
         : reading_(reading), draft_(reading.draft), root_(root), spec_(*find(root, "spec")) {}
 
     void read() {
@@ -403,6 +403,6 @@ bool is_katib_experiment(const Node& root) {
     return spec != nullptr && text_of(find(root, "kind")) == "Experiment" && find(*spec, "parameters") != nullptr;
 }
 
-void read_katib_experiment(const Reading& reading, const Node& root) { Experiment(reading, root).read(); }
+void read_katib_experiment(const Reading& reading, const Node& root) { KatibExperiment(reading, root).read(); }
 
 }  // namespace hpo::exchange

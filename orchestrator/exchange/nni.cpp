@@ -30,9 +30,9 @@ void use_stand_in(Draft& draft, const study::Place& place) {
         "each report_intermediate_result() and the final one is a step. Without the line it imports nni itself");
 }
 
-class Experiment {
+class NniExperiment {
    public:
-    Experiment(const Reading& reading, const Node& root) : reading_(reading), draft_(reading.draft), root_(root) {}
+    NniExperiment(const Reading& reading, const Node& root) : reading_(reading), draft_(reading.draft), root_(root) {}
 
     void read() {
         reading_.leave_out_others(root_,
@@ -333,6 +333,6 @@ void read_nni_space(const Reading& reading, const Node& root) {
     settle_steps(draft, 0);
 }
 
-void read_nni_experiment(const Reading& reading, const Node& root) { Experiment(reading, root).read(); }
+void read_nni_experiment(const Reading& reading, const Node& root) { NniExperiment(reading, root).read(); }
 
 }  // namespace hpo::exchange

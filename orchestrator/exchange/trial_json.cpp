@@ -37,7 +37,7 @@ std::string time_text(double time, decltype(gmtime_r)* parts_of, const char* for
     const auto seconds = static_cast<std::time_t>(count / units);
     std::tm parts{};
     parts_of(&seconds, &parts);
-    char whole[32], text[48];
+    char whole[32], text[64];
     std::strftime(whole, sizeof whole, format, &parts);
     std::snprintf(text, sizeof text, "%s.%0*lld", whole, decimals, count % units);
     return text;

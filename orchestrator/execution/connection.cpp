@@ -16,7 +16,7 @@ using boost::system::error_code;
 namespace {
 
 /// Of one turn: what a worker that talks without end can hold the others up by. A hundred reports or so.
-constexpr std::size_t chunk_bytes = 16 * 1024;
+constexpr std::size_t message_bytes = 16 * 1024;
 /// Of messages that the peer has not read.
 constexpr std::size_t queue_bytes = 4 * 1024 * 1024;
 
@@ -45,7 +45,7 @@ void make_printable(WorkerMessage& message) {
                message);
 }
 
-WorkerConnection::WorkerConnection(Socket socket) : socket_(std::move(socket)), buffer_(chunk_bytes, '\0') {}
+WorkerConnection::WorkerConnection(Socket socket) : socket_(std::move(socket)), buffer_(message_bytes, '\0') {}
 
 void WorkerConnection::read() {
     socket_.async_read_some(asio::buffer(buffer_), [self = shared_from_this()](error_code error, std::size_t size) {

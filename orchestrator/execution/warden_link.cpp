@@ -23,7 +23,7 @@ using std::chrono::milliseconds;
 namespace {
 
 /// Of one turn: what a worker that floods its output can hold the others up by.
-constexpr std::size_t chunk_bytes = 64 * 1024;
+constexpr std::size_t notice_bytes = 64 * 1024;
 constexpr milliseconds longest_pause{16};  ///< between two looks whether a dying warden is gone
 
 std::vector<std::string> environment_with(const std::string& entry) {
@@ -37,7 +37,7 @@ std::vector<std::string> environment_with(const std::string& entry) {
 }  // namespace
 
 WardenLink::WardenLink(asio::io_context& loop, Events events)
-    : events_(std::move(events)), timer_(loop), orders_(loop), notices_(loop), buffer_(chunk_bytes, '\0') {}
+    : events_(std::move(events)), timer_(loop), orders_(loop), notices_(loop), buffer_(notice_bytes, '\0') {}
 
 WardenLink::~WardenLink() = default;
 

@@ -10,7 +10,7 @@ namespace hpo {
 namespace {
 
 constexpr double small_batch = 256;    ///< regularizers have their declared prior here
-constexpr double growth = 0.25;        ///< of a regularizer's odds with the batch size
+constexpr double odds_growth = 0.25;   ///< of a regularizer's odds with the batch size
 constexpr double greatest_odds = 9.0;  ///< medians stay within [0.1, 0.9] of a range
 
 double bend(double u, double odds) { return odds * u / (1 + (odds - 1) * u); }
@@ -201,7 +201,7 @@ double CubeMap::odds(std::size_t dimension, const Params& params) const {
     if (d.role != Role::learning_rate && d.role != Role::regularizer) return 1;
     const auto batch = batch_size(params);
     if (!batch) return 1;
-    if (d.role == Role::regularizer) return std::clamp(std::pow(*batch / small_batch, growth), 1.0, greatest_odds);
+    if (d.role == Role::regularizer) return std::clamp(std::pow(*batch / small_batch, odds_growth), 1.0, greatest_odds);
     if (reference_batch_ == 0) return 1;
     const double ratio = *batch / reference_batch_;
     const double target = real_at(d, 0.5) * (linear_in_batch(params) ? ratio : std::sqrt(ratio));

@@ -30,7 +30,7 @@ namespace {
 constexpr std::size_t max_good = 25;
 constexpr std::size_t max_rest = 500;
 
-constexpr std::array options{
+constexpr std::array tpe_options{
     Option{"startup", OptionType::integer, 1, 1e6, {}, "10", "trials proposed by sobol before the model is asked"},
     Option{"gamma", OptionType::real, 0.01, 0.5, {}, "0.15", "fraction of the trials that counts as good (25 at most)"},
     Option{"prior_weight", OptionType::real, 0.001, 100, {}, "1.0", "weight of the prior, where a trial weighs 1"},
@@ -41,10 +41,10 @@ class TpeSampler final : public Sampler {
    public:
     TpeSampler(const Params& given, const SamplerSetup& setup)
         : setup_(setup),
-          startup_(static_cast<std::size_t>(number_option(given, options, "startup"))),
-          gamma_(number_option(given, options, "gamma")),
-          prior_weight_(number_option(given, options, "prior_weight")),
-          candidates_(static_cast<std::size_t>(number_option(given, options, "candidates"))) {
+          startup_(static_cast<std::size_t>(number_option(given, tpe_options, "startup"))),
+          gamma_(number_option(given, tpe_options, "gamma")),
+          prior_weight_(number_option(given, tpe_options, "prior_weight")),
+          candidates_(static_cast<std::size_t>(number_option(given, tpe_options, "candidates"))) {
         for (const Dimension& d : setup.space)
             choices_.push_back(d.kind == Kind::categorical ? d.choices.size() : std::size_t{0});
     }
@@ -125,7 +125,7 @@ class TpeSampler final : public Sampler {
 }  // namespace
 
 constinit const SamplerRow tpe_row{
-    {"tpe", "learns from results: Parzen estimators of the good and the other trials", options},
+    {"tpe", "learns from results: Parzen estimators of the good and the other trials", tpe_options},
     [](const Params& given, const SamplerSetup& setup) -> Result<std::unique_ptr<Sampler>> {
         return std::unique_ptr<Sampler>(std::make_unique<TpeSampler>(given, setup));
     }};

@@ -33,7 +33,7 @@ namespace hpo {
 
 namespace {
 
-constexpr std::array options{
+constexpr std::array asha_options{
     Option{"grace", OptionType::integer, 1, 1e9, {}, "1", "steps to the first rung"},
     Option{"factor",
            OptionType::integer,
@@ -73,11 +73,11 @@ class Asha final : public StoppingRule {
     explicit Asha(const RuleSetup& setup)
         : objective_(setup.objective),
           metric_{setup.objective.metric, setup.objective.direction},
-          factor_(static_cast<std::size_t>(number_option(setup.options, options, "factor"))),
+          factor_(static_cast<std::size_t>(number_option(setup.options, asha_options, "factor"))),
           best_({.metric = metric_, .value = {}}) {
         const auto factor = static_cast<std::int64_t>(factor_);
-        for (auto step = static_cast<std::int64_t>(number_option(setup.options, options, "grace")); step < setup.steps;
-             step *= factor)
+        for (auto step = static_cast<std::int64_t>(number_option(setup.options, asha_options, "grace"));
+             step < setup.steps; step *= factor)
             rungs_.push_back({step, {}, {}, 0});
     }
 
@@ -214,7 +214,7 @@ class Asha final : public StoppingRule {
 }  // namespace
 
 constinit const RuleRow asha_row{
-    {"asha", "pauses trials at rungs and lets the best of each go on (successive halving)", options},
+    {"asha", "pauses trials at rungs and lets the best of each go on (successive halving)", asha_options},
     [](const RuleSetup& setup) -> std::unique_ptr<StoppingRule> { return std::make_unique<Asha>(setup); }};
 
 }  // namespace hpo

@@ -15,7 +15,7 @@ namespace hpo {
 
 namespace {
 
-constexpr std::array options{
+constexpr std::array divergence_options{
     Option{
         "factor", OptionType::real, 1, 1e300, {}, "1.5", "a loss above this many times its first value has diverged"},
     Option{"patience", OptionType::integer, 1, 1e9, {}, "2", "reports in a row above it after which a trial ends"},
@@ -42,9 +42,9 @@ class Divergence final : public StoppingRule {
    public:
     explicit Divergence(const RuleSetup& setup)
         : objective_(setup.objective.metric),
-          factor_(number_option(setup.options, options, "factor")),
-          patience_(static_cast<std::int64_t>(number_option(setup.options, options, "patience"))),
-          grace_(static_cast<std::int64_t>(number_option(setup.options, options, "grace"))) {
+          factor_(number_option(setup.options, divergence_options, "factor")),
+          patience_(static_cast<std::int64_t>(number_option(setup.options, divergence_options, "patience"))),
+          grace_(static_cast<std::int64_t>(number_option(setup.options, divergence_options, "grace"))) {
         if (const auto given = setup.options.find("metric"); given != setup.options.end())
             loss_.name = to_text(given->second);
         courses_ = Followed<Course>({.loss = loss_, .factor = factor_});
@@ -79,7 +79,7 @@ class Divergence final : public StoppingRule {
 }  // namespace
 
 constinit const RuleRow divergence_row{
-    {"divergence", "ends trials whose loss is not finite or stays above where it began", options},
+    {"divergence", "ends trials whose loss is not finite or stays above where it began", divergence_options},
     [](const RuleSetup& setup) -> std::unique_ptr<StoppingRule> { return std::make_unique<Divergence>(setup); }};
 
 }  // namespace hpo

@@ -15,7 +15,7 @@ namespace hpo {
 
 namespace {
 
-constexpr std::array options{
+constexpr std::array median_options{
     Option{"min_trials",
            OptionType::integer,
            1,
@@ -71,7 +71,7 @@ class RunningMedian {
 };
 
 /// What a curve has come to.
-struct Course {
+struct MedianCourse {
     WatchedMetric metric;
     double best = 0, sum = 0;
     std::int64_t count = 0;
@@ -89,13 +89,13 @@ class Median final : public StoppingRule {
    public:
     explicit Median(const RuleSetup& setup)
         : metric_(watched_metric(setup.options, setup.objective)),
-          min_trials_(static_cast<std::size_t>(number_option(setup.options, options, "min_trials"))),
-          grace_(static_cast<std::int64_t>(number_option(setup.options, options, "grace"))),
+          min_trials_(static_cast<std::size_t>(number_option(setup.options, median_options, "min_trials"))),
+          grace_(static_cast<std::int64_t>(number_option(setup.options, median_options, "grace"))),
           courses_({.metric = metric_}) {}
 
    private:
     Verdict judge(const TrialRecord& trial) override {
-        const Course& course = courses_.at(trial);
+        const MedianCourse& course = courses_.at(trial);
         const std::int64_t step = trial.steps();
         if (!metric_(trial.curve.back())) return {};
         RunningMedian& averages = averages_[step];  // of the other trials: each step is judged once a trial
@@ -113,14 +113,14 @@ class Median final : public StoppingRule {
     WatchedMetric metric_;
     std::size_t min_trials_;
     std::int64_t grace_;
-    Followed<Course> courses_;
+    Followed<MedianCourse> courses_;
     std::map<std::int64_t, RunningMedian> averages_;  ///< by step: running averages of the trials
 };
 
 }  // namespace
 
 constinit const RuleRow median_row{
-    {"median", "ends trials that are worse than the median of the others at the same step", options},
+    {"median", "ends trials that are worse than the median of the others at the same step", median_options},
     [](const RuleSetup& setup) -> std::unique_ptr<StoppingRule> { return std::make_unique<Median>(setup); }};
 
 }  // namespace hpo

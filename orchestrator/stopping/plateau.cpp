@@ -16,7 +16,7 @@ namespace hpo {
 
 namespace {
 
-constexpr std::array options{
+constexpr std::array plateau_options{
     Option{"patience", OptionType::integer, 1, 1e9, {}, "3", "steps without improvement after which a trial ends"},
     Option{"min_delta", OptionType::real, 0, 1e300, {}, "0.001", "the least that counts as improvement"},
     Option{"grace", OptionType::integer, 1, 1e9, {}, "1", "no trial ends before it has done so many steps"},
@@ -55,7 +55,7 @@ double median(std::vector<double> values, const WatchedMetric& metric) {
 }
 
 /// What a curve has come to.
-struct Course {
+struct PlateauCourse {
     WatchedMetric metric;
     double min_delta = 0;
     std::size_t window = 1;
@@ -81,16 +81,16 @@ class Plateau final : public StoppingRule {
    public:
     explicit Plateau(const RuleSetup& setup)
         : metric_(watched_metric(setup.options, setup.objective)),
-          patience_(static_cast<std::int64_t>(number_option(setup.options, options, "patience"))),
-          min_delta_(number_option(setup.options, options, "min_delta")),
-          grace_(static_cast<std::int64_t>(number_option(setup.options, options, "grace"))),
+          patience_(static_cast<std::int64_t>(number_option(setup.options, plateau_options, "patience"))),
+          min_delta_(number_option(setup.options, plateau_options, "min_delta")),
+          grace_(static_cast<std::int64_t>(number_option(setup.options, plateau_options, "grace"))),
           courses_({.metric = metric_,
                     .min_delta = min_delta_,
-                    .window = static_cast<std::size_t>(number_option(setup.options, options, "window"))}) {}
+                    .window = static_cast<std::size_t>(number_option(setup.options, plateau_options, "window"))}) {}
 
    private:
     Verdict judge(const TrialRecord& trial) override {
-        const Course& course = courses_.at(trial);
+        const PlateauCourse& course = courses_.at(trial);
         const std::int64_t now = trial.steps();
         if (now < grace_ || !metric_(trial.curve.back())) return {};
         if (now - std::max(course.raw.at(), course.smooth.at()) < patience_) return {};
@@ -105,13 +105,13 @@ class Plateau final : public StoppingRule {
     std::int64_t patience_;
     double min_delta_;
     std::int64_t grace_;
-    Followed<Course> courses_;
+    Followed<PlateauCourse> courses_;
 };
 
 }  // namespace
 
 constinit const RuleRow plateau_row{
-    {"plateau", "ends trials that have stopped learning", options},
+    {"plateau", "ends trials that have stopped learning", plateau_options},
     [](const RuleSetup& setup) -> std::unique_ptr<StoppingRule> { return std::make_unique<Plateau>(setup); }};
 
 }  // namespace hpo

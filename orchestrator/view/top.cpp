@@ -85,7 +85,7 @@ struct Column {
     std::string (*cell)(const Study&, const TrialRecord&, const Screen&);
 };
 
-constexpr int curve_width = 8;
+constexpr int trial_curve_width = 8;
 
 std::vector<Column> all_columns(const Study& study, int metric_room) {
     const auto metric_width = std::clamp(columns(study.objective.metric), 8, metric_room);
@@ -103,9 +103,9 @@ std::vector<Column> all_columns(const Study& study, int metric_room) {
          [](const Study&, const TrialRecord& t, const Screen&) { return number_or_dash(speed_of(t)); }},
         {"LOSS", 9, true, 4,
          [](const Study&, const TrialRecord& t, const Screen&) { return number_or_dash(last_of(t, "loss")); }},
-        {"CURVE", curve_width, false, 5,
+        {"CURVE", trial_curve_width, false, 5,
          [](const Study&, const TrialRecord& t, const Screen& screen) {
-             return sparkline(metric_curve(t, "loss"), curve_width, screen.utf8);
+             return sparkline(metric_curve(t, "loss"), trial_curve_width, screen.utf8);
          }},
         {study.objective.metric, metric_width, true, 2,
          [](const Study&, const TrialRecord& t, const Screen&) { return number_or_dash(t.value); }},

@@ -134,19 +134,6 @@ class Ends(Played):
             """, status=1)
         self.assertTrue(self.of(said, "finished")[0]["message"].startswith("SyntaxError: "), said)
 
-    def test_a_break_ends_the_trial_with_the_script_and_asks_for_no_other_one(self):
-        for after, values in ("pass", None), ("trial.finish(test_acc=0.5)", {"test_acc": 0.5}):
-            said = self.play(f"""
-                import hpo
-                for trial in hpo.trials():
-                    trial.report(1, loss=1)
-                    break
-                {after}
-                """, runs=3)
-            [last] = self.of(said, "finished")
-            self.assertEqual((last["trial"], last["outcome"], last["last"], last.get("values")), (1, "complete", True, values))
-            (self.folder / "socket").unlink()
-
     def test_final_numbers_reach_hpo(self):
         said = self.play("""
             import hpo
@@ -155,34 +142,6 @@ class Ends(Played):
             trial.finish(test_acc=0.9, test_loss=float("nan"))
             """)
         self.assertEqual(self.of(said, "finished")[0]["values"], {"test_acc": 0.9, "test_loss": "nan"})
-
-
-class Pulse(unittest.TestCase):
-    def test_what_loaders_of_a_script_compute_is_a_sign_of_its_life(self):
-        done = subprocess.run([sys.executable, "-c", textwrap.dedent("""
-            import os, time, hpo
-            before = hpo._processor_seconds()
-            computed, tell = os.pipe()
-            over, end = os.pipe()
-            if os.fork() == 0:
-                os.close(end)
-                if os.fork() == 0:  # a loader of a loader
-                    while time.process_time() < 0.4:
-                        pass
-                    os.write(tell, b"x")
-                    os.read(over, 1)
-                    os._exit(0)
-                os.wait()
-                os._exit(0)
-            os.read(computed, 1)
-            while_it_lives = hpo._processor_seconds() - before
-            os.close(end)
-            os.wait()
-            print(while_it_lives, hpo._processor_seconds() - before)
-            """)], env={**os.environ, "PYTHONPATH": str(CLIENT)}, capture_output=True, text=True, timeout=60)
-        lives, over = map(float, done.stdout.split())
-        self.assertGreater(lives, 0.3, done.stderr)
-        self.assertGreater(over, 0.3)
 
 
 class Rates(Played):

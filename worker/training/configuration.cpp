@@ -11,7 +11,7 @@
 namespace hpo {
 namespace {
 
-using Type = WorkerKey::Type;
+using KeyType = WorkerKey::Type;
 
 std::string full_name(const WorkerKey& key) {
     return key.section.empty() ? std::string(key.name) : std::string(key.section) + "." + std::string(key.name);
@@ -28,7 +28,7 @@ bool is_word_of(std::string_view words, std::string_view word) {
 }
 
 std::string range_text(const WorkerKey& key) {
-    if (key.type == Type::real) return to_text(key.low) + " to " + to_text(key.high);
+    if (key.type == KeyType::real) return to_text(key.low) + " to " + to_text(key.high);
     return std::to_string(static_cast<std::int64_t>(key.low)) + " to " +
            std::to_string(static_cast<std::int64_t>(key.high));
 }
@@ -48,28 +48,28 @@ std::optional<std::int64_t> as_integer(const Value& value) {
 Result<Value> check(const WorkerKey& key, const Value& value) {
     const auto inside = [&](double number) { return number >= key.low && number <= key.high; };
     switch (key.type) {
-        case Type::integer: {
+        case KeyType::integer: {
             const auto number = as_integer(value);
             if (!number || !inside(static_cast<double>(*number)))
                 return wrong(key, value, "a whole number from " + range_text(key));
             return Value{*number};
         }
-        case Type::real: {
+        case KeyType::real: {
             const double number = number_or(value, std::nan(""));
             if (!std::isfinite(number) || !inside(number)) return wrong(key, value, "a number from " + range_text(key));
             return Value{number};
         }
-        case Type::text: {
+        case KeyType::text: {
             const auto* word = std::get_if<std::string>(&value);
             if (word == nullptr) return wrong(key, value, "a word");
             if (!key.choices.empty() && !is_word_of(key.choices, *word))
                 return wrong(key, value, "one of " + std::string(key.choices));
             return value;
         }
-        case Type::flag:
+        case KeyType::flag:
             if (!std::holds_alternative<bool>(value)) return wrong(key, value, "true or false");
             return value;
-        case Type::list: {
+        case KeyType::list: {
             const auto* list = std::get_if<std::vector<std::int64_t>>(&value);
             if (list == nullptr || list->size() > 64 || !std::all_of(list->begin(), list->end(), inside))
                 return wrong(key, value, "a list of at most 64 whole numbers from " + range_text(key));
@@ -83,20 +83,20 @@ Result<Value> check(const WorkerKey& key, const Value& value) {
 Value fallback_of(const WorkerKey& key) {
     const std::string_view text = key.fallback;
     switch (key.type) {
-        case Type::integer: {
+        case KeyType::integer: {
             std::int64_t number = 0;
             std::from_chars(text.data(), text.data() + text.size(), number);
             return number;
         }
-        case Type::real: {
+        case KeyType::real: {
             double number = 0;
             std::from_chars(text.data(), text.data() + text.size(), number);
             return number;
         }
-        case Type::flag:
+        case KeyType::flag:
             return text == "true";
-        case Type::text:
-        case Type::list:
+        case KeyType::text:
+        case KeyType::list:
             break;
     }
     return std::string(text);

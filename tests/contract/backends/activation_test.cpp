@@ -33,11 +33,11 @@ bool kept(double probability, std::uint64_t seed, std::uint32_t iteration, std::
 double probability_of(int lane) { return lane == 1 ? 0.0 : 0.25 + 0.25 * lane; }
 
 /// A layer's activation with everything it needs; pre and bias of moderate size, or far out.
-struct Case {
+struct Layer {
     Tensor pre, bias, output, gradient, bias_gradient;
     Dropout dropout;
 
-    Case(Rig& rig, const Shape& shape, Activation activation, bool drop, double size = 3) {
+    Layer(Rig& rig, const Shape& shape, Activation activation, bool drop, double size = 3) {
         pre = rig.random(shape.rows, shape.columns, -size, size);
         bias = rig.random(1, shape.columns);
         output = in_place(activation) ? pre : rig.output(shape.rows, shape.columns);
@@ -77,7 +77,7 @@ TEST(Activation, IsTheFunctionOfPrePlusBiasThenDropout) {
         for (const auto& shape : odd_shapes)
             for (const bool drop : {false, true})
                 in_every_way([&](Rig& rig) {
-                    const Case c(rig, shape, activation, drop);
+                    const Layer c(rig, shape, activation, drop);
                     rig.start();
                     std::vector<Numbers> before;
                     for (int k = 0; k < rig.lanes(); ++k) before.push_back(rig.values(c.pre, k));
@@ -95,7 +95,7 @@ TEST(Activation, GradientsAgreeWithFiniteDifferences) {
         for (const auto& shape : odd_shapes)
             for (const bool drop : {false, true})
                 in_every_way([&](Rig& rig) {
-                    const Case c(rig, shape, activation, drop);
+                    const Layer c(rig, shape, activation, drop);
                     rig.start();
                     std::vector<Numbers> before, up;
                     for (int k = 0; k < rig.lanes(); ++k) {
@@ -168,7 +168,7 @@ TEST(Activation, SumsTheBiasGradientOfMoreRowsThanItTakesAtOnce) {
 TEST(Activation, HoldsFarFromZero) {
     for (const auto activation : all)
         in_every_way([&](Rig& rig) {
-            const Case c(rig, {3, 65}, activation, false, 300);
+            const Layer c(rig, {3, 65}, activation, false, 300);
             rig.start();
             std::vector<Numbers> before;
             for (int k = 0; k < rig.lanes(); ++k) before.push_back(rig.values(c.pre, k));
@@ -187,7 +187,7 @@ TEST(Activation, HoldsFarFromZero) {
 TEST(Activation, LetsNaNThrough) {
     for (const auto activation : all)
         on_every_device([&](Rig& rig) {
-            const Case c(rig, {1, 33}, activation, false);
+            const Layer c(rig, {1, 33}, activation, false);
             rig.start();
             rig.stream().write(c.bias.at(20), 0, std::numeric_limits<float>::quiet_NaN());
             rig.stream().activate({activation, c.pre, c.bias, c.output, c.dropout});
@@ -223,7 +223,7 @@ TEST(Activation, IsEachLanesOwnWhereLanesDiffer) {
     const Activation of_lane[] = {Activation::gelu, Activation::relu, Activation::silu};
     const Shape shape{17, 33};
     in_every_way([&](Rig& rig) {
-        const Case c(rig, shape, Activation::gelu, true);
+        const Layer c(rig, shape, Activation::gelu, true);
         const Tensor own =
             rig.lane_array<std::uint32_t>([&](int lane) { return static_cast<std::uint32_t>(of_lane[lane]); });
         rig.start();
@@ -251,7 +251,7 @@ TEST(Activation, IsEachLanesOwnWhereLanesDiffer) {
 
 TEST(Dropout, DrawsMicroBatchesAsTheWholeBatch) {
     in_every_way([&](Rig& rig) {
-        const Case c(rig, {10, 70}, Activation::relu, true);
+        const Layer c(rig, {10, 70}, Activation::relu, true);
         const Tensor whole = rig.output(10, 70), parts = rig.output(10, 70);
         rig.start();
         rig.stream().fill(whole, 1);

@@ -26,10 +26,10 @@ double reference(const Shape& shape, const Numbers& z, int lane, double weight) 
     return weight * total;
 }
 
-struct Case {
+struct Entropy {
     Tensor logits, labels, smoothing, loss, correct, gradient;
 
-    Case(Rig& rig, const Shape& shape, double size = 4) {
+    Entropy(Rig& rig, const Shape& shape, double size = 4) {
         logits = rig.random(shape.rows, shape.columns, -size, size);
         labels = rig.integers<std::int32_t>(
             shape.rows, 1, [=](int lane, std::int64_t row) { return label_of(lane, row, shape.columns); });
@@ -42,7 +42,7 @@ struct Case {
 
 TEST(CrossEntropy, AScaleIsOfTheGradientAlone) {
     in_every_way([&](Rig& rig) {
-        const Case plain(rig, {17, 33});
+        const Entropy plain(rig, {17, 33});
         const Tensor scaled = rig.output(17, 33), loss = rig.output(1, 1);
         const Tensor scale = rig.lane_array<float>([](int lane) { return lane == 1 ? 1024.0F : 8.0F; });
         rig.start();
@@ -64,7 +64,7 @@ TEST(CrossEntropy, AScaleIsOfTheGradientAlone) {
 TEST(CrossEntropy, AgreesWithItsDefinitionAndFiniteDifferences) {
     for (const auto& shape : odd_shapes)
         in_every_way([&](Rig& rig) {
-            const Case c(rig, shape);
+            const Entropy c(rig, shape);
             rig.start();
             const float weight = 1.0F / static_cast<float>(shape.rows);
             rig.stream().cross_entropy(
@@ -83,7 +83,7 @@ TEST(CrossEntropy, LeavesPaddingOutOfEachLanesMean) {
     constexpr std::uint32_t batches[] = {1700, 1001, 1000};
     constexpr std::int64_t own_of[] = {700, 1, 0}, classes = 3;
     in_every_way([&](Rig& rig) {
-        const Case c(rig, {1000, classes});
+        const Entropy c(rig, {1000, classes});
         const Tensor weights =
             rig.lane_array<float>([&](int lane) { return 1.0F / static_cast<float>(batches[lane]); });
         const Pass pass{rig.lane_array<std::uint32_t>([&](int lane) { return batches[lane]; }),
@@ -111,7 +111,7 @@ TEST(CrossEntropy, LeavesPaddingOutOfEachLanesMean) {
 
 TEST(CrossEntropy, CountsRowsWhoseFirstGreatestLogitIsTheLabels) {
     in_every_way([&](Rig& rig) {
-        const Case c(rig, {17, 10});
+        const Entropy c(rig, {17, 10});
         rig.start();
         rig.stream().cross_entropy({c.logits, c.labels, c.smoothing, c.loss, c.correct, {}, 1, Write::set});
         for (int k = 0; k < rig.lanes(); ++k) {
@@ -133,7 +133,7 @@ TEST(CrossEntropy, CountsRowsWhoseFirstGreatestLogitIsTheLabels) {
 TEST(CrossEntropy, IsTheMeanOfThousandsOfRows) {
     in_every_way([&](Rig& rig) {
         const Shape shape{2345, 3};
-        const Case c(rig, shape);
+        const Entropy c(rig, shape);
         rig.start();
         const float weight = 1.0F / 2345;
         rig.stream().cross_entropy({c.logits, c.labels, c.smoothing, c.loss, c.correct, {}, weight, Write::set});
@@ -151,7 +151,7 @@ TEST(CrossEntropy, IsTheMeanOfThousandsOfRows) {
 
 TEST(CrossEntropy, WritesTheGradientOverTheLogitsIfAskedTo) {
     in_every_way([&](Rig& rig) {
-        const Case c(rig, {7, 33});
+        const Entropy c(rig, {7, 33});
         rig.start();
         rig.stream().cross_entropy({c.logits, c.labels, c.smoothing, c.loss, c.correct, c.gradient, 1, Write::set});
         rig.stream().cross_entropy({c.logits, c.labels, c.smoothing, c.loss, c.correct, c.logits, 1, Write::set});
@@ -161,7 +161,7 @@ TEST(CrossEntropy, WritesTheGradientOverTheLogitsIfAskedTo) {
 
 TEST(CrossEntropy, AddsLossAndCountOfLaterBatches) {
     in_every_way([&](Rig& rig) {
-        const Case c(rig, {7, 10});
+        const Entropy c(rig, {7, 10});
         rig.start();
         rig.stream().cross_entropy({c.logits, c.labels, c.smoothing, c.loss, c.correct, {}, 1, Write::set});
         std::vector<float> loss;
@@ -180,7 +180,7 @@ TEST(CrossEntropy, AddsLossAndCountOfLaterBatches) {
 
 TEST(CrossEntropy, StaysFiniteForLogitsInTheThousandsAndShowsNaN) {
     in_every_way([&](Rig& rig) {
-        const Case c(rig, {7, 10}, 5000);
+        const Entropy c(rig, {7, 10}, 5000);
         rig.start();
         rig.stream().cross_entropy({c.logits, c.labels, c.smoothing, c.loss, c.correct, c.gradient, 1, Write::set});
         for (int k = 0; k < rig.lanes(); ++k) {

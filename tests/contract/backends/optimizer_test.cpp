@@ -10,11 +10,11 @@ double rate_of(int lane) { return 0.01 * (lane + 1); }
 double decay_of(int lane) { return 0.1 * lane; }
 double factor_of(int lane) { return lane == 2 ? 0.5 : 1.0; }
 
-struct Case {
+struct Weights {
     Update update;
     Tensor first, second, alive, iteration;
 
-    explicit Case(Rig& rig, int dead = -1) {
+    explicit Weights(Rig& rig, int dead = -1) {
         update.weights = rig.random(1, count);
         update.gradient = rig.random(1, count);
         update.decayed = decayed;
@@ -30,7 +30,7 @@ struct Case {
 
 TEST(AdamW, AgreesWithItsDefinition) {
     in_every_way([&](Rig& rig) {
-        const Case c(rig);
+        const Weights c(rig);
         const Tensor beta1 = rig.lane_array<float>([](int) { return 0.9F; });
         const Tensor beta2 = rig.lane_array<float>([](int lane) { return lane == 1 ? 0.99F : 0.999F; });
         const Tensor epsilon = rig.lane_array<float>([](int) { return 1e-8F; });
@@ -68,7 +68,7 @@ TEST(AdamW, AgreesWithItsDefinition) {
 TEST(Sgd, AgreesWithItsDefinition) {
     for (const bool nesterov : {false, true})
         in_every_way([&](Rig& rig) {
-            const Case c(rig);
+            const Weights c(rig);
             const Tensor momentum = rig.lane_array<float>([](int lane) { return lane == 0 ? 0.0F : 0.9F; });
             rig.start();
             std::vector<Numbers> w, u;
@@ -96,7 +96,7 @@ TEST(Sgd, AgreesWithItsDefinition) {
 
 TEST(Optimizers, LeaveLanesThatAreNotAliveAsTheyAre) {
     in_every_way([&](Rig& rig) {
-        const Case c(rig, 1);
+        const Weights c(rig, 1);
         const Tensor half = rig.lane_array<float>([](int) { return 0.5F; });
         rig.start();
         std::vector<std::vector<std::byte>> before;
@@ -111,7 +111,7 @@ TEST(Optimizers, LeaveLanesThatAreNotAliveAsTheyAre) {
 
 TEST(Optimizers, KeepPaddingOfZeroAtZero) {
     in_every_way([&](Rig& rig) {
-        const Case c(rig);
+        const Weights c(rig);
         const Tensor half = rig.lane_array<float>([](int) { return 0.5F; });
         rig.start();
         for (const auto& tensor : {c.update.weights, c.update.gradient, c.first, c.second})
@@ -180,7 +180,7 @@ TEST(LossScale, HalvesAndLeavesTheUpdateOutWhereTheGradientIsNotFinite) {
     for (const float wrong : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()})
         in_every_way([&](Rig& rig) {
             const Scaled s(rig);
-            Case c(rig);
+            Weights c(rig);
             c.update.valid = s.norm.scaling.valid;
             const Tensor half = rig.lane_array<float>([](int) { return 0.5F; });
             rig.start();

@@ -34,7 +34,7 @@ constexpr auto deadline = std::chrono::seconds(30);
 class Monitor : public ::testing::Test {
    protected:
     Monitor() {
-        ::setenv("HPO_NVML_LIBRARY", HPO_BINARY_DIR "/tests/support/libfake-nvml.so", 1);
+        ::setenv("HPO_NVML_LIBRARY", (testing::build_folder() + "/tests/support/libfake-nvml.so").c_str(), 1);
         ::setenv("FAKE_NVML", (folder_ / "script").c_str(), 1);
     }
     ~Monitor() override {
@@ -49,7 +49,7 @@ class Monitor : public ::testing::Test {
         std::filesystem::rename(folder_ / "next", folder_ / "script");
     }
 
-    static DeviceMonitor::Options options() { return {.program = HPO_BINARY_DIR "/bin/hpo"}; }
+    static DeviceMonitor::Options options() { return {.program = testing::build_folder() + "/bin/hpo"}; }
 
     /// Lets `step` seconds of the monitor's time pass at each look, until `reached`.
     void pass_until(DeviceMonitor& monitor, double step, const std::function<bool()>& reached) {

@@ -11,8 +11,8 @@ using execution::Ready;
 using std::chrono::duration;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 double seconds_since(steady_clock::time_point began) { return duration<double>(steady_clock::now() - began).count(); }
 
@@ -126,7 +126,7 @@ TEST(End, OrdersToAFreePlaceAreIgnored) {
     bench.next<Ready>(5);
 }
 
-class Descendants : public testing::TestWithParam<const char*> {};
+class Descendants : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Descendants, DieWithTheirWorkerBeforeItsEndIsTold) {
     Bench bench;
@@ -160,8 +160,8 @@ TEST_P(Descendants, DieWithTheExecutor) {
 }
 
 INSTANTIATE_TEST_SUITE_P(OfEachKind, Descendants,
-                         testing::Values("siblings=3", "children=3", "daemon=3", "children=200", "chain",
-                                         "setsid-chain"),
+                         ::testing::Values("siblings=3", "children=3", "daemon=3", "children=200", "chain",
+                                           "setsid-chain"),
                          [](const auto& given) {
                              std::string name = given.param;
                              std::erase_if(name,

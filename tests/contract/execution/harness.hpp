@@ -23,7 +23,7 @@
 
 namespace hpo::testing_execution {
 
-inline const std::string fake_worker = HPO_BINARY_DIR "/tests/support/fake-worker";
+inline const std::string fake_worker = testing::build_folder() + "/tests/support/fake-worker";
 constexpr std::chrono::seconds patience{20};
 
 /// What AddressSanitizer keeps of freed memory, for bounds on memory.

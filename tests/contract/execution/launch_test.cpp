@@ -20,7 +20,7 @@ namespace {
 using execution::Exited;
 using execution::LaunchFailed;
 using execution::Ready;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::string output_of(std::vector<std::string> command, LaunchSpec spec = {}) {
     Bench bench;
@@ -193,7 +193,7 @@ TEST(Launch, WorksAndLeavesNothingWherePidfdsAreRefused) {
         well = well && bench.finish(0).outcome == Outcome::complete;
         for (const pid_t warden : wardens(bench.mark)) ::kill(warden, SIGKILL);
         bench.next<Exited>(0);
-        well = well && marked(bench.mark).empty() && !testing::Test::HasFailure();
+        well = well && marked(bench.mark).empty() && !::testing::Test::HasFailure();
         bench.executor.reset();
         ::_exit(well ? 0 : 1);
     }

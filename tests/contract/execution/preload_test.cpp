@@ -21,7 +21,7 @@ LaunchSpec forked(const std::string& script, const std::string& modules = "",
     LaunchSpec spec;
     spec.command = {program};
     spec.environment = {{"FAKE_WORKER", script}};
-    spec.preload = {"/usr/bin/python3", HPO_SOURCE_DIR "/worker/python/hpo/preload.py",
+    spec.preload = {"/usr/bin/python3", testing::source_folder() + "/worker/python/hpo/preload.py",
                     "{\"modules\": [" + modules +
                         "], \"command\": [\"-m\", \"json.tool\"], \"interpreter\": 1, \"adapter\": true}"};
     return spec;

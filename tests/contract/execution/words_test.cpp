@@ -11,7 +11,7 @@ using execution::Garbage;
 using execution::Ready;
 using std::chrono::duration;
 using std::chrono::steady_clock;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::int64_t resident_bytes() {
     long pages = 0;
@@ -30,7 +30,7 @@ struct Nonsense {
 
 void PrintTo(const Nonsense& nonsense, std::ostream* out) { *out << nonsense.script; }
 
-class NotMessages : public testing::TestWithParam<Nonsense> {};
+class NotMessages : public ::testing::TestWithParam<Nonsense> {};
 
 TEST_P(NotMessages, AreCountedInBoundedMemoryAndTheStreamGoesOn) {
     Bench bench;
@@ -52,13 +52,13 @@ TEST_P(NotMessages, AreCountedInBoundedMemoryAndTheStreamGoesOn) {
 
 INSTANTIATE_TEST_SUITE_P(
     OfEachKind, NotMessages,
-    testing::Values(Nonsense{"HalfALine", "halfline@2", 1, "not JSON"},
-                    Nonsense{"AHundredMegabyteLine", "longline=100000000@2", 1, "a line of more than 65536 bytes"},
-                    Nonsense{"BinaryGarbage", "binary=100000@2", 300, ""},
-                    Nonsense{"DeepNesting", "nested=60000@2", 1, "not JSON"},
-                    Nonsense{"BadUtf8", "badutf8@2", 1, "not JSON"},
-                    Nonsense{"EmptyLines", "blank=100000@2", 100000, "not JSON"},
-                    Nonsense{"StepsAbove2To53", "step=huge@2", 1, "not a whole number below 2^53"}),
+    ::testing::Values(Nonsense{"HalfALine", "halfline@2", 1, "not JSON"},
+                      Nonsense{"AHundredMegabyteLine", "longline=100000000@2", 1, "a line of more than 65536 bytes"},
+                      Nonsense{"BinaryGarbage", "binary=100000@2", 300, ""},
+                      Nonsense{"DeepNesting", "nested=60000@2", 1, "not JSON"},
+                      Nonsense{"BadUtf8", "badutf8@2", 1, "not JSON"},
+                      Nonsense{"EmptyLines", "blank=100000@2", 100000, "not JSON"},
+                      Nonsense{"StepsAbove2To53", "step=huge@2", 1, "not a whole number below 2^53"}),
     [](const auto& given) { return given.param.name; });
 
 TEST(Words, AnUnfinishedLineAtTheEndIsToldBeforeTheEnd) {
@@ -175,7 +175,7 @@ TEST(Words, AFloodOfOutputIsDrainedAndItsFileCapped) {
     Bench bench(options);
     bench.executor->log_to(0, folder.path / "trial.log");
     bench.launch(0, "spew=50000000;say=the end;exit=0");
-    EXPECT_THAT(bench.next<Exited>(0).log_tail, testing::EndsWith("the end"));
+    EXPECT_THAT(bench.next<Exited>(0).log_tail, ::testing::EndsWith("the end"));
     const std::string text = content(folder.path / "trial.log");
     EXPECT_LT(text.size(), 100'100U);
     EXPECT_THAT(text, HasSubstr("[the log is full at 100000 bytes; the rest was dropped]"));

@@ -59,7 +59,7 @@ double training_loss(const Params& params) {
            0.05 * std::abs(at(params, "depth") - 3);
 }
 
-class EverySampler : public testing::TestWithParam<std::string> {
+class EverySampler : public ::testing::TestWithParam<std::string> {
    protected:
     /// How often to repeat: a proposal of a Gaussian process takes a hundred times as long as another's.
     [[nodiscard]] static std::int64_t times(std::int64_t quick, std::int64_t modelled) {
@@ -110,7 +110,7 @@ std::vector<std::string> names() {
     for (const PartOptions& part : sampler_vocabulary()) all.emplace_back(part.name);
     return all;
 }
-INSTANTIATE_TEST_SUITE_P(Sampler, EverySampler, testing::ValuesIn(names()),
+INSTANTIATE_TEST_SUITE_P(Sampler, EverySampler, ::testing::ValuesIn(names()),
                          [](const auto& suite) { return suite.param; });
 
 TEST_P(EverySampler, StaysInTheUnitCubeWithOneCoordinateADimension) {
@@ -239,7 +239,7 @@ Medians medians(Study study, const std::string& name, const char* optimizer, boo
 /// Those whose proposals cost microseconds: the policy shapes all samplers in the same way, and needs thousands of
 /// proposals to show.
 class AQuickSampler : public EverySampler {};
-INSTANTIATE_TEST_SUITE_P(Sampler, AQuickSampler, testing::Values("random", "sobol", "tpe"),
+INSTANTIATE_TEST_SUITE_P(Sampler, AQuickSampler, ::testing::Values("random", "sobol", "tpe"),
                          [](const auto& suite) { return suite.param; });
 
 // Results that teach nothing give every sampler the same points with the policy and without it: what differs is the
@@ -269,7 +269,7 @@ TEST_P(AQuickSampler, RegularizersLeanTowardsStrongerValuesForLargeBatches) {
 // ---- samplers that learn
 
 class ALearningSampler : public EverySampler {};
-INSTANTIATE_TEST_SUITE_P(Sampler, ALearningSampler, testing::Values("auto", "gp", "tpe"),
+INSTANTIATE_TEST_SUITE_P(Sampler, ALearningSampler, ::testing::Values("auto", "gp", "tpe"),
                          [](const auto& suite) { return suite.param; });
 
 struct Problem {

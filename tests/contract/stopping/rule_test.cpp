@@ -17,7 +17,7 @@ struct Call {
     Verdict verdict;
 };
 
-class EveryRule : public testing::TestWithParam<std::string> {
+class EveryRule : public ::testing::TestWithParam<std::string> {
    protected:
     [[nodiscard]] std::unique_ptr<StoppingRule> rule(const Params& options = {}) const {
         auto made = make_rule({GetParam(), options}, Objective{}, 20);
@@ -62,7 +62,7 @@ std::vector<std::string> names() {
     for (const PartOptions& part : rule_vocabulary()) all.emplace_back(part.name);
     return all;
 }
-INSTANTIATE_TEST_SUITE_P(Rule, EveryRule, testing::ValuesIn(names()), [](const auto& suite) { return suite.param; });
+INSTANTIATE_TEST_SUITE_P(Rule, EveryRule, ::testing::ValuesIn(names()), [](const auto& suite) { return suite.param; });
 
 TEST_P(EveryRule, ActsWithItsNameAndAReason) {
     auto judge = rule();

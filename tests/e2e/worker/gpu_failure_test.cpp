@@ -21,7 +21,7 @@ class FailingOpenCl : public ::testing::Test {
    protected:
     Variables failing(const std::string& script) {
         std::ofstream(folder_ / "script") << script << "\n";
-        return {"OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd", "LD_LIBRARY_PATH=" FAKE_OPENCL,
+        return {"OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd", "LD_LIBRARY_PATH=" + test::fake_folder("opencl"),
                 "FAKE_OPENCL=" + (folder_ / "script").string()};
     }
 
@@ -91,7 +91,8 @@ class Toolkit : public ::testing::Test {
     void put(const std::string& name, const std::string& library) {
         const std::filesystem::path link = folder_ / name;
         std::filesystem::remove(link);
-        std::filesystem::create_symlink(library.front() == '/' ? library : FAKE_CUDA "/" + library, link);
+        std::filesystem::create_symlink(library.front() == '/' ? library : test::fake_folder("cuda") + "/" + library,
+                                        link);
     }
     Variables variables(const Variables& more = {}) {
         Variables all{"LD_LIBRARY_PATH=" + folder_.path().string(), "XDG_CACHE_HOME=" + (folder_ / "cache").string()};

@@ -33,14 +33,15 @@ struct Backend {
 };
 const Backend pocl{"opencl",
                    "FAKE_OPENCL_",
-                   {"OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd", "LD_LIBRARY_PATH=" FAKE_OPENCL},
+                   {"OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd", "LD_LIBRARY_PATH=" + test::fake_folder("opencl")},
                    "opencl, ",
                    "OpenCL error -5"};
-const Backend cuda{"cuda",
-                   "FAKE_CUDA_",
-                   {"LD_LIBRARY_PATH=" FAKE_CUDA, "XDG_CACHE_HOME=" FAKE_CUDA "/cache"},
-                   "cuda, fake CUDA device, cuBLAS",
-                   "CUDA error 719"};
+const Backend cuda{
+    "cuda",
+    "FAKE_CUDA_",
+    {"LD_LIBRARY_PATH=" + test::fake_folder("cuda"), "XDG_CACHE_HOME=" + test::fake_folder("cuda") + "/cache"},
+    "cuda, fake CUDA device, cuBLAS",
+    "CUDA error 719"};
 
 void PrintTo(const Backend& backend, std::ostream* out) { *out << backend.name; }
 
@@ -314,7 +315,8 @@ TEST(GpuBackends, SayWhyTheyCannotComputeOnWhatTheyAreToldTo) {
 
 TEST(GpuBackends, CudasKernelsAreCompiledAnewWhereTheFileThatKeepsThemIsDamaged) {
     const hpo::testing::TemporaryFolder folder;
-    const Variables variables{"LD_LIBRARY_PATH=" FAKE_CUDA, "XDG_CACHE_HOME=" + folder.path().string()};
+    const Variables variables{"LD_LIBRARY_PATH=" + test::fake_folder("cuda"),
+                              "XDG_CACHE_HOME=" + folder.path().string()};
     ASSERT_EQ(Worker(5, {"--backend", "cuda"}, variables).hello.backend, "cuda");
     const std::filesystem::path kept = std::filesystem::directory_iterator(folder / "hpo")->path();
     const auto size = std::filesystem::file_size(kept);

@@ -61,7 +61,8 @@ WorkerProcess::WorkerProcess(const std::vector<std::string>& arguments, const st
         need(bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0, "bind");
         need(listen(listener_, 1) == 0, "listen");
     }
-    std::vector<std::string> words{HPO_WORKER};
+    const std::string program = hpo::testing::build_folder() + "/bin/hpo-worker";
+    std::vector<std::string> words{program};
     words.insert(words.end(), arguments.begin(), arguments.end());
     std::vector<std::string> variables = environment(endpoint.value_or(path));
     variables.insert(variables.begin(), more.begin(), more.end());  // the first of equals counts
@@ -69,9 +70,9 @@ WorkerProcess::WorkerProcess(const std::vector<std::string>& arguments, const st
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 1, (folder_ / "output").c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600);
     posix_spawn_file_actions_adddup2(&actions, 1, 2);
-    errno = posix_spawn(&pid_, HPO_WORKER, &actions, nullptr, pointers(words).data(), pointers(variables).data());
+    errno = posix_spawn(&pid_, program.c_str(), &actions, nullptr, pointers(words).data(), pointers(variables).data());
     posix_spawn_file_actions_destroy(&actions);
-    need(errno == 0, HPO_WORKER);
+    need(errno == 0, program.c_str());
 }
 
 WorkerProcess::~WorkerProcess() {

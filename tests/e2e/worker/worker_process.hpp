@@ -12,12 +12,18 @@
 
 #include "hpo/lines.hpp"
 #include "hpo/messages.hpp"
+#include "tests/support/paths.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace hpo::test {
 
 /// Anything that takes longer than this is a failure.
 inline constexpr double deadline = 60;
+
+/// Where the libraries lie that play a driver, "cuda" or "opencl".
+inline std::string fake_folder(const std::string& driver) {
+    return hpo::testing::build_folder() + "/tests/support/fake_" + driver;
+}
 
 class WorkerProcess {
    public:

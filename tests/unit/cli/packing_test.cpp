@@ -5,7 +5,7 @@
 namespace hpo {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr std::int64_t MiB = std::int64_t{1} << 20;
 constexpr std::int64_t GiB = std::int64_t{1} << 30;

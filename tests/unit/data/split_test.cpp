@@ -39,7 +39,7 @@ TEST(Split, SizesRoundAndLeaveSomethingOnBothSides) {
     EXPECT_FALSE(split_sizes(config, 1));
     config.subset = 50;
     EXPECT_EQ(split_sizes(config, 60'000)->train, 45);
-    EXPECT_THAT(split_sizes(config, 49).error().message, testing::HasSubstr("data.subset"));
+    EXPECT_THAT(split_sizes(config, 49).error().message, ::testing::HasSubstr("data.subset"));
 }
 
 TEST(Synthetic, ClustersHaveTheDeviationAskedFor) {

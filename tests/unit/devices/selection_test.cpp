@@ -9,7 +9,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-DeviceReading gpu(std::int64_t index, const std::string& id) {
+DeviceReading named_gpu(std::int64_t index, const std::string& id) {
     DeviceReading device;
     device.index = index;
     device.id = id;
@@ -21,8 +21,8 @@ DeviceReading gpu(std::int64_t index, const std::string& id) {
 
 DeviceReadings machine() {
     DeviceReadings readings;
-    readings.devices = {gpu(0, "GPU-aaaa-1"), gpu(1, "GPU-aabb-2"), gpu(2, "GPU-cccc-3")};
-    DeviceReading other = gpu(3, "OCL-1234");
+    readings.devices = {named_gpu(0, "GPU-aaaa-1"), named_gpu(1, "GPU-aabb-2"), named_gpu(2, "GPU-cccc-3")};
+    DeviceReading other = named_gpu(3, "OCL-1234");
     other.kind = DeviceKind::opencl;
     other.cpu = true;
     readings.devices.push_back(other);
@@ -59,7 +59,7 @@ TEST(SelectDevices, TakesAnOpenClDeviceOnlyWhenItIsNamed) {
 
 TEST(SelectDevices, AWholeIdMeansItsDeviceAlsoWhenItBeginsAnother) {
     DeviceReadings readings = machine();
-    readings.devices.push_back(gpu(4, "GPU-aaaa-12"));
+    readings.devices.push_back(named_gpu(4, "GPU-aaaa-12"));
     EXPECT_THAT(chosen(readings, {"GPU-aaaa-1"}), ElementsAre(0));
 }
 
@@ -94,7 +94,7 @@ TEST(SelectDevices, KeepsToWhatCudaWasToldToSee) {
 }
 
 TEST(UsedByOthers, IsWhatOursDoNotUse) {
-    DeviceReading device = gpu(0, "GPU-1");
+    DeviceReading device = named_gpu(0, "GPU-1");
     device.processes = {{10, 20}, {11, 15}, {99, 5}};
     EXPECT_EQ(used_by_others(device, std::vector<std::int64_t>{10, 11, 12}, 1000), 25);
     EXPECT_EQ(used_by(device, std::vector<std::int64_t>{10, 11, 12}), 35);
@@ -102,14 +102,14 @@ TEST(UsedByOthers, IsWhatOursDoNotUse) {
 }
 
 TEST(UsedByOthers, WhereTheDriverHidesProcessesTakesOurBookingsForOurUse) {
-    const DeviceReading device = gpu(0, "GPU-1");
+    const DeviceReading device = named_gpu(0, "GPU-1");
     EXPECT_EQ(used_by_others(device, std::vector<std::int64_t>{10}, 45), 15);
     EXPECT_EQ(used_by_others(device, std::vector<std::int64_t>{10}, 80), 0) << "booked, and not all taken yet";
     EXPECT_FALSE(used_by(device, std::vector<std::int64_t>{10}));
 }
 
 TEST(UsedByOthers, IsZeroWhereTheUseIsNotKnown) {
-    DeviceReading device = gpu(0, "OCL-1");
+    DeviceReading device = named_gpu(0, "OCL-1");
     device.used.reset();
     EXPECT_EQ(used_by_others(device, {}, 0), 0);
 }

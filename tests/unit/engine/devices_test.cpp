@@ -6,21 +6,13 @@
 namespace hpo {
 namespace {
 
+using hpo::testing::GiB;
 using hpo::testing::MemoryStore;
 using hpo::testing::Played;
 using hpo::testing::small_study;
+using hpo::testing::with_devices;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-constexpr std::int64_t GiB = std::int64_t{1} << 30;
-
-/// One trial fits on each of `count` devices.
-Machine with_devices(int count) {
-    Machine machine{.cores = 64, .memory = 64 * GiB};
-    for (int i = 0; i < count; ++i)
-        machine.accelerators.push_back({.id = "GPU-" + std::to_string(i), .memory = 8 * GiB});
-    return machine;
-}
 
 Study study_of(int trials) {
     Study study = small_study();

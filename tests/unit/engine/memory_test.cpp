@@ -6,15 +6,15 @@
 namespace hpo {
 namespace {
 
+using hpo::testing::GiB;
 using hpo::testing::MemoryStore;
+using hpo::testing::MiB;
 using hpo::testing::Played;
 using hpo::testing::small_study;
+using hpo::testing::with_devices;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-constexpr std::int64_t MiB = 1 << 20;
-constexpr std::int64_t GiB = std::int64_t{1} << 30;
 
 Study undeclared() {
     Study study = small_study();
@@ -22,13 +22,6 @@ Study undeclared() {
     study.budget.trials = 8;
     study.budget.epochs = 4;
     return study;
-}
-
-Machine with_devices(int count) {
-    Machine machine{.cores = 64, .memory = 64 * GiB};
-    for (int i = 0; i < count; ++i)
-        machine.accelerators.push_back({.id = "GPU-" + std::to_string(i), .memory = 8 * GiB});
-    return machine;
 }
 
 /// Places that were launched and not yet told of.

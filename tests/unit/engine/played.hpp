@@ -6,6 +6,7 @@
 #include <map>
 
 #include "orchestrator/engine/engine.hpp"
+#include "tests/support/bytes.hpp"
 #include "tests/support/memory_store.hpp"
 #include "tests/support/played_executor.hpp"
 
@@ -24,6 +25,14 @@ inline Study small_study() {
     study.policy.scaled = false;
     study.resources.trial.host_bytes = 1 << 20;
     return study;
+}
+
+/// With devices of 8 GiB.
+inline Machine with_devices(int count) {
+    Machine machine{.cores = 64, .memory = 64 * GiB};
+    for (int i = 0; i < count; ++i)
+        machine.accelerators.push_back({.id = "GPU-" + std::to_string(i), .memory = 8 * GiB});
+    return machine;
 }
 
 /// One session of an engine over a store that may outlive it.

@@ -7,11 +7,10 @@ namespace hpo {
 namespace {
 
 using hpo::testing::MemoryStore;
+using hpo::testing::MiB;
 using hpo::testing::Played;
 using hpo::testing::small_study;
 using ::testing::HasSubstr;
-
-constexpr std::int64_t MiB = 1 << 20;
 
 /// GPUs of 1000 MiB, and trials that need 300 MiB of one, 100 MiB beside others of their shape.
 Machine gpus(int count) {

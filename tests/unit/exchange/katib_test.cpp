@@ -59,22 +59,22 @@ Result<Conversion> convert_text(const std::string& text, Origin origin = Origin:
                    [](const std::string& name) -> Result<std::string> { return Error{name + ": no"}; });
 }
 
-struct Converted {
+struct KatibStudy {
     Study study;
     std::string yaml;
     std::string remarks;
 };
 
-Converted converted(const std::string& text) {
+KatibStudy study_of(const std::string& text) {
     const auto conversion = convert_text(text);
     EXPECT_TRUE(conversion) << conversion.error().message;
     if (!conversion) return {};
-    Converted result{*parse_study(conversion->yaml, "s.yaml"), conversion->yaml, ""};
+    KatibStudy result{*parse_study(conversion->yaml, "s.yaml"), conversion->yaml, ""};
     for (const std::string& remark : conversion->remarks) result.remarks += remark + '\n';
     return result;
 }
 
-std::string problem(const std::string& text) {
+std::string katib_problem(const std::string& text) {
     const auto conversion = convert_text(text);
     return conversion ? "(accepted)" : conversion.error().message;
 }
@@ -86,7 +86,7 @@ std::string dimensions(const Study& study) {
 }
 
 TEST(Katib, AnExperimentBecomesAStudyOfTheCommandOfItsContainer) {
-    const auto [study, yaml, remarks] = converted(head + parameters + job);
+    const auto [study, yaml, remarks] = study_of(head + parameters + job);
     EXPECT_EQ(study.name, "random.1");
     EXPECT_EQ(study.objective.metric, "Validation_accuracy");
     EXPECT_EQ(study.objective.direction, Direction::maximize);
@@ -110,7 +110,7 @@ TEST(Katib, RulesAndAlgorithmsHaveTheirCounterparts) {
     const auto with = [](const std::string& algorithm, const std::string& more) {
         std::string text = head + more + parameters + job;
         text.replace(text.find("random}"), 7, algorithm + "}");
-        return converted(text);
+        return study_of(text);
     };
     const auto median = with("tpe",
                              "  earlyStopping: {algorithmName: medianstop, algorithmSettings: "
@@ -141,15 +141,15 @@ TEST(Katib, InTheTextOfAShellAValueIsAVariable) {
     text.replace(
         at, text.find("                env:") - at,
         "                command: [sh, -c, \"python3 t.py --lr=${trialParameters.learningRate}; echo {lr}\"]\n");
-    EXPECT_THAT(converted(text).study.command,
+    EXPECT_THAT(study_of(text).study.command,
                 ElementsAre("sh", "-c", "python3 t.py --lr=${{HPO_PARAM_LR}}; echo {{lr}}"));
 }
 
 TEST(Katib, WhatIsWrongIsAnErrorAtItsPlace) {
-    EXPECT_THAT(problem(head), HasSubstr("neither a W&B sweep nor a file of NNI or Katib"));
-    EXPECT_THAT(problem(head + "  parameters: []\n"), StartsWith("k.yaml:9:15: 'parameters' must be a list"));
+    EXPECT_THAT(katib_problem(head), HasSubstr("neither a W&B sweep nor a file of NNI or Katib"));
+    EXPECT_THAT(katib_problem(head + "  parameters: []\n"), StartsWith("k.yaml:9:15: 'parameters' must be a list"));
     const auto with = [](const std::string& parameter) {
-        return problem(head + "  parameters:\n    - " + parameter + "\n");
+        return katib_problem(head + "  parameters:\n    - " + parameter + "\n");
     };
     EXPECT_THAT(with("{name: a, parameterType: double, feasibleSpace: {min: \"2\", max: \"1\"}}"),
                 StartsWith("k.yaml:10:7: 'a': the least value (2) is above the greatest (1)"));
@@ -160,10 +160,10 @@ TEST(Katib, WhatIsWrongIsAnErrorAtItsPlace) {
     EXPECT_THAT(with("{name: a}"), HasSubstr("a parameter has 'name', 'parameterType' and 'feasibleSpace'"));
     std::string text = head + parameters + job;
     text.replace(text.find("reference: momentum"), 19, "reference: momentun");
-    EXPECT_THAT(problem(text), HasSubstr("'momentum' refers to no parameter, 'momentun'"));
+    EXPECT_THAT(katib_problem(text), HasSubstr("'momentum' refers to no parameter, 'momentun'"));
     text = head + parameters + job;
     text.replace(text.find("${trialParameters.batch}"), 24, "${trialParameters.batc}");
-    EXPECT_THAT(problem(text), HasSubstr("no trialParameters is called 'batc'"));
+    EXPECT_THAT(katib_problem(text), HasSubstr("no trialParameters is called 'batc'"));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ struct Examples {
 
 /// Decodes every example of the document by its section's codec, and again what that encodes to.
 Examples decode_document() {
-    std::ifstream document(HPO_SOURCE_DIR "/include/hpo/PROTOCOL.md");
+    std::ifstream document(testing::source_folder() + "/include/hpo/PROTOCOL.md");
     Examples found;
     std::string section;
     for (std::string line; std::getline(document, line);) {

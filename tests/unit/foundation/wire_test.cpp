@@ -10,7 +10,7 @@
 namespace hpo {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 TEST(Wire, AReportSurvivesTheRoundTripWithItsNonFiniteNumbers) {
     from_worker::Reported sent{{3, 2}, {}};

@@ -11,7 +11,7 @@
 namespace hpo::test {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 /// A model in an arena of its own with all that a training step needs.
 struct Net {

@@ -10,7 +10,7 @@
 namespace hpo {
 namespace {
 
-double draw(std::uint64_t i) { return draw_unit(3, Purpose::synthetic, 1, i); }
+double uniform(std::uint64_t i) { return draw_unit(3, Purpose::synthetic, 1, i); }
 
 Observation observed(std::int64_t trial, Point point, std::optional<double> loss, std::int64_t steps = 1) {
     Observation made;
@@ -32,7 +32,7 @@ SearchSpace square() {
 History parabola(std::int64_t trials) {
     History history;
     for (std::int64_t n = 1; n <= trials; ++n) {
-        const Point point{draw(static_cast<std::uint64_t>(2 * n)), draw(static_cast<std::uint64_t>(2 * n + 1))};
+        const Point point{uniform(static_cast<std::uint64_t>(2 * n)), uniform(static_cast<std::uint64_t>(2 * n + 1))};
         history.tell(observed(n, point, std::pow(point[0] - 0.3, 2) + std::pow(point[1] - 0.6, 2)));
     }
     return history;
@@ -78,7 +78,7 @@ TEST(ModelChooserTest, FindsThatAFunctionIsASumOfWavesOfItsCoordinates) {
         Point point;
         double sum = 0;
         for (std::uint64_t d = 0; d < 4; ++d) {
-            point.push_back(draw(static_cast<std::uint64_t>(4 * n) + d));
+            point.push_back(uniform(static_cast<std::uint64_t>(4 * n) + d));
             sum += point.back() * std::sin(18 * point.back());
         }
         history.tell(observed(n, point, sum));

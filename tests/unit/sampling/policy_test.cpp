@@ -153,7 +153,7 @@ TEST(Policy, ParametersAreThereExactlyWhileTheirConditionsHold) {
         EXPECT_EQ(map.active(point), map.active(params));
         sizes.insert(params.size());
     }
-    EXPECT_THAT(sizes, testing::ElementsAre(9, 11, 12));
+    EXPECT_THAT(sizes, ::testing::ElementsAre(9, 11, 12));
 }
 
 Params at_batch(const CubeMap& map, double batch, const char* optimizer) {
@@ -267,9 +267,9 @@ TEST(Policy, ParametersOutsideTheSpaceHaveNoPoint) {
         const auto point = map.point(params);
         return point ? std::string() : point.error().message;
     };
-    EXPECT_THAT(error({{"depth", std::int64_t{6}}, {"optimizer", word("sgd")}}), testing::HasSubstr("depth: 6"));
-    EXPECT_THAT(error({{"depth", std::int64_t{5}}, {"optimizer", word("lion")}}), testing::HasSubstr("lion"));
-    EXPECT_THAT(error({{"depth", std::int64_t{5}}}), testing::HasSubstr("optimizer is missing"));
+    EXPECT_THAT(error({{"depth", std::int64_t{6}}, {"optimizer", word("sgd")}}), ::testing::HasSubstr("depth: 6"));
+    EXPECT_THAT(error({{"depth", std::int64_t{5}}, {"optimizer", word("lion")}}), ::testing::HasSubstr("lion"));
+    EXPECT_THAT(error({{"depth", std::int64_t{5}}}), ::testing::HasSubstr("optimizer is missing"));
     EXPECT_EQ(error({{"depth", std::int64_t{5}}, {"optimizer", word("sgd")}}), "");
 }
 
@@ -279,7 +279,7 @@ TEST(Policy, ParametersThatDependOnEachOtherInACircleAreRefusedByName) {
     b.when = {{"a", {word("x")}}};
     const auto map = CubeMap::make({a, b}, {}, {});
     ASSERT_FALSE(map);
-    EXPECT_THAT(map.error().message, testing::HasSubstr("circle: a, b"));
+    EXPECT_THAT(map.error().message, ::testing::HasSubstr("circle: a, b"));
 }
 
 TEST(Policy, AnEmptySpaceHasOnePoint) {

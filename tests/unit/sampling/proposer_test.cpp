@@ -49,8 +49,8 @@ TrialRecord ended(TrialRecord trial, TrialState state, std::optional<double> val
     return trial;
 }
 
-class EverySampler : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Proposer, EverySampler, testing::Values("auto", "random", "sobol", "tpe"));
+class EverySampler : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Proposer, EverySampler, ::testing::Values("auto", "random", "sobol", "tpe"));
 
 TEST_P(EverySampler, ProposesEachConfigurationOfASmallSpaceOnceAndThenSaysThatItIsExhausted) {
     Dimension child = choice("child", 4);

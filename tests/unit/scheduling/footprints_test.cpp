@@ -6,12 +6,13 @@
 #include <cmath>
 
 #include "hpo/random.hpp"
+#include "tests/support/bytes.hpp"
 
 namespace hpo {
 namespace {
 
-constexpr std::int64_t MiB = std::int64_t{1} << 20;
-constexpr std::int64_t GiB = std::int64_t{1} << 30;
+using hpo::testing::GiB;
+using hpo::testing::MiB;
 
 Params config(std::int64_t batch, std::int64_t width, const std::string& optimizer = "adamw", double lr = 0.001) {
     return {{"batch_size", batch}, {"width", width}, {"optimizer", optimizer}, {"lr", lr}};

@@ -5,15 +5,16 @@
 #include <cmath>
 
 #include "hpo/random.hpp"
+#include "tests/support/bytes.hpp"
 
 namespace hpo {
 namespace {
 
 using ::testing::HasSubstr;
 
-constexpr std::int64_t GiB = std::int64_t{1} << 30;
+using hpo::testing::GiB;
 
-MemoryDeath on_gpu(double booked, double room = 20) {
+MemoryDeath death_on_gpu(double booked, double room = 20) {
     MemoryDeath death;
     death.booked = {std::int64_t(booked * double(GiB)), GiB, 1};
     death.on_device = true;
@@ -22,7 +23,7 @@ MemoryDeath on_gpu(double booked, double room = 20) {
 }
 
 TEST(OutOfMemory, TheFirstDeathBooksHalfAsMuchAgainBesideOthers) {
-    const auto next = after_out_of_memory(on_gpu(4));
+    const auto next = after_out_of_memory(death_on_gpu(4));
     ASSERT_TRUE(next.ok());
     EXPECT_EQ(next->booking.device_bytes, 6 * GiB);
     EXPECT_EQ(next->booking.host_bytes, GiB);
@@ -31,13 +32,13 @@ TEST(OutOfMemory, TheFirstDeathBooksHalfAsMuchAgainBesideOthers) {
 }
 
 TEST(OutOfMemory, WhatWasMeasuredIsBookedWithItsError) {
-    MemoryDeath death = on_gpu(4);
+    MemoryDeath death = death_on_gpu(4);
     death.used.device_bytes = 10 * GiB;
     EXPECT_EQ(after_out_of_memory(death)->booking.device_bytes, 10 * GiB + GiB / 2);
 }
 
 TEST(OutOfMemory, TheThirdDeathIsFollowedByAllThereIsAlone) {
-    MemoryDeath death = on_gpu(4);
+    MemoryDeath death = death_on_gpu(4);
     death.deaths = 3;
     death.others.device_bytes = 3 * GiB;
     const auto next = after_out_of_memory(death);
@@ -47,7 +48,7 @@ TEST(OutOfMemory, TheThirdDeathIsFollowedByAllThereIsAlone) {
 }
 
 TEST(OutOfMemory, AloneTheMicroBatchShrinksAndTheUpdateStaysTheSame) {
-    MemoryDeath death = on_gpu(20);
+    MemoryDeath death = death_on_gpu(20);
     death.alone = true;
     death.more_micro_batches = 2;
     const auto next = after_out_of_memory(death);
@@ -56,7 +57,7 @@ TEST(OutOfMemory, AloneTheMicroBatchShrinksAndTheUpdateStaysTheSame) {
 }
 
 TEST(OutOfMemory, WhereOtherProgramsTookWhatWasBookedTheMicroBatchShrinksAtOnce) {
-    MemoryDeath death = on_gpu(8);
+    MemoryDeath death = death_on_gpu(8);
     death.others.device_bytes = 14 * GiB;
     death.more_micro_batches = 2;
     const auto next = after_out_of_memory(death);
@@ -64,7 +65,7 @@ TEST(OutOfMemory, WhereOtherProgramsTookWhatWasBookedTheMicroBatchShrinksAtOnce)
 }
 
 TEST(OutOfMemory, WhatCannotShrinkWaitsForOtherProgramsByBookingWhatTheyHold) {
-    MemoryDeath death = on_gpu(8);
+    MemoryDeath death = death_on_gpu(8);
     death.others.device_bytes = 14 * GiB;
     const auto next = after_out_of_memory(death);
     ASSERT_TRUE(next.ok());
@@ -79,7 +80,7 @@ TEST(OutOfMemory, WhatCannotShrinkWaitsForOtherProgramsByBookingWhatTheyHold) {
 }
 
 TEST(OutOfMemory, ItIsGivenUpWithTheNumbers) {
-    MemoryDeath death = on_gpu(20);
+    MemoryDeath death = death_on_gpu(20);
     death.alone = true;
     death.deaths = 6;
     death.micro_batches = 256;
@@ -91,7 +92,7 @@ TEST(OutOfMemory, ItIsGivenUpWithTheNumbers) {
 }
 
 TEST(OutOfMemory, AKillByTheKernelRaisesTheHostsBookingAlsoOfATrialOnADevice) {
-    MemoryDeath death = on_gpu(4);
+    MemoryDeath death = death_on_gpu(4);
     death.on_device = false;
     const auto next = after_out_of_memory(death);
     EXPECT_EQ(next->booking.device_bytes, 4 * GiB);
@@ -164,7 +165,7 @@ TEST(OutOfMemory, OverThousandsOfTrialsNoLaunchComesTwiceEachLadderEndsAndNothin
         SCOPED_TRACE(seed);
         std::uint64_t draws = 0;
         const auto unit = [&] { return draw_unit(seed, Purpose::synthetic, 3, draws++); };
-        MemoryDeath death = on_gpu(unit() < 0.2 ? 0 : 20 * unit(), 20);
+        MemoryDeath death = death_on_gpu(unit() < 0.2 ? 0 : 20 * unit(), 20);
         death.on_device = unit() < 0.5;
         std::swap(death.booked.host_bytes, death.on_device ? death.booked.host_bytes : death.booked.device_bytes);
         if (!death.on_device) death.booked.device_bytes = 0, death.room.host_bytes = 20 * GiB;

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/support/bytes.hpp"
+
 namespace hpo {
 
 void PrintTo(const Admission::Launch& launch, std::ostream* out) {
@@ -17,7 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr std::int64_t GiB = std::int64_t{1} << 30;
+using hpo::testing::GiB;
 
 Waiting host(std::int64_t number, std::int64_t bytes, double cores = 1) { return {number, {0, bytes, cores}}; }
 Waiting on_gpu(std::int64_t number, std::int64_t device_bytes, std::int64_t host_bytes = 0) {

@@ -14,7 +14,7 @@
 namespace hpo {
 namespace {
 
-constexpr double GiB = 1024.0 * 1024 * 1024;
+constexpr double gibibyte = 1024.0 * 1024 * 1024;
 constexpr double calm = 60;      ///< seconds until other programs are gone and all devices are back
 constexpr double longest = 20;   ///< seconds of a trial
 constexpr double take_time = 2;  ///< seconds, at most, until a trial has taken its memory
@@ -92,7 +92,7 @@ class Schedule {
 
     double unit() { return draw_unit(seed_, Purpose::synthetic, 1, draws_++); }
     double between(double low, double high) { return low + unit() * (high - low); }
-    static std::int64_t bytes(double gib) { return static_cast<std::int64_t>(gib * GiB); }
+    static std::int64_t bytes(double gib) { return static_cast<std::int64_t>(gib * gibibyte); }
     void note(const std::string& what, std::int64_t subject) {
         history_.push_back(what + ' ' + std::to_string(subject));
     }

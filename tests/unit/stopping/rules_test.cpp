@@ -7,8 +7,8 @@
 namespace hpo {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using testing_curves::feed;
 using testing_curves::rule;
 using testing_curves::trial;

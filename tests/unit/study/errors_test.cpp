@@ -17,8 +17,8 @@ TEST(ErrorAt, PointsAtTheKeyOrItsNearestParent) {
     EXPECT_EQ(error_at("", "a.yaml", "space.lr", "m"), "a.yaml: m");
 }
 
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 TEST(Errors, ShowTheLineTheCaretAndTheNearestKey) {
     EXPECT_EQ(problem(R"(study: s
@@ -95,7 +95,7 @@ TEST(Errors, AnOpenBracketIsShownWhereItOpened) {
 TEST(Errors, AreAtMostTwentyAndSayHowManyMore) {
     std::string text = synthetic;
     for (int i = 0; i < 30; ++i) text += "key" + std::to_string(i) + ": 1\n";
-    EXPECT_THAT(problem(text), testing::EndsWith("\n... and 10 more"));
+    EXPECT_THAT(problem(text), ::testing::EndsWith("\n... and 10 more"));
 }
 
 TEST(Errors, LongLinesAreShownAroundThePlace) {
@@ -113,13 +113,13 @@ struct Slip {
     const char* said;  ///< the first line of the problem
 };
 
-class Slips : public testing::TestWithParam<Slip> {};
+class Slips : public ::testing::TestWithParam<Slip> {};
 
 TEST_P(Slips, AreToldWithTheirCure) { EXPECT_EQ(first_line(problem(synthetic + GetParam().text)), GetParam().said); }
 
 INSTANTIATE_TEST_SUITE_P(
     Syntax, Slips,
-    testing::Values(
+    ::testing::Values(
         Slip{"budget: {trials: 64 epochs: 20}", "s.yaml:3:27: a '}' or ',' is missing in a {...}"},
         Slip{"budget: {trials: 64}}", "s.yaml:3:21: this bracket closes none that is open"},
         Slip{"budget: {trials: 64", "s.yaml:3:9: this '{' is not closed"},
@@ -142,7 +142,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     Types, Slips,
-    testing::Values(
+    ::testing::Values(
         Slip{"seed: -1", "s.yaml:3:7: 'seed' must be a whole number from 0 to 9007199254740992, found -1"},
         Slip{"seed: \"1\"",
              "s.yaml:3:7: 'seed' must be a whole number from 0 to 9007199254740992, found the text \"1\" (remove the "
@@ -183,17 +183,17 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     Objectives, Slips,
-    testing::Values(Slip{"objective: {metric: val_acuracy}",
-                         "s.yaml:3:21: 'objective.metric' must be val_accuracy, val_loss or loss, found val_acuracy; "
-                         "did you mean 'val_accuracy'?"},
-                    Slip{"objective: {metric: val_loss, direction: maximize}",
-                         "s.yaml:3:42: 'val_loss' is better when it is smaller: direction: minimize"},
-                    Slip{"objective: {direction: minimize}",
-                         "s.yaml:3:24: 'val_accuracy' is better when it is larger: direction: maximize"}));
+    ::testing::Values(Slip{"objective: {metric: val_acuracy}",
+                           "s.yaml:3:21: 'objective.metric' must be val_accuracy, val_loss or loss, found val_acuracy; "
+                           "did you mean 'val_accuracy'?"},
+                      Slip{"objective: {metric: val_loss, direction: maximize}",
+                           "s.yaml:3:42: 'val_loss' is better when it is smaller: direction: minimize"},
+                      Slip{"objective: {direction: minimize}",
+                           "s.yaml:3:24: 'val_accuracy' is better when it is larger: direction: maximize"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Spaces, Slips,
-    testing::Values(
+    ::testing::Values(
         Slip{"space: {lr: [0.1, 0.2]}",
              "s.yaml:3:13: 'space.lr' must be a map ({type: float, low: 0.001, high: 0.1}), found a list"},
         Slip{"space: {learning_rate: {type: float, low: 1, high: 2}}",
@@ -235,7 +235,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     Conditions, Slips,
-    testing::Values(
+    ::testing::Values(
         Slip{"space: {momentum: {type: float, low: 0.1, high: 0.2, when: {optimiser: sgd}}, optimizer: {type: "
              "categorical, choices: [sgd, adamw]}}",
              "s.yaml:3:61: 'space.momentum.when' needs a parameter of 'space', found 'optimiser'; did you mean "

@@ -6,7 +6,7 @@
 namespace hpo {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::string repeated(const std::string& text, int count) {
     std::string out;

@@ -9,10 +9,10 @@
 namespace hpo {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Pair;
-using testing::StartsWith;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+using ::testing::StartsWith;
 
 const char* const documented = R"(
 study: phase1
@@ -148,14 +148,14 @@ worker: {command: [python3, train.py, --fast], params: {rounds: 5, label: "7"}}
     EXPECT_EQ(study->objective.metric, "test/score");
 }
 
-const std::string script = R"(
+const std::string script_head = R"(
 study: script
 objective: {metric: m, direction: maximize}
 worker: {command: [python3, train.py]}
 )";
 
 TEST(StudyFile, AScriptsResourcesNameDevicesAndWhatATrialNeeds) {
-    const auto study = parse(script + R"(
+    const auto study = parse(script_head + R"(
 resources:
   parallel: [4, 2]
   backend: cuda
@@ -179,7 +179,7 @@ resources:
 TEST(StudyFile, ResourcesThatAreAutoOrAbsentAreTakenAsTheyAreFound) {
     for (const char* text :
          {"", "resources: {parallel: auto, devices: auto, memory: auto, gpu_memory: auto, trial: {}}"}) {
-        const auto study = parse(script + text);
+        const auto study = parse(script_head + text);
         ASSERT_TRUE(study) << study.error().message;
         const Resources& resources = study->resources;
         EXPECT_FALSE(resources.parallel || resources.memory);
@@ -206,7 +206,7 @@ TEST(StudyFile, KeepsFoldersOfTrialsAndTheBestNativeCheckpointsUnlessItSaysOther
 }
 
 TEST(StudyFile, OneNumberOfDeviceMemoryIsForEveryDevice) {
-    const auto study = parse(script + "resources: {devices: [0, 1], gpu_memory: 20GiB}\n");
+    const auto study = parse(script_head + "resources: {devices: [0, 1], gpu_memory: 20GiB}\n");
     ASSERT_TRUE(study) << study.error().message;
     EXPECT_THAT(study->resources.gpu_memory, ElementsAre(std::int64_t{20} << 30));
 }
@@ -313,7 +313,7 @@ TEST(ReadStudy, AFileThatCannotBeReadIsNamedWithTheReason) {
 
 TEST(ReadyStudies, EachReadsAndIsNamedLikeItsFile) {
     int count = 0;
-    for (const auto& file : std::filesystem::directory_iterator(HPO_SOURCE_DIR "/studies")) {
+    for (const auto& file : std::filesystem::directory_iterator(testing::source_folder() + "/studies")) {
         const auto study = read_study(file.path());
         ASSERT_TRUE(study) << study.error().message;
         EXPECT_EQ(study->name, file.path().stem());

@@ -9,8 +9,8 @@
 namespace hpo {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 const std::string small = R"(study: s
 space:
@@ -25,14 +25,14 @@ budget: {trials: 64, epochs: 20, time: 30m}
 stopping: [{rule: asha, factor: 3}]
 )";
 
-Study study_of(const std::string& text, const std::vector<std::string>& set = {}) {
+Study parsed(const std::string& text, const std::vector<std::string>& set = {}) {
     auto study = parse(text, set);
     if (!study) throw std::runtime_error(study.error().message);
     return *std::move(study);
 }
 
 TEST(WriteStudy, IsYamlInTheOrderOfTheDocumentation) {
-    EXPECT_EQ(write_study(study_of(small)), R"(study: s
+    EXPECT_EQ(write_study(parsed(small)), R"(study: s
 seed: 1
 objective: {metric: val_accuracy, direction: maximize, at: best}
 space:
@@ -54,14 +54,14 @@ keep: {checkpoints: best 5, folders: all}
 }
 
 TEST(WriteStudy, SlotsAreKeptWhereTheyAreSaid) {
-    Study study = study_of(small);
+    Study study = parsed(small);
     study.resources.slots = 12;
-    EXPECT_EQ(study_of(write_study(study)).resources.slots, 12);
+    EXPECT_EQ(parsed(write_study(study)).resources.slots, 12);
 }
 
 TEST(WriteStudy, AFixedConfigurationIsAWholeRunnableStudy) {
     const Study fixed = fix_parameters(
-        study_of(small),
+        parsed(small),
         {{"batch_size", std::int64_t{512}}, {"lr", 0.0012345678901234567}, {"optimizer", std::string("adamw")}});
     EXPECT_EQ(write_study(fixed), R"(study: s-best
 seed: 1
@@ -106,8 +106,8 @@ TEST(WriteStudy, TextsThatLookLikeSomethingElseAreQuoted) {
                              "`",
                              "!"}) {
         const Study study =
-            study_of(script + "worker: {command: [x, \"" + text + "\"], params: {\"null\": \"" + text + "\"}}\n");
-        const Study again = study_of(write_study(study));
+            parsed(script + "worker: {command: [x, \"" + text + "\"], params: {\"null\": \"" + text + "\"}}\n");
+        const Study again = parsed(write_study(study));
         EXPECT_EQ(again.command, study.command);
         EXPECT_EQ(again.worker, study.worker);
         EXPECT_EQ(again.name, "1e3");
@@ -197,28 +197,29 @@ TEST(WriteStudy, AnyStudyReadsBackTheSame) {
 }
 
 TEST(Compare, TheSameMeaningIsNoDifference) {
-    const Study before = study_of(small);
+    const Study before = parsed(small);
     EXPECT_THAT(compare(before, before), IsEmpty());
-    EXPECT_THAT(compare(before, study_of("# a comment\n" + small, {"budget.time=1800s"})), IsEmpty());
+    EXPECT_THAT(compare(before, parsed("# a comment\n" + small, {"budget.time=1800s"})), IsEmpty());
 }
 
 TEST(WriteStudy, KeysOfDevicesAreWrittenWhereTheyAreGiven) {
-    const Study study = study_of(R"(study: s
+    const Study study = parsed(R"(study: s
 objective: {metric: m, direction: minimize}
 worker: {command: [x]}
 resources: {parallel: [4, 2], devices: [GPU-8f6c, 1], gpu_memory: [20GiB, 512MiB], trial: {memory: 1GiB, cores: 2}}
 )");
-    EXPECT_THAT(write_study(study),
-                testing::HasSubstr("resources: {parallel: [4, 2], backend: auto, devices: [GPU-8f6c, 1], memory: auto, "
-                                   "gpu_memory: [20GiB, 512MiB], gpu_reserve: 0.1, trial: {memory: 1GiB, cores: 2.0}, "
-                                   "progress_timeout: 10m, grace: 5s, retries: 2}\n"));
+    EXPECT_THAT(
+        write_study(study),
+        ::testing::HasSubstr("resources: {parallel: [4, 2], backend: auto, devices: [GPU-8f6c, 1], memory: auto, "
+                             "gpu_memory: [20GiB, 512MiB], gpu_reserve: 0.1, trial: {memory: 1GiB, cores: 2.0}, "
+                             "progress_timeout: 10m, grace: 5s, retries: 2}\n"));
 }
 
 TEST(Compare, OtherDevicesAndOtherMemoryAreWelcome) {
-    const Study before = study_of(
+    const Study before = parsed(
         "study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [x]}\nresources: {devices: [0]}\n");
-    const Study after = study_of(before.source, {"resources.devices=[1, 2]", "resources.gpu_memory=[1GiB, 2GiB]",
-                                                 "resources.trial.memory=1GiB"});
+    const Study after = parsed(before.source, {"resources.devices=[1, 2]", "resources.gpu_memory=[1GiB, 2GiB]",
+                                               "resources.trial.memory=1GiB"});
     const auto differences = compare(before, after);
     ASSERT_EQ(differences.size(), 3u);
     EXPECT_EQ(differences[0].key + " " + differences[0].before + " " + differences[0].after,
@@ -228,15 +229,15 @@ TEST(Compare, OtherDevicesAndOtherMemoryAreWelcome) {
 
 TEST(Compare, BudgetsResourcesAndWhatToKeepAreWelcome) {
     const auto differences =
-        compare(study_of(small), study_of(small, {"budget.trials=128", "budget.time=null", "budget.patience=9",
-                                                  "resources.parallel=1", "keep.folders=best 3"}));
+        compare(parsed(small), parsed(small, {"budget.trials=128", "budget.time=null", "budget.patience=9",
+                                              "resources.parallel=1", "keep.folders=best 3"}));
     EXPECT_EQ(differences.size(), 5u);
     EXPECT_EQ(refusal(differences), "");
 }
 
 TEST(Compare, WhatMakesTrialsIncomparableIsRefusedWithBeforeAndAfter) {
     const auto said = [](const std::vector<std::string>& set) {
-        return refusal(compare(study_of(small), study_of(small, set)));
+        return refusal(compare(parsed(small), parsed(small, set)));
     };
     EXPECT_EQ(said({"space.lr.high=0.1", "budget.trials=128"}),
               "  space.lr.high: 0.03 -> 0.1 (trials before and after could not be compared)\n");
@@ -262,9 +263,9 @@ TEST(Compare, WhatMakesTrialsIncomparableIsRefusedWithBeforeAndAfter) {
 
 TEST(Compare, EpochsMayNotChangeWhileTheLearningRatesScheduleSpansThem) {
     const auto said = [](std::vector<std::string> set, const std::string& epochs) {
-        const Study before = study_of(small, set);
+        const Study before = parsed(small, set);
         set.push_back("budget.epochs=" + epochs);
-        return refusal(compare(before, study_of(small, set)));
+        return refusal(compare(before, parsed(small, set)));
     };
     const std::string why =
         " (the learning rate's schedule spans the epochs: trials before and after could not be compared)\n";
@@ -282,22 +283,22 @@ TEST(Compare, AScriptMayGoOnForMoreEpochs) {
     const std::string script =
         "study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [x], params: {schedule: cosine}}\n";
     const auto said = [&](const std::string& epochs) {
-        return refusal(compare(study_of(script), study_of(script, {"budget.epochs=" + epochs})));
+        return refusal(compare(parsed(script), parsed(script, {"budget.epochs=" + epochs})));
     };
     EXPECT_EQ(said("40"), "");
     EXPECT_EQ(said("10"), "  budget.epochs: 20 -> 10 (trials may have gone further already)\n");
 }
 
 TEST(Compare, TheOrderOfTheSpaceIsPartOfIt) {
-    Study turned = study_of(small);
+    Study turned = parsed(small);
     std::swap(turned.space[0], turned.space[1]);
-    EXPECT_EQ(refusal(compare(study_of(small), turned)),
+    EXPECT_EQ(refusal(compare(parsed(small), turned)),
               "  space: batch_size, lr, optimizer, momentum -> lr, batch_size, optimizer, momentum (trials before and "
               "after could not be compared)\n");
 }
 
 TEST(Describe, CountsWhatIsFinite) {
-    const auto said = [](const std::string& space) { return describe(study_of(synthetic + "space: " + space).space); };
+    const auto said = [](const std::string& space) { return describe(parsed(synthetic + "space: " + space).space); };
     EXPECT_EQ(said("{}"), "nothing varies");
     EXPECT_EQ(said("{width: {type: int, low: 8, high: 8}}"), "1 configuration");
     EXPECT_EQ(said("{width: {type: int, low: 8, high: 32, step: 8}, activation: {type: categorical, choices: [relu, "
@@ -308,11 +309,11 @@ TEST(Describe, CountsWhatIsFinite) {
         said("{momentum: {type: float, low: 0.7, high: 0.9, step: 0.1, when: {optimizer: sgd}}, optimizer: {type: "
              "categorical, choices: [adamw, sgd]}, depth: {type: int, low: 1, high: 2}}"),
         "8 configurations");
-    EXPECT_EQ(describe(study_of(small).space), "4 parameters: 2 float, 1 int, 1 categorical; 1 conditional");
+    EXPECT_EQ(describe(parsed(small).space), "4 parameters: 2 float, 1 int, 1 categorical; 1 conditional");
 }
 
 TEST(Describe, ADimensionIsOneLine) {
-    const Study study = study_of(small);
+    const Study study = parsed(small);
     std::vector<std::string> lines;
     for (const Dimension& dimension : study.space) lines.push_back(describe(dimension));
     EXPECT_THAT(lines, ElementsAre("int 256 to 4096, log", "float 0.0003 to 0.03, log", "one of adamw, sgd",
@@ -326,52 +327,52 @@ TEST(WriteStudy, AnUnchangedScriptKeepsItsCommandAndItsMetrics) {
          {std::pair{"\"{lr}\"]}", "metrics: {}"},
           {"\"a\"], metrics: {stdout: \"(?<m>\\\\d)\"}}", "metrics: {stdout: [\"(?<m>\\\\d)\"]}"},
           {"\"a\"], metrics: {file: \"{folder}/m\"}}", "metrics: {file: \"{folder}/m\"}"}}) {
-        const Study study = study_of(head + text);
+        const Study study = parsed(head + text);
         ASSERT_TRUE(study.metrics);
-        EXPECT_THAT(write_study(study), testing::HasSubstr(written));
-        EXPECT_EQ(write_study(study_of(write_study(study))), write_study(study));
-        EXPECT_THAT(compare(study, study_of(write_study(study))), IsEmpty());
+        EXPECT_THAT(write_study(study), ::testing::HasSubstr(written));
+        EXPECT_EQ(write_study(parsed(write_study(study))), write_study(study));
+        EXPECT_THAT(compare(study, parsed(write_study(study))), IsEmpty());
     }
-    EXPECT_FALSE(study_of(head + "\"a\"]}").metrics) << "it speaks the protocol itself";
+    EXPECT_FALSE(parsed(head + "\"a\"]}").metrics) << "it speaks the protocol itself";
 }
 
 TEST(WriteStudy, TheEnvironmentOfScriptsIsKeptAndMayChangeBetweenTwoRuns) {
     const std::string head =
         "study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [train], params: {lr: 0.1}";
-    const Study study = study_of(head + ", environment: {OMP_NUM_THREADS: 2, A_TEXT: \"x: 'y'\", LEFT: null}}");
+    const Study study = parsed(head + ", environment: {OMP_NUM_THREADS: 2, A_TEXT: \"x: 'y'\", LEFT: null}}");
     EXPECT_TRUE(study.environment.tuned);
     EXPECT_EQ(study.environment.own.at("OMP_NUM_THREADS"), "2");
     EXPECT_EQ(study.environment.own.at("A_TEXT"), "x: 'y'");
     EXPECT_EQ(study.environment.own.at("LEFT"), std::nullopt);
-    EXPECT_EQ(study_of(write_study(study)).environment.own, study.environment.own);
-    const Study off = study_of(head + ", environment: off}");
+    EXPECT_EQ(parsed(write_study(study)).environment.own, study.environment.own);
+    const Study off = parsed(head + ", environment: off}");
     EXPECT_FALSE(off.environment.tuned);
-    EXPECT_FALSE(study_of(write_study(off)).environment.tuned);
+    EXPECT_FALSE(parsed(write_study(off)).environment.tuned);
     for (const Difference& difference : compare(study, off)) EXPECT_EQ(difference.refusal, "") << difference.key;
 }
 
 TEST(WriteStudy, HowAScriptIsReadIsKeptAndOnlyItsTerminalMayChangeBetweenTwoRuns) {
     const std::string head =
         "study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [./a, \"{trial}\"]";
-    const Study study = study_of(head + ", step: 100, terminal: on}");
+    const Study study = parsed(head + ", step: 100, terminal: on}");
     EXPECT_EQ(study.metrics->reports, 100);
     EXPECT_EQ(study.metrics->terminal, TerminalUse::on);
-    const Study again = study_of(write_study(study));
+    const Study again = parsed(write_study(study));
     EXPECT_EQ(again.metrics->reports, 100);
     EXPECT_EQ(again.metrics->terminal, TerminalUse::on);
-    EXPECT_EQ(refusal(compare(study, study_of(head + ", step: 100, terminal: off}"))), "");
-    EXPECT_THAT(refusal(compare(study, study_of(head + "}"))), testing::HasSubstr("worker.step: 100 -> (absent)"));
+    EXPECT_EQ(refusal(compare(study, parsed(head + ", step: 100, terminal: off}"))), "");
+    EXPECT_THAT(refusal(compare(study, parsed(head + "}"))), ::testing::HasSubstr("worker.step: 100 -> (absent)"));
 }
 
 TEST(WriteStudy, WhatIsPreloadedIsKeptAndMayChangeBetweenTwoRuns) {
     const std::string head = "study: s\nobjective: {metric: m, direction: minimize}\nworker: {params: {lr: 0.1}, ";
-    const Study study = study_of(head + "command: [python3, a.py], preload: [torch, my.data]}");
-    EXPECT_THAT(write_study(study), testing::HasSubstr("preload: [torch, my.data]"));
-    EXPECT_EQ(study_of(write_study(study)).preload, study.preload);
-    const Study shimmed = study_of(head + "command: [python3, a.py], shim: wandb}");
+    const Study study = parsed(head + "command: [python3, a.py], preload: [torch, my.data]}");
+    EXPECT_THAT(write_study(study), ::testing::HasSubstr("preload: [torch, my.data]"));
+    EXPECT_EQ(parsed(write_study(study)).preload, study.preload);
+    const Study shimmed = parsed(head + "command: [python3, a.py], shim: wandb}");
     EXPECT_TRUE(shimmed.metrics) << "hpo speaks the protocol for it";
-    EXPECT_EQ(study_of(write_study(shimmed)).shim, "wandb");
-    for (const Difference& difference : compare(study, study_of(head + "command: [python3, a.py]}")))
+    EXPECT_EQ(parsed(write_study(shimmed)).shim, "wandb");
+    for (const Difference& difference : compare(study, parsed(head + "command: [python3, a.py]}")))
         EXPECT_EQ(difference.refusal, "") << difference.key;
 }
 

@@ -7,7 +7,7 @@
 namespace hpo {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::string error_of(const Params& params) {
     const auto got = read_configuration(params);

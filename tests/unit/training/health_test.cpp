@@ -7,7 +7,7 @@
 namespace hpo {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 template <class F>
 LossWindow window_of(int count, F&& loss) {

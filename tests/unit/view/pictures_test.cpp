@@ -60,7 +60,7 @@ std::vector<int> widths_of(const std::string& text) {
 
 /// Compares with tests/unit/view/pictures/NAME.txt; HPO_DRAW=1 in the environment draws the file anew.
 void expect_picture(const std::string& name, const std::string& text) {
-    const std::string file = HPO_SOURCE_DIR "/tests/unit/view/pictures/" + name + ".txt";
+    const std::string file = testing::source_folder() + "/tests/unit/view/pictures/" + name + ".txt";
     if (::getenv("HPO_DRAW")) std::ofstream(file) << text;
     std::ifstream in(file);
     std::ostringstream expected;

@@ -319,7 +319,7 @@ TEST(Plan, RefusesToAugmentWhatIsNoImage) {
     const Params images{{"format", std::string("idx")}, {"path", std::string("fashion-mnist")}};
     EXPECT_EQ(error_of(test::with(images, {{"augment_shift", std::int64_t{2}}})), "");
     EXPECT_THAT(error_of(test::with(images, {{"augment_shift", std::int64_t{28}}})),
-                testing::HasSubstr("28 pixels are more than images of 28 x 28 keep anything of"));
+                ::testing::HasSubstr("28 pixels are more than images of 28 x 28 keep anything of"));
 }
 
 TEST_P(TrainerOn, AugmentedImagesAreLearnedAndTheSameAgain) {
@@ -392,7 +392,7 @@ TEST(Plan, RefusesABatchLargerThanWhatThereIsToTrainOn) {
     test::Bench bench;
     const auto answer =
         answer_plan({1, test::with(test::small_params(), {{"batch_size", std::int64_t{901}}}), 1, 5}, bench.workshop);
-    EXPECT_THAT(answer.error, testing::HasSubstr("training.batch_size: 901 is more than the 900 samples"));
+    EXPECT_THAT(answer.error, ::testing::HasSubstr("training.batch_size: 901 is more than the 900 samples"));
 }
 
 }  // namespace

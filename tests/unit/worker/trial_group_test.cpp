@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using to_worker::Action;
 
 /// The trial by its number: one of several of a bucket, which have little else in common.
-to_worker::Run run_of(std::int64_t number, std::int64_t steps) {
+to_worker::Run own_run(std::int64_t number, std::int64_t steps) {
     Params params = with(small_params(), {{"lr", 0.004 + 0.002 * static_cast<double>(number)},
                                           {"dropout", 0.1 * static_cast<double>(number % 4)},
                                           {"weight_decay", 0.05 * static_cast<double>(number % 3)},
@@ -94,32 +94,32 @@ INSTANTIATE_TEST_SUITE_P(Backends, TrialGroupOn, ::testing::Values("cpu", "openc
 
 TEST_P(TrialGroupOn, TrialsThatComeAndGoTrainAsEachWouldAlone) {
     Party party(GetParam());
-    party.join(run_of(1, 5));
-    party.join(run_of(2, 2));
+    party.join(own_run(1, 5));
+    party.join(own_run(2, 2));
     party.group.step();
-    party.join(run_of(3, 3));
+    party.join(own_run(3, 3));
     party.group.step();  // 2 has ended: another takes its place, and no memory is laid out anew
     EXPECT_TRUE(party.ended.contains(2));
     EXPECT_FALSE(party.hosts[1].reports.back().peak_bytes) << "the process's is not one trial's";
-    party.join(run_of(4, 2));
+    party.join(own_run(4, 2));
     party.group.step();
     EXPECT_EQ(party.group.size(), 3);
-    party.join(run_of(5, 1));
+    party.join(own_run(5, 1));
     party.finish();
     ASSERT_EQ(party.ended.size(), 5U);
     for (std::int64_t trial = 1; trial <= 5; ++trial) {
         EXPECT_EQ(party.ended.at(trial).outcome, Outcome::complete);
         const auto steps = static_cast<std::int64_t>(party.hosts[trial].reports.size());
-        EXPECT_EQ(curve_of(party.hosts[trial]), party.alone(run_of(trial, steps))) << trial;
+        EXPECT_EQ(curve_of(party.hosts[trial]), party.alone(own_run(trial, steps))) << trial;
     }
 }
 
 TEST(TrialGroup, WithOneSlotTrialsOfABucketFollowEachOtherWithoutPadding) {
     Party party;
     party.bench.workshop.slots = 1;
-    auto other = run_of(2, 2);
+    auto other = own_run(2, 2);
     other.params["batch_size"] = std::int64_t{40};
-    for (const auto& run : {run_of(1, 2), other}) {
+    for (const auto& run : {own_run(1, 2), other}) {
         party.join(run);
         party.finish();
         EXPECT_EQ(curve_of(party.hosts[run.id.trial]), party.alone(run)) << run.id.trial;
@@ -131,8 +131,8 @@ TEST(TrialGroup, WithOneSlotTrialsOfABucketFollowEachOtherWithoutPadding) {
 
 TEST(TrialGroup, ATrialThatIsToldToStopEndsAtOnceAndTheOthersDoNotNotice) {
     Party party;
-    FakeHost& stopped = party.join(run_of(1, 3));
-    party.join(run_of(2, 3));
+    FakeHost& stopped = party.join(own_run(1, 3));
+    party.join(own_run(2, 3));
     party.group.step();
     bool ended_before_the_step_was_over = false;
     stopped.on_ask = [&] { return stopped.asked < 20; };
@@ -145,13 +145,13 @@ TEST(TrialGroup, ATrialThatIsToldToStopEndsAtOnceAndTheOthersDoNotNotice) {
     EXPECT_TRUE(ended_before_the_step_was_over);
     EXPECT_EQ(stopped.asked, 20);
     EXPECT_EQ(party.ended.at(2).outcome, Outcome::complete);
-    EXPECT_EQ(curve_of(party.hosts[2]), party.alone(run_of(2, 3)));
+    EXPECT_EQ(curve_of(party.hosts[2]), party.alone(own_run(2, 3)));
 }
 
 TEST(TrialGroup, AllToldToStopEndAtThatIteration) {
     Party party;
     for (const std::int64_t trial : {1, 2}) {
-        FakeHost& host = party.join(run_of(trial, 3));
+        FakeHost& host = party.join(own_run(trial, 3));
         host.on_ask = [&host] { return host.asked < 5; };
     }
     party.finish();
@@ -162,26 +162,26 @@ TEST(TrialGroup, AllToldToStopEndAtThatIteration) {
 
 TEST(TrialGroup, EachFollowsItsOwnDecisions) {
     Party party;
-    party.join(run_of(1, 4)).on_report = [](const Report& report) {
+    party.join(own_run(1, 4)).on_report = [](const Report& report) {
         return report.step == 2 ? Action::stop : Action::go_on;
     };
-    party.join(run_of(2, 4)).on_report = [](const Report& report) {
+    party.join(own_run(2, 4)).on_report = [](const Report& report) {
         return report.step == 3 ? Action::pause : Action::go_on;
     };
-    party.join(run_of(3, 4)).on_report = [](const Report&) -> std::optional<Action> { return std::nullopt; };
-    party.join(run_of(4, 4));
+    party.join(own_run(3, 4)).on_report = [](const Report&) -> std::optional<Action> { return std::nullopt; };
+    party.join(own_run(4, 4));
     party.finish();
     EXPECT_EQ(party.ended.at(1).outcome, Outcome::stopped);
     EXPECT_EQ(party.ended.at(2).outcome, Outcome::paused);
     EXPECT_EQ(party.ended.at(3).outcome, Outcome::stopped);
     EXPECT_EQ(party.ended.at(4).outcome, Outcome::complete);
-    EXPECT_EQ(curve_of(party.hosts[4]), party.alone(run_of(4, 4)));
+    EXPECT_EQ(curve_of(party.hosts[4]), party.alone(own_run(4, 4)));
 }
 
 TEST(TrialGroup, OneThatDivergesEndsAlone) {
     Party party;
-    auto wild = run_of(1, 3);
-    auto well = run_of(2, 3);
+    auto wild = own_run(1, 3);
+    auto well = own_run(2, 3);
     for (auto* run : {&wild, &well})
         run->params = with(run->params, {{"optimizer", std::string("sgd")}, {"clip", 0.0}, {"warmup", 0.0}});
     wild.params["lr"] = 1000.0;
@@ -196,11 +196,11 @@ TEST(TrialGroup, OneThatDivergesEndsAlone) {
 
 TEST(TrialGroup, APausedTrialGoesOnBesideOthersWithTheSameBits) {
     const testing::TemporaryFolder folder;
-    auto run = run_of(1, 4);
+    auto run = own_run(1, 4);
     run.folder = folder.path() / "trial";
     Party party;
     party.join(run).on_report = [](const Report& report) { return report.step == 2 ? Action::pause : Action::go_on; };
-    party.join(run_of(2, 6));
+    party.join(own_run(2, 6));
     party.group.step();
     party.group.step();
     EXPECT_EQ(party.ended.at(1).outcome, Outcome::paused);
@@ -219,11 +219,11 @@ TEST(TrialGroup, APausedTrialGoesOnBesideOthersWithTheSameBits) {
 
 TEST(TrialGroup, TakesTrialsOfItsShapeAlone) {
     Party party;
-    EXPECT_TRUE(party.group.takes(run_of(9, 1)));
-    party.join(run_of(1, 2));
-    EXPECT_TRUE(party.group.takes(run_of(2, 7)));
+    EXPECT_TRUE(party.group.takes(own_run(9, 1)));
+    party.join(own_run(1, 2));
+    EXPECT_TRUE(party.group.takes(own_run(2, 7)));
     const auto takes = [&](const Params& other) {
-        auto run = run_of(2, 2);
+        auto run = own_run(2, 2);
         run.params = with(run.params, other);
         return party.group.takes(run);
     };
@@ -236,7 +236,7 @@ TEST(TrialGroup, TakesTrialsOfItsShapeAlone) {
          {Params{{"batch_size", std::int64_t{65}}}, Params{{"hidden", Widths{129, 16}}}, Params{{"hidden", Widths{24}}},
           Params{{"norm", std::string("layer")}}, Params{{"noise", 1.0}}, Params{{"accumulation", std::int64_t{2}}}})
         EXPECT_FALSE(takes(other)) << other.begin()->first;
-    auto other_split = run_of(2, 2);
+    auto other_split = own_run(2, 2);
     other_split.data_seed = 6;
     EXPECT_FALSE(party.group.takes(other_split));
     party.finish();
@@ -258,14 +258,14 @@ TEST(TrialGroup, BucketsAreCoarseForTheSmallAndNoneForTheLarge) {
 }
 
 TEST_P(TrialGroupOn, OneThatTakesThePlaceOfOneThatDivergedTrainsAsAlone) {
-    auto wild = run_of(4, 3);  // SGD
+    auto wild = own_run(4, 3);  // SGD
     wild.params = with(wild.params, {{"lr", 1000.0}, {"clip", 0.0}, {"warmup", 0.0}});
     Party party(GetParam());
     party.join(wild);
-    party.join(run_of(2, 4));
+    party.join(own_run(2, 4));
     while (!party.ended.contains(4)) party.group.step();
     EXPECT_EQ(party.ended.at(4).outcome, Outcome::diverged);
-    auto next = run_of(5, 2);
+    auto next = own_run(5, 2);
     next.params["batch_size"] = std::int64_t{35};
     party.join(next);
     party.finish();
@@ -274,7 +274,7 @@ TEST_P(TrialGroupOn, OneThatTakesThePlaceOfOneThatDivergedTrainsAsAlone) {
     FakeHost host;
     EXPECT_EQ(run_trial(wild, other.workshop, host).message, party.ended.at(4).message);
     EXPECT_EQ(host.reports.back().iteration, party.hosts[4].reports.back().iteration);
-    for (const auto& run : {run_of(2, 4), next}) {
+    for (const auto& run : {own_run(2, 4), next}) {
         EXPECT_EQ(party.ended.at(run.id.trial).outcome, Outcome::complete);
         EXPECT_EQ(curve_of(party.hosts[run.id.trial]), party.alone(run)) << run.id.trial;
     }
@@ -282,13 +282,13 @@ TEST_P(TrialGroupOn, OneThatTakesThePlaceOfOneThatDivergedTrainsAsAlone) {
 
 TEST(TrialGroup, TheArenaIsWhatPlanSaysForAnyNumberOfTrials) {
     Party party;
-    const auto answer = answer_plan({1, run_of(1, 1).params, 3, 5}, party.bench.workshop);
+    const auto answer = answer_plan({1, own_run(1, 1).params, 3, 5}, party.bench.workshop);
     ASSERT_EQ(answer.error, "");
     EXPECT_FALSE(answer.shape.empty());
     std::vector<std::int64_t> arenas;
     for (std::int64_t trial = 1; trial <= 4; ++trial) {
-        party.join(run_of(trial, 1));
-        for (std::int64_t other = 1; other < trial; ++other) party.join(run_of(10 * trial + other, 1));
+        party.join(own_run(trial, 1));
+        for (std::int64_t other = 1; other < trial; ++other) party.join(own_run(10 * trial + other, 1));
         party.group.step();
         EXPECT_TRUE(party.group.empty());
         arenas.push_back(static_cast<std::int64_t>(party.bench.workshop.arena->bytes()));
@@ -302,7 +302,7 @@ TEST(TrialGroup, TheArenaIsWhatPlanSaysForAnyNumberOfTrials) {
 
 TEST_P(TrialGroupOn, TrialsOfDifferentBatchesEndTheirStepsEachInItsTurn) {
     const auto varied = [](std::int64_t number, std::int64_t batch, std::int64_t steps) {
-        auto run = run_of(number, steps);
+        auto run = own_run(number, steps);
         run.params["batch_size"] = batch;
         return run;
     };
@@ -328,23 +328,23 @@ TEST_P(TrialGroupOn, TrialsOfDifferentBatchesEndTheirStepsEachInItsTurn) {
 TEST(TrialGroup, WhereMemoryIsShortTheYoungestIsToldSoAndTheOthersTrainOn) {
     test::Bench bench;
     bench.workshop.slots = 2;
-    const auto answer = answer_plan({1, run_of(1, 1).params, 3, 5}, bench.workshop);
+    const auto answer = answer_plan({1, own_run(1, 1).params, 3, 5}, bench.workshop);
     // An arena of two lanes or of three, which are less than the data.
     SmallDevice small(*bench.device, static_cast<std::size_t>(answer.arena_bytes + 2 * answer.beside.host_bytes));
     Workshop workshop{small, bench.clock, 0, 8, {}, {}, {}};
     std::map<std::int64_t, from_worker::Finished> ended;
     std::map<std::int64_t, FakeHost> hosts;
     TrialGroup group(workshop, [&](const from_worker::Finished& f) { ended[f.id.trial] = f; });
-    for (const std::int64_t trial : {1, 2}) group.join(run_of(trial, 3), hosts[trial]);
+    for (const std::int64_t trial : {1, 2}) group.join(own_run(trial, 3), hosts[trial]);
     group.step();
-    for (const std::int64_t trial : {3, 4}) group.join(run_of(trial, 3), hosts[trial]);
+    for (const std::int64_t trial : {3, 4}) group.join(own_run(trial, 3), hosts[trial]);
     while (!group.empty()) group.step();
     EXPECT_EQ(ended.at(4).outcome, Outcome::out_of_memory);
     EXPECT_THAT(ended.at(4).message, HasSubstr("bytes"));
     EXPECT_EQ(hosts[4].from_step, -1) << "it had not begun";
     for (const std::int64_t trial : {1, 2}) {
         EXPECT_EQ(ended.at(trial).outcome, Outcome::complete) << trial;
-        EXPECT_EQ(curve_of(hosts[trial]), Party().alone(run_of(trial, 3))) << trial;
+        EXPECT_EQ(curve_of(hosts[trial]), Party().alone(own_run(trial, 3))) << trial;
     }
 }
 

@@ -18,7 +18,7 @@ std::string code(cl::Int status) {
     return "OpenCL error " + std::to_string(status) + (name ? std::string(" (") + name + ")" : "");
 }
 
-std::string megabytes(std::size_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }
+std::string in_megabytes(std::size_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }
 
 template <class T>
 T number_of(const cl::Api& api, cl::Device device, cl::UInt what) {
@@ -232,10 +232,10 @@ Result<Memory> OpenClRuntime::allocate(std::size_t bytes) {
     const std::lock_guard lock(counting_);
     const std::string wanted = "not enough memory on " + name_ + " for " + std::to_string(bytes) + " bytes: ";
     if (bytes > memory_bytes_ || taken_bytes_ > memory_bytes_ - bytes)
-        return Error{wanted + "it has " + megabytes(memory_bytes_) + ", of which this process holds " +
-                     megabytes(taken_bytes_)};
+        return Error{wanted + "it has " + in_megabytes(memory_bytes_) + ", of which this process holds " +
+                     in_megabytes(taken_bytes_)};
     if (bytes > largest_piece_)
-        return Error{wanted + "it gives at most " + megabytes(largest_piece_) + " in one piece"};
+        return Error{wanted + "it gives at most " + in_megabytes(largest_piece_) + " in one piece"};
     cl::Int status = cl::success;
     cl::Buffer made = api_.create_buffer(context_, cl::memory_read_write, bytes, nullptr, &status);
     if (status == cl::success) {

@@ -90,7 +90,6 @@ class Trial:
         """An earlier attempt has left `checkpoint`."""
         self._step = 0
         self._started = self._finished = False
-        self._left = False  # by a `break`: no other one follows it
         self._stop: Optional[str] = None  # the outcome that was asked for
         self._failure: Optional[Tuple[str, str]] = None  # outcome and words, to be said once it is known what follows
         self._done: Mapping[str, Any] = run.get("done") or {}  # what earlier attempts have reported
@@ -181,7 +180,7 @@ class Trial:
     def finish(self, **values: Any) -> None:
         """The trial is over: the end of a `with` block and of the script say so by themselves. `values` are final
         numbers, such as test_accuracy=0.9."""
-        self._finish(self._stop or "complete", values=values, last=self._left)
+        self._finish(self._stop or "complete", values=values)
 
     def __enter__(self) -> "Trial":
         return self
@@ -285,11 +284,7 @@ def trials(defaults: Any = None, /, *, checkpoint: bool = False, micro_batch: bo
     of trial()."""
     global _current
     for _current in _serve(_mapping(defaults, more), _abilities(checkpoint, micro_batch)):
-        try:
-            yield _current
-        except GeneratorExit:  # a `break`: the trial ends with the script, and no further one is wanted
-            _current._left = True
-            raise
+        yield _current
         _current._settle()
         _current.finish()
 
@@ -367,9 +362,8 @@ class _Link:
 
 
 class _Pulse(threading.Thread):
-    """Says `alive` for a script that gets on between its reports: processor time of it or of processes that it started
-    (which load its data, say) grows, or its main thread is somewhere else than it was. One that hangs falls silent, and
-    is ended after the study's progress timeout."""
+    """Says `alive` for a script that gets on between its reports: its processor time grows, or its main thread is
+    somewhere else than it was. One that hangs falls silent, and is ended after the study's progress timeout."""
 
     def __init__(self, link: _Link) -> None:
         super().__init__(name="hpo", daemon=True)
@@ -381,10 +375,9 @@ class _Pulse(threading.Thread):
         before: Tuple[float, Any] = (0.0, None)
         while True:
             time.sleep(self._link.alive_every)
-            now = (_processor_seconds(), self._place())
+            now = (time.process_time(), self._place())
             current = self._link.current
-            # Less than before: a process has ended that nobody waited for.
-            if current is not None and not current._finished and (abs(now[0] - before[0]) > 0.05 or now[1] != before[1]):
+            if current is not None and not current._finished and (now[0] - before[0] > 0.05 or now[1] != before[1]):
                 try:
                     current.alive()
                 except OSError:
@@ -395,26 +388,6 @@ class _Pulse(threading.Thread):
         frames: Callable[[], Mapping[Any, Any]] = getattr(sys, "_current_frames", dict)
         frame = frames().get(self._main)
         return None if frame is None else (id(frame), frame.f_lasti)
-
-
-def _processor_seconds() -> float:
-    """Of this process and all below it, with those that were waited for."""
-    times = os.times()
-    seconds = time.process_time() + times.children_user + times.children_system
-    tree = [os.getpid()]
-    for pid in tree:  # it grows
-        try:
-            if pid != tree[0]:
-                # "pid (name) state ...": utime, stime, cutime and cstime are the 12th to the 15th word after the name.
-                words = pathlib.Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-                seconds += sum(map(int, words[11:15])) / os.sysconf("SC_CLK_TCK")
-            for task in os.listdir(f"/proc/{pid}/task"):
-                for child in pathlib.Path(f"/proc/{pid}/task/{task}/children").read_text().split():
-                    if int(child) not in tree:
-                        tree.append(int(child))
-        except (OSError, ValueError):
-            pass  # it has ended; or there is no /proc
-    return seconds
 
 
 def _report_uncaught_exceptions(link: _Link) -> None:
@@ -433,8 +406,6 @@ def _report_uncaught_exceptions(link: _Link) -> None:
     def at_exit() -> None:
         if link.current is not None:
             link.current._settle(last=True)
-            if link.current._left:
-                link.current.finish()
 
     sys.excepthook = hook
     atexit.register(at_exit)
