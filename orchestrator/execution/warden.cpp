@@ -134,8 +134,8 @@ void Warden::wait_for_something() {
     if (::poll(fds, std::size(fds), timeout) < 0) return;
     if (fds[0].revents != 0) take_orders();
     if (fds[1].revents != 0) take_signals();
-    if (fds[5].revents != 0) take_from(preloader_->output, chunk_bytes);
-    if (fds[4].revents != 0) hear_preloader();
+    if (preloader_ && fds[5].revents != 0) take_from(preloader_->output, chunk_bytes);
+    if (preloader_ && fds[4].revents != 0) hear_preloader();
     if (fds[2].revents != 0) take_from(output_, chunk_bytes);
     if (kill_at_ && Clock::now() >= *kill_at_) kill_ordered_ = true;
 }
@@ -157,6 +157,8 @@ void Warden::take_orders() {
 }
 
 void Warden::carry_out(std::uint32_t kind, std::string_view payload) {
+    // Of a worker that runs the orchestrator may have heard before this process was given time to.
+    if (pending_ && !clearing_) hear_preloader();
     switch (static_cast<Order>(kind)) {
         case Order::start:
             if (worker_ == 0 && !pending_ && !doomed_) start(unpack_start(payload));

@@ -1,4 +1,6 @@
 // Workers that are forked from an interpreter of Python which their warden keeps: all promises hold for them.
+#include <sys/stat.h>
+
 #include <csignal>
 #include <random>
 #include <sstream>
@@ -129,6 +131,34 @@ TEST(Preload, AWorkerThatIsKilledWhileModulesAreImportedIsGone) {
     EXPECT_EQ(marked(bench.mark).size(), 1U);
     bench.executor->launch(0, spec);
     bench.next<Ready>(0);
+}
+
+TEST(Preload, AWorkerThatIsKilledBeforeTheWardenHeardOfItEndsAloneAndTheInterpreterStays) {
+    Bench bench;
+    Folder folder;
+    const auto gate = folder.path / "gate";
+    ASSERT_EQ(::mkfifo(gate.c_str(), 0600), 0);
+    std::ofstream(folder.path / "waits.py") << "open('" << gate.string() << "').read()";
+    LaunchSpec spec = forked("", "\"waits\"");
+    spec.environment["PYTHONPATH"] = folder.path.string();
+    bench.executor->launch(0, spec);
+    const auto sleeps = [](pid_t pid, char state) {
+        return content("/proc/" + std::to_string(pid) + "/stat").find(std::string(") ") + state) != std::string::npos;
+    };
+    ASSERT_TRUE(eventually([&] { return interpreter(bench.mark) != 0; }));
+    const pid_t imports = interpreter(bench.mark);
+    const pid_t warden = wardens(bench.mark).at(0);
+    ASSERT_TRUE(eventually([&] { return sleeps(warden, 'S'); })) << "the worker has been ordered";
+    ::kill(warden, SIGSTOP);
+    ASSERT_TRUE(eventually([&] { return sleeps(warden, 'T'); }));
+    std::ofstream(gate) << "go";
+    bench.next<Ready>(0);
+    bench.executor->kill(0);
+    bench.loop.poll();
+    ::kill(warden, SIGCONT);
+    EXPECT_EQ(bench.next<Exited>(0).signal, SIGKILL);
+    EXPECT_EQ(bench.count<Remark>(0), 0U);
+    EXPECT_EQ(interpreter(bench.mark), imports);
 }
 
 TEST(Preload, AnInterpreterKilledAtRandomInstantsLosesNoWorkerAndStartsNoneTwice) {
