@@ -1,6 +1,6 @@
 """times.py FOLDER: how long the phases and tests of a tests/run took, as a table by kind; all of it, test by test, in FOLDER.json.
 
-FOLDER/phases has a line "KIND SUITE BEGAN ENDED" for each phase. Beside it lie the builds, SUITE/times: ctest.xml (one entry a program or
+FOLDER/phases has a line "KIND SUITE BEGAN ENDED" for each phase, and what `times` of the shell said before and after. Beside it lie the builds, SUITE/times: ctest.xml (one entry a program or
 class), NAME.json of GoogleTest and NAME.txt of the end-to-end tests (one entry a test)."""
 import collections
 import json
@@ -33,16 +33,23 @@ def single_tests(build, name):
     return []
 
 
+def duration(text):
+    """Seconds of "1m2.5s"."""
+    minutes, seconds = text.rstrip("s").split("m")
+    return 60 * float(minutes) + float(seconds)
+
+
 def main(folder):
     try:
         phases = [line.split() for line in (folder / "phases").read_text().splitlines()]
     except OSError:
         return
     rows, kept, slowest = [], {"phases": [], "tests": {}}, []
-    for kind, suite, began, ended in phases:
+    for kind, suite, began, ended, *cpu in sorted(phases, key=lambda phase: float(phase[2])):
         seconds = float(ended) - float(began)
-        kept["phases"].append({"kind": kind, "suite": suite, "seconds": round(seconds, 1)})
-        rows.append((kind, suite, seconds, ""))
+        busy = sum(map(duration, cpu[2:])) - sum(map(duration, cpu[:2]))
+        kept["phases"].append({"kind": kind, "suite": suite, "seconds": round(seconds, 1), "cpu_seconds": round(busy, 1)})
+        rows.append((kind, suite, seconds, f"{busy:.0f} s of processors"))
         if kind != "tests":
             continue
         build = folder.parent / suite
@@ -55,7 +62,7 @@ def main(folder):
             slowest.append((took, f"{name} ({suite})"))
         for part, took in spent.most_common():
             rows.append(("", f"  {part}", took, f"{count[part]} tests"))
-    total = float(phases[-1][3]) - float(phases[0][2])
+    total = max(float(phase[3]) for phase in phases) - min(float(phase[2]) for phase in phases)
     kept["seconds"] = round(total, 1)
     pathlib.Path(f"{folder}.json").write_text(json.dumps(kept, indent=1) + "\n")
     print(f"\n{'':<11}{'':<14}{'seconds':>8}")
