@@ -259,6 +259,9 @@ class StandIns(Played):
                 artifact.add_file("x")
                 run.log_artifact(artifact)
                 wandb.save("model.pt")
+            wandb.alert(title="a", level=wandb.AlertLevel.INFO)
+            assert run.resumed is False and run.starting_step == 0
+            assert isinstance(run.get_url(), str) and isinstance(run.project_name(), str)
             WandbCallback().on_epoch_end(0, {"loss": 4})
             try:
                 raise ValueError
@@ -278,8 +281,10 @@ class StandIns(Played):
 
     def test_nni_gives_parameters_with_their_nesting_and_takes_results(self):
         lines = self.shim("nni", """
-            import argparse, nni
+            import argparse, os, nni
+            from nni.trial import report_final_result
             from nni.utils import merge_parameter
+            assert os.path.samefile(os.environ["NNI_OUTPUT_DIR"], ".") and os.environ["NNI_TRIAL_SEQ_ID"] == "2"
             params = nni.get_next_parameter()
             assert params == {"lr": 0.25, "model": {"_name": "LeNet", "k": 3}}, params
             own = merge_parameter(argparse.Namespace(lr=1.0, model=None, other=1), params)
@@ -292,7 +297,7 @@ class StandIns(Played):
             assert (nni.get_trial_id(), nni.get_sequence_id(), nni.get_current_parameter("lr")) == ("trial-3", 2, 0.25)
             nni.report_intermediate_result(0.5)
             nni.report_intermediate_result({"default": 0.6, "loss": 1})
-            nni.report_final_result(0.7)
+            report_final_result(0.7)
             """, {"lr": 0.25, "model": "LeNet", "model.k": 3})
         self.assertEqual(lines, [{"default": 0.5}, {"default": 0.6, "loss": 1}, {"default": 0.7}])
 

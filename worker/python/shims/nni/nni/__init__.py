@@ -3,6 +3,7 @@ reports to it is a trial of hpo as it is. Nothing of NNI is in it, and nothing e
 
 from __future__ import annotations
 
+import os
 from typing import Any, Dict, Mapping, Optional
 
 from hpo import standin as _standin
@@ -12,6 +13,7 @@ __version__ = "999.0"  # of no release: newer than any that a script may ask for
 
 def get_next_parameter() -> Dict[str, Any]:
     """Of this trial; a choice that has parameters of its own is {"_name": ..., "width": ...}. Empty without hpo."""
+    _set_environment()
     return _standin.nested(_standin.parameters())
 
 
@@ -43,6 +45,16 @@ def get_sequence_id() -> int:
     return max(0, _standin.trial_number() - 1)
 
 
+def _set_environment() -> None:
+    """Variables that NNI sets and scripts read: where to write, who they are. Nothing without hpo."""
+    if _standin.trial_number() < 1:
+        return
+    for name, value in (("NNI_PLATFORM", "local"), ("NNI_EXP_ID", get_experiment_id()), ("NNI_TRIAL_JOB_ID", get_trial_id()),
+                        ("NNI_TRIAL_SEQ_ID", str(get_sequence_id())), ("NNI_OUTPUT_DIR", _standin.folder()),
+                        ("NNI_SYS_DIR", _standin.folder())):
+        os.environ[name] = value
+
+
 def _report(metric: Any) -> None:
     values = metric if isinstance(metric, Mapping) else {"default": metric}
     numbers = _standin.numbers_of(values)
@@ -57,3 +69,6 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"hpo's stand-in for nni has no '{name}'; it has get_next_parameter, report_intermediate_result, "
                          "report_final_result, get_trial_id, get_sequence_id and utils.merge_parameter. Without the line "
                          "'shim: nni' in the study the script finds NNI itself")
+
+
+_set_environment()  # for what is asked before the parameters are; in a preloaded interpreter there is no trial yet

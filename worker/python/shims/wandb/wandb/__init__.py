@@ -98,7 +98,16 @@ class Summary(Dict[str, Any]):
         self[name] = value
 
 
-class _Ignored:
+class _IgnoredClass(type):
+    """Of a class that is ignored whatever is asked of it: wandb.AlertLevel.INFO."""
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(name)
+        return _Ignored()
+
+
+class _Ignored(metaclass=_IgnoredClass):
     """Takes everything and does nothing."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
@@ -143,7 +152,8 @@ class Run:
         self.tags = ()
         self.sweep_id = "hpo"
         self.step = 0
-        self.offline = self.disabled = False
+        self.starting_step = 0
+        self.offline = self.disabled = self.resumed = False
         self._open: Dict[str, float] = {}  # logged without a commit
         self._at: Optional[int] = None  # the step that the script named last
         self._said: set = set()  # names that were reported
@@ -194,6 +204,12 @@ class Run:
 
     def define_metric(self, *arguments: Any, **more: Any) -> Any:
         return _Ignored()
+
+    def get_url(self) -> str:
+        return self.url
+
+    def project_name(self) -> str:
+        return self.project
 
     def __getattr__(self, name: str) -> Any:
         return _ignore(name, f"run.{name}")
