@@ -8,16 +8,19 @@
 #include "hpo/worker_keys.hpp"
 #include "orchestrator/exchange/trial_json.hpp"
 #include "orchestrator/script/template.hpp"
+#include "orchestrator/study/entries.hpp"
 #include "orchestrator/study/study_file.hpp"
 
 namespace hpo {
 namespace {
 
+bool is_native(const Study& study) { return study.command.empty() && has_worker(study); }
+
 /// Everything the trial ran with: the study's fixed keys, its own parameters, and for the native worker its seed.
 Params complete(const Study& study, const TrialRecord& trial) {
     Params all = study.worker;
     for (const auto& [name, value] : trial.params) all.insert_or_assign(name, value);
-    if (study.command.empty() && !all.contains("seed"))
+    if (is_native(study) && !all.contains("seed"))
         all["seed"] = static_cast<std::int64_t>(trial_seed(study.seed, static_cast<std::uint64_t>(trial.number)));
     return all;
 }
@@ -40,7 +43,7 @@ Value value_of(const WorkerKey& key) {
 /// spans.
 Params with_defaults(const Study& study, const TrialRecord& trial) {
     Params all = complete(study, trial);
-    if (!study.command.empty()) return all;
+    if (!is_native(study)) return all;
     for (const WorkerKey& key : worker_keys) {
         const bool of_training = key.section == "model" || key.section == "training" || key.name == "validation";
         if (!of_training || key.fallback.empty()) continue;
@@ -51,13 +54,26 @@ Params with_defaults(const Study& study, const TrialRecord& trial) {
     return all;
 }
 
+/// Of a study that hpo does not train there is nothing to run: its parameters, for whoever trains them.
+std::string parameters_as_yaml(const TrialRecord& trial) {
+    Study holder;  // writes them as a script's fixed parameters
+    holder.command = {"-"};
+    holder.worker = trial.params;
+    std::string text;
+    for (const study::Group& group : study::groups_of(holder))
+        if (group.section == "worker" && group.name == "params")
+            for (const auto& [name, value] : group.fields) text += study::yaml_text(name) + ": " + value + '\n';
+    return text;
+}
+
 std::string as_yaml(const Study& study, const TrialRecord& trial) {
-    Study fixed = fix_parameters(study, trial.params);
-    if (study.command.empty()) fixed.worker = complete(study, trial);
     std::string head = "# The best of study " + study.name + ": trial " + std::to_string(trial.number) + ", " +
                        study.objective.metric + " " + short_number(*trial.value) + " at step " +
                        std::to_string(trial.best_step) + ".\n";
-    if (study.command.empty()) head += "# hpo train best.yaml -o model.safetensors   (if this file is best.yaml)\n";
+    if (is_native(study)) head += "# hpo train best.yaml -o model.safetensors   (if this file is best.yaml)\n";
+    if (!has_worker(study)) return head + parameters_as_yaml(trial);
+    Study fixed = fix_parameters(study, trial.params);
+    if (is_native(study)) fixed.worker = complete(study, trial);
     return head + write_study(fixed);
 }
 
@@ -78,7 +94,7 @@ std::string as_json(const Study& study, const TrialRecord& trial) {
 /// quoted or not.
 std::string word_of(const Study& study, const Value& value) {
     const auto* list = std::get_if<std::vector<std::int64_t>>(&value);
-    if (!list || !study.command.empty()) return to_text(value);
+    if (!list || !is_native(study)) return to_text(value);
     std::string text;
     for (const std::int64_t number : *list) text += (text.empty() ? "" : ",") + std::to_string(number);
     return text;
@@ -86,7 +102,7 @@ std::string word_of(const Study& study, const Value& value) {
 
 /// A script takes what was sampled, the native worker's list is everything.
 Params for_programs(const Study& study, const TrialRecord& trial) {
-    return study.command.empty() ? with_defaults(study, trial) : trial.params;
+    return is_native(study) ? with_defaults(study, trial) : trial.params;
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "hpo/random.hpp"
 #include "hpo/units.hpp"
 #include "hpo/worker_keys.hpp"
+#include "orchestrator/cli/best_config.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/packing.hpp"
 #include "orchestrator/cli/script_ready.hpp"
@@ -487,22 +488,8 @@ std::string script_text(const Study& study, Load& load, Json& json) {
     return text;
 }
 
-int check_command(const CheckArguments& arguments) {
-    std::signal(SIGPIPE, SIG_IGN);
-    const Study study = load_study(arguments.file, {arguments.set, {}});
-    refuse_unready_script(study, arguments.set.empty() ? arguments.file : "");
-    const auto machine = open_machine(study, installed_programs(), [](const DeviceNotice& notice) {
-        std::fputs(("hpo: " + notice.text + '\n').c_str(), stderr);
-    });
-    if (!machine) throw Fatal(machine.error().message);
-    const Host& host = machine->host();
-    Load load;
-    load.question.machine = machine->read();
-    load.question.on_device = machine->on_device();
-    load.question.workers = plan_workers(study, host).places;
-    load.question.parallel = study.resources.parallel;
-    load.question.most = trials_of(study);
-
+/// What is searched, and how.
+std::string search_text(const Study& study) {
     std::string text = row("study", study.name + ": " +
                                         (study.objective.direction == Direction::maximize ? "maximize " : "minimize ") +
                                         study.objective.metric + ", seed " + std::to_string(study.seed));
@@ -516,12 +503,35 @@ int check_command(const CheckArguments& arguments) {
                               (study.budget.seconds ? ", " + duration_text(*study.budget.seconds) : ""));
     text += row("sampler", study.sampler.type);
     text += row("stopping", rules_text(study));
-    text += row("keep", keep_text(study));
+    return text;
+}
 
+int check_command(const CheckArguments& arguments) {
+    std::signal(SIGPIPE, SIG_IGN);
+    const Study study = load_study(arguments.file, {arguments.set, {}}, NoWorker::welcome);
     Json json{{"study", study.name},
               {"dimensions", study.space.size()},
               {"trials", trials_of(study)},
               {"keep", {{"checkpoints", kept(study.keep.checkpoints)}, {"folders", kept(study.keep.folders)}}}};
+    if (!has_worker(study)) {
+        const std::string trial = row("trial", "trained by somebody else: hpo ask-tell " + shell_word(arguments.file));
+        print(arguments.json ? json.dump() + '\n' : search_text(study) + trial);
+        return 0;
+    }
+    refuse_unready_script(study, arguments.set.empty() ? arguments.file : "");
+    const auto machine = open_machine(study, installed_programs(), [](const DeviceNotice& notice) {
+        std::fputs(("hpo: " + notice.text + '\n').c_str(), stderr);
+    });
+    if (!machine) throw Fatal(machine.error().message);
+    const Host& host = machine->host();
+    Load load;
+    load.question.machine = machine->read();
+    load.question.on_device = machine->on_device();
+    load.question.workers = plan_workers(study, host).places;
+    load.question.parallel = study.resources.parallel;
+    load.question.most = trials_of(study);
+
+    std::string text = search_text(study) + row("keep", keep_text(study));
     text += study.command.empty() ? native_text({study, arguments.file, arguments.set.empty()},
                                                 machine->target(machine->on_device() ? 0 : host_only), load, json)
                                   : script_text(study, load, json);

@@ -36,6 +36,10 @@ constexpr std::array table{
             "hpo run studies/phase1.yaml --time 10m\n"
             "hpo run studies/phase1.yaml --set budget.epochs=5 --fresh",
             commands::run},
+    Command{"ask-tell", "Search for a program of your own, which asks for trials and tells what became of them",
+            "hpo ask-tell study.yaml         JSON Lines on stdin and stdout\n"
+            "echo '{\"ask\": 2}' | hpo ask-tell study.yaml --no-store",
+            commands::ask_tell_study},
     Command{"check", "Say what a study means, or what is wrong with it",
             "hpo check studies/phase1.yaml   space, memory and time of a trial, how many at once\n"
             "hpo check studies/phase1.yaml --json",

@@ -24,6 +24,7 @@ struct Command {
 namespace commands {
 
 CommandAction run(CLI::App& app);
+CommandAction ask_tell_study(CLI::App& app);
 CommandAction check(CLI::App& app);
 CommandAction train(CLI::App& app);
 CommandAction ls(CLI::App& app);

@@ -94,16 +94,6 @@ void bring_back(const std::filesystem::path& aside, const StudyFolder& folder) {
     std::fprintf(stderr, "hpo: the earlier study is back in %s\n", folder.path.c_str());
 }
 
-/// Whether a stored study may go on as `study`.
-Result<void> may_go_on(const Study& study, const std::string& before) {
-    const auto stored = parse_study(before, "the stored study", {}, known_parts());
-    if (!stored) return Error{"the stored study cannot be read any more:\n" + stored.error().message};
-    const std::string refused = refusal(compare(*stored, study));
-    if (refused.empty()) return {};
-    return Error{"study " + study.name + " has run with other settings, and its trials would not be comparable:\n" +
-                 refused + "Give the study another name, or start anew with --fresh."};
-}
-
 /// The arguments of `hpo run` that go on with what was begun: it would be refused, or have another budget, without.
 /// `in_time`: the time that was given is not what ended it.
 std::string same_again(const RunArguments& arguments, bool in_time) {
@@ -159,8 +149,9 @@ int run_command(const RunArguments& arguments) {
     Result<RunOutcome> outcome = Error{};
     try {
         const auto observer = make_run_observer(style, study);
-        outcome = run_study(study, folder, programs, *observer,
-                            [&](const std::string& before) { return may_go_on(study, before); });
+        outcome = run_study(study, folder, programs, *observer, [&](const std::string& before) {
+            return may_go_on(study, before, "Give the study another name, or start anew with --fresh.");
+        });
     } catch (...) {
         bring_back(aside, folder);
         throw;

@@ -29,7 +29,7 @@ namespace {
 
 }  // namespace
 
-Study load_study(const std::string& name, const Overrides& overrides) {
+Study load_study(const std::string& name, const Overrides& overrides, NoWorker no_worker) {
     std::filesystem::path file = name;
     std::error_code ignored;
     if (std::filesystem::status(file, ignored).type() == std::filesystem::file_type::not_found && is_study_name(name)) {
@@ -38,7 +38,21 @@ Study load_study(const std::string& name, const Overrides& overrides) {
     }
     auto study = read_study(file, overrides.set, known_parts());
     if (!study) refuse(study.error().message, overrides);
+    if (!has_worker(*study) && no_worker == NoWorker::refused)
+        throw Refusal(error_at(study->source, file.string(), "study",
+                               "'worker' is missing: what a trial trains: task, data, model and training, or a "
+                               "command; without one the study is for hpo ask-tell, whose trials somebody else "
+                               "trains"));
     return std::move(*study);
+}
+
+Result<void> may_go_on(const Study& study, const std::string& before, const std::string& cure) {
+    const auto stored = parse_study(before, "the stored study", {}, known_parts());
+    if (!stored) return Error{"the stored study cannot be read any more:\n" + stored.error().message};
+    const std::string refused = refusal(compare(*stored, study));
+    if (refused.empty()) return {};
+    return Error{"study " + study.name + " has run with other settings, and its trials would not be comparable:\n" +
+                 refused + cure};
 }
 
 }  // namespace hpo

@@ -19,6 +19,7 @@ constexpr double held_up_after = 3;        // seconds between two ticks, which c
 
 Engine::Engine(EngineParts parts, int places)
     : parts_(std::move(parts)),
+      supply_(parts_.study, parts_.ledger),
       places_(static_cast<std::size_t>(places)),
       model_(parts_.study.resources.trial, parts_.on_device) {
     started_ = parts_.clock.now();
@@ -213,10 +214,7 @@ void Engine::fill() {
     for (const std::int64_t trial : closed) trial_ended(trial);
     more_to_close_ = closed.size() == closed_at_once;
     if (more_to_close_) return;
-    conclude(End::finished, exhausted_          ? "every configuration of the space was tried"
-                            : out_of_patience() ? count(parts_.ledger.tried_since_best(), "trial", "trials") +
-                                                      " without a better best (budget.patience)"
-                                                : "all trials of the budget have ended");
+    conclude(End::finished, supply_.why_over());
 }
 
 /// Asks a worker to leave: Shutdown, TERM, and KILL after the grace period. What it holds stays booked until it is

@@ -16,6 +16,7 @@
 #include "hpo/messages.hpp"
 #include "hpo/study.hpp"
 #include "orchestrator/engine/ledger.hpp"
+#include "orchestrator/engine/supply.hpp"
 #include "orchestrator/execution/executor.hpp"
 #include "orchestrator/scheduling/footprints.hpp"
 #include "orchestrator/scheduling/plan.hpp"
@@ -207,10 +208,7 @@ class Engine {
     void refuse(const Admission::Reason& never);
     void make_room();
     std::int64_t next_trial();
-    std::int64_t further_trial();
     [[nodiscard]] std::int64_t work_left() const;
-    [[nodiscard]] bool may_propose() const;
-    [[nodiscard]] bool out_of_patience() const;
     [[nodiscard]] bool assigned(std::int64_t trial) const;
     [[nodiscard]] Params configuration(std::int64_t trial) const;
 
@@ -270,6 +268,7 @@ class Engine {
     void requeue_without_blame(std::int64_t trial, const std::string& reason);
 
     EngineParts parts_;
+    Supply supply_;
     std::vector<Worker> places_;
     std::map<std::int64_t, Need> needs_;  ///< of trials that have not ended
     FootprintModel model_;                ///< of what was measured
@@ -296,7 +295,6 @@ class Engine {
     Seconds longest_failed_{0};         ///< time of the longest of them
     std::int64_t furthest_failed_ = 0;  ///< steps of the furthest of them
     bool reported_anything_ = false;
-    bool exhausted_ = false;      ///< the sampler has no further configuration
     bool more_to_close_ = false;  ///< paused trials, at the end of the study
     bool closing_ = false;
     End end_ = End::none;

@@ -373,27 +373,7 @@ std::int64_t Engine::next_trial() {
         const bool unknown = need == needs_.end() || !need->second.known;
         if (unknown && !assigned(trial)) return trial;
     }
-    return further_trial();
-}
-
-/// A trial that is not queued yet: a promoted one, else a new one. 0: none.
-std::int64_t Engine::further_trial() {
-    const auto promotions = parts_.ledger.promotions(!may_propose(), 1);
-    if (!promotions.empty()) return parts_.ledger.promote(promotions.front()), promotions.front();
-    if (!may_propose()) return 0;
-    if (const auto trial = parts_.ledger.propose()) return *trial;
-    exhausted_ = true;
-    return 0;
-}
-
-bool Engine::out_of_patience() const {
-    const auto& patience = parts_.study.budget.patience;
-    return patience && parts_.ledger.tried_since_best() >= *patience;
-}
-
-bool Engine::may_propose() const {
-    return !exhausted_ && !out_of_patience() &&
-           static_cast<std::int64_t>(parts_.ledger.record().trials.size()) < parts_.study.budget.trials;
+    return supply_.further_trial();
 }
 
 /// Trials that some worker could start on now or soon; of promotions no more are counted than there are places.
@@ -401,9 +381,9 @@ std::int64_t Engine::work_left() const {
     std::int64_t work = 0;
     for (const std::int64_t trial : parts_.ledger.queued())
         if (!assigned(trial)) ++work;
-    if (may_propose())
+    if (supply_.may_propose())
         work += parts_.study.budget.trials - static_cast<std::int64_t>(parts_.ledger.record().trials.size());
-    return work + static_cast<std::int64_t>(parts_.ledger.promotions(!may_propose(), places_.size()).size());
+    return work + static_cast<std::int64_t>(supply_.promotions(places_.size()).size());
 }
 
 /// Whether a worker holds the trial, or is asked about it, or what follows its last attempt is not decided yet.

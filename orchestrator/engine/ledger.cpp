@@ -136,6 +136,13 @@ Verdict Ledger::report(std::int64_t number, Report report) {
     return judge(number);
 }
 
+Verdict Ledger::report_until_told(std::int64_t number, Report report) {
+    store(event::Reported{number, record_.trial(number).attempt, std::move(report)});
+    const TrialRecord& trial = record_.trial(number);
+    const bool last = trial.steps() >= study_.budget.epochs && divergence(trial.curve.back(), study_.objective).empty();
+    return last ? Verdict{} : judge(number);
+}
+
 Verdict Ledger::judge(std::int64_t number) {
     const TrialRecord& trial = record_.trial(number);
     if (trial.curve.empty()) return {};

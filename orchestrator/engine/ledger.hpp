@@ -44,6 +44,8 @@ class Ledger {
     /// A step, judged: on stop, pause and completion the trial has already ended or paused in the books when this
     /// returns.
     Verdict report(std::int64_t trial, Report report);
+    /// The same for a trial whose end is told: the last step of its budget leaves it running.
+    Verdict report_until_told(std::int64_t trial, Report report);
     /// The last stored step, judged again: a session that was killed may have stored a step but not what followed from
     /// it. For trials that have not ended and are not paused; the rules' word stays the one given first.
     Verdict judge(std::int64_t trial);

@@ -19,6 +19,7 @@
 #include "orchestrator/devices/host.hpp"
 #include "orchestrator/engine/checkpoints.hpp"
 #include "orchestrator/engine/control.hpp"
+#include "orchestrator/engine/held_study.hpp"
 #include "orchestrator/engine/live_machine.hpp"
 #include "orchestrator/engine/workers.hpp"
 #include "orchestrator/execution/interrupts.hpp"
@@ -388,24 +389,9 @@ Result<RunOutcome> run_study(const Study& study, const StudyFolder& folder, cons
                              RunObserver& observer,
                              const std::function<Result<void>(const std::string& before)>& accepted) {
     if (const auto told = can_be_told(folder.path); !told) return told.error();
-    auto proposer = Proposer::make(study);
-    if (!proposer) return proposer.error();
-    auto rules = Rules::make(study);
-    if (!rules) return rules.error();
-
-    std::vector<std::filesystem::path> missing = missing_parts(folder);
-    if (const auto made = make_study_folder(folder); !made) return made.error();
-    auto lock = HolderLock::take(folder);
-    if (!lock) return lock.error();
-    Takeback takeback(std::move(missing));
-    auto store = open_store(folder.database(), [&](const std::string& words) {
-        observer.notice({Notice::Level::warning, 0, words});
-    });
-    if (!store) return store.error();
-    if (const std::string before = (*store)->source(); !before.empty())
-        if (const auto welcome = accepted(before); !welcome) return welcome.error();
-    Ledger ledger(study, **store, std::move(*proposer), std::move(*rules));
-    if (const auto replayed = ledger.replay(); !replayed) return replayed.error();
+    const auto warn = [&](const std::string& words) { observer.notice({Notice::Level::warning, 0, words}); };
+    auto held = HeldStudy::take(study, folder, accepted, warn);
+    if (!held) return held.error();
 
     if (!sweep(study_mark(folder)))
         return Error{"processes of an earlier run of " + study.name +
@@ -415,14 +401,9 @@ Result<RunOutcome> run_study(const Study& study, const StudyFolder& folder, cons
         notice(said.warning ? Notice::Level::warning : Notice::Level::info, said.text);
     });
     if (!machine) return machine.error();
-    Session session(study, folder, programs, observer, std::move(ledger), std::move(*machine), open_log(folder));
-    return session.run(*lock, [&]() -> Result<void> {
-        if (const auto kept = (*store)->set_source(study.source); !kept) return kept;
-        if (const auto written = replace_file(folder.yaml(), study.source); !written)
-            notice(Notice::Level::warning, written.error().message);
-        takeback.forget();
-        return {};
-    });
+    Session session(study, folder, programs, observer, std::move((*held)->ledger), std::move(*machine),
+                    open_log(folder));
+    return session.run((*held)->lock, [&] { return (*held)->begin(study, folder, warn); });
 }
 
 }  // namespace hpo

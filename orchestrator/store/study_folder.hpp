@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "hpo/result.hpp"
@@ -56,6 +57,7 @@ std::vector<std::filesystem::path> missing_parts(const StudyFolder& folder);
 class Takeback {
    public:
     explicit Takeback(std::vector<std::filesystem::path> made) : made_(std::move(made)) {}
+    Takeback(Takeback&& other) noexcept : made_(std::exchange(other.made_, {})) {}
     Takeback(const Takeback&) = delete;
     Takeback& operator=(const Takeback&) = delete;
     ~Takeback();

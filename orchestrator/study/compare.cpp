@@ -25,7 +25,7 @@ Pairs flat(const Study& study) {
 
 /// Whether a trial's first steps are the same whatever number of steps is planned. A script's are its own affair.
 bool same_start_for_any_budget(const Study& study) {
-    if (!study.command.empty()) return true;
+    if (!study.command.empty() || !has_worker(study)) return true;
     const auto schedule = study.worker.find("schedule");
     return schedule != study.worker.end() && schedule->second == Value(std::string("constant"));
 }

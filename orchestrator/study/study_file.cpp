@@ -44,7 +44,8 @@ class StudyReader {
         if (const Node* node = file.take("seed")) assign(study_.seed, whole(diagnostics_, *node, "seed", 0, max_whole));
         const Node* objective = file.take("objective");
         const Node* space = file.take("space");
-        const Node* worker = file.need("worker", "what a trial trains: task, data, model and training");
+        const Node* worker = file.take("worker");
+        external_ = worker == nullptr;
         const Node* budget = file.take("budget");
         const Node* sampler = file.take("sampler");
         const Node* stopping = file.take("stopping");
@@ -53,7 +54,7 @@ class StudyReader {
         const Node* keep = file.take("keep");
         file.finish();
 
-        const ReadWorker fixed = read_worker(diagnostics_, worker);
+        const ReadWorker fixed = external_ ? no_worker() : read_worker(diagnostics_, worker);
         const ReadSpace varied = read_space(diagnostics_, space, fixed.native && fixed.known);
         if (fixed.known) read_objective(objective, fixed.native);
         read_budget(budget);
@@ -78,6 +79,13 @@ class StudyReader {
     }
 
    private:
+    /// Names and values are free, as a script's are.
+    static ReadWorker no_worker() {
+        ReadWorker none;
+        none.native = false;
+        return none;
+    }
+
     void read_name(const Node& node) {
         const auto name = text(diagnostics_, node, "study");
         if (!name) return;
@@ -103,6 +111,7 @@ class StudyReader {
         if (direction != nullptr)
             if (const auto index = word(diagnostics_, *direction, "objective.direction", {"minimize", "maximize"}))
                 given = static_cast<Direction>(*index);
+        if (external_) return read_external_objective(node, metric, given);
         if (!native) {
             if (metric == nullptr || direction == nullptr) {
                 const Place place = node == nullptr ? Place{} : node->place;
@@ -132,6 +141,23 @@ class StudyReader {
             diagnostics_.error(direction->place, "'" + objective.metric + "' is better when it is " +
                                                      (*given == Direction::minimize ? "larger: direction: maximize"
                                                                                     : "smaller: direction: minimize"));
+    }
+
+    /// Of a study without a worker: what is absent is the default, and a metric that hpo knows knows its direction.
+    void read_external_objective(const Node* node, const Node* metric, std::optional<Direction> given) {
+        Objective& objective = study_.objective;
+        const auto name = metric == nullptr ? objective.metric : text(diagnostics_, *metric, "objective.metric");
+        if (!name) return;
+        if (!is_word(*name, "._-/"))
+            return diagnostics_.error(metric->place,
+                                      "'objective.metric' must be 1 to 64 letters, digits, '.', '_', '-' or '/', "
+                                      "found " +
+                                          printable(*name));
+        objective.metric = *name;
+        const bool known = *name == "val_accuracy" || *name == "val_loss" || *name == "loss";
+        if (!given && !known)
+            diagnostics_.error(node->place, "'objective.direction' is missing: minimize or maximize " + *name);
+        objective.direction = given.value_or(*name == "val_accuracy" ? Direction::maximize : Direction::minimize);
     }
 
     void read_budget(const Node* node) {
@@ -260,6 +286,7 @@ class StudyReader {
     Diagnostics& diagnostics_;
     const Vocabulary& vocabulary_;
     Study study_;
+    bool external_ = false;  ///< the file has no worker
 };
 
 }  // namespace

@@ -35,6 +35,10 @@ Result<Study> parse_study(std::string_view text, const std::string& file_name, s
 Result<Study> read_study(const std::filesystem::path& file, std::span<const std::string> set = {},
                          const Vocabulary& vocabulary = {});
 
+/// False: nobody trains the study's trials but who asks for them (hpo ask-tell). The native worker always has some key:
+/// it must be told its data.
+inline bool has_worker(const Study& study) { return !study.command.empty() || !study.worker.empty(); }
+
 /// `message`, found out after the file was read, at the value of a dotted key of it (`space.lr.high`), or of its
 /// nearest parent there; shown as the errors of parse_study.
 std::string error_at(std::string_view text, const std::string& file_name, std::string_view key,

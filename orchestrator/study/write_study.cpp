@@ -109,6 +109,7 @@ string command_text(const Study& study) {
 }
 
 void add_worker(std::vector<Group>& groups, const Study& study) {
+    if (!has_worker(study)) return;
     if (!study.command.empty()) {
         groups.push_back({"worker", "", {{"command", command_text(study)}}});
         if (!study.home.empty()) groups.back().fields.emplace_back("home", yaml_text(study.home));

@@ -171,9 +171,21 @@ TEST(OneMistake, IsToldOnceWhateverElseSpeaksOfIt) {
     const std::string misspelt = problem(study_of(lr, "  comand: [train, \"{lr}\"]\n"));
     EXPECT_EQ(problems_in(misspelt), 1u) << misspelt;
     EXPECT_THAT(misspelt, HasSubstr("did you mean 'command'?"));
-    const std::string none = problem("study: s\nobjective: {metric: f1, direction: maximize}\nspace:\n" + lr);
-    EXPECT_EQ(problems_in(none), 1u) << none;
-    EXPECT_THAT(none, HasSubstr("'worker' is missing"));
+}
+
+TEST(NoWorker, IsAStudyWhoseTrialsSomebodyElseTrains) {
+    const std::string text = "study: s\nobjective: {metric: f1, direction: maximize}\nspace:\n" + lr;
+    const auto study = parse_study(text, "s.yaml");
+    ASSERT_TRUE(study) << study.error().message;
+    EXPECT_FALSE(has_worker(*study));
+    const auto again = parse_study(write_study(*study), "again.yaml");
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_FALSE(has_worker(*again));
+    EXPECT_TRUE(refusal(compare(*study, *again)).empty());
+    EXPECT_EQ(problem("study: s\nspace:\n" + lr), "(accepted)");
+    EXPECT_EQ(problem("study: s\nobjective: {metric: val_loss}\nspace:\n" + lr), "(accepted)");
+    EXPECT_THAT(problem("study: s\nobjective: {metric: f1}\nspace:\n" + lr),
+                HasSubstr("'objective.direction' is missing: minimize or maximize f1"));
 }
 
 TEST(OneMistake, OthersAreToldBesideIt) {

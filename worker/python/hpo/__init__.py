@@ -27,7 +27,8 @@ To be stopped and go on later (asha pauses trials), a script says that it can, a
 
 A script that is slow to start may train one trial after the other: `for trial in hpo.trials(): ...`.
 
-One file, no dependency, Python 3.9 or newer. The protocol is include/hpo/PROTOCOL.md.
+No dependency, Python 3.9 or newer. The protocol is include/hpo/PROTOCOL.md. To search from within a program or a
+notebook: hpo.Study (study.py).
 """
 
 from __future__ import annotations
@@ -45,15 +46,27 @@ import sys
 import threading
 import time
 import traceback
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
-__all__ = ["KerasCallback", "LightningCallback", "Params", "Trial", "trial", "trials"]
+if TYPE_CHECKING:
+    from .study import Pruned, Study, StudyError
+
+__all__ = ["KerasCallback", "LightningCallback", "Params", "Pruned", "Study", "StudyError", "Trial", "trial", "trials"]
 __version__ = "0.1.0"
 
 _PROTOCOL = 1
 _SHORTEST_STEP = 0.001  # seconds; steps that follow faster were trained before, and are reported one after the other
 _SHORTEST_ITERATION = 2e-5  # seconds; so are iterations that are said to be shorter
 _MOST_LINES = 12  # of an exception's words
+
+
+def __getattr__(name: str) -> Any:
+    """What only a program that searches needs is not imported by one that trains."""
+    if name in ("Pruned", "Study", "StudyError"):
+        from . import study
+
+        return getattr(study, name)
+    raise AttributeError(f"module 'hpo' has no attribute '{name}'")
 
 
 class Params(Dict[str, Any]):

@@ -1,0 +1,177 @@
+#include "orchestrator/ask_tell/session.hpp"
+
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "orchestrator/engine/words.hpp"
+
+namespace hpo::ask_tell {
+
+namespace {
+
+constexpr std::size_t all_at_once = 1'000'000;
+
+std::string named(std::int64_t trial) { return "trial " + std::to_string(trial); }
+
+/// "stopped (asha: 3rd of 3 ...)".
+std::string ended_as(const TrialRecord& trial) {
+    std::string words(to_text(trial.state));
+    if (!trial.reason.empty())
+        words += " (" + (trial.rule.empty() ? "" : trial.rule + ": ") + trial.reason.substr(0, 200) + ")";
+    return words;
+}
+
+}  // namespace
+
+Session::Session(const Study& study, Ledger& ledger, const Clock& clock)
+    : study_(study),
+      ledger_(ledger),
+      clock_(clock),
+      supply_(study, ledger),
+      began_(clock.now()),
+      seconds_before_(ledger.record().seconds) {
+    // A killed session may have stored a trial's step but not what followed from it: its end, or its pause.
+    for (const std::int64_t trial : std::set(ledger_.unfinished()))
+        if (ledger_.record().trial(trial).state != TrialState::paused) ledger_.judge(trial);
+}
+
+Offers Session::ask(std::int64_t count) {
+    Offers offers;
+    while (static_cast<std::int64_t>(offers.trials.size()) < count && !out_of_time()) {
+        const auto& queued = ledger_.queued();
+        const std::int64_t trial = queued.empty() ? supply_.further_trial() : *queued.begin();
+        if (trial == 0) break;
+        launch(trial);
+        const TrialRecord& record = ledger_.record().trial(trial);
+        offers.trials.push_back({trial, record.params, record.steps()});
+    }
+    if (static_cast<std::int64_t>(offers.trials.size()) == count) return offers;
+    if (over()) {
+        if (!out_of_time()) ledger_.close_paused(all_at_once);
+        offers.done = true;
+    }
+    offers.reason = why_fewer();
+    return offers;
+}
+
+Result<Verdict> Session::report(std::int64_t trial, std::int64_t step, Metrics values) {
+    if (const auto taken = take(trial); !taken) return taken.error();
+    const std::int64_t last = reported_[trial], steps = study_.budget.epochs;
+    if (step < 1 || step > steps)
+        return Error{"step " + std::to_string(step) + " of " + named(trial) + ": steps count from 1 to " +
+                     std::to_string(steps) + " (budget.epochs)"};
+    if (step <= last)
+        return Error{"step " + std::to_string(step) + " of " + named(trial) + " came after step " +
+                     std::to_string(last)};
+    Report report;
+    report.step = step;
+    report.metrics = std::move(values);
+    Verdict verdict = ledger_.report_until_told(trial, std::move(report));
+    if (verdict.action == to_worker::Action::go_on)
+        reported_[trial] = step;
+    else
+        reported_.erase(trial);
+    return verdict;
+}
+
+Result<Told> Session::complete(std::int64_t trial, Metrics values) {
+    if (const auto taken = take(trial); !taken) return taken.error();
+    const TrialRecord& record = ledger_.record().trial(trial);
+    const auto told = values.find(study_.objective.metric);
+    if (told == values.end() && !record.value)
+        return Error{named(trial) + " has no value of " + study_.objective.metric +
+                     ": tell it in \"values\", or tell that the trial has failed"};
+    // The last word on the last step. Where the best step counts, a worse one is only kept beside the others.
+    const bool counts =
+        told != values.end() && (!record.value || !std::isfinite(told->second) ||
+                                 better(study_.objective.direction, told->second, *record.value) ||
+                                 (study_.objective.at == Objective::At::last && told->second != *record.value));
+    if (counts) {
+        Report report = record.curve.empty() ? Report{} : record.curve.back();
+        if (record.curve.empty()) report.step = study_.budget.epochs;
+        for (auto& [name, value] : values) report.metrics[name] = value;
+        ledger_.report_until_told(trial, std::move(report));
+    } else {
+        if (told != values.end() && told->second == *record.value) values.erase(told);
+        if (!values.empty()) ledger_.closing(trial, std::move(values));
+    }
+    if (record.state == TrialState::running) ledger_.finish(trial, TrialState::complete, "", "");
+    reported_.erase(trial);
+    return Told{record.state, record.reason};
+}
+
+Result<Told> Session::fail(std::int64_t trial, Metrics values, const std::string& reason) {
+    if (const auto taken = take(trial); !taken) return taken.error();
+    if (!values.empty()) ledger_.closing(trial, std::move(values));
+    ledger_.finish(trial, TrialState::failed, "", reason.empty() ? "told as failed" : reason);
+    reported_.erase(trial);
+    return Told{TrialState::failed, reason};
+}
+
+void Session::end(const std::string& reason) {
+    for (const std::int64_t trial : std::set(ledger_.unfinished())) {
+        const TrialRecord& record = ledger_.record().trial(trial);
+        if (record.state != TrialState::running) continue;
+        if (record.steps() >= study_.budget.epochs)
+            ledger_.judge(trial);
+        else
+            ledger_.requeue(trial, Outcome::interrupted, false, reason);
+    }
+    ledger_.session_ended((clock_.now() - began_).count(), reason);
+}
+
+bool Session::over() const {
+    if (out_of_time()) return true;
+    return count_of(TrialState::running) == 0 && ledger_.queued().empty() && !supply_.may_propose() &&
+           supply_.promotions(1).empty();
+}
+
+/// Whether the trial is out, so that something can be said of it. One that an earlier session gave out is given out
+/// again by its being spoken of: who trains it may not know that the session has ended meanwhile.
+Result<void> Session::take(std::int64_t trial) {
+    const auto count = static_cast<std::int64_t>(ledger_.record().trials.size());
+    if (trial < 1 || trial > count)
+        return Error{"there is no " + named(trial) +
+                     (count == 0 ? ": none has been asked for" : "; the last one is " + std::to_string(count))};
+    const TrialRecord& record = ledger_.record().trial(trial);
+    if (is_final(record.state)) return Error{named(trial) + " has ended already: " + ended_as(record)};
+    if (record.state == TrialState::paused)
+        return Error{named(trial) + " is paused after step " + std::to_string(record.steps()) +
+                     ": it goes on when an ask gives it out again"};
+    if (record.state == TrialState::running) return {};
+    if (record.attempt == 0) return Error{named(trial) + " has not been given out: ask for it"};
+    launch(trial);
+    return {};
+}
+
+void Session::launch(std::int64_t trial) {
+    Allotment nothing;
+    nothing.footprint = {0, 0, 0};
+    ledger_.launch(trial, "asked for", std::move(nothing));
+    reported_[trial] = 0;
+}
+
+std::string Session::why_fewer() const {
+    if (out_of_time()) return "the time budget is used up";
+    const std::int64_t out = count_of(TrialState::running), paused = count_of(TrialState::paused);
+    if (out == 0) return supply_.why_over();
+    std::string words = count(out, "trial is", "trials are") + " out";
+    if (paused > 0) words += ", and " + count(paused, "paused one waits", "paused ones wait") + " for what they report";
+    return words + "; no new one starts: " +
+           (static_cast<std::int64_t>(ledger_.record().trials.size()) >= study_.budget.trials
+                ? "budget.trials is " + std::to_string(study_.budget.trials)
+                : supply_.why_over());
+}
+
+std::int64_t Session::count_of(TrialState state) const {
+    std::int64_t many = 0;
+    for (const std::int64_t trial : ledger_.unfinished()) many += ledger_.record().trial(trial).state == state ? 1 : 0;
+    return many;
+}
+
+bool Session::out_of_time() const {
+    return study_.budget.seconds && seconds_before_ + (clock_.now() - began_).count() >= *study_.budget.seconds;
+}
+
+}  // namespace hpo::ask_tell

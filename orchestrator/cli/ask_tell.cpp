@@ -1,0 +1,200 @@
+// hpo ask-tell: the search for programs in any language, JSON Lines on stdin and stdout (docs/ask_tell.md).
+#include "orchestrator/ask_tell/lines.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstring>
+#include <memory>
+
+#include "hpo/interrupted.hpp"
+#include "hpo/lines.hpp"
+#include "hpo/printable.hpp"
+#include "hpo/version.hpp"
+#include "orchestrator/cli/commands.hpp"
+#include "orchestrator/cli/study_source.hpp"
+#include "orchestrator/devices/host.hpp"
+#include "orchestrator/engine/held_study.hpp"
+#include "orchestrator/store/no_store.hpp"
+
+namespace hpo::commands {
+
+namespace {
+
+struct AskTellArguments {
+    std::string file;
+    std::vector<std::string> set;
+    bool no_store = false;
+};
+
+int signal_pipe[2] = {-1, -1};
+
+/// Signals wake the loop; a second one of the same kind ends the process as it is.
+void hear_signals() {
+    if (::pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK) != 0)
+        throw Fatal(std::string("cannot hear signals: ") + std::strerror(errno));
+    struct sigaction heard {};
+    heard.sa_handler = [](int number) {
+        const int saved = errno;
+        interrupted_by = number;
+        (void)!::write(signal_pipe[1], "", 1);
+        errno = saved;
+    };
+    heard.sa_flags = static_cast<int>(SA_RESETHAND);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+        struct sigaction before {};
+        ::sigaction(number, nullptr, &before);
+        if (before.sa_handler != SIG_IGN) ::sigaction(number, &heard, nullptr);
+    }
+    // A reader that goes away and a limit on file sizes are errors to be told, not deaths.
+    std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN);
+}
+
+/// Lines in, answers out, as they come: it reads on while an answer waits to be read, so that a program may write many
+/// lines before it reads the first answer.
+class Talk {
+   public:
+    explicit Talk(ask_tell::Session& session, std::function<bool()> in_place)
+        : session_(session), in_place_(std::move(in_place)) {}
+
+    /// Returns why it ended, in words; empty `failure`: the end of the input, or its reader has gone.
+    std::string run(std::string& failure) {
+        while (!ended_ || !out_.empty()) {
+            const bool full = out_.size() >= most_waiting;
+            std::array<pollfd, 3> ready{{{STDIN_FILENO, static_cast<short>(ended_ || full ? 0 : POLLIN), 0},
+                                         {STDOUT_FILENO, static_cast<short>(out_.empty() ? 0 : POLLOUT), 0},
+                                         {signal_pipe[0], POLLIN, 0}}};
+            if (ended_ || full) ready[0].fd = -1;
+            if (out_.empty()) ready[1].fd = -1;
+            if (::poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR)
+                return failure = std::strerror(errno), "the input could not be read";
+            if (interrupted_by != 0) return interrupted_by == SIGINT ? "interrupted" : "terminated";
+            if (ready[1].revents != 0 && !write_some(failure)) return "nobody reads the answers";
+            if (ready[0].fd >= 0 && ready[0].revents != 0 && !read_some(failure)) return "the input could not be read";
+            if (!in_place_()) return failure = "the study's folder was moved or removed", failure;
+        }
+        return "the input ended";
+    }
+
+   private:
+    static constexpr std::size_t most_waiting = std::size_t{64} << 20;  // bytes of answers that nobody has read
+
+    /// So much never blocks where a pipe has said that it is ready.
+    bool write_some(std::string& failure) {
+        const auto size = ::write(STDOUT_FILENO, out_.data(), std::min<std::size_t>(out_.size(), PIPE_BUF));
+        if (size < 0 && (errno == EINTR || errno == EAGAIN)) return true;
+        if (size < 0) {
+            if (errno != EPIPE) failure = std::string("cannot write to standard output: ") + std::strerror(errno);
+            return false;
+        }
+        out_.erase(0, static_cast<std::size_t>(size));
+        return true;
+    }
+
+    bool read_some(std::string& failure) {
+        std::array<char, 1 << 16> bytes{};
+        const auto size = ::read(STDIN_FILENO, bytes.data(), bytes.size());
+        if (size < 0 && (errno == EINTR || errno == EAGAIN)) return true;
+        if (size < 0) return failure = std::strerror(errno), false;
+        ended_ = size == 0;
+        if (ended_ && !lines_.rest().empty()) take(lines_.rest());  // the last line may have no newline
+        lines_.feed({bytes.data(), static_cast<std::size_t>(size)}, [this](std::string_view line) { take(line); });
+        tell_dropped();
+        return true;
+    }
+
+    void take(std::string_view line) {
+        tell_dropped();
+        out_ += ask_tell::answer(session_, line, ++number_);
+    }
+
+    void tell_dropped() {
+        for (; dropped_ < lines_.dropped(); ++dropped_)
+            out_ += ask_tell::error_line("a line is at most " + std::to_string(ask_tell::longest_line) + " bytes long",
+                                         ++number_);
+    }
+
+    ask_tell::Session& session_;
+    std::function<bool()> in_place_;
+    LineSplitter lines_{ask_tell::longest_line};
+    std::string out_;
+    std::int64_t number_ = 0;   ///< of the last line
+    std::int64_t dropped_ = 0;  ///< lines that were too long, and told
+    bool ended_ = false;        ///< the input
+};
+
+/// `ledger` is replayed.
+int talk(const Study& study, Ledger& ledger, const std::function<bool()>& in_place) {
+    const SteadyClock clock;
+    ledger.session_started({host_name(), ::getpid(), version});
+    ask_tell::Session session(study, ledger, clock);
+    std::string failure;
+    const std::string why = Talk(session, in_place).run(failure);
+    if (in_place()) session.end(session.over() ? "the study is over" : why);
+    if (!failure.empty()) throw Fatal(failure);
+    return interrupted_by != 0 ? exit_status_of(interrupted_by) : 0;
+}
+
+int ask_tell_command(const AskTellArguments& arguments) {
+    const Study study = load_study(arguments.file, {arguments.set, {}}, NoWorker::welcome);
+    hear_signals();
+    try {
+        if (arguments.no_store) {
+            auto proposer = Proposer::make(study);
+            if (!proposer) throw Fatal(proposer.error().message);
+            auto rules = Rules::make(study);
+            if (!rules) throw Fatal(rules.error().message);
+            NoStore nowhere;
+            Ledger ledger(study, nowhere, *std::move(proposer), *std::move(rules));
+            return talk(study, ledger, [] { return true; });
+        }
+        const StudyFolder folder = study_folder(study.name);
+        const auto warn = [](const std::string& words) { std::fprintf(stderr, "hpo: %s\n", printable(words).c_str()); };
+        const auto held = HeldStudy::take(
+            study, folder,
+            [&](const std::string& before) { return may_go_on(study, before, "Give the study another name."); }, warn);
+        if (!held) throw Fatal(held.error().message);
+        if (const auto begun = (*held)->begin(study, folder, warn); !begun) throw Fatal(begun.error().message);
+        return talk(study, (*held)->ledger, [&] { return (*held)->lock.in_place(); });
+    } catch (const StoreFailed& failed) {
+        throw Fatal(std::string("the study's database cannot be written: ") + failed.what());
+    }
+}
+
+}  // namespace
+
+CommandAction ask_tell_study(CLI::App& app) {
+    const auto arguments = std::make_shared<AskTellArguments>();
+    app.add_option("file", arguments->file, "The study file, or the name of a study that was begun")->required();
+    app.add_option("--set", arguments->set, "Override one key: --set budget.trials=100")
+        ->take_all()
+        ->type_name("KEY=VALUE");
+    app.add_flag("--no-store", arguments->no_store, "Keep nothing: the study ends with this process");
+    app.footer(
+        app.get_footer() +
+        "\nA line in, a line out, each a JSON object:\n"
+        "  {\"ask\": 2}\n"
+        "    {\"trials\": [{\"trial\": 1, \"params\": {\"lr\": 0.01}}, {\"trial\": 2, \"params\": {\"lr\": 0.3}}]}\n"
+        "  {\"report\": {\"trial\": 1, \"step\": 3, \"values\": {\"val_loss\": 0.41}}}\n"
+        "    {\"trial\": 1, \"decision\": \"continue\"}, or \"stop\" or \"pause\" with \"rule\" and \"reason\"\n"
+        "  {\"tell\": {\"trial\": 1, \"state\": \"complete\", \"values\": {\"val_loss\": 0.40}}}\n"
+        "    {\"trial\": 1, \"ok\": true}\n"
+        "  {\"best\": 1}\n"
+        "    {\"trial\": 1, \"params\": {\"lr\": 0.01}, \"values\": {\"val_loss\": 0.4}, \"step\": 3, \"state\": "
+        "\"complete\"}\n"
+        "What is wrong is answered {\"error\": \"...\", \"line\": 5}, and the session goes on. The study needs no "
+        "'worker'.\nIt is stored and gone on with like any other. More: docs/ask_tell.md; for Python: "
+        "hpo.Study.\n\nExit codes: 0 the input ended; 1 it failed; 2 usage; 130 interrupted; 143 terminated.");
+    return [arguments] { return ask_tell_command(*arguments); };
+}
+
+}  // namespace hpo::commands

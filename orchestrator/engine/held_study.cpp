@@ -1,0 +1,37 @@
+#include "orchestrator/engine/held_study.hpp"
+
+namespace hpo {
+
+Result<std::unique_ptr<HeldStudy>> HeldStudy::take(
+    const Study& study, const StudyFolder& folder,
+    const std::function<Result<void>(const std::string& before)>& accepted,
+    const std::function<void(const std::string&)>& warn) {
+    auto proposer = Proposer::make(study);
+    if (!proposer) return proposer.error();
+    auto rules = Rules::make(study);
+    if (!rules) return rules.error();
+    std::vector<std::filesystem::path> missing = missing_parts(folder);
+    if (const auto made = make_study_folder(folder); !made) return made.error();
+    auto lock = HolderLock::take(folder);
+    if (!lock) return lock.error();
+    Takeback takeback(std::move(missing));
+    auto store = open_store(folder.database(), warn);
+    if (!store) return store.error();
+    if (const std::string before = (*store)->source(); !before.empty())
+        if (const auto welcome = accepted(before); !welcome) return welcome.error();
+    Store& books = **store;
+    std::unique_ptr<HeldStudy> held(new HeldStudy{std::move(*lock), std::move(takeback), std::move(*store),
+                                                  Ledger(study, books, std::move(*proposer), std::move(*rules))});
+    if (const auto replayed = held->ledger.replay(); !replayed) return replayed.error();
+    return held;
+}
+
+Result<void> HeldStudy::begin(const Study& study, const StudyFolder& folder,
+                              const std::function<void(const std::string&)>& warn) {
+    if (const auto kept = store->set_source(study.source); !kept) return kept;
+    if (const auto written = replace_file(folder.yaml(), study.source); !written) warn(written.error().message);
+    takeback.forget();
+    return {};
+}
+
+}  // namespace hpo

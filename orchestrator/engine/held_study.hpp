@@ -1,0 +1,37 @@
+// A study that this process holds: its folder is locked, its books are open and read.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "hpo/result.hpp"
+#include "hpo/study.hpp"
+#include "orchestrator/engine/ledger.hpp"
+#include "orchestrator/store/holder_lock.hpp"
+#include "orchestrator/store/store.hpp"
+#include "orchestrator/store/study_folder.hpp"
+
+namespace hpo {
+
+struct HeldStudy {
+    HolderLock lock;
+    Takeback takeback;  ///< a study that is given up before it begins leaves nothing behind
+    std::unique_ptr<Store> store;
+    Ledger ledger;
+
+    /// Takes the study and reads what it has done. Fails, and then leaves it as it was: the sampler or a rule cannot be
+    /// made, the folder cannot be written, another process holds the study, the database is not sound. `accepted`
+    /// decides whether the stored study may go on with this one (`before`: its source). `warn` is told what a user
+    /// should know while the study is used (a database that another program has locked). `study` outlives it.
+    static Result<std::unique_ptr<HeldStudy>> take(
+        const Study& study, const StudyFolder& folder,
+        const std::function<Result<void>(const std::string& before)>& accepted,
+        const std::function<void(const std::string&)>& warn);
+
+    /// From here on the study is this one, in its folder.
+    Result<void> begin(const Study& study, const StudyFolder& folder,
+                       const std::function<void(const std::string&)>& warn);
+};
+
+}  // namespace hpo

@@ -1,0 +1,35 @@
+// Where a study's next trial comes from when none is queued: a paused one that may go on, else a new one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hpo/study.hpp"
+#include "orchestrator/engine/ledger.hpp"
+
+namespace hpo {
+
+class Supply {
+   public:
+    /// Both outlive it.
+    Supply(const Study& study, Ledger& ledger) : study_(study), ledger_(ledger) {}
+
+    /// A trial that is queued now and was not before: a promoted one, else a new one. 0: none.
+    std::int64_t further_trial();
+    /// Whether the budget, the patience and the space allow a new trial.
+    [[nodiscard]] bool may_propose() const;
+    /// Paused trials that may go on now, `most` of them.
+    [[nodiscard]] std::vector<std::int64_t> promotions(std::size_t most) const;
+    /// Why a study is over that has nothing left to do, in words.
+    [[nodiscard]] std::string why_over() const;
+
+   private:
+    [[nodiscard]] bool out_of_patience() const;
+
+    const Study& study_;
+    Ledger& ledger_;
+    bool exhausted_ = false;  ///< the sampler has no further configuration
+};
+
+}  // namespace hpo

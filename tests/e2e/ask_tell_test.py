@@ -1,0 +1,184 @@
+"""hpo ask-tell: the page that documents it, sessions that are killed, and the Python client over it."""
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+
+from harness import BUILD, DEADLINE, HPO, SOURCE, Case
+
+STUDY = """\
+study: asked
+objective: {metric: loss, direction: minimize}
+space:
+  x: {type: float, low: 0, high: 1}
+sampler: {type: random}
+budget: {trials: 50, epochs: 9}
+"""
+
+
+class AskTell(Case):
+    def talk(self, *lines, arguments=(), status=0, text=STUDY):
+        """The answers to these lines, each an object or a text."""
+        said = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
+        self.study(text)
+        done = subprocess.run([HPO, "ask-tell", "study.yaml", *arguments], cwd=self.folder, input=said,
+                              capture_output=True, text=True, timeout=DEADLINE * 2)
+        self.error = done.stderr
+        self.assertEqual(done.returncode, status, done.stderr)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def test_the_worked_session_of_the_page(self):
+        page = (SOURCE / "docs" / "ask_tell.md").read_text()
+        study = re.search(r"```yaml\n(.*?)```", page, re.S)[1]
+        session = re.search(r"```text\n(.*?)```", page, re.S)[1].splitlines()
+        asked = [line[2:] for line in session if line.startswith("> ")]
+        answers = [json.loads(line[2:]) for line in session if line.startswith("< ")]
+        self.assertGreater(len(asked), 8)
+        got = self.talk(*asked, text=study)
+        self.assertEqual(len(got), len(answers))
+        for answer, shown in zip(got, answers):
+            self.assertEqual([answer.pop("reason", None) is None], [shown.pop("reason", None) is None])  # rules word it
+            self.assertEqual(answer, shown)
+        self.assertIn('{"ask": 2}', self.hpo("ask-tell", "--help"))
+
+    def test_a_study_goes_on_after_a_kill_at_any_instant_and_shows_like_any_other(self):
+        self.study(STUDY)
+        told = 0
+        for _ in range(6):
+            child = subprocess.Popen([HPO, "ask-tell", "study.yaml"], cwd=self.folder, stdin=subprocess.PIPE,
+                                     stdout=subprocess.PIPE, text=True)
+            self.children.append(child)
+            pending = []
+            for line in range(7 + told % 3):  # killed at another point of the talk each time
+                request = {"tell": {"trial": pending.pop(), "values": {"loss": 0.5}}} if line % 3 == 2 else {"ask": 1}
+                child.stdin.write(json.dumps(request) + "\n")
+                child.stdin.flush()
+                answer = json.loads(child.stdout.readline())
+                self.assertNotIn("error", answer)
+                if "trials" in answer:
+                    pending.append(answer["trials"][0]["trial"])
+                else:
+                    told += 1
+            child.stdin.write('{"ask": 1}\n{"tell": {"trial": %d, "values": {"loss": 0.1}}}\n' % pending[-1])
+            child.stdin.flush()
+            child.kill()
+            child.wait()
+            child.stdin.close()
+        self.assert_sound("asked")
+        trials = self.trials("asked")
+        self.assertGreaterEqual(sum(trial["state"] == "complete" for trial in trials), told)
+        left = [trial["trial"] for trial in trials if trial["state"] == "queued"]
+        again = self.talk({"ask": len(left)})[0]["trials"]
+        self.assertEqual([trial["trial"] for trial in again], left)
+        self.assertIn("x:", self.hpo("best", "asked"))
+        self.assertIn("x=", self.hpo("ls", "asked"))
+        self.hpo("run", "study.yaml", status=1)
+        self.assertIn("'worker' is missing", self.error)
+        self.assertIn("hpo ask-tell", self.error)
+        self.assertIn("somebody else", self.hpo("check", "study.yaml"))
+
+    def test_many_lines_at_once_long_ones_and_no_store(self):
+        lines = [{"ask": 1} if n % 2 == 0 else {"tell": {"trial": n // 2 + 1, "values": {"loss": 1 / (n + 1)}}}
+                 for n in range(20_000)]
+        answers = self.talk("x" * 3_000_000, *lines, {"best": 1}, "", arguments=["--no-store", "--set", "budget.trials=20000"])
+        self.assertEqual(answers[0]["line"], 1)
+        self.assertIn("1048576 bytes", answers[0]["error"])
+        self.assertEqual(len(answers), 20_003)
+        self.assertEqual([answer for answer in answers[1:-1] if "error" in answer], [])
+        self.assertEqual(answers[-2]["trial"], 10_000)
+        self.assertEqual(answers[-1], {"error": "an empty line", "line": 20_003})
+        self.assertFalse((self.folder / "runs").exists())
+
+    def test_one_session_at_a_time_and_signals_keep_what_is_out(self):
+        self.study(STUDY)
+        child = subprocess.Popen([HPO, "ask-tell", "study.yaml"], cwd=self.folder, stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE, text=True)
+        self.children.append(child)
+        child.stdin.write('{"ask": 1}\n{"report": {"trial": 1, "step": 4, "values": {"loss": 0.5}}}\n')
+        child.stdin.flush()
+        first = json.loads(child.stdout.readline())["trials"][0]
+        child.stdout.readline()
+        self.assertEqual(self.talk({"ask": 1}, status=1), [])
+        self.assertIn(f"process {child.pid}", self.error)
+        child.send_signal(signal.SIGTERM)
+        self.assertEqual(child.wait(timeout=DEADLINE), 143)
+        child.stdin.close()
+        self.assertEqual(self.talk({"ask": 1})[0]["trials"], [{**first, "resume_from": 4}])
+
+
+class PythonStudy(Case):
+    def python(self, script, status=0):
+        self.study(STUDY + "stopping: [{rule: asha, grace: 1, factor: 3}]\n")
+        (self.folder / "search.py").write_text(textwrap.dedent(script))
+        done = subprocess.run([sys.executable, "search.py"], cwd=self.folder, capture_output=True, text=True,
+                              timeout=DEADLINE * 2, stdin=subprocess.DEVNULL,
+                              env={**os.environ, "PYTHONPATH": str(SOURCE / "worker" / "python"), "HPO_PROGRAM": HPO})
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done
+
+    def test_optimize_ask_tell_and_what_goes_wrong(self):
+        done = self.python("""
+            import hpo, os, signal
+
+            def loss(trial):
+                for epoch in trial.epochs():
+                    trial.report(epoch, abs(trial.params.x - 0.3) + 1 / epoch)
+                    if trial.should_stop():
+                        raise hpo.Pruned()
+                return abs(trial.params["x"] - 0.3)
+
+            with hpo.Study("study.yaml") as study:
+                assert study.best is None
+                study.optimize(loss, 20)
+                assert study.best.values["loss"] < 0.2, study.best
+                assert study.best.state == "complete", study.best
+                number = study.best.number
+                trial = study.ask()
+                study.report(trial, 1, {"loss": float("nan"), "other": 2})
+                assert trial.should_stop() and trial.rule == "diverged", trial.decision
+                for wrong in (lambda: study.tell(trial, 1.0), lambda: study.tell(999, 1.0), lambda: study.ask(0)):
+                    try:
+                        wrong()
+                        raise SystemExit("nothing was said")
+                    except hpo.StudyError as error:
+                        print(error)
+
+                def broken(trial):
+                    raise ValueError("no such layer")
+
+                study.optimize(broken, 1, catch=(ValueError,))
+                try:
+                    study.optimize(broken, 1)
+                except ValueError:
+                    print("raised")
+            with hpo.Study("study.yaml") as study:
+                assert study.best.number == number
+                try:
+                    hpo.Study("study.yaml")
+                except hpo.StudyError as error:
+                    print(error)
+                os.kill(study._child.pid, signal.SIGKILL)
+                try:
+                    study.ask()
+                except hpo.StudyError as error:
+                    print(error)
+            """)
+        self.assertRegex(done.stdout, r"(?s)has ended already: diverged.*there is no trial 999.*from 1 on.*raised.*"
+                                      r"another process|process \d+.*killed by signal 9")
+        failed = [trial for trial in self.trials("asked") if trial["state"] == "failed"]
+        self.assertEqual({trial["reason"] for trial in failed}, {"ValueError: no such layer"})
+
+    def test_a_study_that_cannot_begin_says_why(self):
+        done = self.python("import hpo\nhpo.Study('missing.yaml', store=False)", status=1)
+        self.assertIn("missing.yaml", done.stderr)
+        self.assertIn("StudyError", done.stderr)
+
+
+if __name__ == "__main__":
+    import unittest
+
+    unittest.main()

@@ -1,0 +1,328 @@
+// The protocol of hpo ask-tell, line by line, on a study in memory.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "orchestrator/ask_tell/lines.hpp"
+#include "tests/support/memory_store.hpp"
+
+namespace hpo {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using testing::MemoryStore;
+
+Study asked_study() {
+    Study study;
+    study.name = "asked";
+    study.objective = {"loss", Direction::minimize, Objective::At::best};
+    study.space = {Dimension{.name = "x"}};
+    study.budget.trials = 9;
+    study.budget.epochs = 9;
+    study.sampler.type = "random";
+    study.policy.scaled = false;
+    return study;
+}
+
+Study with_asha(Study study) {
+    study.stopping = {{"asha", {{"grace", std::int64_t{1}}, {"factor", std::int64_t{3}}}}};
+    return study;
+}
+
+/// One session over a store that may outlive it; destroyed without end() it was killed.
+class Asked {
+   public:
+    Asked(const Study& study, MemoryStore& store)
+        : study_(study), ledger_(study_, store, *Proposer::make(study_), *Rules::make(study_)) {
+        EXPECT_TRUE(ledger_.replay());
+        ledger_.session_started({"host", 1, "test"});
+        session.emplace(study_, ledger_, clock);
+    }
+    json operator()(const std::string& line) { return json::parse(ask_tell::answer(*session, line, ++lines_)); }
+    std::string error(const std::string& line) {
+        const json answered = (*this)(line);
+        EXPECT_EQ(answered.value("line", 0), lines_) << answered;
+        return answered.value("error", "");
+    }
+    json ask(int count) { return (*this)(json{{"ask", count}}.dump())["trials"]; }
+    json report(int trial, int step, const json& loss) {
+        return (*this)(json{{"report", {{"trial", trial}, {"step", step}, {"values", {{"loss", loss}}}}}}.dump());
+    }
+    json tell(int trial, const json& loss) {
+        return (*this)(json{{"tell", {{"trial", trial}, {"state", "complete"}, {"values", {{"loss", loss}}}}}}.dump());
+    }
+    const TrialRecord& trial(std::int64_t number) const { return ledger_.record().trial(number); }
+
+    ManualClock clock;
+    std::optional<ask_tell::Session> session;
+
+   private:
+    Study study_;
+    Ledger ledger_;
+    int lines_ = 0;
+};
+
+TEST(AskTell, GivesTrialsJudgesReportsAndTakesTheEnd) {
+    MemoryStore store;
+    Asked hpo(asked_study(), store);
+    const json trials = hpo.ask(2);
+    ASSERT_EQ(trials.size(), 2U);
+    EXPECT_EQ(trials[0]["trial"], 1);
+    EXPECT_TRUE(trials[1]["params"]["x"].is_number());
+    EXPECT_FALSE(trials[0].contains("resume_from"));
+    EXPECT_EQ(hpo.report(1, 1, 0.5), (json{{"trial", 1}, {"decision", "continue"}}));
+    EXPECT_EQ(hpo.tell(1, 0.4), (json{{"trial", 1}, {"ok", true}}));
+    const json best = hpo(R"({"best": 1})");
+    EXPECT_EQ(best["trial"], 1);
+    EXPECT_EQ(best["params"], trials[0]["params"]);
+    EXPECT_EQ(best["values"], (json{{"loss", 0.4}}));
+    EXPECT_EQ(hpo.trial(1).state, TrialState::complete);
+}
+
+TEST(AskTell, AFinalValueThatComesOnlyInTheTellIsTheTrialsValueAtItsFullLength) {
+    MemoryStore store;
+    Asked hpo(asked_study(), store);
+    hpo.ask(1);
+    EXPECT_EQ(hpo(R"({"tell": {"trial": 1, "values": {"loss": 0.25, "latency": 12}}})"),
+              (json{{"trial", 1}, {"ok", true}}));
+    EXPECT_EQ(hpo.trial(1).value, 0.25);
+    EXPECT_EQ(hpo.trial(1).steps(), 9);
+    EXPECT_EQ(hpo(R"({"best": 1})")["values"], (json{{"loss", 0.25}, {"latency", 12}}));
+}
+
+TEST(AskTell, AWorseFinalValueCountsWhereTheLastStepDoesAndNotWhereTheBestDoes) {
+    for (const auto at : {Objective::At::best, Objective::At::last}) {
+        Study study = asked_study();
+        study.objective.at = at;
+        MemoryStore store;
+        Asked hpo(study, store);
+        hpo.ask(1);
+        hpo.report(1, 1, 0.5);
+        EXPECT_EQ(hpo.tell(1, 0.7)["ok"], true);
+        EXPECT_EQ(hpo.trial(1).value, at == Objective::At::best ? 0.5 : 0.7);
+    }
+}
+
+TEST(AskTell, TheLastStepIsFollowedByATell) {
+    MemoryStore store;
+    Asked hpo(asked_study(), store);
+    hpo.ask(1);
+    EXPECT_EQ(hpo.report(1, 9, 0.41)["decision"], "continue");
+    EXPECT_EQ(hpo.tell(1, 0.4), (json{{"trial", 1}, {"ok", true}}));
+    EXPECT_EQ(hpo.trial(1).value, 0.4);
+    EXPECT_THAT(hpo.error(R"({"tell": {"trial": 1, "values": {"loss": 0.3}}})"),
+                HasSubstr("has ended already: complete"));
+    EXPECT_EQ(hpo.trial(1).value, 0.4);
+}
+
+TEST(AskTell, WhatIsNotFiniteEndsATrialAsDiverged) {
+    MemoryStore store;
+    Asked hpo(asked_study(), store);
+    hpo.ask(3);
+    const json stop = hpo.report(1, 1, "nan");
+    EXPECT_EQ(stop["decision"], "stop");
+    EXPECT_EQ(stop["rule"], "diverged");
+    EXPECT_THAT(stop["reason"], HasSubstr("loss is nan at step 1"));
+    const json told = hpo.tell(2, "-inf");
+    EXPECT_EQ(told["ok"], true);
+    EXPECT_EQ(told["state"], "diverged");
+    hpo.report(3, 1, 0.5);
+    EXPECT_EQ(hpo.tell(3, "inf")["state"], "diverged");
+    EXPECT_EQ(hpo(R"({"best": 1})")["trial"], nullptr);
+}
+
+TEST(AskTell, WrongLinesAreAnsweredInWordsAndChangeNothing) {
+    MemoryStore store;
+    Asked hpo(asked_study(), store);
+    const std::size_t before = store.kept.size();
+    for (const auto& [line, words] : std::vector<std::pair<std::string, std::string>>{
+             {"", "an empty line"},
+             {"{", "not JSON, column 2"},
+             {"[1]", "not a JSON object"},
+             {"null", "not a JSON object"},
+             {R"({"tell": {"trial": 1, "values": {"loss": NaN}}})", "are written \"nan\""},
+             {"\xff", "not JSON"},
+             {"{}", "no request: ask, report, tell, best or study"},
+             {R"({"repot": 1})", "no request"},
+             {R"({"ask": 1, "best": 1})", "one request a line"},
+             {R"({"ask": 0})", "ask: a number of trials from 1 on"},
+             {R"({"ask": null})", "ask: not a number: null"},
+             {R"({"ask": "2"})", "ask: not a number"},
+             {R"({"ask": 1.5})", "ask: not a whole number"},
+             {R"({"best": 2})", "best: there is one best trial"},
+             {R"({"report": null})", "report: not an object"},
+             {R"({"report": {}})", "report: no \"trial\""},
+             {R"({"report": {"trial": 1}})", "report: no \"step\""},
+             {R"({"report": {"trial": 1, "step": 1}})", "report: no \"values\""},
+             {R"({"report": {"trial": 1, "step": 1, "values": {"loss": null}}})",
+              "\"values\": \"loss\": not a number: null"},
+             {R"({"report": {"trial": 1, "step": 1, "values": {"loss": true}}})", "not a number: true"},
+             {R"({"report": {"trial": 1, "step": 1, "values": [1]}})", "\"values\": not an object"},
+             {R"({"report": {"trial": 1, "step": 1, "values": {"loss": 1}}})",
+              "there is no trial 1: none has been asked for"},
+             {R"({"tell": {"trial": 0, "state": "complete"}})", "there is no trial 0"},
+             {R"({"tell": {"trial": 1, "state": "pruned"}})", "\"state\": complete or failed, not \"pruned\""},
+             {R"({"tell": {"trial": 1, "state": null}})", "\"state\": not a string"}})
+        EXPECT_THAT(hpo.error(line), HasSubstr(words)) << line;
+    EXPECT_EQ(store.kept.size(), before);
+    EXPECT_EQ(hpo.ask(1).size(), 1U);
+}
+
+TEST(AskTell, StepsGrowAndEndWithTheBudget) {
+    MemoryStore store;
+    Asked hpo(asked_study(), store);
+    hpo.ask(1);
+    hpo.report(1, 3, 0.5);
+    EXPECT_EQ(hpo.report(1, 3, 0.4)["error"], "report: step 3 of trial 1 came after step 3");
+    EXPECT_EQ(hpo.report(1, 2, 0.4)["error"], "report: step 2 of trial 1 came after step 3");
+    EXPECT_THAT(hpo.report(1, 0, 0.4)["error"], HasSubstr("steps count from 1 to 9"));
+    EXPECT_THAT(hpo.report(1, 10, 0.4)["error"], HasSubstr("steps count from 1 to 9"));
+    EXPECT_EQ(hpo.trial(1).value, 0.5);
+    EXPECT_EQ(hpo.report(1, 7, 0.4)["decision"], "continue");
+}
+
+TEST(AskTell, ACompleteTrialHasAValueAndAFailedOneNeedsNone) {
+    MemoryStore store;
+    Asked hpo(asked_study(), store);
+    hpo.ask(2);
+    EXPECT_THAT(hpo.error(R"({"tell": {"trial": 1, "state": "complete", "values": {"lss": 1}}})"),
+                HasSubstr("trial 1 has no value of loss"));
+    EXPECT_EQ(hpo.trial(1).state, TrialState::running);
+    EXPECT_EQ(hpo(R"({"tell": {"trial": 1, "state": "failed", "reason": "no data"}})")["ok"], true);
+    EXPECT_EQ(hpo.trial(1).state, TrialState::failed);
+    EXPECT_EQ(hpo.trial(1).reason, "no data");
+    EXPECT_THAT(hpo.tell(1, 0.1)["error"], HasSubstr("has ended already: failed (no data)"));
+}
+
+TEST(AskTell, AsksBeyondTheBudgetSayWhyTheyAreShort) {
+    Study study = asked_study();
+    study.budget.trials = 2;
+    MemoryStore store;
+    Asked hpo(study, store);
+    const json both = hpo(R"({"ask": 5})");
+    EXPECT_EQ(both["trials"].size(), 2U);
+    EXPECT_EQ(both["done"], false);
+    EXPECT_EQ(both["reason"], "2 trials are out; no new one starts: budget.trials is 2");
+    EXPECT_TRUE(hpo.ask(1).empty());
+    hpo.tell(1, 1);
+    hpo.tell(2, 2);
+    EXPECT_EQ(hpo(R"({"ask": 1})"),
+              (json{{"trials", json::array()}, {"done", true}, {"reason", "all trials of the budget have ended"}}));
+}
+
+TEST(AskTell, AStudyOutOfTimeIsOver) {
+    Study study = asked_study();
+    study.budget.seconds = 60;
+    MemoryStore store;
+    Asked hpo(study, store);
+    hpo.ask(1);
+    hpo.clock.advance(Seconds(60));
+    EXPECT_EQ(hpo(R"({"ask": 1})")["done"], true);
+    EXPECT_EQ(hpo.tell(1, 0.1)["ok"], true);
+}
+
+TEST(AskTell, APausedTrialComesBackFromAnAskOrEndsWithTheStudy) {
+    MemoryStore store;
+    Asked hpo(with_asha(asked_study()), store);
+    hpo.ask(3);
+    EXPECT_EQ(hpo.report(1, 1, 0.3)["decision"], "pause");
+    const json second = hpo.report(2, 1, 0.2);
+    EXPECT_EQ(second["rule"], "asha");
+    EXPECT_THAT(second["reason"], HasSubstr("rung 1"));
+    EXPECT_THAT(hpo.report(2, 2, 0.1)["error"], HasSubstr("trial 2 is paused after step 1"));
+    EXPECT_THAT(hpo.tell(2, 0.1)["error"], HasSubstr("trial 2 is paused after step 1"));
+    EXPECT_EQ(hpo.report(3, 1, 0.1)["decision"], "continue");
+    EXPECT_EQ(hpo.tell(3, 0.1)["ok"], true);
+
+    std::int64_t came_back = 0;
+    for (json trials = hpo.ask(1); !trials.empty(); trials = hpo.ask(1)) {
+        const int trial = trials[0]["trial"];
+        const int from = trials[0].value("resume_from", 0);
+        came_back += from > 0 ? 1 : 0;
+        bool goes_on = true;
+        for (int step = from + 1; step <= 9 && goes_on; ++step)
+            goes_on = hpo.report(trial, step, 0.1 * trial)["decision"] == "continue";
+        if (goes_on) {
+            EXPECT_EQ(hpo.tell(trial, 0.1 * trial)["ok"], true);
+        }
+    }
+    EXPECT_GT(came_back, 0);
+    EXPECT_EQ(hpo(R"({"ask": 1})")["done"], true);
+    for (std::int64_t trial = 1; trial <= 9; ++trial) EXPECT_TRUE(is_final(hpo.trial(trial).state)) << trial;
+}
+
+TEST(AskTell, ASessionThatWasKilledGoesOnWhereItWas) {
+    Study study = with_asha(asked_study());
+    MemoryStore killed, whole;
+    {
+        Asked hpo(study, killed);
+        hpo.ask(2);
+        hpo.report(1, 1, 0.3);
+        hpo.report(2, 1, 0.2);
+        hpo.ask(1);
+    }
+    Asked again(study, killed), once(study, whole);
+    once.ask(2);
+    once.report(1, 1, 0.3);
+    once.report(2, 1, 0.2);
+    EXPECT_EQ(once.ask(1)[0]["trial"], 3);
+    // Who trains trial 3 does not know that the session was another one.
+    EXPECT_EQ(again.report(3, 1, 0.1), once.report(3, 1, 0.1));
+    EXPECT_EQ(again.tell(3, 0.1), once.tell(3, 0.1));
+    for (int i = 0; i < 6; ++i) {
+        const json a = again.ask(1), b = once.ask(1);
+        ASSERT_EQ(a, b);
+        EXPECT_EQ(again.tell(a[0]["trial"], 0.5), once.tell(b[0]["trial"], 0.5));
+    }
+}
+
+TEST(AskTell, WhatASessionLeavesOutIsOfferedAgainByTheNext) {
+    MemoryStore store;
+    Study study = asked_study();
+    json params;
+    {
+        Asked hpo(study, store);
+        params = hpo.ask(3)[1]["params"];
+        hpo.report(2, 4, 0.4);
+        hpo.report(3, 9, 0.3);
+        hpo.session->end("the input ended");
+    }
+    EXPECT_THAT(store.kept.back().event, ::testing::VariantWith<event::SessionEnded>(::testing::_));
+    Asked hpo(study, store);
+    EXPECT_EQ(hpo.trial(3).state, TrialState::complete);  // it had reported all its steps
+    EXPECT_EQ(hpo.trial(2).state, TrialState::queued);
+    const json trials = hpo.ask(3);
+    EXPECT_EQ(trials[0]["trial"], 1);
+    EXPECT_EQ(trials[1], (json{{"trial", 2}, {"params", params}, {"resume_from", 4}}));
+    EXPECT_EQ(trials[2]["trial"], 4);
+    EXPECT_EQ(hpo.report(2, 1, 0.5)["decision"], "continue");  // it may also begin anew
+}
+
+TEST(AskTell, ATrialThatWasStoredButNotGivenOutIsNobodysYet) {
+    MemoryStore store;
+    Study study = asked_study();
+    store.fail_from = 3;  // the session's start and the proposal are stored, its launch is not
+    {
+        Asked hpo(study, store);
+        EXPECT_THAT(hpo.error(R"({"ask": 1})"), HasSubstr("the study's database cannot be written: disk full"));
+    }
+    store.fail_from = 1000;
+    Asked hpo(study, store);
+    EXPECT_EQ(hpo.tell(1, 1)["error"], "tell: trial 1 has not been given out: ask for it");
+    EXPECT_EQ(hpo.ask(1)[0]["trial"], 1);
+}
+
+TEST(AskTell, AfterAFailureOfTheStoreTheSameLineMayComeAgain) {
+    MemoryStore store;
+    Asked hpo(asked_study(), store);
+    hpo.ask(1);
+    store.fail_from = static_cast<std::int64_t>(store.kept.size()) + 2;  // the value is stored, the end is not
+    EXPECT_THAT(hpo.tell(1, 0.5)["error"], HasSubstr("disk full"));
+    store.fail_from = 1000;
+    EXPECT_EQ(hpo.tell(1, 0.5)["ok"], true);
+    EXPECT_EQ(hpo.trial(1).value, 0.5);
+}
+
+}  // namespace
+}  // namespace hpo

@@ -1,0 +1,263 @@
+"""A search from within a program or a notebook: hpo proposes, this program trains.
+
+    import hpo
+
+    def train(trial):
+        model = build(lr=trial.params.lr, width=trial.params["width"])
+        for epoch in trial.epochs():                  # ends when a rule says so
+            trial.report(epoch, val_loss=model.fit())
+        return model.validate()                       # the objective; None: what was reported counts
+
+    with hpo.Study("study.yaml") as study:
+        study.optimize(train, 50)
+        print(study.best)
+
+or by hand, one trial after the other or many at once:
+
+    trial = study.ask()                               # None: no trial may start now
+    study.tell(trial, loss(trial.params))
+
+The study file needs no `worker`. What was told is stored below runs/, and the same file goes on where it was
+(`store=False` keeps nothing). A process `hpo ask-tell` runs beside this one for as long as the study is open; it is
+free of signal handlers and prints nothing. Safe for threads: each waits for its own answer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import threading
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type, Union
+
+from . import Params, _number
+
+__all__ = ["AskedTrial", "Best", "Pruned", "Study", "StudyError"]
+
+
+class StudyError(RuntimeError):
+    """What hpo refused, in its words; or why it has ended."""
+
+
+class Pruned(Exception):
+    """Raised by a function that optimize() calls, once trial.should_stop(): the trial ends here."""
+
+
+class Best(NamedTuple):
+    """The best trial so far."""
+
+    number: int
+    params: Params
+    values: Dict[str, float]
+    """The metrics of its best step, and what was told with its end."""
+    step: int
+    state: str
+
+
+class AskedTrial:
+    """One trial that the study has given out."""
+
+    def __init__(self, study: "Study", number: int, params: Mapping[str, Any], resume_from: int) -> None:
+        self.study = study
+        self.number = number
+        self.params = Params(params)
+        self.resume_from = resume_from
+        """The last step that was reported before the trial was paused, or its session ended; 0: it begins."""
+        self.decision = "continue"
+        """The study's last word: continue, stop or pause."""
+        self.rule = self.reason = ""
+        """Of a stop or a pause: which rule, and why."""
+        self._step = resume_from
+
+    def __repr__(self) -> str:
+        return f"<trial {self.number} {dict(self.params)}>"
+
+    def epochs(self) -> Iterator[int]:
+        """The steps that are left of the study's budget.epochs; ends early when the study says so."""
+        while self._step < self.study.steps and not self.should_stop():
+            step = self._step + 1
+            yield step
+            self._step = max(self._step, step)
+
+    def report(self, step: Optional[int] = None, metrics: Union[Mapping[str, Any], float, None] = None,
+               **values: Any) -> str:
+        """Step `step` (from 1; by itself the next one) is done, with these numbers (a single one is the objective's).
+        Returns the decision; see should_stop()."""
+        return self.study.report(self, self._step + 1 if step is None else step, metrics, **values)
+
+    def should_stop(self) -> bool:
+        """The study wants no further step of this trial now: it was stopped, or is paused and may come back."""
+        return self.decision != "continue"
+
+
+class Study:
+    """One session of a study. Whoever else runs it at the same time is refused."""
+
+    def __init__(self, file: Union[str, "os.PathLike[str]"], *, store: bool = True, set: Sequence[str] = (),
+                 program: Optional[str] = None) -> None:
+        """`file`: the study file, or the name of a study that was begun. `set`: overrides, such as "budget.trials=50".
+        `program`: hpo itself; by default $HPO_PROGRAM, the one that this client belongs to, or the one on the PATH."""
+        command = [program or _program(), "ask-tell", os.fspath(file)]
+        command += [] if store else ["--no-store"]
+        for assignment in set:
+            command += ["--set", assignment]
+        self._lock = threading.Lock()
+        self._words = tempfile.TemporaryFile()  # of its standard error
+        try:
+            # A session of its own: Ctrl-C is for this program to understand.
+            self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                           stderr=self._words, start_new_session=True)
+        except OSError as error:
+            self._words.close()
+            raise StudyError(f"hpo cannot be started: {error}") from error
+        about = self._say({"study": 1})
+        self.name: str = about["study"]
+        self.metric: str = about["metric"]
+        """The objective's."""
+        self.direction: str = about["direction"]
+        self.steps: int = about["epochs"]
+        """The full length of a trial (budget.epochs)."""
+        self.done: Optional[str] = None
+        """Why the study is over, once an ask was told so."""
+
+    def ask(self, count: Optional[int] = None) -> Any:
+        """A trial; None when none may start now (all of the budget are out, or the study is over: see `done`).
+        With `count` a list of so many, or of fewer."""
+        answer = self._say({"ask": 1 if count is None else count})
+        if answer.get("done"):
+            self.done = answer["reason"]
+        trials = [AskedTrial(self, trial["trial"], trial["params"], trial.get("resume_from", 0))
+                  for trial in answer["trials"]]
+        return trials if count is not None else trials[0] if trials else None
+
+    def report(self, trial: Union[AskedTrial, int], step: int, metrics: Union[Mapping[str, Any], float, None] = None,
+               **values: Any) -> str:
+        """Step `step` (from 1) of a trial is done. Returns the decision: continue; stop: the trial has ended with what
+        it reported; pause: it may come back from a later ask()."""
+        numbers = self._numbers(metrics, values)
+        answer = self._say({"report": {"trial": _number_of(trial), "step": step, "values": numbers}})
+        if isinstance(trial, AskedTrial):
+            trial._step = max(trial._step, step)
+            trial.decision, trial.rule = answer["decision"], answer.get("rule", "")
+            trial.reason = answer.get("reason", "")
+        return str(answer["decision"])
+
+    def tell(self, trial: Union[AskedTrial, int], metrics: Union[Mapping[str, Any], float, None] = None, *,
+             state: str = "complete", reason: str = "", **values: Any) -> None:
+        """The trial is over: complete, with its last numbers (a single one is the objective's; none: what it reported
+        counts), or `state="failed"`. Returns once that is on the disk."""
+        body: Dict[str, Any] = {"trial": _number_of(trial), "state": state}
+        numbers = self._numbers(metrics, values)
+        if numbers:
+            body["values"] = numbers
+        if reason:
+            body["reason"] = reason
+        self._say({"tell": body})
+
+    def optimize(self, function: Callable[[AskedTrial], Any], n: Optional[int] = None, *,
+                 catch: Tuple[Type[Exception], ...] = ()) -> None:
+        """Calls `function(trial)` for `n` new trials (None: until the study is over), and for those that come back
+        meanwhile. What it returns is told: the objective's value, several by name, or None where reports say all.
+        Pruned ends a trial with what it reported. Another exception is a failed trial, and is raised again unless it
+        is one of `catch`. An interrupted trial comes back in the next session."""
+        begun = 0
+        while n is None or begun < n:
+            trial = self.ask()
+            if trial is None:
+                return
+            begun += 0 if trial.resume_from else 1
+            try:
+                result = function(trial)
+            except Pruned:
+                result = None
+            except Exception as error:
+                if not trial.should_stop():
+                    self.tell(trial, state="failed", reason=f"{type(error).__name__}: {error}"[:1000])
+                if isinstance(error, catch):
+                    continue
+                raise
+            if not trial.should_stop():
+                self.tell(trial, result)
+
+    @property
+    def best(self) -> Optional[Best]:
+        """The best trial so far; None before the first value."""
+        answer = self._say({"best": 1})
+        if answer["trial"] is None:
+            return None
+        return Best(answer["trial"], Params(answer["params"]),
+                    {name: float(value) for name, value in answer["values"].items()}, answer["step"], answer["state"])
+
+    def close(self) -> None:
+        """Ends the session. Trials that were not told come back from the next session's ask()."""
+        with self._lock:
+            if self._child.stdin and not self._child.stdin.closed:
+                try:
+                    self._child.stdin.close()
+                except OSError:
+                    pass  # it has ended
+            if self._child.stdout and not self._child.stdout.closed:
+                self._child.stdout.read()
+                self._child.stdout.close()
+            self._child.wait()
+            self._words.close()
+
+    def __enter__(self) -> "Study":
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_child", None) is not None:
+            self.close()
+
+    def _numbers(self, metrics: Union[Mapping[str, Any], float, None], values: Mapping[str, Any]) -> Dict[str, Any]:
+        given: Mapping[str, Any] = metrics if isinstance(metrics, Mapping) else \
+            {} if metrics is None else {self.metric: metrics}
+        return {str(name): _number(value) for name, value in {**given, **values}.items()}
+
+    def _say(self, request: Mapping[str, Any]) -> Dict[str, Any]:
+        line = json.dumps(request, separators=(",", ":")).encode() + b"\n"
+        with self._lock:
+            if self._child.stdin is None or self._child.stdin.closed or self._child.stdout is None:
+                raise StudyError("the study is closed")
+            try:
+                self._child.stdin.write(line)
+                self._child.stdin.flush()
+                answer = self._child.stdout.readline()
+            except OSError:
+                answer = b""
+            if not answer.endswith(b"\n"):
+                raise StudyError(self._last_words())
+        said: Dict[str, Any] = json.loads(answer)
+        if "error" in said:
+            raise StudyError(said["error"])
+        return said
+
+    def _last_words(self) -> str:
+        status = self._child.wait()
+        self._words.seek(0)
+        words = self._words.read().decode(errors="replace").strip()
+        how = f"was killed by signal {-status}" if status < 0 else f"has ended with status {status}"
+        return words or f"hpo ask-tell {how}"
+
+
+def _number_of(trial: Union[AskedTrial, int]) -> int:
+    return trial.number if isinstance(trial, AskedTrial) else trial
+
+
+def _program() -> str:
+    given = os.environ.get("HPO_PROGRAM")
+    if given:
+        return given
+    here = pathlib.Path(__file__).resolve()
+    candidates: List[pathlib.Path] = [parent / "bin" / "hpo" for parent in here.parents[4:5]]  # beside share/hpo/python
+    candidates += [parent / "hpo" for parent in here.parents[3:4] if (parent / "CMakeLists.txt").exists()]  # the source
+    for program in candidates:
+        if program.is_file() and os.access(program, os.X_OK):
+            return str(program)
+    return shutil.which("hpo") or "hpo"
