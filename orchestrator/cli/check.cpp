@@ -225,6 +225,13 @@ std::string text_of(const Range& range, std::string (*text)(double)) {
 
 std::string whole(double number) { return std::to_string(static_cast<std::int64_t>(number)); }
 
+/// Ends the command where the sampler cannot serve the study.
+std::string sampler_text(const Study& study) {
+    const auto proposer = Proposer::make(study);
+    if (!proposer) throw Fatal(proposer.error().message);
+    return proposer->about();
+}
+
 std::string rules_text(const Study& study) {
     std::string text;
     for (const PartSpec& rule : study.stopping) {
@@ -501,7 +508,7 @@ std::string search_text(const Study& study) {
     text += row("budget", std::to_string(trials_of(study)) + (trials_of(study) == 1 ? " trial" : " trials") +
                               " of up to " + std::to_string(study.budget.epochs) + " steps" +
                               (study.budget.seconds ? ", " + duration_text(*study.budget.seconds) : ""));
-    text += row("sampler", study.sampler.type);
+    text += row("sampler", sampler_text(study));
     text += row("stopping", rules_text(study));
     return text;
 }

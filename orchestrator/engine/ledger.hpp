@@ -35,6 +35,7 @@ class Ledger {
 
     /// A new trial, queued; nothing when the space is exhausted.
     std::optional<std::int64_t> propose();
+    [[nodiscard]] const Proposer& proposer() const { return proposer_; }
     /// The next attempt of a queued trial; returns its number.
     std::int64_t launch(std::int64_t trial, const std::string& where, Allotment allotment);
     /// The most memory that a trial was seen to take.

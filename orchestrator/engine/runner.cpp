@@ -95,6 +95,7 @@ class Session {
 
         ledger_.on_event = [this](const StoredEvent& stored) { observer_.happened(ledger_.record(), stored); };
         ledger_.session_started({host_name(), getpid(), version});
+        log_->info("sampler {}", ledger_.proposer().about());
         keeper_.begin();
         engine_.emplace(parts(), plan_.places);
 

@@ -26,7 +26,7 @@ bool Supply::out_of_patience() const {
 }
 
 std::string Supply::why_over() const {
-    if (exhausted_) return "every configuration of the space was tried";
+    if (exhausted_) return ledger_.proposer().exhausted();
     if (out_of_patience())
         return count(ledger_.tried_since_best(), "trial", "trials") + " without a better best (budget.patience)";
     return "all trials of the budget have ended";

@@ -184,19 +184,25 @@ void use_random(Draft& draft) {
 
 void use_grid(const Reading& reading, const study::Place& place) {
     Study& study = reading.draft.study;
-    double count = 1;
+    double count = 1, longest = 2;  // the longest range, in values
     for (const Dimension& dimension : study.space) {
-        if (dimension.kind == Kind::categorical)
+        if (dimension.kind == Kind::categorical) {
             count *= static_cast<double>(dimension.choices.size());
-        else if (dimension.low < dimension.high)
-            count *= dimension.kind == Kind::integer || dimension.step
-                         ? std::floor((dimension.high - dimension.low) / dimension.step.value_or(1) + 0.5) + 1
-                         : HUGE_VAL;
+        } else if (dimension.low < dimension.high) {
+            const double values =
+                dimension.kind == Kind::integer || dimension.step
+                    ? std::floor((dimension.high - dimension.low) / dimension.step.value_or(1) + 0.5) + 1
+                    : HUGE_VAL;
+            count *= values;
+            longest = std::max(longest, values);
+        }
     }
     study.sampler = {reading.knows_sampler("grid") ? "grid" : "sobol", {}};
     study.policy.scaled = false;  // the combinations as they are declared
     if (count <= 1e6) {
         study.budget.trials = static_cast<std::int64_t>(count);
+        if (study.sampler.type == "grid" && longest > 16)  // of so many values it takes all anyway
+            study.sampler.options["points"] = static_cast<std::int64_t>(longest);
         if (study.sampler.type != "grid")
             reading.draft.remark("sampler", place,
                                  "a grid search: every combination is tried once (" +

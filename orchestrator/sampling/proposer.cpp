@@ -46,7 +46,9 @@ Params combination(const CubeMap& map, std::uint64_t number) {
 }  // namespace
 
 Result<Proposer> Proposer::make(const Study& study) {
-    auto map = CubeMap::make(study.space, study.policy, study.worker);
+    Policy policy = study.policy;
+    if (samples_as_declared(study.sampler)) policy.scaled = false;
+    auto map = CubeMap::make(study.space, policy, study.worker);
     if (!map) return map.error();
     SamplerSetup setup;
     setup.seed = study.seed;
@@ -62,7 +64,8 @@ Result<Proposer> Proposer::make(const Study& study) {
 }
 
 Proposer::Proposer(const Study& study, CubeMap map, std::unique_ptr<Sampler> sampler)
-    : seed_(study.seed),
+    : name_(study.sampler.type),
+      seed_(study.seed),
       direction_(study.objective.direction),
       map_(std::move(map)),
       sampler_(std::move(sampler)),
@@ -78,7 +81,18 @@ void Proposer::enumerate() {
             left_->combinations.push_back(number);
 }
 
+std::string Proposer::about() const {
+    const std::string about = sampler_->about();
+    return about.empty() ? name_ : about;
+}
+
+std::string Proposer::exhausted() const {
+    return sampler_->points() ? "every point of the " + name_ + " was tried"
+                              : "every configuration of the space was tried";
+}
+
 std::optional<Proposal> Proposer::propose(std::int64_t trial) {
+    if (const auto points = sampler_->points(); points && trial > *points) return std::nullopt;
     if ((bound_ && seen_.size() >= *bound_) || (left_ && left_->combinations.empty())) return std::nullopt;
     std::vector<Site> pending;
     pending.reserve(pending_.size());

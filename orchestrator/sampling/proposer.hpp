@@ -44,11 +44,18 @@ class Proposer {
 
     [[nodiscard]] const CubeMap& map() const { return map_; }
 
+    /// The sampler, and what it chose and why.
+    [[nodiscard]] std::string about() const;
+
+    /// Why `propose` gives nothing any more.
+    [[nodiscard]] std::string exhausted() const;
+
    private:
     Proposer(const Study& study, CubeMap map, std::unique_ptr<Sampler> sampler);
     void enumerate();
     [[nodiscard]] std::optional<Proposal> unseen(std::int64_t trial);
 
+    std::string name_;  ///< the sampler's
     std::uint64_t seed_;
     Direction direction_;
     CubeMap map_;

@@ -1,12 +1,13 @@
 #include "orchestrator/sampling/registry.hpp"
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
 namespace hpo {
 
 namespace {
-constexpr std::array rows{&auto_row, &gp_row, &random_row, &sobol_row, &tpe_row};
+constexpr std::array rows{&auto_row, &gp_row, &grid_row, &random_row, &sobol_row, &tpe_row};
 }
 
 std::span<const PartOptions> sampler_vocabulary() {
@@ -16,6 +17,11 @@ std::span<const PartOptions> sampler_vocabulary() {
         return made;
     }();
     return parts;
+}
+
+bool samples_as_declared(const PartSpec& spec) {
+    return std::any_of(rows.begin(), rows.end(),
+                       [&](const SamplerRow* row) { return row->part.name == spec.type && row->as_declared; });
 }
 
 Result<std::unique_ptr<Sampler>> make_sampler(const PartSpec& spec, const SamplerSetup& setup) {

@@ -16,16 +16,21 @@ namespace hpo {
 struct SamplerRow {
     PartOptions part;
     Result<std::unique_ptr<Sampler>> (*make)(const Params& options, const SamplerSetup& setup);
+    bool as_declared = false;  ///< its points are not bent by the large-batch policy
 };
 
 extern const SamplerRow random_row;
 extern const SamplerRow sobol_row;
 extern const SamplerRow tpe_row;
 extern const SamplerRow gp_row;
+extern const SamplerRow grid_row;
 extern const SamplerRow auto_row;
 
 /// Names, meanings and options of all samplers, for checks, errors and help.
 std::span<const PartOptions> sampler_vocabulary();
+
+/// Whether the large-batch policy leaves this sampler's points as they are.
+bool samples_as_declared(const PartSpec& spec);
 
 /// Fails for unknown types and options, and where the sampler cannot serve the space.
 Result<std::unique_ptr<Sampler>> make_sampler(const PartSpec& spec, const SamplerSetup& setup);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "hpo/space.hpp"
@@ -52,6 +53,13 @@ class Sampler {
     /// A trial ended or was paused, in the order in which this was stored. A trial told again (paused, then ended)
     /// replaces what it told before.
     virtual void tell(const Observation& observation) = 0;
+
+    /// How many different points it has, for trials 1 to so many; absent: as many as are asked for.
+    [[nodiscard]] virtual std::optional<std::int64_t> points() const { return std::nullopt; }
+
+    /// What it does and why, where the study file does not say it: a clause for `hpo check` and the log. Empty:
+    /// nothing.
+    [[nodiscard]] virtual std::string about() const { return {}; }
 };
 
 }  // namespace hpo

@@ -66,11 +66,17 @@ class EverySampler : public ::testing::TestWithParam<std::string> {
         return GetParam() == "gp" || GetParam() == "auto" ? modelled : quick;
     }
 
+    /// A grid is as large as it is asked to be: here of more than a thousand points.
+    [[nodiscard]] static PartSpec spec(const Space& space) {
+        if (GetParam() != "grid") return {GetParam(), {}};
+        return {GetParam(), {{"points", std::int64_t{space.size() == 1 ? 60 : space.size() == 2 ? 40 : 4}}}};
+    }
+
     [[nodiscard]] Study study(Space space, std::uint64_t seed = 1, std::int64_t trials = 64) const {
         Study made;
         made.seed = seed;
         made.space = std::move(space);
-        made.sampler.type = GetParam();
+        made.sampler = spec(made.space);
         made.objective.direction = Direction::minimize;
         made.budget.trials = trials;
         return made;
@@ -115,7 +121,7 @@ INSTANTIATE_TEST_SUITE_P(Sampler, EverySampler, ::testing::ValuesIn(names()),
 
 TEST_P(EverySampler, StaysInTheUnitCubeWithOneCoordinateADimension) {
     const Space space = training_space();
-    auto sampler = *make_sampler({GetParam(), {}}, setup(space));
+    auto sampler = *make_sampler(spec(space), setup(space));
     for (std::int64_t trial = 1; trial <= times(300, 60); ++trial) {
         const Point point = sampler->propose(trial, {}, static_cast<int>(trial % 3));
         ASSERT_EQ(point.size(), space.size());
@@ -174,7 +180,8 @@ TEST_P(EverySampler, ParallelWorkersGetDifferentConfigurations) {
 }
 
 TEST_P(EverySampler, ARetryIsAnotherPoint) {
-    auto sampler = *make_sampler({GetParam(), {}}, setup({real("x"), real("y")}));
+    const Space space{real("x"), real("y")};
+    auto sampler = *make_sampler(spec(space), setup(space));
     for (std::int64_t trial = 1; trial <= 40; ++trial) {
         const Point point = sampler->propose(trial, {}, 0);
         EXPECT_NE(sampler->propose(trial, {}, 1), point);

@@ -1,0 +1,144 @@
+// Every combination once: all values of discrete parameters, evenly spread ones of ranges (Bergstra and Bengio: "Random
+// search for hyper-parameter optimization", JMLR 2012, on what that costs).
+//
+// Combinations differ in parameters that are active alone. Trials go through them in strides of the golden ratio, which
+// spread over the grid, so that a study which ends early has seen all of it coarsely.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "hpo/random.hpp"
+#include "orchestrator/sampling/registry.hpp"
+
+namespace hpo {
+
+namespace {
+
+constexpr std::uint64_t most_combinations = 1'000'000;
+constexpr std::uint64_t taken_whole = 16;  // integers and stepped ranges of so many values are, whatever `points` says
+
+constexpr std::array grid_options{
+    Option{"points",
+           OptionType::integer,
+           2,
+           1e6,
+           {},
+           "5",
+           "values of a range, ends included, evenly spread (on the logarithm's scale with log); integers and stepped "
+           "ranges of 16 values or fewer take all"},
+};
+
+/// The coordinates that a dimension takes.
+std::vector<double> grid_coordinates(const Dimension& dimension, std::optional<std::uint64_t> values,
+                                     std::uint64_t points) {
+    if (dimension.kind == Kind::categorical) values = dimension.choices.size();
+    const std::uint64_t count = !values ? points
+                                : dimension.kind == Kind::categorical
+                                    ? *values
+                                    : std::min(*values, std::max(points, taken_whole));
+    std::vector<double> all;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        const double share = count > 1 ? static_cast<double>(i) / static_cast<double>(count - 1) : 0.5;
+        if (!values) {
+            all.push_back(share);
+        } else {
+            const double bin = std::round(share * static_cast<double>(*values - 1));
+            all.push_back((bin + 0.5) / static_cast<double>(*values));
+        }
+    }
+    return all;
+}
+
+class GridSampler final : public Sampler {
+   public:
+    static Result<std::unique_ptr<Sampler>> make(const Params& given, const SamplerSetup& setup) {
+        auto grid = std::make_unique<GridSampler>();
+        grid->trials_ = setup.trials;
+        const auto points = static_cast<std::uint64_t>(number_option(given, grid_options, "points"));
+        std::uint64_t combinations = 1;
+        bool conditions = false;
+        for (std::size_t d = 0; d < setup.space.size(); ++d) {
+            grid->axes_.push_back(
+                grid_coordinates(setup.space[d], setup.values ? setup.values(d) : std::nullopt, points));
+            const std::size_t size = grid->axes_.back().size();
+            conditions = conditions || !setup.space[d].when.empty();
+            if (size > most_combinations / combinations)
+                return Error{"sampler grid: more than a million combinations; give ranges fewer values (points: " +
+                             std::to_string(points) + " now) or take sobol, whose points spread as evenly"};
+            combinations *= size;
+        }
+        for (std::uint64_t number = 0; number < combinations; ++number)
+            if (!conditions || grid->stands_for_itself(number, setup)) grid->numbers_.push_back(number);
+        grid->spread(setup.seed);
+        return std::unique_ptr<Sampler>(std::move(grid));
+    }
+
+    Point propose(std::int64_t trial, std::span<const Site>, int retry) override {
+        const auto at = static_cast<std::uint64_t>(trial - 1) + static_cast<std::uint64_t>(retry) + first_;
+        return point(numbers_[at % numbers_.size() * stride_ % numbers_.size()]);
+    }
+
+    void tell(const Observation&) override {}
+
+    [[nodiscard]] std::optional<std::int64_t> points() const override {
+        return static_cast<std::int64_t>(numbers_.size());
+    }
+
+    [[nodiscard]] std::string about() const override {
+        const auto all = static_cast<std::int64_t>(numbers_.size());
+        std::string text = "grid of " + std::to_string(all) + (all == 1 ? " point" : " points");
+        if (all > trials_)
+            text += ", of which the budget's " + std::to_string(trials_) + " trials spread over all of it";
+        return text;
+    }
+
+   private:
+    [[nodiscard]] std::vector<std::size_t> indices(std::uint64_t number) const {
+        std::vector<std::size_t> all;
+        for (const auto& axis : axes_) {
+            all.push_back(number % axis.size());
+            number /= axis.size();
+        }
+        return all;
+    }
+
+    [[nodiscard]] Point point(std::uint64_t number) const {
+        const std::vector<std::size_t> chosen = indices(number);
+        Point made;
+        for (std::size_t d = 0; d < axes_.size(); ++d) made.push_back(axes_[d][chosen[d]]);
+        return made;
+    }
+
+    /// Of combinations that differ in inactive parameters alone the first.
+    [[nodiscard]] bool stands_for_itself(std::uint64_t number, const SamplerSetup& setup) const {
+        const std::vector<std::size_t> chosen = indices(number);
+        const std::vector<bool> active = setup.active(point(number));
+        for (std::size_t d = 0; d < axes_.size(); ++d)
+            if (!active[d] && chosen[d] != 0) return false;
+        return true;
+    }
+
+    void spread(std::uint64_t seed) {
+        const std::uint64_t size = numbers_.size();
+        stride_ =
+            std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::round(0.618034 * static_cast<double>(size))));
+        while (std::gcd(stride_, size) != 1) ++stride_;
+        first_ = static_cast<std::uint64_t>(draw_unit(seed, Purpose::startup, 0, 0) * static_cast<double>(size));
+    }
+
+    std::vector<std::vector<double>> axes_;
+    std::vector<std::uint64_t> numbers_;  ///< combinations, as mixed radix numbers of axes' indices
+    std::uint64_t stride_ = 1, first_ = 0;
+    std::int64_t trials_ = 0;
+};
+
+}  // namespace
+
+constinit const SamplerRow grid_row{
+    {"grid", "every combination once, in an order that spreads them; ends when all were tried", grid_options},
+    &GridSampler::make,
+    true};
+
+}  // namespace hpo

@@ -1,0 +1,136 @@
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "orchestrator/sampling/proposer.hpp"
+
+namespace hpo {
+namespace {
+
+using ::testing::HasSubstr;
+
+Dimension range(std::string name, double low, double high, Kind kind = Kind::real) {
+    Dimension d;
+    d.name = std::move(name);
+    d.kind = kind;
+    d.low = low;
+    d.high = high;
+    return d;
+}
+
+Study grid_study(Space space, Params options = {}) {
+    Study study;
+    study.space = std::move(space);
+    study.sampler = {"grid", std::move(options)};
+    return study;
+}
+
+/// Parameters of all trials until there are no more.
+std::vector<Params> all_of(const Study& study) {
+    Proposer proposer = *Proposer::make(study);
+    std::vector<Params> all;
+    for (std::int64_t n = 1; n < 10000; ++n) {
+        const auto proposal = proposer.propose(n);
+        if (!proposal) break;
+        TrialRecord trial;
+        trial.number = n;
+        trial.point = proposal->point;
+        trial.params = proposal->params;
+        proposer.proposed(trial);
+        trial.state = TrialState::complete;
+        trial.value = 1;
+        proposer.tell(trial);
+        all.push_back(trial.params);
+    }
+    return all;
+}
+
+std::set<double> values_of(const std::vector<Params>& trials, const std::string& name) {
+    std::set<double> values;
+    for (const Params& params : trials)
+        if (const auto found = params.find(name); found != params.end()) values.insert(number_or(found->second, -1));
+    return values;
+}
+
+TEST(Grid, TriesEveryCombinationOnceEndsIncluded) {
+    Dimension rate = range("rate", 1e-4, 1, Kind::real);
+    rate.log = true;
+    const auto trials = all_of(grid_study({rate, range("depth", 1, 8, Kind::integer)}));
+    EXPECT_EQ(trials.size(), 5u * 8);
+    EXPECT_EQ(std::set<Params>(trials.begin(), trials.end()).size(), trials.size());
+    EXPECT_THAT(values_of(trials, "depth"), ::testing::ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+    const auto near = [](double value) { return ::testing::DoubleNear(value, 1e-12); };
+    EXPECT_THAT(values_of(trials, "rate"),
+                ::testing::ElementsAre(near(1e-4), near(1e-3), near(1e-2), near(0.1), near(1)));
+}
+
+TEST(Grid, ALongRangeOfIntegersTakesAsManyValuesAsAContinuum) {
+    const auto trials = all_of(grid_study({range("batch", 1, 1000, Kind::integer)}, {{"points", std::int64_t{21}}}));
+    EXPECT_EQ(trials.size(), 21u);
+    const auto values = values_of(trials, "batch");
+    EXPECT_EQ(*values.begin(), 1);
+    EXPECT_EQ(*values.rbegin(), 1000);
+}
+
+TEST(Grid, ParametersThatAreNotActiveMakeNoCombinations) {
+    Dimension optimizer;
+    optimizer.name = "optimizer";
+    optimizer.kind = Kind::categorical;
+    optimizer.choices = {std::string("adam"), std::string("sgd")};
+    Dimension momentum = range("momentum", 0, 0.9);
+    momentum.when = {{"optimizer", {std::string("sgd")}}};
+    const auto trials = all_of(grid_study({momentum, optimizer, range("x", 0, 1)}));
+    EXPECT_EQ(trials.size(), 5u + 5 * 5);
+}
+
+TEST(Grid, IsAsDeclaredWhateverTheBatchSize) {
+    Dimension batch = range("batch_size", 256, 4096, Kind::integer), rate = range("lr", 1e-3, 1e-1);
+    batch.role = Role::batch_size;
+    rate.role = Role::learning_rate;
+    rate.log = true;
+    EXPECT_EQ(values_of(all_of(grid_study({batch, rate}, {{"points", std::int64_t{3}}})), "lr").size(), 3u);
+}
+
+TEST(Grid, AnEarlyEndHasSeenAllOfIt) {
+    const auto trials = all_of(grid_study({range("x", 0, 1)}, {{"points", std::int64_t{1000}}}));
+    std::set<double> first;
+    for (std::size_t i = 0; i < 30; ++i) first.insert(number_or(trials[i].at("x"), -1));
+    double before = 0, gap = 0;
+    for (const double x : first) {
+        gap = std::max(gap, x - before);
+        before = x;
+    }
+    EXPECT_LT(std::max(gap, 1 - before), 0.1);
+}
+
+TEST(Grid, SaysWhyItEndsAndHowLargeItIs) {
+    const Study study = grid_study({range("x", 0, 1)});
+    const Proposer proposer = *Proposer::make(study);
+    EXPECT_EQ(proposer.exhausted(), "every point of the grid was tried");
+    EXPECT_EQ(proposer.about(), "grid of 5 points");
+    Space large(9, range("x", 0, 1));
+    for (std::size_t d = 0; d < large.size(); ++d) large[d].name += std::to_string(d);
+    const auto refused = Proposer::make(grid_study(large));
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message, HasSubstr("more than a million combinations; give ranges fewer values"));
+}
+
+TEST(Auto, SaysWhatItChoseAndWhy) {
+    Study study;
+    study.space = {range("x", 0, 1)};
+    const auto about = [&] { return Proposer::make(study)->about(); };
+    EXPECT_EQ(about(), "auto: gp, as trials are trained to their end and are no more than 200");
+    study.budget.trials = 1000;
+    EXPECT_EQ(about(), "auto: tpe, as 1000 trials are more than gp's 200");
+    study.budget.trials = 4;
+    EXPECT_EQ(about(), "auto: sobol, as 4 trials are too few to learn from");
+    study.budget.trials = 64;
+    study.stopping = {{"median", {}}};
+    EXPECT_EQ(about(), "auto: tpe, as stopping rules end trials early");
+    study.stopping.clear();
+    for (int i = 0; i < 200; ++i) study.space.push_back(range("y" + std::to_string(i), 0, 1));
+    EXPECT_EQ(about(), "auto: tpe, as 201 parameters are more than gp's 40");
+}
+
+}  // namespace
+}  // namespace hpo
