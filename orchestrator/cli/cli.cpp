@@ -55,6 +55,7 @@ constexpr std::array table{
     Command{"best", "Print the best configuration, complete and ready to run",
             "hpo best phase1 > best.yaml     for hpo train and hpo run\n"
             "hpo best phase1 --format json   for programs\n"
+            "hpo best phase1 --repeat 5      train the first ones again on fresh seeds, and rank them by their mean\n"
             "eval \"python train.py $(hpo best phase1 --format args)\"",
             commands::best},
     Command{"show", "Everything about one trial",

@@ -1,0 +1,208 @@
+#include "orchestrator/cli/repeat.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "hpo/printable.hpp"
+#include "hpo/units.hpp"
+#include "hpo/wire.hpp"
+#include "orchestrator/cli/commands.hpp"
+#include "orchestrator/cli/run_observers.hpp"
+#include "orchestrator/cli/study_look.hpp"
+#include "orchestrator/cli/study_source.hpp"
+#include "orchestrator/cli/trial_json.hpp"
+#include "orchestrator/engine/held_study.hpp"
+#include "orchestrator/engine/runner.hpp"
+#include "orchestrator/study/study_file.hpp"
+#include "orchestrator/view/summary.hpp"
+#include "orchestrator/view/table.hpp"
+#include "orchestrator/view/terminal.hpp"
+
+namespace hpo {
+
+namespace {
+
+constexpr std::size_t longest_name = 64;
+constexpr double tied_within = 2;  // standard errors
+
+/// What can be trained again, and differs from time to time.
+void refuse_what_cannot_be_repeated(const Study& study) {
+    if (!has_worker(study))
+        throw Fatal("study " + study.name + " has no worker: who trains its trials trains the best again");
+    const bool searched = std::any_of(study.space.begin(), study.space.end(),
+                                      [](const Dimension& dimension) { return dimension.name == "seed"; });
+    if (searched || study.worker.contains("seed"))
+        throw Fatal("study " + study.name +
+                    " says the seed of its trials itself ('seed'), so that each repeat would be "
+                    "the same training: leave it out to see how results vary");
+}
+
+/// The derived study holds the trials that are to be run.
+Study prepare(const StudyFolder& folder, Study again, const std::vector<const TrialRecord*>& configurations,
+              std::int64_t repeats, const std::function<Result<void>(const std::string&)>& accepted) {
+    const auto warn = [](const std::string& words) { std::fprintf(stderr, "hpo: %s\n", printable(words).c_str()); };
+    const auto held = HeldStudy::take(again, folder, accepted, warn);
+    if (!held) throw Fatal(held.error().message);
+    const StudyRecord& record = (*held)->ledger.record();
+    const auto missing = missing_repeats(record, configurations, repeats);
+    again.budget.trials = std::max<std::int64_t>(1, static_cast<std::int64_t>(record.trials.size() + missing.size()));
+    again.source = write_study(again);
+    if (const auto begun = (*held)->begin(again, folder, warn); !begun) throw Fatal(begun.error().message);
+    for (const event::Proposed& trial : missing)
+        if (const auto stored = (*held)->store->append(trial); !stored) throw Fatal(stored.error().message);
+    return again;
+}
+
+void print_ranking(const Study& study, const std::vector<Repeated>& ranked) {
+    view::Table table({{"TRIAL", view::Table::Align::right},
+                       {"MEAN", view::Table::Align::right},
+                       {"DEVIATION", view::Table::Align::right},
+                       {"LEAST", view::Table::Align::right},
+                       {"MOST", view::Table::Align::right},
+                       {"TIMES", view::Table::Align::right},
+                       {"WAS", view::Table::Align::right},
+                       {"PARAMETERS"}});
+    std::string tied;
+    for (const Repeated& one : ranked) {
+        std::string parameters;
+        for (const auto& [name, value] : one.first->params)
+            parameters += (parameters.empty() ? "" : " ") + printable(name) + '=' + view::value_text(value);
+        const auto shown = [&](double value) { return one.values.empty() ? "-" : short_number(value); };
+        const auto [least, most] = std::minmax_element(one.values.begin(), one.values.end());
+        table.add({std::to_string(one.first->number), shown(one.mean),
+                   one.deviation ? short_number(*one.deviation) : "-", one.values.empty() ? "-" : short_number(*least),
+                   one.values.empty() ? "-" : short_number(*most), std::to_string(one.values.size()),
+                   short_number(*one.first->value), parameters});
+        if (one.tied) tied += (tied.empty() ? "" : ", ") + std::to_string(one.first->number);
+    }
+    std::string text = study.name + ": the best by mean " + study.objective.metric + " of repeats on fresh seeds\n" +
+                       table.draw(view::screen_of_stdout());
+    if (!tied.empty())
+        text += "A tie with trial " + std::to_string(ranked.front().first->number) +
+                ", within two standard errors: " + tied + '\n';
+    std::int64_t failed = 0;
+    for (const Repeated& one : ranked) failed += one.failed;
+    if (failed > 0)
+        text += std::to_string(failed) + (failed == 1 ? " repeat" : " repeats") + " ended without a value: hpo ls " +
+                repeat_study(study).name + '\n';
+    print(text);
+}
+
+void print_json(const Study& study, const std::vector<Repeated>& ranked) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const Repeated& one : ranked) {
+        nlohmann::ordered_json values = nlohmann::ordered_json::array();
+        for (const double value : one.values) values.push_back(value);
+        list.push_back(
+            {{"trial", one.first->number},
+             {"params", nlohmann::ordered_json(wire::from(one.first->params))},
+             {"was", wire::from(*one.first->value)},
+             {"mean", one.values.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(one.mean)},
+             {"deviation", one.deviation ? nlohmann::ordered_json(*one.deviation) : nlohmann::ordered_json(nullptr)},
+             {"values", std::move(values)},
+             {"failed", one.failed},
+             {"tied", one.tied}});
+    }
+    const nlohmann::ordered_json json{{"schema", json_schema},
+                                      {"study", study.name},
+                                      {"repeats", repeat_study(study).name},
+                                      {"metric", study.objective.metric},
+                                      {"best", std::move(list)}};
+    print(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+}
+
+}  // namespace
+
+Study repeat_study(const Study& study) {
+    static const std::string suffix = "-repeat";
+    Study again = study;
+    again.name = study.name.substr(0, longest_name - suffix.size()) + suffix;
+    again.seed = study.seed < 1'000'000 ? study.seed + 1'000'000 : study.seed - 1'000'000;
+    again.stopping.clear();
+    again.sampler = {"random", {}};
+    again.budget.seconds.reset();
+    again.budget.patience.reset();
+    return again;
+}
+
+std::vector<event::Proposed> missing_repeats(const StudyRecord& record,
+                                             const std::vector<const TrialRecord*>& configurations,
+                                             std::int64_t repeats) {
+    std::vector<event::Proposed> missing;
+    auto number = static_cast<std::int64_t>(record.trials.size());
+    for (std::int64_t round = 1; round <= repeats; ++round)
+        for (const TrialRecord* configuration : configurations) {
+            const auto there = std::count_if(record.trials.begin(), record.trials.end(), [&](const TrialRecord& trial) {
+                return trial.params == configuration->params;
+            });
+            if (there < round) missing.push_back({++number, configuration->point, configuration->params});
+        }
+    return missing;
+}
+
+std::vector<Repeated> rank_repeats(const StudyRecord& record, const std::vector<const TrialRecord*>& configurations,
+                                   Direction direction) {
+    std::vector<Repeated> all;
+    for (const TrialRecord* configuration : configurations) {
+        Repeated one;
+        one.first = configuration;
+        for (const TrialRecord& trial : record.trials) {
+            if (trial.params != configuration->params || !is_final(trial.state)) continue;
+            if (trial.state == TrialState::complete && trial.value)
+                one.values.push_back(*trial.value);
+            else
+                ++one.failed;
+        }
+        const auto n = static_cast<double>(one.values.size());
+        for (const double value : one.values) one.mean += value / n;
+        double squares = 0;
+        for (const double value : one.values) squares += (value - one.mean) * (value - one.mean);
+        if (n > 1) one.deviation = std::sqrt(squares / (n - 1));
+        all.push_back(std::move(one));
+    }
+    std::stable_sort(all.begin(), all.end(), [&](const Repeated& a, const Repeated& b) {
+        if (a.values.empty() || b.values.empty()) return !a.values.empty() && b.values.empty();
+        return better(direction, a.mean, b.mean);
+    });
+    const auto squared_error = [](const Repeated& one) {
+        return *one.deviation * *one.deviation / static_cast<double>(one.values.size());
+    };
+    for (std::size_t i = 1; i < all.size() && all.front().deviation; ++i)
+        all[i].tied =
+            all[i].deviation && std::abs(all[i].mean - all.front().mean) <=
+                                    tied_within * std::sqrt(squared_error(all[i]) + squared_error(all.front()));
+    return all;
+}
+
+int repeat_best(const StudyLook& look, std::int64_t top, std::int64_t repeats, bool json) {
+    refuse_what_cannot_be_repeated(look.study);
+    std::vector<const TrialRecord*> configurations = view::ranking(look.record, look.study.objective);
+    configurations.resize(std::min(configurations.size(), static_cast<std::size_t>(top)));
+    if (configurations.empty())
+        throw Fatal("study " + look.study.name + " has no trial with a value of " + look.study.objective.metric +
+                    " yet");
+    std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN);
+    const StudyFolder folder = study_folder(repeat_study(look.study).name);
+    const auto accepted = [&](const std::string& before) {
+        return may_go_on(repeat_study(look.study), before, "Move " + folder.path.string() + " away to begin anew.");
+    };
+    const Study again = prepare(folder, repeat_study(look.study), configurations, repeats, accepted);
+    const auto observer = make_run_observer(json ? RunStyle::quiet : RunStyle::automatic, again);
+    const auto outcome = run_study(again, folder, installed_programs(), *observer, accepted);
+    if (!outcome) throw Fatal(outcome.error().message);
+    if (outcome->signal == 0 && outcome->end == Engine::End::failed) throw Fatal(outcome->reason);
+    const auto ranked = rank_repeats(outcome->record, configurations, look.study.objective.direction);
+    if (json)
+        print_json(look.study, ranked);
+    else
+        print_ranking(look.study, ranked);
+    if (outcome->signal != 0) std::fprintf(stderr, "hpo: interrupted; the same command goes on\n");
+    if (outcome->signal == SIGINT) return 130;
+    if (outcome->signal != 0) return 143;
+    return ranked.front().values.empty() ? 1 : 0;
+}
+
+}  // namespace hpo

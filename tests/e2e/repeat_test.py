@@ -1,0 +1,62 @@
+"""hpo best --repeat: the best trained again on fresh seeds."""
+import json
+import signal
+import subprocess
+
+from harness import HPO, Case, synthetic, wait_for
+
+SCRIPT = """\
+study: noisy
+objective: {metric: loss, direction: minimize}
+space:
+  x: {type: float, low: 0, high: 1}
+worker: {command: [bash, -c, "echo loss=$(( 10#$(printf %.0f {x}e3) * 1000 + {seed} % 1000 ))"]}
+budget: {trials: 24, epochs: 1}
+sampler: {type: random}
+resources: {trial: {memory: 10MiB}}
+"""
+
+
+class Repeat(Case):
+    def test_native_trials_again_and_again_after_an_interruption(self):
+        self.hpo("run", self.study(synthetic()), "-q")
+        child = subprocess.Popen([HPO, "best", "small", "--repeat", "3", "--top", "2"], cwd=self.folder,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.children.append(child)
+        wait_for(lambda: any(trial["steps"] for trial in self.trials_so_far("small-repeat")))
+        child.send_signal(signal.SIGINT)
+        child.communicate()
+        out = self.hpo("best", "small", "--repeat", "3", "--top", "2")
+        self.assertIn("small: the best by mean val_loss of repeats on fresh seeds", out)
+        again = json.loads(self.hpo("best", "small", "--repeat", "3", "--top", "2", "--json"))
+        self.assertEqual(set(again), {"schema", "study", "repeats", "metric", "best"})
+        self.assertEqual(again["repeats"], "small-repeat")
+        self.assertEqual([len(one["values"]) for one in again["best"]], [3, 3])
+        for one in again["best"]:
+            self.assertEqual(set(one), {"trial", "params", "was", "mean", "deviation", "values", "failed", "tied"})
+            self.assertEqual(len(set(one["values"])), 3, "each seed gives another value")
+            self.assertAlmostEqual(one["mean"], sum(one["values"]) / 3)
+        self.assertLessEqual(again["best"][0]["mean"], again["best"][1]["mean"])
+        self.assertEqual(len(self.trials("small-repeat")), 6)
+        self.assertEqual(len(self.trials("small")), 6, "the study itself is as it was")
+        more = json.loads(self.hpo("best", "small", "--repeat", "4", "--top", "2", "--json"))
+        self.assertEqual([len(one["values"]) for one in more["best"]], [4, 4])
+
+    def test_a_script(self):
+        self.hpo("run", self.study(SCRIPT))
+        ranked = json.loads(self.hpo("best", "noisy", "--repeat", "2", "--top", "3", "--json"))["best"]
+        self.assertEqual([len(one["values"]) for one in ranked], [2, 2, 2])
+        self.assertEqual(len({value % 1000 for one in ranked for value in one["values"]}), 6)
+
+    def test_what_cannot_be_repeated_is_refused_in_words(self):
+        self.study("study: asked\nobjective: {metric: loss, direction: minimize}\nspace:\n  x: {type: float, low: 0, high: 1}\n")
+        subprocess.run([HPO, "ask-tell", "study.yaml"], cwd=self.folder, text=True, capture_output=True, check=True,
+                       input='{"ask": 1}\n{"tell": {"trial": 1, "values": {"loss": 1}}}\n')
+        self.hpo("best", "asked", "--repeat", "2", status=1)
+        self.assertIn("has no worker", self.error)
+
+
+if __name__ == "__main__":
+    import unittest
+
+    unittest.main()
