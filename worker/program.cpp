@@ -13,6 +13,7 @@
 #include "hpo/version.hpp"
 #include "worker/backends/backends.hpp"
 #include "worker/backends/cpu/cpu_device.hpp"
+#include "worker/backends/gpu/cuda_libraries.hpp"
 #include "worker/session.hpp"
 #include "worker/training/process_memory.hpp"
 
@@ -31,6 +32,7 @@ trial it trains.
   --device N       number of the CUDA or OpenCL device (default: HPO_DEVICE, else the first)
   --slots N        trials of one shape that train side by side, 1 to 256 (default: HPO_SLOTS, else 32
                    on a GPU and 1 on a CPU, where there is nothing to gain)
+  --libraries      print where the libraries of CUDA are found that computing on NVIDIA GPUs needs, one JSON object
   --version        print the version
   --help           print this
 )";
@@ -108,6 +110,7 @@ std::int64_t measure_process(Workshop& workshop) {
     NobodysHost host;
     const auto finished = run_trial(run, workshop, host);
     workshop.clear();
+    workshop.device.measure_context();
     if (finished.outcome != Outcome::complete) std::fprintf(stderr, "the first trial: %s\n", finished.message.c_str());
     return resident_bytes().value_or(0) + passing_bytes;
 }
@@ -122,6 +125,7 @@ int worker_main(int argc, char** argv) {
             (argument == "--backend" ? words.backend : argument == "--device" ? words.device : words.slots) = argv[++i];
             continue;
         }
+        if (argument == "--libraries") return std::fputs(gpu::libraries_report().c_str(), stdout), 0;
         if (argument == "--version") return std::printf("hpo-worker %s\n", version), 0;
         if (argument == "--help" || argument == "-h") return std::fputs(help, stdout), 0;
         return std::fprintf(stderr, "hpo-worker: unknown argument %s; see --help\n", argv[i]), 2;
@@ -143,6 +147,8 @@ int worker_main(int argc, char** argv) {
     try {
         // Before the connection, whose other end waits for a hello no longer than it takes to say: a GPU's first
         // product may load half a gigabyte of library.
+        if (const std::string remark = (*device)->remark(); !remark.empty())
+            std::fprintf(stderr, "hpo-worker: %s\n", remark.c_str());
         workshop.process_bytes = measure_process(workshop);
         workshop.slots = *slots > 0 ? *slots : (*device)->slots();
         auto connection = Connection::open(endpoint);

@@ -53,10 +53,25 @@ struct Machine {
     std::int64_t available = available_memory();
     DeviceReadings readings;
     std::string problem;  ///< worth a line
+    Json libraries;       ///< of CUDA, as the worker finds them; null: no device needs them
     std::vector<SessionBookings> sessions = read_board();
     std::vector<std::int64_t> ours;  ///< every process of every session
     std::int64_t our_memory = 0;     ///< of the host
 };
+
+/// What `hpo-worker --libraries` says; null: nothing.
+Json cuda_libraries() {
+    std::string word;
+    for (const char c : installed_programs().worker.string()) word += c == '\'' ? "'\\''" : std::string(1, c);
+    std::FILE* answer = ::popen(("'" + word + "' --libraries 2>/dev/null </dev/null").c_str(), "re");
+    if (!answer) return nullptr;
+    std::string text;
+    char buffer[4096];
+    while (const std::size_t size = std::fread(buffer, 1, sizeof buffer, answer)) text.append(buffer, size);
+    ::pclose(answer);
+    Json said = Json::parse(text, nullptr, false);
+    return said.is_object() ? said : Json(nullptr);
+}
 
 Machine look() {
     Machine machine;
@@ -65,6 +80,10 @@ Machine look() {
                   [](const std::string& words) { std::fprintf(stderr, "hpo: %s\n", words.c_str()); });
     machine.readings = monitor.latest();
     machine.problem = machine.readings.problem.empty() ? gpu_without_driver() : machine.readings.problem;
+
+    const auto is_cuda = [](const DeviceReading& device) { return device.kind == DeviceKind::cuda && !device.lost; };
+    if (std::any_of(machine.readings.devices.begin(), machine.readings.devices.end(), is_cuda))
+        machine.libraries = cuda_libraries();
 
     std::vector<std::int64_t> roots;
     for (const SessionBookings& session : machine.sessions) roots.push_back(session.pid);
@@ -119,6 +138,15 @@ std::string draw(const Machine& machine) {
                    printable(device.id)});
         if (device.lost) notes += printable(words_of(device)) + " cannot be used: " + printable(device.reason) + "\n";
     }
+    if (machine.libraries.is_object())
+        for (const auto& [library, cost] :
+             {std::pair("cuda", "the native worker cannot use the GPU through CUDA"),
+              std::pair("nvrtc", "the native worker cannot use the GPU through CUDA"),
+              std::pair("cublas", "the native worker multiplies by its own kernels, several times slower")}) {
+            const Json found = machine.libraries.value(library, Json::object());
+            if (found.contains("problem"))
+                notes += std::string(cost) + ": " + printable(found["problem"].get<std::string>()) + "\n";
+        }
     if (machine.readings.devices.empty() && machine.problem.empty()) notes += "No GPU: trials run on the host.\n";
     return table.draw(view::screen_of_stdout()) + notes;
 }
@@ -171,6 +199,7 @@ Json to_json(const Machine& machine) {
               {"booked", on_host.bytes},
               {"studies", studies_json(machine.sessions, "host")}}},
             {"devices", std::move(devices)},
+            {"libraries", machine.libraries},
             {"problem", machine.problem.empty() ? Json(nullptr) : Json(machine.problem)}};
 }
 

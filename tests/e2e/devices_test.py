@@ -106,6 +106,20 @@ class Devices(Case):
             self.assertEqual(self.error.count("\n"), 1)
             self.assertIn(words, self.as_json()["problem"])
 
+    def test_libraries_of_cuda_that_are_missing_are_said_where_there_is_a_gpu(self):
+        self.script("device GPU-1111 8GiB Imaginary")
+        fakes = BUILD / "tests" / "support" / "fake_cuda"
+        self.environment["LD_LIBRARY_PATH"] = str(fakes)
+        self.assertEqual(self.as_json()["libraries"], {"cuda": {"path": str(fakes / "libcuda.so.1"), "version": "13.99"},
+                                                       "nvrtc": {"path": str(fakes / "libnvrtc.so.13")},
+                                                       "cublas": {"path": str(fakes / "libcublas.so.13")}})
+        self.assertNotIn("its own kernels", self.devices())
+        self.environment["LD_LIBRARY_PATH"] = ""
+        if (found := self.as_json()["libraries"])["cublas"].get("path"):
+            self.skipTest(f"this machine has {found['cublas']['path']}")
+        self.assertIn("is not found: install the CUDA toolkit's libraries", found["cublas"]["problem"])
+        self.assertIn("multiplies by its own kernels, several times slower: libcublas of CUDA", self.devices())
+
     def test_a_library_that_hangs_is_given_up_and_the_host_is_shown(self):
         self.script("hang\n")
         self.environment["HPO_GPU_WAIT"] = "2"

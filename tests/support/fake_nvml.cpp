@@ -104,6 +104,9 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
     return index < machine.devices.size() ? play("nvmlDeviceGetHandleByIndex_v2") : invalid_argument;
 }
 
+/// Its first device has every address.
+int nvmlDeviceGetHandleByPciBusId_v2(const char*, void** device) { return nvmlDeviceGetHandleByIndex_v2(0, device); }
+
 int nvmlDeviceGetUUID(void* device, char* buffer, unsigned length) {
     const int code = of_device("nvmlDeviceGetUUID", device);
     return code == success ? copy(machine.devices[index_of(device)].uuid, buffer, length) : code;

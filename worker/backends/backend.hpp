@@ -371,6 +371,13 @@ struct DeviceMemory {
     bool shared_with_host = false;  ///< the device's, which is the host's too: integrated GPUs, PoCL
     std::size_t total_bytes = 0;    ///< of its own, of all programs; 0: not known
     std::size_t context_bytes = 0;  ///< of its own, taken already: context, code and libraries, as measured
+    std::size_t granularity = 1;    ///< an allocation takes a multiple of so many bytes
+    std::size_t largest_piece = 0;  ///< bytes of one allocation at most; 0: as many as there are
+
+    /// Bytes that an allocation takes of it.
+    [[nodiscard]] std::size_t taken_by(std::size_t bytes) const {
+        return (bytes + granularity - 1) / granularity * granularity;
+    }
 };
 
 /// Memory at this moment, all programs together. Bytes.
@@ -386,7 +393,11 @@ class Device {
 
     [[nodiscard]] virtual std::string_view backend() const = 0;  ///< cpu, opencl or cuda
     [[nodiscard]] virtual std::string name() const = 0;  ///< backend and what it runs on: "cpu, x86-64-v4, SkylakeX"
+    /// Why it is slower than it could be, and the cure: worth a warning; empty: it is not.
+    [[nodiscard]] virtual std::string remark() const { return {}; }
     [[nodiscard]] virtual DeviceMemory memory() const { return {}; }
+    /// Measures context_bytes anew: drivers load code and take workspaces when these are first used.
+    virtual void measure_context() {}
     /// Trials of a small model that train side by side here with profit; 1: they would only share what one could have.
     [[nodiscard]] virtual int slots() const { return 1; }
     /// Of a device's own memory, where its driver tells.

@@ -121,8 +121,14 @@ class Target {
 
 }  // namespace
 
+std::array<std::int64_t, 2> data_pieces(const DataShape& shape, const SplitSizes& sizes) {
+    return {static_cast<std::int64_t>(place_train(shape, sizes).bytes),
+            static_cast<std::int64_t>(place_test(shape).bytes)};
+}
+
 std::int64_t data_bytes(const DataShape& shape, const SplitSizes& sizes) {
-    return static_cast<std::int64_t>(place_train(shape, sizes).bytes + place_test(shape).bytes);
+    const auto pieces = data_pieces(shape, sizes);
+    return pieces[0] + pieces[1];
 }
 
 std::int64_t DeviceData::bytes() const {

@@ -1,6 +1,7 @@
 // A data set in a device's memory, split and ready to train on. A worker keeps it from trial to trial.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -47,6 +48,8 @@ struct DeviceData {
 
 /// What DeviceData::bytes() will be.
 std::int64_t data_bytes(const DataShape& shape, const SplitSizes& sizes);
+/// Of its two buffers: the training and validation samples', the test samples'.
+std::array<std::int64_t, 2> data_pieces(const DataShape& shape, const SplitSizes& sizes);
 
 /// `progress` is called at least once a megabyte. Errors are load_data's; a device without enough memory throws
 /// OutOfMemory.

@@ -68,6 +68,7 @@ void Trial::take_lane(Trainer& trainer, int lane) {
     if (std::exchange(begun_, true)) return;
     host_.say(configuration_line(run_, configuration_, plan_, trainer.plan().arena_bytes, *workshop_.data,
                                  workshop_.device.name()));
+    if (const std::string remark = workshop_.device.remark(); !remark.empty()) host_.say("warning: " + remark);
     host_.started(progress_.step);
 }
 

@@ -21,6 +21,24 @@ constexpr std::size_t buffer_slack = std::size_t{1} << 20;
 
 bool fits(std::size_t there, std::size_t bytes, std::size_t slack) { return there >= bytes && there - bytes <= slack; }
 
+/// Why a trial cannot be laid out on a device that gives memory in pieces of a limited size; empty: it can.
+std::string too_large_a_piece(const DeviceMemory& memory, const GroupPlan& plan, const DataShape& shape,
+                              const SplitSizes& sizes, Placement placement) {
+    if (memory.largest_piece == 0) return {};
+    const auto most = static_cast<std::int64_t>(memory.largest_piece);
+    const auto limit = [&](const char* what, std::int64_t bytes, const char* cure) {
+        return std::string(what) + " takes " + megabytes(bytes) + " in one piece, and the device gives at most " +
+               megabytes(most) + " in one: " + cure;
+    };
+    if (const auto arena = static_cast<std::int64_t>(plan.arena_bytes); arena > most)
+        return limit("the trial", arena, "a smaller batch or training.accumulation, or a smaller model");
+    const auto pieces = data_pieces(shape, sizes);
+    const std::int64_t largest = std::max(pieces[0], pieces[1]);
+    if (placement != Placement::staged && largest > most)
+        return limit("the data set", largest, "data.placement: staged keeps it on the host");
+    return {};
+}
+
 bool fits(const std::vector<float>& there, std::int64_t count) {
     return fits(there.capacity() * sizeof(float), static_cast<std::size_t>(count) * sizeof(float), buffer_slack);
 }
@@ -43,10 +61,16 @@ Configuration settled(Workshop& workshop, Configuration configuration) {
     if (data.placement == Placement::automatic) {
         data.placement = Placement::device;
         const DeviceMemory memory = workshop.device.memory();
-        if (memory.total_bytes > 0 && !memory.shared_with_host) {
+        const bool may_be_short = memory.total_bytes > 0 && !memory.shared_with_host;
+        if (may_be_short || memory.largest_piece > 0) {
             const DataShape shape = need(describe_data(data));
             const SplitSizes sizes = need(split_sizes(data, shape.train));
-            if (data_bytes(shape, sizes) > static_cast<std::int64_t>(memory.total_bytes / 2))
+            const auto pieces = data_pieces(shape, sizes);
+            const auto more_than = [](std::int64_t bytes, std::size_t most) {
+                return bytes > static_cast<std::int64_t>(most);
+            };
+            if ((may_be_short && more_than(pieces[0] + pieces[1], memory.total_bytes / 2)) ||
+                (memory.largest_piece > 0 && more_than(std::max(pieces[0], pieces[1]), memory.largest_piece)))
                 data.placement = Placement::staged;
         }
     }
@@ -144,15 +168,22 @@ from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, Workshop& w
         answer.data_bytes = data_bytes(shape, sizes);
         const bool on_host = in_host_memory(workshop.device);
         const DeviceMemory memory = workshop.device.memory();
-        const auto arena_and_stream = [&](const GroupPlan& of) {
-            return static_cast<std::int64_t>(of.arena_bytes + workshop.device.stream_bytes(of.lanes));
+        if (const std::string too_large = too_large_a_piece(memory, plan, shape, sizes, configuration.data.placement);
+            !too_large.empty())
+            throw Refused(too_large);
+        const auto taken = [&](std::size_t bytes) { return static_cast<std::int64_t>(memory.taken_by(bytes)); };
+        const auto samples_on_device = [&] {
+            std::int64_t bytes = 0;
+            for (const std::int64_t piece : data_pieces(shape, sizes)) bytes += taken(static_cast<std::size_t>(piece));
+            return bytes;
         };
         answer.footprint.host_bytes = workshop.process_bytes + plan.host_bytes;
         if (on_host) answer.footprint.host_bytes += answer.arena_bytes;
         const bool staged = configuration.data.placement == Placement::staged;
         if (on_host || staged) answer.footprint.host_bytes += answer.data_bytes;
         if (memory.of_its_own)
-            answer.footprint.device_bytes = arena_and_stream(plan) + (staged ? 0 : answer.data_bytes) +
+            answer.footprint.device_bytes = taken(plan.arena_bytes) + taken(workshop.device.stream_bytes(1)) +
+                                            (staged ? 0 : samples_on_device()) +
                                             static_cast<std::int64_t>(memory.context_bytes);
         answer.footprint.cores = 1;
         answer.parameters = own.model->block().count();
@@ -166,7 +197,12 @@ from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, Workshop& w
             answer.shape = name;
             answer.beside.host_bytes = two.host_bytes - plan.host_bytes;
             if (on_host) answer.beside.host_bytes += static_cast<std::int64_t>(two.arena_bytes - plan.arena_bytes);
-            if (memory.of_its_own) answer.beside.device_bytes = arena_and_stream(two) - arena_and_stream(plan);
+            // Rounded for each, so that the sum for any number of lanes is never less than what they take.
+            const std::size_t first = workshop.device.stream_bytes(1), second = workshop.device.stream_bytes(2);
+            const bool in_one_piece = taken(workshop.device.stream_bytes(workshop.slots)) == taken(first);
+            if (memory.of_its_own)
+                answer.beside.device_bytes =
+                    taken(two.arena_bytes - plan.arena_bytes) + (in_one_piece ? 0 : taken(second - first));
             answer.beside.cores = 0;  // the one thread that drives the device does it for all
         }
     } catch (const std::exception& error) {

@@ -1,4 +1,5 @@
 // The real hpo-worker before devices and drivers that are too old, incomplete, or fail at any call.
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -90,6 +91,7 @@ class Toolkit : public ::testing::Test {
     /// `name` as a link to a library of the fake toolkit, of another one, or to nothing that loads.
     void put(const std::string& name, const std::string& library) {
         const std::filesystem::path link = folder_ / name;
+        std::filesystem::create_directories(link.parent_path());
         std::filesystem::remove(link);
         std::filesystem::create_symlink(library.front() == '/' ? library : test::fake_folder("cuda") + "/" + library,
                                         link);
@@ -100,12 +102,51 @@ class Toolkit : public ::testing::Test {
         return all;
     }
     void SetUp() override {
-        for (const char* name : {"libcuda.so.1", "libnvrtc.so.13", "libcublas.so.13"}) put(name, name);
+        for (const char* name : toolkit) put(name, name);
+        put("libcuda.so.1", "libcuda.so.1");
     }
 
-   private:
+    static constexpr const char* toolkit[] = {"libnvrtc.so.13", "libnvrtc-builtins.so.13.990", "libcublas.so.13"};
     hpo::testing::TemporaryFolder folder_;
 };
+
+/// The compiler finds its builtins by name alone, where the loader looks: not in these folders.
+TEST_F(Toolkit, IsFoundWithAllThatItLoadsWhereverItMayLie) {
+    if (::dlopen("libnvrtc.so.13", RTLD_LAZY)) GTEST_SKIP() << "the loader finds CUDA 13 on this machine";
+    std::filesystem::create_directories(folder_ / "empty");
+    const std::string folder = folder_.path().string();
+    const struct {
+        std::string place, variable;
+    } places[] = {{"home/lib64", "CUDA_HOME=" + folder + "/home"},
+                  {"home/targets/x86_64-linux/lib", "CUDA_PATH=" + folder + "/home"},
+                  {"venv/lib/python3.12/site-packages/nvidia/cu13/lib", "VIRTUAL_ENV=" + folder + "/venv"},
+                  {"conda/lib", "CONDA_PREFIX=" + folder + "/conda"},
+                  {"on/lib/python3.13/site-packages/nvidia/all/lib", "PATH=" + folder + "/on/bin:/usr/bin"}};
+    for (const auto& [place, variable] : places) {
+        SCOPED_TRACE(place);
+        for (const char* name : toolkit) {
+            std::filesystem::remove(folder_ / name);
+            put(place + "/" + name, name);
+        }
+        Worker worker(5, {"--backend", "cuda"},
+                      variables({variable, "HOME=" + folder + "/empty", "CUDA_HOME=", "CUDA_PATH="}));
+        EXPECT_EQ(worker.complete(run_of(1, 1)).outcome, Outcome::complete);
+        EXPECT_THAT(worker.output(), HasSubstr("cuda, fake CUDA device, cuBLAS"));
+        std::filesystem::remove_all(folder_ / "cache");  // or nothing would be compiled
+        std::filesystem::remove_all(folder_ / place);
+    }
+}
+
+TEST_F(Toolkit, AnotherCompilerCompilesAnew) {
+    const auto kept = [&](const Variables& more) {
+        EXPECT_EQ(Worker(5, {"--backend", "cuda"}, variables(more)).hello.backend, "cuda");
+        const std::filesystem::directory_iterator files(folder_ / "cache/hpo");
+        return std::distance(begin(files), end(files));
+    };
+    EXPECT_EQ(kept({}), 1);
+    EXPECT_EQ(kept({}), 1);
+    EXPECT_EQ(kept({"FAKE_NVRTC_VERSION=991"}), 2);
+}
 
 TEST_F(Toolkit, LibrariesThatAreTooOldAreNamed) {
     put("libnvrtc.so.13", "libcublas.so.13");  // has none of its functions
@@ -125,6 +166,7 @@ TEST_F(Toolkit, WithoutAUsableCublasTheKernelsComputeTheProducts) {
     Worker worker(5, {"--backend", "cuda"}, variables());
     EXPECT_EQ(worker.complete(run_of(1, 1)).outcome, Outcome::complete);
     EXPECT_THAT(worker.output(), HasSubstr("cuda, fake CUDA device, own products"));
+    EXPECT_THAT(worker.output(), HasSubstr("several times slower than cuBLAS: cuBLAS is older than version 11"));
 }
 
 }  // namespace

@@ -1,14 +1,18 @@
 // The real hpo-worker on a GPU backend: on PoCL, which computes on the CPU what OpenCL would on a GPU, on a CUDA device
 // that the CPU plays, and before drivers that fail.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <ostream>
 
 #include "tests/e2e/worker/worker.hpp"
+#include "tests/support/paths.hpp"
 
 namespace hpo {
 namespace {
@@ -45,11 +49,27 @@ const Backend cuda{
 
 void PrintTo(const Backend& backend, std::ostream* out) { *out << backend.name; }
 
-Variables with(const Backend& backend, const Variables& requests) {
+Variables with(const Backend& backend, const Variables& requests, const Variables& more = {}) {
     Variables all = backend.variables;
+    all.insert(all.end(), more.begin(), more.end());
     for (const std::string& request : requests) all.push_back(backend.asks + request);
     return all;
 }
+
+/// Opens a pipe's end to write as soon as somebody reads it, and closes it in the end.
+struct WhenRead {
+    explicit WhenRead(const std::string& fifo) {
+        const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(test::deadline);
+        while ((descriptor = ::open(fifo.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC)) < 0) {
+            if (std::chrono::steady_clock::now() > until) throw std::runtime_error("nobody reads " + fifo);
+            ::usleep(1000);
+        }
+    }
+    ~WhenRead() { ::close(descriptor); }
+    WhenRead(const WhenRead&) = delete;
+    WhenRead& operator=(const WhenRead&) = delete;
+    int descriptor;
+};
 
 struct GpuWorker : Worker {
     explicit GpuWorker(const Backend& backend, const Variables& requests = {}, double alive_every = 5)
@@ -82,7 +102,7 @@ TEST(OnCuda, MeasuresItselfBeforeItConnects) {
     ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
     WorkerProcess worker({"--backend", "cuda"}, {}, with(cuda, {"WAITS=" + fifo}));
     {
-        const std::ofstream first_launch(fifo);  // is open once the worker has come there
+        const WhenRead first_launch(fifo);
         EXPECT_FALSE(worker.connects());
     }
     worker.accept();
@@ -206,6 +226,49 @@ TEST_P(OnGpu, PlansItsMemoryToTheByteAndGoesOnAfterATrialThatDoesNotFit) {
     EXPECT_EQ(less.complete(run_of(2, 1)).outcome, Outcome::complete);
 }
 
+TEST(OpenCl, WhatTheDeviceDoesNotGiveInOnePieceIsRefusedAtThePlanOrStaged) {
+    GpuWorker worker(pocl, {"PIECE=8000000"});
+    EXPECT_EQ(plan_of(worker, params()).error, "");
+    EXPECT_THAT(plan_of(worker, params({{"hidden", std::vector<std::int64_t>{2048, 2048}}})).error,
+                HasSubstr("in one piece, and the device gives at most"));
+    Params samples = params({{"samples", std::int64_t{100'000}}, {"features", std::int64_t{160}}});
+    const auto staged = plan_of(worker, samples);
+    EXPECT_EQ(staged.error, "");
+    EXPECT_LT(staged.footprint.device_bytes, staged.data_bytes);
+    samples["placement"] = std::string("device");
+    EXPECT_THAT(plan_of(worker, samples).error, HasSubstr("data.placement: staged keeps it on the host"));
+}
+
+/// Drivers load code and take workspaces when these are first used, and other programs come and go meanwhile.
+TEST(OnCuda, CountsWhatTheDriverSaysOfThisProcessAfterItsFirstUpdates) {
+    const hpo::testing::TemporaryFolder folder;
+    const std::string fifo = folder / "fifo", script = folder / "script";
+    const auto device_says = [&](const std::string& of_processes) {
+        std::ofstream(script) << "device GPU-1 8GiB Fake\nprocess GPU-1 1 6GiB\n" << of_processes;
+    };
+    const auto planned = [&](std::int64_t own_mebibytes) {
+        std::filesystem::remove(fifo);
+        EXPECT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+        device_says("");
+        WorkerProcess worker(
+            {"--backend", "cuda"}, {},
+            with(cuda, {"WAITS=" + fifo, "MEMORY=8589934592"},
+                 {"HPO_NVML_LIBRARY=" + hpo::testing::build_folder() + "/tests/support/libfake-nvml.so",
+                  "FAKE_NVML=" + script}));
+        {
+            const WhenRead first_launch(fifo);
+            device_says("process GPU-1 " + std::to_string(worker.pid()) + " " + std::to_string(own_mebibytes) +
+                        "MiB\n");
+        }
+        worker.accept();
+        worker.expect<from_worker::Hello>();
+        worker.send(to_worker::Welcome{protocol_version, 5});
+        worker.send(to_worker::Plan{1, params(), 1, 5});
+        return worker.expect<from_worker::PlanAnswer>().footprint.device_bytes;
+    };
+    EXPECT_EQ(planned(700) - planned(500), std::int64_t{200} << 20);
+}
+
 TEST(OpenCl, ThePlanIsAnUpperBoundOfWhatATrialTakesOfTheHost) {
     const Params large = params({{"samples", std::int64_t{3000}},
                                  {"features", std::int64_t{200}},
@@ -297,6 +360,7 @@ TEST(GpuBackends, SayWhyTheyCannotComputeOnWhatTheyAreToldTo) {
          1,
          "there is no OpenCL device 7: they are numbered 0 to 0"},
         {{"--backend", "opencl"}, {"OCL_ICD_VENDORS=/nowhere"}, 1, "OpenCL finds no device"},
+        {{"--backend", "opencl"}, with(pocl, {"GROUP=64"}), 1, "in work groups of at most 64 items; 256 are needed"},
         {{"--backend", "cuda", "--device", "1"}, with(cuda, {}), 1, "there is no CUDA device 1"},
         {{"--backend", "cuda"}, with(cuda, {"INIT=100"}), 1, "the CUDA driver finds no device"},
         {{"--backend", "cuda"}, with(cuda, {"DEVICES=0"}), 1, "the CUDA driver finds no device"},

@@ -236,9 +236,15 @@ int enqueue(Done todo) {
     return success;
 }
 
+/// Memory is given in whole pieces, as by the real one.
+std::size_t in_pieces(std::size_t bytes) {
+    constexpr std::size_t piece = std::size_t{2} << 20;
+    return bytes > std::size_t{1} << 50 ? bytes : (bytes + piece - 1) / piece * piece;
+}
+
 std::size_t taken_bytes() {
     std::size_t sum = 0;
-    for (const auto& [address, bytes] : taken) sum += bytes;
+    for (const auto& [address, bytes] : taken) sum += in_pieces(bytes);
     return sum;
 }
 std::size_t of_others() {
@@ -311,7 +317,7 @@ int cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
 int cuMemAlloc_v2(unsigned long long* address, std::size_t bytes) {
     if (!in_context) return no_context;
     if (bytes == 0) return invalid_value;
-    if (bytes > memory_bytes() - taken_bytes()) return out_of_memory;
+    if (in_pieces(bytes) > memory_bytes() - taken_bytes()) return out_of_memory;
     void* memory = std::aligned_alloc(512, (bytes + 511) / 512 * 512);
     std::memset(memory, 0xCD, bytes);
     *address = reinterpret_cast<unsigned long long>(memory);

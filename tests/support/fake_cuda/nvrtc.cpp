@@ -1,5 +1,10 @@
-// A libnvrtc.so.13 for tests: its code is the name of the architecture, which the fake driver knows what to do with.
+// A libnvrtc.so.13 for tests: its code is the name of the architecture, which the fake driver knows what to do with. As
+// the real one it loads its builtins by name alone when it first compiles, and has no path of its own to find them by.
+//   FAKE_NVRTC_VERSION=n   its version is 13.n; default 990
+#include <dlfcn.h>
+
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -21,7 +26,15 @@ int nvrtcCreateProgram(void** program, const char* source, const char*, int, con
     return std::strstr(source, "KERNEL adamw") == nullptr;
 }
 int nvrtcDestroyProgram(void**) { return 0; }
+int nvrtcVersion(int* major, int* minor) {
+    const char* asked = std::getenv("FAKE_NVRTC_VERSION");
+    *major = 13;
+    *minor = asked == nullptr ? 990 : std::atoi(asked);
+    return 0;
+}
 int nvrtcCompileProgram(void*, int count, const char* const* options) {
+    constexpr int no_builtins = 7;
+    if (dlopen("libnvrtc-builtins.so.13.990", RTLD_NOW | RTLD_LOCAL) == nullptr) return no_builtins;
     for (int i = 0; i < count; ++i)
         if (std::strncmp(options[i], "--gpu-architecture=", 19) == 0) code = "code for " + std::string(options[i] + 19);
     return 0;

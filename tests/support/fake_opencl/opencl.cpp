@@ -1,5 +1,7 @@
 // A libOpenCL.so.1 for tests: the system's, which it loads itself, but for what the environment asks to go wrong.
 //   FAKE_OPENCL_MEMORY=bytes   the device says that it has so much memory, in all and in one piece
+//   FAKE_OPENCL_PIECE=bytes    the device says that it gives at most so much in one piece
+//   FAKE_OPENCL_GROUP=items    every kernel says that it runs in groups of at most so many
 //   FAKE_OPENCL_GIVES=bytes    the device fails at the first buffer that is larger
 //   FAKE_OPENCL_LAUNCHES=n     the device fails at the launch after n
 //   FAKE_OPENCL=file           a script that is read again whenever it changes: tests/support/FAKES.md
@@ -194,6 +196,8 @@ Int clGetDeviceInfo(void* device, UInt what, Size size, void* value, Size* neede
     const bool about_memory = what == 0x101F || what == 0x1010;  // in all, and in one piece
     if (about_memory && value != nullptr && asked("FAKE_OPENCL_MEMORY") >= 0)
         std::memcpy(value, &memory, sizeof memory);
+    const std::uint64_t piece = static_cast<std::uint64_t>(asked("FAKE_OPENCL_PIECE"));
+    if (what == 0x1010 && value != nullptr && asked("FAKE_OPENCL_PIECE") >= 0) std::memcpy(value, &piece, sizeof piece);
     if (const std::string version = what == 0x102F ? answer_to("version") : ""; !version.empty()) {
         if (needed != nullptr) *needed = version.size() + 1;
         if (value != nullptr) std::memcpy(value, version.c_str(), std::min(size, version.size() + 1));
@@ -213,6 +217,13 @@ void* clCreateBuffer(void* context, std::uint64_t flags, Size bytes, void* host,
     const long long most = asked("FAKE_OPENCL_GIVES");
     if (most >= 0 && bytes > static_cast<Size>(most)) return *status = -4, nullptr;
     return made("clCreateBuffer", status, context, flags, bytes, host);
+}
+Int clGetKernelWorkGroupInfo(void* kernel, void* device, UInt what, Size size, void* value, Size* needed) {
+    const Int status = real_function<Int(void*, void*, UInt, Size, void*, Size*)>("clGetKernelWorkGroupInfo")(
+        kernel, device, what, size, value, needed);
+    const Size items = static_cast<Size>(asked("FAKE_OPENCL_GROUP"));
+    if (what == 0x11B0 && value != nullptr && asked("FAKE_OPENCL_GROUP") >= 0) std::memcpy(value, &items, sizeof items);
+    return status;
 }
 Int clBuildProgram(void* program, UInt count, void* const* devices, const char* options, void* notify, void* data) {
     return played("clBuildProgram", program, count, devices, options, notify, data);

@@ -2,11 +2,13 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "tests/support/temporary_folder.hpp"
+#include "worker/backends/gpu/cuda_toolkit.hpp"
 #include "worker/backends/gpu/gpu_runtime.hpp"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -57,6 +59,31 @@ TEST(CudaCompiler, CompilesOnceForADeviceAndADriver) {
     EXPECT_EQ(*cached_for_cuda(90, 13000), "kept");
     EXPECT_NE(*cached_for_cuda(89, 13000), "kept");
     unsetenv("XDG_CACHE_HOME");
+}
+
+TEST(ToolkitLibrary, IsLookedForInTheFoldersOfToolkitsThenOfWheels) {
+    const testing::TemporaryFolder folder;
+    const std::string root = folder.path().string();
+    const char* there[] = {"home/lib64", "home/targets/x86_64-linux/lib",
+                           "venv/lib/python3.12/site-packages/nvidia/cu13/lib",
+                           "on/lib/python3.13/site-packages/nvidia/cublas/lib"};
+    for (const char* place : there) std::filesystem::create_directories(folder / place);
+    std::filesystem::create_directories(folder / "on/bin");
+    const std::string path = std::getenv("PATH");
+    setenv("CUDA_HOME", (root + "/home").c_str(), 1);
+    setenv("VIRTUAL_ENV", (root + "/venv").c_str(), 1);
+    setenv("PATH", (root + "/on/bin:" + path).c_str(), 1);
+    unsetenv("CUDA_PATH");
+    const auto folders = toolkit_folders();
+    unsetenv("CUDA_HOME");
+    unsetenv("VIRTUAL_ENV");
+    setenv("PATH", path.c_str(), 1);
+    ASSERT_GE(folders.size(), 5U);
+    EXPECT_EQ(folders[0], folder / there[0]);
+    EXPECT_EQ(folders[1], folder / there[1]);
+    const auto at = [&](const char* place) { return std::find(folders.begin(), folders.end(), folder / place); };
+    EXPECT_LT(at(there[2]), at(there[3]));
+    EXPECT_NE(at(there[3]), folders.end());
 }
 
 TEST(ToolkitLibrary, SaysWhatToInstallWhereThereIsNone) {

@@ -2,11 +2,15 @@
 // theirs is needed. Names and values are those of cuda.h, cublas_v2.h and nvml.h.
 #pragma once
 
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <string>
+#include <vector>
 
-#include "worker/backends/gpu/cuda_compiler.hpp"
+#include "worker/backends/gpu/cuda_toolkit.hpp"
 #include "worker/backends/gpu/library.hpp"
 
 namespace hpo::gpu::cuda {
@@ -153,23 +157,53 @@ struct Blas {
     }
 };
 
-/// Bytes in use on a device, by all programs, as the management library tells without a context; 0: it does not.
-inline std::size_t used_bytes(const char* bus) {
+/// Bytes in use on a device; 0: not told.
+struct Used {
+    std::size_t by_all = 0;           ///< programs
+    std::size_t by_this_process = 0;  ///< its context and all that it allocated
+};
+
+/// As the management library tells without a context. In a container with process numbers of its own, the driver does
+/// not find this process.
+inline Used used_on(const std::string& bus) {
     struct Numbers {
         unsigned long long total, free, used;
     };
+    struct Process {
+        unsigned pid;
+        unsigned long long bytes;
+        unsigned gpu_instance, compute_instance;
+    };
+    constexpr int insufficient_size = 7;
     int (*init)() = nullptr;
     int (*by_bus)(const char*, void**) = nullptr;
     int (*memory)(void*, Numbers*) = nullptr;
+    int (*processes)(void*, unsigned*, Process*) = nullptr;
     void* device = nullptr;
     Numbers numbers{};
     const char* named = std::getenv("HPO_NVML_LIBRARY");
     const auto library = Library::open({named && *named ? named : "libnvidia-ml.so.1"});
+    Used used;
     const bool told = library && library->find("nvmlInit_v2", init) &&
                       library->find("nvmlDeviceGetHandleByPciBusId_v2", by_bus) &&
-                      library->find("nvmlDeviceGetMemoryInfo", memory) && init() == 0 && by_bus(bus, &device) == 0 &&
-                      memory(device, &numbers) == 0;
-    return told ? numbers.used : 0;
+                      library->find("nvmlDeviceGetMemoryInfo", memory) && init() == 0 &&
+                      by_bus(bus.c_str(), &device) == 0 && memory(device, &numbers) == 0;
+    if (!told) return used;
+    used.by_all = numbers.used;
+    if (!library->find("nvmlDeviceGetComputeRunningProcesses_v3", processes)) return used;
+    std::vector<Process> all;
+    int status = insufficient_size;
+    unsigned count = 0;
+    for (unsigned room = 64; status == insufficient_size && room <= 4096; room *= 4) {
+        all.resize(2 * std::size_t{room});  // some drivers' entries are longer
+        count = room;
+        status = processes(device, &count, all.data());
+    }
+    if (status != 0) return used;
+    for (unsigned i = 0; i < count; ++i)
+        if (all[i].pid == static_cast<unsigned>(getpid()) && all[i].bytes <= numbers.total)
+            used.by_this_process = all[i].bytes;
+    return used;
 }
 
 }  // namespace hpo::gpu::cuda

@@ -11,6 +11,7 @@
 #include <sstream>
 #include <vector>
 
+#include "worker/backends/gpu/cuda_toolkit.hpp"
 #include "worker/backends/gpu/gpu_runtime.hpp"
 
 namespace hpo::gpu {
@@ -35,6 +36,13 @@ struct Nvrtc {
     int (*ptx)(Program, char*) = nullptr;
     int (*count_architectures)(int*) = nullptr;
     int (*architectures)(int*) = nullptr;
+    int (*version_of)(int*, int*) = nullptr;
+
+    [[nodiscard]] std::string version() const {
+        int major = 0, minor = 0;
+        version_of(&major, &minor);
+        return std::to_string(major) + "." + std::to_string(minor);
+    }
 
     static Result<Nvrtc> load(int driver_major) {
         const auto library = open_toolkit_library("nvrtc", driver_major);
@@ -47,7 +55,7 @@ struct Nvrtc {
             from.find("nvrtcGetProgramLog", api.log) && from.find("nvrtcGetCUBINSize", api.cubin_size) &&
             from.find("nvrtcGetCUBIN", api.cubin) && from.find("nvrtcGetPTXSize", api.ptx_size) &&
             from.find("nvrtcGetPTX", api.ptx) && from.find("nvrtcGetNumSupportedArchs", api.count_architectures) &&
-            from.find("nvrtcGetSupportedArchs", api.architectures);
+            from.find("nvrtcGetSupportedArchs", api.architectures) && from.find("nvrtcVersion", api.version_of);
         if (!whole) return Error{"CUDA's compiler (NVRTC) is older than version 11.2"};
         return api;
     }
@@ -93,32 +101,13 @@ void keep(const fs::path& file, const std::string& code) {
     if (!out || failed) fs::remove(unfinished, failed);
 }
 
-}  // namespace
+/// What the kernels are compiled for.
+struct Target {
+    std::vector<std::string> options;
+    bool machine_code = false;  ///< else code that the driver translates
+};
 
-Result<Library> open_toolkit_library(const std::string& stem, int driver_major) {
-    std::vector<int> majors{13, 12, 11};
-    if (driver_major > 0) {
-        std::erase(majors, driver_major);
-        majors.insert(majors.begin(), driver_major);
-    }
-    std::vector<std::string> folders{""};
-    if (const char* home = std::getenv("CUDA_HOME"); home && *home) folders.push_back(std::string(home) + "/lib64/");
-    folders.emplace_back("/usr/local/cuda/lib64/");
-    for (const int major : majors) {
-        // NVRTC 11 is the one that names its minor version.
-        const std::string name =
-            "lib" + stem + ".so." + (stem == "nvrtc" && major == 11 ? "11.2" : std::to_string(major));
-        for (const std::string& folder : folders)
-            if (auto library = Library::open({folder + name})) return library;
-    }
-    return Error{"lib" + stem + " of CUDA " + (driver_major > 0 ? std::to_string(driver_major) : "11 or later") +
-                 " is not found: install the CUDA toolkit's libraries, or set CUDA_HOME to where they are"};
-}
-
-Result<std::string> compile_for_cuda(int capability, int driver_major) {
-    const auto loaded = Nvrtc::load(driver_major);
-    if (!loaded) return loaded.error();
-    const Nvrtc& nvrtc = *loaded;
+Result<Target> target_of(const Nvrtc& nvrtc, int capability) {
     int count = 0;
     nvrtc.count_architectures(&count);
     std::vector<int> known(static_cast<std::size_t>(count));
@@ -131,33 +120,54 @@ Result<std::string> compile_for_cuda(int capability, int driver_major) {
         return Error{"CUDA's compiler no longer knows devices of compute capability " +
                      std::to_string(capability / 10) + "." + std::to_string(capability % 10) +
                      ": install an older CUDA toolkit's libraries beside it"};
+    return Target{{"--gpu-architecture=" + std::string(exact ? "sm_" : "compute_") + std::to_string(best),
+                   "--std=c++14", "--ftz=true"},
+                  exact};
+}
 
+Result<std::string> compile(const Nvrtc& nvrtc, const Target& target) {
     Program program = nullptr;
     if (nvrtc.create(&program, kernel_source, "hpo", 0, nullptr, nullptr) != 0)
         return Error{"CUDA's compiler does not take the kernels"};
-    const std::string architecture =
-        "--gpu-architecture=" + std::string(exact ? "sm_" : "compute_") + std::to_string(best);
-    const char* options[] = {architecture.c_str(), "--std=c++14", "--ftz=true"};
-    const int status = nvrtc.compile(program, 3, options);
+    std::vector<const char*> options;
+    for (const std::string& option : target.options) options.push_back(option.c_str());
+    const int status = nvrtc.compile(program, static_cast<int>(options.size()), options.data());
     const std::string log = status == 0 ? "" : text_of(nvrtc.log_size, nvrtc.log, program);
     std::string code;
     if (status == 0)
-        code = exact ? text_of(nvrtc.cubin_size, nvrtc.cubin, program) : text_of(nvrtc.ptx_size, nvrtc.ptx, program);
+        code = target.machine_code ? text_of(nvrtc.cubin_size, nvrtc.cubin, program)
+                                   : text_of(nvrtc.ptx_size, nvrtc.ptx, program);
     nvrtc.destroy(&program);
     if (code.empty())
-        return Error{"CUDA's compiler fails on the kernels (" + architecture + ", error " + std::to_string(status) +
-                     "):\n" + log};
+        return Error{"CUDA's compiler " + nvrtc.version() + " fails on the kernels (" + target.options.front() +
+                     ", error " + std::to_string(status) + "):\n" + log};
     return code;
 }
 
+}  // namespace
+
+Result<std::string> compile_for_cuda(int capability, int driver_major) {
+    const auto loaded = Nvrtc::load(driver_major);
+    if (!loaded) return loaded.error();
+    const auto target = target_of(*loaded, capability);
+    if (!target) return target.error();
+    return compile(*loaded, *target);
+}
+
 Result<std::string> cached_for_cuda(int capability, int driver_version, bool renew) {
+    const auto loaded = Nvrtc::load(driver_version / 1000);
+    if (!loaded) return loaded.error();
+    const auto target = target_of(*loaded, capability);
+    if (!target) return target.error();
+    std::string words = kernel_source;
+    for (const std::string& option : target->options) words += '\0' + option;
     const fs::path folder = cache_folder();
-    char name[64];
-    std::snprintf(name, sizeof name, "kernels-%016llx-%d-%d", static_cast<unsigned long long>(hash_of(kernel_source)),
-                  capability, driver_version);
+    char name[96];
+    std::snprintf(name, sizeof name, "kernels-%016llx-%d-%d-%s", static_cast<unsigned long long>(hash_of(words)),
+                  capability, driver_version, loaded->version().c_str());
     if (!folder.empty() && !renew)
         if (std::string code = contents_of(folder / name); !code.empty()) return code;
-    auto code = compile_for_cuda(capability, driver_version / 1000);
+    auto code = compile(*loaded, *target);
     if (code && !folder.empty()) keep(folder / name, *code);
     return code;
 }

@@ -5,20 +5,16 @@
 #include <string>
 
 #include "hpo/result.hpp"
-#include "worker/backends/gpu/library.hpp"
 
 namespace hpo::gpu {
-
-/// A library of the CUDA toolkit (`stem`: nvrtc, cublas), of the driver's major version if it is there (0: unknown),
-/// else of another: where the loader finds it, under CUDA_HOME, and in /usr/local/cuda.
-Result<Library> open_toolkit_library(const std::string& stem, int driver_major);
 
 /// Machine code for devices of compute capability `capability` (90 is 9.0), or, where the compiler is older than the
 /// device, code that the driver translates. An error holds the compiler's messages.
 Result<std::string> compile_for_cuda(int capability, int driver_major = 0);
 
-/// The same, from a file of $XDG_CACHE_HOME/hpo (~/.cache/hpo) if it was compiled before. The file's name tells the
-/// kernels, the capability and the driver's version apart. A cache that cannot be read or written is done without.
+/// The same, from a file of $XDG_CACHE_HOME/hpo (~/.cache/hpo) if it was compiled before. The file's name tells apart
+/// the kernels, the capability, the driver's version, the compiler's, and its options. A cache that cannot be read or
+/// written is done without.
 /// `renew`: what is there is no good; it is compiled and kept anew.
 Result<std::string> cached_for_cuda(int capability, int driver_version, bool renew = false);
 

@@ -4,9 +4,13 @@
 #include <array>
 #include <atomic>
 #include <limits>
+#include <map>
+#include <mutex>
 
 #include "worker/backends/backend.hpp"
 #include "worker/backends/gpu/cuda_api.hpp"
+#include "worker/backends/gpu/cuda_compiler.hpp"
+#include "worker/backends/gpu/cuda_ring.hpp"
 
 namespace hpo::gpu {
 namespace {
@@ -16,6 +20,9 @@ constexpr std::size_t blas_workspace_bytes = std::size_t{32} << 20;
 
 /// A context with its libraries takes a third to a half of this; more was taken by somebody else in the same moment.
 constexpr std::size_t most_context_bytes = std::size_t{2} << 30;
+
+/// Of cuMemAlloc: what is larger than a part of one takes whole ones (seen on every GPU since Volta).
+constexpr std::size_t granularity_of_allocations = std::size_t{2} << 20;
 
 std::string version_words(int version) {
     return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
@@ -47,9 +54,12 @@ class CudaRuntime : public Runtime {
     [[nodiscard]] std::string name() const override {
         return "cuda, " + name_ + (blas_handle_ ? ", cuBLAS" : ", own products");
     }
+    [[nodiscard]] std::string remark() const override { return without_blas_; }
     [[nodiscard]] bool shares_host_memory() const override { return integrated_; }
     [[nodiscard]] std::size_t total_bytes() const override { return total_bytes_; }
     [[nodiscard]] std::size_t context_bytes() const override { return context_bytes_; }
+    void measure_context() override;
+    [[nodiscard]] std::size_t granularity() const override { return granularity_of_allocations; }
 
     [[nodiscard]] Result<void> computes_in(Precision precision) const override;
 
@@ -108,6 +118,12 @@ class CudaRuntime : public Runtime {
     int capability_ = 0;
     bool integrated_ = false;
     std::size_t context_bytes_ = 0;
+    std::size_t least_context_bytes_ = 0;  ///< what is known where nothing can be measured
+    std::size_t before_ = 0;               ///< in use on the device before it was opened, by all programs; 0: unknown
+    std::string bus_;
+    cuda::Ring ring_;
+    std::map<Memory, std::size_t> taken_;  ///< by allocate(), in whole pieces
+    std::mutex counting_;
     std::size_t total_bytes_ = 0;
     cuda::Context context_ = nullptr;
     cuda::Stream stream_ = nullptr;
@@ -116,6 +132,7 @@ class CudaRuntime : public Runtime {
     bool recording_ = false;
     std::atomic<u64> launches_ = 0;
     cuda::Blas::Handle blas_handle_ = nullptr;
+    std::string without_blas_;  ///< why; empty: it is there
     cuda::Address blas_workspace_ = 0;
 };
 
@@ -170,15 +187,23 @@ Result<void> CudaRuntime::load_kernels() {
 
 /// Without cuBLAS, or where it cannot start, the kernels compute the products.
 void CudaRuntime::load_products() {
+    const auto without = [&](const std::string& why) {
+        without_blas_ = name_ + " multiplies by hpo's own kernels, several times slower than cuBLAS: " + why;
+    };
     const auto blas = cuda::Blas::load(driver_version_ / 1000);
-    if (!blas) return;
+    if (!blas) return without(blas.error().message);
     blas_ = *blas;
-    if (blas_.create(&blas_handle_) != 0) blas_handle_ = nullptr;
-    if (!blas_handle_) return;
-    const bool usable = api_.allocate(&blas_workspace_, blas_workspace_bytes) == cuda::success &&
-                        blas_.set_stream(blas_handle_, stream_) == 0 &&
-                        blas_.set_workspace(blas_handle_, blas_workspace_, blas_workspace_bytes) == 0;
-    if (usable) return;
+    if (const int status = blas_.create(&blas_handle_); status != 0) {
+        blas_handle_ = nullptr;
+        return without("cublasCreate fails with error " + std::to_string(status));
+    }
+    if (const int status = api_.allocate(&blas_workspace_, blas_workspace_bytes); status != cuda::success)
+        without("it has no " + megabytes(blas_workspace_bytes) + " for its workspace: " + words(status));
+    else if (blas_.set_stream(blas_handle_, stream_) != 0 ||
+             blas_.set_workspace(blas_handle_, blas_workspace_, blas_workspace_bytes) != 0)
+        without("it takes neither stream nor workspace");
+    else
+        return;
     blas_.destroy(blas_handle_);
     blas_handle_ = nullptr;
 }
@@ -187,7 +212,8 @@ Result<void> CudaRuntime::open(std::optional<std::size_t> number) {
     if (auto found = find_device(number); !found) return found;
     char bus[64] = "";
     api_.device_bus(bus, sizeof bus, device_);
-    const std::size_t before = cuda::used_bytes(bus);
+    bus_ = bus;
+    before_ = cuda::used_on(bus_).by_all;
     const auto failed = [&](const char* what, int status) {
         return Error{name_ + " cannot be opened: " + what + ": " + words(status)};
     };
@@ -201,10 +227,23 @@ Result<void> CudaRuntime::open(std::optional<std::size_t> number) {
         return failed("cuStreamCreate", status);
     if (auto loaded = load_kernels(); !loaded) return loaded;
     load_products();
-    const std::size_t after = cuda::used_bytes(bus);
-    if (blas_handle_) context_bytes_ = blas_workspace_bytes;  // what is known where nothing can be measured
-    if (before > 0 && after > before) context_bytes_ = std::clamp(after - before, context_bytes_, most_context_bytes);
+    if (blas_handle_) least_context_bytes_ = blas_workspace_bytes;
+    measure_context();
     return {};
+}
+
+/// What this process has, as far as the driver tells it apart; else what came since it was opened, which in workers
+/// that start together is partly the others'. Never less than what was measured before: it is not given back.
+void CudaRuntime::measure_context() {
+    const std::lock_guard lock(counting_);
+    std::size_t allocated = 0;
+    for (const auto& [memory, bytes] : taken_) allocated += bytes;
+    const cuda::Used used = cuda::used_on(bus_);
+    const std::size_t mine = used.by_this_process > 0               ? used.by_this_process
+                             : before_ > 0 && used.by_all > before_ ? used.by_all - before_
+                                                                    : 0;
+    const std::size_t measured = mine > allocated ? std::min(mine - allocated, most_context_bytes) : 0;
+    context_bytes_ = std::max({context_bytes_, least_context_bytes_, measured});
 }
 
 CudaRuntime::~CudaRuntime() {
@@ -213,6 +252,8 @@ CudaRuntime::~CudaRuntime() {
     if (blas_handle_) blas_.destroy(blas_handle_);
     if (blas_workspace_ != 0) api_.release(blas_workspace_);
     if (module_) api_.unload_module(module_);
+    if (stream_) api_.synchronise(stream_);
+    ring_.give_back(api_);
     if (stream_) api_.destroy_stream(stream_);
     api_.release_context(device_);
 }
@@ -228,7 +269,7 @@ Result<void> CudaRuntime::computes_in(Precision precision) const {
         case Precision::float32:
             return {};
         case Precision::tf32:
-            if (!blas_handle_) return Error{"tf32 needs cuBLAS, which is not found"};
+            if (!blas_handle_) return Error{"tf32 needs cuBLAS: " + without_blas_};
             return needs("tf32", 80);
         case Precision::bfloat16:
             return blas_handle_ ? needs("bfloat16", 80) : Result<void>{};
@@ -251,19 +292,26 @@ Result<Memory> CudaRuntime::allocate(std::size_t bytes) {
                      " of its " + megabytes(total) + " are free"};
     }
     expect(status, "cuMemAlloc");
+    {
+        const std::lock_guard lock(counting_);
+        taken_[static_cast<Memory>(address)] =
+            (bytes + granularity_of_allocations - 1) / granularity_of_allocations * granularity_of_allocations;
+    }
     expect(api_.fill(address, 0, bytes, stream_), "cuMemsetD8Async");
     return static_cast<Memory>(address);
 }
 
 void CudaRuntime::release(Memory memory) {
     // A buffer may go because the device is lost: nothing more can be done about it then.
-    if (memory != 0 && api_.set_context(context_) == cuda::success) api_.release(memory);
+    if (memory == 0 || api_.set_context(context_) != cuda::success) return;
+    api_.release(memory);
+    const std::lock_guard lock(counting_);
+    taken_.erase(memory);
 }
 
 void CudaRuntime::write(Memory to, std::size_t offset, const void* data, std::size_t bytes) {
     enter();
-    // Of ordinary memory: it is copied away before the call returns.
-    expect(api_.write(to + offset, data, bytes, stream_), "cuMemcpyHtoDAsync");
+    expect(ring_.write(api_, stream_, to + offset, static_cast<const std::byte*>(data), bytes), "cuMemcpyHtoDAsync");
 }
 
 std::byte* CudaRuntime::allocate_host(std::size_t bytes) {

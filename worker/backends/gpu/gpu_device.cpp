@@ -14,13 +14,17 @@ class GpuDevice : public Device {
     explicit GpuDevice(std::unique_ptr<Runtime> runtime) : runtime_(std::move(runtime)) {}
 
     [[nodiscard]] std::string name() const override { return runtime_->name(); }
+    [[nodiscard]] std::string remark() const override { return runtime_->remark(); }
     [[nodiscard]] std::string_view backend() const override { return runtime_->backend(); }
     [[nodiscard]] DeviceMemory memory() const override {
         return {.of_its_own = true,
                 .shared_with_host = runtime_->shares_host_memory(),
                 .total_bytes = runtime_->total_bytes(),
-                .context_bytes = runtime_->context_bytes()};
+                .context_bytes = runtime_->context_bytes(),
+                .granularity = runtime_->granularity(),
+                .largest_piece = runtime_->largest_piece()};
     }
+    void measure_context() override { runtime_->measure_context(); }
     [[nodiscard]] int slots() const override { return runtime_->is_cpu() ? 1 : gpu_slots; }
     [[nodiscard]] std::optional<MemoryLeft> memory_left() override {
         std::size_t free = 0;

@@ -112,13 +112,19 @@ class Runtime {
 
     [[nodiscard]] virtual std::string_view backend() const = 0;  ///< opencl or cuda
     [[nodiscard]] virtual std::string name() const = 0;          ///< "opencl, NVIDIA H100, CLBlast"
+    /// Why it is slower than it could be, and the cure, as Device::remark; empty: it is not.
+    [[nodiscard]] virtual std::string remark() const { return {}; }
     /// Whether its memory is the host's too: what is taken of the one is taken of the other.
     [[nodiscard]] virtual bool shares_host_memory() const = 0;
     [[nodiscard]] virtual bool is_cpu() const { return false; }  ///< an OpenCL device may be one
     /// Of all its memory, of all programs.
     [[nodiscard]] virtual std::size_t total_bytes() const = 0;
-    /// Bytes of its memory it took by being opened: context, code, libraries. As measured, once.
+    /// Bytes of its memory that it takes besides what was allocated: context, code, libraries. As measured last.
     [[nodiscard]] virtual std::size_t context_bytes() const = 0;
+    virtual void measure_context() {}
+    /// As DeviceMemory's.
+    [[nodiscard]] virtual std::size_t granularity() const { return 1; }
+    [[nodiscard]] virtual std::size_t largest_piece() const { return 0; }
 
     /// Whether it multiplies in this precision, by a library or the kernels. An error says why not.
     [[nodiscard]] virtual Result<void> computes_in(Precision precision) const = 0;

@@ -28,6 +28,13 @@ constexpr u32 parts_of(std::int64_t most_useful) {
 
 }  // namespace
 
+GpuStream::~GpuStream() {
+    try {
+        runtime_.synchronise();
+    } catch (const std::exception&) {  // the device is lost: whoever asks it next says so
+    }
+}
+
 template <class Arguments>
 void GpuStream::launch(Kernel kernel, std::int64_t groups, const Arguments& arguments) {
     launch(kernel, groups, arguments, workspace_->memory());

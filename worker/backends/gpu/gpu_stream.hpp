@@ -33,6 +33,11 @@ class GpuStream : public Stream {
     GpuStream(Runtime& runtime, GpuBuffer& arena, std::unique_ptr<GpuBuffer> workspace, int lanes)
         : runtime_(runtime), arena_(arena), workspace_(std::move(workspace)), lanes_(lanes) {}
 
+    /// Waits for what is in flight: a recording is not to be destroyed while it runs, nor its memory given back.
+    ~GpuStream() override;
+    GpuStream(const GpuStream&) = delete;
+    GpuStream& operator=(const GpuStream&) = delete;
+
     [[nodiscard]] int lanes() const override { return lanes_; }
     void set_lanes(int first, int count) override {
         first_lane_ = first;

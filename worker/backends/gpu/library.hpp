@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <filesystem>
 #include <initializer_list>
 #include <string>
 
@@ -32,6 +33,14 @@ class Library {
     bool find(const char* name, F*& function) const {
         function = reinterpret_cast<F*>(dlsym(handle_, name));
         return function != nullptr;
+    }
+
+    /// The file that the library with the function `name` was loaded from; empty: not known.
+    [[nodiscard]] std::filesystem::path file(const char* name) const {
+        Dl_info found{};
+        void* function = dlsym(handle_, name);
+        if (!function || dladdr(function, &found) == 0 || !found.dli_fname) return {};
+        return found.dli_fname;
     }
 
    private:

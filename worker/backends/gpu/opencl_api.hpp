@@ -71,6 +71,7 @@ constexpr const char* name_of(Int status) {
 inline constexpr UInt platform_name = 0x0902;
 inline constexpr UInt device_type = 0x1000;
 inline constexpr UInt device_max_group = 0x1004;
+inline constexpr UInt kernel_work_group_size = 0x11B0;
 inline constexpr UInt device_max_allocation = 0x1010;
 inline constexpr UInt device_memory = 0x101F;
 inline constexpr UInt device_compiler = 0x1028;
@@ -113,6 +114,7 @@ struct Api {
     Int (*release_program)(Program) = nullptr;
     Kernel (*create_kernel)(Program, const char*, Int*) = nullptr;
     Int (*release_kernel)(Kernel) = nullptr;
+    Int (*get_group_info)(Kernel, Device, UInt, std::size_t, void*, std::size_t*) = nullptr;
     Int (*set_argument)(Kernel, UInt, std::size_t, const void*) = nullptr;
     Int (*launch)(Queue, Kernel, UInt, const std::size_t*, const std::size_t*, const std::size_t*, UInt, const Event*,
                   Event*) = nullptr;
@@ -138,9 +140,10 @@ struct Api {
             from.find("clCreateProgramWithSource", api.create_program) &&
             from.find("clBuildProgram", api.build_program) && from.find("clGetProgramBuildInfo", api.get_build_info) &&
             from.find("clReleaseProgram", api.release_program) && from.find("clCreateKernel", api.create_kernel) &&
-            from.find("clReleaseKernel", api.release_kernel) && from.find("clSetKernelArg", api.set_argument) &&
-            from.find("clEnqueueNDRangeKernel", api.launch) && from.find("clFlush", api.flush) &&
-            from.find("clFinish", api.finish);
+            from.find("clReleaseKernel", api.release_kernel) &&
+            from.find("clGetKernelWorkGroupInfo", api.get_group_info) &&
+            from.find("clSetKernelArg", api.set_argument) && from.find("clEnqueueNDRangeKernel", api.launch) &&
+            from.find("clFlush", api.flush) && from.find("clFinish", api.finish);
         if (!whole) return Error{"the OpenCL library is older than version 1.2"};
         return api;
     }

@@ -92,6 +92,7 @@ class OpenClRuntime : public Runtime {
     [[nodiscard]] bool shares_host_memory() const override { return unified_; }
     [[nodiscard]] bool is_cpu() const override { return is_cpu_; }
     [[nodiscard]] std::size_t total_bytes() const override { return memory_bytes_; }
+    [[nodiscard]] std::size_t largest_piece() const override { return largest_piece_; }
     // OpenCL has no way to ask.
     [[nodiscard]] std::size_t context_bytes() const override { return 0; }
 
@@ -192,6 +193,12 @@ Result<void> OpenClRuntime::build() {
         kernels_[i] = api_.create_kernel(program_, kernel_names[i], &status);
         if (status != cl::success)
             return Error{name_ + " has no kernel " + std::string(kernel_names[i]) + ": " + code(status)};
+        // By its registers and local memory a kernel may run in smaller groups than the device's largest.
+        std::size_t most = 0;
+        status = api_.get_group_info(kernels_[i], device_, cl::kernel_work_group_size, sizeof most, &most, nullptr);
+        if (status == cl::success && most < GROUP_ITEMS)
+            return Error{name_ + " runs the kernel " + std::string(kernel_names[i]) + " in work groups of at most " +
+                         std::to_string(most) + " items; " + std::to_string(GROUP_ITEMS) + " are needed"};
     }
     return {};
 }

@@ -1,0 +1,12 @@
+// Where the libraries of CUDA are found: for people who wonder why a GPU is slow, or not used at all.
+#pragma once
+
+#include <string>
+
+namespace hpo::gpu {
+
+/// One JSON object in a line: `cuda`, `nvrtc` and `cublas`, each with `path` (links followed, so that it tells the
+/// version) or `problem`; `cuda` with `version` too. Loads them, and touches no device.
+std::string libraries_report();
+
+}  // namespace hpo::gpu

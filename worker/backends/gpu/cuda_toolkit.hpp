@@ -1,0 +1,26 @@
+// Libraries of the CUDA toolkit (NVRTC, cuBLAS), wherever they were installed: with the system, below CUDA_HOME, or as
+// Python wheels. A library that is loaded by its path finds what it loads itself by name alone (NVRTC its builtins,
+// cuBLAS its other half) only where the loader looks; so that is loaded first, from the same folder.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "hpo/result.hpp"
+#include "worker/backends/gpu/library.hpp"
+
+namespace hpo::gpu {
+
+/// A library of the CUDA toolkit (`stem`: nvrtc, cublas), of the driver's major version if it is there (0: unknown),
+/// else of another: where the loader finds it, else in toolkit_folders(). The error says what to install, and of a
+/// library that is there and does not load why.
+Result<Library> open_toolkit_library(const std::string& stem, int driver_major);
+
+/// Folders that are there and may hold the toolkit's libraries, in the order in which they are looked through: below
+/// $CUDA_HOME and $CUDA_PATH (lib64, lib, targets/*/lib); wheels (site-packages/nvidia/*/lib, CUDA 13: nvidia/cu13/lib)
+/// of $VIRTUAL_ENV, $CONDA_PREFIX and each program folder of $PATH; /usr/local/cuda, /usr/local/cuda-* (the newest
+/// first), /opt/cuda; then wheels of ~/.local and the system's Python.
+std::vector<std::filesystem::path> toolkit_folders();
+
+}  // namespace hpo::gpu
