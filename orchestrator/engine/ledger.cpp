@@ -72,11 +72,11 @@ void Ledger::learn(const Event& event) {
             [&](const event::Reported& e) {
                 const bool judged =
                     divergence(e.report, study_.objective).empty() && e.report.step < study_.budget.epochs;
-                if (judged) rules_.report(record_.trial(e.trial));
+                if (judged) ask_rules(record_.trial(e.trial));
             },
             [&](const event::Paused& e) {
                 queued_.erase(e.trial);
-                proposer_.tell(record_.trial(e.trial));
+                teach(record_.trial(e.trial));
                 tried(record_.trial(e.trial));
             },
             [&](const event::Requeued& e) {
@@ -88,12 +88,40 @@ void Ledger::learn(const Event& event) {
                 queued_.erase(e.trial);
                 if (unfinished_.erase(e.trial) == 0) return;  // it had ended, and its reason was amended
                 rules_.ended(trial);
-                proposer_.tell(trial);
+                trial.state == TrialState::stopped ? teach(trial) : proposer_.tell(trial);
                 tried(trial);
             },
             [](const auto&) {},
         },
         event);
+}
+
+/// Forecasts that a report has changed are taught for a few dozen paused trials in turn, so that a report costs the
+/// same in a study of thousands.
+Verdict Ledger::ask_rules(const TrialRecord& trial) {
+    constexpr int most = 64;
+    Verdict verdict = rules_.report(trial);
+    if (rules_.forecasts_made() == forecasts_) return verdict;
+    forecasts_ = rules_.forecasts_made();
+    auto next = unfinished_.upper_bound(taught_upto_);
+    int taught = 0;
+    for (std::size_t seen = 0; seen < unfinished_.size() && taught < most; ++seen, ++next) {
+        if (next == unfinished_.end()) next = unfinished_.begin();
+        const TrialRecord& other = record_.trial(*next);
+        if (other.state != TrialState::paused) continue;
+        teach(other);
+        taught_upto_ = *next;
+        ++taught;
+    }
+    return verdict;
+}
+
+/// What a trial that stands still tells: where a rule predicts that it would end, else what it has reached.
+void Ledger::teach(const TrialRecord& trial) {
+    const auto forecast = rules_.forecast(trial.number);
+    if (!forecast) return proposer_.tell(trial);
+    if (!forecast->tells) return proposer_.withhold(trial.number);
+    proposer_.tell(trial, forecast->value, forecast->deviation);
 }
 
 void Ledger::tried(const TrialRecord& trial) {
@@ -155,7 +183,7 @@ Verdict Ledger::judge(std::int64_t number) {
         finish(number, TrialState::complete, "", "");
         return {};
     }
-    Verdict verdict = rules_.report(trial);
+    Verdict verdict = ask_rules(trial);
     if (verdict.action == Action::stop) finish(number, TrialState::stopped, verdict.rule, verdict.reason);
     if (verdict.action == Action::pause) enter(event::Paused{number, trial.attempt, verdict.rule, verdict.reason});
     return verdict;

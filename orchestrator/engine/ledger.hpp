@@ -81,6 +81,8 @@ class Ledger {
     void enter(const Event& event);
     void store(const Event& event);
     void learn(const Event& event);
+    Verdict ask_rules(const TrialRecord& trial);
+    void teach(const TrialRecord& trial);
     void tried(const TrialRecord& trial);
 
     const Study& study_;
@@ -90,6 +92,8 @@ class Ledger {
     StudyRecord record_;
     std::set<std::int64_t> unfinished_;
     std::set<std::int64_t> queued_;
+    std::int64_t forecasts_ = 0;    ///< of the rules, that the proposer has begun to learn
+    std::int64_t taught_upto_ = 0;  ///< the last paused trial that was taught anew
     std::optional<double> best_tried_;
     std::int64_t best_trial_ = 0;
     std::set<std::int64_t> tried_since_best_;

@@ -66,8 +66,10 @@ constinit const SamplerRow auto_row{
                           "trials are trained to their end and are no more than " + std::to_string(most_for_gp));
         // tpe begins with as many Sobol points as the space asks for and the budget allows, ten at most.
         const auto wish = static_cast<std::int64_t>(2 * dimensions + 2);
-        const std::int64_t startup = std::max<std::int64_t>(std::min({wish, setup.trials / 4, std::int64_t{10}}), 3);
-        return choose(tpe_row, {{"startup", startup}}, setup, why);
+        Params options{{"startup", std::max<std::int64_t>(std::min({wish, setup.trials / 4, std::int64_t{10}}), 3)}};
+        // Trials that cost a few steps are many: most of them look around (measured by tests/bench/curves).
+        if (setup.foretells) options["uniform"] = 0.6;
+        return choose(tpe_row, options, setup, why);
     }};
 
 }  // namespace hpo

@@ -55,6 +55,8 @@ Result<Proposer> Proposer::make(const Study& study) {
     setup.trials = study.budget.trials;
     setup.space = study.space;
     setup.stops_early = !study.stopping.empty();
+    setup.foretells = std::any_of(study.stopping.begin(), study.stopping.end(),
+                                  [](const PartSpec& rule) { return rule.type == "extrapolation"; });
     const auto shared = std::make_shared<const CubeMap>(*map);
     setup.active = [shared](const Point& point) { return shared->active(point); };
     setup.values = [shared](std::size_t dimension) { return shared->values(dimension); };
@@ -138,15 +140,25 @@ void Proposer::proposed(const TrialRecord& trial) {
     pending_[trial.number] = {trial.point, map_.active(trial.params)};
 }
 
-void Proposer::tell(const TrialRecord& trial) {
+void Proposer::withhold(std::int64_t trial) { pending_.erase(trial); }
+
+void Proposer::tell(const TrialRecord& trial) { tell(trial, trial.value, std::nullopt); }
+
+void Proposer::tell(const TrialRecord& trial, double value, double deviation) {
+    tell(trial, std::optional(value), std::optional(deviation));
+}
+
+void Proposer::tell(const TrialRecord& trial, std::optional<double> value, std::optional<double> deviation) {
     pending_.erase(trial.number);
     Observation observation;
     observation.trial = trial.number;
     observation.site = {trial.point, map_.active(trial.params)};
     observation.steps = trial.steps();
     const bool counts = trial.state != TrialState::diverged && trial.state != TrialState::failed;
-    if (counts && trial.value && std::isfinite(*trial.value))
-        observation.loss = direction_ == Direction::minimize ? *trial.value : -*trial.value;
+    if (counts && value && std::isfinite(*value)) {
+        observation.loss = direction_ == Direction::minimize ? *value : -*value;
+        observation.deviation = deviation;
+    }
     sampler_->tell(observation);
 }
 

@@ -41,6 +41,10 @@ class Proposer {
     /// A trial was paused or has ended: teaches the sampler `trial.value`, oriented by the objective. Diverged and
     /// failed trials count as worst; so do those that measured nothing.
     void tell(const TrialRecord& trial);
+    /// A paused trial's end is known by prediction: teaches the sampler that in place of what it reached.
+    void tell(const TrialRecord& trial, double value, double deviation);
+    /// A paused trial's curve says too little yet: it no longer counts as one that is to tell something.
+    void withhold(std::int64_t trial);
 
     [[nodiscard]] const CubeMap& map() const { return map_; }
 
@@ -53,6 +57,7 @@ class Proposer {
    private:
     Proposer(const Study& study, CubeMap map, std::unique_ptr<Sampler> sampler);
     void enumerate();
+    void tell(const TrialRecord& trial, std::optional<double> value, std::optional<double> deviation);
     [[nodiscard]] std::optional<Proposal> unseen(std::int64_t trial);
 
     std::string name_;  ///< the sampler's

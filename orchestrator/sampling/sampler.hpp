@@ -26,7 +26,8 @@ struct Observation {
     Site site;
     std::optional<double> loss;  ///< smaller is better, whatever the direction, and finite; absent: diverged, failed or
                                  ///< nothing measured, counts as worst
-    std::int64_t steps = 0;      ///< trained so far: a stopped or paused trial's loss is of fewer steps
+    std::optional<double> deviation;  ///< of a loss that is predicted, of the trial's end: one standard deviation
+    std::int64_t steps = 0;           ///< trained so far: a stopped or paused trial's loss is of fewer steps
 };
 
 /// What a sampler is made for.
@@ -35,6 +36,7 @@ struct SamplerSetup {
     std::int64_t trials = 64;                               ///< budget of the study; a hint, studies may be extended
     Space space;                                            ///< one coordinate a dimension, in this order
     bool stops_early = false;                               ///< rules of the study end or pause trials early
+    bool foretells = false;                                 ///< and tell where such trials are predicted to end
     std::function<std::vector<bool>(const Point&)> active;  ///< which dimensions a point's parameters hold
     /// Distinct values of a dimension, in bins of equal width; absent: a continuum. Empty: not known of any.
     std::function<std::optional<std::uint64_t>(std::size_t dimension)> values = {};

@@ -34,6 +34,7 @@ constexpr std::array tpe_options{
     Option{"startup", OptionType::integer, 1, 1e6, {}, "10", "trials proposed by sobol before the model is asked"},
     Option{"gamma", OptionType::real, 0.01, 0.5, {}, "0.15", "fraction of the trials that counts as good (25 at most)"},
     Option{"prior_weight", OptionType::real, 0.001, 100, {}, "1.0", "weight of the prior, where a trial weighs 1"},
+    Option{"uniform", OptionType::real, 0, 1, {}, "0", "share of the proposals that are drawn from the priors alone"},
     Option{"candidates", OptionType::integer, 1, 10000, {}, "24", "points drawn, of which the best is proposed"},
 };
 
@@ -44,6 +45,7 @@ class TpeSampler final : public Sampler {
           startup_(static_cast<std::size_t>(number_option(given, tpe_options, "startup"))),
           gamma_(number_option(given, tpe_options, "gamma")),
           prior_weight_(number_option(given, tpe_options, "prior_weight")),
+          uniform_(number_option(given, tpe_options, "uniform")),
           candidates_(static_cast<std::size_t>(number_option(given, tpe_options, "candidates"))) {
         for (const Dimension& d : setup.space)
             choices_.push_back(d.kind == Kind::categorical ? d.choices.size() : std::size_t{0});
@@ -57,6 +59,11 @@ class TpeSampler final : public Sampler {
             return draw_unit(setup_.seed, Purpose::sampler, number, element++);
         };
         if (starting) return start(number, retry, uniform);
+        if (uniform_ > 0 && uniform() < uniform_) {
+            Point point(choices_.size());
+            for (double& x : point) x = uniform();
+            return point;
+        }
 
         const std::size_t good = std::min(
             {max_good, static_cast<std::size_t>(std::ceil(gamma_ * static_cast<double>(ranking_.size()))), measured_});
@@ -114,6 +121,7 @@ class TpeSampler final : public Sampler {
     std::size_t startup_;
     double gamma_;
     double prior_weight_;
+    double uniform_;
     std::size_t candidates_;
     ChoiceCounts choices_;
     std::vector<Observation> told_;                        ///< in the order of the first tell

@@ -185,9 +185,7 @@ class Asha final : public StoppingRule {
     [[nodiscard]] std::string standing(const Waiting& at, bool past) const {
         const Rung& rung = rungs_[at.rung];
         const std::size_t number = place(at) + 1;
-        const std::size_t last = number % 10, tens = number % 100 / 10;
-        const char* const ending = tens == 1 ? "th" : last == 1 ? "st" : last == 2 ? "nd" : last == 3 ? "rd" : "th";
-        const std::string where = std::to_string(number) + ending + " of " + std::to_string(rung.ranking.size()) +
+        const std::string where = ordinal(number) + " of " + std::to_string(rung.ranking.size()) +
                                   (past ? " at rung " : " when it came to rung ") + std::to_string(at.rung + 1) + " (" +
                                   counted(rung.step, "step") + "), ";
         const std::size_t places = past ? std::max<std::size_t>(quota(rung), 1) : quota(rung);

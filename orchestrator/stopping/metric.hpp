@@ -40,6 +40,16 @@ inline WatchedMetric watched_metric(const Params& options, const Objective& obje
     return metric;
 }
 
+/// The best value of a curve (followed.hpp).
+struct BestValue {
+    WatchedMetric metric;
+    std::optional<double> value;
+
+    void add(const Report& report) {
+        if (const auto found = metric(report); found && (!value || metric.better(*found, *value))) value = found;
+    }
+};
+
 /// Four significant digits, for reasons.
 inline std::string shown(double number) {
     char text[32];
@@ -50,6 +60,13 @@ inline std::string shown(double number) {
 /// "1 step", "3 steps".
 inline std::string counted(std::int64_t number, const std::string& noun) {
     return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
+}
+
+/// "1st", "2nd", "11th".
+inline std::string ordinal(std::size_t number) {
+    const std::size_t last = number % 10, tens = number % 100 / 10;
+    const char* const ending = tens == 1 ? "th" : last == 1 ? "st" : last == 2 ? "nd" : last == 3 ? "rd" : "th";
+    return std::to_string(number) + ending;
 }
 
 }  // namespace hpo

@@ -5,7 +5,7 @@
 namespace hpo {
 
 namespace {
-constexpr std::array rows{&plateau_row, &divergence_row, &median_row, &asha_row};
+constexpr std::array rows{&plateau_row, &divergence_row, &median_row, &asha_row, &extrapolation_row};
 }
 
 std::span<const PartOptions> rule_vocabulary() {

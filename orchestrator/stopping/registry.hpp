@@ -30,6 +30,7 @@ extern const RuleRow plateau_row;
 extern const RuleRow divergence_row;
 extern const RuleRow median_row;
 extern const RuleRow asha_row;
+extern const RuleRow extrapolation_row;
 
 /// Names, meanings and options of all rules, for checks, errors and help.
 std::span<const PartOptions> rule_vocabulary();

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -24,6 +25,13 @@ struct Verdict {
 struct Gate {
     std::int64_t step = 0;
     double share = 1;
+};
+
+/// Where an unfinished trial is expected to end.
+struct Forecast {
+    double value = 0;      ///< of the objective, at the trial's end
+    double deviation = 0;  ///< one standard deviation
+    bool tells = true;     ///< false: its curve so far says too little to learn from it
 };
 
 /// Not thread-safe. Every rule meets the same promises (tests/contract/stopping): it never acts before its grace, never
@@ -76,6 +84,14 @@ class StoppingRule {
 
     /// Where it pauses trials, by step; empty: nowhere. For forecasts.
     [[nodiscard]] virtual std::vector<Gate> gates() const { return {}; }
+
+    /// Where a trial that it paused would end; absent: the rule does not know better than its value so far.
+    [[nodiscard]] virtual std::optional<Forecast> forecast(std::int64_t trial) const {
+        (void)trial;
+        return std::nullopt;
+    }
+    /// Counts up whenever forecasts have changed for trials that did not report.
+    [[nodiscard]] virtual std::int64_t forecasts_made() const { return 0; }
 
     /// A paused trial will not go on any more (the study ends): why, in words; empty: not this rule's trial.
     [[nodiscard]] virtual std::string verdict_on_paused(std::int64_t trial) const {

@@ -79,6 +79,18 @@ std::vector<Gate> Rules::gates() const {
     return gates;
 }
 
+std::optional<Forecast> Rules::forecast(std::int64_t trial) const {
+    for (const auto& rule : rules_)
+        if (auto known = rule->forecast(trial)) return known;
+    return std::nullopt;
+}
+
+std::int64_t Rules::forecasts_made() const {
+    std::int64_t made = 0;
+    for (const auto& rule : rules_) made += rule->forecasts_made();
+    return made;
+}
+
 std::string Rules::verdict_on_paused(std::int64_t trial) const {
     for (const auto& rule : rules_)
         if (std::string reason = rule->verdict_on_paused(trial); !reason.empty()) return reason;

@@ -307,7 +307,7 @@ TEST(Rules, RefusesUnknownRulesAndOptionsByName) {
     const auto unknown = Rules::make(study);
     ASSERT_FALSE(unknown);
     EXPECT_EQ(unknown.error().message,
-              "unknown stopping rule \"hyperband\"; known are plateau, divergence, median, asha");
+              "unknown stopping rule \"hyperband\"; known are plateau, divergence, median, asha, extrapolation");
     study.stopping = {{"asha", {{"graze", whole(1)}}}};
     const auto option = Rules::make(study);
     ASSERT_FALSE(option);

@@ -118,8 +118,20 @@ TEST(Simulation, AStudyOfAnySizeTrainsItsBestTrialToTheFullBudget) {
         }
 }
 
+TEST(Simulation, UnderExtrapolationAStudyOfAnySizeTrainsATrialToTheFullBudgetAndMissesLittle) {
+    for (std::int64_t trials = 1; trials <= 40; ++trials)
+        for (const std::size_t workers : {1u, 3u, 8u}) {
+            const Outcome outcome = simulate(phase({{"extrapolation", {}}}), trials, workers);
+            EXPECT_GE(outcome.complete, 1) << trials << " trials, " << workers << " workers";
+            EXPECT_GT(outcome.best, best_possible(trials, 20) - 0.02) << trials << " trials, " << workers << " workers";
+        }
+    const Outcome outcome = simulate(phase({{"extrapolation", {}}}), 64, 2);
+    EXPECT_LE(outcome.steps, 64 * 20 / 2);
+}
+
 TEST(Simulation, AReplayOfAStudyGivesEveryVerdictAgain) {
-    const Study study = phase({{"plateau", {}}, {"divergence", {}}, {"median", {}}, {"asha", {}}});
+    const Study study =
+        phase({{"plateau", {}}, {"divergence", {}}, {"median", {}}, {"asha", {}}, {"extrapolation", {}}});
     const Outcome outcome = simulate(study, 64, 3);
     Rules replayed = *Rules::make(study);
     for (const Call& call : outcome.calls) {

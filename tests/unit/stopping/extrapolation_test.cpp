@@ -1,0 +1,132 @@
+// The rule that lets trials go on by where their curves are predicted to end.
+#include <gmock/gmock.h>
+
+#include <functional>
+
+#include "tests/unit/stopping/curves.hpp"
+
+namespace hpo {
+namespace {
+
+using to_worker::Action;
+
+constexpr std::int64_t steps = 54;  // rungs at 1, 2, 6, 18
+
+double uniform(std::int64_t trial, std::uint64_t what) {
+    return draw_unit(7, Purpose::synthetic, static_cast<std::uint64_t>(trial), what);
+}
+
+struct Study {
+    std::int64_t trained = 0, complete = 0, paused_at_1 = 0;
+    double best = 1;
+    std::vector<TrialRecord> trials;
+    std::string reason;
+    std::vector<Gate> gates;
+};
+
+/// One trial at a time, `most` steps in all, of a loss by trial and step; promotions first.
+Study play(std::int64_t most, const std::function<double(std::int64_t, std::int64_t)>& loss) {
+    const Objective objective{"val_loss", Direction::minimize, Objective::At::best};
+    auto rule = testing_curves::rule("extrapolation", {}, steps, objective);
+    Study study;
+    while (study.trained < most) {
+        const auto promoted = rule->promotions(1);
+        if (promoted.empty())
+            study.trials.push_back(testing_curves::trial(static_cast<std::int64_t>(study.trials.size()) + 1, {}));
+        TrialRecord& trial =
+            promoted.empty() ? study.trials.back() : study.trials[static_cast<std::size_t>(promoted.front()) - 1];
+        if (!promoted.empty()) rule->promoted(trial.number);
+        trial.state = TrialState::running;
+        while (trial.state == TrialState::running) {
+            Report report;
+            report.step = trial.steps() + 1;
+            report.metrics["val_loss"] = loss(trial.number, report.step);
+            trial.value = std::min(trial.value.value_or(1e9), report.metrics["val_loss"]);
+            study.best = std::min(study.best, *trial.value);
+            trial.curve.push_back(report);
+            ++study.trained;
+            if (report.step == steps) {
+                trial.state = TrialState::complete;
+                ++study.complete;
+                rule->ended(trial);
+            } else if (const Verdict verdict = rule->report(trial); verdict.action == Action::pause) {
+                trial.state = TrialState::paused;
+                study.reason = verdict.reason;
+                if (report.step == 1) ++study.paused_at_1;
+            }
+        }
+    }
+    study.gates = rule->gates();
+    return study;
+}
+
+double fall(double end, std::int64_t step) { return end + (1 - end) * std::exp(-static_cast<double>(step) / 4); }
+
+TEST(Extrapolation, TheFirstTrialIsTrainedToItsEnd) {
+    const Study study = play(steps, [](auto trial, auto step) { return fall(uniform(trial, 0), step); });
+    EXPECT_EQ(study.trials.front().state, TrialState::complete);
+    EXPECT_EQ(study.complete, 1);
+}
+
+TEST(Extrapolation, AStudyWhoseEarlyRanksTellIsCutHard) {
+    const Study study = play(40 * steps, [](auto trial, auto step) { return fall(uniform(trial, 0), step); });
+    EXPECT_GT(study.trials.size(), 200u);  // of 40 that the steps would have trained in full
+    EXPECT_LT(study.best, 0.02);
+}
+
+TEST(Extrapolation, AStudyWhoseEarlyRanksTellNothingIsTrainedInFull) {
+    const Study study = play(40 * steps, [](auto trial, auto step) {
+        const double noise = 0.01 * uniform(trial, static_cast<std::uint64_t>(step));
+        return step < 30 ? 0.9 + noise : fall(uniform(trial, 0), step - 29) + noise;
+    });
+    EXPECT_GE(study.complete, 32);
+}
+
+TEST(Extrapolation, WhereTheBestBeginWorstThosePredictedBestGoOn) {
+    const Study study = play(40 * steps, [](auto trial, auto step) {
+        const double end = uniform(trial, 0);
+        return step < 25 ? 1 - 0.1 * end * static_cast<double>(step) / 25 : fall(end, step - 24);
+    });
+    EXPECT_LT(study.best, 0.03);
+    double later = 0;
+    std::int64_t count = 0;
+    for (const TrialRecord& trial : study.trials)
+        if (trial.number > 40 && trial.state == TrialState::complete) later += uniform(trial.number, 0), ++count;
+    ASSERT_GT(count, 0);
+    EXPECT_LT(later / static_cast<double>(count), 0.35);  // 0.5: drawn at random
+}
+
+TEST(Extrapolation, NoTrialPausesAtTheFirstStepWhereThatTellsNothing) {
+    const Study study = play(40 * steps, [](auto trial, auto step) {
+        return step == 1 ? 1.0 + uniform(trial, 1) : fall(uniform(trial, 0), step);
+    });
+    EXPECT_EQ(study.paused_at_1, 0);
+    EXPECT_EQ(study.gates.front().step, 2);
+}
+
+TEST(Extrapolation, TrialsPauseAtTheFirstStepOnceItIsSeenToTell) {
+    const Study study = play(40 * steps, [](auto trial, auto step) { return fall(uniform(trial, 0), step); });
+    EXPECT_GT(study.paused_at_1, 100);
+    EXPECT_EQ(study.gates.front().step, 1);
+}
+
+TEST(Extrapolation, SaysWhereATrialIsPredictedToEndAndItsPlace) {
+    const Study study = play(20 * steps, [](auto trial, auto step) { return fall(uniform(trial, 0), step); });
+    EXPECT_THAT(study.reason,
+                testing::MatchesRegex("predicted to end at 0\\.[0-9]+, [0-9]+(st|nd|rd|th) of [0-9]+ that "
+                                      "reached step [0-9]+, .*"));
+}
+
+TEST(Extrapolation, PredictsTheEndsOfPausedTrials) {
+    const Objective objective{"val_loss", Direction::minimize, Objective::At::best};
+    auto rule = testing_curves::rule("extrapolation", {}, steps, objective);
+    EXPECT_FALSE(rule->forecast(1));
+    auto first = testing_curves::trial(1, {0.9, 0.8}, "val_loss");
+    rule->report(testing_curves::upto(first, 1));
+    rule->report(first);
+    ASSERT_TRUE(rule->forecast(1));
+    EXPECT_FALSE(rule->forecast(1)->tells);  // nothing has ended
+}
+
+}  // namespace
+}  // namespace hpo
