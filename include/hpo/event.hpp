@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -80,11 +81,19 @@ using Event =
     std::variant<event::SessionStarted, event::SessionEnded, event::Proposed, event::Launched, event::Reported,
                  event::Paused, event::Requeued, event::Finished, event::Measured, event::Closing>;
 
+/// What a trial had come to with a step, for readers that pass over steps before it.
+struct SoFar {
+    std::optional<double> value;  ///< of the objective
+    std::int64_t best_step = 0;
+    std::int64_t trained = 0;
+};
+
 /// An event as the store keeps it.
 struct StoredEvent {
     std::int64_t sequence = 0;  ///< 1, 2, 3, ... one sequence for all
     double time = 0;            ///< seconds since the epoch
     Event event;
+    std::optional<SoFar> so_far = {};  ///< of a step before which others were left out
 };
 
 /// A study as its events have made it so far.
@@ -96,6 +105,8 @@ struct StudyRecord {
     double held_since = 0;            ///< seconds since the epoch; of the last session
     double last_time = 0;             ///< of the last event applied
     std::string end_reason;           ///< of the last ended session
+    bool thins = false;               ///< trials are thinned when they end
+    std::int64_t summarized = 0;      ///< last event of the store's summary that it was read from; 0: from none
 
     [[nodiscard]] TrialRecord& trial(std::int64_t number) { return trials.at(static_cast<std::size_t>(number) - 1); }
     [[nodiscard]] const TrialRecord& trial(std::int64_t number) const {
@@ -162,6 +173,11 @@ inline void apply(StudyRecord& study, const StoredEvent& stored, const Objective
                        trial.trained += e.report.step - trial.steps();
                        trial.curve.push_back(e.report);
                        goes_on ? score_step(trial, e.report, objective) : score(trial, objective);
+                       if (stored.so_far) {
+                           trial.value = stored.so_far->value;
+                           trial.best_step = stored.so_far->best_step;
+                           trial.trained = stored.so_far->trained;
+                       }
                    },
                    [&](const event::Paused& e) {
                        TrialRecord& trial = study.trial(e.trial);
@@ -187,6 +203,7 @@ inline void apply(StudyRecord& study, const StoredEvent& stored, const Objective
                        trial.rule = e.rule;
                        trial.reason = e.reason;
                        trial.ended_at = time;
+                       if (study.thins) thin(trial);
                    },
                    [&](const event::Measured& e) {
                        Footprint& peak = study.trial(e.trial).peak;

@@ -1,12 +1,14 @@
 // Trials: their states, what they report, and the record that the events of a study add up to.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "hpo/footprint.hpp"
@@ -71,7 +73,9 @@ struct TrialRecord {
     std::int64_t failures = 0;  ///< attempts charged to the trial
     Point point;
     Params params;                    ///< the space's active parameters alone
-    std::vector<Report> curve;        ///< by step, each step once
+    std::vector<Report> curve;        ///< by step, each step once; thinned: the best and the last step alone
+    bool thinned = false;             ///< the other steps are in the store alone
+    std::vector<double> losses;       ///< thinned: "loss" over the steps, condensed, for a small picture
     std::int64_t trained = 0;         ///< steps taken by all attempts: one that is taken again counts again
     std::optional<double> value;      ///< of the objective, so far
     std::int64_t best_step = 0;       ///< where `value` was reached; 0: nowhere yet
@@ -90,5 +94,47 @@ struct TrialRecord {
 
     [[nodiscard]] std::int64_t steps() const { return curve.empty() ? 0 : curve.back().step; }
 };
+
+/// "loss" over the steps, condensed to so many values at most, for a small picture: means of equal parts of the curve.
+/// Of a long curve only some hundred steps are looked at.
+inline std::vector<double> condensed_losses(const TrialRecord& trial, std::size_t most = 16) {
+    if (trial.thinned) return trial.losses;
+    const std::size_t stride = 1 + trial.curve.size() / 512;
+    std::vector<double> values;
+    for (std::size_t i = 0; i < trial.curve.size(); i += stride)
+        if (const auto found = trial.curve[i].metrics.find("loss"); found != trial.curve[i].metrics.end())
+            values.push_back(found->second);
+    const std::size_t count = std::min(values.size(), most);
+    std::vector<double> means;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t from = i * values.size() / count, to = (i + 1) * values.size() / count;
+        double sum = 0;
+        for (std::size_t at = from; at < to; ++at) sum += values[at];
+        means.push_back(sum / static_cast<double>(to - from));
+    }
+    return means;
+}
+
+/// The report of the best step and the last one; fewer when they are the same, or there are none.
+inline std::vector<const Report*> telling_reports(const TrialRecord& trial) {
+    std::vector<const Report*> reports;
+    if (trial.curve.empty()) return reports;
+    const auto best = std::lower_bound(trial.curve.begin(), trial.curve.end(), trial.best_step,
+                                       [](const Report& report, std::int64_t step) { return report.step < step; });
+    if (best != trial.curve.end() && best->step == trial.best_step && &*best != &trial.curve.back())
+        reports.push_back(&*best);
+    reports.push_back(&trial.curve.back());
+    return reports;
+}
+
+/// Lets go of the steps that nobody asks an ended trial for: a study of 100,000 trials fits the memory.
+inline void thin(TrialRecord& trial) {
+    if (trial.thinned) return;
+    trial.losses = condensed_losses(trial);
+    std::vector<Report> kept;
+    for (const Report* report : telling_reports(trial)) kept.push_back(*report);
+    trial.curve = std::move(kept);
+    trial.thinned = true;
+}
 
 }  // namespace hpo

@@ -63,8 +63,9 @@ void hear_signals() {
 /// lines before it reads the first answer.
 class Talk {
    public:
-    explicit Talk(ask_tell::Session& session, std::function<bool()> in_place)
-        : session_(session), in_place_(std::move(in_place)) {}
+    /// `keep` stores what was said, before it is answered.
+    explicit Talk(ask_tell::Session& session, std::function<void()> keep, std::function<bool()> in_place)
+        : session_(session), keep_(std::move(keep)), in_place_(std::move(in_place)) {}
 
     /// Returns why it ended, in words; empty `failure`: the end of the input, or its reader has gone.
     std::string run(std::string& failure) {
@@ -108,6 +109,7 @@ class Talk {
         ended_ = size == 0;
         if (ended_ && !lines_.rest().empty()) take(lines_.rest());  // the last line may have no newline
         lines_.feed({bytes.data(), static_cast<std::size_t>(size)}, [this](std::string_view line) { take(line); });
+        keep_();
         tell_dropped();
         return true;
     }
@@ -124,6 +126,7 @@ class Talk {
     }
 
     ask_tell::Session& session_;
+    std::function<void()> keep_;
     std::function<bool()> in_place_;
     LineSplitter lines_{ask_tell::longest_line};
     std::string out_;
@@ -138,7 +141,14 @@ int talk(const Study& study, Ledger& ledger, const std::function<bool()>& in_pla
     ledger.session_started({host_name(), ::getpid(), version});
     ask_tell::Session session(study, ledger, clock);
     std::string failure;
-    const std::string why = Talk(session, in_place).run(failure);
+    Seconds summarized = clock.now();
+    const auto keep = [&] {
+        ledger.flush();
+        if ((clock.now() - summarized).count() < 1) return;
+        ledger.summarize();
+        summarized = clock.now();
+    };
+    const std::string why = Talk(session, keep, in_place).run(failure);
     if (in_place()) session.end(session.over() ? "the study is over" : why);
     if (!failure.empty()) throw Fatal(failure);
     return interrupted_by != 0 ? exit_status_of(interrupted_by) : 0;

@@ -74,7 +74,8 @@ int export_command(const ExportArguments& arguments) {
     const bool rows = arguments.to == "csv" || arguments.to == "jsonl";
     if (arguments.place == "-" && !rows)
         throw Fatal("--to " + arguments.to + " needs a name to write to; - (standard output) is for csv and jsonl", 2);
-    const StudyLook look = look_or_fail(choose_study(arguments.study));
+    const StudyLook look =
+        look_or_fail(choose_study(arguments.study), arguments.to == "csv" ? Curves::thinned : Curves::whole);
     if (arguments.place == "-") {
         write_to_stdout(arguments, look);
         return 0;

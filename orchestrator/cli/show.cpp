@@ -23,8 +23,9 @@ int run_show(const ShowArguments& arguments) {
     // hpo show STUDY TRIAL, hpo show TRIAL, hpo show STUDY/TRIAL
     const auto chosen = arguments.second.empty() ? split_trial(arguments.first, "", true)
                                                  : split_trial(arguments.second, arguments.first, true);
-    const StudyLook look = look_or_fail(choose_study(chosen.study));
+    StudyLook look = look_or_fail(choose_study(chosen.study));
     const TrialRecord& trial = look.trial(*chosen.trial);
+    if (const auto read = look.read_steps(trial.number); !read) throw Fatal(read.error().message);
     if (arguments.json) {
         nlohmann::ordered_json json{{"schema", json_schema}, {"study", look.study.name}};
         json.update(whole_trial_json(look.study, trial));

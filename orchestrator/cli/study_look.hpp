@@ -13,15 +13,24 @@
 
 namespace hpo {
 
+/// How much of the trials' curves a command needs.
+enum class Curves {
+    thinned,  ///< best and last step: the time does not grow with the steps of a study
+    whole,
+};
+
 struct StudyLook {
     StudyFolder folder;
     Study study;
     StudyRecord record;            ///< trials left running by a killed holder count as queued
     std::optional<Holder> holder;  ///< who runs it now
     std::unique_ptr<Store> store;
+    Curves curves = Curves::thinned;
 
     /// Reads on from record.sequence.
     Result<void> refresh();
+    /// Reads all steps of one trial, if it is thinned.
+    Result<void> read_steps(std::int64_t trial);
     /// The trial; ends the command with what exists if there is none of that number.
     [[nodiscard]] const TrialRecord& trial(std::int64_t number) const;
 };
@@ -30,9 +39,9 @@ struct StudyLook {
 view::TrialFiles files_of(const StudyFolder& folder, std::int64_t trial);
 
 /// Opens and reads a study.
-Result<StudyLook> look_at(const StudyFolder& folder);
+Result<StudyLook> look_at(const StudyFolder& folder, Curves curves = Curves::thinned);
 
 /// The same for a command that cannot go on without: ends it with the reason.
-StudyLook look_or_fail(const StudyFolder& folder);
+StudyLook look_or_fail(const StudyFolder& folder, Curves curves = Curves::thinned);
 
 }  // namespace hpo

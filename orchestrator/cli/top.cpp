@@ -54,6 +54,8 @@ int watch(StudyLook look, double interval) {
         view::FullScreen terminal;
         for (;;) {
             const auto screen = view::screen_of_stdout();
+            if (state.looking && state.chosen > 0)
+                if (const auto read = look.read_steps(state.chosen); !read) throw Fatal(read.error().message);
             view::stop_at_the_end(state, look.study, look.record, files_of(look.folder, state.chosen), screen);
             if (!terminal.show(draw(look, state, screen))) return 0;
             const auto key = terminal.read_key(interval);

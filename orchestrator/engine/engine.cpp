@@ -10,10 +10,9 @@ namespace hpo {
 
 namespace {
 
-constexpr double ending_patience = 60;     // seconds from the decision that ends an attempt to the worker's last word
-constexpr std::size_t closed_at_once = 5;  // paused trials that end with the study, before others are heard again: each
-                                           // waits for the disk
-constexpr double held_up_after = 3;        // seconds between two ticks, which come every second
+constexpr double ending_patience = 60;      // seconds from the decision that ends an attempt to the worker's last word
+constexpr std::size_t closed_at_once = 50;  // paused trials that end with the study, before others are heard again
+constexpr double held_up_after = 3;         // seconds between two ticks, which come every second
 
 }  // namespace
 
@@ -113,6 +112,7 @@ void Engine::on(Place place, const execution::What& what) {
 
 void Engine::tick() {
     guarded([this] {
+        parts_.ledger.summarize();
         if (closing_) return;
         const auto& budget = parts_.study.budget;
         if (budget.seconds && seconds() >= *budget.seconds)
@@ -166,6 +166,10 @@ void Engine::end_the_silent() {
 
 void Engine::go_on() {
     guarded([] {});
+}
+
+void Engine::flush() {
+    guarded([this] { parts_.ledger.flush(); });
 }
 
 void Engine::interrupt(const std::string& reason) { conclude(End::interrupted, reason); }

@@ -76,6 +76,8 @@ class Engine {
     /// Whether work is left that was put off so that nobody waits for long: then call `go_on` soon.
     [[nodiscard]] bool has_more() const { return more_to_close_ && !closing_; }
     void go_on();
+    /// Stores what waits to be stored with others, a few times a second.
+    void flush();
 
     /// No new launches; running trials are queued again for the next session, workers are asked to leave, then TERM,
     /// then KILL.

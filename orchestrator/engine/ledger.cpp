@@ -1,5 +1,6 @@
 #include "orchestrator/engine/ledger.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace hpo {
@@ -7,6 +8,7 @@ namespace hpo {
 namespace {
 
 constexpr std::size_t replay_batch = 10'000;
+constexpr double steps_wait_at_most = 0.05;  // seconds
 
 /// What says of every trial that it has diverged, whatever its objective.
 constexpr const char* loss = "loss";
@@ -24,38 +26,104 @@ std::string divergence(const Report& report, const Objective& objective) {
 }  // namespace
 
 Ledger::Ledger(const Study& study, Store& store, Proposer proposer, Rules rules)
-    : study_(study), store_(store), proposer_(std::move(proposer)), rules_(std::move(rules)) {}
+    : study_(study), store_(store), proposer_(std::move(proposer)), rules_(std::move(rules)) {
+    record_.thins = true;
+}
 
+/// What decides which steps are marked, and may change between sessions: rungs lie below the budget of steps.
+std::string Ledger::purpose_of_marks() const { return "1, epochs " + std::to_string(study_.budget.epochs); }
+
+/// The steps of ended trials are read once: after that the marked ones tell as much.
 Result<void> Ledger::replay() {
-    for (;;) {
-        auto batch = store_.events(record_.sequence, replay_batch);
+    const bool marked = store_.marked_for() == purpose_of_marks();
+    const std::int64_t summarized = store_.summarized();
+    replaying_ = true;
+    for (bool more = true; more;) {
+        auto batch = marked ? store_.events_to_resume(record_.sequence, replay_batch)
+                            : store_.events(record_.sequence, replay_batch);
         if (!batch) return batch.error();
         for (const StoredEvent& stored : *batch) {
             try {
+                mark_end(stored.event);
                 apply(record_, stored, study_.objective);
-                learn(stored.event);
+                if (stored.sequence > summarized) changed(stored.event);  // a killed session may not have told it
+                learn(stored);
             } catch (const std::exception& contradiction) {
                 return Error{"event " + std::to_string(stored.sequence) +
                              " of the study contradicts those before it (" + contradiction.what() + ")"};
             }
         }
-        if (batch->size() < replay_batch) return {};
+        more = batch->size() == replay_batch;
     }
+    replaying_ = false;
+    if (!marked) return {};
+    marks_.reset();
+    return complete_pictures();
 }
 
-void Ledger::store(const Event& event) {
-    const auto stored = store_.append(event);
+/// Of trials that ended after the last summary only the marked steps were read.
+Result<void> Ledger::complete_pictures() {
+    for (const std::int64_t number : changed_) {
+        if (number == 0 || !record_.trial(number).thinned) continue;
+        const auto steps = store_.steps(number);
+        if (!steps) return steps.error();
+        TrialRecord whole;
+        for (const StoredEvent& stored : *steps) {
+            const Report& report = std::get<event::Reported>(stored.event).report;
+            while (!whole.curve.empty() && whole.steps() >= report.step) whole.curve.pop_back();
+            whole.curve.push_back(report);
+        }
+        record_.trial(number).losses = condensed_losses(whole);
+    }
+    return {};
+}
+
+StoredEvent Ledger::store(const Event& event, bool at_once) {
+    auto stored = at_once ? store_.append(event) : store_.add(event);
     if (!stored) throw StoreFailed(stored.error().message);
+    waits_ = !at_once;
+    if (at_once) written_at_ = stored->time;
+    changed(event);
     apply(record_, *stored, study_.objective);
     if (on_event) on_event(*stored);
+    return *std::move(stored);
+}
+
+/// Of a trial: what a summary has to tell anew.
+void Ledger::changed(const Event& event) {
+    std::visit(
+        [&](const auto& e) {
+            if constexpr (requires { e.trial; })
+                changed_.insert(e.trial);
+            else
+                changed_.insert(0);
+        },
+        event);
+    if (std::holds_alternative<event::SessionStarted>(event))  // those that an earlier session left running
+        for (const std::int64_t trial : unfinished_) changed_.insert(trial);
+}
+
+void Ledger::flush() {
+    if (!std::exchange(waits_, false)) return;
+    written_at_ = record_.last_time;
+    if (const auto flushed = store_.flush(); !flushed) throw StoreFailed(flushed.error().message);
+}
+
+void Ledger::summarize() {
+    if (changed_.empty()) return flush();
+    changed_.erase(0);
+    const std::vector<std::int64_t> trials(changed_.begin(), changed_.end());
+    changed_.clear();
+    waits_ = false;
+    if (const auto kept = store_.summarize(record_, trials); !kept) throw StoreFailed(kept.error().message);
 }
 
 void Ledger::enter(const Event& event) {
-    store(event);
-    learn(event);
+    mark_end(event);
+    learn(store(event, true));
 }
 
-void Ledger::learn(const Event& event) {
+void Ledger::learn(const StoredEvent& stored) {
     std::visit(
         Overloaded{
             [&](const event::SessionStarted&) {
@@ -70,9 +138,10 @@ void Ledger::learn(const Event& event) {
             [&](const event::Launched& e) { queued_.erase(e.trial); },
             // The rules' own state is rebuilt by judging again; what they said then stands in the events that follow.
             [&](const event::Reported& e) {
+                took_step(stored, e);
                 const bool judged =
                     divergence(e.report, study_.objective).empty() && e.report.step < study_.budget.epochs;
-                if (judged) ask_rules(record_.trial(e.trial));
+                if (judged) (void)judged_by_rules(e.trial);
             },
             [&](const event::Paused& e) {
                 queued_.erase(e.trial);
@@ -87,33 +156,46 @@ void Ledger::learn(const Event& event) {
                 const TrialRecord& trial = record_.trial(e.trial);
                 queued_.erase(e.trial);
                 if (unfinished_.erase(e.trial) == 0) return;  // it had ended, and its reason was amended
+                steps_.erase(e.trial);
                 rules_.ended(trial);
                 trial.state == TrialState::stopped ? teach(trial) : proposer_.tell(trial);
                 tried(trial);
             },
             [](const auto&) {},
         },
-        event);
+        stored.event);
 }
 
-/// Forecasts that a report has changed are taught for a few dozen paused trials in turn, so that a report costs the
-/// same in a study of thousands.
-Verdict Ledger::ask_rules(const TrialRecord& trial) {
-    constexpr int most = 64;
-    Verdict verdict = rules_.report(trial);
-    if (rules_.forecasts_made() == forecasts_) return verdict;
-    forecasts_ = rules_.forecasts_made();
-    auto next = unfinished_.upper_bound(taught_upto_);
-    int taught = 0;
-    for (std::size_t seen = 0; seen < unfinished_.size() && taught < most; ++seen, ++next) {
-        if (next == unfinished_.end()) next = unfinished_.begin();
-        const TrialRecord& other = record_.trial(*next);
-        if (other.state != TrialState::paused) continue;
-        teach(other);
-        taught_upto_ = *next;
-        ++taught;
+/// Where the steps of the trial's curve lie in the store.
+void Ledger::took_step(const StoredEvent& stored, const event::Reported& reported) {
+    auto& steps = steps_[reported.trial];
+    while (!steps.empty() && steps.back().step >= reported.report.step) steps.pop_back();
+    steps.push_back({reported.report.step, stored.sequence});
+}
+
+void Ledger::mark(std::int64_t sequence, SoFar so_far) {
+    if (replaying_) {
+        if (marks_) marks_->push_back({sequence, so_far});
+    } else if (const auto kept = store_.mark({sequence, so_far}); !kept) {
+        throw StoreFailed(kept.error().message);
     }
-    return verdict;
+}
+
+/// Of a trial that pauses or ends: what it has come to, and its best step, which are told of it from then on. To be
+/// called before the event is stored, so that it is never without them.
+void Ledger::mark_end(const Event& event) {
+    const auto* paused = std::get_if<event::Paused>(&event);
+    const auto* finished = std::get_if<event::Finished>(&event);
+    if (!paused && !finished) return;
+    const TrialRecord& trial = record_.trial(paused ? paused->trial : finished->trial);
+    const auto found = steps_.find(trial.number);
+    if (found == steps_.end() || found->second.empty()) return;
+    const auto& steps = found->second;
+    const SoFar so_far{trial.value, trial.best_step, trial.trained};
+    mark(steps.back().sequence, so_far);
+    const auto best = std::lower_bound(steps.begin(), steps.end(), trial.best_step,
+                                       [](const Step& one, std::int64_t step) { return one.step < step; });
+    if (finished && best != steps.end() && best->step == trial.best_step) mark(best->sequence, so_far);
 }
 
 /// What a trial that stands still tells: where a rule predicts that it would end, else what it has reached.
@@ -133,9 +215,17 @@ void Ledger::tried(const TrialRecord& trial) {
     tried_since_best_.clear();
 }
 
-void Ledger::session_started(event::SessionStarted session) { enter(std::move(session)); }
+void Ledger::session_started(event::SessionStarted session) {
+    enter(std::move(session));
+    if (!marks_) return;
+    const std::vector<Mark> marks = *std::exchange(marks_, std::nullopt);
+    if (const auto kept = store_.remark(purpose_of_marks(), marks); !kept) throw StoreFailed(kept.error().message);
+}
 
-void Ledger::session_ended(double seconds, const std::string& reason) { enter(event::SessionEnded{seconds, reason}); }
+void Ledger::session_ended(double seconds, const std::string& reason) {
+    enter(event::SessionEnded{seconds, reason});
+    summarize();
+}
 
 std::optional<std::int64_t> Ledger::propose() {
     const auto number = static_cast<std::int64_t>(record_.trials.size()) + 1;
@@ -152,20 +242,27 @@ std::int64_t Ledger::launch(std::int64_t trial, const std::string& where, Allotm
 }
 
 void Ledger::measured(std::int64_t trial, Footprint peak) {
-    enter(event::Measured{trial, record_.trial(trial).attempt, peak});
+    store(event::Measured{trial, record_.trial(trial).attempt, peak}, false);
 }
 
 void Ledger::closing(std::int64_t trial, Metrics values) {
     enter(event::Closing{trial, record_.trial(trial).attempt, std::move(values)});
 }
 
+void Ledger::take(std::int64_t number, Report report) {
+    const event::Reported reported{number, record_.trial(number).attempt, std::move(report)};
+    took_step(store(reported, false), reported);
+}
+
 Verdict Ledger::report(std::int64_t number, Report report) {
-    store(event::Reported{number, record_.trial(number).attempt, std::move(report)});
-    return judge(number);
+    take(number, std::move(report));
+    Verdict verdict = judge(number);
+    if (waits_ && record_.last_time - written_at_ >= steps_wait_at_most) flush();
+    return verdict;
 }
 
 Verdict Ledger::report_until_told(std::int64_t number, Report report) {
-    store(event::Reported{number, record_.trial(number).attempt, std::move(report)});
+    take(number, std::move(report));
     const TrialRecord& trial = record_.trial(number);
     const bool last = trial.steps() >= study_.budget.epochs && divergence(trial.curve.back(), study_.objective).empty();
     return last ? Verdict{} : judge(number);
@@ -183,10 +280,35 @@ Verdict Ledger::judge(std::int64_t number) {
         finish(number, TrialState::complete, "", "");
         return {};
     }
-    Verdict verdict = ask_rules(trial);
+    Verdict verdict = judged_by_rules(number);
     if (verdict.action == Action::stop) finish(number, TrialState::stopped, verdict.rule, verdict.reason);
     if (verdict.action == Action::pause) enter(event::Paused{number, trial.attempt, verdict.rule, verdict.reason});
     return verdict;
+}
+
+Verdict Ledger::judged_by_rules(std::int64_t number) {
+    const TrialRecord& trial = record_.trial(number);
+    Verdict verdict = rules_.report(trial);
+    if (verdict.lasting) mark(steps_.at(number).back().sequence, {trial.value, trial.best_step, trial.trained});
+    if (rules_.forecasts_made() != forecasts_) teach_paused();
+    return verdict;
+}
+
+/// Forecasts that a report has changed are taught for a few dozen paused trials in turn, so that a report costs the
+/// same in a study of thousands.
+void Ledger::teach_paused() {
+    constexpr int most = 64;
+    forecasts_ = rules_.forecasts_made();
+    auto next = unfinished_.upper_bound(taught_upto_);
+    int taught = 0;
+    for (std::size_t seen = 0; seen < unfinished_.size() && taught < most; ++seen, ++next) {
+        if (next == unfinished_.end()) next = unfinished_.begin();
+        const TrialRecord& other = record_.trial(*next);
+        if (other.state != TrialState::paused) continue;
+        teach(other);
+        taught_upto_ = *next;
+        ++taught;
+    }
 }
 
 void Ledger::finish(std::int64_t trial, TrialState state, const std::string& rule, const std::string& reason) {
@@ -197,6 +319,7 @@ void Ledger::amend(std::int64_t trial, const std::string& reason) {
     const TrialRecord& record = record_.trial(trial);
     const auto stored = store_.append(event::Finished{trial, record.attempt, record.state, record.rule, reason});
     if (!stored) throw StoreFailed(stored.error().message);
+    changed_.insert(trial);
     apply(record_, *stored, study_.objective);
 }
 
@@ -227,8 +350,12 @@ std::vector<std::int64_t> Ledger::close_paused(std::size_t most) {
     for (const std::int64_t number : closed) {
         const TrialRecord& trial = record_.trial(number);
         const std::string reason = rules_.verdict_on_paused(number);
-        finish(number, TrialState::stopped, trial.rule, reason.empty() ? trial.reason : reason);
+        const Event end = event::Finished{number, trial.attempt, TrialState::stopped, trial.rule,
+                                          reason.empty() ? trial.reason : reason};
+        mark_end(end);
+        learn(store(end, false));
     }
+    flush();
     return closed;
 }
 

@@ -7,6 +7,10 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "hpo/event.hpp"
 #include "orchestrator/sampling/proposer.hpp"
@@ -21,14 +25,22 @@ struct StoreFailed : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// Not thread-safe. Every method that changes something throws StoreFailed and then has changed nothing.
+/// Not thread-safe. Every method that changes something throws StoreFailed and then has changed nothing; reports since
+/// the last other entry or flush may be lost then, as when the process is killed.
 class Ledger {
    public:
     /// `store` must outlive the ledger. The proposer and the rules are fresh ones, made from the same study.
     Ledger(const Study& study, Store& store, Proposer proposer, Rules rules);
 
-    /// Reads all entries. Fails if they cannot be read or contradict each other.
+    /// Reads all entries that anything is learned from. Fails if they cannot be read or contradict each other.
     Result<void> replay();
+
+    /// Reports that come within 50 ms of what was stored last wait, so that thousands a second are stored many at once:
+    /// whether some do, and the moment to store them, which is to come soon.
+    [[nodiscard]] bool waits() const { return waits_; }
+    void flush();
+    /// Stores for viewers what trials have come to. Call it about once a second.
+    void summarize();
 
     void session_started(event::SessionStarted session);
     void session_ended(double seconds, const std::string& reason);
@@ -79,11 +91,19 @@ class Ledger {
 
    private:
     void enter(const Event& event);
-    void store(const Event& event);
-    void learn(const Event& event);
-    Verdict ask_rules(const TrialRecord& trial);
+    StoredEvent store(const Event& event, bool at_once);
+    void take(std::int64_t trial, Report report);
+    void learn(const StoredEvent& stored);
+    Verdict judged_by_rules(std::int64_t trial);
+    void teach_paused();
     void teach(const TrialRecord& trial);
+    void changed(const Event& event);
     void tried(const TrialRecord& trial);
+    void took_step(const StoredEvent& stored, const event::Reported& reported);
+    void mark(std::int64_t sequence, SoFar so_far);
+    void mark_end(const Event& event);
+    Result<void> complete_pictures();
+    [[nodiscard]] std::string purpose_of_marks() const;
 
     const Study& study_;
     Store& store_;
@@ -97,6 +117,16 @@ class Ledger {
     std::optional<double> best_tried_;
     std::int64_t best_trial_ = 0;
     std::set<std::int64_t> tried_since_best_;
+    std::unordered_set<std::int64_t> changed_;  ///< trials since the last summary; 0: the study
+    struct Step {
+        std::int64_t step = 0, sequence = 0;
+    };
+    std::unordered_map<std::int64_t, std::vector<Step>> steps_;  ///< curves of unfinished trials, in the store
+    /// Of a replay of all steps, to be stored when the session begins.
+    std::optional<std::vector<Mark>> marks_{std::in_place};
+    bool replaying_ = false;
+    bool waits_ = false;
+    double written_at_ = 0;  ///< seconds since the epoch; of the last event then
 };
 
 }  // namespace hpo

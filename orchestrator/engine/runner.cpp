@@ -38,6 +38,7 @@ using namespace std::chrono_literals;
 constexpr auto draw_every = 250ms;
 constexpr auto killed_within = 400ms;  ///< after the second signal
 constexpr auto left_within = 150ms;    ///< after that
+constexpr auto flush_every = 50ms;     ///< what a kill may take of steps that come thick, and how late viewers are
 
 /// Tells this study's processes from all others', also after a crash: the same folder gives the same mark.
 std::string study_mark(const StudyFolder& folder) {
@@ -256,6 +257,15 @@ class Session {
                 engine_->go_on();
                 settle();
             });
+        if (ledger_.waits() && !std::exchange(flushes_, true)) {
+            flusher_.expires_after(flush_every);
+            flusher_.async_wait([this](auto error) {
+                flushes_ = false;
+                if (error) return;
+                engine_->flush();
+                settle();
+            });
+        }
     }
 
     /// Without a board it goes on.
@@ -361,6 +371,8 @@ class Session {
     asio::steady_timer ticker_{loop_};
     asio::steady_timer drawer_{loop_};
     bool goes_on_ = false;  ///< the engine was asked to
+    asio::steady_timer flusher_{loop_};
+    bool flushes_ = false;
     asio::steady_timer killer_{loop_};
     Interrupts signals_{loop_, [this](int number) { end_by(number); }};
     asio::signal_set window_{loop_, SIGWINCH};

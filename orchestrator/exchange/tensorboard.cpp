@@ -5,11 +5,13 @@
 #include <cstdio>
 #include <set>
 
+#include "hpo/protobuf.hpp"
 #include "orchestrator/exchange/output.hpp"
-#include "orchestrator/exchange/protobuf.hpp"
 #include "orchestrator/exchange/records.hpp"
 
 namespace hpo::exchange {
+
+using protobuf::Message;
 
 namespace {
 

@@ -8,6 +8,7 @@
 
 #include "hpo/printable.hpp"
 #include "hpo/wire.hpp"
+#include "orchestrator/execution/quick_wire.hpp"
 
 namespace hpo {
 namespace asio = boost::asio;
@@ -66,7 +67,8 @@ void WorkerConnection::take(std::size_t size) {
     const auto dropped = lines_.dropped();
     // Copies of the callbacks: a message may change who listens (hello), or close us.
     lines_.feed(std::string_view(buffer_).substr(0, size), [&](std::string_view line) {
-        auto decoded = wire::decode_worker(line);
+        auto report = wire::quick_report(line);
+        auto decoded = report ? Result<WorkerMessage>(*std::move(report)) : wire::decode_worker(line);
         if (decoded) {
             make_printable(*decoded);
             if (const auto tell = events_.message) tell(*std::move(decoded));
@@ -81,7 +83,8 @@ void WorkerConnection::take(std::size_t size) {
 bool WorkerConnection::send(const OrchestratorMessage& message) {
     if (!socket_.is_open()) return true;
     if (queued_.size() + writing_.size() > queue_bytes) return false;
-    queued_ += wire::encode(message);
+    const auto* decision = std::get_if<to_worker::Decision>(&message);
+    queued_ += decision ? wire::quick_encode(*decision) : wire::encode(message);
     if (writing_.empty()) write();
     return true;
 }

@@ -123,7 +123,7 @@ class Asha final : public StoppingRule {
     Verdict judge(const TrialRecord& trial) override {
         leave(trial.number);
         const auto value = value_of(trial);
-        if (!value) return {};
+        if (!value) return {.lasting = true};  // should the step be taken again, it counts as judged
         const Entry entry{metric_.direction == Direction::minimize ? *value : -*value, trial.number};
         std::size_t& reached = reached_[trial.number];
         const std::size_t before = reached;
@@ -137,11 +137,11 @@ class Asha final : public StoppingRule {
         const auto better = std::distance(rung.paused.begin(), rung.paused.lower_bound(entry));
         if (place(here) < quota(rung) && static_cast<std::size_t>(better) < free_places(rung)) {
             ++rung.gone_on;
-            return {};
+            return {.lasting = true};
         }
         rung.paused.insert(entry);
         waiting_[trial.number] = here;
-        return {to_worker::Action::pause, "asha", standing(here, false)};
+        return {to_worker::Action::pause, "asha", standing(here, false), true};
     }
 
     void on_end(const TrialRecord& trial) override {
@@ -176,8 +176,8 @@ class Asha final : public StoppingRule {
     [[nodiscard]] std::optional<double> value_of(const TrialRecord& trial) {
         const auto last = metric_(trial.curve.back());
         if (objective_.at == Objective::At::last) return last;
-        const Best& best = best_.at(trial);
-        return last ? best.value : last;
+        // A study that goes on leaves out steps of ended trials; their value is known all the same.
+        return !last ? last : trial.value ? trial.value : best_.at(trial).value;
     }
 
     /// "7th of 21 when it came to rung 2 (3 steps), the best 7 go on"; `past`: "7th of 30 at rung 2 (3 steps), the best

@@ -160,24 +160,25 @@ class Extrapolation final : public StoppingRule {
             ranking.insert(std::lower_bound(ranking.begin(), ranking.end(), entry), entry);
         }
         const std::size_t here = course.path.size() - 1;
-        if (course.full || !in_force(here)) return {};
+        // Steps that are counted here decide on other trials: they are lasting.
+        if (course.full || !in_force(here)) return {.lasting = true};
         const bool first = is_first(before);
         if (first) course.foretold = model_.end(course.path).value;
         if (first && owed_to_full()) {
             course.full = true;
             full_steps_ += steps_;
-            return {};
+            return {.lasting = true};
         }
         CurveRung& rung = rungs_[here];
         const Foretold entry = entry_at(here, trial.number, course);
         const auto better = std::distance(rung.paused.begin(), rung.paused.lower_bound(entry));
         if (place(rung, entry) < quota(rung) && static_cast<std::size_t>(better) < free_places(rung)) {
             ++rung.gone_on;
-            return {};
+            return {.lasting = true};
         }
         rung.paused.insert(entry);
         course.waits = here;
-        return {to_worker::Action::pause, "extrapolation", standing(trial.number, course, false)};
+        return {to_worker::Action::pause, "extrapolation", standing(trial.number, course, false), true};
     }
 
     void on_end(const TrialRecord& trial) override {

@@ -97,15 +97,16 @@ class Median final : public StoppingRule {
     Verdict judge(const TrialRecord& trial) override {
         const MedianCourse& course = courses_.at(trial);
         const std::int64_t step = trial.steps();
-        if (!metric_(trial.curve.back())) return {};
+        if (!metric_(trial.curve.back())) return {.lasting = true};  // taken again, it counts as judged
         RunningMedian& averages = averages_[step];  // of the other trials: each step is judged once a trial
         const std::size_t others = averages.count();
         const double middle = averages.middle();
         averages.add(course.sum / static_cast<double>(course.count));
-        if (step < grace_ || others < min_trials_ || !metric_.better(middle, course.best)) return {};
+        if (step < grace_ || others < min_trials_ || !metric_.better(middle, course.best)) return {.lasting = true};
         return {to_worker::Action::stop, "median",
                 "best " + metric_.name + " " + shown(course.best) + " after " + counted(step, "step") +
-                    " is worse than the median " + shown(middle) + " of " + std::to_string(others) + " trials"};
+                    " is worse than the median " + shown(middle) + " of " + std::to_string(others) + " trials",
+                true};
     }
     void went_back(std::int64_t trial) override { courses_.forget(trial); }
     void on_end(const TrialRecord& trial) override { courses_.forget(trial.number); }

@@ -17,8 +17,10 @@ namespace hpo {
 
 struct Verdict {
     to_worker::Action action = to_worker::Action::go_on;
-    std::string rule;    ///< its name in the study file; empty: go on
-    std::string reason;  ///< in words, with the numbers
+    std::string rule;      ///< its name in the study file; empty: go on
+    std::string reason;    ///< in words, with the numbers
+    bool lasting = false;  ///< other trials are judged by this report: it is needed again when the study goes on,
+                           ///< though its own trial has ended
 };
 
 /// A step at which trials pause, and of those that reach it the share that goes on in the end.
@@ -49,8 +51,13 @@ class StoppingRule {
             return judged.verdict;
         }
         went_back(trial.number);
-        return trial.steps() < judged.step ? Verdict{} : judged.verdict;
+        Verdict again = trial.steps() < judged.step ? Verdict{} : judged.verdict;
+        again.lasting = true;
+        return again;
     }
+
+    /// Steps that were judged are reported again, perhaps with other values. `report` says so itself.
+    virtual void went_back(std::int64_t trial) { (void)trial; }
 
     /// A trial ended for good (any final state).
     void ended(const TrialRecord& trial) {
@@ -103,8 +110,6 @@ class StoppingRule {
     /// The verdict on the last step, which was not judged before. A study may have 100,000 steps a trial: what is
     /// needed of the earlier ones is remembered (followed.hpp), not read again.
     virtual Verdict judge(const TrialRecord& trial) = 0;
-    /// Steps that were judged are reported again, perhaps with other values.
-    virtual void went_back(std::int64_t trial) { (void)trial; }
     virtual void on_end(const TrialRecord& trial) { (void)trial; }
     virtual void on_promotion(std::int64_t trial) { (void)trial; }
 

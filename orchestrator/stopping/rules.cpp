@@ -24,11 +24,17 @@ Verdict Rules::judge(const TrialRecord& trial) {
     Verdict verdict;
     for (const auto& rule : rules_) {
         Verdict other = rule->report(trial);
+        const bool lasting = verdict.lasting || other.lasting;
         const bool outranks = (other.action == Action::stop && verdict.action != Action::stop) ||
                               (other.action == Action::pause && verdict.action == Action::go_on);
         if (outranks) verdict = std::move(other);
+        verdict.lasting = lasting;
     }
     return verdict;
+}
+
+void Rules::went_back(std::int64_t trial) {
+    for (const auto& rule : rules_) rule->went_back(trial);
 }
 
 void Rules::on_end(const TrialRecord& trial) {

@@ -25,6 +25,8 @@ class Rules final : public StoppingRule {
     [[nodiscard]] std::int64_t forecasts_made() const override;
     [[nodiscard]] std::string verdict_on_paused(std::int64_t trial) const override;
 
+    void went_back(std::int64_t trial) override;
+
    private:
     Verdict judge(const TrialRecord& trial) override;
     void on_end(const TrialRecord& trial) override;

@@ -31,6 +31,30 @@ constexpr std::string_view schema = R"sql(
     CREATE INDEX proposed ON event (trial) WHERE kind = 3;
 )sql";
 
+}  // namespace
+
+const char* const schema_2 = R"sql(
+    CREATE TABLE step (
+        sequence INTEGER PRIMARY KEY,
+        time REAL NOT NULL,
+        trial INTEGER NOT NULL,
+        attempt INTEGER NOT NULL,
+        body BLOB NOT NULL,
+        sum INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX step_of_trial ON step (trial);
+    CREATE TABLE mark (sequence INTEGER PRIMARY KEY, body BLOB NOT NULL, sum INTEGER NOT NULL) STRICT;
+    CREATE TABLE summary (
+        trial INTEGER PRIMARY KEY,
+        sequence INTEGER NOT NULL,
+        body BLOB NOT NULL,
+        sum INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX summary_since ON summary (sequence);
+)sql";
+
+namespace {
+
 /// The first 100 bytes of a SQLite file (https://www.sqlite.org/fileformat.html, section 1.3).
 struct Header {
     std::array<unsigned char, 100> bytes{};
@@ -72,12 +96,8 @@ Result<Header> read_header(const fs::path& file) {
 Result<void> check_identity(const fs::path& file, const Header& header) {
     const std::string at = file.string() + ": ";
     if (header.word(68) != application_id) return Error{at + "is another program's database" + kept};
-    const auto version = header.word(60);
-    if (version > schema_version)
-        return Error{at + "was written by a newer hpo (schema " + std::to_string(version) + ", this one knows " +
-                     std::to_string(schema_version) + "): use that version"};
-    if (version < 1) return Error{at + "has no schema version" + kept};
-    return {};
+    if (header.word(60) < 1) return Error{at + "has no schema version" + kept};
+    return check_version(file, header.word(60));
 }
 
 void sync_folder(const fs::path& folder) {
@@ -88,6 +108,12 @@ void sync_folder(const fs::path& folder) {
 }
 
 }  // namespace
+
+Result<void> check_version(const fs::path& file, std::int64_t version) {
+    if (version <= schema_version) return {};
+    return Error{file.string() + ": was written by a newer hpo (schema " + std::to_string(version) +
+                 ", this one knows " + std::to_string(schema_version) + "): use that version"};
+}
 
 std::uint32_t row_sum(std::int64_t sequence, double time, int kind, std::int64_t trial, std::int64_t attempt,
                       std::string_view body) {
@@ -142,7 +168,8 @@ Result<void> create_database(const fs::path& file) {
         if (!database) return database.error();
         const std::string setup =
             "PRAGMA synchronous = FULL; BEGIN; PRAGMA application_id = " + std::to_string(application_id) +
-            "; PRAGMA user_version = " + std::to_string(schema_version) + ";" + std::string(schema) + "COMMIT;";
+            "; PRAGMA user_version = " + std::to_string(schema_version) + ";" + std::string(schema) + schema_2 +
+            "COMMIT;";
         if (auto done = database->run(setup); !done) return done;
         const auto journal = database->value("PRAGMA journal_mode = WAL");
         if (!journal) return journal.error();

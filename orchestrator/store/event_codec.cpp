@@ -1,6 +1,9 @@
 #include "orchestrator/store/event_codec.hpp"
 
+#include <type_traits>
+
 #include "hpo/wire.hpp"
+#include "orchestrator/store/packed.hpp"
 
 namespace hpo {
 namespace {
@@ -26,7 +29,6 @@ Json body_of(const event::Launched& e) {
     if (!environment.empty()) json["environment"] = environment;
     return json;
 }
-Json body_of(const event::Reported& e) { return wire::from(e.report); }
 Json body_of(const event::Paused& e) { return {{"rule", e.rule}, {"reason", e.reason}}; }
 Json body_of(const event::Requeued& e) {
     return {{"outcome", to_text(e.outcome)}, {"charged", e.charged}, {"reason", e.reason}};
@@ -79,7 +81,7 @@ Event from_body(int kind, std::int64_t trial, std::int64_t attempt, const Json& 
         }
         case 4:
             return event::Launched{trial, attempt, to_string(member(json, "where")), to_allotment(json)};
-        case 5:
+        case kind_reported:
             return event::Reported{trial, attempt, wire::to_report(json)};
         case 6:
             return event::Paused{trial, attempt, to_string(member(json, "rule")), to_string(member(json, "reason"))};
@@ -119,15 +121,23 @@ bool is_durable(const Event& event) {
 }
 
 EventRow to_row(const Event& event) {
-    const Json json = std::visit([](const auto& e) { return body_of(e); }, event);
+    if (const auto* reported = std::get_if<event::Reported>(&event))
+        return {kind_step, reported->trial, reported->attempt, packed::of(reported->report)};
+    const Json json = std::visit(
+        [](const auto& e) -> Json {
+            if constexpr (!std::is_same_v<std::decay_t<decltype(e)>, event::Reported>) return body_of(e);
+            return {};
+        },
+        event);
     return {static_cast<int>(event.index()) + 1, trial_of(event), attempt_of(event),
             json.dump(-1, ' ', false, Json::error_handler_t::replace)};
 }
 
 Result<Event> to_event(int kind, std::int64_t trial, std::int64_t attempt, std::string_view body) {
-    const Json json = Json::parse(body, nullptr, false);
-    if (!json.is_object()) return Error{"its body is not a JSON object"};
     try {
+        if (kind == kind_step) return Event(event::Reported{trial, attempt, packed::to_report(body)});
+        const Json json = Json::parse(body, nullptr, false);
+        if (!json.is_object()) return Error{"its body is not a JSON object"};
         return from_body(kind, trial, attempt, json);
     } catch (const std::exception& malformed) {
         return Error{malformed.what()};

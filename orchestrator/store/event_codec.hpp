@@ -1,5 +1,5 @@
-// Events as rows of the database: a kind, a trial, an attempt and a JSON body. The numbers and keys are part of every
-// stored study: append, never change.
+// Events as rows of the database: a kind, a trial, an attempt and a body, which is a JSON object, or a packed report
+// (packed.hpp). The numbers and keys are part of every stored study: append, never change.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 namespace hpo {
 
 struct EventRow {
-    int kind = 0;              ///< index in the variant, counted from 1
+    int kind = 0;              ///< index in the variant, counted from 1; of steps kind_step
     std::int64_t trial = 0;    ///< 0: of the study as a whole
     std::int64_t attempt = 0;  ///< 0: none
-    std::string body;          ///< a JSON object; bytes that are not UTF-8 are replaced
+    std::string body;          ///< in JSON, bytes that are not UTF-8 are replaced
 };
 
 EventRow to_row(const Event& event);
@@ -31,5 +31,8 @@ std::int64_t trial_of(const Event& event);
 bool is_durable(const Event& event);
 
 inline constexpr int kind_proposed = 3;
+inline constexpr int kind_reported = 5;  ///< as JSON, in schema 1
+inline constexpr int kind_finished = 8;
+inline constexpr int kind_step = 100;  ///< a Reported, packed; in a table of its own
 
 }  // namespace hpo

@@ -34,6 +34,10 @@ void Statement::bind(int index, std::string_view text) {
     sqlite3_bind_text64(statement_.get(), index, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
 }
 
+void Statement::bind_bytes(int index, std::string_view bytes) {
+    sqlite3_bind_blob64(statement_.get(), index, bytes.data(), bytes.size(), SQLITE_STATIC);
+}
+
 Statement::Step Statement::step() {
     switch (sqlite3_step(statement_.get())) {
         case SQLITE_ROW:
@@ -54,6 +58,13 @@ std::string_view Statement::text(int column) const {
     return bytes ? std::string_view(bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column)))
                  : std::string_view();
 }
+
+std::string_view Statement::bytes(int column) const {
+    const auto* bytes = static_cast<const char*>(sqlite3_column_blob(statement_.get(), column));
+    return bytes ? std::string_view(bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column)))
+                 : std::string_view();
+}
+bool Statement::null(int column) const { return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL; }
 
 Result<Database> Database::open(const std::filesystem::path& file, Mode mode, int busy_ms) {
     Database database;

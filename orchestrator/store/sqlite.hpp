@@ -24,7 +24,8 @@ class Statement {
     Statement() = default;
     void bind(int index, std::int64_t number);
     void bind(int index, double number);
-    void bind(int index, std::string_view text);  ///< copied
+    void bind(int index, std::string_view text);         ///< copied
+    void bind_bytes(int index, std::string_view bytes);  ///< must live until the next reset
 
     enum class Step { row, done, failed };
     Step step();
@@ -32,7 +33,9 @@ class Statement {
 
     [[nodiscard]] std::int64_t integer(int column) const;
     [[nodiscard]] double real(int column) const;
-    [[nodiscard]] std::string_view text(int column) const;  ///< lives until the next step or reset
+    [[nodiscard]] std::string_view text(int column) const;   ///< lives until the next step or reset
+    [[nodiscard]] std::string_view bytes(int column) const;  ///< the same, of a BLOB or a text; empty: NULL
+    [[nodiscard]] bool null(int column) const;
 
    private:
     friend class Database;

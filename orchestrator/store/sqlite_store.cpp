@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <functional>
+#include <limits>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -10,8 +11,10 @@
 #include "orchestrator/store/event_clock.hpp"
 #include "orchestrator/store/event_codec.hpp"
 #include "orchestrator/store/file_system.hpp"
+#include "orchestrator/store/packed.hpp"
 #include "orchestrator/store/sqlite.hpp"
 #include "orchestrator/store/store.hpp"
+#include "orchestrator/store/stored_rows.hpp"
 
 namespace hpo {
 namespace {
@@ -34,7 +37,7 @@ std::function<bool(double)> patience_of_a_writer(std::string file, std::function
 
 class SqliteStore final : public Store {
    public:
-    /// `database` is checked and open. Prepares what is used again and again and reads how far the study is.
+    /// `database` is checked and open. Reads how far the study is.
     static Result<std::unique_ptr<Store>> make(fs::path file, sqlite::Database database, bool writes) {
         auto store = std::unique_ptr<SqliteStore>(new SqliteStore(std::move(file), std::move(database), writes));
         if (auto begun = store->begin(); !begun) return begun.error();
@@ -44,90 +47,203 @@ class SqliteStore final : public Store {
     [[nodiscard]] std::string source() const override { return source_; }
 
     Result<void> set_source(const std::string& yaml) override {
-        if (!writes_) return read_only();
-        if (auto level = synchronise(true); !level) return level;
-        auto statement = database_.prepare("INSERT OR REPLACE INTO study VALUES ('source', ?)");
-        if (!statement) return statement.error();
-        statement->bind(1, yaml);
-        if (statement->step() != Statement::Step::done) return database_.error();
-        source_ = yaml;
-        return {};
+        durable_ = true;
+        auto set = write([&] { return put("source", yaml); });
+        if (set) source_ = yaml;
+        return set;
     }
 
     Result<std::vector<StoredEvent>> events(std::int64_t after, std::size_t limit) const override {
-        std::vector<StoredEvent> events;
-        select_.bind(1, after);
-        select_.bind(2, static_cast<std::int64_t>(limit));
-        std::optional<Error> error;
-        for (;;) {
-            const auto step = select_.step();
-            if (step == Statement::Step::failed) error = database_.error();
-            if (step != Statement::Step::row) break;
-            auto event = read_row(after + 1 + static_cast<std::int64_t>(events.size()));
-            if (!event) {
-                error = event.error();
-                break;
-            }
-            events.push_back(std::move(*event));
-        }
-        select_.reset();  // ends the read: the writer's log can be folded into the file again
-        if (error) return *error;
-        return events;
+        return rows_.events(after, limit);
     }
+    Result<std::vector<StoredEvent>> steps(std::int64_t trial) const override { return rows_.steps(trial); }
+    Result<std::vector<StoredEvent>> events_to_resume(std::int64_t after, std::size_t limit) const override {
+        return rows_.events_to_resume(after, limit);
+    }
+    [[nodiscard]] std::int64_t summarized() const override {
+        const auto sequence = rows_.summarized();
+        return sequence ? *sequence : 0;
+    }
+    Result<void> read_summary(StudyRecord& record) const override { return rows_.read_summary(record); }
 
     Result<StoredEvent> append(const Event& event) override {
-        if (!writes_) return read_only();
-        if (auto known = check_trial(event); !known) return known.error();
-        StoredEvent stored{sequence_ + 1, clock_.now(), event};
-        const EventRow row = to_row(event);
-        if (row.kind == kind_proposed)
-            if (auto back = to_event(row.kind, row.trial, row.attempt, row.body); !back)
-                return Error{"trial " + std::to_string(row.trial) + " cannot be stored: " + back.error().message};
-        if (auto level = synchronise(is_durable(event)); !level) return level.error();
-        insert_.bind(1, stored.sequence);
-        insert_.bind(2, stored.time);
-        insert_.bind(3, std::int64_t{row.kind});
-        insert_.bind(4, row.trial);
-        insert_.bind(5, row.attempt);
-        insert_.bind(6, row.body);
-        insert_.bind(7,
-                     std::int64_t{row_sum(stored.sequence, stored.time, row.kind, row.trial, row.attempt, row.body)});
-        const bool done = insert_.step() == Statement::Step::done;
-        const Error error = done ? Error{} : database_.error();
-        insert_.reset();
-        if (!done) return error;
-        sequence_ = stored.sequence;
-        if (row.kind == kind_proposed) trials_ = row.trial;
+        auto stored = add(event);
+        if (!stored) return stored;
+        if (auto written = write(); !written) return written.error();
         return stored;
     }
 
+    Result<StoredEvent> add(const Event& event) override {
+        if (!writes_) return read_only();
+        if (auto known = check_trial(event); !known) return known.error();
+        EventRow row = to_row(event);
+        if (row.kind == kind_proposed)
+            if (auto back = to_event(row.kind, row.trial, row.attempt, row.body); !back)
+                return Error{"trial " + std::to_string(row.trial) + " cannot be stored: " + back.error().message};
+        StoredEvent stored{sequence_ + 1, clock_.now(), event, {}};
+        sequence_ = stored.sequence;
+        if (row.kind == kind_proposed) trials_ = row.trial;
+        durable_ = durable_ || is_durable(event);
+        waiting_.push_back({stored.sequence, stored.time, std::move(row)});
+        return stored;
+    }
+
+    Result<void> flush() override { return waiting_.empty() && marks_.empty() ? Result<void>{} : write(); }
+
+    Result<void> mark(const Mark& mark) override {
+        marks_.push_back(mark);
+        return {};
+    }
+
+    [[nodiscard]] std::string marked_for() const override {
+        if (rows_.schema() < 2) return {};
+        const auto purpose = database_.value("SELECT value FROM study WHERE key = 'marks'");
+        return purpose ? *purpose : std::string();
+    }
+
+    Result<void> remark(const std::string& purpose, std::span<const Mark> marks) override {
+        return write([&]() -> Result<void> {
+            if (auto cleared = database_.run("DELETE FROM mark"); !cleared) return cleared;
+            for (const Mark& mark : marks)
+                if (auto kept = insert(mark); !kept) return kept;
+            return put("marks", purpose);
+        });
+    }
+
+    Result<void> summarize(const StudyRecord& record, std::span<const std::int64_t> trials) override {
+        return write([&]() -> Result<void> {
+            for (const std::int64_t number : trials)
+                if (auto kept = insert_summary(number, record.sequence, packed::of(record.trial(number))); !kept)
+                    return kept;
+            return insert_summary(0, record.sequence, packed::of_totals(record));
+        });
+    }
+
    private:
+    struct Waiting {
+        std::int64_t sequence = 0;
+        double time = 0;
+        EventRow row;
+    };
+
     SqliteStore(fs::path file, sqlite::Database database, bool writes)
         : file_(std::move(file)), database_(std::move(database)), writes_(writes) {}
 
     Result<void> begin() {
         // The log is folded into the file every 1000 pages and cut back after a burst.
         if (writes_)
-            if (auto set = database_.run("PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 16777216"); !set)
+            if (auto set = database_.run("PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 16777216; "
+                                         "PRAGMA temp_store = MEMORY");
+                !set)
                 return set;
         const auto source = database_.value("SELECT value FROM study WHERE key = 'source'");
         if (!source) return source.error();
         source_ = *source;
-        const auto last = database_.value("SELECT coalesce(max(sequence), 0) FROM event");
-        const auto trials = database_.value("SELECT coalesce(max(trial), 0) FROM event WHERE kind = 3");
+        if (auto known = rows_.follow_schema(); !known) return known;
+        const auto last = rows_.last_sequence(), trials = rows_.last_trial();
         if (!last) return last.error();
         if (!trials) return trials.error();
-        sequence_ = std::stoll(*last);
-        trials_ = std::stoll(*trials);
-        auto select = database_.prepare(
-            "SELECT sequence, time, kind, trial, attempt, body, sum FROM event WHERE sequence > ? ORDER BY sequence "
-            "LIMIT ?");
-        if (!select) return select.error();
-        select_ = std::move(*select);
-        if (!writes_) return {};
-        auto insert = database_.prepare("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?)");
-        if (!insert) return insert.error();
-        insert_ = std::move(*insert);
+        sequence_ = kept_sequence_ = *last;
+        trials_ = kept_trials_ = *trials;
+        return {};
+    }
+
+    /// The first of a session brings an older schema to this one: a run that is refused before leaves the study as it
+    /// was.
+    Result<void> prepare() {
+        if (prepared_) return {};
+        if (!writes_) return read_only();
+        if (rows_.schema() != schema_version) {
+            if (auto migrated = migrate(file_, database_); !migrated) return migrated;
+            if (auto followed = rows_.follow_schema(); !followed) return followed;
+        }
+        for (const auto& [statement, sql] :
+             {std::pair{&insert_event_, "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?)"},
+              {&insert_step_, "INSERT INTO step VALUES (?, ?, ?, ?, ?, ?)"},
+              {&insert_mark_, "INSERT OR IGNORE INTO mark VALUES (?, ?, ?)"},
+              {&insert_summary_, "INSERT OR REPLACE INTO summary VALUES (?, ?, ?, ?)"},
+              {&put_, "INSERT OR REPLACE INTO study VALUES (?, ?)"},
+              {&begin_, "BEGIN IMMEDIATE"},
+              {&commit_, "COMMIT"}}) {
+            auto made = database_.prepare(sql);
+            if (!made) return made.error();
+            *statement = *std::move(made);
+        }
+        prepared_ = true;
+        return {};
+    }
+
+    /// All that waits, and what `more` adds, as one transaction. An Error: nothing of it was written, and nothing waits
+    /// any more.
+    Result<void> write(const std::function<Result<void>()>& more = [] { return Result<void>{}; }) {
+        auto written = prepare();
+        if (written) written = synchronise(std::exchange(durable_, false));
+        if (written) written = run(begin_);
+        if (written) {
+            written = insert_waiting();
+            if (written) written = more();
+            if (written) written = run(commit_);
+            if (!written) (void)database_.run("ROLLBACK");  // SQLite may have done so itself
+        }
+        waiting_.clear();
+        marks_.clear();
+        if (written) {
+            kept_sequence_ = sequence_;
+            kept_trials_ = trials_;
+        } else {
+            sequence_ = kept_sequence_;
+            trials_ = kept_trials_;
+        }
+        return written;
+    }
+
+    Result<void> insert_waiting() {
+        for (const auto& [sequence, time, row] : waiting_) {
+            const bool step = row.kind == kind_step;
+            Statement& statement = step ? insert_step_ : insert_event_;
+            int column = 0;
+            statement.bind(++column, sequence);
+            statement.bind(++column, time);
+            if (!step) statement.bind(++column, std::int64_t{row.kind});
+            statement.bind(++column, row.trial);
+            statement.bind(++column, row.attempt);
+            step ? statement.bind_bytes(++column, row.body) : statement.bind(++column, std::string_view(row.body));
+            statement.bind(++column, std::int64_t{row_sum(sequence, time, row.kind, row.trial, row.attempt, row.body)});
+            if (auto done = run(statement); !done) return done;
+        }
+        for (const Mark& mark : marks_)
+            if (auto done = insert(mark); !done) return done;
+        return {};
+    }
+
+    Result<void> insert(const Mark& mark) {
+        const std::string body = packed::of(mark.so_far);
+        insert_mark_.bind(1, mark.sequence);
+        insert_mark_.bind_bytes(2, body);
+        insert_mark_.bind(3, std::int64_t{row_sum(mark.sequence, body)});
+        return run(insert_mark_);
+    }
+
+    Result<void> insert_summary(std::int64_t trial, std::int64_t sequence, const std::string& body) {
+        insert_summary_.bind(1, trial);
+        insert_summary_.bind(2, sequence);
+        insert_summary_.bind_bytes(3, body);
+        insert_summary_.bind(4, std::int64_t{row_sum(trial, body)});
+        return run(insert_summary_);
+    }
+
+    Result<void> put(std::string_view key, std::string_view value) {
+        put_.bind(1, key);
+        put_.bind(2, value);
+        return run(put_);
+    }
+
+    /// A statement that returns nothing.
+    Result<void> run(Statement& statement) {
+        const bool done = statement.step() == Statement::Step::done;
+        const Error error = done ? Error{} : database_.error();
+        statement.reset();
+        if (!done) return error;
         return {};
     }
 
@@ -155,39 +271,35 @@ class SqliteStore final : public Store {
         return {};
     }
 
-    /// The row the statement stands on.
-    [[nodiscard]] Result<StoredEvent> read_row(std::int64_t expected) const {
-        const std::int64_t sequence = select_.integer(0);
-        const double time = select_.real(1);
-        const int kind = static_cast<int>(select_.integer(2));
-        const std::int64_t trial = select_.integer(3);
-        const std::int64_t attempt = select_.integer(4);
-        const std::string_view body = select_.text(5);
-        const auto damaged = [&](const std::string& why) {
-            return Error{file_.string() + ": the database is corrupt: event " + std::to_string(expected) + ": " + why +
-                         "; nothing was changed: restore it from a copy"};
-        };
-        if (sequence != expected) return damaged("missing");
-        if (select_.integer(6) != row_sum(sequence, time, kind, trial, attempt, body))
-            return damaged("its sum differs");
-        auto event = to_event(kind, trial, attempt, body);
-        if (!event) return damaged(event.error().message);
-        return StoredEvent{sequence, time, std::move(*event)};
-    }
-
     fs::path file_;
     EventClock clock_;
-    sqlite::Database database_;
+    mutable sqlite::Database database_;
+    mutable StoredRows rows_{file_, database_};
     bool writes_;
-    bool full_ = true;
+    bool prepared_ = false;  ///< for writing
+    bool full_ = true;       ///< level of the transactions
+    bool durable_ = false;   ///< what waits has to be on the disk when it is written
     std::string source_;
-    std::int64_t sequence_ = 0;
+    std::vector<Waiting> waiting_;  ///< added, for the next transaction
+    std::vector<Mark> marks_;       ///< the same
+    std::int64_t sequence_ = 0;     ///< with those that wait
     std::int64_t trials_ = 0;
-    mutable Statement select_;
-    Statement insert_;
+    std::int64_t kept_sequence_ = 0;  ///< of the last transaction
+    std::int64_t kept_trials_ = 0;
+    Statement insert_event_, insert_step_, insert_mark_, insert_summary_, put_, begin_, commit_;
 };
 
 }  // namespace
+
+Result<std::vector<StoredEvent>> Store::steps(std::int64_t trial) const {
+    auto all = events(0, std::numeric_limits<std::int64_t>::max());
+    if (all)
+        std::erase_if(*all, [&](const StoredEvent& stored) {
+            const auto* reported = std::get_if<event::Reported>(&stored.event);
+            return !reported || reported->trial != trial;
+        });
+    return all;
+}
 
 Result<std::unique_ptr<Store>> open_store(const fs::path& file, std::function<void(const std::string&)> tell) {
     const fs::path folder = file.parent_path().empty() ? "." : file.parent_path();

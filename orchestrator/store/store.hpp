@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,9 +14,20 @@
 
 namespace hpo {
 
+/// A step that has to be read again when the study goes on, though its trial has ended: others are judged by it, or it
+/// is the trial's best or last one.
+struct Mark {
+    std::int64_t sequence = 0;  ///< of the step
+    SoFar so_far;
+};
+
 /// One holder's connection. Not thread-safe. Every append is one transaction; Finished and SessionEnded are on disk
 /// (synchronous=FULL), with all before them, when it returns; the others survive a kill of the process at once, a loss
-/// of power after the next of those.
+/// of power after the next of those. The first thing that is written brings a study of an older schema to this one,
+/// after a copy was made beside it (study.db.schema-1): until then it is as it was.
+///
+/// A study may have millions of steps. What is kept besides the events so that nobody has to read all of them can be
+/// made from the events again: a summary of each trial for viewers, and marks for the next session.
 class Store {
    public:
     virtual ~Store() = default;
@@ -30,6 +42,45 @@ class Store {
     /// Appends and returns the stored event (its sequence and time). A full disk, an I/O error: an Error, nothing
     /// stored.
     virtual Result<StoredEvent> append(const Event& event) = 0;
+
+    /// As append, but it waits in memory for the next append or flush: thousands of steps a second share one
+    /// transaction. Others do not see it before, and a kill loses it. What of it cannot be stored is said then: an
+    /// Error of any writing means that nothing of what waited is stored, nor waits any more.
+    virtual Result<StoredEvent> add(const Event& event) { return append(event); }
+    virtual Result<void> flush() { return {}; }
+
+    /// Keeps these trials, and the study's totals, as they are in `record`; with what waits.
+    virtual Result<void> summarize(const StudyRecord& record, std::span<const std::int64_t> trials) {
+        (void)record, (void)trials;
+        return {};
+    }
+    /// The last event that the last summary tells of; 0: there is none.
+    [[nodiscard]] virtual std::int64_t summarized() const { return 0; }
+    /// Brings `record` to the last summary if that is newer; its trials are thinned then. Events go on from
+    /// record.sequence.
+    virtual Result<void> read_summary(StudyRecord& record) const {
+        (void)record;
+        return {};
+    }
+    /// The steps of one trial: its curve is their fold.
+    virtual Result<std::vector<StoredEvent>> steps(std::int64_t trial) const;
+
+    /// Waits as `add`. A step that is marked already keeps its mark.
+    virtual Result<void> mark(const Mark& mark) {
+        (void)mark;
+        return {};
+    }
+    /// What all marks were made for, as `remark` was told; empty: not all that are needed are there.
+    [[nodiscard]] virtual std::string marked_for() const { return {}; }
+    /// These marks, for this purpose, instead of those before.
+    virtual Result<void> remark(const std::string& purpose, std::span<const Mark> marks) {
+        (void)purpose, (void)marks;
+        return {};
+    }
+    /// As events, without the steps of ended trials that are not marked; steps that are marked have their so_far.
+    virtual Result<std::vector<StoredEvent>> events_to_resume(std::int64_t after, std::size_t limit) const {
+        return events(after, limit);
+    }
 };
 
 /// Creates the file if it is missing. Refused with the reason: corrupt or truncated (nothing is overwritten), a newer
@@ -40,7 +91,7 @@ class Store {
 Result<std::unique_ptr<Store>> open_store(const std::filesystem::path& file,
                                           std::function<void(const std::string&)> tell = {});
 
-/// For viewers: read-only, never checkpoints, never blocks the writer. `append` and `set_source` fail.
+/// For viewers: read-only, never checkpoints, never blocks the writer, reads all schemas. What changes something fails.
 Result<std::unique_ptr<Store>> open_store_read_only(const std::filesystem::path& file);
 
 }  // namespace hpo

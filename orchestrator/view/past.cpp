@@ -22,10 +22,11 @@ std::optional<double> pace_of(const TrialRecord& trial) {
 }
 
 /// The objective's value when `step` was taken, smaller is better; absent: none until then. A trial's best step tells
-/// it mostly: its curve is read only where that came later.
+/// it mostly: its curve is read only where that came later. Of a thinned trial its value stands for those before it: it
+/// went on from there, so that it was among the better ones.
 std::optional<double> loss_at(const TrialRecord& trial, std::int64_t step, const Objective& objective) {
     std::optional<double> value;
-    if (objective.at == Objective::At::best && trial.value && trial.best_step <= step) {
+    if (trial.value && (trial.thinned || (objective.at == Objective::At::best && trial.best_step <= step))) {
         value = trial.value;
     } else {
         for (const Report& report : trial.curve) {

@@ -14,8 +14,10 @@ namespace {
 constexpr int curve_width = 10;
 
 std::string last_metric(const TrialRecord& trial, const std::string& metric) {
-    const auto values = metric_curve(trial, metric);
-    return values.empty() ? "-" : short_number(values.back());
+    for (auto report = trial.curve.rbegin(); report != trial.curve.rend(); ++report)
+        if (const auto found = report->metrics.find(metric); found != report->metrics.end())
+            return short_number(found->second);
+    return "-";
 }
 
 Line first_line(const Study& study, const StudyRecord& record, const Moment& moment, const Screen& screen) {
@@ -52,7 +54,10 @@ Line trial_line(const Study& study, const TrialRecord& trial, const Screen& scre
     const std::string value = "  " + study.objective.metric + " " + last_metric(trial, study.objective.metric);
     const int room = screen.width > 0 ? screen.width - line.width() - columns(value) : curve_width;
     const int width = std::clamp(room, 4, curve_width);
-    line.add(pad_right(sparkline(metric_curve(trial, "loss"), width, screen.utf8), width, screen), Style::accent);
+    line.add(
+        pad_right(sparkline(condensed_losses(trial, static_cast<std::size_t>(std::max(width, 1))), width, screen.utf8),
+                  width, screen),
+        Style::accent);
     return line.add(value);
 }
 

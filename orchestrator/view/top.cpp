@@ -105,7 +105,7 @@ std::vector<Column> all_columns(const Study& study, int metric_room) {
          [](const Study&, const TrialRecord& t, const Screen&) { return number_or_dash(last_of(t, "loss")); }},
         {"CURVE", trial_curve_width, false, 5,
          [](const Study&, const TrialRecord& t, const Screen& screen) {
-             return sparkline(metric_curve(t, "loss"), trial_curve_width, screen.utf8);
+             return sparkline(condensed_losses(t), trial_curve_width, screen.utf8);
          }},
         {study.objective.metric, metric_width, true, 2,
          [](const Study&, const TrialRecord& t, const Screen&) { return number_or_dash(t.value); }},

@@ -333,7 +333,8 @@ TEST(Engine, AKilledSessionResumesFromItsEventsAlone) {
     EXPECT_EQ(run->id, (AttemptId{1, 2}));
     EXPECT_TRUE(run->resume);
     again.complete(0, run->id);
-    EXPECT_EQ(again.trial(1).curve.size(), 2u);
+    EXPECT_EQ(again.trial(1).steps(), 2);
+    EXPECT_EQ(again.trial(1).trained, 3);  // the first one twice
     EXPECT_EQ(again.trial(1).state, TrialState::complete);
 }
 
@@ -588,7 +589,7 @@ TEST(Engine, AStudyThatFailsLetsItsWorkersGoAndQueuesTheirTrialsAgain) {
 TEST(Engine, PausedTrialsThatEndWithTheStudyAreClosedAFewAtATimeSoThatTheLoopIsNeverHeldUp) {
     MemoryStore store;
     Study study = small_study();
-    study.budget.trials = 40;
+    study.budget.trials = 220;
     study.stopping = {{"asha", {{"grace", std::int64_t{1}}, {"factor", std::int64_t{1000}}}}};
     Played play(study, store, 1);
     play.ready(0);
@@ -606,7 +607,7 @@ TEST(Engine, PausedTrialsThatEndWithTheStudyAreClosedAFewAtATimeSoThatTheLoopIsN
         play.engine->go_on();
         most = std::max(most, store.kept.size() - before);
     }
-    EXPECT_LE(most, 10u) << "entries that were stored at once";
+    EXPECT_LE(most, 55u) << "entries that were stored at once";
     EXPECT_EQ(play.engine->end(), Engine::End::finished);
     for (const TrialRecord& trial : play.record().trials) EXPECT_TRUE(is_final(trial.state)) << trial.number;
 }

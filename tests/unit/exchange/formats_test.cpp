@@ -3,12 +3,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include "hpo/protobuf.hpp"
 #include "orchestrator/exchange/optuna.hpp"
-#include "orchestrator/exchange/protobuf.hpp"
 #include "orchestrator/exchange/records.hpp"
 #include "support.hpp"
 
 namespace hpo::exchange {
+
+using protobuf::Message;
+
 namespace {
 
 using namespace std::string_literals;

@@ -86,7 +86,7 @@ TEST_F(StoreFaults, ANewerSchemaIsRefused) {
     fill(3);
     sqlite3* later = nullptr;
     ASSERT_EQ(sqlite3_open(file_.c_str(), &later), SQLITE_OK);
-    ASSERT_EQ(sqlite3_exec(later, "PRAGMA user_version = 2", nullptr, nullptr, nullptr), SQLITE_OK);
+    ASSERT_EQ(sqlite3_exec(later, "PRAGMA user_version = 3", nullptr, nullptr, nullptr), SQLITE_OK);
     sqlite3_close(later);
     expect_refused("newer hpo");
     EXPECT_FALSE(open_store_read_only(file_));
@@ -141,7 +141,7 @@ TEST_F(StoreFaults, ADeletedEventIsNoticed) {
     fill(5);
     sqlite3* vandal = nullptr;
     ASSERT_EQ(sqlite3_open(file_.c_str(), &vandal), SQLITE_OK);
-    ASSERT_EQ(sqlite3_exec(vandal, "DELETE FROM event WHERE sequence = 3", nullptr, nullptr, nullptr), SQLITE_OK);
+    ASSERT_EQ(sqlite3_exec(vandal, "DELETE FROM step WHERE sequence = 3", nullptr, nullptr, nullptr), SQLITE_OK);
     sqlite3_close(vandal);
     expect_refused("event 3: missing");
 }
@@ -201,7 +201,7 @@ TEST_F(StoreFaults, AFullDiskIsAnErrorStoresNothingAndWritingGoesOnWhenThereIsSp
         else
             message = stored.error().message;
     }
-    const auto finished = (*store)->append(event::Finished{1, 1, TrialState::complete, "", std::string(3000, 'x')});
+    const auto finished = (*store)->append(event::Finished{1, 1, TrialState::complete, "", std::string(30'000, 'x')});
     ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
     ::signal(SIGXFSZ, SIG_DFL);
 

@@ -1,0 +1,311 @@
+#include "orchestrator/store/packed.hpp"
+
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "hpo/protobuf.hpp"
+#include "hpo/wire.hpp"
+
+namespace hpo::packed {
+namespace {
+
+using protobuf::Broken, protobuf::Fields, protobuf::Message;
+
+static_assert(std::endian::native == std::endian::little);
+
+void add_real(std::string& bytes, double number) {
+    bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
+}
+
+double real_at(std::string_view bytes, std::size_t at) {
+    double number = 0;
+    if (bytes.size() < at + sizeof number) throw Broken("a list of numbers is cut off");
+    std::memcpy(&number, bytes.data() + at, sizeof number);
+    return number;
+}
+
+std::string of_reals(const std::vector<double>& numbers) {
+    std::string bytes;
+    for (double number : numbers) add_real(bytes, number);
+    return bytes;
+}
+
+std::vector<double> to_reals(std::string_view bytes) {
+    std::vector<double> numbers;
+    for (std::size_t at = 0; at < bytes.size(); at += sizeof(double)) numbers.push_back(real_at(bytes, at));
+    return numbers;
+}
+
+template <class Number>
+struct Member {
+    int field;
+    std::optional<Number> Report::*member;
+};
+
+constexpr int step = 1, metric = 2, warning = 16;
+constexpr std::array reals{Member<double>{4, &Report::seconds},
+                           Member<double>{5, &Report::iterations_per_second},
+                           Member<double>{6, &Report::iterations_per_second_overall},
+                           Member<double>{7, &Report::samples_per_second},
+                           Member<double>{8, &Report::samples_per_second_overall},
+                           Member<double>{9, &Report::gradient_norm},
+                           Member<double>{10, &Report::learning_rate},
+                           Member<double>{11, &Report::loss_deviation},
+                           Member<double>{12, &Report::loss_trend}};
+constexpr std::array integers{
+    Member<std::int64_t>{3, &Report::iteration}, Member<std::int64_t>{13, &Report::micro_batch},
+    Member<std::int64_t>{14, &Report::peak_bytes}, Member<std::int64_t>{15, &Report::peak_device_bytes}};
+
+Message of_allotment(const Allotment& given) {
+    Message message;
+    message.number(1, given.footprint.device_bytes)
+        .number(2, given.footprint.host_bytes)
+        .real(3, given.footprint.cores);
+    if (!given.device.empty()) message.bytes(4, given.device);
+    if (given.alone) message.number(5, 1);
+    if (given.micro_batches) message.number(6, given.micro_batches);
+    if (!given.environment.empty()) message.bytes(7, given.environment);
+    return message;
+}
+
+Allotment to_allotment(std::string_view bytes) {
+    Allotment given;
+    for (Fields fields(bytes); fields.next();) switch (fields.field()) {
+            case 1:
+                given.footprint.device_bytes = fields.number();
+                break;
+            case 2:
+                given.footprint.host_bytes = fields.number();
+                break;
+            case 3:
+                given.footprint.cores = fields.real();
+                break;
+            case 4:
+                given.device = fields.text();
+                break;
+            case 5:
+                given.alone = fields.number() != 0;
+                break;
+            case 6:
+                given.micro_batches = fields.number();
+                break;
+            case 7:
+                given.environment = fields.text();
+                break;
+            default:
+                break;
+        }
+    return given;
+}
+
+/// The number, then the name.
+std::string of_metric(const std::string& name, double value) {
+    std::string bytes;
+    add_real(bytes, value);
+    return bytes += name;
+}
+
+void add_metric(Metrics& metrics, std::string_view bytes) {
+    const double value = real_at(bytes, 0);
+    metrics.emplace_hint(metrics.end(), bytes.substr(sizeof value), value);
+}
+
+template <class Enum>
+Enum to_enum(std::int64_t number, std::size_t count) {
+    if (number < 0 || number >= static_cast<std::int64_t>(count)) throw Broken("a state that is not known");
+    return static_cast<Enum>(number);
+}
+
+}  // namespace
+
+std::string of(const Report& report) {
+    Message message;
+    message.number(step, report.step);
+    for (const auto& [name, value] : report.metrics) message.bytes(metric, of_metric(name, value));
+    for (const auto& [field, member] : reals)
+        if (report.*member) message.real(field, *(report.*member));
+    for (const auto& [field, member] : integers)
+        if (report.*member) message.number(field, *(report.*member));
+    if (!report.warning.empty()) message.bytes(warning, report.warning);
+    return message.encoded();
+}
+
+Report to_report(std::string_view bytes) {
+    Report report;
+    for (Fields fields(bytes); fields.next();) {
+        const int field = fields.field();
+        if (field == step) {
+            report.step = fields.number();
+        } else if (field == metric) {
+            add_metric(report.metrics, fields.bytes());
+        } else if (field == warning) {
+            report.warning = fields.bytes();
+        } else {
+            for (const auto& [known, member] : reals)
+                if (known == field) report.*member = fields.real();
+            for (const auto& [known, member] : integers)
+                if (known == field) report.*member = fields.number();
+        }
+    }
+    return report;
+}
+
+std::string of(const SoFar& so_far) {
+    Message message;
+    if (so_far.value) message.real(1, *so_far.value);
+    return message.number(2, so_far.best_step).number(3, so_far.trained).encoded();
+}
+
+SoFar to_so_far(std::string_view bytes) {
+    SoFar so_far;
+    for (Fields fields(bytes); fields.next();) {
+        if (fields.field() == 1) so_far.value = fields.real();
+        if (fields.field() == 2) so_far.best_step = fields.number();
+        if (fields.field() == 3) so_far.trained = fields.number();
+    }
+    return so_far;
+}
+
+std::string of(const TrialRecord& trial) {
+    Message message;
+    message.number(1, trial.number).number(2, static_cast<std::int64_t>(trial.state));
+    message.number(3, trial.attempt).number(4, trial.failures);
+    message.bytes(5, of_reals(trial.point));
+    message.bytes(6, wire::from(trial.params).dump(-1, ' ', false, wire::Json::error_handler_t::replace));
+    if (trial.value) message.real(7, *trial.value).number(8, trial.best_step);
+    if (!trial.rule.empty()) message.bytes(9, trial.rule);
+    if (!trial.reason.empty()) message.bytes(10, trial.reason);
+    if (!trial.where.empty()) message.bytes(11, trial.where);
+    message.message(12, of_allotment(trial.allotment));
+    message.number(13, trial.peak.device_bytes).number(14, trial.peak.host_bytes);
+    message.number(15, trial.memory_deaths);
+    if (trial.requeued) message.number(16, static_cast<std::int64_t>(*trial.requeued));
+    message.number(17, trial.log);
+    message.real(18, trial.queued_at).real(19, trial.started_at).real(20, trial.ended_at);
+    for (const Report* report : telling_reports(trial)) message.bytes(21, of(*report));
+    if (const auto losses = condensed_losses(trial); !losses.empty()) message.bytes(22, of_reals(losses));
+    message.number(23, trial.trained);
+    for (const auto& [name, value] : trial.closing) message.bytes(24, of_metric(name, value));
+    return message.encoded();
+}
+
+TrialRecord to_trial(std::string_view bytes) {
+    TrialRecord trial;
+    trial.thinned = true;
+    for (Fields fields(bytes); fields.next();) switch (fields.field()) {
+            case 1:
+                trial.number = fields.number();
+                break;
+            case 2:
+                trial.state = to_enum<TrialState>(fields.number(), trial_state_names.size());
+                break;
+            case 3:
+                trial.attempt = fields.number();
+                break;
+            case 4:
+                trial.failures = fields.number();
+                break;
+            case 5:
+                trial.point = to_reals(fields.bytes());
+                break;
+            case 6:
+                trial.params = wire::to_params(wire::Json::parse(fields.bytes()));
+                break;
+            case 7:
+                trial.value = fields.real();
+                break;
+            case 8:
+                trial.best_step = fields.number();
+                break;
+            case 9:
+                trial.rule = fields.text();
+                break;
+            case 10:
+                trial.reason = fields.text();
+                break;
+            case 11:
+                trial.where = fields.text();
+                break;
+            case 12:
+                trial.allotment = to_allotment(fields.bytes());
+                break;
+            case 13:
+                trial.peak.device_bytes = fields.number();
+                break;
+            case 14:
+                trial.peak.host_bytes = fields.number();
+                break;
+            case 15:
+                trial.memory_deaths = fields.number();
+                break;
+            case 16:
+                trial.requeued = to_enum<Outcome>(fields.number(), outcome_names.size());
+                break;
+            case 17:
+                trial.log = fields.number();
+                break;
+            case 18:
+                trial.queued_at = fields.real();
+                break;
+            case 19:
+                trial.started_at = fields.real();
+                break;
+            case 20:
+                trial.ended_at = fields.real();
+                break;
+            case 21:
+                trial.curve.push_back(to_report(fields.bytes()));
+                break;
+            case 22:
+                trial.losses = to_reals(fields.bytes());
+                break;
+            case 23:
+                trial.trained = fields.number();
+                break;
+            case 24:
+                add_metric(trial.closing, fields.bytes());
+                break;
+            default:
+                break;
+        }
+    return trial;
+}
+
+std::string of_totals(const StudyRecord& record) {
+    return Message()
+        .number(1, record.sequence)
+        .real(2, record.seconds)
+        .number(3, record.held ? 1 : 0)
+        .real(4, record.held_since)
+        .real(5, record.last_time)
+        .bytes(6, record.end_reason)
+        .encoded();
+}
+
+void read_totals(StudyRecord& record, std::string_view bytes) {
+    for (Fields fields(bytes); fields.next();) switch (fields.field()) {
+            case 1:
+                record.sequence = record.summarized = fields.number();
+                break;
+            case 2:
+                record.seconds = fields.real();
+                break;
+            case 3:
+                record.held = fields.number() != 0;
+                break;
+            case 4:
+                record.held_since = fields.real();
+                break;
+            case 5:
+                record.last_time = fields.real();
+                break;
+            case 6:
+                record.end_reason = fields.text();
+                break;
+            default:
+                break;
+        }
+}
+
+}  // namespace hpo::packed

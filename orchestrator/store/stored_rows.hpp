@@ -1,0 +1,53 @@
+// Reading a study's database: rows become events, trials and totals again. Every row carries a sum; one that differs is
+// an error, never another result.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "hpo/event.hpp"
+#include "hpo/result.hpp"
+#include "orchestrator/store/sqlite.hpp"
+
+namespace hpo {
+
+/// Prepared reads of one connection. Not thread-safe. An Error names the file, and the row where one is damaged.
+class StoredRows {
+   public:
+    /// `database` must outlive it.
+    StoredRows(std::filesystem::path file, sqlite::Database& database) : file_(std::move(file)), database_(database) {}
+
+    /// Prepares for the schema that the file has now: a viewer of a study of an older one may see it migrated.
+    Result<void> follow_schema();
+    [[nodiscard]] std::int64_t schema() const { return schema_; }
+
+    /// As the functions of Store (store.hpp).
+    Result<std::vector<StoredEvent>> events(std::int64_t after, std::size_t limit);
+    Result<std::vector<StoredEvent>> steps(std::int64_t trial);
+    Result<std::vector<StoredEvent>> events_to_resume(std::int64_t after, std::size_t limit);
+    Result<void> read_summary(StudyRecord& record);
+
+    /// Numbers of the last event and of the last trial; 0: there are none.
+    Result<std::int64_t> last_sequence();
+    Result<std::int64_t> last_trial();
+    /// The last event that the last summary tells of; 0: there is none.
+    Result<std::int64_t> summarized();
+
+   private:
+    Result<void> prepare_resume();
+    Result<void> make(sqlite::Statement& statement, const std::string& sql);
+    Result<std::vector<StoredEvent>> read_all(sqlite::Statement& select, std::int64_t next);
+    [[nodiscard]] Result<StoredEvent> read_row(const sqlite::Statement& row, std::int64_t expected) const;
+    Result<void> read_summary_rows(StudyRecord& record);
+    [[nodiscard]] Error damaged(const std::string& what, const std::string& why) const;
+
+    std::filesystem::path file_;
+    sqlite::Database& database_;
+    std::int64_t schema_ = 0;  ///< as it was last seen
+    bool resume_prepared_ = false;
+    sqlite::Statement events_, steps_, resume_, totals_, changed_;
+};
+
+}  // namespace hpo

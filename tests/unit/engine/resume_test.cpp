@@ -1,0 +1,189 @@
+// A study that goes on from its marks is in the state of one that reads every step.
+#include <gmock/gmock.h>
+
+#include "hpo/random.hpp"
+#include "orchestrator/engine/ledger.hpp"
+#include "tests/support/memory_store.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace hpo {
+namespace {
+
+using testing::MemoryStore;
+using to_worker::Action;
+
+Study study_with(std::vector<PartSpec> rules) {
+    Study study;
+    study.name = "resumed";
+    study.objective = {"loss", Direction::minimize, Objective::At::best};
+    study.space = {Dimension{.name = "x"}, Dimension{.name = "y"}};
+    study.command = {"played"};
+    study.budget.trials = 1000;
+    study.budget.epochs = 12;
+    study.sampler.type = "tpe";
+    study.policy.scaled = false;
+    study.stopping = std::move(rules);
+    return study;
+}
+
+Ledger ledger_over(const Study& study, Store& store) {
+    return Ledger(study, store, *Proposer::make(study), *Rules::make(study));
+}
+
+/// Ends of sessions, retries and users who interfere, drawn from `seed`: a function of it and of what the ledger says.
+/// Returns what the ledger said.
+std::string play(Ledger& ledger, std::uint64_t seed, int rounds) {
+    std::string said;
+    std::uint64_t draws = 0;
+    const auto draw = [&] { return draw_unit(seed, Purpose::synthetic, 1, draws++); };
+    ledger.session_started({"host", 1, "test"});
+    for (int round = 0; round < rounds; ++round) {
+        std::int64_t number = 0;
+        const bool last = round > rounds * 3 / 4;
+        if (!ledger.queued().empty()) {
+            number = *ledger.queued().begin();
+        } else if (const auto promoted = ledger.promotions(last, 1); !promoted.empty()) {
+            number = promoted.front();
+            ledger.promote(number);
+        } else {
+            number = ledger.propose().value();
+        }
+        said += std::to_string(number) + " " + to_text(ledger.record().trial(number).params.begin()->second) + ": ";
+        ledger.launch(number, "cpu 0", {});
+        const TrialRecord& trial = ledger.record().trial(number);
+        const auto back = draw() < 0.3 ? std::int64_t{2} : std::int64_t{0};  // its checkpoint is older
+        for (std::int64_t step = std::max<std::int64_t>(1, trial.steps() + 1 - back);; ++step) {
+            if (draw() < 0.03) {
+                ledger.requeue(number, Outcome::lost, true, "lost");
+                said += "lost ";
+                break;
+            }
+            if (draw() < 0.02) {
+                ledger.finish(number, TrialState::stopped, "user", "stopped");
+                said += "user ";
+                break;
+            }
+            const double floor = std::get<double>(trial.params.begin()->second);
+            Report report{.step = step};
+            report.metrics["loss"] = floor + draw() / static_cast<double>(step);
+            if (draw() < 0.1) report.metrics = {{"other", 1.0}};
+            const Verdict verdict = ledger.report(number, report);
+            said += verdict.reason + " ";
+            if (trial.state != TrialState::running) break;
+        }
+        if (draw() < 0.1) ledger.closing(number, {{"test_loss", draw()}});
+        said += std::to_string(ledger.tried_since_best()) + " " +
+                std::to_string(ledger.best() ? ledger.best()->number : 0) + "\n";
+    }
+    return said;
+}
+
+class Resume : public ::testing::TestWithParam<std::vector<PartSpec>> {
+   protected:
+    std::unique_ptr<Store> open() {
+        auto store = open_store(folder_ / "study.db");
+        EXPECT_TRUE(store) << store.error().message;
+        return std::move(*store);
+    }
+    testing::TemporaryFolder folder_;
+};
+
+TEST_P(Resume, MarksTellAsMuchAsEveryStep) {
+    const Study study = study_with(GetParam());
+    {
+        const auto store = open();
+        Ledger ledger = ledger_over(study, *store);
+        ASSERT_TRUE(ledger.replay());
+        play(ledger, 5, 150);
+        ledger.flush();
+    }
+    for (std::uint64_t session = 0; session < 3; ++session) {
+        const auto store = open();
+        EXPECT_NE(store->marked_for(), "");
+        MemoryStore every;
+        every.kept = *store->events(0, 1'000'000);
+        const auto needed = store->events_to_resume(0, 1'000'000);
+        ASSERT_TRUE(needed) << needed.error().message;
+        EXPECT_LT(needed->size(), every.kept.size());
+
+        Ledger brief = ledger_over(study, *store), whole = ledger_over(study, every);
+        const auto read = brief.replay();
+        ASSERT_TRUE(read) << read.error().message;
+        ASSERT_TRUE(whole.replay());
+        ASSERT_EQ(brief.record().trials.size(), whole.record().trials.size());
+        for (const TrialRecord& one : whole.record().trials) {
+            const TrialRecord& other = brief.record().trial(one.number);
+            EXPECT_EQ(one.state, other.state);
+            EXPECT_EQ(one.value, other.value) << one.number;
+            EXPECT_EQ(one.best_step, other.best_step) << one.number;
+            EXPECT_EQ(one.steps(), other.steps()) << one.number;
+            EXPECT_EQ(one.trained, other.trained) << one.number;
+            EXPECT_EQ(one.closing, other.closing) << one.number;
+            ASSERT_EQ(one.curve.size(), other.curve.size()) << one.number;
+            for (std::size_t i = 0; i < one.curve.size(); ++i) EXPECT_EQ(one.curve[i].metrics, other.curve[i].metrics);
+        }
+        EXPECT_EQ(play(brief, 6 + session, 60), play(whole, 6 + session, 60));
+        brief.flush();
+    }
+}
+
+/// What a summary tells of a study is what its events make of it.
+void compare(const StudyRecord& seen, const StudyRecord& folded) {
+    ASSERT_EQ(seen.trials.size(), folded.trials.size());
+    for (const TrialRecord& one : folded.trials) {
+        const TrialRecord& other = seen.trial(one.number);
+        EXPECT_EQ(one.state, other.state);
+        EXPECT_EQ(one.attempt, other.attempt);
+        EXPECT_EQ(one.params, other.params);
+        EXPECT_EQ(one.value, other.value);
+        EXPECT_EQ(one.steps(), other.steps());
+        EXPECT_EQ(one.trained, other.trained);
+        EXPECT_EQ(one.closing, other.closing);
+        EXPECT_EQ(one.reason, other.reason);
+        EXPECT_EQ(one.ended_at, other.ended_at);
+        EXPECT_EQ(condensed_losses(one), other.losses);
+    }
+}
+
+TEST_P(Resume, ViewersFindTheSummaryOfWhatTheEventsTell) {
+    const Study study = study_with(GetParam());
+    const auto store = open();
+    Ledger ledger = ledger_over(study, *store);
+    ASSERT_TRUE(ledger.replay());
+    const auto viewer = open_store_read_only(folder_ / "study.db");
+    ASSERT_TRUE(viewer);
+    const auto folded = [&] {
+        StudyRecord record;
+        for (const StoredEvent& event : *(*viewer)->events(0, 1'000'000)) apply(record, event, study.objective);
+        return record;
+    };
+    StudyRecord seen;
+    for (std::uint64_t look = 0; look < 4; ++look) {
+        play(ledger, look, 30);
+        ledger.summarize();
+        ASSERT_TRUE((*viewer)->read_summary(seen));
+        EXPECT_EQ(seen.sequence, ledger.record().sequence);
+        EXPECT_EQ((*viewer)->events(seen.sequence, 10)->size(), 0u);
+        ASSERT_NO_FATAL_FAILURE(compare(seen, folded()));
+    }
+    // Killed a moment after its last summary: the next session tells what came then.
+    play(ledger, 4, 5);
+    ledger.flush();
+    const auto again = open();
+    Ledger next = ledger_over(study, *again);
+    ASSERT_TRUE(next.replay());
+    next.session_started({"host", 2, "test"});
+    next.summarize();
+    ASSERT_TRUE((*viewer)->read_summary(seen));
+    EXPECT_EQ(seen.sequence, next.record().sequence);
+    ASSERT_NO_FATAL_FAILURE(compare(seen, folded()));
+}
+
+const PartSpec asha{"asha", {{"grace", std::int64_t{1}}, {"factor", std::int64_t{2}}}};
+INSTANTIATE_TEST_SUITE_P(Rules, Resume,
+                         ::testing::Values(std::vector<PartSpec>{}, std::vector<PartSpec>{asha},
+                                           std::vector<PartSpec>{{"plateau", {}}, asha},
+                                           std::vector<PartSpec>{{"median", {}}, {"divergence", {}}}));
+
+}  // namespace
+}  // namespace hpo
