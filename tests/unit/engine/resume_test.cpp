@@ -104,7 +104,7 @@ TEST_P(Resume, MarksTellAsMuchAsEveryStep) {
         every.kept = *store->events(0, 1'000'000);
         const auto needed = store->events_to_resume(0, 1'000'000);
         ASSERT_TRUE(needed) << needed.error().message;
-        EXPECT_LT(needed->size(), every.kept.size());
+        EXPECT_LE(needed->size(), every.kept.size());  // the median of all curves needs every step
 
         Ledger brief = ledger_over(study, *store), whole = ledger_over(study, every);
         const auto read = brief.replay();
@@ -154,7 +154,8 @@ TEST_P(Resume, ViewersFindTheSummaryOfWhatTheEventsTell) {
     ASSERT_TRUE(viewer);
     const auto folded = [&] {
         StudyRecord record;
-        for (const StoredEvent& event : *(*viewer)->events(0, 1'000'000)) apply(record, event, study.objective);
+        const auto events = (*viewer)->events(0, 1'000'000);
+        for (const StoredEvent& event : *events) apply(record, event, study.objective);
         return record;
     };
     StudyRecord seen;
