@@ -106,7 +106,7 @@ TEST_F(Commands, WrongValuesOfOptionsAreWrongUsageAndNamedAsTheyWereTyped) {
         EXPECT_THAT(ran.err, ::testing::StartsWith("hpo: " + option + " " + value + ": "));
     }
     EXPECT_THAT(hpo_command({"run", file, "--trials", "--fresh"}).err, HasSubstr("a value is missing"));
-    std::ofstream(file) << "study: x\n";
+    std::ofstream(file) << "worker: [\n";
     EXPECT_EQ(hpo_command({"run", file, "--trials", "0"}).code, 1);
     make_study("phase1");
     const Ran none = hpo_command({"run", "phasel"});

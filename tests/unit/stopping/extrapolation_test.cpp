@@ -16,7 +16,7 @@ double uniform(std::int64_t trial, std::uint64_t what) {
     return draw_unit(7, Purpose::synthetic, static_cast<std::uint64_t>(trial), what);
 }
 
-struct Study {
+struct PlayedStudy {
     std::int64_t trained = 0, complete = 0, paused_at_1 = 0;
     double best = 1;
     std::vector<TrialRecord> trials;
@@ -25,10 +25,10 @@ struct Study {
 };
 
 /// One trial at a time, `most` steps in all, of a loss by trial and step; promotions first.
-Study play(std::int64_t most, const std::function<double(std::int64_t, std::int64_t)>& loss) {
+PlayedStudy play(std::int64_t most, const std::function<double(std::int64_t, std::int64_t)>& loss) {
     const Objective objective{"val_loss", Direction::minimize, Objective::At::best};
     auto rule = testing_curves::rule("extrapolation", {}, steps, objective);
-    Study study;
+    PlayedStudy study;
     while (study.trained < most) {
         const auto promoted = rule->promotions(1);
         if (promoted.empty())
@@ -63,19 +63,19 @@ Study play(std::int64_t most, const std::function<double(std::int64_t, std::int6
 double fall(double end, std::int64_t step) { return end + (1 - end) * std::exp(-static_cast<double>(step) / 4); }
 
 TEST(Extrapolation, TheFirstTrialIsTrainedToItsEnd) {
-    const Study study = play(steps, [](auto trial, auto step) { return fall(uniform(trial, 0), step); });
+    const PlayedStudy study = play(steps, [](auto trial, auto step) { return fall(uniform(trial, 0), step); });
     EXPECT_EQ(study.trials.front().state, TrialState::complete);
     EXPECT_EQ(study.complete, 1);
 }
 
 TEST(Extrapolation, AStudyWhoseEarlyRanksTellIsCutHard) {
-    const Study study = play(40 * steps, [](auto trial, auto step) { return fall(uniform(trial, 0), step); });
+    const PlayedStudy study = play(40 * steps, [](auto trial, auto step) { return fall(uniform(trial, 0), step); });
     EXPECT_GT(study.trials.size(), 200u);  // of 40 that the steps would have trained in full
     EXPECT_LT(study.best, 0.02);
 }
 
 TEST(Extrapolation, AStudyWhoseEarlyRanksTellNothingIsTrainedInFull) {
-    const Study study = play(40 * steps, [](auto trial, auto step) {
+    const PlayedStudy study = play(40 * steps, [](auto trial, auto step) {
         const double noise = 0.01 * uniform(trial, static_cast<std::uint64_t>(step));
         return step < 30 ? 0.9 + noise : fall(uniform(trial, 0), step - 29) + noise;
     });
@@ -83,7 +83,7 @@ TEST(Extrapolation, AStudyWhoseEarlyRanksTellNothingIsTrainedInFull) {
 }
 
 TEST(Extrapolation, WhereTheBestBeginWorstThosePredictedBestGoOn) {
-    const Study study = play(40 * steps, [](auto trial, auto step) {
+    const PlayedStudy study = play(40 * steps, [](auto trial, auto step) {
         const double end = uniform(trial, 0);
         return step < 25 ? 1 - 0.1 * end * static_cast<double>(step) / 25 : fall(end, step - 24);
     });
@@ -97,7 +97,7 @@ TEST(Extrapolation, WhereTheBestBeginWorstThosePredictedBestGoOn) {
 }
 
 TEST(Extrapolation, NoTrialPausesAtTheFirstStepWhereThatTellsNothing) {
-    const Study study = play(40 * steps, [](auto trial, auto step) {
+    const PlayedStudy study = play(40 * steps, [](auto trial, auto step) {
         return step == 1 ? 1.0 + uniform(trial, 1) : fall(uniform(trial, 0), step);
     });
     EXPECT_EQ(study.paused_at_1, 0);
@@ -105,13 +105,13 @@ TEST(Extrapolation, NoTrialPausesAtTheFirstStepWhereThatTellsNothing) {
 }
 
 TEST(Extrapolation, TrialsPauseAtTheFirstStepOnceItIsSeenToTell) {
-    const Study study = play(40 * steps, [](auto trial, auto step) { return fall(uniform(trial, 0), step); });
+    const PlayedStudy study = play(40 * steps, [](auto trial, auto step) { return fall(uniform(trial, 0), step); });
     EXPECT_GT(study.paused_at_1, 100);
     EXPECT_EQ(study.gates.front().step, 1);
 }
 
 TEST(Extrapolation, SaysWhereATrialIsPredictedToEndAndItsPlace) {
-    const Study study = play(20 * steps, [](auto trial, auto step) { return fall(uniform(trial, 0), step); });
+    const PlayedStudy study = play(20 * steps, [](auto trial, auto step) { return fall(uniform(trial, 0), step); });
     EXPECT_THAT(study.reason,
                 testing::MatchesRegex("predicted to end at 0\\.[0-9]+, [0-9]+(st|nd|rd|th) of [0-9]+ that "
                                       "reached step [0-9]+, .*"));

@@ -172,7 +172,7 @@ INSTANTIATE_TEST_SUITE_P(
              "s.yaml:3:22: 'resources.backend' must be auto, cpu, cuda or opencl, found gpu; did you mean 'cpu'?"},
         Slip{"policy: {regularization: scale}",
              "s.yaml:3:26: 'policy.regularization' must be scaled or off, found scale; did you mean 'scaled'?"},
-        Slip{"stopping: {rule: asha}", "s.yaml:3:11: 'stopping' must be auto or a list of rules, such as [{rule: plateau}]"},
+        Slip{"stopping: {rule: asha}", "s.yaml:3:11: 'stopping' must be a list of rules, such as [{rule: plateau}]"},
         Slip{"stopping: [{rule: asha}, {rule: asha}]", "s.yaml:3:33: the rule 'asha' is listed twice"},
         Slip{"stopping: [{patience: 3}]", "s.yaml:3:12: 'stopping.rule' is missing: the rule's name, such as plateau"},
         Slip{"sampler: tpe", "s.yaml:3:10: 'sampler' must be a map (type: tpe), found tpe"},
