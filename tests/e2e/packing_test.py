@@ -65,12 +65,13 @@ resources: {{progress_timeout: 30s, grace: 1s{resources}}}
         except sqlite3.OperationalError:
             return []
         try:
-            rows = connection.execute("select kind, trial, attempt, body from event order by sequence").fetchall()
+            rows = connection.execute("select sequence, kind, trial, attempt, body from event "
+                                      "union all select sequence, 5, trial, attempt, '{}' from step order by sequence").fetchall()
         except sqlite3.OperationalError:
             return []
         finally:
             connection.close()
-        return [(KINDS.get(kind, kind), trial, attempt, json.loads(body)) for kind, trial, attempt, body in rows]
+        return [(KINDS.get(kind, kind), trial, attempt, json.loads(body)) for _, kind, trial, attempt, body in rows]
 
     def launches(self, name="packed"):
         return [(trial, attempt, body) for kind, trial, attempt, body in self.events(name) if kind == "launched"]
