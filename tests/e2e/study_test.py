@@ -242,7 +242,7 @@ class Study(Case):
         self.assertEqual(set(top), study_keys | {"trials", "waits", "memory"})
         self.assertEqual(set(top["trials"][0]), trial_keys)
         self.assertEqual(set(says("best", "small", "--format", "json")), {"study", "trial", "metric", "value", "step", "params", "worker"})
-        self.assertEqual(set(says("devices", "--json")), {"host", "devices", "problem"})
+        self.assertEqual(set(says("devices", "--json")), {"host", "devices", "libraries", "problem"})
 
 
 if __name__ == "__main__":

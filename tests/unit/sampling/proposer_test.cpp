@@ -157,7 +157,7 @@ TEST(Proposer, AValueThatIsNotFiniteTeachesNoModel) {
 TEST(Proposer, RefusesUnknownSamplersAndOptionsByName) {
     const auto unknown = Proposer::make(study_of({real("x")}, "cmaes"));
     ASSERT_FALSE(unknown);
-    EXPECT_EQ(unknown.error().message, "unknown sampler \"cmaes\"; known are auto, gp, random, sobol, tpe");
+    EXPECT_EQ(unknown.error().message, "unknown sampler \"cmaes\"; known are auto, gp, grid, random, sobol, tpe");
     Study study = study_of({real("x")}, "tpe");
     study.sampler.options["gama"] = 0.2;
     const auto option = Proposer::make(study);
