@@ -73,6 +73,7 @@ void make(const std::filesystem::path& yaml, std::int64_t trials) {
             while (ledger.record().trial(*trial).state == TrialState::running) {
                 ledger.report(*trial, step_of(*trial, ledger.record().trial(*trial).steps() + 1));
                 if (++steps % 1000 == 0) ledger.flush();
+                if (steps % 50'000 == 0) ledger.summarize();  // as every second of a session
             }
         }
         ledger.session_ended(1, "made");
