@@ -1,6 +1,6 @@
 // How many trials of one shape a device trains in one process, and how fast: the worker's own trainer with K lanes.
 //
-//     bench_lanes BACKEND BATCH HIDDEN SECONDS [padded] K...
+//     bench_lanes BACKEND BATCH HIDDEN SECONDS [bucket|padded] K...
 //     bench_lanes cuda 32 512,256,128 5 1 4 16 64 256
 //     bench_lanes cuda 1024 512,512 5 padded 1 4 16 64
 //
@@ -8,6 +8,7 @@
 // together, how that compares with the first K, launches that the driver is handed for an update, the device's bytes,
 // and the first lane's loss, which K must not change.
 //
+// bucket: the lanes are alike and laid out as a worker of several slots does, each padded to its bucket (bucket.hpp).
 // padded: the lanes' batches and widths spread evenly from just over a half of BATCH and HIDDEN to these, each padded
 // to its bucket (bucket.hpp), every third one on SGD. `times` is then what a round of updates takes with each of these
 // trials alone and unpadded, one after the other, in units of what it takes side by side.
@@ -41,6 +42,7 @@ struct Setting {
     std::vector<std::int64_t> hidden;
     double seconds;
     bool padded;
+    Lanes kind;
 };
 
 struct Measured {
@@ -125,8 +127,7 @@ void table(const std::string& backend, const Setting& setting, const std::vector
     double first = 0;
     for (const int k : lanes) {
         const auto trials = lanes_of(setting, k);
-        const Measured one =
-            measure(*device, *data, trials, setting.padded ? Lanes::padded : Lanes::alike, setting.seconds);
+        const Measured one = measure(*device, *data, trials, setting.kind, setting.seconds);
         if (first == 0) first = one.updates * k;
         double times = one.updates * k / first;
         if (setting.padded) {
@@ -145,14 +146,18 @@ void table(const std::string& backend, const Setting& setting, const std::vector
 
 int main(int count, char** arguments) {
     if (count < 6) {
-        std::fputs("bench_lanes BACKEND BATCH HIDDEN SECONDS [padded] K...\n", stderr);
+        std::fputs("bench_lanes BACKEND BATCH HIDDEN SECONDS [bucket|padded] K...\n", stderr);
         return 2;
     }
     try {
-        const bool padded = std::string(arguments[5]) == "padded";
+        const std::string how = arguments[5];
+        const bool padded = how == "padded", in_bucket = how == "bucket" || padded;
         std::vector<int> lanes;
-        for (int i = padded ? 6 : 5; i < count; ++i) lanes.push_back(std::atoi(arguments[i]));
-        table(arguments[1], {std::atoll(arguments[2]), numbers(arguments[3]), std::atof(arguments[4]), padded}, lanes);
+        for (int i = in_bucket ? 6 : 5; i < count; ++i) lanes.push_back(std::atoi(arguments[i]));
+        table(arguments[1],
+              {std::atoll(arguments[2]), numbers(arguments[3]), std::atof(arguments[4]), padded,
+               in_bucket ? Lanes::padded : Lanes::alike},
+              lanes);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "bench_lanes: %s\n", error.what());
         return 1;
