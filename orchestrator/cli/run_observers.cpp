@@ -59,22 +59,15 @@ std::string greeting(const Study& study, const SessionView& view) {
 
 class OnTerminal final : public RunObserver {
    public:
-    explicit OnTerminal(const Study& study) : study_(study) {}
+    explicit OnTerminal(const Study& study) : study_(study), bests_(study) {}
     ~OnTerminal() override { block_.clear(); }
 
     void begun(const SessionView& view) override {
         alive_ = block_.print_above(greeting(study_, view));
-        if (const auto* best = view::best_trial(view.record, study_.objective)) best_ = best->value;
+        bests_.begun(view.record);
     }
     void happened(const StudyRecord& record, const StoredEvent& stored) override {
-        const auto* reported = std::get_if<event::Reported>(&stored.event);
-        if (!reported) return;
-        // A trial that takes its steps again is no new best.
-        const TrialRecord& trial = record.trial(reported->trial);
-        const auto direction = study_.objective.direction;
-        if (trial.best_step != reported->report.step || (best_ && !better(direction, *trial.value, *best_))) return;
-        best_ = trial.value;
-        alive_ &= block_.print_above(view::best_text(trial, study_) + '\n');
+        if (const auto line = bests_.line(stored, record); !line.empty()) alive_ &= block_.print_above(line + '\n');
     }
     void notice(const Notice& notice) override {
         if (notice.level != Notice::Level::info) alive_ &= block_.print_above(with_level(notice));
@@ -89,7 +82,7 @@ class OnTerminal final : public RunObserver {
    private:
     const Study& study_;
     view::LiveBlock block_;
-    std::optional<double> best_;  ///< told so far
+    view::NewBests bests_;
     bool alive_ = true;
 };
 

@@ -387,7 +387,12 @@ class Session {
 }  // namespace
 
 Programs installed_programs() {
-    const auto self = std::filesystem::read_symlink("/proc/self/exe");
+    std::error_code failed;
+    const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
+    if (failed)
+        throw Fatal("/proc is not there (" + failed.message() +
+                    "), and hpo finds its own program, its workers and their memory by it; mount it first: "
+                    "mount -t proc proc /proc");
     return {self, self.parent_path() / "hpo-worker", self.parent_path().parent_path() / "share/hpo/python"};
 }
 

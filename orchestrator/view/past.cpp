@@ -13,14 +13,6 @@ bool goes_on(const TrialRecord& trial) {
     return trial.state == TrialState::running || trial.state == TrialState::queued;
 }
 
-/// Seconds of a step; absent: not measured.
-std::optional<double> pace_of(const TrialRecord& trial) {
-    if (trial.steps() < 1) return std::nullopt;
-    const auto seconds = trial.curve.back().seconds;
-    if (!seconds || !std::isfinite(*seconds) || *seconds <= 0) return std::nullopt;
-    return *seconds / static_cast<double>(trial.steps());
-}
-
 /// The objective's value when `step` was taken, smaller is better; absent: none until then. A trial's best step tells
 /// it mostly: its curve is read only where that came later. Of a thinned trial its value stands for those before it: it
 /// went on from there, so that it was among the better ones.
@@ -72,8 +64,9 @@ Past::Past(const Study& study, const StudyRecord& record, const Moment& moment) 
     cut(study);
     bool measured = true;  // each trial's seconds are known; else each step costs the same
     double cost = 0, steps = 0, attempts = 0, running = 0;
+    const auto paces = step_seconds(record);
     for (const TrialRecord& trial : record.trials) {
-        const auto pace = pace_of(trial);
+        const auto& pace = paces[static_cast<std::size_t>(trial.number - 1)];
         measured &= trial.steps() < 1 || pace;
         cost += pace.value_or(0) * static_cast<double>(trial.trained);
         steps += static_cast<double>(trial.trained);
@@ -87,7 +80,8 @@ Past::Past(const Study& study, const StudyRecord& record, const Moment& moment) 
     const double total = seconds * static_cast<double>(places);
     if (measured && attempts > 0) start = std::max(0.0, total - cost) / attempts;
     for (const TrialRecord& trial : record.trials)
-        add(trial, study.objective, study.budget.epochs, measured || steps <= 0 ? 0 : total / steps);
+        add(trial, study.objective, study.budget.epochs,
+            measured || steps <= 0 ? paces[static_cast<std::size_t>(trial.number - 1)].value_or(0) : total / steps);
     survival.done();
     if (before_pauses_ > 0) again = std::clamp(taken_again_ / before_pauses_, 0.0, 1.0);
     for (Rung& rung : rungs) {
@@ -122,11 +116,11 @@ std::size_t Past::rungs_before_again(const TrialRecord& trial) const {
     return count;
 }
 
-/// `unit`: seconds of each step where they are not measured; 0: they are.
-void Past::add(const TrialRecord& trial, const Objective& objective, std::int64_t epochs, double unit) {
+/// `step`: seconds of a step.
+void Past::add(const TrialRecord& trial, const Objective& objective, std::int64_t epochs, double step) {
     ++trials;
     const std::int64_t steps = trial.steps();
-    const double pace = steps < 1 ? 0 : unit > 0 ? unit : pace_of(trial).value_or(0);
+    const double pace = steps < 1 ? 0 : step;
     if (!goes_on(trial)) ++settled;
     if (trial.attempt > 0 || is_final(trial.state)) {
         survival.got_to(steps);

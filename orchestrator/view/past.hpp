@@ -87,7 +87,7 @@ struct Past {
 
    private:
     void cut(const Study& study);
-    void add(const TrialRecord& trial, const Objective& objective, std::int64_t epochs, double unit);
+    void add(const TrialRecord& trial, const Objective& objective, std::int64_t epochs, double step);
     void rank(const TrialRecord& trial, const Objective& objective, std::size_t came_to, bool waits, double pace);
     [[nodiscard]] bool at_a_rung(std::int64_t step) const;
     [[nodiscard]] std::size_t rungs_before_again(const TrialRecord& trial) const;

@@ -20,11 +20,17 @@ std::string last_metric(const TrialRecord& trial, const std::string& metric) {
     return "-";
 }
 
+/// Its name, a bar, counts, and time: on a narrow screen what is left of it rather than what is over, or the name.
 Line first_line(const Study& study, const StudyRecord& record, const Moment& moment, const Screen& screen) {
-    std::string right = " " + count_text(study, record) + "   " + duration_text(moment.seconds);
-    if (const auto left = time_left(study, record, moment); left && moment.held) right += ", " + time_left_text(*left);
+    const std::string counts = count_text(study, record), over = duration_text(moment.seconds);
+    const auto left = time_left(study, record, moment);
+    const std::string to_come = left && moment.held ? time_left_text(*left) : "";
+    std::string name = study.name + " ", right = " " + counts + "   " + over + (to_come.empty() ? "" : ", ") + to_come;
+    const auto fits = [&] { return screen.width <= 0 || columns(name) + columns(right) <= screen.width; };
+    if (!fits() && !to_come.empty()) right = " " + counts + "   " + to_come;
+    if (!fits()) name.clear(), right.erase(0, 1);
     Line line;
-    line.add(study.name + " ", Style::strong);
+    line.add(name, Style::strong);
     const int room = screen.width <= 0 ? 32 : std::min(screen.width - line.width() - columns(right), 32);
     if (room >= 6) add_bar(line, part_done(study, record, moment), room, screen);
     return line.add(right);
@@ -46,12 +52,14 @@ Line trial_line(const Study& study, const TrialRecord& trial, const Screen& scre
     line.add("  trial " + pad_left(std::to_string(trial.number), 4, screen), Style::accent);
     if (trial.where.starts_with("gpu")) line.add("  " + printable(trial.where), Style::dim);
     line.add("  " + pad_left(std::to_string(trial.steps()), digits, screen) + "/" + epochs);
+    const std::string value = "  " + study.objective.metric + " " + last_metric(trial, study.objective.metric);
     std::string speed = "-";
     if (!trial.curve.empty() && trial.curve.back().iterations_per_second)
         speed = short_number(*trial.curve.back().iterations_per_second);
+    const Line short_line = Line(line).add(value);  // where there is no room for more
     line.add("  " + pad_left(speed, 6, screen) + " it/s");
     line.add("  loss " + pad_right(last_metric(trial, "loss"), 9, screen));
-    const std::string value = "  " + study.objective.metric + " " + last_metric(trial, study.objective.metric);
+    if (screen.width > 0 && line.width() + 4 + columns(value) > screen.width) return short_line;
     const int room = screen.width > 0 ? screen.width - line.width() - columns(value) : curve_width;
     const int width = std::clamp(room, 4, curve_width);
     line.add(

@@ -77,9 +77,9 @@ void add_savings(Canvas& canvas, const Study& study, const StudyRecord& record) 
 }  // namespace
 
 std::string draw_report(const Study& study, const StudyRecord& record, const Moment& moment, const ReportFacts& facts,
-                        Screen screen) {
-    screen.height = std::numeric_limits<int>::max();
-    Canvas canvas(screen);
+                        const Screen& screen) {
+    // What stays on the screen, commands and paths among it, is not cut where a terminal can break the line.
+    Canvas canvas({0, std::numeric_limits<int>::max(), screen.colour, screen.utf8});
     Line head;
     head.add(study.name, Style::strong).add(": " + duration_text(moment.seconds));
     // Of a reason with lines of a log, the line before them: they are told where it happened.

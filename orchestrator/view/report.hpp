@@ -18,6 +18,6 @@ struct ReportFacts {
 /// The five best with their parameters, what stopping saved in measured time, where everything lies, what to run next.
 /// As long as it needs; the screen's height does not count.
 std::string draw_report(const Study& study, const StudyRecord& record, const Moment& moment, const ReportFacts& facts,
-                        Screen screen);
+                        const Screen& screen);
 
 }  // namespace hpo::view

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "hpo/printable.hpp"
 #include "hpo/units.hpp"
@@ -92,8 +93,55 @@ std::string total_speed(const Study& study, const StudyRecord& record) {
     return (samples < 10'000 ? short_number(samples) : short_number(samples / 1000) + "k") + " samples/s";
 }
 
+namespace {
+
+double median(std::vector<double>& values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+/// Between a trial's last steps.
+std::optional<double> seconds_between_steps(const TrialRecord& trial) {
+    constexpr std::size_t looked_at = 64;
+    std::vector<double> between;
+    for (std::size_t i = trial.curve.size(); i-- > 1 && between.size() < looked_at;) {
+        const Report &last = trial.curve[i], &before = trial.curve[i - 1];
+        if (!last.seconds || !before.seconds || !std::isfinite(*last.seconds) || *last.seconds < *before.seconds)
+            continue;
+        between.push_back((*last.seconds - *before.seconds) / static_cast<double>(last.step - before.step));
+    }
+    if (between.empty()) return std::nullopt;
+    return median(between);
+}
+
+}  // namespace
+
+std::vector<std::optional<double>> step_seconds(const StudyRecord& record) {
+    std::vector<std::optional<double>> paces;
+    std::vector<double> known, starts;
+    for (const TrialRecord& trial : record.trials) {
+        const auto& pace = paces.emplace_back(seconds_between_steps(trial));
+        if (!pace) continue;
+        known.push_back(*pace);
+        const Report& first = trial.curve.front();
+        if (trial.attempt == 1 && first.seconds)
+            starts.push_back(std::max(0.0, *first.seconds - *pace * static_cast<double>(first.step)));
+    }
+    if (known.empty()) return paces;
+    const double usual = median(known), start = starts.empty() ? 0 : median(starts);
+    for (std::size_t i = 0; i < paces.size(); ++i) {
+        const auto& curve = record.trials[i].curve;
+        if (paces[i] || curve.empty() || !curve.back().seconds || !std::isfinite(*curve.back().seconds)) continue;
+        const double seconds = *curve.back().seconds;
+        paces[i] = seconds > 2 * start ? (seconds - start) / static_cast<double>(curve.back().step) : usual;
+    }
+    return paces;
+}
+
 Savings savings(const Study& study, const StudyRecord& record) {
     Savings saved;
+    const auto paces = step_seconds(record);
     for (const TrialRecord& trial : record.trials) {
         if (!is_final(trial.state) || trial.attempt == 0) continue;
         saved.of += study.budget.epochs;
@@ -103,9 +151,8 @@ Savings savings(const Study& study, const StudyRecord& record) {
             spared += std::max<std::int64_t>(0, study.budget.epochs - trial.steps());
         }
         saved.epochs += spared;
-        if (trial.steps() < 1) continue;
-        if (const auto seconds = trial.curve.back().seconds; seconds && std::isfinite(*seconds))
-            saved.seconds += *seconds / static_cast<double>(trial.steps()) * static_cast<double>(spared);
+        const auto& pace = paces[static_cast<std::size_t>(trial.number - 1)];
+        if (pace) saved.seconds += *pace * static_cast<double>(spared);
     }
     saved.epochs = std::max<std::int64_t>(0, saved.epochs);
     saved.seconds = std::max(0.0, saved.seconds);
@@ -151,6 +198,26 @@ std::string value_text(const Value& value) {
 std::string best_text(const TrialRecord& trial, const Study& study) {
     return "new best " + short_number(*trial.value) + " " + study.objective.metric + ", trial " +
            std::to_string(trial.number) + " at step " + std::to_string(trial.best_step);
+}
+
+void NewBests::begun(const StudyRecord& record) {
+    if (const auto* best = best_trial(record, study_.objective)) best_ = best->value;
+}
+
+std::string NewBests::line(const StoredEvent& stored, const StudyRecord& record) {
+    if (const auto* reported = std::get_if<event::Reported>(&stored.event)) {
+        const TrialRecord& trial = record.trial(reported->trial);
+        if (trial.best_step != reported->report.step) return {};
+        if (best_ && !better(study_.objective.direction, *trial.value, *best_)) return {};
+        best_ = trial.value;
+        owed_ = std::exchange(leads_, trial.number) == trial.number;
+        return owed_ ? "" : best_text(trial, study_);
+    }
+    const auto* paused = std::get_if<event::Paused>(&stored.event);
+    const auto* finished = std::get_if<event::Finished>(&stored.event);
+    if (!owed_ || (paused ? paused->trial : finished ? finished->trial : 0) != leads_) return {};
+    owed_ = false;
+    return best_text(record.trial(leads_), study_);
 }
 
 std::string event_line(const StoredEvent& stored, const StudyRecord& record, const Study& study) {

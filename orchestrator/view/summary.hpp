@@ -41,12 +41,17 @@ const TrialRecord* best_trial(const StudyRecord& record, const Objective& object
 /// batch size is not known, as iterations of different batches tell less. Empty: none has reported any.
 std::string total_speed(const Study& study, const StudyRecord& record);
 
+/// Seconds that a step of each trial takes, in the order of `record.trials`: what came between its steps, half of which
+/// took longer. What comes before the first (an interpreter and its imports) is no part of it: of a trial that took one
+/// step it is taken off as it was of others. Absent: not known.
+std::vector<std::optional<double>> step_seconds(const StudyRecord& record);
+
 /// What stopping rules spared, of the trials that began and have ended. Steps that were taken again (a script that was
 /// resumed without a checkpoint, a retry) are not spared.
 struct Savings {
     std::int64_t epochs = 0;                    ///< not run; 0: none, or as many were taken again
     std::int64_t of = 0;                        ///< that these trials would have run in full
-    double seconds = 0;                         ///< of training, at each trial's own measured pace
+    double seconds = 0;                         ///< of training, at step_seconds(); starts are not counted
     std::map<std::string, std::int64_t> stops;  ///< trials a rule stopped
 };
 Savings savings(const Study& study, const StudyRecord& record);
@@ -62,6 +67,24 @@ std::string value_text(const Value& value);
 
 /// "new best 0.8123 val_accuracy, trial 7 at step 3".
 std::string best_text(const TrialRecord& trial, const Study& study);
+
+/// Which new bests are worth a line that stays: one with which another trial takes the lead, and where the leading
+/// trial has come to in the end, rather than each of its steps.
+class NewBests {
+   public:
+    /// `study` outlives it.
+    explicit NewBests(const Study& study) : study_(study) {}
+    /// What was reached before is told already.
+    void begun(const StudyRecord& record);
+    /// The line after an event, which `record` holds; empty: none. Of the steps that a trial takes again none is new.
+    std::string line(const StoredEvent& stored, const StudyRecord& record);
+
+   private:
+    const Study& study_;
+    std::optional<double> best_;
+    std::int64_t leads_ = 0;  ///< the trial; 0: none in this session
+    bool owed_ = false;       ///< it has a better value than was told
+};
 
 /// A line for a log or a pipe: what just happened to a trial; empty when it is not worth one. `record` holds it.
 std::string event_line(const StoredEvent& stored, const StudyRecord& record, const Study& study);

@@ -294,6 +294,20 @@ class Workers(Case):
         self.assertLess((self.folder / "runs/fake/logs/trial-0001.log").stat().st_size, 5 << 20)
 
 
+class Sandboxes(Case):
+    def test_row_48_without_proc_one_sentence_says_so_and_nothing_is_begun(self):
+        study = self.study(fake_study("each=0.01", trials=1))
+        root = [] if os.geteuid() == 0 else ["--map-root-user"]
+        done = subprocess.run(["unshare", "--mount", *root, "sh", "-c",
+                               'mount -t tmpfs none /proc || exit 77; exec "$0" run "$1"', HPO, str(study)],
+                              cwd=self.folder, capture_output=True, text=True, timeout=60)
+        if done.returncode == 77 or done.stderr.startswith("unshare:"):
+            self.skipTest("no mount namespace here")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"^hpo: /proc is not there \(.*mount -t proc proc /proc\n$")
+        self.assertFalse((self.folder / "runs").exists())
+
+
 class Storage(Case):
     def test_row_20_a_full_disk_ends_the_session_cleanly_and_the_next_one_goes_on(self):
         study = self.study(fake_study("each=0.001", trials=3000, epochs=5))

@@ -107,7 +107,17 @@ TEST(Pictures, ReportAt80Columns) {
 TEST(Pictures, ReportAt40ColumnsShowsFewerTrials) {
     const auto text = draw_report(sample_study(), sample_record(16), moment,
                                   {"runs/sample", "interrupted", true, "s.yaml"}, {40, 10, false, true});
+    EXPECT_THAT(text, HasSubstr("  trial              12        11\n"));
+    // Commands and paths are whole.
+    EXPECT_THAT(text, HasSubstr("hpo best sample > best.yaml\n"));
+    EXPECT_THAT(text, HasSubstr("Go on                           hpo run s.yaml\n"));
+}
+
+TEST(Pictures, ProgressAt40ColumnsTellsTheTimeLeftAndTheValues) {
+    const auto text = draw_progress(sample_study(), sample_record(16), moment, {40, 10, false, true});
     EXPECT_THAT(widths_of(text), Each(Le(40)));
+    EXPECT_THAT(text, ::testing::StartsWith("15 begun, 12 ended of 16   10 to 38 s left\n"));
+    EXPECT_THAT(text, HasSubstr("  trial   14   3/10  val_accuracy 0.8104\n"));
 }
 
 TEST(Pictures, ATrialInFull) {
@@ -340,6 +350,61 @@ TEST(Summary, StepsThatAScriptTakesAgainAfterEachPauseAreNotSaved) {
     EXPECT_EQ(saved.epochs, 20 - 17);
     EXPECT_EQ(saved.of, 20);
     EXPECT_DOUBLE_EQ(saved.seconds, 2.0 * 7 - 2.0 * 4);
+}
+
+TEST(Summary, ALeadingTrialsStepsAreNotEachANewBest) {
+    const Study study = sample_study();
+    StudyRecord record;
+    NewBests bests(study);
+    const auto line = [&](const Event& event) {
+        const StoredEvent stored{record.sequence + 1, 1000, event};
+        apply(record, stored, study.objective);
+        return bests.line(stored, record);
+    };
+    const auto report = [&](std::int64_t trial, std::int64_t step, double value) {
+        event::Reported reported{trial, 1, {}};
+        reported.report.step = step;
+        reported.report.metrics["val_accuracy"] = value;
+        return line(reported);
+    };
+    for (std::int64_t n = 1; n <= 2; ++n) line(event::Proposed{n, {}, {}}), line(event::Launched{n, 1, "cpu 0", {}});
+    EXPECT_EQ(report(1, 1, 0.5), "new best 0.5000 val_accuracy, trial 1 at step 1");
+    EXPECT_EQ(report(1, 2, 0.6), "");
+    EXPECT_EQ(report(2, 1, 0.55), "");
+    EXPECT_EQ(report(1, 3, 0.7), "");
+    EXPECT_EQ(line(event::Paused{1, 1, "asha", ""}), "new best 0.7000 val_accuracy, trial 1 at step 3");
+    EXPECT_EQ(report(2, 2, 0.8), "new best 0.8000 val_accuracy, trial 2 at step 2");
+    EXPECT_EQ(line(event::Finished{2, 1, TrialState::stopped, "plateau", ""}), "");
+    EXPECT_EQ(line(event::Launched{1, 2, "cpu 0", {}}), "");
+    EXPECT_EQ(line(event::Finished{1, 2, TrialState::complete, "", ""}), "");
+}
+
+TEST(Summary, ThatAnInterpreterStartsIsNoTimeOfAStep) {
+    Study study = sample_study();
+    StudyRecord record;
+    const auto happens = [&](const Event& event) {
+        apply(record, {record.sequence + 1, 1000, event}, study.objective);
+    };
+    const auto train = [&](std::int64_t trial, std::int64_t attempt, double before, double pace, std::int64_t to) {
+        happens(event::Launched{trial, attempt, "cpu 0", {}});
+        for (std::int64_t step = 1; step <= to; ++step) {
+            event::Reported reported{trial, attempt, {}};
+            reported.report.step = step;
+            reported.report.seconds = before + 3 + pace * static_cast<double>(step);  // three seconds until it trains
+            happens(reported);
+        }
+    };
+    for (std::int64_t n = 1; n <= 4; ++n) happens(event::Proposed{n, {}, {}});
+    train(1, 1, 0, 0.5, 1);
+    EXPECT_EQ(step_seconds(record)[0], std::nullopt);  // what of it was the start is not known yet
+    happens(event::Paused{1, 1, "asha", ""});
+    train(1, 2, 3.5, 0.5, 4);  // from the start: its time goes on
+    train(2, 1, 0, 0.5, 4);
+    train(3, 1, 0, 0.25, 1);
+    train(4, 1, 0, 40, 1);
+    EXPECT_THAT(step_seconds(record), ElementsAre(0.5, 0.5, 0.5, 40));
+    happens(event::Finished{3, 1, TrialState::stopped, "asha", ""});
+    EXPECT_DOUBLE_EQ(savings(study, record).seconds, 9 * 0.5);
 }
 
 TEST(Summary, TheSpeedOfAStudyIsInSamplesWhereBatchesAreKnown) {
