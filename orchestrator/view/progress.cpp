@@ -20,7 +20,7 @@ std::string last_metric(const TrialRecord& trial, const std::string& metric) {
     return "-";
 }
 
-/// Its name, a bar, counts, and time: on a narrow screen what is left of it rather than what is over, or the name.
+/// Its name, a bar, counts, and time: a narrow screen keeps the time left, then the counts.
 Line first_line(const Study& study, const StudyRecord& record, const Moment& moment, const Screen& screen) {
     const std::string counts = count_text(study, record), over = duration_text(moment.seconds);
     const auto left = time_left(study, record, moment);
@@ -28,6 +28,7 @@ Line first_line(const Study& study, const StudyRecord& record, const Moment& mom
     std::string name = study.name + " ", right = " " + counts + "   " + over + (to_come.empty() ? "" : ", ") + to_come;
     const auto fits = [&] { return screen.width <= 0 || columns(name) + columns(right) <= screen.width; };
     if (!fits() && !to_come.empty()) right = " " + counts + "   " + to_come;
+    if (!fits() && !to_come.empty()) right = " " + to_come;
     if (!fits()) name.clear(), right.erase(0, 1);
     Line line;
     line.add(name, Style::strong);
