@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "worker/data/memory.hpp"
+#include "worker/training/bucket.hpp"
 #include "worker/training/checkpoint.hpp"
 #include "worker/training/group_plan.hpp"
 
@@ -19,19 +20,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t iterations = 32;  // of a step of the short training
-constexpr int steps = 3;                 // the first is not timed: code is loaded and recorded in it
-constexpr double worth = 1.1;            // times as fast
-constexpr double equal_loss = 1.02;      // times as high
+constexpr int steps = 3;             // of the short training; the first is not timed: code is loaded and recorded in it
+constexpr double worth = 1.1;        // times as fast
+constexpr double equal_loss = 1.02;  // times as high
 
-/// What speed and loss depend on, in words.
+/// Iterations of a step of the short training: as many as take about 8,192 samples, so that measuring costs a small
+/// part of an epoch whatever the batch size is.
+std::int64_t iterations_for(std::int64_t batch) {
+    return std::clamp<std::int64_t>(8192 / std::max<std::int64_t>(batch, 1), 4, 32);
+}
+
+/// What speed and loss depend on, in words. Trials of one bucket share a choice: a search draws a new batch size and
+/// new widths for almost every trial, and measuring each of them would cost more than it gains.
 std::string words_of(const Configuration& configuration, const Device& device) {
-    constexpr std::array names = {"format", "path",       "samples",    "features",     "classes",  "hidden",
-                                  "norm",   "activation", "batch_size", "accumulation", "optimizer"};
-    std::string words = "precision 1\n" + device.name();
-    for (const auto& [key, value] : configuration.all)
-        if (std::find(names.begin(), names.end(), key) != names.end()) words += "\n" + key + "=" + to_text(value);
-    return words;
+    return "precision 2\n" + device.name() + "\n" + shape_of(bucket_of(configuration), 0);
 }
 
 std::optional<Precision> named(const std::string& word) {
@@ -51,16 +53,18 @@ Configuration with(Configuration configuration, Precision precision, bool measur
 PrecisionRun short_training(Configuration configuration, Precision precision, Device& device, const DeviceData& data,
                             const Clock& clock, const GoOn& go_on) {
     configuration.training.precision = precision;
-    configuration.training.eval_every = iterations;
     // A bucket's may be larger than what there is.
-    configuration.training.batch_size = std::min(configuration.training.batch_size, data.sizes.train);
+    const std::int64_t batch = std::min(configuration.training.batch_size, data.sizes.train);
+    const std::int64_t iterations = iterations_for(batch);
+    configuration.training.batch_size = batch;
+    configuration.training.eval_every = iterations;
     auto plan = plan_group(configuration, data.shape, data.sizes, 1);
     if (!plan) throw Fatal(plan.error().message);
     auto arena = device.allocate(plan->arena_bytes);
     if (!arena) throw OutOfMemory("measuring " + to_text(precision) + ": " + arena.error().message);
     const LaneSpec lane{configuration.training, 1};
     Trainer trainer(device, **arena, *std::move(plan), data, {&lane, 1}, steps, clock);
-    PrecisionRun run{precision, 0, std::nan("")};
+    PrecisionRun run{precision, steps * iterations, 0, std::nan("")};
     double seconds = 0;
     for (int step = 0; step < steps; ++step) {
         if (!trainer.train_step(go_on)) return run;
@@ -80,7 +84,7 @@ std::string words_of(const PrecisionRun& wide, const PrecisionRun& narrow, Preci
         "%.4f (float32: %.4f)",
         to_text(taken).c_str(), to_text(narrow.precision).c_str(),
         narrow.iterations_per_second / std::max(wide.iterations_per_second, 1e-9),
-        static_cast<long long>(steps * iterations), narrow.validation_loss, wide.validation_loss);
+        static_cast<long long>(narrow.updates), narrow.validation_loss, wide.validation_loss);
     return text.data();
 }
 

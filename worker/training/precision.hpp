@@ -1,8 +1,9 @@
 // Which precision of matrix products `training.precision` comes to on a device. A named one must be the device's.
 // `auto` is measured: short trainings of the trial, or of its bucket, on its own data, in float32 and in the narrow
 // precision that the device has (bfloat16, else float16; never tf32, which is had by its name alone), and the narrow
-// one is taken where it is faster at an equal validation loss. What was measured is kept for the device and the shape,
-// in memory and in a file of $XDG_CACHE_HOME/hpo (~/.cache/hpo), so that all trials of a study are trained alike.
+// one is taken where it is faster at an equal validation loss. What was measured is kept for the device and the bucket
+// of shapes, in memory and in a file of $XDG_CACHE_HOME/hpo (~/.cache/hpo), so that trials that are alike in shape are
+// trained alike.
 #pragma once
 
 #include <filesystem>
@@ -22,6 +23,7 @@ namespace hpo {
 /// What a short training in one precision showed.
 struct PrecisionRun {
     Precision precision = Precision::float32;
+    std::int64_t updates = 0;          ///< trained
     double iterations_per_second = 0;  ///< 0: not measured
     double validation_loss = 0;
 };

@@ -125,7 +125,7 @@ TEST_F(PrecisionOf, AFloat16TrialGoesOnWithTheScaleItHad) {
 
 TEST_F(PrecisionOf, AutoIsTheNarrowOneWhereItIsFasterAtAnEqualLoss) {
     const auto run = [](Precision precision, double speed, double loss) {
-        return PrecisionRun{precision, speed, loss};
+        return PrecisionRun{precision, 96, speed, loss};
     };
     const auto better = [&](double speed, double loss) {
         return better_precision(run(Precision::float32, 100, 1), run(Precision::bfloat16, speed, loss));
@@ -170,6 +170,20 @@ TEST_F(PrecisionOf, AutoIsMeasuredOnceSaidAndKept) {
     ASSERT_EQ(run_trial(small_run(in("auto"), 4), other.workshop, second).outcome, Outcome::complete);
     EXPECT_THAT(second.said, Not(HasSubstr("precision auto")));
     for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(first.reports[i].metrics, second.reports[i].metrics);
+}
+
+TEST_F(PrecisionOf, TrialsOfOneBucketShareAChoice) {
+    Worker bench = worker();
+    const auto said_of = [&](const Params& changes) {
+        FakeHost host;
+        run_trial(small_run(in("auto", changes), 1), bench.workshop, host);
+        return host.said;
+    };
+    EXPECT_THAT(said_of({{"batch_size", std::int64_t{40}}}), HasSubstr("precision auto"));
+    EXPECT_THAT(said_of({{"batch_size", std::int64_t{48}}, {"optimizer", std::string("sgd")}}),
+                Not(HasSubstr("precision auto")));
+    EXPECT_THAT(said_of({{"batch_size", std::int64_t{96}}}), HasSubstr("precision auto"));
+    EXPECT_EQ(kept(), 2U);
 }
 
 TEST_F(PrecisionOf, AKeptChoiceIsFollowed) {
