@@ -430,8 +430,12 @@ std::string folders_text(const Study& study, Json& json) {
     json["home"] = home;
     json["unused"] = Json::array();
     for (const std::string& name : script::unused_parameters(study)) {
+        const bool meant_a_flag = std::any_of(study.command.begin(), study.command.end(), [&](const std::string& word) {
+            return word.find("{" + name + ":") != std::string::npos;
+        });
         text += row("", "warning: nothing uses '" + name + "': it stands in no placeholder such as {" + name +
-                            "}, and the script does not name " + script::variable_of(name));
+                            "}, and the script does not name " + script::variable_of(name) +
+                            (meant_a_flag ? "; for a flag write {flag:" + name + ":--" + name + "}" : ""));
         json["unused"].push_back(name);
     }
     for (const auto& [name, file] : study.files)

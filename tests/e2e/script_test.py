@@ -544,6 +544,8 @@ class Unchanged(Script):
                 self.hpo(word, study, status=1)
                 self.assertRegex(self.error, told)
                 self.assertIn("study.yaml:", self.error)
+        told = self.hpo("check", self.study(script_study(["python3", "train.py", "{lr:--lr}"]), "flag.yaml"))
+        self.assertIn("for a flag write {flag:lr:--lr}", told)
         self.assertFalse((self.folder / "runs").exists())
 
     def test_a_program_that_says_nothing_to_hpo_and_has_no_placeholder_is_told_the_cure(self):
