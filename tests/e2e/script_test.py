@@ -544,7 +544,7 @@ class Unchanged(Script):
                 self.hpo(word, study, status=1)
                 self.assertRegex(self.error, told)
                 self.assertIn("study.yaml:", self.error)
-        told = self.hpo("check", self.study(script_study(["python3", "train.py", "{lr:--lr}"]), "flag.yaml"))
+        told = self.hpo("check", self.study(script_study(["python3", "train.py", "{seed}", "{lr:--lr}"]), "flag.yaml"))
         self.assertIn("for a flag write {flag:lr:--lr}", told)
         self.assertFalse((self.folder / "runs").exists())
 
