@@ -89,6 +89,21 @@ string cured(string pattern) {
     return pattern;
 }
 
+/// Where the number begins that goes on at `from`: that of "6.2e-03" where a match begins with its "03", and that of
+/// "-0.5" where one begins with its "0.5". `from`: no number does.
+std::size_t number_begins(string_view line, std::size_t from) {
+    constexpr std::size_t longest = 32;
+    const auto is_digit = [&](std::size_t at) { return (line[at] >= '0' && line[at] <= '9') || line[at] == '.'; };
+    std::size_t begin = from;
+    for (std::size_t at = from; at-- > 0 && from - at <= longest;) {
+        const bool signs =
+            line[at] == '-' && at + 1 == begin && (at == 0 || string_view(" :=\t").find(line[at - 1]) < 4);
+        if (!signs && !is_digit(at)) continue;
+        if (const auto number = number_at_begin(line.substr(at)); number && at + number->second > from) begin = at;
+    }
+    return begin;
+}
+
 class PatternReader final : public LineReader {
    public:
     /// Throws boost::regex_error.
@@ -144,9 +159,10 @@ class PatternReader final : public LineReader {
                 if (!match[name].matched) continue;
                 const string text = match[name].str();
                 const auto from = static_cast<std::size_t>(match[name].first - line.begin());
-                const auto number = number_at_begin(line.substr(from));
-                if (number && number->second > text.size())
-                    doubt(pattern, name, "reads '" + text + "' of '" + string(line.substr(from, number->second)) + "'",
+                const std::size_t begin = number_begins(line, from);
+                const auto number = number_at_begin(line.substr(begin));
+                if (number && (begin < from || number->second > text.size()))
+                    doubt(pattern, name, "reads '" + text + "' of '" + string(line.substr(begin, number->second)) + "'",
                           line);
                 else if (number && number_at_begin(trim(text))->second != trim(text).size())
                     doubt(pattern, name, "reads '" + text + "', which is no number", line);

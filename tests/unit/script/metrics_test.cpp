@@ -90,6 +90,12 @@ TEST(Output, ANumberOfWhichAPatternReadsAPartIsNotUsedAndToldOnceWithTheCure) {
     EXPECT_THAT(doubt("val_loss: -0.5", careless), HasSubstr("does not see '-0.5'"));
     EXPECT_THAT(doubt("val_loss: 0.5.", careless), HasSubstr("'0.5.', which is no number"));
     EXPECT_THAT(read("val_loss: 0.5", {careless}), ElementsAre(Pair("val_loss", 0.5)));
+    // Nor one that begins within a number: the last match of a line counts.
+    const std::string loose = "(?<val_loss>[0-9.]+)";
+    EXPECT_THAT(read("val_loss: 6.2e-03", {loose}), IsEmpty());
+    EXPECT_THAT(doubt("val_loss: -0.5", loose), HasSubstr("reads '0.5' of '-0.5'"));
+    EXPECT_THAT(read("3-0.5", {loose}), ElementsAre(Pair("val_loss", 0.5)));
+    EXPECT_THAT(read("12 345 of 0.25", {loose}), ElementsAre(Pair("val_loss", 0.25)));
     EXPECT_THAT(doubt_of_pattern(careless), HasSubstr("does not read 9.3e-05, nan, -0.5"));
     EXPECT_EQ(doubt_of_pattern("val_loss: (?<val_loss>{number})"), "");
     EXPECT_EQ(doubt_of_pattern("val_loss: (?<val_loss>\\S+)"), "");
