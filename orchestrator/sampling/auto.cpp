@@ -3,7 +3,8 @@
 // A Gaussian process finds the best in fewer trials than tpe wherever trials are trained to their end (tests/bench/
 // search), but a proposal takes it some 20 ms after 200 trials and more after more, where tpe takes a fraction of one.
 // Where stopping rules end trials early, values are of different numbers of steps, and tpe, which looks at their order
-// alone, is the safer choice until a bench says otherwise.
+// alone, is the safer choice. Where such rules tell where trials are predicted to end, the process learns from that,
+// with its uncertainty; trials that cost a few steps are many, so half of them look around (tests/bench/curves).
 
 #include <algorithm>
 
@@ -16,7 +17,8 @@ namespace {
 
 constexpr std::int64_t fewest = 8;  // trials: with less a model has nothing to learn from
 constexpr std::int64_t most_for_gp = 200;
-constexpr std::size_t most_dimensions = 40;  // of gp: its priors hold up to some thirty, and each costs time
+constexpr std::int64_t most_foretold_for_gp = 400;  // most of them cost a few steps and are followed by others
+constexpr std::size_t most_dimensions = 40;         // of gp: its priors hold up to some thirty, and each costs time
 
 /// A sampler and why it was taken.
 class Chosen final : public Sampler {
@@ -34,6 +36,26 @@ class Chosen final : public Sampler {
     std::string about_;
 };
 
+/// One sampler for the first trials, another for those after them, which has been told everything.
+class InTurn final : public Sampler {
+   public:
+    InTurn(std::unique_ptr<Sampler> first, std::int64_t last_of_first, std::unique_ptr<Sampler> second)
+        : first_(std::move(first)), last_of_first_(last_of_first), second_(std::move(second)) {}
+    Point propose(std::int64_t trial, std::span<const Site> pending, int retry) override {
+        return (first_ && trial <= last_of_first_ ? first_ : second_)->propose(trial, pending, retry);
+    }
+    void tell(const Observation& observation) override {
+        if (first_) first_->tell(observation);
+        second_->tell(observation);
+        if (observation.trial > last_of_first_) first_.reset();  // trials are numbered as they are proposed
+    }
+
+   private:
+    std::unique_ptr<Sampler> first_;
+    std::int64_t last_of_first_;
+    std::unique_ptr<Sampler> second_;
+};
+
 Result<std::unique_ptr<Sampler>> choose(const SamplerRow& row, const Params& options, const SamplerSetup& setup,
                                         const std::string& why) {
     auto made = row.make(options, setup);
@@ -47,7 +69,8 @@ Result<std::unique_ptr<Sampler>> choose(const SamplerRow& row, const Params& opt
 constinit const SamplerRow auto_row{
     {"auto",
      "gp for up to 200 trials; tpe for more, for more than 40 parameters, or where stopping rules end trials early; "
-     "sobol for fewer than 8; hpo check says which and why",
+     "with stopping: auto gp for the first 400 and every second trial drawn at random; sobol for fewer than 8; hpo "
+     "check says which and why",
      {}},
     [](const Params&, const SamplerSetup& setup) -> Result<std::unique_ptr<Sampler>> {
         const std::size_t dimensions = setup.space.size();
@@ -55,6 +78,17 @@ constinit const SamplerRow auto_row{
             return choose(dimensions <= sobol_dimensions ? sobol_row : random_row, {}, setup,
                           std::to_string(setup.trials) + " trials are too few to learn from");
         std::string why;
+        if (setup.foretells && dimensions <= most_dimensions) {
+            auto first = gp_row.make({{"uniform", 0.5}}, setup);
+            auto second = tpe_row.make({{"uniform", 0.6}}, setup);
+            if (!first || !second) return first ? second.error() : first.error();
+            return std::unique_ptr<Sampler>(std::make_unique<Chosen>(
+                std::make_unique<InTurn>(*std::move(first), most_foretold_for_gp, *std::move(second)),
+                "auto: gp and random points in turn, as predicted ends tell what trials that paused are worth" +
+                    (setup.trials > most_foretold_for_gp
+                         ? "; tpe after " + std::to_string(most_foretold_for_gp) + " trials"
+                         : std::string())));
+        }
         if (setup.stops_early)
             why = "stopping rules end trials early";
         else if (setup.trials > most_for_gp)

@@ -124,7 +124,7 @@ class Posterior {
         for (std::size_t i = 0; i < n; ++i) {
             for (std::size_t j = 0; j < i; ++j)
                 factor[i * n + j] = scale * matern(joint_[i * n + j]) + (additive ? parts_[i * n + j] : 0);
-            factor[i * n + i] = scale + (additive ? std::exp(p.additive) : 0) + noise;
+            factor[i * n + i] = scale + (additive ? std::exp(p.additive) : 0) + noise + inputs_.variance(i);
         }
         const std::vector<double> covariance = factor;
         if (!cholesky(factor, n)) return std::numeric_limits<double>::infinity();
@@ -233,7 +233,7 @@ GaussianProcess::GaussianProcess(Inputs inputs, std::span<const double> targets,
     std::vector<double> factor;
     for (double noise = std::exp(parameters.noise) + least_noise;; noise = noise * 10) {
         factor = covariance;
-        for (std::size_t i = 0; i < n; ++i) factor[i * n + i] += noise;
+        for (std::size_t i = 0; i < n; ++i) factor[i * n + i] += noise + inputs_.variance(i);
         if (cholesky(factor, n)) break;
     }
     inverse_ = inverse_of_lower(factor, n);

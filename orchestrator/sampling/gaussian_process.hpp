@@ -21,8 +21,12 @@ struct Inputs {
     std::size_t count = 0;
     std::vector<bool> categorical;  ///< a flag a coordinate
     std::vector<double> values;
+    /// What is known of the noise of each target beside that of all: its variance, in the targets' unit. Empty:
+    /// nothing.
+    std::vector<double> variances = {};
     [[nodiscard]] std::size_t dimensions() const { return categorical.size(); }
     [[nodiscard]] double at(std::size_t i, std::size_t d) const { return values[d * count + i]; }
+    [[nodiscard]] double variance(std::size_t i) const { return variances.empty() ? 0 : variances[i]; }
 };
 
 /// Natural logarithms. Targets are expected to have mean 0 and variance 1.

@@ -37,6 +37,7 @@ constexpr std::array options{
            "",
            "trials proposed by sobol before the model is asked; "
            "default: two more than parameters, from 5 to 10"},
+    Option{"uniform", OptionType::real, 0, 1, {}, "0", "share of the proposals that are drawn from the priors alone"},
 };
 
 class GpSampler final : public Sampler {
@@ -45,6 +46,7 @@ class GpSampler final : public Sampler {
         : setup_(setup), fallback_(std::move(fallback)), space_(space_of(setup)), chooser_(space_) {
         startup_ = static_cast<std::size_t>(number_option(
             given, options, "startup", static_cast<double>(std::clamp<std::size_t>(setup.space.size() + 2, 5, 10))));
+        uniform_ = number_option(given, options, "uniform");
     }
     GpSampler(const GpSampler&) = delete;  // the chooser refers to the space
     GpSampler& operator=(const GpSampler&) = delete;
@@ -59,6 +61,11 @@ class GpSampler final : public Sampler {
         if (number <= startup_ || told < startup_ || history_.measured() < 2) return start(number, retry, uniform);
         if (retry > 0) return fallback_->propose(trial, pending, retry);  // the model insists on what is known
 
+        if (uniform_ > 0 && uniform() < uniform_) {
+            Point point(setup_.space.size());
+            for (double& x : point) x = uniform();
+            return point;
+        }
         const Model model = chooser_.choose(history_);
         const double distrust = told < 2 * startup_ ? 0 : chooser_.distrust(history_, model);
         if (uniform() < distrust) return fallback_->propose(trial, pending, 0);
@@ -68,10 +75,10 @@ class GpSampler final : public Sampler {
 
     void tell(const Observation& observation) override {
         fallback_->tell(observation);
-        const bool better = observation.loss && (!best_ || *observation.loss < *best_->loss);
-        const bool first = history_.tell(observation);
-        if (best_ && first) region_.count(in_box(observation.site.point), better, setup_.space.size());
-        if (better) best_ = observation;
+        const Observation* const best = history_.best();
+        const bool known = best != nullptr, better = observation.loss && known && *observation.loss < *best->loss;
+        const bool near = known && in_box(observation.site.point);
+        if (history_.tell(observation) && known) region_.count(near, better, setup_.space.size());
     }
 
    private:
@@ -100,7 +107,7 @@ class GpSampler final : public Sampler {
     }
 
     [[nodiscard]] bool in_box(const Point& point) const {
-        const Point& centre = best_->site.point;
+        const Point& centre = history_.best()->site.point;
         for (std::size_t d = 0; d < point.size(); ++d)
             if (!space_.categorical[d] && std::abs(point[d] - centre[d]) > region_.length() / 2 + 1e-12) return false;
         return true;
@@ -109,7 +116,7 @@ class GpSampler final : public Sampler {
     /// The value to improve on: the least observed, or the least that the model believes in, which noise does not fool.
     /// What pending trials are believed to give counts: else the same improvement would be expected of them again.
     [[nodiscard]] static double incumbent(const GaussianProcess& process, const Data& data, bool believed) {
-        if (believed || data.steps > 0) return least_believed(process, data.steps > 0);
+        if (believed || data.steps > 0 || !data.variances.empty()) return least_believed(process, data.steps > 0);
         return *std::min_element(process.targets().begin(), process.targets().end());
     }
 
@@ -134,13 +141,15 @@ class GpSampler final : public Sampler {
     /// A model of the trials nearest to the best one alone, searched in the box around it.
     [[nodiscard]] Point propose_locally(const Model& model, std::span<const Site> pending,
                                         const std::function<double()>& uniform) const {
-        const Point& centre = best_->site.point;
+        const Point& centre = history_.best()->site.point;
         const std::size_t dimensions = setup_.space.size();
-        const Data data = data_of(space_, history_.trials(), nearest(centre, 20 + 4 * dimensions));
+        Data data = data_of(space_, history_.trials(), nearest(centre, 20 + 4 * dimensions));
         Model local{Scale::plain, prior_hyperparameters(data.inputs.categorical, false)};
         if (local.parameters.length.size() == model.parameters.length.size())
             local.parameters.length = model.parameters.length;
-        local.parameters = fit(data.inputs, rescale(data.losses, local.scale).values, local.parameters, 12).parameters;
+        const Targets targets = rescale(data.losses, data.variances, local.scale);
+        data.inputs.variances = targets.variances;
+        local.parameters = fit(data.inputs, targets.values, local.parameters, 12).parameters;
         const GaussianProcess process = process_of(space_, data, local, pending);
         const double least = incumbent(process, data, false);
         Box box{std::vector<double>(dimensions, 0.0), std::vector<double>(dimensions, 1.0)};
@@ -173,9 +182,9 @@ class GpSampler final : public Sampler {
     SamplerSetup setup_;
     std::unique_ptr<Sampler> fallback_;
     std::size_t startup_ = 0;
+    double uniform_ = 0;
     SearchSpace space_;
     History history_;
-    std::optional<Observation> best_;
     TrustRegion region_;
     ModelChooser chooser_;
 };

@@ -16,7 +16,7 @@ double steps_input(std::int64_t steps, std::int64_t most) {
 std::int64_t most_steps(const std::vector<Observation>& trials) {
     std::int64_t most = 0, least = -1;
     for (const Observation& trial : trials) {
-        if (!trial.loss) continue;
+        if (!trial.loss || trial.deviation) continue;
         most = std::max(most, trial.steps);
         least = least < 0 ? trial.steps : std::min(least, trial.steps);
     }
@@ -34,7 +34,7 @@ std::vector<double> ranks(const std::vector<double>& values) {
 
 }  // namespace
 
-Targets rescale(std::vector<double> losses, Scale scale) {
+Targets rescale(std::vector<double> losses, std::vector<double> variances, Scale scale) {
     Targets targets;
     const auto n = static_cast<double>(losses.size());
     if (scale != Scale::plain) {
@@ -44,16 +44,19 @@ Targets rescale(std::vector<double> losses, Scale scale) {
         double spread = sorted[sorted.size() / 2] - least;
         if (scale == Scale::steep_logarithm) spread /= 10;
         if (!(spread > 0)) spread = 1;
-        for (double& loss : losses) {
-            targets.cost += std::log1p((loss - least) / spread) + std::log(spread);
-            loss = std::log1p((loss - least) / spread);
+        for (std::size_t i = 0; i < losses.size(); ++i) {
+            const double ratio = (losses[i] - least) / spread, slope = 1 / (spread * (1 + ratio));
+            if (!variances.empty()) variances[i] *= slope * slope;
+            targets.cost += std::log1p(ratio) + std::log(spread);
+            losses[i] = std::log1p(ratio);
         }
     }
     const double mean = std::accumulate(losses.begin(), losses.end(), 0.0) / n;
     double variance = 0;
     for (const double loss : losses) variance += (loss - mean) * (loss - mean) / n;
-    const double deviation = variance > 0 ? std::sqrt(variance) : 1;
+    const double deviation = variance > 0 ? std::sqrt(variance) : 1, variance_unit = deviation * deviation;
     for (const double loss : losses) targets.values.push_back((loss - mean) / deviation);
+    for (const double v : variances) targets.variances.push_back(v / variance_unit);
     targets.cost += n * std::log(deviation);
     return targets;
 }
@@ -68,7 +71,17 @@ bool History::tell(const Observation& observation) {
     }
     measured_ += observation.loss ? 1 : 0;
     tells_.push_back(observation);
+    if (best_ == known->second) {  // it may be no longer
+        best_.reset();
+        for (std::size_t i = 0; i < trials_.size(); ++i) consider(i);
+    } else {
+        consider(known->second);
+    }
     return fresh;
+}
+
+void History::consider(std::size_t index) {
+    if (trials_[index].loss && (!best_ || *trials_[index].loss < *trials_[*best_].loss)) best_ = index;
 }
 
 std::vector<Observation> History::as_of(std::size_t tells) const {
@@ -127,19 +140,26 @@ Data data_of(const SearchSpace& space, const std::vector<Observation>& trials, c
     for (std::size_t i = 0; i < kept.size(); ++i) {
         const Observation& trial = trials[kept[i]];
         std::vector<double> input = space.input(trial.site.point);
-        if (data.steps > 0) input.push_back(steps_input(trial.steps, data.steps));
+        if (data.steps > 0) input.push_back(trial.deviation ? 1 : steps_input(trial.steps, data.steps));
         for (std::size_t d = 0; d < input.size(); ++d) data.inputs.values[d * kept.size() + i] = input[d];
         data.losses.push_back(trial.loss.value_or(worst));
+        if (trial.loss && trial.deviation) {
+            data.variances.resize(kept.size(), 0.0);
+            data.variances[i] = *trial.deviation * *trial.deviation;
+        }
     }
     return data;
 }
 
 GaussianProcess process_of(const SearchSpace& space, const Data& data, const Model& model,
                            std::span<const Site> pending) {
-    std::vector<double> targets = rescale(data.losses, model.scale).values;
-    GaussianProcess process(data.inputs, targets, model.parameters);
+    auto [targets, variances, cost] = rescale(data.losses, data.variances, model.scale);
+    Inputs inputs = data.inputs;
+    inputs.variances = variances;
+    GaussianProcess process(std::move(inputs), targets, model.parameters);
     if (pending.empty()) return process;
-    Inputs with{data.inputs.count + pending.size(), data.inputs.categorical, {}};
+    if (!variances.empty()) variances.resize(data.inputs.count + pending.size(), 0.0);
+    Inputs with{data.inputs.count + pending.size(), data.inputs.categorical, {}, std::move(variances)};
     with.values.resize(with.count * with.dimensions());
     for (std::size_t d = 0; d < with.dimensions(); ++d)
         for (std::size_t i = 0; i < data.inputs.count; ++i) with.values[d * with.count + i] = data.inputs.at(i, d);
@@ -183,24 +203,26 @@ std::size_t last_fit(std::size_t tells, std::size_t form, std::size_t forms) {
 
 Model ModelChooser::choose(const History& history) {
     const std::vector<Observation>& trials = history.trials();
-    const Data data = data_of(space_, trials, select(trials, most_fitted));
+    Data data = data_of(space_, trials, select(trials, most_fitted));
     const std::size_t dimensions = data.inputs.dimensions();
     const std::size_t usable = space_.categorical.size() < 2 ? 3 : forms.size();  // of one dimension all is additive
     Model best;
     double least = INFINITY;
-    std::vector<double> values;
+    Targets chosen;
     for (std::size_t form = 0; form < usable; ++form) {
         Hyperparameters parameters = fitted(form, last_fit(history.tells(), form, forms.size()), history);
         if (parameters.length.size() != dimensions)  // numbers of steps differ since
             parameters = prior_hyperparameters(data.inputs.categorical, forms[form].additive);
-        Targets targets = rescale(data.losses, forms[form].scale);
+        Targets targets = rescale(data.losses, data.variances, forms[form].scale);
+        data.inputs.variances = targets.variances;
         const double cost = fit(data.inputs, targets.values, parameters, 0).cost + targets.cost;
         if (form > 0 && !(cost < least)) continue;
         least = cost;
         best = {forms[form].scale, std::move(parameters)};
-        values = std::move(targets.values);
+        chosen = std::move(targets);
     }
-    best.parameters = fit(data.inputs, values, best.parameters, 3).parameters;
+    data.inputs.variances = chosen.variances;
+    best.parameters = fit(data.inputs, chosen.values, best.parameters, 3).parameters;
     return best;
 }
 
@@ -208,7 +230,7 @@ const Hyperparameters& ModelChooser::fitted(std::size_t form, std::size_t tells,
     auto& known = fitted_[form];
     if (const auto found = known.find(tells); found != known.end()) return found->second;
     const std::vector<Observation> trials = history.as_of(tells);
-    const Data data = data_of(space_, trials, select(trials, most_fitted));
+    Data data = data_of(space_, trials, select(trials, most_fitted));
     const Form& it = forms[form];
     Hyperparameters start = prior_hyperparameters(data.inputs.categorical, it.additive);
     if (it.begins_at != form) {
@@ -227,15 +249,15 @@ const Hyperparameters& ModelChooser::fitted(std::size_t form, std::size_t tells,
         }
     }
     if (known.size() > 2) known.erase(known.begin());
-    const std::vector<double> targets = rescale(data.losses, it.scale).values;
-    return known[tells] = fit(data.inputs, targets, start, it.iterations).parameters;
+    Targets targets = rescale(data.losses, data.variances, it.scale);
+    data.inputs.variances = std::move(targets.variances);
+    return known[tells] = fit(data.inputs, targets.values, start, it.iterations).parameters;
 }
 
 double ModelChooser::distrust(const History& history, const Model& model) const {
     const Data data = data_of(space_, history.trials(), select(history.trials(), most_fitted));
-    const std::vector<double> targets = rescale(data.losses, model.scale).values;
-    const GaussianProcess process(data.inputs, targets, model.parameters);
-    const std::vector<double> seen = ranks(targets), predicted = ranks(process.leave_one_out());
+    const GaussianProcess process = process_of(space_, data, model, {});
+    const std::vector<double> seen = ranks(process.targets()), predicted = ranks(process.leave_one_out());
     const auto n = static_cast<double>(seen.size());
     double squares = 0;
     for (std::size_t i = 0; i < seen.size(); ++i) squares += (seen[i] - predicted[i]) * (seen[i] - predicted[i]);

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -24,9 +25,10 @@ enum class Scale { plain, logarithm, steep_logarithm };
 /// Results on the scale that a model sees: mean 0, variance 1.
 struct Targets {
     std::vector<double> values;
-    double cost = 0;  ///< negative log of the Jacobian, to compare models of different scales
+    std::vector<double> variances;  ///< of losses that are predicted, on the same scale; empty: none is
+    double cost = 0;                ///< negative log of the Jacobian, to compare models of different scales
 };
-Targets rescale(std::vector<double> losses, Scale scale);
+Targets rescale(std::vector<double> losses, std::vector<double> variances, Scale scale);
 
 /// What was told, in its order.
 class History {
@@ -37,6 +39,8 @@ class History {
     /// A trial once, in the order of the first tells.
     [[nodiscard]] const std::vector<Observation>& trials() const { return trials_; }
     [[nodiscard]] std::size_t measured() const { return measured_; }  ///< trials that told a loss
+    /// That of the least loss, seen or predicted; none: nothing is measured.
+    [[nodiscard]] const Observation* best() const { return best_ ? &trials_[*best_] : nullptr; }
     [[nodiscard]] std::size_t tells() const { return tells_.size(); }
     /// `trials()` as it was after the first `tells` tells.
     [[nodiscard]] std::vector<Observation> as_of(std::size_t tells) const;
@@ -44,9 +48,12 @@ class History {
     [[nodiscard]] std::vector<Point> best_points(std::size_t count) const;
 
    private:
+    void consider(std::size_t index);
+
     std::vector<Observation> trials_, tells_;
     std::map<std::int64_t, std::size_t> index_;  ///< trial to index of trials_
     std::size_t measured_ = 0;
+    std::optional<std::size_t> best_;  ///< index of trials_
 };
 
 /// Indices of at most `most` of the trials: the better half of them, and others spread evenly over the ranks.
@@ -55,11 +62,13 @@ std::vector<std::size_t> select(const std::vector<Observation>& trials, std::siz
 /// What a Gaussian process is made of.
 struct Data {
     Inputs inputs;
-    std::vector<double> losses;  ///< trials without one have the worst
+    std::vector<double> losses;     ///< trials without one have the worst
+    std::vector<double> variances;  ///< of losses that are predicted, 0 of the others; empty: none is
     /// Where trials told after different numbers of steps, the logarithm of that number is a further input; this is the
     /// largest of them. 0: there is no such input.
     std::int64_t steps = 0;
 };
+/// Of a trial whose end is predicted the loss is that of all steps, with that variance.
 Data data_of(const SearchSpace& space, const std::vector<Observation>& trials, const std::vector<std::size_t>& kept);
 
 struct Model {

@@ -112,19 +112,19 @@ void CurveModel::regress(std::span<const CurvePath* const> paths, std::size_t no
 
 void CurveModel::judge(std::span<const CurvePath* const> paths, std::size_t node) {
     double n = 0, sum = 0, squares = 0;
-    std::size_t ends = 0;
+    std::size_t onward = 0;
     for (const CurvePath* path : paths) {
-        if (path->size() == nodes_.size()) ++ends;
         if (path->size() <= node) continue;
+        if (path->size() > node + 1) ++onward;
         const double value = predicted(*path, node);
         ++n, sum += value, squares += value * value;
     }
     Node& from = nodes_[node];
     const double spread = n > 1 ? std::max(0.0, squares / n - sum / n * sum / n) : 0;
     from.tells = 0;
-    if (ends < enough || spread <= 0) return;
-    // Two coefficients fit few ends by luck: the share that they explain is adjusted for that.
-    const double explained = spread / (spread + from.variance), known = static_cast<double>(ends);
+    if (onward < enough || spread <= 0) return;
+    // Two coefficients fit few trials by luck: the share that they explain is adjusted for that.
+    const double explained = spread / (spread + from.variance), known = static_cast<double>(onward);
     from.tells = std::sqrt(std::max(0.0, 1 - (1 - explained) * (known - 1) / (known - 3)));
 }
 

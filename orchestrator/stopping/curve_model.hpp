@@ -35,9 +35,9 @@ class CurveModel {
     [[nodiscard]] End end(const CurvePath& path) const;
 
     /// How far the values at a node tell the ends of the trials that passed it: the correlation of what is predicted
-    /// with what will be, from 0 to 1; 0 until `enough` trials have passed the last node.
+    /// with what will be, from 0 to 1, as far as the study has seen; 0 until `enough` trials have passed the next node.
     [[nodiscard]] double tells(std::size_t node) const { return nodes_[node].tells; }
-    static constexpr std::size_t enough = 5;
+    static constexpr std::size_t enough = 8;
 
     /// An end as the model takes it: what is far worse than the middle counts as no worse than that.
     [[nodiscard]] double bounded_end(double value) const {

@@ -44,10 +44,10 @@ constexpr std::array extrapolation_options{
 
 constexpr double least_full = 0.1, most_full = 0.9;  ///< of all steps, for trials that nothing stops
 constexpr double growth = 1.03;                      ///< of all steps, after which predictions are made anew
-constexpr double first_step_tells = 0.8;             ///< correlation from which on trials pause at the first step
+constexpr double first_step_tells = 0.6;             ///< correlation from which on trials pause at the first step
 constexpr double forecast_tells = 0.4;               ///< and from which on a sampler may learn from a prediction
 constexpr double tells_all = 0.5;  ///< and from which on the least part of the steps is for full trainings
-constexpr double untold = 0.3;     ///< what is taken for it until trials have ended
+constexpr double untold = 0.45;    ///< what is taken for it until trials have gone on
 constexpr double doubt = 5;        ///< that and the model's word each count as so many trials whose ends are known
 
 /// A trial at a rung, by its predicted end.

@@ -198,8 +198,13 @@ class StudyReader {
 
     void read_stopping(const Node* node) {
         if (node == nullptr || node->kind == Node::Kind::null) return;
+        if (node->kind == Node::Kind::scalar && node->text == "auto") {
+            study_.stopping = {{"divergence", {}}, {"extrapolation", {}}};
+            return;
+        }
         if (node->kind != Node::Kind::list)
-            return diagnostics_.error(node->place, "'stopping' must be a list of rules, such as [{rule: plateau}]");
+            return diagnostics_.error(node->place,
+                                      "'stopping' must be auto or a list of rules, such as [{rule: plateau}]");
         for (const Node& item : node->items) {
             const bool bare = item.kind == Node::Kind::scalar && is_word(item.text, "_-");
             if (bare && !vocabulary_.rules.empty() && !knows(vocabulary_.rules, item.text)) {

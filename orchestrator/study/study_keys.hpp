@@ -45,7 +45,7 @@ inline constexpr std::array study_keys{
     StudyKey{"budget.time", "", "duration of the study over all its sessions, such as 30m"},
     StudyKey{"budget.patience", "", "end the study after so many trials without a better best"},
     StudyKey{"sampler.type", "auto", "name of the sampler"},
-    StudyKey{"stopping", "[]", "list of rules such as {rule: asha, grace: 1}"},
+    StudyKey{"stopping", "[]", "auto (divergence and extrapolation), or a list of rules such as {rule: asha, grace: 1}"},
     StudyKey{"policy.min_batch_size", "256", "smaller batch sizes are refused"},
     StudyKey{"policy.regularization", "scaled", "off: priors do not depend on the batch size"},
     StudyKey{"resources.parallel", "auto", "trials at once: auto, a number, or a list with one number per device"},

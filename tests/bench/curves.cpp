@@ -34,7 +34,7 @@ constexpr double least_regret = 1e-3;  ///< what is nearer counts as so near: ta
 
 struct Strategy {
     std::string name;
-    std::string sampler;
+    PartSpec sampler;
     std::vector<PartSpec> rules;
     bool first_three = false;  ///< one step each, then the best three to the end
 };
@@ -51,17 +51,19 @@ std::vector<Strategy> strategies() {
         return PartSpec{"asha", {{"grace", grace}, {"factor", factor}}};
     };
     return {
-        {"random", "random", {}},
-        {"first-3", "random", {}, true},
-        {"tpe", "tpe", {}},
-        {"gp", "gp", {}},
-        {"median", "tpe", {{"median", {{"grace", std::int64_t{3}}}}}},
-        {"plateau", "tpe", {{"plateau", {}}}},
-        {"asha-1", "tpe", {asha(1, 3)}},
-        {"asha-3", "tpe", {asha(3, 3)}},
-        {"asha-3-random", "random", {asha(3, 3)}},
-        {"extrapolation", "auto", {{"extrapolation", {}}}},
-        {"extrapolation-random", "random", {{"extrapolation", {}}}},
+        {"random", {"random", {}}, {}},
+        {"first-3", {"random", {}}, {}, true},
+        {"tpe", {"tpe", {}}, {}},
+        {"gp", {"gp", {}}, {}},
+        {"median", {"tpe", {}}, {{"median", {{"grace", std::int64_t{3}}}}}},
+        {"plateau", {"tpe", {}}, {{"plateau", {}}}},
+        {"plateau-asha-1", {"tpe", {}}, {{"plateau", {}}, asha(1, 3)}},
+        {"asha-1", {"tpe", {}}, {asha(1, 3)}},
+        {"asha-3", {"tpe", {}}, {asha(3, 3)}},
+        {"asha-3-random", {"random", {}}, {asha(3, 3)}},
+        {"auto", {"auto", {}}, {{"divergence", {}}, {"extrapolation", {}}}},
+        {"extrapolation-tpe", {"tpe", {{"uniform", 0.6}}}, {{"extrapolation", {}}}},
+        {"extrapolation-random", {"random", {}}, {{"extrapolation", {}}}},
     };
 }
 
@@ -96,7 +98,7 @@ class Play {
         Study study;
         study.seed = seed;
         study.space = problem.space;
-        study.sampler.type = strategy.sampler;
+        study.sampler = strategy.sampler;
         study.stopping = strategy.rules;
         study.objective = {"val_loss", Direction::minimize, Objective::At::best};
         study.policy = {.min_batch_size = 1, .scaled = false};
@@ -246,7 +248,7 @@ std::vector<double> measure(const Problem& problem, const Strategy& strategy, co
 }
 
 void run(const std::vector<Problem>& problems, const std::vector<Strategy>& chosen, const Settings& settings) {
-    const std::vector<std::int64_t> marks{settings.steps / 10, settings.steps * 3 / 10, settings.steps};
+    const std::vector<std::int64_t> marks{settings.steps / 10, settings.steps / 3, settings.steps};
     std::vector<std::vector<double>> logs(chosen.size(), std::vector<double>(marks.size()));
     for (const Problem& problem : problems)
         for (std::size_t s = 0; s < chosen.size(); ++s) {

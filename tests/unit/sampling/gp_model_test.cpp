@@ -112,7 +112,7 @@ TEST(SelectTest, KeepsTheBetterHalfAndSpreadsTheRest) {
 
 TEST(RescaleTest, EveryScaleHasMeanZeroAndVarianceOneAndKeepsTheOrder) {
     for (const Scale scale : {Scale::plain, Scale::logarithm, Scale::steep_logarithm}) {
-        const std::vector<double> values = rescale({3, 1, 100, 2, 1}, scale).values;
+        const std::vector<double> values = rescale({3, 1, 100, 2, 1}, {}, scale).values;
         double mean = 0, squares = 0;
         for (const double v : values) mean += v / 5;
         for (const double v : values) squares += v * v / 5;
@@ -126,7 +126,48 @@ TEST(RescaleTest, EveryScaleHasMeanZeroAndVarianceOneAndKeepsTheOrder) {
 
 TEST(RescaleTest, ResultsThatAreAllTheSameAreFinite) {
     for (const Scale scale : {Scale::plain, Scale::logarithm, Scale::steep_logarithm})
-        EXPECT_EQ(rescale({2, 2, 2}, scale).values, (std::vector<double>{0, 0, 0}));
+        EXPECT_EQ(rescale({2, 2, 2}, {}, scale).values, (std::vector<double>{0, 0, 0}));
+}
+
+TEST(RescaleTest, VariancesFollowTheScaleSoThatTheyAreWiderWhereItSpreadsOut) {
+    const Targets plain = rescale({0, 1, 2, 10}, {1, 1, 1, 1}, Scale::plain);
+    const Targets steep = rescale({0, 1, 2, 10}, {1, 1, 1, 1}, Scale::steep_logarithm);
+    EXPECT_EQ(plain.variances[0], plain.variances[3]);
+    EXPECT_GT(steep.variances[0], 100 * steep.variances[3]);
+    EXPECT_TRUE(rescale({0, 1}, {}, Scale::plain).variances.empty());
+}
+
+TEST(DataTest, APredictedEndCountsAsOneOfAllStepsAndWeighsLessTheLessSureItIs) {
+    const auto believed = [](double deviation) {
+        History history;
+        for (std::int64_t n = 1; n <= 9; ++n) {
+            Observation one = observed(n, {0.1 * static_cast<double>(n), 0.5}, 1);
+            one.steps = 20;
+            history.tell(one);
+        }
+        Observation paused = observed(10, {0.5, 0.5}, 0);  // where another one ended at 1
+        paused.steps = 2;
+        paused.deviation = deviation;
+        history.tell(paused);
+        const SearchSpace space = square();
+        const Data data = data_of(space, history.trials(), select(history.trials(), 100));
+        EXPECT_EQ(data.steps, 0) << "all ends are of 20 steps";
+        EXPECT_EQ(data.variances.size(), 10u);
+        Model model;
+        model.parameters = prior_hyperparameters(data.inputs.categorical, false);
+        return least_believed(process_of(space, data, model, {}), false);
+    };
+    EXPECT_LT(believed(0.01), believed(3) - 0.1);
+}
+
+TEST(HistoryTest, TheBestIsTheLeastThatIsToldNow) {
+    History history;
+    EXPECT_EQ(history.best(), nullptr);
+    history.tell(observed(1, {0, 0}, 3));
+    history.tell(observed(2, {0, 0}, 1));
+    EXPECT_EQ(history.best()->trial, 2);
+    history.tell(observed(2, {0, 0}, 4));
+    EXPECT_EQ(history.best()->trial, 1);
 }
 
 TEST(TrustRegionTest, GrowsWithSuccessAndShrinksWithout) {

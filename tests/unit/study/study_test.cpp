@@ -37,6 +37,18 @@ policy: {min_batch_size: 128, regularization: off}
 resources: {parallel: 2, backend: cpu, memory: 4GiB, gpu_reserve: 15%, progress_timeout: 2m, grace: 0.5s, retries: 0}
 )";
 
+TEST(StudyFile, StoppingMayBeAutoWhichStandsForItsRules) {
+    const auto study = parse([] {
+        std::string text = documented;
+        const std::size_t from = text.find("stopping:"), to = text.find('\n', from);
+        return text.replace(from, to - from, "stopping: auto");
+    }());
+    ASSERT_TRUE(study) << study.error().message;
+    ASSERT_EQ(study->stopping.size(), 2u);
+    EXPECT_EQ(study->stopping[0].type, "divergence");
+    EXPECT_EQ(study->stopping[1].type, "extrapolation");
+}
+
 TEST(StudyFile, EveryKeyArrives) {
     const auto study = parse(documented);
     ASSERT_TRUE(study) << study.error().message;
