@@ -1,4 +1,4 @@
-// A worker's line to the orchestrator: a Unix socket, one message a line (PROTOCOL.md beside messages.hpp).
+// A worker's line to the orchestrator: a Unix socket, one message a line (docs/protocol.md).
 #pragma once
 
 #include <optional>

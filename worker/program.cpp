@@ -30,15 +30,15 @@ trial it trains.
   --backend NAME   what to compute on: cpu (on one thread), cuda, opencl, or auto: the first of cuda, an OpenCL GPU and
                    the CPU that works (default: HPO_BACKEND, else cpu)
   --device N       number of the CUDA or OpenCL device (default: HPO_DEVICE, else the first)
-  --slots N        trials of one shape that train side by side, 1 to 256 (default: HPO_SLOTS, else 32
-                   on a GPU and 1 on a CPU, where there is nothing to gain)
-  --libraries      print where the libraries of CUDA are found that computing on NVIDIA GPUs needs, one JSON object
-  --version        print the version
-  --help           print this
+  --slots N        concurrent trials, which train side by side: 1 to 256 (default: HPO_SLOTS, else 32 on a GPU and 1 on
+                   a CPU, where there is nothing to gain)
+  --libraries      print where the CUDA libraries that NVIDIA GPUs need are found, as one JSON object, and exit
+  --version        print the version and exit
+  --help           print this help and exit
 )";
 
-/// What the environment and the command line say.
-struct Words {
+/// The settings of the environment, replaced by those of the command line.
+struct Settings {
     std::string backend;
     std::string device;
     std::string slots;
@@ -49,26 +49,26 @@ std::string variable(const char* name) {
     return value == nullptr ? "" : value;
 }
 
-/// Trials at once; 0: not said.
-Result<int> slots_of(const Words& words) {
-    if (words.slots.empty()) return 0;
+/// Concurrent trials; 0: not given.
+Result<int> slots_of(const Settings& settings) {
+    if (settings.slots.empty()) return 0;
     int slots = 0;
-    const char* end = words.slots.data() + words.slots.size();
-    const auto read = std::from_chars(words.slots.data(), end, slots);
-    if (read.ec != std::errc{} || read.ptr != end || slots < 1 || slots > most_lanes)
-        return Error{"slots: " + words.slots + " is not a number from 1 to " + std::to_string(most_lanes)};
+    const char* end = settings.slots.data() + settings.slots.size();
+    const auto read = std::from_chars(settings.slots.data(), end, slots);
+    if (read.ec != std::errc{} || read.ptr != end || slots < 1 || slots > max_replicas)
+        return Error{"slots: " + settings.slots + " is not a number from 1 to " + std::to_string(max_replicas)};
     return slots;
 }
 
-Result<BackendChoice> choice_of(const Words& words) {
+Result<BackendChoice> choice_of(const Settings& settings) {
     BackendChoice choice;
-    if (!words.backend.empty()) choice.backend = words.backend;
-    if (words.device.empty()) return choice;
+    if (!settings.backend.empty()) choice.backend = settings.backend;
+    if (settings.device.empty()) return choice;
     std::size_t number = 0;
-    const char* end = words.device.data() + words.device.size();
-    const auto read = std::from_chars(words.device.data(), end, number);
+    const char* end = settings.device.data() + settings.device.size();
+    const auto read = std::from_chars(settings.device.data(), end, number);
     if (read.ec != std::errc{} || read.ptr != end)
-        return Error{"device: " + words.device + " is not a number of a device, such as 0"};
+        return Error{"device: " + settings.device + " is not a number of a device, such as 0"};
     choice.device = number;
     return choice;
 }
@@ -82,21 +82,22 @@ void execute_again_with_better_kernels(char** argv) {
     std::perror("hpo-worker: /proc/self/exe");  // slower, but it works
 }
 
-/// Messages, file buffers, and what OpenBLAS packs of wide matrices: seen to be 1.5 to 3.5 MB with layers of up to a
-/// thousand units, and up to 1 % of the whole above.
-constexpr std::int64_t passing_bytes = std::int64_t{4} << 20;
+/// Memory that is used now and then: messages, file buffers, and what OpenBLAS packs of wide matrices. It was measured
+/// to be 1.5 to 3.5 MB with layers of up to a thousand units, and up to 1 % of the whole above.
+constexpr std::int64_t transient_bytes = std::int64_t{4} << 20;
 
-class NobodysHost final : public TrialHost {
-    bool go_on(std::string_view) override { return true; }
+class NullHost final : public TrialHost {
+    bool should_continue(std::string_view) override { return true; }
     void started(std::int64_t) override {}
     void report(const Report&) override {}
     std::optional<to_worker::Action> decision() override { return to_worker::Action::go_on; }
-    void say(const std::string&) override {}
+    void log(const std::string&) override {}
 };
 
-/// The process with all that computing needs once, no data yet. A first trial of no interest shows it: OpenBLAS maps
-/// its buffers at the first product, a GPU's driver compiles and loads each kernel at its first launch.
-std::int64_t measure_process(Workshop& workshop) {
+/// Measures the process with everything that computing needs once, and without data. A throw-away trial makes it load
+/// that: OpenBLAS maps its buffers at the first product, and a GPU's driver compiles and loads each kernel at its first
+/// launch.
+std::int64_t measure_process(WorkerContext& context) {
     to_worker::Run run;
     run.params = {{"format", std::string("synthetic")},
                   {"samples", std::int64_t{256}},
@@ -107,22 +108,24 @@ std::int64_t measure_process(Workshop& workshop) {
                   {"norm", std::string("layer")},
                   {"dropout", 0.5},
                   {"batch_size", std::int64_t{128}}};
-    NobodysHost host;
-    const auto finished = run_trial(run, workshop, host);
-    workshop.clear();
-    workshop.device.measure_context();
+    NullHost host;
+    const auto finished = run_trial(run, context, host);
+    context.clear();
+    context.device.measure_context();
     if (finished.outcome != Outcome::complete) std::fprintf(stderr, "the first trial: %s\n", finished.message.c_str());
-    return resident_bytes().value_or(0) + passing_bytes;
+    return resident_bytes().value_or(0) + transient_bytes;
 }
 
 }  // namespace
 
 int worker_main(int argc, char** argv) {
-    Words words{variable("HPO_BACKEND"), variable("HPO_DEVICE"), variable("HPO_SLOTS")};
+    Settings settings{variable("HPO_BACKEND"), variable("HPO_DEVICE"), variable("HPO_SLOTS")};
     for (int i = 1; i < argc; ++i) {
         const std::string_view argument = argv[i];
         if ((argument == "--backend" || argument == "--device" || argument == "--slots") && i + 1 < argc) {
-            (argument == "--backend" ? words.backend : argument == "--device" ? words.device : words.slots) = argv[++i];
+            (argument == "--backend"  ? settings.backend
+             : argument == "--device" ? settings.device
+                                      : settings.slots) = argv[++i];
             continue;
         }
         if (argument == "--libraries") return std::fputs(gpu::libraries_report().c_str(), stdout), 0;
@@ -133,27 +136,27 @@ int worker_main(int argc, char** argv) {
     prctl(PR_SET_NAME, "hpo-worker");  // what top shows; after its second start (below) it would be "exe"
     const char* endpoint = std::getenv("HPO_ENDPOINT");
     if (endpoint == nullptr || *endpoint == '\0') return std::fputs(help, stderr), 2;
-    const auto choice = choice_of(words);
+    const auto choice = choice_of(settings);
     if (!choice) return std::fprintf(stderr, "hpo-worker: %s\n", choice.error().message.c_str()), 2;
-    const auto slots = slots_of(words);
+    const auto slots = slots_of(settings);
     if (!slots) return std::fprintf(stderr, "hpo-worker: %s\n", slots.error().message.c_str()), 2;
     const auto device = make_device(*choice);
     if (!device) return std::fprintf(stderr, "hpo-worker: %s\n", device.error().message.c_str()), 1;
     if ((*device)->backend() == "cpu") execute_again_with_better_kernels(argv);
 
     const SteadyClock clock;
-    Workshop workshop{**device, clock, 0, 1, {}, {}, {}};
+    WorkerContext context{**device, clock, 0, 1, {}, {}, {}};
     const char* token = std::getenv("HPO_TOKEN");
     try {
         // Before the connection, whose other end waits for a hello no longer than it takes to say: a GPU's first
         // product may load half a gigabyte of library.
         if (const std::string remark = (*device)->remark(); !remark.empty())
             std::fprintf(stderr, "hpo-worker: %s\n", remark.c_str());
-        workshop.process_bytes = measure_process(workshop);
-        workshop.slots = *slots > 0 ? *slots : (*device)->slots();
+        context.process_bytes = measure_process(context);
+        context.slots = *slots > 0 ? *slots : (*device)->slots();
         auto connection = Connection::open(endpoint);
         if (!connection) return std::fprintf(stderr, "hpo-worker: %s\n", connection.error().message.c_str()), 1;
-        Session(*connection, workshop, clock).serve(token == nullptr ? "" : token);
+        Session(*connection, context, clock).serve(token == nullptr ? "" : token);
     } catch (const Disconnected&) {
         std::fputs("the orchestrator closed the connection\n", stderr);
     } catch (const DeviceLost& lost) {

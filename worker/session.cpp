@@ -9,23 +9,23 @@
 namespace hpo {
 namespace {
 
-/// Between two looks at the socket, so that many trials do not mean many looks.
-constexpr Seconds look_every{100e-6};
+/// The time between two polls of the socket, so that many trials do not cause many polls.
+constexpr Seconds poll_every{100e-6};
 
-/// Before a step, when trials came or went: further ones are waited for until it has been quiet for so long, but not
-/// longer than that in all. A trial takes the orchestrator a millisecond or two.
+/// When a trial has started or ended, the next step waits for further ones until none has come for `quiet`, and for
+/// `collect_at_most` in all. The orchestrator sends a trial every millisecond or two.
 constexpr Seconds quiet{0.02};
-constexpr Seconds gathered{0.5};
+constexpr Seconds collect_at_most{0.5};
 
 }  // namespace
 
-Session::Session(Connection& connection, Workshop& workshop, const Clock& clock)
+Session::Session(Connection& connection, WorkerContext& context, const Clock& clock)
     : connection_(connection),
-      workshop_(workshop),
+      context_(context),
       clock_(clock),
-      group_(workshop, [this](const from_worker::Finished& finished) {
+      group_(context, [this](const from_worker::Finished& finished) {
           connection_.send(finished);
-          slots_.erase(finished.id);
+          running_.erase(finished.id);
           changed_ = true;
       }) {}
 
@@ -33,121 +33,124 @@ void Session::serve(const std::string& token) {
     from_worker::Hello hello;
     hello.token = token;
     hello.pid = getpid();
-    hello.slots = workshop_.slots;
-    hello.backend = workshop_.device.backend();
+    hello.slots = context_.slots;
+    hello.backend = context_.device.backend();
     hello.capabilities = {"plan", "checkpoint", "micro_batch"};
     connection_.send(hello);
     last_alive_ = clock_.now();
     while (!shutdown_) {
-        take_in();
-        if (workshop_.slots > 1 && std::exchange(changed_, false)) gather();
+        start_waiting_trials();
+        if (context_.slots > 1 && std::exchange(changed_, false)) collect_trials();
         if (!group_.empty()) {
             group_.step();
         } else if (auto message = connection_.receive(alive_every_.count())) {
             handle(*std::move(message));
         } else {
-            stay_alive("idle");
+            send_alive_if_due("idle");
         }
     }
 }
 
-/// Those that wait, in their order, as far as there are slots and their shape is that of the others.
-void Session::take_in() {
-    while (!waiting_.empty() && group_.size() < workshop_.slots && group_.takes(waiting_.front())) {
+/// Starts waiting trials in their order, while there is a free slot and the next one has the fusion key of the others.
+void Session::start_waiting_trials() {
+    while (!waiting_.empty() && group_.size() < context_.slots && group_.accepts(waiting_.front())) {
         const to_worker::Run run = std::move(waiting_.front());
         waiting_.pop_front();
-        const auto [slot, fresh] = slots_.try_emplace(run.id, *this, run.id, run.log);
-        if (!fresh) continue;  // said twice
+        const auto [entry, is_new] = running_.try_emplace(run.id, *this, run.id, run.log);
+        if (!is_new) continue;  // the orchestrator sent it twice
         changed_ = true;
-        group_.join(run, slot->second);
+        group_.add(run, entry->second);
     }
 }
 
-void Session::gather() {
-    const Seconds until = clock_.now() + gathered;
-    while (!shutdown_ && group_.size() < workshop_.slots && clock_.now() < until) {
+void Session::collect_trials() {
+    const Seconds until = clock_.now() + collect_at_most;
+    while (!shutdown_ && group_.size() < context_.slots && clock_.now() < until) {
         auto message = connection_.receive(quiet.count());
         if (!message) return;
         handle(*std::move(message));
-        take_in();
+        start_waiting_trials();
     }
 }
 
-bool Session::Slot::go_on(std::string_view phase) {
-    session_.attend(phase);
+bool Session::RunningTrial::should_continue(std::string_view phase) {
+    session_.poll(phase);
     return !stop;
 }
 
-void Session::Slot::started(std::int64_t from_step) { session_.connection_.send(from_worker::Started{id, from_step}); }
+void Session::RunningTrial::started(std::int64_t from_step) {
+    session_.connection_.send(from_worker::Started{id, from_step});
+}
 
-void Session::Slot::report(const Report& report) {
+void Session::RunningTrial::report(const Report& report) {
     decided.reset();
     awaited_step = report.step;
     session_.connection_.send(from_worker::Reported{id, report});
 }
 
-std::optional<to_worker::Action> Session::Slot::decision() {
+std::optional<to_worker::Action> Session::RunningTrial::decision() {
     while (!decided && !stop) {
         if (auto message = session_.connection_.receive(session_.alive_every_.count()))
             session_.handle(*std::move(message));
-        session_.stay_alive("waiting");
+        session_.send_alive_if_due("waiting");
     }
     awaited_step = 0;
     return decided;
 }
 
-void Session::Slot::say(const std::string& line) {
-    if (session_.workshop_.slots > 1 && !log_.empty()) {
-        std::ofstream(log_, std::ios::app) << line << '\n';
+void Session::RunningTrial::log(const std::string& line) {
+    if (session_.context_.slots > 1 && !log_file_.empty()) {
+        std::ofstream(log_file_, std::ios::app) << line << '\n';
     } else {
         std::printf("%s\n", line.c_str());
         std::fflush(stdout);
     }
 }
 
-void Session::attend(std::string_view phase) {
+void Session::poll(std::string_view phase) {
     const Seconds now = clock_.now();
-    if (now - last_look_ < look_every) return;
-    last_look_ = now;
+    if (now - last_poll_ < poll_every) return;
+    last_poll_ = now;
     while (auto message = connection_.receive(0)) handle(*std::move(message));
-    stay_alive(phase);
+    send_alive_if_due(phase);
 }
 
-/// Of the one trial there is, or of the worker as a whole.
-void Session::stay_alive(std::string_view phase) {
+/// Speaks for the trial if there is exactly one, and for the worker as a whole otherwise.
+void Session::send_alive_if_due(std::string_view phase) {
     const Seconds now = clock_.now();
     if (now - last_alive_ < alive_every_) return;
     last_alive_ = now;
-    connection_.send(from_worker::Alive{slots_.size() == 1 ? slots_.begin()->first : AttemptId{}, std::string(phase)});
+    connection_.send(
+        from_worker::Alive{running_.size() == 1 ? running_.begin()->first : AttemptId{}, std::string(phase)});
 }
 
 void Session::handle(OrchestratorMessage message) {
     std::visit(Overloaded{
                    [&](const to_worker::Welcome& m) {
-                       // Not more often than is any use, nor never.
+                       // Neither too often to be of use nor never.
                        alive_every_ = Seconds(std::clamp(m.alive_every, 0.01, 3600.0));
                    },
-                   [&](const to_worker::Plan& m) { connection_.send(answer_plan(m, workshop_)); },
+                   [&](const to_worker::Plan& m) { connection_.send(answer_plan(m, context_)); },
                    [&](to_worker::Run& m) { waiting_.push_back(std::move(m)); },
                    [&](const to_worker::Decision& m) { decide(m); },
                    [&](const to_worker::Stop& m) { stop(m.id); },
                    [&](const to_worker::Shutdown&) {
                        shutdown_ = true;
-                       for (auto& [id, slot] : slots_) slot.stop = true;
+                       for (auto& [id, trial] : running_) trial.stop = true;
                    },
                },
                message);
 }
 
-Session::Slot* Session::slot(const AttemptId& id) {
-    const auto found = slots_.find(id);
-    return found == slots_.end() ? nullptr : &found->second;
+Session::RunningTrial* Session::find_running(const AttemptId& id) {
+    const auto found = running_.find(id);
+    return found == running_.end() ? nullptr : &found->second;
 }
 
 void Session::decide(const to_worker::Decision& decision) {
-    Slot* const of = slot(decision.id);
-    if (of && decision.step == of->awaited_step && !of->decided)
-        of->decided = decision.action;
+    RunningTrial* const trial = find_running(decision.id);
+    if (trial && decision.step == trial->awaited_step && !trial->decided)
+        trial->decided = decision.action;
     else
         std::fprintf(stderr, "ignored a decision on step %lld of trial %lld, attempt %lld\n",
                      static_cast<long long>(decision.step), static_cast<long long>(decision.id.trial),
@@ -155,8 +158,8 @@ void Session::decide(const to_worker::Decision& decision) {
 }
 
 void Session::stop(const AttemptId& id) {
-    if (Slot* const of = slot(id)) {
-        of->stop = true;
+    if (RunningTrial* const trial = find_running(id)) {
+        trial->stop = true;
     } else if (std::erase_if(waiting_, [&](const to_worker::Run& run) { return run.id == id; }) > 0) {
         connection_.send(from_worker::Finished{id, Outcome::stopped, {}, {}, {}});
     }

@@ -1,11 +1,11 @@
-// A worker's life: hello, then plans and trials until the orchestrator says shutdown or goes away.
+// The protocol from the worker's side: hello, then plans and trials until the orchestrator says shutdown or goes away.
 //
-// It has one slot or several: trials of one shape then train side by side, those that come take the places of those
-// that went between two steps.
+// A worker has one slot or several, and trains as many trials at a time. Trials with the same fusion key train side by
+// side; a new one takes a free slot between two steps of the others.
 //
-// One thread does all of it, as a worker has one core: between two iterations, two passes of an evaluation and two
-// parts of the data it looks at the socket (a system call of well under a microsecond) and says that it is alive when
-// that is due. So `alive` means progress: a worker that hangs falls silent.
+// One thread does everything, since a worker has one core. Between two iterations, two micro-batches of an evaluation
+// and two parts of the data it polls the socket (a system call of well under a microsecond) and sends `alive` when that
+// is due. Hence `alive` means progress, and a worker that hangs falls silent.
 #pragma once
 
 #include <deque>
@@ -23,52 +23,53 @@ namespace hpo {
 
 class Session {
    public:
-    Session(Connection& connection, Workshop& workshop, const Clock& clock);
+    Session(Connection& connection, WorkerContext& context, const Clock& clock);
 
-    /// Returns when told to shut down; throws Disconnected when the orchestrator is gone, DeviceLost when the device
-    /// is.
+    /// Returns when the orchestrator says shutdown. Throws Disconnected when it has gone, and DeviceLost when the
+    /// device has failed.
     void serve(const std::string& token);
 
    private:
-    /// A trial that trains, as its way to the orchestrator.
-    class Slot final : public TrialHost {
+    /// A running trial's connection to the orchestrator and to its log.
+    class RunningTrial final : public TrialHost {
        public:
-        Slot(Session& session, AttemptId of, std::string log) : id(of), session_(session), log_(std::move(log)) {}
-        bool go_on(std::string_view phase) override;
+        RunningTrial(Session& session, AttemptId of, std::string log_file)
+            : id(of), session_(session), log_file_(std::move(log_file)) {}
+        bool should_continue(std::string_view phase) override;
         void started(std::int64_t from_step) override;
         void report(const Report& report) override;
         std::optional<to_worker::Action> decision() override;
-        void say(const std::string& line) override;
+        void log(const std::string& line) override;
 
         const AttemptId id;
-        bool stop = false;              ///< it is to end
-        std::int64_t awaited_step = 0;  ///< whose decision is waited for; 0: none
+        bool stop = false;              ///< the orchestrator has asked it to end
+        std::int64_t awaited_step = 0;  ///< the step whose decision it waits for; 0: none
         std::optional<to_worker::Action> decided;
 
        private:
         Session& session_;
-        std::string log_;
+        std::string log_file_;
     };
 
-    void take_in();
-    void gather();
-    void attend(std::string_view phase);
-    void stay_alive(std::string_view phase);
+    void start_waiting_trials();
+    void collect_trials();
+    void poll(std::string_view phase);
+    void send_alive_if_due(std::string_view phase);
     void handle(OrchestratorMessage message);
     void decide(const to_worker::Decision& decision);
     void stop(const AttemptId& id);
-    Slot* slot(const AttemptId& id);
+    RunningTrial* find_running(const AttemptId& id);
 
     Connection& connection_;
-    Workshop& workshop_;
+    WorkerContext& context_;
     const Clock& clock_;
     Seconds alive_every_{5};
     Seconds last_alive_{0};
-    Seconds last_look_{0};
-    std::deque<to_worker::Run> waiting_;  ///< for a slot, or for those of another shape to end
-    std::map<AttemptId, Slot> slots_;     ///< that are taken
+    Seconds last_poll_{0};
+    std::deque<to_worker::Run> waiting_;         ///< for a slot, or for the end of trials with another fusion key
+    std::map<AttemptId, RunningTrial> running_;  ///< one for each slot in use
     TrialGroup group_;
-    bool changed_ = false;  ///< trials came or went since the last step
+    bool changed_ = false;  ///< a trial started or ended since the last step
     bool shutdown_ = false;
 };
 

@@ -25,7 +25,7 @@ struct SessionStarted {  ///< an `hpo run` took the study
 };
 struct SessionEnded {    ///< and let it go, cleanly
     double seconds = 0;  ///< that it held it
-    std::string reason;  ///< why the study or the session ended, in words
+    std::string reason;  ///< why the study or the session ended, for people
 };
 struct Proposed {  ///< trial exists from here on, queued
     std::int64_t trial = 0;
@@ -36,7 +36,7 @@ struct Launched {  ///< an attempt was given to a worker
     std::int64_t trial = 0;
     std::int64_t attempt = 0;
     std::string where;
-    Allotment allotment;
+    Allocation allocation;
 };
 struct Reported {  ///< a step; replaces the attempt's steps from `report.step` on
     std::int64_t trial = 0;
@@ -69,7 +69,7 @@ struct Measured {  ///< the most memory that the trial was seen to take so far; 
     Footprint peak{0, 0, 0};
 };
 
-struct Closing {  ///< final numbers that the script gave with its last word, before or after the trial's end
+struct Closing {  ///< final metrics that the script gave when it finished, before or after the trial's end
     std::int64_t trial = 0;
     std::int64_t attempt = 0;
     Metrics values;
@@ -81,7 +81,7 @@ using Event =
     std::variant<event::SessionStarted, event::SessionEnded, event::Proposed, event::Launched, event::Reported,
                  event::Paused, event::Requeued, event::Finished, event::Measured, event::Closing>;
 
-/// What a trial had come to with a step, for readers that pass over steps before it.
+/// The state of a trial after a step, for readers that skip the steps before it.
 struct SoFar {
     std::optional<double> value;  ///< of the objective
     std::int64_t best_step = 0;
@@ -162,7 +162,7 @@ inline void apply(StudyRecord& study, const StoredEvent& stored, const Objective
                        trial.state = TrialState::running;
                        trial.attempt = e.attempt;
                        trial.where = e.where;
-                       trial.allotment = e.allotment;
+                       trial.allocation = e.allocation;
                        if (trial.started_at == 0) trial.started_at = time;
                    },
                    [&](const event::Reported& e) {

@@ -1,5 +1,4 @@
-// The protocol's messages as plain structs; docs beside this file (PROTOCOL.md) give the byte format, wire.hpp is the
-// codec.
+// The protocol's messages as plain structs. docs/protocol.md describes the byte format, wire.hpp is the codec.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +13,14 @@
 
 namespace hpo {
 
-inline constexpr int protocol_version = 1;
+/// The version of the protocol that is spoken here. Version 2 renamed two members of the answer to `plan`: `fusion_key`
+/// (was `shape`) and `colocated` (was `beside`). Workers of version 1 are still understood.
+inline constexpr int protocol_version = 2;
+inline constexpr int oldest_protocol_version = 1;
 inline constexpr std::size_t max_line_bytes = 64 * 1024;  ///< of one message, its newline included
 inline constexpr int device_failed_status = 69;           ///< a worker exits with it when its device failed
 
-/// Which attempt a message speaks of. An older attempt's words are fenced out by the number.
+/// The attempt that a message is about. The number keeps late messages of an older attempt apart.
 struct AttemptId {
     std::int64_t trial = 0;
     std::int64_t attempt = 0;
@@ -32,7 +34,7 @@ struct Hello {  ///< first message on a connection
     int version = protocol_version;
     std::string token;  ///< HPO_TOKEN of the environment
     std::int64_t pid = 0;
-    std::int64_t slots = 1;
+    std::int64_t slots = 1;                 ///< concurrent trials
     std::string backend;                    ///< cpu, cuda, opencl
     std::vector<std::string> capabilities;  ///< plan, checkpoint
 };
@@ -45,9 +47,9 @@ struct PlanAnswer {
     std::int64_t parameters = 0;  ///< trainable numbers
     std::int64_t iterations_per_step = 0;
     double flops_per_step = 0;  ///< matrix products, forward and backward
-    /// Trials of the same shape may share a worker, whatever else differs; empty: this one may not.
-    std::string shape;
-    Footprint beside{0, 0, 0};  ///< what the trial takes in a worker that trains another of its shape
+    /// Trials with the same key may share a worker, whatever else differs; empty: this one may not.
+    std::string fusion_key;
+    Footprint colocated{0, 0, 0};  ///< additional need of the trial in a worker that trains another with its fusion key
 };
 struct Started {
     AttemptId id;
@@ -64,8 +66,8 @@ struct Alive {
 struct Finished {
     AttemptId id;
     Outcome outcome = Outcome::complete;  ///< complete, stopped, paused, diverged, failed or out_of_memory
-    std::string message;                  ///< in words, for diverged, failed and out_of_memory
-    Metrics values;                       ///< final ones: test_accuracy, test_loss, ... where asked for
+    std::string message;                  ///< the reason, for diverged, failed and out_of_memory
+    Metrics values;                       ///< final metrics: test_accuracy, test_loss, ... if requested
     std::string checkpoint;               ///< file of the last step; empty: none
     bool last = false;                    ///< the process ends now: it can take no further trial
 };
@@ -88,7 +90,7 @@ struct Plan {
     std::int64_t epochs = 1;
     std::uint64_t data_seed = 0;
 };
-/// What earlier attempts of a trial have left behind, at its last step that was reported.
+/// How far earlier attempts of the trial came: the state at its last reported step.
 struct Done {
     std::int64_t step = 0;
     std::optional<std::int64_t> iteration;

@@ -17,7 +17,7 @@ struct Option {
     OptionType type;
     double low = 0;                  ///< numeric: least value allowed
     double high = 0;                 ///< numeric: greatest value allowed
-    std::string_view choices = {};   ///< text: allowed words, separated by '|'; empty: any
+    std::string_view choices = {};   ///< text: allowed values, separated by '|'; empty: any
     std::string_view fallback = {};  ///< default as written in YAML; empty: none, see `meaning`
     std::string_view meaning = {};   ///< one line for --help and errors
 };

@@ -60,11 +60,11 @@ struct Resources {
         parallel_each;                   ///< `parallel: [4, 2]`: at once on each of `devices`; empty: as many as fit
     std::string backend = "auto";        ///< auto, cpu, cuda; of the native worker also opencl
     std::vector<std::string> devices;    ///< UUIDs, or numbers of `hpo devices`; empty: all
-    std::optional<std::int64_t> memory;  ///< host bytes `hpo` may book; absent: what is available, less a reserve
-    /// Bytes `hpo` may book on each of `devices`; a single number: on every one; empty: all, less `gpu_reserve`.
+    std::optional<std::int64_t> memory;  ///< host bytes `hpo` may reserve; absent: what is available, less a margin
+    /// Bytes `hpo` may reserve on each of `devices`; a single number: on every one; empty: all, less `gpu_reserve`.
     std::vector<std::int64_t> gpu_memory;
     double gpu_reserve = 0.10;          ///< fraction of a device
-    std::optional<std::int64_t> slots;  ///< native: trials of one shape that a worker trains side by side; absent: many
+    std::optional<std::int64_t> slots;  ///< native: concurrent trials of a worker, with one fusion key; absent: many
                                         ///< on a GPU, one on a CPU
     DeclaredFootprint trial;            ///< scripts
     double progress_timeout = 600;      ///< seconds of silence after which a worker is stopped
@@ -116,7 +116,7 @@ struct Study {
     Params worker;                     ///< native: fixed leaf keys (worker_keys.hpp), path-less
     std::vector<std::string> command;  ///< a script's command; empty: the native worker
     /// Stretches [first, last) of `command` that are left out as a whole when a name in them has no value.
-    std::vector<std::pair<std::size_t, std::size_t>> optional_words;
+    std::vector<std::pair<std::size_t, std::size_t>> optional_arguments;
     std::string home;  ///< absolute folder that a script's relative paths are taken from; empty: the current one
     std::string cwd;   ///< where a script runs, with placeholders; empty: `home`
     std::map<std::string, TrialFile> files;  ///< by name in the trial's folder

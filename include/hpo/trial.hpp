@@ -38,17 +38,17 @@ struct Report {
     std::optional<double> iterations_per_second_overall;
     std::optional<double> samples_per_second;  ///< last window
     std::optional<double> samples_per_second_overall;
-    std::optional<double> gradient_norm;            ///< mean over the step
-    std::optional<double> learning_rate;            ///< at the end of the step
-    std::optional<double> loss_deviation;           ///< standard deviation of the loss over the last 100 iterations
-    std::optional<double> loss_trend;               ///< slope of a line through them, per iteration
-    std::optional<std::int64_t> micro_batch;        ///< samples of a pass, fewer than configured as memory was short
-    std::optional<std::int64_t> peak_bytes;         ///< host memory
+    std::optional<double> gradient_norm;      ///< mean over the step
+    std::optional<double> learning_rate;      ///< at the end of the step
+    std::optional<double> loss_deviation;     ///< standard deviation of the loss over the last 100 iterations
+    std::optional<double> loss_trend;         ///< slope of a line through them, per iteration
+    std::optional<std::int64_t> micro_batch;  ///< samples; present where short memory made it smaller than configured
+    std::optional<std::int64_t> peak_bytes;   ///< host memory
     std::optional<std::int64_t> peak_device_bytes;  ///< device memory
-    std::string warning;                            ///< unstable training, in words; empty: none
+    std::string warning;                            ///< describes unstable training; empty: none
 };
 
-/// How an attempt ended, as the worker or the engine saw it.
+/// How an attempt ended, according to the worker or the engine.
 enum class Outcome { complete, stopped, paused, diverged, failed, out_of_memory, lost, interrupted };
 
 inline constexpr std::array<std::string_view, 8> outcome_names{"complete", "stopped",       "paused", "diverged",
@@ -56,11 +56,11 @@ inline constexpr std::array<std::string_view, 8> outcome_names{"complete", "stop
 
 constexpr std::string_view to_text(Outcome outcome) { return outcome_names[static_cast<std::size_t>(outcome)]; }
 
-/// What an attempt was given at its launch. Stored: these choices are measured and differ from run to run.
-struct Allotment {
-    Footprint footprint;             ///< booked
+/// What an attempt was given at its launch. It is stored, since it depends on measurements and differs between runs.
+struct Allocation {
+    Footprint footprint;             ///< reserved
     std::string device;              ///< UUID; empty: the host alone
-    bool alone = false;              ///< nothing else was to run beside it
+    bool alone = false;              ///< nothing else was allowed to run at the same time
     std::int64_t micro_batches = 0;  ///< of one update; 0: as configured
     std::string environment;         ///< what hpo set for a script, in lines for people
 };
@@ -80,9 +80,9 @@ struct TrialRecord {
     std::optional<double> value;      ///< of the objective, so far
     std::int64_t best_step = 0;       ///< where `value` was reached; 0: nowhere yet
     std::string rule;                 ///< of stopped trials: the rule's name, or "user"
-    std::string reason;               ///< in words; of the end, the pause or the last attempt
-    std::string where;                ///< place of the running attempt ("cpu 0", "gpu 1"); empty: none
-    Allotment allotment;              ///< of the last attempt
+    std::string reason;               ///< for the end, the pause or the last attempt, for people
+    std::string where;                ///< where the running attempt is ("cpu 0", "gpu 1"); empty: it is not running
+    Allocation allocation;            ///< of the last attempt
     Footprint peak{0, 0, 0};          ///< most that any attempt was seen to take; 0: not measured
     Metrics closing;                  ///< final numbers that its script gave with the end: test_accuracy, ...
     std::int64_t memory_deaths = 0;   ///< attempts that ended for want of memory

@@ -1,6 +1,6 @@
-// The JSON codec of messages.hpp, one message a line (PROTOCOL.md). Included by .cpp files alone: the header is heavy.
-// Non-finite numbers travel as the strings "nan", "inf" and "-inf". Unknown keys are ignored, so that a newer peer may
-// say more.
+// The JSON codec of messages.hpp, one message a line (docs/protocol.md). Only .cpp files include it: the header is
+// heavy. Non-finite numbers travel as the strings "nan", "inf" and "-inf". Unknown keys are ignored, so that a newer
+// peer may say more.
 #pragma once
 
 #include <algorithm>
@@ -123,7 +123,7 @@ std::size_t to_index(const Json& json, const std::array<std::string_view, N>& na
     const auto word = to_string(json);
     for (std::size_t i = 0; i < N; ++i)
         if (names[i] == word) return i;
-    throw Malformed("unknown word \"" + word.substr(0, 60) + "\"");
+    throw Malformed("unknown value \"" + word.substr(0, 60) + "\"");
 }
 
 // clang-format off
@@ -225,11 +225,11 @@ inline Json body(const WorkerMessage& message) {
                              {"parameters", m.parameters},
                              {"iterations_per_step", m.iterations_per_step},
                              {"flops_per_step", m.flops_per_step}});
-                if (m.shape.empty()) return json;
-                json["shape"] = m.shape;
-                json["beside"] = {{"device_bytes", m.beside.device_bytes},
-                                  {"host_bytes", m.beside.host_bytes},
-                                  {"cores", m.beside.cores}};
+                if (m.fusion_key.empty()) return json;
+                json["fusion_key"] = m.fusion_key;
+                json["colocated"] = {{"device_bytes", m.colocated.device_bytes},
+                                     {"host_bytes", m.colocated.host_bytes},
+                                     {"cores", m.colocated.cores}};
                 return json;
             },
             [](const Started& m) {
@@ -352,8 +352,10 @@ inline WorkerMessage worker_message(const Json& json) {
         answer.parameters = to_int(member(json, "parameters"));
         answer.iterations_per_step = to_int(member(json, "iterations_per_step"));
         answer.flops_per_step = to_double(member(json, "flops_per_step"));
-        answer.shape = text_or_empty("shape");
-        if (!answer.shape.empty()) answer.beside = footprint(member(json, "beside"));
+        // Version 1 called them shape and beside.
+        const bool renamed = json.contains("fusion_key");
+        answer.fusion_key = text_or_empty(renamed ? "fusion_key" : "shape");
+        if (!answer.fusion_key.empty()) answer.colocated = footprint(member(json, renamed ? "colocated" : "beside"));
         return answer;
     }
     throw Malformed("unknown type \"" + type.substr(0, 60) + "\"");
@@ -409,7 +411,7 @@ auto decode(std::string_view line, Convert&& convert) -> Result<decltype(convert
 }
 }  // namespace detail
 
-/// A line without its newline. Errors say what was missing or wrong, in words that hold at most 60 bytes of the line.
+/// Decode a line without its newline. The error says what is missing or wrong, and quotes at most 60 bytes of the line.
 inline Result<WorkerMessage> decode_worker(std::string_view line) { return detail::decode(line, worker_message); }
 inline Result<OrchestratorMessage> decode_orchestrator(std::string_view line) {
     return detail::decode(line, orchestrator_message);

@@ -146,7 +146,7 @@ Result<void> Session::take(std::int64_t trial) {
 }
 
 void Session::launch(std::int64_t trial) {
-    Allotment nothing;
+    Allocation nothing;
     nothing.footprint = {0, 0, 0};
     ledger_.launch(trial, "asked for", std::move(nothing));
     reported_[trial] = 0;

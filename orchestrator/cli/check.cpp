@@ -136,7 +136,7 @@ void check_largest_batch(const Places& places, OneWorker& worker, const Sample& 
 }
 
 PackingQuestion::Trial booked_by(const from_worker::PlanAnswer& answer) {
-    return {answer.footprint, answer.shape, answer.beside};
+    return {answer.footprint, answer.fusion_key, answer.colocated};
 }
 
 /// In more micro-batches, until it fits the empty machine: as the study would, with the same batch. What the worker

@@ -253,7 +253,7 @@ class Engine {
     void out_of_memory(const Job& job, const std::string& message, bool device_memory);
     void go_on_after_out_of_memory(const Job& job, const std::string& message, bool device_memory,
                                    const Footprint& others);
-    std::string learn_from(std::int64_t trial, const Allotment& given, const Footprint& used, bool device_memory,
+    std::string learn_from(std::int64_t trial, const Allocation& given, const Footprint& used, bool device_memory,
                            const Footprint& others, std::string& failed);
     bool shrink(std::int64_t trial, const std::string& why);
 

@@ -51,12 +51,12 @@ void Engine::recall() {
         if (trial.memory_deaths == 0) continue;
         Need& need = needs_[number];
         need.own_worker = true;
-        need.micro_batches = trial.allotment.micro_batches;
-        need.lesson = trial.allotment.footprint;
-        need.lesson_alone = trial.allotment.alone;
+        need.micro_batches = trial.allocation.micro_batches;
+        need.lesson = trial.allocation.footprint;
+        need.lesson_alone = trial.allocation.alone;
         std::string failed;  // then it is tried once more as it was: this session may have more to give
         if (trial.requeued == Outcome::out_of_memory)
-            learn_from(number, trial.allotment, trial.peak, parts_.on_device, others_of(look()), failed);
+            learn_from(number, trial.allocation, trial.peak, parts_.on_device, others_of(look()), failed);
     }
 }
 
@@ -127,7 +127,7 @@ void Engine::keep_peak(const Job& job) {
 
 /// What the trial's next attempt is to be given after one that ran out of memory, in words; empty: nothing is left to
 /// try, and `failed` says why.
-std::string Engine::learn_from(std::int64_t trial, const Allotment& given, const Footprint& used, bool device_memory,
+std::string Engine::learn_from(std::int64_t trial, const Allocation& given, const Footprint& used, bool device_memory,
                                const Footprint& others, std::string& failed) {
     const Params params = configuration(trial);
     const Machine machine = look();

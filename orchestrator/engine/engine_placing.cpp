@@ -237,19 +237,19 @@ void Engine::run(Place place, Job& job) {
     Worker& worker = places_.at(static_cast<std::size_t>(place));
     const std::int64_t trial = job.id.trial;
     const Booking& booking = job.holding.booking;
-    Allotment allotment{booking.footprint, "", booking.alone, needs_.at(trial).micro_batches,
-                        places_.at(static_cast<std::size_t>(place)).environment};
+    Allocation allocation{booking.footprint, "", booking.alone, needs_.at(trial).micro_batches,
+                          places_.at(static_cast<std::size_t>(place)).environment};
     std::string where = "cpu " + std::to_string(place);
     if (booking.device != host_only) {
         const Machine machine = parts_.machine({}, 0);
         where = "gpu ";
         for (const int device : devices_of(booking)) {
             const bool first = device == booking.device;
-            allotment.device += (first ? "" : ",") + machine.accelerators.at(static_cast<std::size_t>(device)).id;
+            allocation.device += (first ? "" : ",") + machine.accelerators.at(static_cast<std::size_t>(device)).id;
             where += (first ? "" : "+") + std::to_string(device);
         }
     }
-    const std::int64_t attempt = parts_.ledger.launch(trial, where, std::move(allotment));
+    const std::int64_t attempt = parts_.ledger.launch(trial, where, std::move(allocation));
     job.phase = Job::Phase::running;
     job.id = {trial, attempt};
     job.begun = job.heard = parts_.clock.now();

@@ -101,8 +101,8 @@ void Engine::on_plan(Place place, const from_worker::PlanAnswer& answer) {
     if (answer.error.empty()) {
         Need& need = needs_[answer.id];
         need.footprint = answer.footprint;
-        need.beside = answer.beside;
-        need.shape = answer.shape;
+        need.beside = answer.colocated;
+        need.shape = answer.fusion_key;
         // On a unified device the process's memory holds the device's, which the planner adds.
         if (worker.device != host_only && parts_.machine({}, 0).accelerators.at(std::size_t(worker.device)).unified)
             for (Footprint* part : {&need.footprint, &need.beside})

@@ -235,9 +235,9 @@ std::optional<std::int64_t> Ledger::propose() {
     return number;
 }
 
-std::int64_t Ledger::launch(std::int64_t trial, const std::string& where, Allotment allotment) {
+std::int64_t Ledger::launch(std::int64_t trial, const std::string& where, Allocation allocation) {
     const std::int64_t attempt = record_.trial(trial).attempt + 1;
-    enter(event::Launched{trial, attempt, where, std::move(allotment)});
+    enter(event::Launched{trial, attempt, where, std::move(allocation)});
     return attempt;
 }
 

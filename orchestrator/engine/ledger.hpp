@@ -49,7 +49,7 @@ class Ledger {
     std::optional<std::int64_t> propose();
     [[nodiscard]] const Proposer& proposer() const { return proposer_; }
     /// The next attempt of a queued trial; returns its number.
-    std::int64_t launch(std::int64_t trial, const std::string& where, Allotment allotment);
+    std::int64_t launch(std::int64_t trial, const std::string& where, Allocation allocation);
     /// The most memory that a trial was seen to take.
     void measured(std::int64_t trial, Footprint peak);
     /// Final numbers that its script gave.

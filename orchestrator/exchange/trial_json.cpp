@@ -60,26 +60,27 @@ std::string local_text(double time) { return time_text(time, localtime_r, "%Y-%m
 
 Json trial_json(const TrialRecord& trial) {
     const Report* counts = counting_report(trial);
-    return {{"trial", trial.number},
-            {"state", to_text(trial.state)},
-            {"attempt", trial.attempt},
-            {"params", object(trial.params)},
-            {"values", object(counts ? counts->metrics : Metrics())},
-            {"closing", object(trial.closing)},
-            {"value", wire::from(trial.value)},
-            {"best_step", trial.best_step > 0 ? Json(trial.best_step) : Json(nullptr)},
-            {"steps", trial.steps()},
-            {"steps_trained", trial.trained},
-            {"device", text_or_null(trial.allotment.device)},
-            {"booked", memory(trial.allotment.footprint)},
-            {"peak", memory(trial.peak)},
-            {"micro_batches", trial.allotment.micro_batches > 0 ? Json(trial.allotment.micro_batches) : Json(nullptr)},
-            {"rule", text_or_null(trial.rule)},
-            {"reason", text_or_null(trial.reason)},
-            {"failures", trial.failures},
-            {"queued", text_or_null(utc_text(trial.queued_at))},
-            {"started", text_or_null(utc_text(trial.started_at))},
-            {"ended", text_or_null(utc_text(trial.ended_at))}};
+    return {
+        {"trial", trial.number},
+        {"state", to_text(trial.state)},
+        {"attempt", trial.attempt},
+        {"params", object(trial.params)},
+        {"values", object(counts ? counts->metrics : Metrics())},
+        {"closing", object(trial.closing)},
+        {"value", wire::from(trial.value)},
+        {"best_step", trial.best_step > 0 ? Json(trial.best_step) : Json(nullptr)},
+        {"steps", trial.steps()},
+        {"steps_trained", trial.trained},
+        {"device", text_or_null(trial.allocation.device)},
+        {"booked", memory(trial.allocation.footprint)},
+        {"peak", memory(trial.peak)},
+        {"micro_batches", trial.allocation.micro_batches > 0 ? Json(trial.allocation.micro_batches) : Json(nullptr)},
+        {"rule", text_or_null(trial.rule)},
+        {"reason", text_or_null(trial.reason)},
+        {"failures", trial.failures},
+        {"queued", text_or_null(utc_text(trial.queued_at))},
+        {"started", text_or_null(utc_text(trial.started_at))},
+        {"ended", text_or_null(utc_text(trial.ended_at))}};
 }
 
 Json whole_trial_json(const Study& study, const TrialRecord& trial) {

@@ -324,10 +324,12 @@ class LocalExecutor::Impl {
         connection->listen({[this, room](WorkerMessage&& said) { take_message(*room, std::move(said)); },
                             [this, room](const std::string& why) { take_garbage(*room, why); },
                             [this, room] { connection_closed(*room); }});
-        if (hello->version != protocol_version)
+        if (hello->version < oldest_protocol_version || hello->version > protocol_version)
             return kill_because(*room, "it speaks version " + std::to_string(hello->version) +
-                                           " of the protocol, not " + std::to_string(protocol_version));
-        connection->send(to_worker::Welcome{protocol_version, options_.alive_every});
+                                           " of the protocol; this hpo speaks " +
+                                           std::to_string(oldest_protocol_version) + " to " +
+                                           std::to_string(protocol_version) + ", so use the client that comes with it");
+        connection->send(to_worker::Welcome{hello->version, options_.alive_every});
         execution::Ready ready{*hello};
         ready.hello.pid =
             worker_process(static_cast<pid_t>(hello->pid), static_cast<pid_t>(connection->peer()), ::getpid());

@@ -493,7 +493,7 @@ string script_task(const Study& study) {
     std::map<string, string> files;
     for (const auto& [name, file] : study.files) files.emplace(name, file.text);
     return wire::Json{{"command", study.command},
-                      {"optional", study.optional_words},
+                      {"optional", study.optional_arguments},
                       {"home", script::home_of(study)},
                       {"cwd", study.cwd},
                       {"files", files},

@@ -18,7 +18,7 @@ Json body_of(const event::Proposed& e) {
     return {{"point", std::move(point)}, {"params", wire::from(e.params)}};
 }
 Json body_of(const event::Launched& e) {
-    const auto& [footprint, device, alone, micro_batches, environment] = e.allotment;
+    const auto& [footprint, device, alone, micro_batches, environment] = e.allocation;
     Json json{{"where", e.where},
               {"host_bytes", footprint.host_bytes},
               {"device_bytes", footprint.device_bytes},
@@ -42,17 +42,17 @@ Json body_of(const event::Measured& e) {
 Json body_of(const event::Closing& e) { return {{"values", wire::from(e.values)}}; }
 
 /// Bodies of earlier versions have none of it.
-Allotment to_allotment(const Json& json) {
+Allocation to_allocation(const Json& json) {
     using wire::member, wire::to_double, wire::to_int, wire::to_string;
-    Allotment allotment;
+    Allocation allocation;
     if (json.contains("host_bytes"))
-        allotment.footprint = {to_int(member(json, "device_bytes")), to_int(member(json, "host_bytes")),
-                               to_double(member(json, "cores"))};
-    if (json.contains("device")) allotment.device = to_string(member(json, "device"));
-    if (json.contains("alone")) allotment.alone = member(json, "alone").get<bool>();
-    if (json.contains("micro_batches")) allotment.micro_batches = to_int(member(json, "micro_batches"));
-    if (json.contains("environment")) allotment.environment = to_string(member(json, "environment"));
-    return allotment;
+        allocation.footprint = {to_int(member(json, "device_bytes")), to_int(member(json, "host_bytes")),
+                                to_double(member(json, "cores"))};
+    if (json.contains("device")) allocation.device = to_string(member(json, "device"));
+    if (json.contains("alone")) allocation.alone = member(json, "alone").get<bool>();
+    if (json.contains("micro_batches")) allocation.micro_batches = to_int(member(json, "micro_batches"));
+    if (json.contains("environment")) allocation.environment = to_string(member(json, "environment"));
+    return allocation;
 }
 
 std::int64_t attempt_of(const Event& event) {
@@ -80,7 +80,7 @@ Event from_body(int kind, std::int64_t trial, std::int64_t attempt, const Json& 
             return proposed;
         }
         case 4:
-            return event::Launched{trial, attempt, to_string(member(json, "where")), to_allotment(json)};
+            return event::Launched{trial, attempt, to_string(member(json, "where")), to_allocation(json)};
         case kind_reported:
             return event::Reported{trial, attempt, wire::to_report(json)};
         case 6:

@@ -57,7 +57,7 @@ constexpr std::array integers{
     Member<std::int64_t>{3, &Report::iteration}, Member<std::int64_t>{13, &Report::micro_batch},
     Member<std::int64_t>{14, &Report::peak_bytes}, Member<std::int64_t>{15, &Report::peak_device_bytes}};
 
-Message of_allotment(const Allotment& given) {
+Message of_allocation(const Allocation& given) {
     Message message;
     message.number(1, given.footprint.device_bytes)
         .number(2, given.footprint.host_bytes)
@@ -69,8 +69,8 @@ Message of_allotment(const Allotment& given) {
     return message;
 }
 
-Allotment to_allotment(std::string_view bytes) {
-    Allotment given;
+Allocation to_allocation(std::string_view bytes) {
+    Allocation given;
     for (Fields fields(bytes); fields.next();) switch (fields.field()) {
             case 1:
                 given.footprint.device_bytes = fields.number();
@@ -177,7 +177,7 @@ std::string of(const TrialRecord& trial) {
     if (!trial.rule.empty()) message.bytes(9, trial.rule);
     if (!trial.reason.empty()) message.bytes(10, trial.reason);
     if (!trial.where.empty()) message.bytes(11, trial.where);
-    message.message(12, of_allotment(trial.allotment));
+    message.message(12, of_allocation(trial.allocation));
     message.number(13, trial.peak.device_bytes).number(14, trial.peak.host_bytes);
     message.number(15, trial.memory_deaths);
     if (trial.requeued) message.number(16, static_cast<std::int64_t>(*trial.requeued));
@@ -228,7 +228,7 @@ TrialRecord to_trial(std::string_view bytes) {
                 trial.where = fields.text();
                 break;
             case 12:
-                trial.allotment = to_allotment(fields.bytes());
+                trial.allocation = to_allocation(fields.bytes());
                 break;
             case 13:
                 trial.peak.device_bytes = fields.number();

@@ -10,7 +10,7 @@ using std::string;
 using std::string_view;
 
 constexpr double max_at_once = 1024;
-constexpr double max_slots = 256;  // lanes of the native worker
+constexpr double max_slots = 256;  // replicas of the native worker
 
 bool is_auto(const Node& node) { return node.kind == Node::Kind::scalar && node.text == "auto"; }
 bool is_list(const Node& node) { return node.kind == Node::Kind::list; }

@@ -26,7 +26,7 @@ struct ReadWorker {
     bool native = true;
     std::vector<std::string> command;
     std::vector<Place> command_places;  ///< one an argument
-    std::vector<std::pair<std::size_t, std::size_t>> optional_words;
+    std::vector<std::pair<std::size_t, std::size_t>> optional_arguments;
     std::string home, cwd;
     Place home_place, cwd_place;
     std::map<std::string, TrialFile> files;

@@ -67,7 +67,7 @@ class StudyReader {
         study_.space = varied.space;
         study_.worker = fixed.params;
         study_.command = fixed.command;
-        study_.optional_words = fixed.optional_words;
+        study_.optional_arguments = fixed.optional_arguments;
         study_.home = fixed.home;
         study_.cwd = fixed.cwd;
         study_.files = fixed.files;

@@ -212,7 +212,7 @@ void read_words(Diagnostics& diagnostics, const Node& list, ReadWorker& result) 
                                         [](const Node& word) { return word.kind == Node::Kind::scalar; })) {
             const std::size_t first = result.command.size();
             read_words(diagnostics, item, result);
-            result.optional_words.emplace_back(first, result.command.size());
+            result.optional_arguments.emplace_back(first, result.command.size());
             const bool open = std::any_of(item.items.begin(), item.items.end(),
                                           [](const Node& word) { return !script::placeholders(word.text).empty(); });
             if (!open)

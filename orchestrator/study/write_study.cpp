@@ -101,9 +101,9 @@ string command_text(const Study& study) {
     string text = "[";
     for (std::size_t i = 0; i < study.command.size(); ++i) {
         if (i > 0) text += ", ";
-        for (const auto& [first, last] : study.optional_words) text += first == i ? "[" : "";
+        for (const auto& [first, last] : study.optional_arguments) text += first == i ? "[" : "";
         text += yaml_text(study.command[i]);
-        for (const auto& [first, last] : study.optional_words) text += last == i + 1 ? "]" : "";
+        for (const auto& [first, last] : study.optional_arguments) text += last == i + 1 ? "]" : "";
     }
     return text + "]";
 }

@@ -47,7 +47,7 @@ void add_memory(Canvas& canvas, const TrialRecord& trial, const Screen& screen) 
         host = std::max(host, report.peak_bytes.value_or(0));
         device = std::max(device, report.peak_device_bytes.value_or(0));
     }
-    const Allotment& given = trial.allotment;
+    const Allocation& given = trial.allocation;
     const std::string of_host = memory_text(host, given.footprint.host_bytes);
     const std::string of_device = memory_text(device, given.footprint.device_bytes);
     const auto with_alone = [&](const std::string& known) {
@@ -165,8 +165,8 @@ void add_facts(Canvas& canvas, const Study& study, const TrialRecord& trial, con
     }
     add_memory(canvas, trial, screen);
     add_fact(canvas, screen, "runs on", printable(trial.where));
-    add_fact(canvas, screen, "device", printable(trial.allotment.device));
-    add_lines(canvas, "environment", trial.allotment.environment, screen);
+    add_fact(canvas, screen, "device", printable(trial.allocation.device));
+    add_lines(canvas, "environment", trial.allocation.environment, screen);
     add_fact(canvas, screen, "log", files.log);
     add_fact(canvas, screen, "checkpoints", files.checkpoints);
     canvas.blank();

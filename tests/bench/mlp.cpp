@@ -39,10 +39,10 @@ void measure(std::int64_t batch, std::int64_t epochs, std::uint64_t seed, const 
     GroupPlan plan = checked(plan_group(configuration, data->shape, sizes, 1));
     const auto arena = checked(device->allocate(plan.arena_bytes));
     const std::int64_t per_epoch = plan.pace.iterations_per_epoch;
-    const LaneSpec lane{configuration.training, seed};
+    const ReplicaSpec replica{configuration.training, seed};
     const SteadyClock clock;
-    Trainer trainer(*device, *arena, std::move(plan), *data, {&lane, 1}, epochs, clock);
-    const GoOn always = [] { return true; };
+    Trainer trainer(*device, *arena, std::move(plan), *data, {&replica, 1}, epochs, clock);
+    const ShouldContinue always = [] { return true; };
 
     std::cout << "ready " << device->name() << std::endl;
     std::string line;

@@ -58,7 +58,7 @@ class Played(unittest.TestCase):
                     say(type="decision", trial=message["trial"], attempt=message["attempt"], step=message["step"],
                         action="continue")
                 if message["type"] == "hello":
-                    say(type="welcome", version=1, alive_every=5)
+                    say(type="welcome", version=2, alive_every=5)
                 if message["type"] == "hello" or (message["type"] == "finished" and not message.get("last")):
                     given += 1
                     hand_out(given) if given <= runs else say(type="shutdown")

@@ -1,15 +1,16 @@
-// The seam between what is trained and what computes it.
+// The interface between what is trained and what computes it.
 //
-// A Device gives memory (Buffer) and queues (Stream). A Stream works on one arena: the memory of one group of K trials
-// of one shape, its lanes, laid out by tensor.hpp before the first step; nothing is allocated after that. Every
-// operation does the same for each lane: a lane's numbers depend on that lane alone. What differs between the lanes
-// (learning rate, decay, dropout probability, smoothing, seed, iteration, alive) is an array of K in the arena: a
-// tensor of 1 x 1 made by Layout::add_lane_array, or an entry (Tensor::at) of a table [1, H] made by Layout::add. What
-// they share is an argument.
+// A Device provides memory (Buffer) and queues (Stream). A Stream works on one arena, which is the memory of a fused
+// group: K models (replicas) that train side by side, laid out by tensor.hpp before the first step. Nothing is
+// allocated after that. Every operation does the same for each replica, and a replica's numbers depend on that replica
+// alone. What differs between replicas (learning rate, decay, dropout probability, smoothing, seed, iteration, alive)
+// is stored once per replica in the arena: as a 1 x 1 tensor made by Layout::add_per_replica, or as an entry
+// (Tensor::at) of a table [1, W] made by Layout::add. What all replicas share is a plain argument.
 //
-// Operations are enqueued in order; only `read` and `synchronise` wait. Shapes below are of one lane: B samples of a
-// batch, I inputs, O outputs, C classes, P elements of the parameter block; f32 unless said. "Written": the old content
-// does not matter (it may be NaN). Inputs and outputs may not overlap unless said. A wrong shape is a bug: asserted.
+// Operations are enqueued in order; only `read` and `synchronise` wait. The shapes below are those of one replica: B
+// rows of a micro-batch, I inputs, O outputs, C classes, P elements of the parameter block, W iterations of a window.
+// Elements are f32 unless another type is given. "Written" means that the old content is never read (it may be NaN).
+// Inputs and outputs must not overlap unless this is said. A wrong shape is a bug of the caller and is asserted.
 #pragma once
 
 #include <cstddef>
@@ -29,99 +30,109 @@
 
 namespace hpo {
 
-/// Memory of a device, aligned as `alignment` says. Freed with the object, which must not outlive its device.
+/// Memory of a device, aligned to `alignment` bytes. The destructor frees it. Must not outlive its device.
 class Buffer {
    public:
     virtual ~Buffer() = default;
     [[nodiscard]] virtual std::size_t bytes() const = 0;
 };
 
-/// Labelled samples in a buffer of their own, shared by all lanes. A feature is x * scale + shift.
+/// Labelled samples in a buffer. All replicas share it. The operations see a feature x as x * scale + shift.
 struct Samples {
     const Buffer* buffer = nullptr;
     Tensor features;         ///< f32 or u8 [N, I]
     Tensor labels;           ///< i32 [N, 1]
-    Tensor rows;             ///< i32 [1, count]: which of the N rows these samples are; none: all of them
-    std::int64_t count = 0;  ///< samples, below 2^31
+    Tensor rows;             ///< i32 [1, count]: which of the N rows belong to these samples; none: all of them
+    std::int64_t count = 0;  ///< number of samples, below 2^31
     float scale = 1;
     float shift = 0;
-    /// Each lane has samples of its own, a lane_stride apart, that lie in the order in which they are taken: of a
-    /// batch, or of a pass of an evaluation. `buffer` is then the stream's own arena, and there are no `rows`.
+    /// Each replica has samples of its own, a replica_stride apart, in the order in which they are used: those of one
+    /// batch of training, or of one micro-batch of an evaluation. `buffer` is then the stream's own arena, and `rows`
+    /// is not used.
     bool staged = false;
 };
 
 /// Whether an operation writes a gradient or adds to it (micro-batches after the first).
 enum class Write : std::uint8_t { set, add };
 
-/// gelu is the exact one, x * Phi(x) with the error function; silu is x * sigmoid(x).
+/// gelu is the exact one, x * Phi(x) with the error function (Hendrycks and Gimpel 2016); silu is x * sigmoid(x)
+/// (Elfwing, Uchibe and Doya 2018).
 enum class Activation : std::uint8_t { none, relu, gelu, silu };
 
-/// Which samples of their batches the rows of a pass are: row r is sample index * rows + r of the lane's batch. Rows
-/// beyond the lane's are padding, so that batches of different sizes go through the same operations. None: all rows are
-/// the lane's, from 0 on.
-struct Pass {
-    Tensor batch;             ///< lane array u32: samples of the batch
-    Tensor rows;              ///< lane array u32: samples of a pass; the last of a batch has what is left
-    std::uint32_t index = 0;  ///< counted from 0
+/// The part of an operation's rows and columns that is valid for each replica. The rest is padding: it lets replicas
+/// with different batch sizes and layer widths go through the same operations. Without `batch`, all rows are valid;
+/// without `columns`, all columns are.
+struct Extent {
+    Tensor batch;                   ///< u32 per replica: rows of the whole batch
+    Tensor rows;                    ///< u32 per replica: rows of a micro-batch; the last one of a batch has the rest
+    std::uint32_t micro_batch = 0;  ///< index of this micro-batch. Its row r is row micro_batch * rows + r of the batch
+    Tensor columns{};               ///< u32 per replica: columns [0, columns) are valid
 
-    explicit operator bool() const { return static_cast<bool>(batch); }
+    [[nodiscard]] bool limits_rows() const { return static_cast<bool>(batch); }
 };
 
-/// Inverted dropout: an element is 0 with `probability` (rounded to a multiple of 2^-16), else divided by what remains.
-/// The draw of sample s of the batch and column c depends on (seed, iteration, site, s, c) alone: micro-batches draw as
-/// the whole batch would. It is 16 bits, dropped when below probability * 2^16: with q = c mod 128, half q mod 2 (0:
-/// the low one) of word q / 32 of draw_block(seed, Purpose::dropout, iteration, block), where block's low word is s and
-/// its high word site * 2^16 + c / 128 * 16 + q mod 32 / 2. Laid out for vectors: 16 blocks make 128 columns.
+/// Inverted dropout (Srivastava et al. 2014): an element becomes 0 with `probability` (rounded to a multiple of 2^-16),
+/// and is divided by 1 - probability otherwise.
+///
+/// The random draw of row s of the batch and column c depends on (seed, iteration, site, s, c) alone, so that
+/// micro-batches draw as the whole batch would. It has 16 bits, and the element is dropped when they are below
+/// probability * 2^16. With q = c mod 128, they are half q mod 2 (0 is the low half) of word q / 32 of
+/// draw_block(seed, Purpose::dropout, iteration, block); the low word of `block` is s, its high word is
+/// site * 2^16 + c / 128 * 16 + q mod 32 / 2. Vector registers want this order: 16 blocks make 128 columns.
 struct Dropout {
-    Tensor probability;      ///< lane array; default: no dropout, the rest is not looked at
-    Tensor seed;             ///< lane array u64
-    Tensor iteration;        ///< lane array u32
+    Tensor probability;      ///< per replica; none: no dropout, and the other members are not used
+    Tensor seed;             ///< u64 per replica
+    Tensor iteration;        ///< u32 per replica
     Tensor mask;             ///< u8 [B, O], written by forward, read by backward; none for relu, which needs none
-    std::uint32_t site = 0;  ///< which dropout of the model this is
-    Pass pass;
+    std::uint32_t site = 0;  ///< index of the dropout layer in the model
+    Extent extent;
 };
 
-/// Changes to images as they are gathered; height 0: none. A feature is (row y, column x, channel) with channels last:
-/// features = height * width * channels. Sample i of a batch draws draw_block(seed, Purpose::augment, iteration, i):
-/// words 0 and 1, scaled to [-shift, shift], say by how many rows and columns it is shifted (what comes in from outside
-/// is 0, before normalisation), the lowest bit of word 2 whether it is mirrored first.
+/// Random changes to images while they are gathered. A feature is (row y, column x, channel) with channels last, so
+/// that features = height * width * channels. Row i of a batch draws draw_block(seed, Purpose::augment, iteration, i):
+/// words 0 and 1, scaled to [-shift, shift], are the rows and columns by which it is shifted (pixels from outside are
+/// 0, before normalisation), and the lowest bit of word 2 says whether it is mirrored first.
 struct Augment {
-    std::int64_t height = 0;
-    std::int64_t width = 0;
-    std::int64_t shift = 0;  ///< pixels at most, below 2^15
-    bool flip = false;       ///< half of the samples are mirrored, left to right
+    std::int64_t height = 0;  ///< pixels; 0: no augmentation
+    std::int64_t width = 0;   ///< pixels
+    std::int64_t shift = 0;   ///< pixels at most, below 2^15
+    bool flip = false;        ///< mirror half of the samples, left to right
 };
 
-/// B samples. Without a pass: as they lie, from number `first` on. With one, those of a batch of training: pass.batch
-/// samples are drawn in each iteration, count / batch iterations make an epoch (what is left over rests in it), and
-/// sample i of iteration t is number (t mod epoch) * batch + i in the EpochOrder of (seed, t / epoch). Padding becomes
-/// rows of 0 with label 0.
+/// Copies B samples into a micro-batch.
+///
+/// Where `extent` does not limit rows (evaluation), they are the samples from number `first` on, in their order. Where
+/// it does (training), extent.batch samples are drawn in each iteration; count / batch iterations make an epoch, and
+/// the samples left over rest in it. Row i of iteration t is sample (t mod epoch) * batch + i in the EpochOrder of
+/// (seed, t / epoch). Padding rows become 0 and get label 0.
 struct Gather {
     Tensor output;           ///< [B, I] written
     Tensor labels;           ///< i32 [B, 1] written
-    std::int64_t first = 0;  ///< without a pass
-    // With one:
-    Pass pass;
-    Tensor seed;       ///< lane array u64
-    Tensor iteration;  ///< lane array u32
+    std::int64_t first = 0;  ///< evaluation only
+    // Training only:
+    Extent extent;
+    Tensor seed;       ///< u64 per replica
+    Tensor iteration;  ///< u32 per replica
     Augment augment;
 };
 
-/// Of matrix products; all sums are of float32. tf32: operands rounded to 10 bits of mantissa on the way. bfloat16 and
-/// float16: operands rounded (to nearest, ties to even) into tensors of their own first, which the products read.
+/// Precision of the operands of matrix products; sums are float32 always. tf32 rounds operands to 10 bits of mantissa
+/// inside the product. For bfloat16 and float16, operands are first rounded (to nearest, ties to even) into separate
+/// tensors, which the products read.
 enum class Precision : std::uint8_t { float32, tf32, bfloat16, float16 };
 
-/// What a product's operands are kept in: f32, bf16 or f16.
+/// The element type of a product's operands: f32, bf16 or f16.
 constexpr Type operand_type(Precision precision) {
     return precision == Precision::bfloat16 ? Type::bf16 : precision == Precision::float16 ? Type::f16 : Type::f32;
 }
 
+/// A fully connected layer without its bias, which the next operation adds.
 struct Linear {
     Tensor input;   ///< [B, I]
     Tensor weight;  ///< [O, I]
-    Tensor output;  ///< [B, O] written: input * weight^T. The bias comes with the next operation
+    Tensor output;  ///< [B, O] written: input * weight^T
     Precision precision = Precision::float32;
-    // Of operand_type, where that is not f32:
+    // Of operand_type(precision), and only where that is not f32:
     Tensor rounded_input;   ///< [B, I] written
     Tensor rounded_weight;  ///< [O, I] written
 };
@@ -144,24 +155,25 @@ struct Activate {
     Activation activation = Activation::none;
     Tensor pre;     ///< [B, O]; becomes a, unless it is `output` itself
     Tensor bias;    ///< [1, O], or none
-    Tensor output;  ///< [B, O] written; may be `pre` for none and relu, which need no `a` backward
+    Tensor output;  ///< [B, O] written; may be `pre` for none and relu, whose backward does not need `a`
     Dropout dropout;
-    Tensor own;  ///< lane array u32: each lane's Activation, instead of `activation`; `output` is then not `pre`
+    Tensor activations;  ///< u32 per replica: its Activation, in place of `activation`; `output` must not be `pre` then
 };
 
 struct ActivateBackward {
     Activation activation = Activation::none;
     Tensor gradient;       ///< [B, O] of the output; becomes that of a
-    Tensor pre;            ///< [B, O] a; looked at by gelu and silu alone
-    Tensor output;         ///< [B, O]; looked at by relu alone
+    Tensor pre;            ///< [B, O] a; used by gelu and silu only
+    Tensor output;         ///< [B, O]; used by relu only
     Tensor bias_gradient;  ///< [1, O] by `write`: column sums of a's gradient; or none
-    Dropout dropout;       ///< as forward, with its mask
+    Dropout dropout;       ///< as in forward, with its mask
     Write write = Write::set;
-    Tensor own;  ///< as forward
+    Tensor activations;  ///< as in forward
 };
 
-/// a = input + bias; output = (a - mean) * rstd * scale + shift over each row (Ba, Kiros, Hinton 2016); variance with
-/// 1/O. With `own`, a row is a lane's first columns; the others are padding: 0 in what is read, and in what is written.
+/// Layer normalisation (Ba, Kiros and Hinton 2016): a = input + bias; output = (a - mean) * rstd * scale + shift over
+/// each row, with the variance divided by the number of valid columns. Padding columns must be 0 in what is read, and
+/// are 0 in what is written.
 struct LayerNorm {
     Tensor input;   ///< [B, O]; becomes a
     Tensor bias;    ///< [1, O]
@@ -171,7 +183,7 @@ struct LayerNorm {
     Tensor mean;    ///< [B, 1] written
     Tensor rstd;    ///< [B, 1] written: 1 / sqrt(variance + epsilon)
     float epsilon = 1e-5F;
-    Tensor own;  ///< lane array u32: columns; none: O
+    Extent extent;  ///< only `columns` is used
 };
 
 struct LayerNormBackward {
@@ -184,124 +196,127 @@ struct LayerNormBackward {
     Tensor shift_gradient;  ///< [1, O] by `write`
     Tensor bias_gradient;   ///< [1, O] by `write`
     Write write = Write::set;
-    Tensor own;  ///< as forward
+    Extent extent;  ///< as in forward
 };
 
-/// Softmax and cross-entropy against (1 - smoothing) * one-hot + smoothing / C.
+/// Softmax and cross-entropy against (1 - smoothing) * one-hot + smoothing / C (Szegedy et al. 2016).
 struct CrossEntropy {
     Tensor logits;     ///< [B, C]
     Tensor labels;     ///< i32 [B, 1], each in [0, C)
-    Tensor smoothing;  ///< lane array
+    Tensor smoothing;  ///< per replica
     Tensor loss;       ///< [1, 1] by `write`: weight * the sum over the rows
     Tensor correct;    ///< i32 [1, 1] by `write`: rows whose greatest logit (the first of equals) is the label's
-    Tensor gradient;   ///< [B, C] written, that of `loss`, times `scale`; may be `logits`; none: not wanted
-    float weight = 1;  ///< 1 / (samples of the whole batch) for a mean
+    Tensor gradient;   ///< [B, C] written: the gradient of `loss`, times `scale`; may be `logits`; none: not computed
+    float weight = 1;  ///< of a row; 1 / (rows of the whole batch) makes `loss` a mean
     Write write = Write::set;
-    Tensor scale;    ///< lane array; none: 1
-    Tensor weights;  ///< lane array: each lane's weight, instead of `weight`
-    Pass pass;       ///< padding counts for nothing; its gradient is 0
+    Tensor scale;    ///< per replica; none: 1
+    Tensor weights;  ///< per replica: its weight, in place of `weight`
+    Extent extent;   ///< padding rows add nothing, and their gradient is 0
 };
 
-/// Dynamic loss scaling (Micikevicius et al., "Mixed precision training", ICLR 2018), for gradients that float16 would
-/// lose: the loss's gradient is multiplied by `scale`, and the parameters' divided by it. One that is not finite is no
-/// update, and halves the scale (to 1 at least); after `growth` updates without one it doubles (to 2^24 at most).
+/// Dynamic loss scaling (Micikevicius et al., "Mixed precision training", ICLR 2018) keeps gradients that float16 would
+/// lose: the gradient of the loss is multiplied by `scale`, and the gradients of the parameters are divided by it. A
+/// gradient that is not finite causes no update and halves the scale (down to 1). After `growth` updates in a row
+/// without one, the scale doubles (up to 2^24).
 struct LossScale {
-    static constexpr float first = 65536;
-    static constexpr float growth = 2000;
+    static constexpr float first = 65536;  ///< the scale at the start
+    static constexpr float growth = 2000;  ///< updates
 
-    Tensor scale;  ///< lane array; default: there is none, the rest is not looked at
-    Tensor good;   ///< lane array, f32 as the scale: updates since it changed
-    Tensor valid;  ///< lane array u8, written: 0 where the update is to be left out
+    Tensor scale;  ///< per replica; none: there is no scaling, and the other members are not used
+    Tensor good;   ///< per replica, f32 as the scale: updates since it changed
+    Tensor valid;  ///< u8 per replica, written: 0 where the update must be left out
 };
 
-/// norm = |gradient| / scale; factor = (limit > 0 and norm > limit ? limit / norm : 1) / scale. With a scale, norm and
-/// factor of a gradient that is not finite are 0.
+/// norm = |gradient| / scale; factor = (limit > 0 and norm > limit ? limit / norm : 1) / scale. With loss scaling, the
+/// norm and the factor of a gradient that is not finite are 0.
 struct GradientNorm {
     Tensor gradient;  ///< [1, P]
-    Tensor limit;     ///< lane array
+    Tensor limit;     ///< per replica; 0: no limit
     Tensor norm;      ///< [1, 1] written
     Tensor factor;    ///< [1, 1] written, for the optimizers
     LossScale scaling;
 };
 
-/// The parameter block of each lane and what updates it. Lanes that are not alive keep their weights and state.
+/// The parameter block of each replica and what an optimizer needs to update it. Replicas that are not alive keep their
+/// weights and their state.
 struct Update {
     Tensor weights;            ///< [1, P] updated
     Tensor gradient;           ///< [1, P]
     std::int64_t decayed = 0;  ///< elements [0, decayed) are subject to weight decay
     Tensor learning_rates;     ///< [1, W]
-    Tensor slot;               ///< lane array u32: which of the rates; none: the first
-    Tensor weight_decay;       ///< lane array
+    Tensor window_index;       ///< u32 per replica, below W: which of the rates applies; none: the first
+    Tensor weight_decay;       ///< per replica
     Tensor factor;             ///< [1, 1] the gradient is multiplied by this; none: 1
-    Tensor alive;              ///< lane array u8
-    Tensor valid;              ///< lane array u8: 0 as if not alive; none: 1
+    Tensor alive;              ///< u8 per replica
+    Tensor valid;              ///< u8 per replica: 0 has the effect of not being alive; none: 1
 };
 
-/// Loshchilov and Hutter 2019, as torch.optim.AdamW: w -= lr * decay * w, then
+/// Loshchilov and Hutter 2019, with the formulas of torch.optim.AdamW: w -= lr * decay * w, then
 /// w -= lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon) with t = iteration + 1.
 struct AdamW {
     Update update;
     Tensor first_moment;   ///< [1, P] updated; 0 at the start
     Tensor second_moment;  ///< [1, P] updated; 0 at the start
-    Tensor beta1;          ///< lane array
-    Tensor beta2;          ///< lane array
-    Tensor epsilon;        ///< lane array
-    Tensor iteration;      ///< lane array u32: updates done before this one
+    Tensor beta1;          ///< per replica
+    Tensor beta2;          ///< per replica
+    Tensor epsilon;        ///< per replica
+    Tensor iteration;      ///< u32 per replica: updates done before this one
 };
 
-/// As torch.optim.SGD: g += decay * w; velocity = momentum * velocity + g; w -= lr * (nesterov ? g + momentum *
-/// velocity : velocity).
+/// Stochastic gradient descent with the formulas of torch.optim.SGD: g += decay * w; velocity = momentum * velocity +
+/// g; w -= lr * (nesterov ? g + momentum * velocity : velocity).
 struct Sgd {
     Update update;
     Tensor velocity;  ///< [1, P] updated; 0 at the start
-    Tensor momentum;  ///< lane array
+    Tensor momentum;  ///< per replica
     bool nesterov = false;
 };
 
-/// The last operation of an update. What the host says and hears of W updates lies in tables, so that it comes by once
-/// for all of them, and an update is the same operations each time.
+/// The last operation of an update. The host writes the learning rates of W updates into a table and reads their losses
+/// from tables, so that it looks at them once in W updates, and each update consists of the same operations.
 struct Advance {
-    Tensor iteration;  ///< lane array u32: += 1 where alive
-    Tensor alive;      ///< lane array u8
-    Tensor slot;       ///< lane array u32, below W: += 1; none: there are no tables
-    Tensor loss;       ///< [1, 1]
-    Tensor norm;       ///< [1, 1]
-    Tensor losses;     ///< [1, W]: entry `slot` written, with the loss
-    Tensor norms;      ///< [1, W]: entry `slot` written, with the norm
+    Tensor iteration;     ///< u32 per replica: += 1 where alive
+    Tensor alive;         ///< u8 per replica
+    Tensor window_index;  ///< u32 per replica, below W: += 1; none: there are no tables
+    Tensor loss;          ///< [1, 1]
+    Tensor norm;          ///< [1, 1]
+    Tensor losses;        ///< [1, W]: entry `window_index` is written with the loss
+    Tensor norms;         ///< [1, W]: entry `window_index` is written with the norm
 };
 
-/// Memory of the host in two parts, for what a device does not hold: while one part is on its way, the next is filled.
+/// Host memory in two parts, for data that a device does not hold: the host fills one part while the other is copied.
 /// Must not outlive its stream.
 class Stage {
    public:
     virtual ~Stage() = default;
-    /// The part that was sent longest ago; waits until it has been read. Aligned as Buffers are.
+    /// The part that was sent longest ago; waits until its copy is done. Aligned as Buffers are.
     virtual std::span<std::byte> next() = 0;
-    /// Copies its beginning to all of `to`, lane 0's place, for what is enqueued afterwards. Returns at once where it
-    /// can.
+    /// Copies the beginning of that part to `to` (all of it, at replica 0), before whatever is enqueued afterwards.
+    /// Returns without waiting where the device allows it.
     virtual void send(const Tensor& to) = 0;
 };
 
-/// A queue of operations on one arena. Used by one thread at a time; must not outlive its arena.
+/// A queue of operations on one arena. One thread at a time may use it. Must not outlive its arena.
 class Stream {
    public:
     virtual ~Stream() = default;
 
-    [[nodiscard]] virtual int lanes() const = 0;
-    /// What is enqueued from now on does `count` lanes from lane `first` on alone, 1 to as many as the stream was made
-    /// for. Copies from and to the host name their lane, whichever these are.
-    virtual void set_lanes(int first, int count) = 0;
+    [[nodiscard]] virtual int replicas() const = 0;
+    /// Operations enqueued from now on work on `count` replicas from `first` on only; `first + count` is at most the
+    /// number the stream was made for. Copies from and to the host name their replica, whatever is selected.
+    virtual void select_replicas(int first, int count) = 0;
 
-    /// Copies `data` to one lane of `to`, all of it; `data` may be reused on return.
-    virtual void write_bytes(const Tensor& to, int lane, std::span<const std::byte> data) = 0;
-    /// Waits for what was enqueued before, then copies one lane of `from`, all of it.
-    virtual void read_bytes(const Tensor& from, int lane, std::span<std::byte> data) = 0;
+    /// Copies `data` to all of one replica of `to`; `data` may be reused on return.
+    virtual void write_bytes(const Tensor& to, int replica, std::span<const std::byte> data) = 0;
+    /// Waits for what was enqueued before, then copies all of one replica of `from`.
+    virtual void read_bytes(const Tensor& from, int replica, std::span<std::byte> data) = 0;
+    /// Waits for everything that was enqueued.
     virtual void synchronise() = 0;
 
     virtual void fill(const Tensor& to, float value) = 0;         ///< f32
     virtual void copy(const Tensor& from, const Tensor& to) = 0;  ///< same shape and type
-    /// f32, uniform in [-bound, bound) by Philox of (seed, Purpose::initialise, site, element): the upper
-    /// 24 bits of draw_bits; seed: lane array u64.
+    /// Fills an f32 tensor with numbers uniform in [-bound, bound), drawn by Philox (Salmon et al. 2011) of (seed,
+    /// Purpose::initialise, site, element): the upper 24 bits of draw_bits. `seed`: u64 per replica.
     virtual void initialise(const Tensor& to, float bound, const Tensor& seed, std::uint32_t site) = 0;
 
     virtual void gather(const Samples& samples, const Gather& arguments) = 0;
@@ -317,102 +332,102 @@ class Stream {
     virtual void sgd(const Sgd& arguments) = 0;
     virtual void advance(const Advance& arguments) = 0;
 
-    /// Two parts of so many bytes.
+    /// Host memory in two parts of `bytes` bytes each. Throws std::bad_alloc.
     virtual std::unique_ptr<Stage> stage(std::size_t bytes) = 0;
 
-    /// Does what `operations` enqueues, which must be the same operations with the same arguments each time it is given
-    /// with this `name` and these lanes: only what lies in the arena may differ. Where the device has graphs
-    /// they are recorded and launched as one from the third time on, without asking `operations`. No copies from and to
-    /// the host in it.
+    /// Runs `operations`, which must enqueue the same operations with the same arguments each time it is given with
+    /// this `name` and the same selected replicas: only the content of the arena may differ. It must not copy from or
+    /// to the host. A device with graphs records them the second time and replays the recording from then on, without
+    /// calling `operations`.
     virtual void repeat(std::uint64_t /*name*/, const std::function<void()>& operations) { operations(); }
 
-    // The same for numbers rather than bytes.
+    // Copies of numbers; T must be the tensor's type.
     template <class T>
-    void write(const Tensor& to, int lane, std::span<const T> values) {
+    void write(const Tensor& to, int replica, std::span<const T> values) {
         assert(to.type == type_of<T>());
-        write_bytes(to, lane, std::as_bytes(values));
+        write_bytes(to, replica, std::as_bytes(values));
     }
     template <class T>
-    void write(const Tensor& to, int lane, T value) {
-        write(to, lane, std::span<const T>(&value, 1));
+    void write(const Tensor& to, int replica, T value) {
+        write(to, replica, std::span<const T>(&value, 1));
     }
     template <class T>
-    void read(const Tensor& from, int lane, std::span<T> values) {
+    void read(const Tensor& from, int replica, std::span<T> values) {
         assert(from.type == type_of<T>());
-        read_bytes(from, lane, std::as_writable_bytes(values));
+        read_bytes(from, replica, std::as_writable_bytes(values));
     }
     template <class T>
-    T read(const Tensor& from, int lane) {
+    T read(const Tensor& from, int replica) {
         T value{};
-        read(from, lane, std::span<T>(&value, 1));
+        read(from, replica, std::span<T>(&value, 1));
         return value;
     }
 };
 
-/// A device that failed while it computed. Nothing on it can be trusted: the process is to end, so that its trial is
-/// tried again.
+/// Thrown when a device failed while it computed. Nothing on it can be trusted any more: the process must end, so that
+/// its trials are tried again by another.
 class DeviceLost : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// Less memory on a device than what it was to do needs. The trial does not fit now; the device goes on.
+/// Thrown when a device has less free memory than an operation needs. The trial does not fit now; the device is fine.
 class DeviceFull : public std::bad_alloc {
    public:
-    explicit DeviceFull(const std::string& message) : words_(message) {}
-    [[nodiscard]] const char* what() const noexcept override { return words_.what(); }
+    explicit DeviceFull(const std::string& message) : message_(message) {}
+    [[nodiscard]] const char* what() const noexcept override { return message_.what(); }
 
    private:
-    std::runtime_error words_;
+    std::runtime_error message_;  ///< its copies do not throw
 };
 
-/// Whose memory a device's buffers take.
+/// What memory a device's buffers are taken from.
 struct DeviceMemory {
-    bool of_its_own = false;        ///< the device's; else the process's
+    bool of_its_own = false;        ///< the device's; otherwise the process's
     bool shared_with_host = false;  ///< the device's, which is the host's too: integrated GPUs, PoCL
-    std::size_t total_bytes = 0;    ///< of its own, of all programs; 0: not known
-    std::size_t context_bytes = 0;  ///< of its own, taken already: context, code and libraries, as measured
-    std::size_t granularity = 1;    ///< an allocation takes a multiple of so many bytes
-    std::size_t largest_piece = 0;  ///< bytes of one allocation at most; 0: as many as there are
+    std::size_t total_bytes = 0;    ///< of the device, for all programs; 0: not known
+    std::size_t context_bytes = 0;  ///< of the device, taken already by context, code and libraries, as measured
+    std::size_t granularity = 1;    ///< an allocation takes a multiple of this number of bytes
+    std::size_t largest_piece = 0;  ///< bytes of one allocation at most; 0: no limit
 
-    /// Bytes that an allocation takes of it.
+    /// Bytes that an allocation of `bytes` takes.
     [[nodiscard]] std::size_t taken_by(std::size_t bytes) const {
         return (bytes + granularity - 1) / granularity * granularity;
     }
 };
 
-/// Memory at this moment, all programs together. Bytes.
+/// A device's memory at this moment, over all programs. Bytes.
 struct MemoryLeft {
     std::size_t free = 0;
     std::size_t total = 0;
 };
 
-/// Something that computes. Its methods may be called by any thread.
+/// A processor that trains. Any thread may call its methods.
 class Device {
    public:
     virtual ~Device() = default;
 
     [[nodiscard]] virtual std::string_view backend() const = 0;  ///< cpu, opencl or cuda
     [[nodiscard]] virtual std::string name() const = 0;  ///< backend and what it runs on: "cpu, x86-64-v4, SkylakeX"
-    /// Why it is slower than it could be, and the cure: worth a warning; empty: it is not.
+    /// A warning: why the device is slower than it could be, and the cure. Empty: nothing is wrong.
     [[nodiscard]] virtual std::string remark() const { return {}; }
     [[nodiscard]] virtual DeviceMemory memory() const { return {}; }
-    /// Measures context_bytes anew: drivers load code and take workspaces when these are first used.
+    /// Measures context_bytes again: drivers load code and take workspaces when these are first used.
     virtual void measure_context() {}
-    /// Trials of a small model that train side by side here with profit; 1: they would only share what one could have.
+    /// How many trials of a small model train faster side by side than one after the other; 1 where nothing is gained.
     [[nodiscard]] virtual int slots() const { return 1; }
-    /// Of a device's own memory, where its driver tells.
+    /// Free memory of the device; nothing where its driver does not tell.
     [[nodiscard]] virtual std::optional<MemoryLeft> memory_left() { return {}; }
-    /// Launches handed to the driver so far, a graph counted as one; 0: nobody counts.
+    /// Number of launches handed to the driver so far (a graph counts as one); 0: they are not counted.
     [[nodiscard]] virtual std::uint64_t launches() const { return 0; }
-    /// What a stream takes of the device's memory besides its arena.
-    [[nodiscard]] virtual std::size_t stream_bytes(int /*lanes*/) const { return 0; }
-    /// Whether it multiplies in this precision; an error says why not.
+    /// Bytes of the device's memory that a stream takes in addition to its arena.
+    [[nodiscard]] virtual std::size_t stream_bytes(int /*replicas*/) const { return 0; }
+    /// Whether the device multiplies in this precision; the error says why not.
     [[nodiscard]] virtual Result<void> computes_in(Precision precision) const = 0;
-    /// Zeroed memory of exactly so many bytes. Fails when there is not enough.
+    /// Zeroed memory of exactly this many bytes. The error says how much was missing.
     virtual Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) = 0;
-    /// `arena` and the tensors of every operation come from one Layout of `lanes` lanes. Throws DeviceFull where
-    /// stream_bytes are not to be had.
-    virtual std::unique_ptr<Stream> stream(Buffer& arena, int lanes) = 0;
+    /// `arena` and the tensors of every operation must come from one Layout of `replicas` replicas. Throws DeviceFull
+    /// where stream_bytes cannot be allocated.
+    virtual std::unique_ptr<Stream> stream(Buffer& arena, int replicas) = 0;
 };
 
 }  // namespace hpo

@@ -1,5 +1,5 @@
-// Where things lie in a trial group's memory: tensors as plain numbers, and the layout that hands them out. Pure: no
-// memory is touched here, so that asking for a plan and running it are the same code.
+// Where things lie in the memory of a fused group: tensors as plain numbers, and the layout that places them. Pure: no
+// memory is touched here, so that planning and training use the same code.
 #pragma once
 
 #include <cassert>
@@ -56,62 +56,65 @@ inline constexpr std::size_t alignment = 64;
 
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
-/// One row-major matrix for each lane of a group, as an offset into a buffer. A default-made one means "none".
+/// One row-major matrix for each replica of a group, as an offset into a buffer. A default-constructed one means
+/// "none".
 struct Tensor {
-    std::size_t offset = 0;       ///< bytes from the buffer's start to lane 0's first element
-    std::size_t lane_stride = 0;  ///< bytes from one lane's first element to the next lane's
+    std::size_t offset = 0;          ///< bytes from the buffer's start to replica 0's first element
+    std::size_t replica_stride = 0;  ///< bytes from one replica's first element to the next replica's
     std::int64_t rows = 0;
     std::int64_t columns = 0;
     Type type = Type::f32;
 
     explicit operator bool() const { return rows > 0; }
-    [[nodiscard]] std::int64_t elements() const { return rows * columns; }  ///< of one lane
+    [[nodiscard]] std::int64_t elements() const { return rows * columns; }  ///< of one replica
     [[nodiscard]] std::size_t bytes() const { return static_cast<std::size_t>(elements()) * size_of(type); }
 
     /// A matrix inside this one: `count_rows` x `count_columns` dense elements from element `first` on.
     [[nodiscard]] Tensor slice(std::int64_t first, std::int64_t count_rows, std::int64_t count_columns) const {
         assert(first >= 0 && first + count_rows * count_columns <= elements());
-        return {offset + static_cast<std::size_t>(first) * size_of(type), lane_stride, count_rows, count_columns, type};
+        return {offset + static_cast<std::size_t>(first) * size_of(type), replica_stride, count_rows, count_columns,
+                type};
     }
     /// The first `count` rows: a batch shorter than planned.
     [[nodiscard]] Tensor first_rows(std::int64_t count) const { return slice(0, count, columns); }
-    /// The matrices of all lanes with what lies between them, for one copy of all: as lane 0's row of elements, lane
-    /// k's first at k * lane_stride / size_of(type).
-    [[nodiscard]] Tensor all_lanes(int lanes) const {
-        const std::size_t elements_of_all = static_cast<std::size_t>(lanes) * lane_stride / size_of(type);
+    /// The matrices of all replicas with what lies between them, for one copy of all: as replica 0's row of elements,
+    /// replica k's first at k * replica_stride / size_of(type).
+    [[nodiscard]] Tensor all_replicas(int replicas) const {
+        const std::size_t elements_of_all = static_cast<std::size_t>(replicas) * replica_stride / size_of(type);
         return {offset, 0, 1, static_cast<std::int64_t>(elements_of_all), type};
     }
-    /// Lane `k`'s matrix as lane 0's: what a stream of one lane works on.
-    [[nodiscard]] Tensor lane(int k) const {
+    /// Replica `k`'s matrix as replica 0's: what a stream of one replica works on.
+    [[nodiscard]] Tensor replica(int k) const {
         Tensor tensor = *this;
-        tensor.offset += static_cast<std::size_t>(k) * lane_stride;
+        tensor.offset += static_cast<std::size_t>(k) * replica_stride;
         return tensor;
     }
     /// One element of a row: entry `index` of a table, for instance this iteration's learning rate.
     [[nodiscard]] Tensor at(std::int64_t index) const { return slice(index, 1, 1); }
 };
 
-/// Lanes that a group has at most. Lane arrays are laid out for so many, so that each further lane takes the same
-/// bytes.
-inline constexpr int most_lanes = 256;
+/// Replicas that a group has at most. Numbers per replica are laid out for so many, so that each further replica takes
+/// the same bytes.
+inline constexpr int max_replicas = 256;
 
-/// Places tensors one behind the other. `bytes()` is what the arena takes, exactly: a + b * lanes for the same tensors.
+/// Places tensors one behind the other. `bytes()` is what the arena takes, exactly: a + b * replicas for the same
+/// tensors.
 class Layout {
    public:
-    explicit Layout(int lanes) : lanes_(lanes) { assert(lanes > 0 && lanes <= most_lanes); }
+    explicit Layout(int replicas) : replicas_(replicas) { assert(replicas > 0 && replicas <= max_replicas); }
 
-    /// A matrix for each lane, each aligned.
+    /// A matrix for each replica, each aligned.
     Tensor add(Type type, std::int64_t rows, std::int64_t columns) {
         const std::size_t stride = aligned(static_cast<std::size_t>(rows * columns) * size_of(type));
-        return place({0, stride, rows, columns, type}, stride * static_cast<std::size_t>(lanes_));
+        return place({0, stride, rows, columns, type}, stride * static_cast<std::size_t>(replicas_));
     }
-    /// One number for each lane, side by side: an array of K.
-    Tensor add_lane_array(Type type) {
+    /// One number for each replica, side by side: an array of K.
+    Tensor add_per_replica(Type type) {
         const std::size_t stride = size_of(type);
-        return place({0, stride, 1, 1, type}, aligned(stride * static_cast<std::size_t>(most_lanes)));
+        return place({0, stride, 1, 1, type}, aligned(stride * static_cast<std::size_t>(max_replicas)));
     }
 
-    [[nodiscard]] int lanes() const { return lanes_; }
+    [[nodiscard]] int replicas() const { return replicas_; }
     [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
    private:
@@ -121,7 +124,7 @@ class Layout {
         return tensor;
     }
 
-    int lanes_;
+    int replicas_;
     std::size_t bytes_ = 0;
 };
 

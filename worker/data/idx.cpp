@@ -35,7 +35,7 @@ Result<GzFile> open(const std::filesystem::path& file) {
     return handle;
 }
 
-std::string words_of(gzFile handle) {
+std::string error_text(gzFile handle) {
     int status = Z_OK;
     return gzerror(handle, &status);
 }
@@ -48,7 +48,7 @@ Result<void> read_exactly(gzFile handle, const std::filesystem::path& file, std:
     if (status == Z_ERRNO) return broken(file, std::strerror(errno));
     if (status == Z_OK || status == Z_BUF_ERROR || status == Z_STREAM_END)
         return broken(file, "truncated: it ends before the size in its header");
-    return broken(file, "damaged (" + words_of(handle) + ")");
+    return broken(file, "damaged (" + error_text(handle) + ")");
 }
 
 Result<IdxShape> read_shape(gzFile handle, const std::filesystem::path& file) {
@@ -101,7 +101,7 @@ Result<IdxShape> read_idx(const std::filesystem::path& file, const IdxItems& ite
     std::uint8_t extra = 0;
     const int more = gzread(handle->get(), &extra, 1);
     if (more > 0) return broken(file, "longer than the size in its header");
-    if (more < 0) return broken(file, "damaged (" + words_of(handle->get()) + ")");
+    if (more < 0) return broken(file, "damaged (" + error_text(handle->get()) + ")");
     return shape;
 }
 

@@ -1,4 +1,4 @@
-/* A worker in C: minimises (x - lr)^2, one trial a process. The protocol is include/hpo/PROTOCOL.md.
+/* A worker in C: minimises (x - lr)^2, one trial a process. The protocol is docs/protocol.md.
  *
  *     cc -o client client.c
  *     worker: {command: [./client]}
@@ -51,7 +51,7 @@ int main(void) {
     out = fdopen(dup(socket_fd), "w");
     setvbuf(out, NULL, _IOLBF, 0);
 
-    fprintf(out, "{\"type\":\"hello\",\"version\":1,\"token\":\"%s\",\"pid\":%d,\"capabilities\":[\"once\"]}\n", token,
+    fprintf(out, "{\"type\":\"hello\",\"version\":2,\"token\":\"%s\",\"pid\":%d,\"capabilities\":[\"once\"]}\n", token,
             (int)getpid());
     await("run");
     const long trial = (long)number("trial", 0), attempt = (long)number("attempt", 0), steps = (long)number("steps", 1);

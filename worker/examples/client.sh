@@ -1,6 +1,6 @@
 #!/bin/bash
 # A worker in bash, one trial a process: reports lr / step. It needs `nc` with -U (Debian: netcat-openbsd) for the socket.
-# The protocol is include/hpo/PROTOCOL.md.
+# The protocol is docs/protocol.md.
 #
 #     worker: {command: [worker/examples/client.sh]}
 set -eu
@@ -20,7 +20,7 @@ await() {
 # number NAME: the number behind the first "NAME": in $line.
 number() { sed -n "s/.*[{,]\"$1\":\([0-9.eE+-]*\).*/\1/p" <<<"$line"; }
 
-say "{\"type\":\"hello\",\"version\":1,\"token\":\"$HPO_TOKEN\",\"pid\":$$,\"capabilities\":[\"once\"]}"
+say "{\"type\":\"hello\",\"version\":2,\"token\":\"$HPO_TOKEN\",\"pid\":$$,\"capabilities\":[\"once\"]}"
 await run
 id="\"trial\":$(number trial),\"attempt\":$(number attempt)"
 steps=$(number steps) lr=$(number lr) outcome=complete

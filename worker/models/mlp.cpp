@@ -45,13 +45,13 @@ double Mlp::backward_flops() const {
     return 2 * forward_flops() - 2.0 * static_cast<double>(first.inputs * first.outputs);
 }
 
-void Mlp::plan(Layout& layout, std::int64_t rows, Precision precision, Lanes lanes) {
+void Mlp::plan(Layout& layout, std::int64_t rows, Precision precision, Fusion fusion) {
     precision_ = precision;
     const Type operand = operand_type(precision);
-    const bool padded = lanes == Lanes::padded;
+    const bool padded = fusion == Fusion::padded;
     const bool relu = shape_.activation == Activation::relu;
     assert(!padded || !relu);
-    if (padded) own_activation_ = layout.add_lane_array(Type::u32);
+    if (padded) activations_ = layout.add_per_replica(Type::u32);
     std::int64_t widest = 0;
     std::int64_t most_outputs = 0;
     for (auto& layer : layers_) {
@@ -68,7 +68,7 @@ void Mlp::plan(Layout& layout, std::int64_t rows, Precision precision, Lanes lan
             layer.normed = layer.output = matrix();
             layer.mean = layout.add(Type::f32, rows, 1);
             layer.rstd = layout.add(Type::f32, rows, 1);
-            if (padded) layer.own_outputs = layout.add_lane_array(Type::u32);
+            if (padded) layer.valid_outputs = layout.add_per_replica(Type::u32);
         }
         if (relu) continue;  // it works in place and its output tells what was dropped
         layer.output = matrix();
@@ -79,12 +79,12 @@ void Mlp::plan(Layout& layout, std::int64_t rows, Precision precision, Lanes lan
     for (auto& gradient : gradient_) gradient = layout.add(Type::f32, rows, widest);
 }
 
-void Mlp::adopt(Stream& stream, int lane, const Model& own) const {
-    const auto& mlp = static_cast<const Mlp&>(own);
-    stream.write(own_activation_, lane, static_cast<std::uint32_t>(mlp.shape_.activation));
+void Mlp::set_replica_model(Stream& stream, int replica, const Model& model) const {
+    const auto& mlp = static_cast<const Mlp&>(model);
+    stream.write(activations_, replica, static_cast<std::uint32_t>(mlp.shape_.activation));
     for (std::size_t i = 0; i < layers_.size(); ++i)
-        if (layers_[i].own_outputs)
-            stream.write(layers_[i].own_outputs, lane, static_cast<std::uint32_t>(mlp.layers_[i].outputs));
+        if (layers_[i].valid_outputs)
+            stream.write(layers_[i].valid_outputs, replica, static_cast<std::uint32_t>(mlp.layers_[i].outputs));
 }
 
 Tensor Mlp::parameter(int index, const Tensor& block) const {
@@ -98,7 +98,7 @@ Dropout Mlp::dropout(std::size_t layer, std::int64_t rows, const Training& train
             .iteration = training.iteration,
             .mask = mask ? mask.first_rows(rows) : Tensor{},
             .site = static_cast<std::uint32_t>(layer),
-            .pass = training.pass};
+            .extent = training.extent};
 }
 
 void Mlp::normalise_and_activate(Stream& stream, std::size_t index, const Tensor& weights, std::int64_t rows,
@@ -113,7 +113,7 @@ void Mlp::normalise_and_activate(Stream& stream, std::size_t index, const Tensor
                            .output = layer.normed.first_rows(rows),
                            .mean = layer.mean.first_rows(rows),
                            .rstd = layer.rstd.first_rows(rows),
-                           .own = layer.own_outputs});
+                           .extent = {.columns = layer.valid_outputs}});
         bias = {};
     }
     stream.activate({.activation = layer.hidden ? shape_.activation : Activation::none,
@@ -121,7 +121,7 @@ void Mlp::normalise_and_activate(Stream& stream, std::size_t index, const Tensor
                      .bias = bias,
                      .output = layer.output.first_rows(rows),
                      .dropout = layer.hidden && training ? dropout(index, rows, *training) : Dropout{},
-                     .own = layer.hidden ? own_activation_ : Tensor{}});
+                     .activations = layer.hidden ? activations_ : Tensor{}});
 }
 
 Tensor Mlp::forward(Stream& stream, const Tensor& weights, const Tensor& input, const Training* training) {
@@ -155,7 +155,7 @@ void Mlp::backward(Stream& stream, const Tensor& weights, const Tensor& gradient
                                   .bias_gradient = layer.mean ? Tensor{} : bias_gradient,
                                   .dropout = layer.hidden ? dropout(i, rows, training) : Dropout{},
                                   .write = write,
-                                  .own = layer.hidden ? own_activation_ : Tensor{}});
+                                  .activations = layer.hidden ? activations_ : Tensor{}});
         if (layer.mean)
             stream.layer_norm_backward({.gradient = gradient,
                                         .input = layer.linear.first_rows(rows),
@@ -166,7 +166,7 @@ void Mlp::backward(Stream& stream, const Tensor& weights, const Tensor& gradient
                                         .shift_gradient = parameter(layer.norm_shift, gradients),
                                         .bias_gradient = bias_gradient,
                                         .write = write,
-                                        .own = layer.own_outputs});
+                                        .extent = {.columns = layer.valid_outputs}});
         const Tensor below = i > 0 ? layers_[i - 1].output.first_rows(rows) : input;
         const Tensor below_gradient = i > 0 ? gradient_[i % 2].slice(0, rows, layer.inputs) : Tensor{};
         LinearBackward linear{.output_gradient = gradient,

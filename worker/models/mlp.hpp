@@ -20,8 +20,8 @@ class Mlp : public Model {
 
     [[nodiscard]] double forward_flops() const override;
     [[nodiscard]] double backward_flops() const override;
-    void plan(Layout& layout, std::int64_t rows, Precision precision, Lanes lanes) override;
-    void adopt(Stream& stream, int lane, const Model& own) const override;
+    void plan(Layout& layout, std::int64_t rows, Precision precision, Fusion fusion) override;
+    void set_replica_model(Stream& stream, int replica, const Model& model) const override;
     Tensor forward(Stream& stream, const Tensor& weights, const Tensor& input, const Training* training) override;
     void backward(Stream& stream, const Tensor& weights, const Tensor& gradients, const Tensor& input,
                   const Tensor& logits_gradient, const Training& training, Write write) override;
@@ -42,7 +42,7 @@ class Mlp : public Model {
         Tensor mean;  ///< [rows, 1], with a norm
         Tensor rstd;
         Tensor mask;            ///< u8
-        Tensor own_outputs;     ///< lane array u32: what is not padding, of padded lanes with a norm
+        Tensor valid_outputs;   ///< u32 per replica: what is not padding, of padded replicas with a norm
         Tensor rounded_input;   ///< [rows, inputs], in precisions of 16 bits
         Tensor rounded_weight;  ///< [outputs, inputs]
     };
@@ -55,7 +55,7 @@ class Mlp : public Model {
     MlpShape shape_;
     std::vector<Layer> layers_;
     Precision precision_ = Precision::float32;
-    Tensor own_activation_;    ///< lane array u32, of padded lanes
+    Tensor activations_;       ///< u32 per replica, of padded replicas
     Tensor rounded_gradient_;  ///< [rows, widest layer]
     Tensor gradient_[2];       ///< [rows, widest hidden]: of a layer's output, by turns
 };

@@ -63,17 +63,17 @@ void each_row(const ParameterBlock& small, const ParameterBlock& large, F&& visi
 
 }  // namespace
 
-void pad_block(const ParameterBlock& own, std::span<const float> from, const ParameterBlock& padded,
+void pad_block(const ParameterBlock& unpadded, std::span<const float> from, const ParameterBlock& padded,
                std::span<float> to) {
     std::fill(to.begin(), to.end(), 0.0F);
-    each_row(own, padded,
+    each_row(unpadded, padded,
              [&](std::size_t at, std::size_t there, std::size_t count) { std::copy_n(&from[at], count, &to[there]); });
 }
 
-void unpad_block(const ParameterBlock& padded, std::span<const float> from, const ParameterBlock& own,
+void unpad_block(const ParameterBlock& padded, std::span<const float> from, const ParameterBlock& unpadded,
                  std::span<float> to) {
     std::fill(to.begin(), to.end(), 0.0F);
-    each_row(own, padded,
+    each_row(unpadded, padded,
              [&](std::size_t at, std::size_t there, std::size_t count) { std::copy_n(&from[there], count, &to[at]); });
 }
 

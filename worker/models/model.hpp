@@ -1,6 +1,7 @@
-// The seam of all models: what a model keeps (parameters, by name), where it lies in memory, and its two passes as
-// operations of a stream. A model knows no backend and no optimizer. All lanes of a group share its shape, or have
-// smaller ones of the same structure, padded to it: a lane's own model then says what of it is the lane's.
+// The interface of all models: which parameters a model has, where they lie in memory, and its forward and backward
+// pass as operations of a stream. A model knows no backend and no optimizer. The replicas of a group have the model's
+// own shape, or smaller ones of the same structure that are padded to it; a replica's own model then tells which part
+// is valid.
 #pragma once
 
 #include <memory>
@@ -29,8 +30,8 @@ struct Parameter {
     [[nodiscard]] Tensor in(const Tensor& block) const;
 };
 
-/// All parameters of a lane in one contiguous block, the decayed ones first. Each begins at a multiple of 64 bytes; the
-/// padding between them is 0 and stays 0.
+/// All parameters of a replica in one contiguous block, those subject to weight decay first. Each begins at a multiple
+/// of 64 bytes; the padding between them is 0 and stays 0.
 struct ParameterBlock {
     std::vector<Parameter> parameters;  ///< in the network's order
     std::int64_t elements = 0;          ///< with padding
@@ -39,23 +40,23 @@ struct ParameterBlock {
     [[nodiscard]] std::int64_t count() const;  ///< trainable numbers, without padding
 };
 
-/// Between a lane's own block and one that the lane is padded to: the same parameters, none smaller in any extent. What
-/// is padding becomes 0.
-void pad_block(const ParameterBlock& own, std::span<const float> from, const ParameterBlock& padded,
+/// Copy between a block and one that it is padded to, which has the same parameters, none smaller in any extent. The
+/// padding becomes 0.
+void pad_block(const ParameterBlock& unpadded, std::span<const float> from, const ParameterBlock& padded,
                std::span<float> to);
-void unpad_block(const ParameterBlock& padded, std::span<const float> from, const ParameterBlock& own,
+void unpad_block(const ParameterBlock& padded, std::span<const float> from, const ParameterBlock& unpadded,
                  std::span<float> to);
 
-/// What dropout needs of a training pass, see Dropout in backend.hpp.
+/// What dropout needs in training, see Dropout in backend.hpp.
 struct Training {
-    Tensor dropout;    ///< lane array: probability
-    Tensor seed;       ///< lane array u64
-    Tensor iteration;  ///< lane array u32
-    Pass pass;
+    Tensor dropout;    ///< one number per replica: probability
+    Tensor seed;       ///< u64 per replica
+    Tensor iteration;  ///< u32 per replica
+    Extent extent;
 };
 
-/// Whether all lanes of a group are alike, or may be padded ones of different extents and activations.
-enum class Lanes : std::uint8_t { alike, padded };
+/// Whether all replicas of a group have the same shape, or may be padded and have different extents and activations.
+enum class Fusion : std::uint8_t { identical, padded };
 
 class Model {
    public:
@@ -69,21 +70,22 @@ class Model {
     [[nodiscard]] virtual double forward_flops() const = 0;
     [[nodiscard]] virtual double backward_flops() const = 0;
 
-    /// Takes memory for passes of up to `rows` samples, whose matrix products are of `precision`. Call once, before any
-    /// pass. A model that lanes are padded to has the activation that keeps the most: not relu.
-    virtual void plan(Layout& layout, std::int64_t rows, Precision precision, Lanes lanes) = 0;
-    /// Of padded lanes: lane `lane` is one of `own` from now on.
-    virtual void adopt(Stream& stream, int lane, const Model& own) const = 0;
+    /// Lays out memory for micro-batches of up to `rows` rows and matrix products of this precision. Must be called
+    /// once, before forward and backward. A model that replicas are padded to must have the activation that stores the
+    /// most, which is not relu.
+    virtual void plan(Layout& layout, std::int64_t rows, Precision precision, Fusion fusion) = 0;
+    /// For padded replicas: writes which part of replica `replica` is valid when its own model is `model`.
+    virtual void set_replica_model(Stream& stream, int replica, const Model& model) const = 0;
 
-    /// Sets `weights` [1, P] for the lanes' seeds (lane array u64); padding to 0.
+    /// Draws `weights` [1, P] from the replicas' seeds (u64 per replica), and sets the padding to 0.
     void initialise(Stream& stream, const Tensor& weights, const Tensor& seed) const;
 
     /// Logits [B, classes] for `input` [B, features], B at most the planned rows. `training` null: evaluation, without
-    /// dropout. What it returns and keeps stands until the next pass; the logits may be overwritten by their gradient.
+    /// dropout. Its results hold until the next forward; the logits may be overwritten by their gradient.
     virtual Tensor forward(Stream& stream, const Tensor& weights, const Tensor& input, const Training* training) = 0;
 
-    /// After a training `forward` of the same arguments: from the gradient of the logits to `gradients` [1, P], written
-    /// or added to. Padding is left alone: zero it once before the first step.
+    /// Must follow a training `forward` with the same arguments. Computes `gradients` [1, P] from the gradient of the
+    /// logits, by `write`. It does not touch the padding, which must be zeroed once before the first step.
     virtual void backward(Stream& stream, const Tensor& weights, const Tensor& gradients, const Tensor& input,
                           const Tensor& logits_gradient, const Training& training, Write write) = 0;
 

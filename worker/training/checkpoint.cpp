@@ -47,9 +47,9 @@ bool get(std::FILE* file, std::span<std::byte> bytes) {
 
 }  // namespace
 
-std::uint64_t checkpoint_binding(std::string_view words) {
+std::uint64_t checkpoint_binding(std::string_view text) {
     std::uint64_t hash = 0xcbf29ce484222325;
-    for (const char letter : words) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
+    for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
     return hash;
 }
 

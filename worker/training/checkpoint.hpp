@@ -1,10 +1,10 @@
 // Checkpoint files: weights and what is needed to go on, in one file that is either whole or refused.
 //
-// Little-endian: "HPOCKPT2" (a number for each change of what training computes: an older file is refused), u64
-// binding, i64 step, u64 bytes of the payload, the payload, u32 CRC-32 of all before it. The binding is a hash of
+// Little-endian: "HPOCKPT2" (the number rises with each change of what training computes; an older file is refused),
+// u64 binding, i64 step, u64 bytes of the payload, the payload, u32 CRC-32 of all before it. The binding is a hash of
 // everything that the numbers inside follow from; a file of another trial, configuration, data set or format is refused
-// by it. A file is written beside its place and renamed into it: a reader sees the old one or the new one. It is not
-// synced to the disk: after a power cut the checksum tells, and the trial begins again.
+// by it. A file is written under a temporary name and renamed, so that a reader sees the old one or the new one. It is
+// not synced to the disk: after a power cut the checksum detects damage, and the trial starts again.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@
 
 namespace hpo {
 
-/// FNV-1a over the words that a checkpoint is bound to.
-std::uint64_t checkpoint_binding(std::string_view words);
+/// The FNV-1a hash of the text that a checkpoint is bound to.
+std::uint64_t checkpoint_binding(std::string_view text);
 
-/// The payload is the parts, one behind the other. Errors carry the file and the system's reason; the file that was
-/// there before is then untouched.
+/// Writes the parts, one after the other, as the payload. Errors name the file and the system's reason; an existing
+/// file is then untouched.
 Result<void> write_checkpoint(const std::filesystem::path& file, std::uint64_t binding, std::int64_t step,
                               std::span<const std::span<const std::byte>> parts);
 

@@ -1,5 +1,5 @@
-// From the flat parameters of a trial to typed, checked configuration. worker_keys.hpp is the table: types, ranges,
-// words and defaults come from there alone.
+// From the flat parameters of a trial to a typed, checked configuration. Types, ranges, choices and defaults come from
+// the table in worker_keys.hpp alone.
 #pragma once
 
 #include <cstdint>
@@ -28,12 +28,12 @@ struct TrainingConfig {
     double epsilon = 1e-8;
     ScheduleKind schedule = ScheduleKind::cosine;
     double warmup = 0;   ///< epochs
-    double dropout = 0;  ///< the model's, but free to differ between lanes
+    double dropout = 0;  ///< of the model; may differ between replicas
     double label_smoothing = 0;
     double clip = 0;               ///< 0: off
     std::int64_t eval_every = 0;   ///< iterations of a step; 0: an epoch
     double memory_target = 0.95;   ///< 0: micro-batches stay as configured
-    std::int64_t micro_batch = 0;  ///< rows of a pass while memory is short; 0: as accumulation has it
+    std::int64_t micro_batch = 0;  ///< rows of a micro-batch while memory is short; 0: by accumulation
     Precision precision = Precision::float32;
     std::int64_t augment_shift = 0;  ///< pixels
     bool augment_flip = false;

@@ -6,8 +6,8 @@ namespace hpo {
 namespace {
 
 constexpr std::int64_t most_window = 32;         // iterations
-constexpr std::int64_t window_samples = 65'536;  // between two looks at the losses, about
-constexpr std::int64_t evaluation_rows = 128;    // at least, where there are so many
+constexpr std::int64_t window_samples = 65'536;  // trained between two readings of the losses, about
+constexpr std::int64_t evaluation_rows = 128;    // rows of a micro-batch of an evaluation, if there are that many
 constexpr std::int64_t least_evaluation_rows = 16;
 
 }  // namespace
@@ -18,9 +18,9 @@ Pace pace_of(const TrainingConfig& training, std::int64_t training_samples) {
 }
 
 Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape& shape, const SplitSizes& sizes,
-                             int lanes, Lanes kind) {
+                             int replicas, Fusion fusion) {
     const TrainingConfig& training = configuration.training;
-    const bool padded = kind == Lanes::padded;
+    const bool padded = fusion == Fusion::padded;
     if (training.batch_size > sizes.train && !padded)
         return Error{"training.batch_size: " + std::to_string(training.batch_size) + " is more than the " +
                      std::to_string(sizes.train) + " samples there are to train on"};
@@ -38,14 +38,14 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     GroupPlan plan;
     plan.model = *std::move(model);
     plan.shared = training;
-    plan.kind = kind;
-    plan.lanes = lanes;
+    plan.fusion = fusion;
+    plan.replicas = replicas;
     if (augmented) plan.augment = {shape.height, shape.width, training.augment_shift, training.augment_flip};
     plan.micro_batch = configured_micro_batch(training);
     const bool short_of_memory = training.micro_batch > 0 && training.micro_batch < plan.micro_batch;
     if (short_of_memory) plan.micro_batch = training.micro_batch;
-    plan.passes = (training.batch_size + plan.micro_batch - 1) / plan.micro_batch;
-    // Who asks for micro-batches lacks memory.
+    plan.micro_batches = (training.batch_size + plan.micro_batch - 1) / plan.micro_batch;
+    // Micro-batches mean that memory is short.
     const std::int64_t evaluated =
         training.accumulation > 1 || short_of_memory ? least_evaluation_rows : evaluation_rows;
     plan.rows = std::max(plan.micro_batch, std::min(evaluated, sizes.validation));
@@ -53,45 +53,46 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     plan.window = std::clamp(window_samples / training.batch_size, std::int64_t{1},
                              std::min(most_window, plan.pace.iterations_per_step));
 
-    Layout layout(lanes);
+    Layout layout(replicas);
     const std::int64_t parameters = plan.model->block().elements;
     const bool two_moments = training.optimizer == OptimizerKind::adamw;
     plan.weights = layout.add(Type::f32, 1, parameters);
     plan.gradient = layout.add(Type::f32, 1, parameters);
     plan.first_moment = layout.add(Type::f32, 1, parameters);
     if (two_moments) plan.second_moment = layout.add(Type::f32, 1, parameters);
-    plan.model->plan(layout, plan.rows, training.precision, kind);
+    plan.model->plan(layout, plan.rows, training.precision, fusion);
     plan.input = layout.add(Type::f32, plan.rows, shape.features);
     plan.labels = layout.add(Type::i32, plan.rows, 1);
     for (Tensor* table : {&plan.learning_rates, &plan.losses, &plan.norms})
         *table = layout.add(Type::f32, 1, plan.window);
     for (Tensor* number : {&plan.loss, &plan.norm, &plan.factor}) *number = layout.add(Type::f32, 1, 1);
     plan.correct = layout.add(Type::i32, 1, 1);
-    plan.seed = layout.add_lane_array(Type::u64);
-    plan.iteration = layout.add_lane_array(Type::u32);
-    for (Tensor* flag : {&plan.alive, &plan.by_adamw, &plan.by_sgd}) *flag = layout.add_lane_array(Type::u8);
-    for (Tensor* number : {&plan.slot, &plan.batch, &plan.batch_rows}) *number = layout.add_lane_array(Type::u32);
+    plan.seed = layout.add_per_replica(Type::u64);
+    plan.iteration = layout.add_per_replica(Type::u32);
+    for (Tensor* flag : {&plan.alive, &plan.by_adamw, &plan.by_sgd}) *flag = layout.add_per_replica(Type::u8);
+    for (Tensor* number : {&plan.window_index, &plan.batch, &plan.batch_rows})
+        *number = layout.add_per_replica(Type::u32);
     for (Tensor* array : {&plan.sample_weight, &plan.weight_decay, &plan.dropout, &plan.smoothing, &plan.no_smoothing,
                           &plan.clip, &plan.beta1, &plan.beta2, &plan.epsilon, &plan.momentum})
-        *array = layout.add_lane_array(Type::f32);
+        *array = layout.add_per_replica(Type::f32);
     if (training.precision == Precision::float16) {
-        for (Tensor* array : {&plan.scaling.scale, &plan.scaling.good}) *array = layout.add_lane_array(Type::f32);
-        plan.scaling.valid = layout.add_lane_array(Type::u8);
+        for (Tensor* array : {&plan.scaling.scale, &plan.scaling.good}) *array = layout.add_per_replica(Type::f32);
+        plan.scaling.valid = layout.add_per_replica(Type::u8);
     }
     if (configuration.data.placement == Placement::staged) {
         const std::int64_t rows = std::max(plan.rows, training.batch_size);
         const auto before = static_cast<std::int64_t>(aligned(static_cast<std::size_t>(rows * shape.row_bytes())));
         plan.staged = layout.add(Type::u8, 1, before + 4 * rows);
-        const std::size_t stride = plan.staged.lane_stride;
+        const std::size_t stride = plan.staged.replica_stride;
         plan.staged_features = {plan.staged.offset, stride, rows, shape.features, shape.pixels ? Type::u8 : Type::f32};
         plan.staged_labels = {plan.staged.offset + static_cast<std::size_t>(before), stride, rows, 1, Type::i32};
     }
     plan.arena_bytes = layout.bytes();
 
     plan.state_elements = parameters * (two_moments ? 3 : 2) + (plan.scaling.scale ? 2 : 0);
-    plan.host_bytes = lanes * 4 * (plan.state_elements + parameters);
+    plan.host_bytes = replicas * 4 * (plan.state_elements + parameters);
     if (padded) plan.host_bytes += 2 * 4 * parameters;
-    if (plan.staged) plan.host_bytes += 2 * plan.staged.all_lanes(lanes).columns;
+    if (plan.staged) plan.host_bytes += 2 * plan.staged.all_replicas(replicas).columns;
     plan.flops_per_step = static_cast<double>(plan.pace.iterations_per_step * training.batch_size) *
                               (plan.model->forward_flops() + plan.model->backward_flops()) +
                           static_cast<double>(sizes.validation) * plan.model->forward_flops();

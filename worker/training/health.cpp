@@ -13,7 +13,7 @@ constexpr double rise_certainty = 4;
 constexpr double spike = 20;
 constexpr double huge_norm = 1000;
 
-std::string words(const char* format, double first, double second) {
+std::string message(const char* format, double first, double second) {
     char buffer[160];
     std::snprintf(buffer, sizeof buffer, format, first, second);
     return buffer;
@@ -56,15 +56,15 @@ std::optional<LossWindow::Line> LossWindow::line() const {
 std::string health_warning(const LossWindow& window, const GradientNorms& norms) {
     if (const auto line = window.line(); line && window.size() >= enough_losses) {
         if (line->noise > wild_noise * std::abs(line->mean))
-            return words("unstable: the loss jumps by %.3g around its mean of %.3g", line->noise, line->mean);
+            return message("unstable: the loss jumps by %.3g around its mean of %.3g", line->noise, line->mean);
         const double climb = line->slope * static_cast<double>(window.size());
         if (climb > rise_of_mean * std::abs(line->mean) && line->slope > rise_certainty * line->error)
-            return words("unstable: the loss rises, by %.3g over the last iterations to about %.3g", climb,
-                         line->mean + climb / 2);
+            return message("unstable: the loss rises, by %.3g over the last iterations to about %.3g", climb,
+                           line->mean + climb / 2);
     }
     if (norms.largest > spike * norms.mean)
-        return words("unstable: a gradient norm of %.3g, its mean is %.3g", norms.largest, norms.mean);
-    if (norms.mean > huge_norm) return words("unstable: the gradient norm is %.3g (limit %g)", norms.mean, huge_norm);
+        return message("unstable: a gradient norm of %.3g, its mean is %.3g", norms.largest, norms.mean);
+    if (norms.mean > huge_norm) return message("unstable: the gradient norm is %.3g (limit %g)", norms.mean, huge_norm);
     return {};
 }
 

@@ -1,4 +1,4 @@
-// Is the training still well? The loss of the last iterations, what a line through them says, and when to warn.
+// The health of a training: a window of its last losses, a line fitted through them, and when to warn.
 #pragma once
 
 #include <array>
@@ -19,8 +19,8 @@ class LossWindow {
     struct Line {
         double mean = 0;
         double deviation = 0;  ///< standard deviation around the mean (n - 1)
-        double noise =
-            0;  ///< standard deviation around any smooth curve: from neighbours' differences (von Neumann 1941)
+        /// Standard deviation around any smooth curve, from the differences of neighbours (von Neumann 1941).
+        double noise = 0;
         double slope = 0;  ///< least squares, per iteration
         double error = 0;  ///< standard error of the slope
     };
@@ -35,18 +35,18 @@ class LossWindow {
     std::uint64_t count_ = 0;
 };
 
-/// What a step showed of the gradient.
+/// The gradient norms of a step.
 struct GradientNorms {
     double mean = 0;
     double largest = 0;
 };
 
-/// Unstable training in words; empty: none of these holds.
+/// A warning about unstable training, if one of these holds; otherwise empty:
 /// - the noise of the last losses is more than half of their mean (a loss that falls fast is no noise);
 /// - they rise: the line through them climbs by more than a tenth of the mean over the window, and its slope is more
 ///   than four times its standard error;
 /// - the step's largest gradient norm is more than 20 times its mean, or the mean is above 1000.
-/// With fewer than 20 losses nothing is said of them.
+/// The losses are considered from 20 of them on.
 std::string health_warning(const LossWindow& window, const GradientNorms& norms);
 
 }  // namespace hpo

@@ -11,8 +11,8 @@
 #include <fstream>
 
 #include "worker/data/memory.hpp"
-#include "worker/training/bucket.hpp"
 #include "worker/training/checkpoint.hpp"
+#include "worker/training/fusion.hpp"
 #include "worker/training/group_plan.hpp"
 
 namespace hpo {
@@ -30,15 +30,16 @@ std::int64_t iterations_for(std::int64_t batch) {
     return std::clamp<std::int64_t>(8192 / std::max<std::int64_t>(batch, 1), 4, 32);
 }
 
-/// What speed and loss depend on, in words. Trials of one bucket share a choice: a search draws a new batch size and
-/// new widths for almost every trial, and measuring each of them would cost more than it gains.
-std::string words_of(const Configuration& configuration, const Device& device) {
-    return "precision 2\n" + device.name() + "\n" + shape_of(bucket_of(configuration), 0);
+/// The key of a choice: what speed and loss depend on, the type of the model among them. Trials of one bucket share a
+/// choice: a search draws a new batch size and new widths for almost every trial, and measuring each of them would cost
+/// more than it gains.
+std::string choice_key(const Configuration& configuration, const Device& device) {
+    return "precision 2\n" + device.name() + "\n" + fusion_key(bucket_of(configuration), 0);
 }
 
-std::optional<Precision> named(const std::string& word) {
+std::optional<Precision> named(const std::string& name) {
     for (const Precision one : {Precision::float32, Precision::bfloat16, Precision::float16})
-        if (word == to_text(one)) return one;
+        if (name == to_text(one)) return one;
     return std::nullopt;
 }
 
@@ -49,11 +50,11 @@ Configuration with(Configuration configuration, Precision precision, bool measur
     return configuration;
 }
 
-/// One lane, from the beginning, for a few iterations.
+/// Trains one replica from the beginning for a few iterations.
 PrecisionRun short_training(Configuration configuration, Precision precision, Device& device, const DeviceData& data,
-                            const Clock& clock, const GoOn& go_on) {
+                            const Clock& clock, const ShouldContinue& should_continue) {
     configuration.training.precision = precision;
-    // A bucket's may be larger than what there is.
+    // A bucket's batch may be larger than the training split.
     const std::int64_t batch = std::min(configuration.training.batch_size, data.sizes.train);
     const std::int64_t iterations = iterations_for(batch);
     configuration.training.batch_size = batch;
@@ -62,21 +63,21 @@ PrecisionRun short_training(Configuration configuration, Precision precision, De
     if (!plan) throw Fatal(plan.error().message);
     auto arena = device.allocate(plan->arena_bytes);
     if (!arena) throw OutOfMemory("measuring " + to_text(precision) + ": " + arena.error().message);
-    const LaneSpec lane{configuration.training, 1};
-    Trainer trainer(device, **arena, *std::move(plan), data, {&lane, 1}, steps, clock);
+    const ReplicaSpec replica{configuration.training, 1};
+    Trainer trainer(device, **arena, *std::move(plan), data, {&replica, 1}, steps, clock);
     PrecisionRun run{precision, steps * iterations, 0, std::nan("")};
     double seconds = 0;
     for (int step = 0; step < steps; ++step) {
-        if (!trainer.train_step(go_on)) return run;
+        if (!trainer.train_step(should_continue)) return run;
         if (step > 0) seconds += trainer.step_seconds_of(0);
     }
-    if (!trainer.evaluate_validation(go_on)) return run;
+    if (!trainer.evaluate_validation(should_continue)) return run;
     run.validation_loss = trainer.evaluation_of(0).loss;
     if (seconds > 0) run.iterations_per_second = static_cast<double>((steps - 1) * iterations) / seconds;
     return run;
 }
 
-std::string words_of(const PrecisionRun& wide, const PrecisionRun& narrow, Precision taken) {
+std::string choice_line(const PrecisionRun& wide, const PrecisionRun& narrow, Precision taken) {
     std::array<char, 256> text{};
     std::snprintf(
         text.data(), text.size(),
@@ -96,16 +97,16 @@ fs::path user_cache() {
     return {};
 }
 
-fs::path PrecisionChoices::file_of(const std::string& words) const {
+fs::path PrecisionChoices::file_of(const std::string& key) const {
     std::array<char, 32> name{};
     std::snprintf(name.data(), name.size(), "precision-%016llx",
-                  static_cast<unsigned long long>(checkpoint_binding(words)));
+                  static_cast<unsigned long long>(checkpoint_binding(key)));
     return folder_ / name.data();
 }
 
 Precision better_precision(const PrecisionRun& float32, const PrecisionRun& narrow) {
     const bool faster = narrow.iterations_per_second > worth * float32.iterations_per_second;
-    // False for a loss that is not a number.
+    // This is false for a loss that is not a number.
     const bool as_good = narrow.validation_loss <= equal_loss * float32.validation_loss;
     return faster && as_good ? narrow.precision : Precision::float32;
 }
@@ -116,32 +117,32 @@ std::optional<Precision> narrow_precision(const Device& device) {
     return std::nullopt;
 }
 
-std::optional<Precision> PrecisionChoices::known(const std::string& words) {
-    if (const auto found = known_.find(words); found != known_.end()) return found->second;
+std::optional<Precision> PrecisionChoices::known(const std::string& key) {
+    if (const auto found = known_.find(key); found != known_.end()) return found->second;
     if (folder_.empty()) return std::nullopt;
-    std::ifstream in(file_of(words));
-    std::string word;
-    if (!(in >> word)) return std::nullopt;
-    const auto precision = named(word);
-    if (precision) known_[words] = *precision;
+    std::ifstream in(file_of(key));
+    std::string name;
+    if (!(in >> name)) return std::nullopt;
+    const auto precision = named(name);
+    if (precision) known_[key] = *precision;
     return precision;
 }
 
-void PrecisionChoices::keep(const std::string& words, Precision precision) {
-    known_[words] = precision;
+void PrecisionChoices::keep(const std::string& key, Precision precision) {
+    known_[key] = precision;
     if (folder_.empty()) return;
-    const fs::path file = file_of(words);
+    const fs::path file = file_of(key);
     std::error_code failed;
     fs::create_directories(folder_, failed);
-    const fs::path beside = file.string() + "." + std::to_string(getpid());
-    std::ofstream out(beside);
-    out << to_text(precision) << "\n" << words << "\n";
+    const fs::path temporary = file.string() + "." + std::to_string(getpid());
+    std::ofstream out(temporary);
+    out << to_text(precision) << "\n" << key << "\n";
     out.close();
-    if (out) fs::rename(beside, file, failed);
-    if (!out || failed) fs::remove(beside, failed);  // measured anew by the next worker
+    if (out) fs::rename(temporary, file, failed);
+    if (!out || failed) fs::remove(temporary, failed);  // the next worker measures again
 }
 
-Result<Configuration> PrecisionChoices::settle(Configuration configuration, const Device& device) {
+Result<Configuration> PrecisionChoices::resolve(Configuration configuration, const Device& device) {
     const TrainingConfig& training = configuration.training;
     if (!training.measured_precision) {
         if (const auto can = device.computes_in(training.precision); !can)
@@ -150,22 +151,23 @@ Result<Configuration> PrecisionChoices::settle(Configuration configuration, cons
     }
     const auto narrow = narrow_precision(device);
     if (!narrow) return with(std::move(configuration), Precision::float32, false);
-    if (const auto choice = known(words_of(configuration, device)))
+    if (const auto choice = known(choice_key(configuration, device)))
         return with(std::move(configuration), *choice, false);
     return with(std::move(configuration), *narrow, true);
 }
 
 Result<Configuration> PrecisionChoices::measure(Configuration configuration, Device& device, const DeviceData& data,
-                                                const Clock& clock, const GoOn& go_on, std::string& said) {
-    auto settled = settle(std::move(configuration), device);
-    if (!settled || !settled->training.measured_precision) return settled;
-    const Precision narrow = settled->training.precision;
-    const PrecisionRun wide_run = short_training(*settled, Precision::float32, device, data, clock, go_on);
-    const PrecisionRun narrow_run = short_training(*settled, narrow, device, data, clock, go_on);
+                                                const Clock& clock, const ShouldContinue& should_continue,
+                                                std::string& line) {
+    auto resolved = resolve(std::move(configuration), device);
+    if (!resolved || !resolved->training.measured_precision) return resolved;
+    const Precision narrow = resolved->training.precision;
+    const PrecisionRun wide_run = short_training(*resolved, Precision::float32, device, data, clock, should_continue);
+    const PrecisionRun narrow_run = short_training(*resolved, narrow, device, data, clock, should_continue);
     const Precision taken = better_precision(wide_run, narrow_run);
-    said = words_of(wide_run, narrow_run, taken);
-    keep(words_of(*settled, device), taken);
-    return with(*std::move(settled), taken, false);
+    line = choice_line(wide_run, narrow_run, taken);
+    keep(choice_key(*resolved, device), taken);
+    return with(*std::move(resolved), taken, false);
 }
 
 }  // namespace hpo

@@ -1,9 +1,8 @@
-// Which precision of matrix products `training.precision` comes to on a device. A named one must be the device's.
-// `auto` is measured: short trainings of the trial, or of its bucket, on its own data, in float32 and in the narrow
-// precision that the device has (bfloat16, else float16; never tf32, which is had by its name alone), and the narrow
-// one is taken where it is faster at an equal validation loss. What was measured is kept for the device and the bucket
-// of shapes, in memory and in a file of $XDG_CACHE_HOME/hpo (~/.cache/hpo), so that trials that are alike in shape are
-// trained alike.
+// The precision of matrix products that `training.precision` resolves to on a device. A named one must be supported by
+// the device. `auto` is measured: short trainings of the trial's bucket on its data, in float32 and in the narrow
+// precision that the device has (bfloat16, otherwise float16; tf32 is used only where it is named). The narrow one is
+// taken where it is faster at an equal validation loss. The choice is kept for the device and the bucket, in memory and
+// in a file of $XDG_CACHE_HOME/hpo (~/.cache/hpo), so that trials of similar shape are trained in the same precision.
 #pragma once
 
 #include <filesystem>
@@ -20,44 +19,46 @@
 
 namespace hpo {
 
-/// What a short training in one precision showed.
+/// The result of a short training in one precision.
 struct PrecisionRun {
     Precision precision = Precision::float32;
-    std::int64_t updates = 0;          ///< trained
+    std::int64_t updates = 0;          ///< that were trained
     double iterations_per_second = 0;  ///< 0: not measured
     double validation_loss = 0;
 };
 
-/// The narrow one if it is a tenth faster at least, and its loss is at most a fiftieth above float32's.
+/// The narrow precision if it is at least a tenth faster and its loss is at most a fiftieth above that of float32;
+/// otherwise float32.
 Precision better_precision(const PrecisionRun& float32, const PrecisionRun& narrow);
 
-/// The narrow precision that `auto` tries on a device; none: it is float32.
+/// The narrow precision that `auto` tries on a device; nothing: `auto` means float32.
 std::optional<Precision> narrow_precision(const Device& device);
 
-/// $XDG_CACHE_HOME/hpo, else ~/.cache/hpo; empty where neither is known.
+/// $XDG_CACHE_HOME/hpo, otherwise ~/.cache/hpo; empty where neither is known.
 std::filesystem::path user_cache();
 
-/// Choices by what they depend on.
+/// Remembers choices by a key of everything that they depend on.
 class PrecisionChoices {
    public:
-    /// `folder`: where they are kept; empty: in memory alone.
+    /// `folder`: where the choices are kept; empty: in memory only.
     explicit PrecisionChoices(std::filesystem::path folder) : folder_(std::move(folder)) {}
     PrecisionChoices() : PrecisionChoices(user_cache()) {}
 
     /// The configuration with a precision that the device has, if that is known without measuring: a named one, or an
-    /// earlier choice. Where `auto` is yet to be measured, `measured_precision` stays true, and precision is the one
-    /// that takes more memory. An error names the key.
-    Result<Configuration> settle(Configuration configuration, const Device& device);
+    /// earlier choice. Where `auto` has yet to be measured, `measured_precision` stays true, and `precision` is the one
+    /// that takes more memory. The error names the key.
+    Result<Configuration> resolve(Configuration configuration, const Device& device);
 
-    /// The same, measured if need be; `said` gets a line for people then. Throws OutOfMemory, and what `go_on` throws.
+    /// As resolve, but measures where that is necessary; `line` then gets a line for the log. Throws OutOfMemory, and
+    /// what `should_continue` throws.
     Result<Configuration> measure(Configuration configuration, Device& device, const DeviceData& data,
-                                  const Clock& clock, const GoOn& go_on, std::string& said);
+                                  const Clock& clock, const ShouldContinue& should_continue, std::string& line);
 
    private:
-    [[nodiscard]] std::optional<Precision> known(const std::string& words);
-    void keep(const std::string& words, Precision precision);
+    [[nodiscard]] std::optional<Precision> known(const std::string& key);
+    void keep(const std::string& key, Precision precision);
 
-    [[nodiscard]] std::filesystem::path file_of(const std::string& words) const;
+    [[nodiscard]] std::filesystem::path file_of(const std::string& key) const;
 
     std::filesystem::path folder_;
     std::map<std::string, Precision> known_;

@@ -1,8 +1,8 @@
-// How many samples a pass takes while memory runs short and comes back: pure, from readings alone.
+// The size of micro-batches while memory runs short and becomes free again. Pure: it follows from readings alone.
 //
 // What all programs together use of the memory is averaged over readings. Above the target the micro-batch shrinks to
-// 0.8 of itself, below 0.8 of the target it grows by a fifth, up to what was configured. The band between is what keeps
-// it still: from below 0.8 of the target a fifth more cannot pass the target, even if all the use were its own. Small
+// 0.8 of itself, below 0.8 of the target it grows by a fifth, up to what was configured. The band between keeps
+// it steady: from below 0.8 of the target a fifth more cannot pass the target, even if all the use were its own. Small
 // numbers of samples change by more than that: a growth that led back above the target is tried again only after twice
 // as many calm readings as the last time.
 #pragma once
@@ -13,18 +13,18 @@ namespace hpo {
 
 class MemoryPressure {
    public:
-    /// `most`: samples of a pass as configured, at least 1. `target`: a fraction of the memory, in (0, 1].
+    /// `most`: samples of a micro-batch as configured, at least 1. `target`: a fraction of the memory, in (0, 1].
     MemoryPressure(std::int64_t most, double target) : most_(most), target_(target), samples_(most) {}
 
-    /// Samples of a pass from now on, in [1, most]. `use`: the fraction of the memory that is in use. At most one
-    /// change in `settling` readings.
+    /// Samples of a micro-batch from now on, in [1, most]. `use`: the fraction of the memory that is in use. At most
+    /// one change in `settling` readings.
     std::int64_t read(double use);
-    /// The last growth is not to be had: things stay as they were before.
+    /// The memory of the last growth cannot be had; its change is undone.
     void refuse_growth();
 
     [[nodiscard]] std::int64_t samples() const { return samples_; }
     [[nodiscard]] std::int64_t most() const { return most_; }
-    [[nodiscard]] double average() const { return average_; }  ///< use, as it led to the last answer
+    [[nodiscard]] double average() const { return average_; }  ///< of the use, as of the last reading
 
     static constexpr double weight = 0.4;       ///< of the last reading in the average
     static constexpr double shrink = 0.8;       ///< times the samples

@@ -1,14 +1,15 @@
-// Trains a group of lanes: trials of one shape, side by side in one arena. It knows models and backends by their seams
-// alone, and neither files nor messages. After the first step it allocates nothing.
+// Trains a fused group: replicas (models of trials) side by side in one arena. The trainer knows models and backends by
+// their interfaces alone, and neither files nor messages. After the first step it allocates nothing.
 //
-// All lanes do an iteration at once, each with a batch of its own; their steps (epochs, or so many iterations) end when
-// each has done its own number of them.
+// All replicas do an iteration at once, each with its own batch. A replica's step (an epoch, or a number of iterations)
+// ends when that replica has done its number of iterations.
 //
-// Batches: the samples lie in the device's memory, and the first operation of a pass gathers them there, in an order
-// that the device computes from seed and iteration. Only the rates are prepared ahead, for a window of iterations.
-// Staged samples lie in the host's memory: this thread gathers each batch, in the same order, into one of two parts of
-// a Stage, from where it is copied in the device's queue. It is ahead of the device by as much as the queue holds, so
-// that a thread of its own would win nothing where iterations are enqueued, and take the core it computes on where not.
+// Batches: the samples lie in the device's memory. The first operation of a micro-batch gathers them, in an order that
+// the device computes from seed and iteration. Only the learning rates are prepared ahead, for a window of iterations.
+//
+// Staged samples lie in the host's memory. The host gathers each batch, in the same order, into one of two parts of a
+// Stage, from which the device's queue copies it. The host is ahead of the device by as much as the queue holds. A
+// thread for this would gain nothing where iterations are enqueued, and would take the core that computes where not.
 #pragma once
 
 #include <cstdint>
@@ -26,106 +27,109 @@
 
 namespace hpo {
 
-/// One trial of the group. Its `training` may differ from the others' in what GroupPlan::shared does not name.
-struct LaneSpec {
+/// What makes one replica of the group. Its `training` may differ from the others' in what GroupPlan::shared does not
+/// name.
+struct ReplicaSpec {
     TrainingConfig training;
     std::uint64_t seed = 0;
-    /// Of padded lanes: its own model, which outlives the trainer. Its state is read and written as that one has it.
+    /// The model without padding, for padded replicas. It must outlive the trainer. The replica's state is read and
+    /// written in this model's layout.
     const Model* model = nullptr;
 };
 
-/// What the last step of a lane showed.
-struct LaneStep {
+/// Training figures of a replica's last step.
+struct ReplicaStep {
     double loss = 0;  ///< mean over the step's iterations, with label smoothing
     GradientNorms norms;
     double learning_rate = 0;       ///< of the last iteration
     std::int64_t diverged_at = -1;  ///< first iteration (from 0) with a loss that is not finite; -1: none
 };
 
-/// Where a lane is between two iterations, besides its state.
-struct LaneProgress {
+/// Where a replica is between two iterations, without its state.
+struct ReplicaProgress {
     std::int64_t iteration = 0;  ///< updates done
     LossWindow window;
-    std::int64_t in_step = 0;  ///< of these, in the step that has begun
-    LaneStep sums;             ///< over these
-    double seconds = 0;        ///< of these
+    std::int64_t in_step = 0;  ///< updates done in the present step; 0 between two steps
+    ReplicaStep sums;          ///< over these updates
+    double seconds = 0;        ///< of these updates
 };
 
 struct Evaluation {
-    double loss = 0;  ///< mean cross-entropy, without label smoothing
-    double accuracy = 0;
+    double loss = 0;      ///< mean cross-entropy, without label smoothing
+    double accuracy = 0;  ///< fraction of 1
 };
 
-/// Asked before each iteration and each pass of an evaluation; false ends the work at once.
-using GoOn = std::function<bool()>;
+/// Called before each iteration and each micro-batch of an evaluation; false ends the work at once.
+using ShouldContinue = std::function<bool()>;
 
 class Trainer {
    public:
     /// `arena` has at least plan.arena_bytes; its content does not matter. `data` and `arena` must outlive the trainer.
-    /// The lanes of `lanes` begin, plan.lanes of them at most; `steps`: the whole budget of each.
-    Trainer(Device& device, Buffer& arena, GroupPlan plan, const DeviceData& data, std::span<const LaneSpec> lanes,
-            std::int64_t steps, const Clock& clock);
+    /// The replicas of `replicas` (plan.replicas of them at most) are added; `steps` is the whole budget of each.
+    Trainer(Device& device, Buffer& arena, GroupPlan plan, const DeviceData& data,
+            std::span<const ReplicaSpec> replicas, std::int64_t steps, const Clock& clock);
 
-    /// One more lane, or another trial in the place of lane `lane` (at most lanes()), with weights initialised by its
-    /// seed. `steps`: its whole budget, which the schedules stretch over.
-    void begin(int lane, const LaneSpec& spec, std::int64_t steps);
-    /// The same of one that goes on from where it was: state_elements of the plan of it alone.
-    void resume(int lane, const LaneSpec& spec, std::int64_t steps, std::span<const float> state,
-                const LaneProgress& progress);
-    /// Lane `lane` goes; the last one takes its place. One lane stays.
-    void leave(int lane);
-    /// At any time: the lane trains no more; its weights stay as they are.
-    void drop(int lane);
-    [[nodiscard]] int lanes() const { return static_cast<int>(lanes_.size()); }
+    /// Adds a replica, or replaces replica `replica` (at most replicas()), with weights initialised from its seed.
+    /// `steps`: its whole budget, over which the schedules stretch.
+    void begin(int replica, const ReplicaSpec& spec, std::int64_t steps);
+    /// As begin, but continues from `state` (state_elements of the plan of this trial alone) and `progress`.
+    void resume(int replica, const ReplicaSpec& spec, std::int64_t steps, std::span<const float> state,
+                const ReplicaProgress& progress);
+    /// Removes a replica; the last replica takes its number. At least one must remain.
+    void remove(int replica);
+    /// At any time: the replica trains no more, and its weights stay as they are.
+    void deactivate(int replica);
+    [[nodiscard]] int replicas() const { return static_cast<int>(replicas_.size()); }
 
-    /// Trains until a lane comes to the end of its step, or several; false if `go_on` said so (the lanes are then good
-    /// for nothing but another trainer). A lane whose loss stops being finite dies, which ends its step: its weights
-    /// stay as they are. The loss of each iteration is looked at, plan.window iterations at a time.
-    bool train_step(const GoOn& go_on);
-    /// Whether it is between two steps.
-    [[nodiscard]] bool at_end(int lane) const { return lanes_[index(lane)].progress.in_step == 0; }
+    /// Trains until at least one replica completes its step. False: `should_continue` ended it, and the replicas are of
+    /// no further use but to be replaced. A replica whose loss stops being finite is deactivated, which completes its
+    /// step; its weights stay as they are. The loss of every iteration is checked, plan.window iterations at a time.
+    bool train_step(const ShouldContinue& should_continue);
+    /// Whether the replica is between two steps.
+    [[nodiscard]] bool at_end(int replica) const { return replicas_[index(replica)].progress.in_step == 0; }
 
-    /// Of the lanes between two steps that live, with the weights as they are; false if `go_on` said so.
-    bool evaluate_validation(const GoOn& go_on);
-    bool evaluate_test(int lane, const GoOn& go_on);
+    /// Evaluates the live replicas that are between two steps, with their present weights. False: `should_continue`
+    /// ended it.
+    bool evaluate_validation(const ShouldContinue& should_continue);
+    bool evaluate_test(int replica, const ShouldContinue& should_continue);
 
-    [[nodiscard]] const LaneStep& step_of(int lane) const { return lanes_[index(lane)].step; }
-    [[nodiscard]] const Evaluation& evaluation_of(int lane) const { return lanes_[index(lane)].evaluation; }
-    /// Training time of the last step.
-    [[nodiscard]] double step_seconds_of(int lane) const { return lanes_[index(lane)].step_seconds; }
-    [[nodiscard]] const LaneProgress& progress_of(int lane) const { return lanes_[index(lane)].progress; }
-    [[nodiscard]] std::int64_t iteration_of(int lane) const { return progress_of(lane).iteration; }
+    [[nodiscard]] const ReplicaStep& step_of(int replica) const { return replicas_[index(replica)].step; }
+    [[nodiscard]] const Evaluation& evaluation_of(int replica) const { return replicas_[index(replica)].evaluation; }
+    /// Training time of the last step, in seconds.
+    [[nodiscard]] double step_seconds_of(int replica) const { return replicas_[index(replica)].step_seconds; }
+    [[nodiscard]] const ReplicaProgress& progress_of(int replica) const { return replicas_[index(replica)].progress; }
+    [[nodiscard]] std::int64_t iteration_of(int replica) const { return progress_of(replica).iteration; }
     [[nodiscard]] const GroupPlan& plan() const { return plan_; }
 
-    /// Weights [P], or all of a lane's state (state_elements of the plan of it alone), blocks as the ParameterBlock of
-    /// its own model places them.
-    void read_weights(int lane, std::span<float> to);
-    void write_weights(int lane, std::span<const float> from);
-    void read_state(int lane, std::span<float> to);
+    /// The weights [P] of a replica, or its whole state (state_elements of the plan of that trial alone), in the layout
+    /// of the ParameterBlock of its own model.
+    void read_weights(int replica, std::span<float> to);
+    void write_weights(int replica, std::span<const float> from);
+    void read_state(int replica, std::span<float> to);
 
    private:
-    struct Lane {
-        LaneSpec spec;
+    struct Replica {
+        ReplicaSpec spec;
         Pace pace;
         Schedule schedule;
         bool alive = true;
-        LaneProgress progress;
-        LaneStep step;
+        ReplicaProgress progress;
+        ReplicaStep step;
         double step_seconds = 0;
         Evaluation evaluation;
     };
 
-    [[nodiscard]] static std::size_t index(int lane) { return static_cast<std::size_t>(lane); }
-    /// Where a lane's entries begin in a copy of all lanes' tables.
-    [[nodiscard]] static std::size_t first_of(const Tensor& table, int lane) {
-        return index(lane) * table.lane_stride / sizeof(float);
+    [[nodiscard]] static std::size_t index(int replica) { return static_cast<std::size_t>(replica); }
+    /// Where a replica's entries begin in a copy of all replicas' tables.
+    [[nodiscard]] static std::size_t first_of(const Tensor& table, int replica) {
+        return index(replica) * table.replica_stride / sizeof(float);
     }
-    void place(int lane, const LaneSpec& spec, std::int64_t steps, const LaneProgress& progress);
-    void initialise(int lane);
-    void write_lane_arrays(int lane);
+    void set_up(int replica, const ReplicaSpec& spec, std::int64_t steps, const ReplicaProgress& progress);
+    void initialise(int replica);
+    void write_per_replica(int replica);
     [[nodiscard]] std::int64_t iterations_ahead() const;
     void prepare_window(std::int64_t count);
-    /// Of lanes that live; which operations an update is.
+    /// The optimizers of live replicas: they determine which operations an update consists of.
     struct Optimizers {
         bool adamw = false;
         bool sgd = false;
@@ -133,28 +137,28 @@ class Trainer {
     [[nodiscard]] Optimizers optimizers() const;
     void iterate(Optimizers used);
     void update(Optimizers used);
-    void look_at_window(std::int64_t count);
+    void read_window(std::int64_t count);
     bool end_steps();
-    bool evaluate(const Samples& samples, int first, int count, const GoOn& go_on);
+    bool evaluate(const Samples& samples, int first, int count, const ShouldContinue& should_continue);
     [[nodiscard]] Samples source(const Samples& samples) const;
     void stage_batch();
     void stage_rows(const Samples& samples, std::int64_t from, std::int64_t rows, int first, int count);
-    void put(const Samples& from, std::int64_t sample, std::span<std::byte> lane_part, std::int64_t row) const;
-    void read_block(const Tensor& block, int lane, std::span<float> to);
-    void write_block(const Tensor& block, int lane, std::span<const float> from);
+    void put(const Samples& from, std::int64_t sample, std::span<std::byte> replica_part, std::int64_t row) const;
+    void read_block(const Tensor& block, int replica, std::span<float> to);
+    void write_block(const Tensor& block, int replica, std::span<const float> from);
     template <class F>
-    void each_state_tensor(int lane, F&& visit) const;
+    void each_state_tensor(int replica, F&& visit) const;
 
     GroupPlan plan_;
     const DeviceData& data_;
     const Clock& clock_;
     Buffer& arena_;
     std::unique_ptr<Stream> stream_;
-    std::unique_ptr<Stage> stage_;               ///< of staged data
-    std::vector<Lane> lanes_;                    ///< plan.lanes at most
-    std::vector<float> rates_, losses_, norms_;  ///< the arena's tables of all lanes
-    std::vector<std::uint32_t> slots_;           ///< 0 for each lane
-    std::vector<float> padded_, own_;            ///< a block on its way to or from a padded lane
+    std::unique_ptr<Stage> stage_;                     ///< for staged data
+    std::vector<Replica> replicas_;                    ///< plan.replicas at most
+    std::vector<float> rates_, losses_, norms_;        ///< the arena's tables of all replicas
+    std::vector<std::uint32_t> first_window_indices_;  ///< 0 for each replica
+    std::vector<float> padded_, unpadded_;             ///< a block on its way to or from a padded replica
 };
 
 }  // namespace hpo

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "worker/training/process_memory.hpp"
-#include "worker/training/trial_words.hpp"
+#include "worker/training/trial_messages.hpp"
 
 namespace hpo {
 
@@ -12,23 +12,23 @@ using from_worker::Finished;
 using to_worker::Action;
 
 namespace {
-/// Without the sign that some processors give what is not a number.
-std::string words_of(double loss) { return std::isnan(loss) ? "nan" : to_text(loss); }
+/// Some processors give a NaN a sign; this drops it.
+std::string loss_text(double loss) { return std::isnan(loss) ? "nan" : to_text(loss); }
 }  // namespace
 
-Trial::Trial(to_worker::Run run, Configuration configuration, GroupPlan plan, Workshop& workshop, TrialHost& host)
+Trial::Trial(to_worker::Run run, Configuration configuration, GroupPlan plan, WorkerContext& context, TrialHost& host)
     : run_(std::move(run)),
       configuration_(std::move(configuration)),
       plan_(std::move(plan)),
-      workshop_(workshop),
+      context_(context),
       host_(host),
-      buffers_(need_buffers(workshop, plan_)),
-      files_(run_.folder, binding_words(run_, configuration_, workshop.data->fingerprint)) {
+      buffers_(acquire_buffers(context, plan_)),
+      files_(run_.folder, binding_text(run_, configuration_, context.data->fingerprint)) {
     resume();
 }
 
 bool Trial::keeps_best() const {
-    return run_.objective.at == Objective::At::best && (files_.there() || run_.test || !run_.save.empty());
+    return run_.objective.at == Objective::At::best && (files_.enabled() || run_.test || !run_.save.empty());
 }
 
 Finished Trial::ended(Outcome outcome, std::string message) {
@@ -37,60 +37,60 @@ Finished Trial::ended(Outcome outcome, std::string message) {
 }
 
 void Trial::check(const Result<void>& written) {
-    if (!written) host_.say("not saved: " + written.error().message);
+    if (!written) host_.log("not saved: " + written.error().message);
 }
 
 void Trial::resume() {
-    if (!run_.resume || !files_.there()) return;
+    if (!run_.resume || !files_.enabled()) return;
     const auto read = files_.read_last(progress_, buffers_.state);
     const auto best =
         read && keeps_best() && progress_.best_step > 0 ? files_.read_best(buffers_.best, progress_) : Result<void>{};
     if (!read || !best) {
-        host_.say("begins at the beginning: " + (read ? best : read).error().message);
+        host_.log("starts from the beginning: " + (read ? best : read).error().message);
         progress_ = {};
         return;
     }
-    in_lane_.iteration = progress_.iteration;
-    in_lane_.window = progress_.window;
+    replica_progress_.iteration = progress_.iteration;
+    replica_progress_.window = progress_.window;
     has_state_ = true;
     checkpoint_ = files_.last();
-    host_.say("goes on after step " + std::to_string(progress_.step));
+    host_.log("resumes after step " + std::to_string(progress_.step));
 }
 
-void Trial::take_lane(Trainer& trainer, int lane) {
-    const LaneSpec spec{configuration_.training, configuration_.seed.value_or(run_.seed), plan_.model.get()};
+void Trial::enter_trainer(Trainer& trainer, int replica) {
+    const ReplicaSpec spec{configuration_.training, configuration_.seed.value_or(run_.seed), plan_.model.get()};
     if (has_state_)
-        trainer.resume(lane, spec, run_.steps, buffers_.state, in_lane_);
+        trainer.resume(replica, spec, run_.steps, buffers_.state, replica_progress_);
     else
-        trainer.begin(lane, spec, run_.steps);
+        trainer.begin(replica, spec, run_.steps);
     trainer_ = &trainer;
-    lane_ = lane;
-    if (std::exchange(begun_, true)) return;
-    host_.say(configuration_line(run_, configuration_, plan_, trainer.plan().arena_bytes, *workshop_.data,
-                                 workshop_.device.name()));
-    if (const std::string remark = workshop_.device.remark(); !remark.empty()) host_.say("warning: " + remark);
+    replica_ = replica;
+    if (std::exchange(started_, true)) return;
+    host_.log(configuration_line(run_, configuration_, plan_, trainer.plan().arena_bytes, *context_.data,
+                                 context_.device.name()));
+    if (const std::string remark = context_.device.remark(); !remark.empty()) host_.log("warning: " + remark);
     host_.started(progress_.step);
 }
 
 void Trial::leave_trainer() {
-    trainer_->read_state(lane_, buffers_.state);
-    in_lane_ = trainer_->progress_of(lane_);
+    trainer_->read_state(replica_, buffers_.state);
+    replica_progress_ = trainer_->progress_of(replica_);
     has_state_ = true;
     trainer_ = nullptr;
-    lane_ = -1;
+    replica_ = -1;
 }
 
 void Trial::report_step(bool evaluated) {
     const Report report = measured(evaluated);
     keep_if_best(report);
-    host_.say(step_line(report, run_.steps));
+    host_.log(step_line(report, run_.steps));
     host_.report(report);
 }
 
 std::optional<Finished> Trial::follow_decision() {
     const auto action = host_.decision();
-    if (!action) throw ToldToStop{};
-    if (!diverged_.empty()) return ended(Outcome::diverged, diverged_);
+    if (!action) throw StopRequested{};
+    if (!divergence_.empty()) return ended(Outcome::diverged, divergence_);
     if (*action != Action::stop) save_last();
     if (*action == Action::pause) return ended(Outcome::paused);
     if (*action == Action::go_on && progress_.step < run_.steps) return std::nullopt;
@@ -99,27 +99,27 @@ std::optional<Finished> Trial::follow_decision() {
 }
 
 Report Trial::measured(bool evaluated) {
-    const LaneStep& lane = trainer_->step_of(lane_);
-    const auto iterations = trainer_->iteration_of(lane_) - progress_.iteration;
+    const ReplicaStep& replica = trainer_->step_of(replica_);
+    const auto iterations = trainer_->iteration_of(replica_) - progress_.iteration;
     ++progress_.step;
-    progress_.iteration = trainer_->iteration_of(lane_);
-    const double seconds = trainer_->step_seconds_of(lane_);
+    progress_.iteration = trainer_->iteration_of(replica_);
+    const double seconds = trainer_->step_seconds_of(replica_);
     progress_.seconds += seconds;
-    progress_.window = trainer_->progress_of(lane_).window;
+    progress_.window = trainer_->progress_of(replica_).window;
 
     Report report;
     report.step = progress_.step;
-    report.metrics["loss"] = lane.loss;
-    if (lane.diverged_at >= 0) {
-        diverged_ = "the loss is " + words_of(lane.loss) + " in step " + std::to_string(report.step) +
-                    ", from iteration " + std::to_string(lane.diverged_at + 1) + " on";
+    report.metrics["loss"] = replica.loss;
+    if (replica.diverged_at >= 0) {
+        divergence_ = "the loss is " + loss_text(replica.loss) + " in step " + std::to_string(report.step) +
+                      ", from iteration " + std::to_string(replica.diverged_at + 1) + " on";
     } else if (evaluated) {
-        const Evaluation& evaluation = trainer_->evaluation_of(lane_);
+        const Evaluation& evaluation = trainer_->evaluation_of(replica_);
         report.metrics["val_loss"] = evaluation.loss;
         report.metrics["val_accuracy"] = evaluation.accuracy;
         if (!std::isfinite(evaluation.loss))
-            diverged_ =
-                "the validation loss is " + words_of(evaluation.loss) + " after step " + std::to_string(report.step);
+            divergence_ =
+                "the validation loss is " + loss_text(evaluation.loss) + " after step " + std::to_string(report.step);
     }
     report.iteration = progress_.iteration;
     report.seconds = progress_.seconds;
@@ -132,15 +132,15 @@ Report Trial::measured(bool evaluated) {
     }
     const std::int64_t micro_batch = trainer_->plan().micro_batch_of(configuration_.training.batch_size);
     if (micro_batch < configured_micro_batch(configuration_.training)) report.micro_batch = micro_batch;
-    report.gradient_norm = lane.norms.mean;
-    report.learning_rate = lane.learning_rate;
+    report.gradient_norm = replica.norms.mean;
+    report.learning_rate = replica.learning_rate;
     if (const auto line = progress_.window.line()) {
         report.loss_deviation = line->deviation;
         report.loss_trend = line->slope;
     }
-    // Of a process with several trials nobody can tell which took it.
-    if (trainer_->lanes() == 1) report.peak_bytes = peak_bytes();
-    report.warning = diverged_.empty() ? health_warning(progress_.window, lane.norms) : diverged_;
+    // Where several trials share a process, its memory cannot be attributed to one of them.
+    if (trainer_->replicas() == 1) report.peak_bytes = peak_bytes();
+    report.warning = divergence_.empty() ? health_warning(progress_.window, replica.norms) : divergence_;
     return report;
 }
 
@@ -153,13 +153,13 @@ void Trial::keep_if_best(const Report& report) {
     progress_.best_step = report.step;
     progress_.best_value = found->second;
     if (!keeps_best()) return;
-    trainer_->read_weights(lane_, buffers_.best);
-    if (files_.there()) check(files_.write_best(buffers_.best, report.step));
+    trainer_->read_weights(replica_, buffers_.best);
+    if (files_.enabled()) check(files_.write_best(buffers_.best, report.step));
 }
 
 void Trial::save_last() {
-    if (!files_.there()) return;
-    trainer_->read_state(lane_, buffers_.state);
+    if (!files_.enabled()) return;
+    trainer_->read_state(replica_, buffers_.state);
     const auto written = files_.write_last(progress_, buffers_.state);
     check(written);
     if (written) checkpoint_ = files_.last();
@@ -170,22 +170,23 @@ void Trial::test_and_save() {
     // The weights of the last step go through the same buffer, so that there is one way to save.
     const bool kept = keeps_best() && progress_.best_step > 0;
     if (kept)
-        trainer_->write_weights(lane_, buffers_.best);
+        trainer_->write_weights(replica_, buffers_.best);
     else
-        trainer_->read_weights(lane_, buffers_.best);
+        trainer_->read_weights(replica_, buffers_.best);
     if (run_.test) {
-        if (!trainer_->evaluate_test(lane_, [this] { return host_.go_on("evaluating"); })) throw ToldToStop{};
-        values_["test_accuracy"] = trainer_->evaluation_of(lane_).accuracy;
-        values_["test_loss"] = trainer_->evaluation_of(lane_).loss;
-        host_.say(
+        if (!trainer_->evaluate_test(replica_, [this] { return host_.should_continue("evaluating"); }))
+            throw StopRequested{};
+        values_["test_accuracy"] = trainer_->evaluation_of(replica_).accuracy;
+        values_["test_loss"] = trainer_->evaluation_of(replica_).loss;
+        host_.log(
             test_line(values_["test_accuracy"], values_["test_loss"], kept ? progress_.best_step : progress_.step));
     }
     if (!run_.save.empty()) {
-        if (!host_.go_on("saving")) throw ToldToStop{};
-        const auto written = save_model(run_.save, configuration_, *plan_.model, *workshop_.data, buffers_.best,
+        if (!host_.should_continue("saving")) throw StopRequested{};
+        const auto written = save_model(run_.save, configuration_, *plan_.model, *context_.data, buffers_.best,
                                         kept ? progress_.best_step : progress_.step);
-        if (!written) throw Refused("cannot save the model: " + written.error().message);
-        host_.say("saved " + run_.save);
+        if (!written) throw InvalidTrial("cannot save the model: " + written.error().message);
+        host_.log("saved " + run_.save);
     }
 }
 

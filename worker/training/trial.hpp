@@ -1,5 +1,5 @@
-// One trial from `run` to `finished`, as a lane of a group that trains: its progress, reports, checkpoints, the kept
-// weights' test and export. What the outside is (a socket, a test) hides behind TrialHost.
+// One trial from `run` to `finished`, as a replica of a group that trains: its progress, reports and checkpoints, and
+// the test and export of the weights it keeps. TrialHost hides what is outside (a socket, a test).
 #pragma once
 
 #include <cstdint>
@@ -10,52 +10,56 @@
 #include "hpo/messages.hpp"
 #include "worker/training/trainer.hpp"
 #include "worker/training/trial_files.hpp"
-#include "worker/training/workshop.hpp"
+#include "worker/training/worker_context.hpp"
 
 namespace hpo {
 
-/// The trial's way to the orchestrator and to its log.
+/// A trial's connection to the orchestrator and to its log.
 class TrialHost {
    public:
     virtual ~TrialHost() = default;
-    /// Asked often: at each iteration, each pass of an evaluation, each part of the data. False: end with outcome
-    /// stopped, at once. `phase`: loading, measuring, training, evaluating or saving.
-    virtual bool go_on(std::string_view phase) = 0;
+    /// Called often: for each iteration, each micro-batch of an evaluation and each part of the data. False means that
+    /// the trial must end at once with outcome `stopped`. `phase`: loading, measuring, training, evaluating or saving.
+    virtual bool should_continue(std::string_view phase) = 0;
+    /// Training begins after `from_step` completed steps.
     virtual void started(std::int64_t from_step) = 0;
     virtual void report(const Report& report) = 0;
-    /// Waits for the decision on the last report; nothing: end with outcome stopped, at once.
+    /// Waits for the decision on the last report. Nothing means that the trial must end at once with outcome `stopped`.
     virtual std::optional<to_worker::Action> decision() = 0;
-    /// A line for people.
-    virtual void say(const std::string& line) = 0;
+    /// Writes a line to the trial's log.
+    virtual void log(const std::string& line) = 0;
 };
 
-/// Thrown where the host says that a trial is to end.
-struct ToldToStop {};
+/// Thrown when the host asks the trial to end.
+struct StopRequested {};
 
-/// A step: train, evaluate, write folder/best.ckpt if it is the best so far (objective at: best), report, wait for the
-/// decision, then write folder/last.ckpt unless it is to stop. A checkpoint that cannot be written is said, and the
-/// trial goes on. An update of less than a checkpoint is repeated after a resume.
+/// A step consists of training, evaluation, writing folder/best.ckpt if the step is the best so far (objective at:
+/// best), the report, waiting for the decision, and writing folder/last.ckpt unless the decision is to stop. When a
+/// checkpoint cannot be written, the log says so and the trial continues. A resumed trial repeats the updates since its
+/// last checkpoint.
 class Trial {
    public:
-    /// Throws Refused. `plan` is of it alone. The workshop has the trial's data. A checkpoint that it is to go on from
-    /// is read; where that cannot be, it begins at the beginning and says why.
-    Trial(to_worker::Run run, Configuration configuration, GroupPlan plan, Workshop& workshop, TrialHost& host);
+    /// `plan` is the plan of this trial alone; `context` must hold its data. Reads the checkpoint that the run resumes
+    /// from; where that fails, the trial starts from the beginning and its log says why. Throws InvalidTrial.
+    Trial(to_worker::Run run, Configuration configuration, GroupPlan plan, WorkerContext& context, TrialHost& host);
 
-    /// Becomes lane `lane`: a lane that is there already or the next one.
-    void take_lane(Trainer& trainer, int lane);
-    void move_to(int lane) { lane_ = lane; }  ///< as Trainer::leave did
-    /// Keeps what it is for another trainer's lane.
+    /// Puts the trial's model into a trainer as replica `replica`, an existing one or the next.
+    void enter_trainer(Trainer& trainer, int replica);
+    /// Follows Trainer::remove, which moves the last replica.
+    void move_to(int replica) { replica_ = replica; }
+    /// Reads the model's state out of the trainer, so that the trial can enter another one.
     void leave_trainer();
-    [[nodiscard]] int lane() const { return lane_; }  ///< -1: none yet
+    [[nodiscard]] int replica() const { return replica_; }  ///< -1: in no trainer
     [[nodiscard]] const AttemptId& id() const { return run_.id; }
     TrialHost& host() { return host_; }
     [[nodiscard]] std::int64_t batch() const { return configuration_.training.batch_size; }
-    /// Gives its buffers away; the trial is over.
-    HostBuffers take_buffers() { return std::move(buffers_); }
+    /// Hands its buffers over; the trial has ended.
+    HostBuffers release_buffers() { return std::move(buffers_); }
 
-    /// After the trainer's step; `evaluated`: and an evaluation.
+    /// Reports the trainer's step; `evaluated`: the trainer has evaluated it, too.
     void report_step(bool evaluated);
-    /// Waits for the decision and does what it says. The trial is over if something is returned. Throws ToldToStop.
+    /// Waits for the decision and carries it out. Returns how the trial ended, or nothing while it continues. Throws
+    /// StopRequested.
     std::optional<from_worker::Finished> follow_decision();
 
    private:
@@ -71,17 +75,17 @@ class Trial {
     to_worker::Run run_;
     Configuration configuration_;
     GroupPlan plan_;
-    Workshop& workshop_;
+    WorkerContext& context_;
     TrialHost& host_;
     HostBuffers buffers_;
     TrialFiles files_;
-    TrialProgress progress_;  ///< of whole steps
-    LaneProgress in_lane_;    ///< what buffers_.state is the state of
+    TrialProgress progress_;            ///< of completed steps
+    ReplicaProgress replica_progress_;  ///< to which buffers_.state belongs
     bool has_state_ = false;
-    bool begun_ = false;  ///< its host heard that it started
+    bool started_ = false;  ///< its host was told so
     Trainer* trainer_ = nullptr;
-    int lane_ = -1;
-    std::string diverged_;  ///< how; empty: not
+    int replica_ = -1;
+    std::string divergence_;  ///< a description; empty: the training has not diverged
     Metrics values_;
     std::string checkpoint_;
 };

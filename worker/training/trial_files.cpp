@@ -14,7 +14,7 @@ static_assert(std::is_trivially_copyable_v<TrialProgress>);
 TrialFiles::TrialFiles(const std::string& folder, std::string_view binding)
     : folder_(folder), binding_(checkpoint_binding(binding)) {
     std::error_code ignored;  // writing will say it
-    if (there()) std::filesystem::create_directories(folder_, ignored);
+    if (enabled()) std::filesystem::create_directories(folder_, ignored);
 }
 
 Result<void> TrialFiles::write_last(const TrialProgress& progress, std::span<const float> state) {

@@ -15,11 +15,11 @@
 
 namespace hpo {
 
-/// How far a trial is; goes into last.ckpt as memory has it.
+/// How far a trial has come. last.ckpt holds the bytes of this structure.
 struct TrialProgress {
     std::int64_t step = 0;       ///< steps done
     std::int64_t iteration = 0;  ///< updates done
-    std::int64_t best_step = 0;  ///< of the objective (at: last: the last with a finite value); 0: none
+    std::int64_t best_step = 0;  ///< by the objective (at: last: the last step with a finite value); 0: none
     double best_value = 0;
     double seconds = 0;  ///< of training, over all attempts
     LossWindow window;
@@ -27,19 +27,19 @@ struct TrialProgress {
 
 class TrialFiles {
    public:
-    /// An empty folder: there are no files, and nothing may be read or written. `binding` is what the files' content
-    /// follows from, in words.
+    /// With an empty folder the trial has no files, and nothing may be read or written. `binding` is a text of
+    /// everything that the content of the files follows from.
     TrialFiles(const std::string& folder, std::string_view binding);
 
-    [[nodiscard]] bool there() const { return !folder_.empty(); }
+    [[nodiscard]] bool enabled() const { return !folder_.empty(); }
     [[nodiscard]] std::string last() const { return folder_ / "last.ckpt"; }
     [[nodiscard]] std::string best() const { return folder_ / "best.ckpt"; }
 
     Result<void> write_last(const TrialProgress& progress, std::span<const float> state);
     Result<void> read_last(TrialProgress& progress, std::span<float> state);
     Result<void> write_best(std::span<const float> weights, std::int64_t step);
-    /// It must be of progress.best_step, or of the step after the last checkpoint: that one was interrupted between its
-    /// two files, will be repeated, and will write the same again.
+    /// The file must be of progress.best_step or of the step after the last checkpoint. In the second case the trial
+    /// was interrupted between writing its two files; it repeats that step and writes the same file again.
     Result<void> read_best(std::span<float> weights, const TrialProgress& progress);
 
    private:
@@ -47,7 +47,7 @@ class TrialFiles {
     std::uint64_t binding_;
 };
 
-/// The format is safetensors.hpp's.
+/// Exports the weights in the format of safetensors.hpp. The error names the file and the reason.
 Result<void> save_model(const std::filesystem::path& file, const Configuration& configuration, const Model& model,
                         const DeviceData& data, std::span<const float> weights, std::int64_t step);
 

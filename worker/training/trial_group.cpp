@@ -5,41 +5,41 @@
 #include <utility>
 
 #include "worker/data/memory.hpp"
-#include "worker/training/bucket.hpp"
+#include "worker/training/fusion.hpp"
 #include "worker/training/process_memory.hpp"
-#include "worker/training/trial_words.hpp"
+#include "worker/training/trial_messages.hpp"
 
 namespace hpo {
 
 using from_worker::Finished;
 
-TrialGroup::TrialGroup(Workshop& workshop, Ended ended) : workshop_(workshop), ended_(std::move(ended)) {}
+TrialGroup::TrialGroup(WorkerContext& context, Ended on_end) : context_(context), on_end_(std::move(on_end)) {}
 
-bool TrialGroup::takes(const to_worker::Run& run) const {
+bool TrialGroup::accepts(const to_worker::Run& run) const {
     if (trials_.empty()) return true;
     const auto configuration = read_configuration(run.params);
-    return configuration && shape_of(laid_out_for(workshop_, *configuration), run.data_seed) == shape_;
+    return configuration && fusion_key(layout_configuration(context_, *configuration), run.data_seed) == fusion_key_;
 }
 
 void TrialGroup::finish(TrialHost& host, const AttemptId& id, Outcome outcome, const std::string& message) {
-    if (!message.empty()) host.say(std::string(to_text(outcome)) + ": " + message);
-    ended_(Finished{id, outcome, message, {}, {}});
+    if (!message.empty()) host.log(std::string(to_text(outcome)) + ": " + message);
+    on_end_(Finished{id, outcome, message, {}, {}});
 }
 
-/// False: it ended, and `ended_` heard how.
+/// Does `work` for a trial. False: it failed, the trial has ended, and `on_end_` was told how.
 template <class F>
-bool TrialGroup::or_ended(const AttemptId& id, TrialHost& host, F&& work) {
+bool TrialGroup::guarded(const AttemptId& id, TrialHost& host, F&& work) {
     try {
         work();
         return true;
-    } catch (const ToldToStop&) {
+    } catch (const StopRequested&) {
         finish(host, id, Outcome::stopped, "");
     } catch (const DeviceLost&) {
         throw;
     } catch (const std::bad_alloc& error) {
         if (trials_.empty()) {
             trainer_.reset();
-            workshop_.clear();
+            context_.clear();
         }
         finish(host, id, Outcome::out_of_memory, error.what());
     } catch (const std::exception& error) {
@@ -48,62 +48,67 @@ bool TrialGroup::or_ended(const AttemptId& id, TrialHost& host, F&& work) {
     return false;
 }
 
-void TrialGroup::join(const to_worker::Run& run, TrialHost& host) {
-    or_ended(run.id, host, [&] {
-        if (run.steps < 1) throw Refused("a budget of " + std::to_string(run.steps) + " steps");
+void TrialGroup::add(const to_worker::Run& run, TrialHost& host) {
+    guarded(run.id, host, [&] {
+        if (run.steps < 1)
+            throw InvalidTrial("the budget is " + std::to_string(run.steps) + " steps; it must be at least 1");
         if (!is_metric(run.objective.metric))
-            throw Refused("objective.metric: " + run.objective.metric +
-                          " is not one of loss, val_loss and val_accuracy");
-        const Configuration asked = need(read_configuration(run.params));
-        if (trials_.empty()) begin_shape(run, asked, host);
-        Configuration configuration = own_part(asked);
-        GroupPlan own = need(plan_group(configuration, workshop_.data->shape, workshop_.data->sizes, 1));
+            throw InvalidTrial("objective.metric: " + run.objective.metric +
+                               " is not one of loss, val_loss and val_accuracy");
+        const Configuration asked = value_or_throw(read_configuration(run.params));
+        if (trials_.empty()) begin_group(run, asked, host);
+        Configuration configuration = resolved_for_group(asked);
+        GroupPlan plan_alone = value_or_throw(plan_group(configuration, context_.data->shape, context_.data->sizes, 1));
         const GroupPlan plan = plan_for(1);
-        if (!trials_.empty() || !arena_fits(workshop_, plan)) {
+        if (!trials_.empty() || !arena_fits(context_, plan)) {
             if (trials_.empty()) {
                 trainer_.reset();
-                workshop_.arena.reset();
+                context_.arena.reset();
             }
-            need_room(workshop_, plan);
+            check_host_memory(context_, plan);
         }
         if (trials_.empty()) {
-            drop_spare_that_does_not_fit(workshop_, own);
+            drop_unfitting_spares(context_, plan_alone);
             reset_peak();
         }
-        trials_.push_back(std::make_unique<Trial>(run, std::move(configuration), std::move(own), workshop_, host));
+        trials_.push_back(
+            std::make_unique<Trial>(run, std::move(configuration), std::move(plan_alone), context_, host));
     });
 }
 
-/// The data, and a trainer only if it is of this shape.
-void TrialGroup::begin_shape(const to_worker::Run& run, const Configuration& configuration, TrialHost& host) {
-    const Configuration laid_out = laid_out_for(workshop_, configuration);
-    std::string shape = shape_of(laid_out, run.data_seed);
-    if (shape != shape_) {
+/// Prepares an empty group for trials with this fusion key: loads the data, and keeps the trainer only if it has the
+/// same key.
+void TrialGroup::begin_group(const to_worker::Run& run, const Configuration& configuration, TrialHost& host) {
+    const Configuration laid_out = layout_configuration(context_, configuration);
+    std::string key = fusion_key(laid_out, run.data_seed);
+    if (key != fusion_key_) {
         trainer_.reset();
         pressure_.reset();
     }
-    shape_.clear();
-    configuration_ = settled(workshop_, laid_out);
-    const DeviceData& data = need_data(workshop_, configuration_->data, run.data_seed, [&] {
-        if (!host.go_on("loading")) throw ToldToStop{};
+    fusion_key_.clear();
+    configuration_ = resolve_auto(context_, laid_out);
+    const DeviceData& data = ensure_data(context_, configuration_->data, run.data_seed, [&] {
+        if (!host.should_continue("loading")) throw StopRequested{};
     });
     if (configuration_->training.measured_precision) {
         trainer_.reset();
-        workshop_.arena.reset();
-        std::string said;
-        const GoOn go_on = [&] { return host.go_on("measuring") ? true : throw ToldToStop{}; };
-        configuration_ =
-            need(workshop_.precisions.measure(*configuration_, workshop_.device, data, workshop_.clock, go_on, said));
-        host.say(said);
+        context_.arena.reset();
+        std::string line;
+        const ShouldContinue should_continue = [&] {
+            return host.should_continue("measuring") ? true : throw StopRequested{};
+        };
+        configuration_ = value_or_throw(
+            context_.precisions.measure(*configuration_, context_.device, data, context_.clock, should_continue, line));
+        host.log(line);
     }
     const TrainingConfig& training = configuration_->training;
     if (!pressure_ && training.memory_target > 0)
         pressure_.emplace(configured_micro_batch(training), training.memory_target);
-    shape_ = std::move(shape);
+    fusion_key_ = std::move(key);
 }
 
-/// A trial's own configuration with what was decided for all.
-Configuration TrialGroup::own_part(Configuration asked) const {
+/// A trial's configuration with what was resolved for the whole group.
+Configuration TrialGroup::resolved_for_group(Configuration asked) const {
     asked.data = configuration_->data;
     asked.training.precision = configuration_->training.precision;
     asked.training.measured_precision = false;
@@ -111,11 +116,11 @@ Configuration TrialGroup::own_part(Configuration asked) const {
     return asked;
 }
 
-GroupPlan TrialGroup::plan_for(int lanes) const {
+GroupPlan TrialGroup::plan_for(int replicas) const {
     Configuration configuration = *configuration_;
     if (pressure_ && pressure_->samples() < pressure_->most())
         configuration.training.micro_batch = pressure_->samples();
-    return need(plan_lanes(workshop_, configuration, workshop_.data->shape, workshop_.data->sizes, lanes));
+    return value_or_throw(plan_replicas(context_, configuration, context_.data->shape, context_.data->sizes, replicas));
 }
 
 void TrialGroup::step() {
@@ -128,45 +133,47 @@ void TrialGroup::step() {
     }
 }
 
-/// What was computed for all at once went wrong for all.
+/// Ends all trials: a computation that they share has failed.
 void TrialGroup::end_all(Outcome outcome, const std::string& message) {
-    const std::vector<AttemptId> ended_before = std::exchange(over_, {});
+    const std::vector<AttemptId> already_ended = std::exchange(ended_in_step_, {});
     const std::vector<Member> members = std::exchange(trials_, {});
     trainer_.reset();
-    workshop_.clear();
+    context_.clear();
     for (const Member& trial : members)
-        if (std::find(ended_before.begin(), ended_before.end(), trial->id()) == ended_before.end())
+        if (std::find(already_ended.begin(), already_ended.end(), trial->id()) == already_ended.end())
             finish(trial->host(), trial->id(), outcome, message);
 }
 
 void TrialGroup::step_of_all() {
-    settle();
+    assign_replicas();
     if (trials_.empty()) return;
-    const auto at_end = [this](const Member& trial) { return !over(trial->id()) && trainer_->at_end(trial->lane()); };
+    const auto at_end = [this](const Member& trial) {
+        return !has_ended(trial->id()) && trainer_->at_end(trial->replica());
+    };
     const bool evaluated =
-        trainer_->train_step(asking("training")) && trainer_->evaluate_validation(asking("evaluating"));
+        trainer_->train_step(continue_check("training")) && trainer_->evaluate_validation(continue_check("evaluating"));
 
     for (const Member& trial : trials_)
-        if (at_end(trial) && !or_ended(trial->id(), trial->host(), [&] { trial->report_step(evaluated); }))
-            over_.push_back(trial->id());
+        if (at_end(trial) && !guarded(trial->id(), trial->host(), [&] { trial->report_step(evaluated); }))
+            ended_in_step_.push_back(trial->id());
     for (const Member& trial : trials_) {
         if (!at_end(trial)) continue;
         std::optional<Finished> finished;
-        const bool well = or_ended(trial->id(), trial->host(), [&] { finished = trial->follow_decision(); });
-        if (well && finished) ended_(*finished);
-        if (!well || finished) over_.push_back(trial->id());
+        const bool well = guarded(trial->id(), trial->host(), [&] { finished = trial->follow_decision(); });
+        if (well && finished) on_end_(*finished);
+        if (!well || finished) ended_in_step_.push_back(trial->id());
     }
-    // Readings are as far apart as the steps of one are: others may end theirs every few iterations.
-    const bool due = over(trials_.front()->id()) || trainer_->at_end(trials_.front()->lane());
-    forget_those_over();
-    if (due) relieve();
+    // Memory is read once a step of the oldest trial: others may complete theirs every few iterations.
+    const bool due = has_ended(trials_.front()->id()) || trainer_->at_end(trials_.front()->replica());
+    remove_ended();
+    if (due) adapt_micro_batch();
 }
 
-/// Between two steps: smaller micro-batches of the same batches as memory runs short, larger ones when it is there
-/// again. The next step lays the arena out anew; what the trials are goes out of the old one.
-void TrialGroup::relieve() {
+/// Between two steps, makes the micro-batches smaller when memory runs short, and larger when there is enough again;
+/// the batches stay the same. The trials leave the trainer, and the next step lays out another arena.
+void TrialGroup::adapt_micro_batch() {
     if (!pressure_ || trials_.empty()) return;
-    const auto left = memory_left(workshop_.device);
+    const auto left = memory_left(context_.device);
     if (!left) return;
     const std::int64_t before = pressure_->samples();
     const std::size_t bytes_now = trainer_->plan().arena_bytes;
@@ -177,92 +184,95 @@ void TrialGroup::relieve() {
     for (const Member& trial : trials_) {
         const std::int64_t now = plan.micro_batch_of(trial->batch());
         const std::int64_t was = trainer_->plan().micro_batch_of(trial->batch());
-        char words[200];
-        std::snprintf(words, sizeof words,
+        char line[200];
+        std::snprintf(line, sizeof line,
                       "memory: %.0f %% in use by all programs; micro-batches of %lld samples instead of %lld, the "
                       "batch of %lld stays",
                       100 * pressure_->average(), static_cast<long long>(now), static_cast<long long>(was),
                       static_cast<long long>(trial->batch()));
-        if (now != was) trial->host().say(words);
-        if (trial->lane() >= 0) trial->leave_trainer();
+        if (now != was) trial->host().log(line);
+        if (trial->replica() >= 0) trial->leave_trainer();
     }
     trainer_.reset();
-    workshop_.arena.reset();
+    context_.arena.reset();
 }
 
-/// Asks every trial that still trains; those that are told to stop end at once, and their lanes with the step.
-GoOn TrialGroup::asking(const char* phase) {
+/// Asks the host of every trial that still trains. Those that must stop end at once; their replicas are removed when
+/// the step ends.
+ShouldContinue TrialGroup::continue_check(const char* phase) {
     return [this, phase] {
         bool any = false;
         for (const Member& trial : trials_) {
-            if (over(trial->id())) continue;
-            if (trial->host().go_on(phase)) {
+            if (has_ended(trial->id())) continue;
+            if (trial->host().should_continue(phase)) {
                 any = true;
                 continue;
             }
-            over_.push_back(trial->id());
-            trainer_->drop(trial->lane());
+            ended_in_step_.push_back(trial->id());
+            trainer_->deactivate(trial->replica());
             finish(trial->host(), trial->id(), Outcome::stopped, "");
         }
         return any;
     };
 }
 
-bool TrialGroup::over(const AttemptId& id) const { return std::find(over_.begin(), over_.end(), id) != over_.end(); }
+bool TrialGroup::has_ended(const AttemptId& id) const {
+    return std::find(ended_in_step_.begin(), ended_in_step_.end(), id) != ended_in_step_.end();
+}
 
-void TrialGroup::forget_those_over() {
-    for (const AttemptId& id : std::exchange(over_, {})) {
+void TrialGroup::remove_ended() {
+    for (const AttemptId& id : std::exchange(ended_in_step_, {})) {
         const auto member =
             std::find_if(trials_.begin(), trials_.end(), [&](const Member& trial) { return trial->id() == id; });
-        const int lane = (*member)->lane();
-        workshop_.spare.push_back((*member)->take_buffers());
+        const int replica = (*member)->replica();
+        context_.spare.push_back((*member)->release_buffers());
         trials_.erase(member);
-        if (trials_.empty()) break;  // its lane is the next one's
+        if (trials_.empty()) break;  // the next trial takes its replica
         for (const Member& trial : trials_)
-            if (trial->lane() == trainer_->lanes() - 1) trial->move_to(lane);
-        trainer_->leave(lane);
+            if (trial->replica() == trainer_->replicas() - 1) trial->move_to(replica);
+        trainer_->remove(replica);
     }
-    // The memory of one is kept for the next.
-    if (workshop_.spare.size() > 1) workshop_.spare.resize(1);
+    // The buffers of one trial are kept for the next one.
+    if (context_.spare.size() > 1) context_.spare.resize(1);
 }
 
-/// Every trial has a lane, and the arena is no larger than they need.
-void TrialGroup::settle() {
-    if (!trainer_ || trainer_->plan().lanes != size()) return lay_out();
-    int lane = 0;
+/// Makes sure that every trial has a replica and that the arena is no larger than they need.
+void TrialGroup::assign_replicas() {
+    if (!trainer_ || trainer_->plan().replicas != size()) return lay_out();
+    int replica = 0;
     for (const Member& trial : trials_) {
-        if (trial->lane() < 0) trial->take_lane(*trainer_, lane);
-        ++lane;
+        if (trial->replica() < 0) trial->enter_trainer(*trainer_, replica);
+        ++replica;
     }
 }
 
-/// Another number of trials in another arena. Where its memory is not to be had, the youngest goes.
+/// Makes a trainer for the present number of trials. While its memory cannot be allocated, the youngest trial ends.
 void TrialGroup::lay_out() {
     for (const Member& trial : trials_)
-        if (trial->lane() >= 0) trial->leave_trainer();
+        if (trial->replica() >= 0) trial->leave_trainer();
     trainer_.reset();
     while (!trials_.empty()) {
         Trial& youngest = *trials_.back();
-        if (or_ended(youngest.id(), youngest.host(), [&] { make_trainer(); })) break;
+        if (guarded(youngest.id(), youngest.host(), [&] { make_trainer(); })) break;
         trainer_.reset();
         trials_.pop_back();
     }
-    if (trials_.empty()) workshop_.clear();
-    int lane = 0;
-    for (const Member& trial : trials_) trial->take_lane(*trainer_, lane++);
+    if (trials_.empty()) context_.clear();
+    int replica = 0;
+    for (const Member& trial : trials_) trial->enter_trainer(*trainer_, replica++);
 }
 
 void TrialGroup::make_trainer() {
     GroupPlan plan = plan_for(size());
-    Buffer& arena = need_arena(workshop_, plan);
-    trainer_.emplace(workshop_.device, arena, std::move(plan), *workshop_.data, std::span<const LaneSpec>{}, 0,
-                     workshop_.clock);
+    Buffer& arena = ensure_arena(context_, plan);
+    trainer_.emplace(context_.device, arena, std::move(plan), *context_.data, std::span<const ReplicaSpec>{}, 0,
+                     context_.clock);
 }
 
-Finished run_trial(const to_worker::Run& run, Workshop& workshop, TrialHost& host) {
+Finished run_trial(const to_worker::Run& run, WorkerContext& context, TrialHost& host) {
     Finished finished;
-    TrialGroup group(workshop, [&](const Finished& how) { finished = how; });
-    group.join(run, host);
+    TrialGroup group(context, [&](const Finished& how) { finished = how; });
+    group.add(run, host);
     while (!group.empty()) group.step();
     return finished;
 }

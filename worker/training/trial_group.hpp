@@ -1,5 +1,6 @@
-// Trials of one shape that train side by side, each a lane of one trainer. One alone is the usual case on a CPU. Trials
-// come and go whenever one is at the end of a step; those that stay do not notice, also in the middle of theirs.
+// Trials with the same fusion key train side by side, each as one replica of a trainer. A single trial is the usual
+// case on a CPU. Trials join and end whenever one of them completes a step; the others do not notice, even in the
+// middle of theirs.
 #pragma once
 
 #include <functional>
@@ -13,56 +14,57 @@
 
 namespace hpo {
 
-/// Never throws but what hosts throw, and DeviceLost: whatever else goes wrong is an outcome in words, failed or
-/// out_of_memory.
+/// Everything that goes wrong becomes an outcome, failed or out_of_memory, with a message. The only exceptions are
+/// those of the hosts, and DeviceLost.
 class TrialGroup {
    public:
     using Ended = std::function<void(const from_worker::Finished&)>;
 
-    /// `ended` hears of every trial that joined, once. The workshop outlives the group.
-    TrialGroup(Workshop& workshop, Ended ended);
+    /// Calls `ended` once for every trial that was added. `context` must outlive the group.
+    TrialGroup(WorkerContext& context, Ended ended);
 
     [[nodiscard]] bool empty() const { return trials_.empty(); }
     [[nodiscard]] int size() const { return static_cast<int>(trials_.size()); }
-    /// Whether the trial has the shape of those that are here; true where there are none.
-    [[nodiscard]] bool takes(const to_worker::Run& run) const;
+    /// Whether the trial has the fusion key of those in the group; true for an empty group.
+    [[nodiscard]] bool accepts(const to_worker::Run& run) const;
 
-    /// It trains from the next step on. Data is loaded where it is not there yet, and a checkpoint read.
-    void join(const to_worker::Run& run, TrialHost& host);
+    /// Adds a trial, which trains from the next step on. Loads its data unless that is there, and reads its checkpoint.
+    void add(const to_worker::Run& run, TrialHost& host);
 
-    /// All train until some are at the end of a step, and these are evaluated, reported, decided on.
+    /// Trains all trials until at least one completes its step; evaluates those, reports them, and waits for and
+    /// carries out the decisions on them.
     void step();
 
    private:
     using Member = std::unique_ptr<Trial>;
 
     template <class F>
-    bool or_ended(const AttemptId& id, TrialHost& host, F&& work);
+    bool guarded(const AttemptId& id, TrialHost& host, F&& work);
     void step_of_all();
     void end_all(Outcome outcome, const std::string& message);
     void finish(TrialHost& host, const AttemptId& id, Outcome outcome, const std::string& message);
-    void begin_shape(const to_worker::Run& run, const Configuration& configuration, TrialHost& host);
-    [[nodiscard]] GroupPlan plan_for(int lanes) const;
-    [[nodiscard]] Configuration own_part(Configuration asked) const;
-    [[nodiscard]] GoOn asking(const char* phase);
-    [[nodiscard]] bool over(const AttemptId& id) const;
-    void forget_those_over();
-    void settle();
+    void begin_group(const to_worker::Run& run, const Configuration& configuration, TrialHost& host);
+    [[nodiscard]] GroupPlan plan_for(int replicas) const;
+    [[nodiscard]] Configuration resolved_for_group(Configuration asked) const;
+    [[nodiscard]] ShouldContinue continue_check(const char* phase);
+    [[nodiscard]] bool has_ended(const AttemptId& id) const;
+    void remove_ended();
+    void assign_replicas();
     void lay_out();
     void make_trainer();
-    void relieve();
+    void adapt_micro_batch();
 
-    Workshop& workshop_;
-    Ended ended_;
-    std::string shape_;
-    std::optional<Configuration> configuration_;  ///< what the arena is laid out for: the trials', or their bucket
+    WorkerContext& context_;
+    Ended on_end_;
+    std::string fusion_key_;                      ///< empty: none yet
+    std::optional<Configuration> configuration_;  ///< what the arena is laid out for (see layout_configuration)
     std::optional<Trainer> trainer_;
-    std::optional<MemoryPressure> pressure_;  ///< of this shape; none: micro-batches stay as they are
-    std::vector<Member> trials_;              ///< in the order in which they came
-    std::vector<AttemptId> over_;             ///< ended in this step: their lanes go with its end
+    std::optional<MemoryPressure> pressure_;  ///< none: micro-batches stay as configured
+    std::vector<Member> trials_;              ///< in the order in which they were added
+    std::vector<AttemptId> ended_in_step_;    ///< their replicas are removed when the step ends
 };
 
-/// One trial alone, from the beginning to the end.
-from_worker::Finished run_trial(const to_worker::Run& run, Workshop& workshop, TrialHost& host);
+/// Trains one trial alone, from its start to its end.
+from_worker::Finished run_trial(const to_worker::Run& run, WorkerContext& context, TrialHost& host);
 
 }  // namespace hpo

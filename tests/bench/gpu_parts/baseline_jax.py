@@ -63,30 +63,30 @@ def update_of(batch):
     return update
 
 
-def measure(batch, lanes):
+def measure(batch, replicas):
     def many(state):
         return jax.lax.scan(update_of(batch), state, None, length=SCAN)
 
     step = functools.partial(jax.jit, donate_argnums=0)(jax.vmap(many))
-    keys = jax.random.split(jax.random.PRNGKey(3), lanes)
+    keys = jax.random.split(jax.random.PRNGKey(3), replicas)
     weights = jax.vmap(begin)(keys)
     zeros = jax.tree_util.tree_map(jnp.zeros_like, weights)
     again = jax.tree_util.tree_map(jnp.zeros_like, weights)
-    state = (weights, zeros, again, jnp.zeros(lanes), jnp.array(keys), jnp.full(lanes, LR))
+    state = (weights, zeros, again, jnp.zeros(replicas), jnp.array(keys), jnp.full(replicas, LR))
     state, loss = step(state)
     loss.block_until_ready()
     count, begun = 0, time.perf_counter()
     while time.perf_counter() - begun < SECONDS:
         state, loss = step(state)
         loss.block_until_ready()
-        count += SCAN * lanes
+        count += SCAN * replicas
     return count / (time.perf_counter() - begun)
 
 
 for batch in BATCHES:
-    for lanes in COUNTS:
-        row = {"what": "JAX, vmap and jit", "batch": batch, "K": lanes}
+    for replicas in COUNTS:
+        row = {"what": "JAX, vmap and jit", "batch": batch, "K": replicas}
         try:
-            print(json.dumps(row | {"rate": measure(batch, lanes), "versions": VERSIONS}), flush=True)
+            print(json.dumps(row | {"rate": measure(batch, replicas), "versions": VERSIONS}), flush=True)
         except Exception as error:
             print(json.dumps(row | {"error": f"{type(error).__name__}: {error}".splitlines()[0]}), flush=True)

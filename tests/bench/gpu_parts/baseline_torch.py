@@ -53,13 +53,13 @@ def rate_of(update, warm=3):
     return count / (time.perf_counter() - begun)
 
 
-def tell(what, batch, lanes, work):
+def tell(what, batch, replicas, work):
     try:
         rate = work()
-        print(json.dumps({"what": what, "batch": batch, "K": lanes, "rate": rate, "versions": VERSIONS}), flush=True)
+        print(json.dumps({"what": what, "batch": batch, "K": replicas, "rate": rate, "versions": VERSIONS}), flush=True)
     except Exception as error:
         words = f"{type(error).__name__}: {error}".splitlines()[0]
-        print(json.dumps({"what": what, "batch": batch, "K": lanes, "error": words}), flush=True)
+        print(json.dumps({"what": what, "batch": batch, "K": replicas, "error": words}), flush=True)
         if ON_GPU:
             torch.cuda.empty_cache()
 
@@ -124,17 +124,17 @@ def compiled(batch):
     return rate_of(update, 8)
 
 
-def ensemble(batch, lanes, compile_it):
+def ensemble(batch, replicas, compile_it):
     """All K trials at once: vmap over stacked parameters; AdamW on the stacks, in place."""
     from torch.func import functional_call, grad, stack_module_state, vmap
 
-    models = [network() for _ in range(lanes)]
+    models = [network() for _ in range(replicas)]
     weights, buffers = stack_module_state(models)
     template = models[0]
     weights = {name: value.detach().clone() for name, value in weights.items()}
     first = {name: torch.zeros_like(value) for name, value in weights.items()}
     second = {name: torch.zeros_like(value) for name, value in weights.items()}
-    rates = torch.full((lanes,), LR, device=device)  # each trial its own
+    rates = torch.full((replicas,), LR, device=device)  # each trial its own
     count = torch.zeros((), device=device)
 
     def loss_of(values, x, y):
@@ -144,13 +144,13 @@ def ensemble(batch, lanes, compile_it):
 
     def work(rows):
         flat = rows.reshape(-1)
-        x = images.index_select(0, flat).view(lanes, batch, FEATURES)
-        y = labels.index_select(0, flat).view(lanes, batch)
+        x = images.index_select(0, flat).view(replicas, batch, FEATURES)
+        y = labels.index_select(0, flat).view(replicas, batch)
         gradients = gradient_of(weights, x, y)
         count.add_(1)
         correction1, correction2 = 1 - 0.9**count, 1 - 0.999**count
         for name, g in gradients.items():
-            shape = (lanes,) + (1,) * (g.dim() - 1)
+            shape = (replicas,) + (1,) * (g.dim() - 1)
             lr = rates.view(shape)
             first[name].mul_(0.9).add_(g, alpha=0.1)
             second[name].mul_(0.999).addcmul_(g, g, value=0.001)
@@ -159,9 +159,9 @@ def ensemble(batch, lanes, compile_it):
 
     update = torch.compile(work) if compile_it else work
     with torch.no_grad():
-        rows = torch.zeros(lanes, batch, dtype=torch.long, device=device)
+        rows = torch.zeros(replicas, batch, dtype=torch.long, device=device)
         if not ON_GPU:
-            return lanes * rate_of(lambda: update(rows.random_(0, SAMPLES)), 3)
+            return replicas * rate_of(lambda: update(rows.random_(0, SAMPLES)), 3)
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
@@ -172,7 +172,7 @@ def ensemble(batch, lanes, compile_it):
         with torch.cuda.graph(graph):
             rows.random_(0, SAMPLES)
             update(rows)
-        return lanes * rate_of(graph.replay)
+        return replicas * rate_of(graph.replay)
 
 
 def main():
@@ -186,13 +186,13 @@ def main():
             tell("torch, CUDA graph", batch, 1, lambda: graphed(batch))
         if can_compile:
             tell("torch.compile", batch, 1, lambda: compiled(batch))
-        for lanes in COUNTS:
-            if lanes == 1 or not has_functions:
+        for replicas in COUNTS:
+            if replicas == 1 or not has_functions:
                 continue
             name = "torch.func" + (", CUDA graph" if ON_GPU else "")
-            tell(name, batch, lanes, lambda: ensemble(batch, lanes, False))
+            tell(name, batch, replicas, lambda: ensemble(batch, replicas, False))
             if can_compile:
-                tell(name + ", compiled", batch, lanes, lambda: ensemble(batch, lanes, True))
+                tell(name + ", compiled", batch, replicas, lambda: ensemble(batch, replicas, True))
     if not has_functions:
         print(json.dumps({"what": "torch.func", "batch": BATCHES[0], "K": COUNTS[-1], "error": f"{VERSIONS} has none"}))
 

@@ -46,7 +46,7 @@ def steps(root, build, bench, backend, small, out):
 
     on_cuda = backend == "cuda"
     profiler = tool("ncu")
-    lanes = str(build / "tests/bench/bench_lanes")
+    replicas = str(build / "tests/bench/bench_replicas")
     all_steps = [
         Step("versions", 60, [sys.executable, __file__, "versions", str(build)]),
         Step("devices", 60, [str(build / "bin/hpo"), "devices", "--json"]),
@@ -54,15 +54,15 @@ def steps(root, build, bench, backend, small, out):
         watched("memcheck", "memcheck") if on_cuda else None,
         watched("racecheck", "racecheck") if on_cuda else None,
         of_bench("one-trial", 180, "start", "golden"),
-        Step("side-by-side", 180, [lanes, backend, "256", "512,256,128" if not small else "64", "2", "1", "32" if not small else "2"]),
+        Step("side-by-side", 180, [replicas, backend, "256", "512,256,128" if not small else "64", "2", "1", "32" if not small else "2"]),
         of_bench("plan", 180, "plan"),
-        of_bench("lanes", 300, "lanes"),
+        of_bench("replicas", 300, "replicas"),
         of_bench("torch", 300, "torch"),
         of_bench("jax", 300, "jax"),
         Step("phase1", 150, [str(build / "bin/hpo"), "run", str(root / "studies/phase1.yaml"), "--backend", backend, "--set", "budget.time=60s",
                              *(["--trials", "2", "--set", "budget.epochs=1", "--set", "worker.data.subset=2000"] if small else [])],
              HPO_RUNS=str(out / "runs")),
-        Step("profile", 180, [str(profiler), "--clock-control", "none", "--launch-skip", "200", "--launch-count", "60", "--set", "basic", lanes,
+        Step("profile", 180, [str(profiler), "--clock-control", "none", "--launch-skip", "200", "--launch-count", "60", "--set", "basic", replicas,
                               "cuda", "256", "512,256,128", "1", "1"],
              "" if profiler else "there is no ncu") if on_cuda else None,
     ]

@@ -59,7 +59,7 @@ def pack(root, build, target, parts):
     if target.exists():
         sys.exit(f"tests/bench/gpu pack: {target} is there already; name another folder, or remove it")
     programs = {"bin/hpo": build / "bin/hpo", "bin/hpo-worker": build / "bin/hpo-worker", "tests/test_contract_backends":
-                build / "tests/test_contract_backends", "tests/bench/bench_lanes": build / "tests/bench/bench_lanes"}
+                build / "tests/test_contract_backends", "tests/bench/bench_replicas": build / "tests/bench/bench_replicas"}
     missing = [str(file) for file in programs.values() if not file.exists()]
     if missing:
         sys.exit("tests/bench/gpu pack: not built: " + ", ".join(missing))

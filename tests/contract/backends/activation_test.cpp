@@ -1,4 +1,4 @@
-#include "tests/contract/backends/rig.hpp"
+#include "tests/contract/backends/harness.hpp"
 
 namespace hpo::test {
 namespace {
@@ -30,43 +30,44 @@ bool kept(double probability, std::uint64_t seed, std::uint32_t iteration, std::
     return draw >= std::lround(probability * 65536);
 }
 
-double probability_of(int lane) { return lane == 1 ? 0.0 : 0.25 + 0.25 * lane; }
+double probability_of(int replica) { return replica == 1 ? 0.0 : 0.25 + 0.25 * replica; }
 
 /// A layer's activation with everything it needs; pre and bias of moderate size, or far out.
 struct Layer {
     Tensor pre, bias, output, gradient, bias_gradient;
     Dropout dropout;
 
-    Layer(Rig& rig, const Shape& shape, Activation activation, bool drop, double size = 3) {
-        pre = rig.random(shape.rows, shape.columns, -size, size);
-        bias = rig.random(1, shape.columns);
-        output = in_place(activation) ? pre : rig.output(shape.rows, shape.columns);
-        gradient = rig.random(shape.rows, shape.columns);
-        bias_gradient = rig.output(1, shape.columns);
+    Layer(Harness& harness, const Shape& shape, Activation activation, bool drop, double size = 3) {
+        pre = harness.random(shape.rows, shape.columns, -size, size);
+        bias = harness.random(1, shape.columns);
+        output = in_place(activation) ? pre : harness.output(shape.rows, shape.columns);
+        gradient = harness.random(shape.rows, shape.columns);
+        bias_gradient = harness.output(1, shape.columns);
         if (!drop) return;
-        dropout.probability = rig.lane_array<float>([](int lane) { return static_cast<float>(probability_of(lane)); });
-        dropout.seed = rig.lane_array<std::uint64_t>(
-            [](int lane) { return (std::uint64_t{77} << 33) + static_cast<std::uint64_t>(lane); });
+        dropout.probability =
+            harness.per_replica<float>([](int replica) { return static_cast<float>(probability_of(replica)); });
+        dropout.seed = harness.per_replica<std::uint64_t>(
+            [](int replica) { return (std::uint64_t{77} << 33) + static_cast<std::uint64_t>(replica); });
         dropout.iteration =
-            rig.lane_array<std::uint32_t>([](int lane) { return 40U + static_cast<std::uint32_t>(lane); });
+            harness.per_replica<std::uint32_t>([](int replica) { return 40U + static_cast<std::uint32_t>(replica); });
         if (!in_place(activation) || activation == Activation::none)
             dropout.mask =
-                rig.integers<std::uint8_t>(shape.rows, shape.columns, [](int, std::int64_t) { return 0xEE; });
+                harness.integers<std::uint8_t>(shape.rows, shape.columns, [](int, std::int64_t) { return 0xEE; });
         dropout.site = 3;
-        dropout.pass = {rig.lane_array<std::uint32_t>([](int) { return 100U; }),
-                        rig.lane_array<std::uint32_t>([](int) { return 1U; }), 5};
+        dropout.extent = {harness.per_replica<std::uint32_t>([](int) { return 100U; }),
+                          harness.per_replica<std::uint32_t>([](int) { return 1U; }), 5};
     }
 };
 
-/// dropout(f(pre + bias)) of one lane in doubles.
+/// dropout(f(pre + bias)) of one replica in doubles.
 Numbers reference(Activation activation, const Shape& shape, const Numbers& pre, const Numbers& bias,
-                  const Dropout& dropout, int lane) {
+                  const Dropout& dropout, int replica) {
     Numbers y(pre.size());
-    const double p = dropout.probability ? probability_of(lane) : 0;
+    const double p = dropout.probability ? probability_of(replica) : 0;
     for (std::int64_t i = 0; i < shape.rows * shape.columns; ++i) {
         const std::int64_t row = i / shape.columns, column = i % shape.columns;
-        const bool stays = p == 0 || kept(p, (std::uint64_t{77} << 33) + static_cast<std::uint64_t>(lane),
-                                          40U + static_cast<std::uint32_t>(lane), 3, row + 5, column);
+        const bool stays = p == 0 || kept(p, (std::uint64_t{77} << 33) + static_cast<std::uint64_t>(replica),
+                                          40U + static_cast<std::uint32_t>(replica), 3, row + 5, column);
         y[number(i)] = stays ? f(activation, pre[number(i)] + bias[number(column)]) / (1 - p) : 0;
     }
     return y;
@@ -76,16 +77,16 @@ TEST(Activation, IsTheFunctionOfPrePlusBiasThenDropout) {
     for (const auto activation : all)
         for (const auto& shape : odd_shapes)
             for (const bool drop : {false, true})
-                in_every_way([&](Rig& rig) {
-                    const Layer c(rig, shape, activation, drop);
-                    rig.start();
+                fused_and_alone([&](Harness& harness) {
+                    const Layer c(harness, shape, activation, drop);
+                    harness.start();
                     std::vector<Numbers> before;
-                    for (int k = 0; k < rig.lanes(); ++k) before.push_back(rig.values(c.pre, k));
-                    rig.stream().activate({activation, c.pre, c.bias, c.output, c.dropout});
-                    for (int k = 0; k < rig.lanes(); ++k)
-                        expect_near(rig.values(c.output, k),
-                                    reference(activation, shape, before[number(k)], rig.values(c.bias, k), c.dropout,
-                                              rig.name_of(k)),
+                    for (int k = 0; k < harness.replicas(); ++k) before.push_back(harness.values(c.pre, k));
+                    harness.stream().activate({activation, c.pre, c.bias, c.output, c.dropout});
+                    for (int k = 0; k < harness.replicas(); ++k)
+                        expect_near(harness.values(c.output, k),
+                                    reference(activation, shape, before[number(k)], harness.values(c.bias, k),
+                                              c.dropout, harness.value_index_of(k)),
                                     1e-6);
                 });
 }
@@ -94,21 +95,21 @@ TEST(Activation, GradientsAgreeWithFiniteDifferences) {
     for (const auto activation : all)
         for (const auto& shape : odd_shapes)
             for (const bool drop : {false, true})
-                in_every_way([&](Rig& rig) {
-                    const Layer c(rig, shape, activation, drop);
-                    rig.start();
+                fused_and_alone([&](Harness& harness) {
+                    const Layer c(harness, shape, activation, drop);
+                    harness.start();
                     std::vector<Numbers> before, up;
-                    for (int k = 0; k < rig.lanes(); ++k) {
-                        before.push_back(rig.values(c.pre, k));
-                        up.push_back(rig.values(c.gradient, k));
+                    for (int k = 0; k < harness.replicas(); ++k) {
+                        before.push_back(harness.values(c.pre, k));
+                        up.push_back(harness.values(c.gradient, k));
                     }
-                    rig.stream().activate({activation, c.pre, c.bias, c.output, c.dropout});
-                    rig.stream().activate_backward(
+                    harness.stream().activate({activation, c.pre, c.bias, c.output, c.dropout});
+                    harness.stream().activate_backward(
                         {activation, c.gradient, c.pre, c.output, c.bias_gradient, c.dropout, Write::set});
-                    for (int k = 0; k < rig.lanes(); ++k) {
-                        const Numbers bias = rig.values(c.bias, k);
+                    for (int k = 0; k < harness.replicas(); ++k) {
+                        const Numbers bias = harness.values(c.bias, k);
                         const auto run = [&](const Numbers& pre, const Numbers& shift) {
-                            return reference(activation, shape, pre, shift, c.dropout, rig.name_of(k));
+                            return reference(activation, shape, pre, shift, c.dropout, harness.value_index_of(k));
                         };
                         // Each element of the output depends on one of pre: one evaluation gives all differences.
                         const double h = 1e-6;
@@ -121,94 +122,94 @@ TEST(Activation, GradientsAgreeWithFiniteDifferences) {
                             wanted[i] = up[number(k)][i] * (high[i] - low[i]) / (2 * h);
                             sums[i % number(shape.columns)] += wanted[i];
                         }
-                        expect_near(rig.values(c.gradient, k), wanted, 3e-6);
-                        expect_near(rig.values(c.bias_gradient, k), sums, 1e-5);
+                        expect_near(harness.values(c.gradient, k), wanted, 3e-6);
+                        expect_near(harness.values(c.bias_gradient, k), sums, 1e-5);
                     }
                 });
 }
 
 TEST(Activation, AddsToTheBiasGradientOfEarlierMicroBatches) {
-    in_every_way([&](Rig& rig) {
-        const Tensor gradient = rig.random(7, 17), sum = rig.random(1, 17);
-        rig.start();
+    fused_and_alone([&](Harness& harness) {
+        const Tensor gradient = harness.random(7, 17), sum = harness.random(1, 17);
+        harness.start();
         std::vector<Numbers> before;
-        for (int k = 0; k < rig.lanes(); ++k) before.push_back(rig.values(sum, k));
+        for (int k = 0; k < harness.replicas(); ++k) before.push_back(harness.values(sum, k));
         ActivateBackward backward;
         backward.gradient = gradient;
         backward.bias_gradient = sum;
         backward.write = Write::add;
-        rig.stream().activate_backward(backward);
-        for (int k = 0; k < rig.lanes(); ++k) {
+        harness.stream().activate_backward(backward);
+        for (int k = 0; k < harness.replicas(); ++k) {
             Numbers wanted = before[number(k)];
-            const Numbers g = rig.values(gradient, k);
+            const Numbers g = harness.values(gradient, k);
             for (std::size_t i = 0; i < g.size(); ++i) wanted[i % 17] += g[i];
-            expect_near(rig.values(sum, k), wanted, 1e-6);
+            expect_near(harness.values(sum, k), wanted, 1e-6);
         }
     });
 }
 
 TEST(Activation, SumsTheBiasGradientOfMoreRowsThanItTakesAtOnce) {
-    in_every_way([&](Rig& rig) {
+    fused_and_alone([&](Harness& harness) {
         ActivateBackward backward;
         backward.activation = Activation::silu;
-        backward.gradient = rig.random(150, 40);
-        backward.pre = rig.random(150, 40, -3, 3);
-        backward.bias_gradient = rig.output(1, 40);
-        rig.start();
-        rig.stream().activate_backward(backward);
-        for (int k = 0; k < rig.lanes(); ++k) {
+        backward.gradient = harness.random(150, 40);
+        backward.pre = harness.random(150, 40, -3, 3);
+        backward.bias_gradient = harness.output(1, 40);
+        harness.start();
+        harness.stream().activate_backward(backward);
+        for (int k = 0; k < harness.replicas(); ++k) {
             Numbers wanted(40);
-            const Numbers g = rig.values(backward.gradient, k);
+            const Numbers g = harness.values(backward.gradient, k);
             for (std::size_t i = 0; i < g.size(); ++i) wanted[i % 40] += g[i];
-            expect_near(rig.values(backward.bias_gradient, k), wanted, 1e-5);
+            expect_near(harness.values(backward.bias_gradient, k), wanted, 1e-5);
         }
     });
 }
 
 TEST(Activation, HoldsFarFromZero) {
     for (const auto activation : all)
-        in_every_way([&](Rig& rig) {
-            const Layer c(rig, {3, 65}, activation, false, 300);
-            rig.start();
+        fused_and_alone([&](Harness& harness) {
+            const Layer c(harness, {3, 65}, activation, false, 300);
+            harness.start();
             std::vector<Numbers> before;
-            for (int k = 0; k < rig.lanes(); ++k) before.push_back(rig.values(c.pre, k));
-            rig.stream().activate({activation, c.pre, c.bias, c.output, c.dropout});
-            rig.stream().activate_backward(
+            for (int k = 0; k < harness.replicas(); ++k) before.push_back(harness.values(c.pre, k));
+            harness.stream().activate({activation, c.pre, c.bias, c.output, c.dropout});
+            harness.stream().activate_backward(
                 {activation, c.gradient, c.pre, c.output, c.bias_gradient, c.dropout, Write::set});
-            for (int k = 0; k < rig.lanes(); ++k) {
-                expect_near(rig.values(c.output, k),
-                            reference(activation, {3, 65}, before[number(k)], rig.values(c.bias, k), c.dropout, k),
+            for (int k = 0; k < harness.replicas(); ++k) {
+                expect_near(harness.values(c.output, k),
+                            reference(activation, {3, 65}, before[number(k)], harness.values(c.bias, k), c.dropout, k),
                             1e-6);
-                for (const double g : rig.values(c.gradient, k)) EXPECT_TRUE(std::isfinite(g));
+                for (const double g : harness.values(c.gradient, k)) EXPECT_TRUE(std::isfinite(g));
             }
         });
 }
 
 TEST(Activation, LetsNaNThrough) {
     for (const auto activation : all)
-        on_every_device([&](Rig& rig) {
-            const Layer c(rig, {1, 33}, activation, false);
-            rig.start();
-            rig.stream().write(c.bias.at(20), 0, std::numeric_limits<float>::quiet_NaN());
-            rig.stream().activate({activation, c.pre, c.bias, c.output, c.dropout});
-            const Numbers y = rig.values(c.output, 0);
+        on_every_device([&](Harness& harness) {
+            const Layer c(harness, {1, 33}, activation, false);
+            harness.start();
+            harness.stream().write(c.bias.at(20), 0, std::numeric_limits<float>::quiet_NaN());
+            harness.stream().activate({activation, c.pre, c.bias, c.output, c.dropout});
+            const Numbers y = harness.values(c.output, 0);
             for (std::size_t i = 0; i < y.size(); ++i) EXPECT_EQ(std::isnan(y[i]), i == 20) << i;
         });
 }
 
 TEST(Dropout, DropsTheShareAskedForAndKeepsTheMean) {
-    on_every_device([&](Rig& rig) {
+    on_every_device([&](Harness& harness) {
         const std::int64_t rows = 512, columns = 512;
-        const Tensor ones = rig.output(rows, columns);
+        const Tensor ones = harness.output(rows, columns);
         Dropout dropout;
-        dropout.probability = rig.lane_array<float>([](int) { return 0.3F; });
-        dropout.seed = rig.lane_array<std::uint64_t>([](int) { return 9; });
-        dropout.iteration = rig.lane_array<std::uint32_t>([](int) { return 0; });
-        rig.start();
-        rig.stream().fill(ones, 1);
-        rig.stream().activate({Activation::relu, ones, {}, ones, dropout});
+        dropout.probability = harness.per_replica<float>([](int) { return 0.3F; });
+        dropout.seed = harness.per_replica<std::uint64_t>([](int) { return 9; });
+        dropout.iteration = harness.per_replica<std::uint32_t>([](int) { return 0; });
+        harness.start();
+        harness.stream().fill(ones, 1);
+        harness.stream().activate({Activation::relu, ones, {}, ones, dropout});
         double zeros = 0, sum = 0;
-        for (const double y : rig.values(ones, 0)) {
+        for (const double y : harness.values(ones, 0)) {
             zeros += y == 0;
             sum += y;
         }
@@ -219,76 +220,76 @@ TEST(Dropout, DropsTheShareAskedForAndKeepsTheMean) {
     });
 }
 
-TEST(Activation, IsEachLanesOwnWhereLanesDiffer) {
-    const Activation of_lane[] = {Activation::gelu, Activation::relu, Activation::silu};
+TEST(Activation, IsEachReplicasOwnWhereReplicasDiffer) {
+    const Activation of_replica[] = {Activation::gelu, Activation::relu, Activation::silu};
     const Shape shape{17, 33};
-    in_every_way([&](Rig& rig) {
-        const Layer c(rig, shape, Activation::gelu, true);
-        const Tensor own =
-            rig.lane_array<std::uint32_t>([&](int lane) { return static_cast<std::uint32_t>(of_lane[lane]); });
-        rig.start();
+    fused_and_alone([&](Harness& harness) {
+        const Layer c(harness, shape, Activation::gelu, true);
+        const Tensor activations = harness.per_replica<std::uint32_t>(
+            [&](int replica) { return static_cast<std::uint32_t>(of_replica[replica]); });
+        harness.start();
         std::vector<Numbers> before, up;
-        for (int k = 0; k < rig.lanes(); ++k) {
-            before.push_back(rig.values(c.pre, k));
-            up.push_back(rig.values(c.gradient, k));
+        for (int k = 0; k < harness.replicas(); ++k) {
+            before.push_back(harness.values(c.pre, k));
+            up.push_back(harness.values(c.gradient, k));
         }
-        rig.stream().activate({Activation::none, c.pre, c.bias, c.output, c.dropout, own});
-        rig.stream().activate_backward(
-            {Activation::none, c.gradient, c.pre, c.output, c.bias_gradient, c.dropout, Write::set, own});
-        for (int k = 0; k < rig.lanes(); ++k) {
-            const int name = rig.name_of(k);
-            const Numbers bias = rig.values(c.bias, k);
+        harness.stream().activate({Activation::none, c.pre, c.bias, c.output, c.dropout, activations});
+        harness.stream().activate_backward(
+            {Activation::none, c.gradient, c.pre, c.output, c.bias_gradient, c.dropout, Write::set, activations});
+        for (int k = 0; k < harness.replicas(); ++k) {
+            const int name = harness.value_index_of(k);
+            const Numbers bias = harness.values(c.bias, k);
             const auto run = [&](const Numbers& pre) {
-                return reference(of_lane[name], shape, pre, bias, c.dropout, name);
+                return reference(of_replica[name], shape, pre, bias, c.dropout, name);
             };
-            expect_near(rig.values(c.output, k), run(before[number(k)]), 1e-6);
+            expect_near(harness.values(c.output, k), run(before[number(k)]), 1e-6);
             expect_near(
-                rig.values(c.gradient, k),
+                harness.values(c.gradient, k),
                 differences(before[number(k)], [&](const Numbers& pre) { return dot(run(pre), up[number(k)]); }), 1e-5);
         }
     });
 }
 
 TEST(Dropout, DrawsMicroBatchesAsTheWholeBatch) {
-    in_every_way([&](Rig& rig) {
-        const Layer c(rig, {10, 70}, Activation::relu, true);
-        const Tensor whole = rig.output(10, 70), parts = rig.output(10, 70);
-        rig.start();
-        rig.stream().fill(whole, 1);
-        rig.stream().fill(parts, 1);
-        rig.stream().activate({Activation::relu, whole, {}, whole, c.dropout});
+    fused_and_alone([&](Harness& harness) {
+        const Layer c(harness, {10, 70}, Activation::relu, true);
+        const Tensor whole = harness.output(10, 70), parts = harness.output(10, 70);
+        harness.start();
+        harness.stream().fill(whole, 1);
+        harness.stream().fill(parts, 1);
+        harness.stream().activate({Activation::relu, whole, {}, whole, c.dropout});
         for (const std::int64_t first : {0, 4}) {
             Dropout dropout = c.dropout;
-            dropout.pass.index += static_cast<std::uint32_t>(first);
+            dropout.extent.micro_batch += static_cast<std::uint32_t>(first);
             const Tensor part = parts.slice(first * 70, first == 0 ? 4 : 6, 70);
-            rig.stream().activate({Activation::relu, part, {}, part, dropout});
+            harness.stream().activate({Activation::relu, part, {}, part, dropout});
         }
-        for (int k = 0; k < rig.lanes(); ++k) EXPECT_EQ(rig.bytes(whole, k), rig.bytes(parts, k));
+        for (int k = 0; k < harness.replicas(); ++k) EXPECT_EQ(harness.bytes(whole, k), harness.bytes(parts, k));
     });
 }
 
 TEST(Dropout, DrawsAnewForEachSiteIterationAndSeed) {
-    on_every_device([&](Rig& rig) {
+    on_every_device([&](Harness& harness) {
         std::vector<Tensor> outputs;
-        for (int i = 0; i < 4; ++i) outputs.push_back(rig.output(8, 128));
+        for (int i = 0; i < 4; ++i) outputs.push_back(harness.output(8, 128));
         Dropout dropout;
-        dropout.probability = rig.lane_array<float>([](int) { return 0.5F; });
-        dropout.seed = rig.lane_array<std::uint64_t>([](int) { return 9; });
-        dropout.iteration = rig.lane_array<std::uint32_t>([](int) { return 0; });
-        const Tensor other_seed = rig.lane_array<std::uint64_t>([](int) { return 10; });
-        const Tensor later = rig.lane_array<std::uint32_t>([](int) { return 1; });
-        rig.start();
+        dropout.probability = harness.per_replica<float>([](int) { return 0.5F; });
+        dropout.seed = harness.per_replica<std::uint64_t>([](int) { return 9; });
+        dropout.iteration = harness.per_replica<std::uint32_t>([](int) { return 0; });
+        const Tensor other_seed = harness.per_replica<std::uint64_t>([](int) { return 10; });
+        const Tensor later = harness.per_replica<std::uint32_t>([](int) { return 1; });
+        harness.start();
         Dropout draws[] = {dropout, dropout, dropout, dropout};
         draws[1].site = 1;
         draws[2].iteration = later;
         draws[3].seed = other_seed;
         for (std::size_t i = 0; i < 4; ++i) {
-            rig.stream().fill(outputs[i], 1);
-            rig.stream().activate({Activation::relu, outputs[i], {}, outputs[i], draws[i]});
+            harness.stream().fill(outputs[i], 1);
+            harness.stream().activate({Activation::relu, outputs[i], {}, outputs[i], draws[i]});
         }
         for (std::size_t i = 0; i < 4; ++i)
             for (std::size_t j = 0; j < i; ++j) {
-                const Numbers a = rig.values(outputs[i], 0), b = rig.values(outputs[j], 0);
+                const Numbers a = harness.values(outputs[i], 0), b = harness.values(outputs[j], 0);
                 double same = 0;
                 for (std::size_t e = 0; e < a.size(); ++e) same += a[e] == b[e];
                 EXPECT_NEAR(same / static_cast<double>(a.size()), 0.5, 0.1) << i << " and " << j;

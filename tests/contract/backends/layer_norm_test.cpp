@@ -1,4 +1,4 @@
-#include "tests/contract/backends/rig.hpp"
+#include "tests/contract/backends/harness.hpp"
 
 namespace hpo::test {
 namespace {
@@ -27,81 +27,93 @@ double tolerance(const Shape& shape) { return shape.columns < 4 ? 2e-2 : 2e-5; }
 
 TEST(LayerNorm, AgreesWithItsDefinitionAndFiniteDifferences) {
     for (const auto& shape : odd_shapes)
-        in_every_way([&](Rig& rig) {
-            const Tensor input = rig.random(shape.rows, shape.columns, -2, 2), bias = rig.random(1, shape.columns);
-            const Tensor scale = rig.random(1, shape.columns, 0.5, 2), shift = rig.random(1, shape.columns);
-            const Tensor output = rig.output(shape.rows, shape.columns);
-            const Tensor mean = rig.output(shape.rows, 1), rstd = rig.output(shape.rows, 1);
-            const Tensor gradient = rig.random(shape.rows, shape.columns);
-            const Tensor scale_gradient = rig.output(1, shape.columns), shift_gradient = rig.output(1, shape.columns);
-            const Tensor bias_gradient = rig.random(1, shape.columns);
-            rig.start();
+        fused_and_alone([&](Harness& harness) {
+            const Tensor input = harness.random(shape.rows, shape.columns, -2, 2),
+                         bias = harness.random(1, shape.columns);
+            const Tensor scale = harness.random(1, shape.columns, 0.5, 2), shift = harness.random(1, shape.columns);
+            const Tensor output = harness.output(shape.rows, shape.columns);
+            const Tensor mean = harness.output(shape.rows, 1), rstd = harness.output(shape.rows, 1);
+            const Tensor gradient = harness.random(shape.rows, shape.columns);
+            const Tensor scale_gradient = harness.output(1, shape.columns),
+                         shift_gradient = harness.output(1, shape.columns);
+            const Tensor bias_gradient = harness.random(1, shape.columns);
+            harness.start();
             std::vector<Numbers> before, up, earlier;
-            for (int k = 0; k < rig.lanes(); ++k) {
-                before.push_back(rig.values(input, k));
-                up.push_back(rig.values(gradient, k));
+            for (int k = 0; k < harness.replicas(); ++k) {
+                before.push_back(harness.values(input, k));
+                up.push_back(harness.values(gradient, k));
             }
-            rig.stream().layer_norm({input, bias, scale, shift, output, mean, rstd, static_cast<float>(epsilon)});
-            rig.stream().layer_norm_backward(
+            harness.stream().layer_norm({input, bias, scale, shift, output, mean, rstd, static_cast<float>(epsilon)});
+            harness.stream().layer_norm_backward(
                 {gradient, input, mean, rstd, scale, scale_gradient, shift_gradient, bias_gradient, Write::set});
-            for (int k = 0; k < rig.lanes(); ++k) {
-                const Numbers x = before[number(k)], b = rig.values(bias, k), s = rig.values(scale, k),
-                              t = rig.values(shift, k), g = up[number(k)];
-                expect_near(rig.values(output, k), reference(shape, x, b, s, t), tolerance(shape));
+            for (int k = 0; k < harness.replicas(); ++k) {
+                const Numbers x = before[number(k)], b = harness.values(bias, k), s = harness.values(scale, k),
+                              t = harness.values(shift, k), g = up[number(k)];
+                expect_near(harness.values(output, k), reference(shape, x, b, s, t), tolerance(shape));
                 const auto slope = [&](const Numbers& at, auto&& place) {
                     return differences(at, [&](const Numbers& v) { return dot(place(v), g); });
                 };
-                expect_near(rig.values(gradient, k),
+                expect_near(harness.values(gradient, k),
                             slope(x, [&](const Numbers& v) { return reference(shape, v, b, s, t); }), tolerance(shape));
-                expect_near(rig.values(bias_gradient, k),
+                expect_near(harness.values(bias_gradient, k),
                             slope(b, [&](const Numbers& v) { return reference(shape, x, v, s, t); }), tolerance(shape));
-                expect_near(rig.values(scale_gradient, k),
+                expect_near(harness.values(scale_gradient, k),
                             slope(s, [&](const Numbers& v) { return reference(shape, x, b, v, t); }), tolerance(shape));
-                expect_near(rig.values(shift_gradient, k),
+                expect_near(harness.values(shift_gradient, k),
                             slope(t, [&](const Numbers& v) { return reference(shape, x, b, s, v); }), tolerance(shape));
             }
         });
 }
 
 TEST(LayerNorm, LeavesPaddingOutOfMeansAndSetsItToNought) {
-    constexpr std::int64_t rows = 5, columns = 70, own_of[] = {33, 70, 1};
-    in_every_way([&](Rig& rig) {
-        // As random, and 0 beyond a lane's own columns.
+    constexpr std::int64_t rows = 5, columns = 70, valid_of[] = {33, 70, 1};
+    fused_and_alone([&](Harness& harness) {
+        // As random, and 0 beyond a replica's own columns.
         const auto padded = [&](std::int64_t tall, double low, double high) {
-            return rig.integers<float>(tall, columns, [=](int lane, std::int64_t i) {
-                const double unit = draw_unit(3, Purpose::synthetic, static_cast<std::uint64_t>(lane),
+            return harness.integers<float>(tall, columns, [=](int replica, std::int64_t i) {
+                const double unit = draw_unit(3, Purpose::synthetic, static_cast<std::uint64_t>(replica),
                                               static_cast<std::uint64_t>(i * tall));
-                return i % columns < own_of[lane] ? static_cast<float>(low + (high - low) * unit) : 0.0F;
+                return i % columns < valid_of[replica] ? static_cast<float>(low + (high - low) * unit) : 0.0F;
             });
         };
         const Tensor input = padded(rows, -2, 2), bias = padded(1, -1, 1), scale = padded(1, 0.5, 2),
                      shift = padded(1, -1, 1), gradient = padded(rows, -1, 1);
-        const Tensor output = rig.output(rows, columns), mean = rig.output(rows, 1), rstd = rig.output(rows, 1);
+        const Tensor output = harness.output(rows, columns), mean = harness.output(rows, 1),
+                     rstd = harness.output(rows, 1);
         std::vector<Tensor> of_parameters;
-        for (int i = 0; i < 3; ++i) of_parameters.push_back(rig.output(1, columns));
-        const Tensor own =
-            rig.lane_array<std::uint32_t>([&](int lane) { return static_cast<std::uint32_t>(own_of[lane]); });
-        rig.start();
+        for (int i = 0; i < 3; ++i) of_parameters.push_back(harness.output(1, columns));
+        const Tensor valid = harness.per_replica<std::uint32_t>(
+            [&](int replica) { return static_cast<std::uint32_t>(valid_of[replica]); });
+        harness.start();
         const auto unpadded = [&](const Tensor& tensor, int k) {
-            const Numbers all = rig.values(tensor, k);
+            const Numbers all = harness.values(tensor, k);
             Numbers kept;
             for (std::size_t i = 0; i < all.size(); ++i) {
-                const bool is_own = static_cast<std::int64_t>(i) % columns < own_of[rig.name_of(k)];
-                if (is_own) kept.push_back(all[i]);
-                EXPECT_TRUE(is_own || all[i] == 0) << i;
+                const bool is_valid = static_cast<std::int64_t>(i) % columns < valid_of[harness.value_index_of(k)];
+                if (is_valid) kept.push_back(all[i]);
+                EXPECT_TRUE(is_valid || all[i] == 0) << i;
             }
             return kept;
         };
         std::vector<Numbers> before, up;
-        for (int k = 0; k < rig.lanes(); ++k) {
+        for (int k = 0; k < harness.replicas(); ++k) {
             before.push_back(unpadded(input, k));
             up.push_back(unpadded(gradient, k));
         }
-        rig.stream().layer_norm({input, bias, scale, shift, output, mean, rstd, static_cast<float>(epsilon), own});
-        rig.stream().layer_norm_backward({gradient, input, mean, rstd, scale, of_parameters[0], of_parameters[1],
-                                          of_parameters[2], Write::set, own});
-        for (int k = 0; k < rig.lanes(); ++k) {
-            const Shape shape{rows, own_of[rig.name_of(k)]};
+        harness.stream().layer_norm(
+            {input, bias, scale, shift, output, mean, rstd, static_cast<float>(epsilon), {.columns = valid}});
+        harness.stream().layer_norm_backward({gradient,
+                                              input,
+                                              mean,
+                                              rstd,
+                                              scale,
+                                              of_parameters[0],
+                                              of_parameters[1],
+                                              of_parameters[2],
+                                              Write::set,
+                                              {.columns = valid}});
+        for (int k = 0; k < harness.replicas(); ++k) {
+            const Shape shape{rows, valid_of[harness.value_index_of(k)]};
             const Numbers b = unpadded(bias, k), s = unpadded(scale, k), t = unpadded(shift, k);
             const auto run = [&](const Numbers& x) { return reference(shape, x, b, s, t); };
             expect_near(unpadded(output, k), run(before[number(k)]), tolerance(shape));
@@ -114,23 +126,23 @@ TEST(LayerNorm, LeavesPaddingOutOfMeansAndSetsItToNought) {
 }
 
 TEST(LayerNorm, AddsToTheGradientsOfEarlierMicroBatches) {
-    in_every_way([&](Rig& rig) {
-        const Tensor input = rig.random(3, 17), scale = rig.random(1, 17), mean = rig.random(3, 1),
-                     rstd = rig.random(3, 1, 0.5, 2);
-        const Tensor g1 = rig.random(3, 17), g2 = rig.output(3, 17);
+    fused_and_alone([&](Harness& harness) {
+        const Tensor input = harness.random(3, 17), scale = harness.random(1, 17), mean = harness.random(3, 1),
+                     rstd = harness.random(3, 1, 0.5, 2);
+        const Tensor g1 = harness.random(3, 17), g2 = harness.output(3, 17);
         std::vector<Tensor> set, add;
-        for (int i = 0; i < 3; ++i) set.push_back(rig.output(1, 17));
-        for (int i = 0; i < 3; ++i) add.push_back(rig.output(1, 17));
-        rig.start();
-        rig.stream().copy(g1, g2);
-        for (const auto& tensor : add) rig.stream().fill(tensor, 1);
-        rig.stream().layer_norm_backward({g1, input, mean, rstd, scale, set[0], set[1], set[2], Write::set});
-        rig.stream().layer_norm_backward({g2, input, mean, rstd, scale, add[0], add[1], add[2], Write::add});
-        for (int k = 0; k < rig.lanes(); ++k)
+        for (int i = 0; i < 3; ++i) set.push_back(harness.output(1, 17));
+        for (int i = 0; i < 3; ++i) add.push_back(harness.output(1, 17));
+        harness.start();
+        harness.stream().copy(g1, g2);
+        for (const auto& tensor : add) harness.stream().fill(tensor, 1);
+        harness.stream().layer_norm_backward({g1, input, mean, rstd, scale, set[0], set[1], set[2], Write::set});
+        harness.stream().layer_norm_backward({g2, input, mean, rstd, scale, add[0], add[1], add[2], Write::add});
+        for (int k = 0; k < harness.replicas(); ++k)
             for (std::size_t i = 0; i < 3; ++i) {
-                Numbers wanted = rig.values(set[i], k);
+                Numbers wanted = harness.values(set[i], k);
                 for (auto& x : wanted) x += 1;
-                expect_near(rig.values(add[i], k), wanted, 1e-6);
+                expect_near(harness.values(add[i], k), wanted, 1e-6);
             }
     });
 }

@@ -1,6 +1,6 @@
 #include <cstring>
 
-#include "tests/contract/backends/rig.hpp"
+#include "tests/contract/backends/harness.hpp"
 
 namespace hpo::test {
 namespace {
@@ -22,33 +22,33 @@ Numbers product(const Numbers& x, const Numbers& w, const Sizes& size) {
 
 TEST(Linear, IsInputTimesTransposedWeight) {
     for (const auto& size : sizes)
-        in_every_way([&](Rig& rig) {
-            const Tensor x = rig.random(size.batch, size.inputs);
-            const Tensor w = rig.random(size.outputs, size.inputs);
-            const Tensor y = rig.output(size.batch, size.outputs);
-            rig.start();
-            rig.stream().linear({x, w, y});
-            for (int k = 0; k < rig.lanes(); ++k)
-                expect_near(rig.values(y, k), product(rig.values(x, k), rig.values(w, k), size), 1e-5);
+        fused_and_alone([&](Harness& harness) {
+            const Tensor x = harness.random(size.batch, size.inputs);
+            const Tensor w = harness.random(size.outputs, size.inputs);
+            const Tensor y = harness.output(size.batch, size.outputs);
+            harness.start();
+            harness.stream().linear({x, w, y});
+            for (int k = 0; k < harness.replicas(); ++k)
+                expect_near(harness.values(y, k), product(harness.values(x, k), harness.values(w, k), size), 1e-5);
         });
 }
 
 TEST(Linear, GradientsAreThoseOfTheProduct) {
     for (const auto& size : sizes)
         for (const Write write : {Write::set, Write::add})
-            in_every_way([&](Rig& rig) {
-                const Tensor x = rig.random(size.batch, size.inputs);
-                const Tensor w = rig.random(size.outputs, size.inputs);
-                const Tensor dy = rig.random(size.batch, size.outputs);
-                const Tensor dw =
-                    write == Write::set ? rig.output(size.outputs, size.inputs) : rig.random(size.outputs, size.inputs);
-                const Tensor dx = rig.output(size.batch, size.inputs);
-                rig.start();
+            fused_and_alone([&](Harness& harness) {
+                const Tensor x = harness.random(size.batch, size.inputs);
+                const Tensor w = harness.random(size.outputs, size.inputs);
+                const Tensor dy = harness.random(size.batch, size.outputs);
+                const Tensor dw = write == Write::set ? harness.output(size.outputs, size.inputs)
+                                                      : harness.random(size.outputs, size.inputs);
+                const Tensor dx = harness.output(size.batch, size.inputs);
+                harness.start();
                 std::vector<Numbers> before;
-                for (int k = 0; k < rig.lanes(); ++k) before.push_back(rig.values(dw, k));
-                rig.stream().linear_backward({dy, x, w, dw, dx, write});
-                for (int k = 0; k < rig.lanes(); ++k) {
-                    const Numbers xs = rig.values(x, k), ws = rig.values(w, k), up = rig.values(dy, k);
+                for (int k = 0; k < harness.replicas(); ++k) before.push_back(harness.values(dw, k));
+                harness.stream().linear_backward({dy, x, w, dw, dx, write});
+                for (int k = 0; k < harness.replicas(); ++k) {
+                    const Numbers xs = harness.values(x, k), ws = harness.values(w, k), up = harness.values(dy, k);
                     Numbers wanted_w(ws.size()), wanted_x(xs.size());
                     if (write == Write::add) wanted_w = before[number(k)];
                     for (std::int64_t b = 0; b < size.batch; ++b)
@@ -58,38 +58,39 @@ TEST(Linear, GradientsAreThoseOfTheProduct) {
                                 wanted_w[number(o * size.inputs + i)] += g * xs[number(b * size.inputs + i)];
                                 wanted_x[number(b * size.inputs + i)] += g * ws[number(o * size.inputs + i)];
                             }
-                    expect_near(rig.values(dw, k), wanted_w, 1e-5);
-                    expect_near(rig.values(dx, k), wanted_x, 1e-5);
+                    expect_near(harness.values(dw, k), wanted_w, 1e-5);
+                    expect_near(harness.values(dx, k), wanted_x, 1e-5);
                 }
             });
 }
 
 TEST(Linear, GradientsAgreeWithFiniteDifferences) {
     const Sizes size{3, 7, 5};
-    in_every_way([&](Rig& rig) {
-        const Tensor x = rig.random(size.batch, size.inputs);
-        const Tensor w = rig.random(size.outputs, size.inputs);
-        const Tensor dy = rig.random(size.batch, size.outputs);
-        const Tensor dw = rig.output(size.outputs, size.inputs);
-        const Tensor dx = rig.output(size.batch, size.inputs);
-        rig.start();
-        rig.stream().linear_backward({dy, x, w, dw, dx, Write::set});
-        for (int k = 0; k < rig.lanes(); ++k) {
-            const Numbers xs = rig.values(x, k), ws = rig.values(w, k), up = rig.values(dy, k);
-            expect_near(rig.values(dw, k),
+    fused_and_alone([&](Harness& harness) {
+        const Tensor x = harness.random(size.batch, size.inputs);
+        const Tensor w = harness.random(size.outputs, size.inputs);
+        const Tensor dy = harness.random(size.batch, size.outputs);
+        const Tensor dw = harness.output(size.outputs, size.inputs);
+        const Tensor dx = harness.output(size.batch, size.inputs);
+        harness.start();
+        harness.stream().linear_backward({dy, x, w, dw, dx, Write::set});
+        for (int k = 0; k < harness.replicas(); ++k) {
+            const Numbers xs = harness.values(x, k), ws = harness.values(w, k), up = harness.values(dy, k);
+            expect_near(harness.values(dw, k),
                         differences(ws, [&](const Numbers& v) { return dot(product(xs, v, size), up); }), 1e-5);
-            expect_near(rig.values(dx, k),
+            expect_near(harness.values(dx, k),
                         differences(xs, [&](const Numbers& v) { return dot(product(v, ws, size), up); }), 1e-5);
         }
     });
 }
 
 TEST(Linear, TheFirstLayerNeedsNoGradientOfItsInput) {
-    in_every_way([&](Rig& rig) {
-        const Tensor x = rig.random(3, 7), w = rig.random(5, 7), dy = rig.random(3, 5), dw = rig.output(5, 7);
-        rig.start();
-        rig.stream().linear_backward({dy, x, w, dw, {}, Write::set});
-        for (int k = 0; k < rig.lanes(); ++k) EXPECT_TRUE(std::isfinite(rig.values(dw, k)[0]));
+    fused_and_alone([&](Harness& harness) {
+        const Tensor x = harness.random(3, 7), w = harness.random(5, 7), dy = harness.random(3, 5),
+                     dw = harness.output(5, 7);
+        harness.start();
+        harness.stream().linear_backward({dy, x, w, dw, {}, Write::set});
+        for (int k = 0; k < harness.replicas(); ++k) EXPECT_TRUE(std::isfinite(harness.values(dw, k)[0]));
     });
 }
 
@@ -115,10 +116,10 @@ std::vector<Precision> narrow_precisions(const Device& device) {
 }
 
 struct Narrow {
-    Rig& rig;
+    Harness& harness;
     Precision precision;
     Tensor output(std::int64_t rows, std::int64_t columns) const {
-        Tensor tensor = rig.integers<std::uint16_t>(rows, columns, [](int, std::int64_t) { return 0x7FFF; });
+        Tensor tensor = harness.integers<std::uint16_t>(rows, columns, [](int, std::int64_t) { return 0x7FFF; });
         tensor.type = operand_type(precision);
         return tensor;
     }
@@ -126,29 +127,29 @@ struct Narrow {
 
 TEST(Linear, In16BitsItIsTheProductOfTheRoundedOperandsSummedInFloat32) {
     for (const auto& size : sizes)
-        in_every_way([&](Rig& rig) {
-            const auto precisions = narrow_precisions(rig.device());
+        fused_and_alone([&](Harness& harness) {
+            const auto precisions = narrow_precisions(harness.device());
             struct Case {
                 Linear forward;
                 LinearBackward backward;
             };
             std::vector<Case> cases;
-            const Tensor x = rig.random(size.batch, size.inputs), w = rig.random(size.outputs, size.inputs);
-            const Tensor dy = rig.random(size.batch, size.outputs);
+            const Tensor x = harness.random(size.batch, size.inputs), w = harness.random(size.outputs, size.inputs);
+            const Tensor dy = harness.random(size.batch, size.outputs);
             for (const Precision precision : precisions) {
-                const Narrow narrow{rig, precision};
+                const Narrow narrow{harness, precision};
                 Case c;
                 c.forward = {x,
                              w,
-                             rig.output(size.batch, size.outputs),
+                             harness.output(size.batch, size.outputs),
                              precision,
                              narrow.output(size.batch, size.inputs),
                              narrow.output(size.outputs, size.inputs)};
                 c.backward = {dy,
                               x,
                               w,
-                              rig.output(size.outputs, size.inputs),
-                              rig.output(size.batch, size.inputs),
+                              harness.output(size.outputs, size.inputs),
+                              harness.output(size.batch, size.inputs),
                               Write::set,
                               precision,
                               narrow.output(size.batch, size.outputs),
@@ -156,15 +157,16 @@ TEST(Linear, In16BitsItIsTheProductOfTheRoundedOperandsSummedInFloat32) {
                               c.forward.rounded_weight};
                 cases.push_back(c);
             }
-            rig.start();
+            harness.start();
             for (const Case& c : cases) {
-                rig.stream().linear(c.forward);
-                rig.stream().linear_backward(c.backward);
+                harness.stream().linear(c.forward);
+                harness.stream().linear_backward(c.backward);
                 const Precision precision = c.forward.precision;
-                for (int k = 0; k < rig.lanes(); ++k) {
-                    const Numbers xs = rounded(rig.values(x, k), precision), ws = rounded(rig.values(w, k), precision);
-                    const Numbers up = rounded(rig.values(dy, k), precision);
-                    expect_near(rig.values(c.forward.output, k), product(xs, ws, size), 1e-5);
+                for (int k = 0; k < harness.replicas(); ++k) {
+                    const Numbers xs = rounded(harness.values(x, k), precision),
+                                  ws = rounded(harness.values(w, k), precision);
+                    const Numbers up = rounded(harness.values(dy, k), precision);
+                    expect_near(harness.values(c.forward.output, k), product(xs, ws, size), 1e-5);
                     Numbers wanted_w(ws.size()), wanted_x(xs.size());
                     for (std::int64_t b = 0; b < size.batch; ++b)
                         for (std::int64_t o = 0; o < size.outputs; ++o)
@@ -173,8 +175,8 @@ TEST(Linear, In16BitsItIsTheProductOfTheRoundedOperandsSummedInFloat32) {
                                 wanted_w[number(o * size.inputs + i)] += g * xs[number(b * size.inputs + i)];
                                 wanted_x[number(b * size.inputs + i)] += g * ws[number(o * size.inputs + i)];
                             }
-                    expect_near(rig.values(c.backward.weight_gradient, k), wanted_w, 1e-5);
-                    expect_near(rig.values(c.backward.input_gradient, k), wanted_x, 1e-5);
+                    expect_near(harness.values(c.backward.weight_gradient, k), wanted_w, 1e-5);
+                    expect_near(harness.values(c.backward.input_gradient, k), wanted_x, 1e-5);
                 }
             }
         });
@@ -186,17 +188,18 @@ TEST(Linear, ItsErrorIsThatOfThePrecision) {
     const std::pair<Precision, double> bounds[] = {
         {Precision::tf32, 0x1p-10}, {Precision::bfloat16, 0x1p-7}, {Precision::float16, 0x1p-10}};
     for (const auto& [precision, bound] : bounds)
-        on_every_device([&, wanted = precision, most = bound](Rig& rig) {
-            if (!rig.device().computes_in(wanted)) return;
-            const Tensor x = rig.random(size.batch, size.inputs), w = rig.random(size.outputs, size.inputs);
-            Linear linear{x, w, rig.output(size.batch, size.outputs), wanted, {}, {}};
+        on_every_device([&, wanted = precision, most = bound](Harness& harness) {
+            if (!harness.device().computes_in(wanted)) return;
+            const Tensor x = harness.random(size.batch, size.inputs), w = harness.random(size.outputs, size.inputs);
+            Linear linear{x, w, harness.output(size.batch, size.outputs), wanted, {}, {}};
             if (wanted != Precision::tf32) {
-                linear.rounded_input = Narrow{rig, wanted}.output(size.batch, size.inputs);
-                linear.rounded_weight = Narrow{rig, wanted}.output(size.outputs, size.inputs);
+                linear.rounded_input = Narrow{harness, wanted}.output(size.batch, size.inputs);
+                linear.rounded_weight = Narrow{harness, wanted}.output(size.outputs, size.inputs);
             }
-            rig.start();
-            rig.stream().linear(linear);
-            const Numbers exact = product(rig.values(x, 0), rig.values(w, 0), size), got = rig.values(linear.output, 0);
+            harness.start();
+            harness.stream().linear(linear);
+            const Numbers exact = product(harness.values(x, 0), harness.values(w, 0), size),
+                          got = harness.values(linear.output, 0);
             double largest = 0;
             for (std::size_t i = 0; i < got.size(); ++i) largest = std::max(largest, std::abs(got[i] - exact[i]));
             EXPECT_LT(largest, most * std::sqrt(257.0));
@@ -209,19 +212,19 @@ TEST(Linear, RoundsEveryKindOfNumber) {
                         65504,   65519,     -65520,   1e30,     0x1p-14,    0x1.8p-15,   0x1p-24,     0x1p-25,
                         0x3p-26, 0x1.8p-24, 0x1p-149, 0x1p-126, 3e38,       1e-9,        0.1,         -0.3};
     const auto count = static_cast<std::int64_t>(kinds.size());
-    on_every_device([&](Rig& rig) {
+    on_every_device([&](Harness& harness) {
         std::vector<std::pair<Precision, Linear>> all;
-        const Tensor x = rig.output(1, count), w = rig.random(1, count);
-        for (const Precision precision : narrow_precisions(rig.device()))
+        const Tensor x = harness.output(1, count), w = harness.random(1, count);
+        for (const Precision precision : narrow_precisions(harness.device()))
             all.push_back({precision,
-                           {x, w, rig.output(1, 1), precision, Narrow{rig, precision}.output(1, count),
-                            Narrow{rig, precision}.output(1, count)}});
-        rig.start();
+                           {x, w, harness.output(1, 1), precision, Narrow{harness, precision}.output(1, count),
+                            Narrow{harness, precision}.output(1, count)}});
+        harness.start();
         const std::vector<float> given(kinds.begin(), kinds.end());
-        rig.stream().write(x, 0, std::span<const float>(given));
+        harness.stream().write(x, 0, std::span<const float>(given));
         for (const auto& [precision, linear] : all) {
-            rig.stream().linear(linear);
-            const auto raw = rig.bytes(linear.rounded_input, 0);
+            harness.stream().linear(linear);
+            const auto raw = harness.bytes(linear.rounded_input, 0);
             for (std::size_t i = 0; i < kinds.size(); ++i) {
                 std::uint16_t bits = 0;
                 std::memcpy(&bits, raw.data() + 2 * i, 2);
@@ -243,8 +246,8 @@ TEST(Linear, RoundsEveryKindOfNumber) {
 }
 
 TEST(Device, SaysInWhichPrecisionsItComputes) {
-    on_every_device([](Rig& rig) {
-        const Device& device = rig.device();
+    on_every_device([](Harness& harness) {
+        const Device& device = harness.device();
         EXPECT_TRUE(device.computes_in(Precision::float32));
         for (const Precision precision : {Precision::tf32, Precision::bfloat16, Precision::float16}) {
             const auto can = device.computes_in(precision);

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <string_view>
 
-#include "tests/contract/backends/rig.hpp"
+#include "tests/contract/backends/harness.hpp"
 
 namespace hpo::test {
 namespace {
@@ -50,43 +50,43 @@ struct Held {
 };
 
 struct Taken {
-    Rig& rig;
-    Tensor output = rig.output(11, features_of_each);
-    Tensor targets = rig.integers<std::int32_t>(11, 1, [](int, std::int64_t) { return -1; });
+    Harness& harness;
+    Tensor output = harness.output(11, features_of_each);
+    Tensor targets = harness.integers<std::int32_t>(11, 1, [](int, std::int64_t) { return -1; });
 
     /// These samples, and padding.
     template <class T>
-    void expect(const Held<T>& held, int lane, const std::vector<std::int64_t>& numbers) {
+    void expect(const Held<T>& held, int replica, const std::vector<std::int64_t>& numbers) {
         Numbers wanted = held.features(numbers);
         wanted.resize(11 * features_of_each);
-        expect_near(rig.values(output, lane), wanted, 1e-6);
+        expect_near(harness.values(output, replica), wanted, 1e-6);
         for (auto i = static_cast<std::int64_t>(numbers.size()); i < 11; ++i)
-            EXPECT_EQ(rig.stream().read<std::int32_t>(targets.at(i), lane), 0);
+            EXPECT_EQ(harness.stream().read<std::int32_t>(targets.at(i), replica), 0);
         for (std::size_t i = 0; i < numbers.size(); ++i)
-            EXPECT_EQ(rig.stream().read<std::int32_t>(targets.at(static_cast<std::int64_t>(i)), lane),
+            EXPECT_EQ(harness.stream().read<std::int32_t>(targets.at(static_cast<std::int64_t>(i)), replica),
                       held.labels[number(held.rows[number(numbers[i])])]);
     }
 };
 
-/// The second pass over batches of 13, 12 and 22 samples, of which the first took 7, 11 and 11: 6 are left, 1, and all
-/// that there are rows for.
+/// The second micro-batch of batches of 13, 12 and 22 samples, of which the first took 7, 11 and 11: 6 are left, 1, and
+/// all that there are rows for.
 constexpr std::uint32_t batches[] = {13, 12, 22}, firsts[] = {7, 11, 11}, ends[] = {13, 12, 22};
 
-Pass second_pass(Rig& rig) {
-    return {rig.lane_array<std::uint32_t>([](int lane) { return batches[lane]; }),
-            rig.lane_array<std::uint32_t>([](int lane) { return firsts[lane]; }), 1};
+Extent second_micro_batch(Harness& harness) {
+    return {harness.per_replica<std::uint32_t>([](int replica) { return batches[replica]; }),
+            harness.per_replica<std::uint32_t>([](int replica) { return firsts[replica]; }), 1};
 }
 
 template <class T>
 void gathers_in_order(std::int64_t listed) {
-    in_every_way([&](Rig& rig) {
-        const Held<T> held(rig.device(), listed);
-        Taken taken{rig};
-        rig.start();
-        rig.stream().gather(held.samples, {.output = taken.output, .labels = taken.targets, .first = 20});
+    fused_and_alone([&](Harness& harness) {
+        const Held<T> held(harness.device(), listed);
+        Taken taken{harness};
+        harness.start();
+        harness.stream().gather(held.samples, {.output = taken.output, .labels = taken.targets, .first = 20});
         std::vector<std::int64_t> numbers(11);
         std::iota(numbers.begin(), numbers.end(), 20);
-        for (int k = 0; k < rig.lanes(); ++k) taken.expect(held, k, numbers);
+        for (int k = 0; k < harness.replicas(); ++k) taken.expect(held, k, numbers);
     });
 }
 
@@ -95,20 +95,22 @@ TEST(Gather, TakesRowsOfFloatsInOrderAndNormalises) { gathers_in_order<float>(0)
 TEST(Gather, TakesTheRowsThatAreListed) { gathers_in_order<std::uint8_t>(37); }
 
 TEST(Gather, ShufflesAsTheDocumentedOrderSays) {
-    // Several epochs of batches out of 37 (11, 1 and 15 rest in each), each lane at its own iteration.
+    // Several epochs of batches out of 37 (11, 1 and 15 rest in each), each replica at its own iteration.
     for (const std::uint32_t iteration : {0U, 1U, 2U, 7U, 100'000U})
-        in_every_way([&](Rig& rig) {
-            const Held<std::uint8_t> held(rig.device(), 37);
-            Taken taken{rig};
-            const auto seed_of = [](int lane) { return (std::uint64_t{9} << 33) + static_cast<std::uint64_t>(lane); };
-            const auto iteration_of = [=](int lane) { return iteration + 5 * static_cast<std::uint32_t>(lane); };
-            const Tensor seed = rig.lane_array<std::uint64_t>(seed_of);
-            const Tensor at = rig.lane_array<std::uint32_t>(iteration_of);
-            const Pass pass = second_pass(rig);
-            rig.start();
-            rig.stream().gather(held.samples, {taken.output, taken.targets, 0, pass, seed, at, {}});
-            for (int k = 0; k < rig.lanes(); ++k) {
-                const int name = rig.name_of(k);
+        fused_and_alone([&](Harness& harness) {
+            const Held<std::uint8_t> held(harness.device(), 37);
+            Taken taken{harness};
+            const auto seed_of = [](int replica) {
+                return (std::uint64_t{9} << 33) + static_cast<std::uint64_t>(replica);
+            };
+            const auto iteration_of = [=](int replica) { return iteration + 5 * static_cast<std::uint32_t>(replica); };
+            const Tensor seed = harness.per_replica<std::uint64_t>(seed_of);
+            const Tensor at = harness.per_replica<std::uint32_t>(iteration_of);
+            const Extent extent = second_micro_batch(harness);
+            harness.start();
+            harness.stream().gather(held.samples, {taken.output, taken.targets, 0, extent, seed, at, {}});
+            for (int k = 0; k < harness.replicas(); ++k) {
+                const int name = harness.value_index_of(k);
                 const std::uint32_t epoch = 37 / batches[name];
                 const EpochOrder order(seed_of(name), iteration_of(name) / epoch, 37);
                 std::vector<std::int64_t> numbers;
@@ -123,19 +125,21 @@ TEST(Gather, ShiftsAndMirrorsImagesAsTheDocumentedDrawsSay) {
     // 11 rows of 3 columns, of 1 channel; then 3 x 11 / 3 channels.
     const Augment all[] = {{11, 3, 2, true}, {11, 3, 0, true}, {3, 11, 2, false}, {1, 11, 5, true}};
     for (const Augment& augment : all)
-        in_every_way([&](Rig& rig) {
-            const Held<std::uint8_t> held(rig.device(), 37);
-            Taken taken{rig};
-            const auto seed_of = [](int lane) { return (std::uint64_t{3} << 40) + static_cast<std::uint64_t>(lane); };
-            const Tensor seed = rig.lane_array<std::uint64_t>(seed_of);
-            const Tensor at =
-                rig.lane_array<std::uint32_t>([](int lane) { return 70U + static_cast<std::uint32_t>(lane); });
-            const Pass pass = second_pass(rig);
-            rig.start();
-            rig.stream().gather(held.samples, {taken.output, taken.targets, 0, pass, seed, at, augment});
+        fused_and_alone([&](Harness& harness) {
+            const Held<std::uint8_t> held(harness.device(), 37);
+            Taken taken{harness};
+            const auto seed_of = [](int replica) {
+                return (std::uint64_t{3} << 40) + static_cast<std::uint64_t>(replica);
+            };
+            const Tensor seed = harness.per_replica<std::uint64_t>(seed_of);
+            const Tensor at = harness.per_replica<std::uint32_t>(
+                [](int replica) { return 70U + static_cast<std::uint32_t>(replica); });
+            const Extent extent = second_micro_batch(harness);
+            harness.start();
+            harness.stream().gather(held.samples, {taken.output, taken.targets, 0, extent, seed, at, augment});
             const std::int64_t channels = features_of_each / (augment.height * augment.width);
-            for (int k = 0; k < rig.lanes(); ++k) {
-                const int name = rig.name_of(k);
+            for (int k = 0; k < harness.replicas(); ++k) {
+                const int name = harness.value_index_of(k);
                 const std::uint32_t iteration = 70U + static_cast<std::uint32_t>(name);
                 const std::uint32_t epoch = 37 / batches[name];
                 const EpochOrder order(seed_of(name), iteration / epoch, 37);
@@ -160,144 +164,153 @@ TEST(Gather, ShiftsAndMirrorsImagesAsTheDocumentedDrawsSay) {
                             }
                 }
                 wanted.resize(11 * features_of_each);
-                expect_near(rig.values(taken.output, k), wanted, 1e-6);
+                expect_near(harness.values(taken.output, k), wanted, 1e-6);
             }
         });
 }
 
-TEST(Stage, BringsEachLaneItsOwnSamplesInTheOrderTheyLieIn) {
-    in_every_way([&](Rig& rig) {
+TEST(Stage, BringsEachReplicaItsOwnSamplesInTheOrderTheyLieIn) {
+    fused_and_alone([&](Harness& harness) {
         constexpr std::int64_t batch = 7, columns = 33, labels_at = 256;
-        const Tensor region = rig.integers<std::uint8_t>(1, labels_at + 4 * batch, [](int, std::int64_t) { return 9; });
-        const Tensor output = rig.output(5, columns);
-        const Tensor targets = rig.integers<std::int32_t>(5, 1, [](int, std::int64_t) { return -1; });
-        const Tensor seed = rig.lane_array<std::uint64_t>([](int lane) { return 5U + static_cast<unsigned>(lane); });
-        const Tensor at = rig.lane_array<std::uint32_t>([](int) { return 3U; });
-        const Tensor size = rig.lane_array<std::uint32_t>([](int) { return 7U; });
-        const Tensor rows = rig.lane_array<std::uint32_t>([](int) { return 4U; });
-        rig.start();
-        Samples samples{&rig.arena(),
-                        {region.offset, region.lane_stride, batch, columns, Type::u8},
-                        {region.offset + labels_at, region.lane_stride, batch, 1, Type::i32},
+        const Tensor region =
+            harness.integers<std::uint8_t>(1, labels_at + 4 * batch, [](int, std::int64_t) { return 9; });
+        const Tensor output = harness.output(5, columns);
+        const Tensor targets = harness.integers<std::int32_t>(5, 1, [](int, std::int64_t) { return -1; });
+        const Tensor seed =
+            harness.per_replica<std::uint64_t>([](int replica) { return 5U + static_cast<unsigned>(replica); });
+        const Tensor at = harness.per_replica<std::uint32_t>([](int) { return 3U; });
+        const Tensor size = harness.per_replica<std::uint32_t>([](int) { return 7U; });
+        const Tensor rows = harness.per_replica<std::uint32_t>([](int) { return 4U; });
+        harness.start();
+        Samples samples{&harness.arena(),
+                        {region.offset, region.replica_stride, batch, columns, Type::u8},
+                        {region.offset + labels_at, region.replica_stride, batch, 1, Type::i32},
                         {},
                         batch};
         samples.staged = true;
-        const Tensor all = region.all_lanes(rig.lanes());
-        const auto stage = rig.stream().stage(all.bytes());
+        const Tensor all = region.all_replicas(harness.replicas());
+        const auto stage = harness.stream().stage(all.bytes());
         // More batches than there are parts, so that parts are waited for.
         for (int time = 0; time < 5; ++time) {
             const std::span<std::byte> part = stage->next();
             ASSERT_EQ(part.size(), all.bytes());
             std::fill(part.begin(), part.end(), std::byte{0xA5});
             const auto pixel = [=](int name, std::int64_t i) { return (i * 3 + name * 50 + time) % 251; };
-            for (int k = 0; k < rig.lanes(); ++k) {
-                std::byte* own = part.data() + static_cast<std::size_t>(k) * region.lane_stride;
+            for (int k = 0; k < harness.replicas(); ++k) {
+                std::byte* own = part.data() + static_cast<std::size_t>(k) * region.replica_stride;
                 for (std::int64_t i = 0; i < batch * columns; ++i)
-                    own[i] = static_cast<std::byte>(pixel(rig.name_of(k), i));
+                    own[i] = static_cast<std::byte>(pixel(harness.value_index_of(k), i));
                 for (std::int32_t i = 0; i < batch; ++i) {
-                    const std::int32_t label = 100 * rig.name_of(k) + 10 * time + i;
+                    const std::int32_t label = 100 * harness.value_index_of(k) + 10 * time + i;
                     std::memcpy(own + labels_at + 4 * i, &label, 4);
                 }
             }
             stage->send(all);
-            rig.stream().gather(samples, {output, targets, 0, {size, rows, 1}, seed, at, {}});
-            for (int k = 0; k < rig.lanes(); ++k) {
+            harness.stream().gather(samples, {output, targets, 0, {size, rows, 1}, seed, at, {}});
+            for (int k = 0; k < harness.replicas(); ++k) {
                 Numbers wanted;
                 for (std::int64_t i = 4 * columns; i < 7 * columns; ++i)
-                    wanted.push_back(static_cast<double>(pixel(rig.name_of(k), i)));
+                    wanted.push_back(static_cast<double>(pixel(harness.value_index_of(k), i)));
                 wanted.resize(5 * columns);
-                expect_near(rig.values(output, k), wanted, 0);
-                EXPECT_EQ(rig.stream().read<std::int32_t>(targets.at(2), k), 100 * rig.name_of(k) + 10 * time + 6);
+                expect_near(harness.values(output, k), wanted, 0);
+                EXPECT_EQ(harness.stream().read<std::int32_t>(targets.at(2), k),
+                          100 * harness.value_index_of(k) + 10 * time + 6);
             }
         }
     });
 }
 
 TEST(Initialise, IsUniformByTheDocumentedDraws) {
-    in_every_way([&](Rig& rig) {
-        const Tensor weights = rig.output(17, 33);
-        const Tensor seed = rig.lane_array<std::uint64_t>(
-            [](int lane) { return (std::uint64_t{5} << 32) + static_cast<std::uint64_t>(lane); });
-        rig.start();
-        rig.stream().initialise(weights, 0.25F, seed, 9);
-        for (int k = 0; k < rig.lanes(); ++k) {
+    fused_and_alone([&](Harness& harness) {
+        const Tensor weights = harness.output(17, 33);
+        const Tensor seed = harness.per_replica<std::uint64_t>(
+            [](int replica) { return (std::uint64_t{5} << 32) + static_cast<std::uint64_t>(replica); });
+        harness.start();
+        harness.stream().initialise(weights, 0.25F, seed, 9);
+        for (int k = 0; k < harness.replicas(); ++k) {
             Numbers wanted;
             for (std::uint64_t e = 0; e < 17 * 33; ++e) {
-                const auto bits = draw_bits((std::uint64_t{5} << 32) + static_cast<std::uint64_t>(rig.name_of(k)),
-                                            Purpose::initialise, 9, e);
+                const auto bits =
+                    draw_bits((std::uint64_t{5} << 32) + static_cast<std::uint64_t>(harness.value_index_of(k)),
+                              Purpose::initialise, 9, e);
                 wanted.push_back(0.25 * (static_cast<double>(bits >> 8) / 8388608.0 - 1));
             }
-            expect_near(rig.values(weights, k), wanted, 0);
+            expect_near(harness.values(weights, k), wanted, 0);
         }
     });
 }
 
-TEST(FillAndCopy, ReachEveryElementOfEveryLane) {
+TEST(FillAndCopy, ReachEveryElementOfEveryReplica) {
     for (const auto& shape : odd_shapes)
-        in_every_way([&](Rig& rig) {
-            const Tensor from = rig.random(shape.rows, shape.columns), to = rig.output(shape.rows, shape.columns);
-            const Tensor filled = rig.output(shape.rows, shape.columns);
-            rig.start();
-            rig.stream().copy(from, to);
-            rig.stream().fill(filled, 2.5F);
-            for (int k = 0; k < rig.lanes(); ++k) {
-                EXPECT_EQ(rig.bytes(from, k), rig.bytes(to, k));
-                expect_near(rig.values(filled, k), Numbers(number(shape.rows * shape.columns), 2.5), 0);
+        fused_and_alone([&](Harness& harness) {
+            const Tensor from = harness.random(shape.rows, shape.columns),
+                         to = harness.output(shape.rows, shape.columns);
+            const Tensor filled = harness.output(shape.rows, shape.columns);
+            harness.start();
+            harness.stream().copy(from, to);
+            harness.stream().fill(filled, 2.5F);
+            for (int k = 0; k < harness.replicas(); ++k) {
+                EXPECT_EQ(harness.bytes(from, k), harness.bytes(to, k));
+                expect_near(harness.values(filled, k), Numbers(number(shape.rows * shape.columns), 2.5), 0);
             }
         });
 }
 
 TEST(Advance, CountsTheLivingAndKeepsLossAndNormInTheirSlots) {
-    in_every_way([&](Rig& rig) {
+    fused_and_alone([&](Harness& harness) {
         Advance c;
-        c.iteration = rig.lane_array<std::uint32_t>([](int lane) { return 7U + static_cast<std::uint32_t>(lane); });
-        c.alive = rig.lane_array<std::uint8_t>([](int lane) { return lane == 1 ? 0 : 1; });
-        c.slot = rig.lane_array<std::uint32_t>([](int lane) { return lane == 2 ? 1U : 0U; });
-        c.loss = rig.random(1, 1);
-        c.norm = rig.random(1, 1);
-        c.losses = rig.output(1, 4);
-        c.norms = rig.output(1, 4);
-        rig.start();
-        for (int i = 0; i < 2; ++i) rig.stream().advance(c);
-        for (int k = 0; k < rig.lanes(); ++k) {
-            const std::size_t first = rig.name_of(k) == 2 ? 1 : 0;
-            EXPECT_EQ(rig.stream().read<std::uint32_t>(c.slot, k), first + 2);
-            EXPECT_EQ(rig.stream().read<std::uint32_t>(c.iteration, k),
-                      7U + static_cast<std::uint32_t>(rig.name_of(k)) + (rig.name_of(k) == 1 ? 0 : 2));
-            const Numbers losses = rig.values(c.losses, k), norms = rig.values(c.norms, k);
-            for (std::size_t slot = 0; slot < 4; ++slot) {
-                const bool written = slot >= first && slot < first + 2;
-                EXPECT_EQ(written, losses[slot] == rig.values(c.loss, k)[0]) << slot;
-                EXPECT_EQ(written, norms[slot] == rig.values(c.norm, k)[0]) << slot;
+        c.iteration =
+            harness.per_replica<std::uint32_t>([](int replica) { return 7U + static_cast<std::uint32_t>(replica); });
+        c.alive = harness.per_replica<std::uint8_t>([](int replica) { return replica == 1 ? 0 : 1; });
+        c.window_index = harness.per_replica<std::uint32_t>([](int replica) { return replica == 2 ? 1U : 0U; });
+        c.loss = harness.random(1, 1);
+        c.norm = harness.random(1, 1);
+        c.losses = harness.output(1, 4);
+        c.norms = harness.output(1, 4);
+        harness.start();
+        for (int i = 0; i < 2; ++i) harness.stream().advance(c);
+        for (int k = 0; k < harness.replicas(); ++k) {
+            const std::size_t first = harness.value_index_of(k) == 2 ? 1 : 0;
+            EXPECT_EQ(harness.stream().read<std::uint32_t>(c.window_index, k), first + 2);
+            EXPECT_EQ(
+                harness.stream().read<std::uint32_t>(c.iteration, k),
+                7U + static_cast<std::uint32_t>(harness.value_index_of(k)) + (harness.value_index_of(k) == 1 ? 0 : 2));
+            const Numbers losses = harness.values(c.losses, k), norms = harness.values(c.norms, k);
+            for (std::size_t window_index = 0; window_index < 4; ++window_index) {
+                const bool written = window_index >= first && window_index < first + 2;
+                EXPECT_EQ(written, losses[window_index] == harness.values(c.loss, k)[0]) << window_index;
+                EXPECT_EQ(written, norms[window_index] == harness.values(c.norm, k)[0]) << window_index;
             }
         }
     });
 }
 
 TEST(Repeat, DoesTheSameEachTimeOnWhatLiesInTheArenaThen) {
-    in_every_way([&](Rig& rig) {
-        const Tensor x = rig.random(3, 7), w = rig.random(5, 7), y = rig.output(3, 5), kept = rig.output(3, 5);
-        const Tensor iteration = rig.lane_array<std::uint32_t>([](int) { return 0; });
-        const Tensor alive = rig.lane_array<std::uint8_t>([](int) { return 1; });
-        rig.start();
+    fused_and_alone([&](Harness& harness) {
+        const Tensor x = harness.random(3, 7), w = harness.random(5, 7), y = harness.output(3, 5),
+                     kept = harness.output(3, 5);
+        const Tensor iteration = harness.per_replica<std::uint32_t>([](int) { return 0; });
+        const Tensor alive = harness.per_replica<std::uint8_t>([](int) { return 1; });
+        harness.start();
         int asked = 0;
         const auto operations = [&] {
             ++asked;
-            rig.stream().linear({x, w, y});
-            rig.stream().copy(y, kept);
-            rig.stream().activate({.activation = Activation::relu, .pre = y, .output = y});
-            rig.stream().advance({.iteration = iteration, .alive = alive});
+            harness.stream().linear({x, w, y});
+            harness.stream().copy(y, kept);
+            harness.stream().activate({.activation = Activation::relu, .pre = y, .output = y});
+            harness.stream().advance({.iteration = iteration, .alive = alive});
         };
         for (int time = 0; time < 5; ++time) {
-            rig.stream().fill(x, static_cast<float>(time) - 2);
-            const std::uint64_t before = rig.device().launches();
-            rig.stream().repeat(1, operations);
-            if (rig.device().backend() == "cuda" && time >= 1) {
-                EXPECT_EQ(rig.device().launches(), before + 1);
+            harness.stream().fill(x, static_cast<float>(time) - 2);
+            const std::uint64_t before = harness.device().launches();
+            harness.stream().repeat(1, operations);
+            if (harness.device().backend() == "cuda" && time >= 1) {
+                EXPECT_EQ(harness.device().launches(), before + 1);
                 EXPECT_EQ(asked, 2);
             }
-            for (int k = 0; k < rig.lanes(); ++k) {
-                const Numbers weights = rig.values(w, k), got = rig.values(kept, k), positive = rig.values(y, k);
+            for (int k = 0; k < harness.replicas(); ++k) {
+                const Numbers weights = harness.values(w, k), got = harness.values(kept, k),
+                              positive = harness.values(y, k);
                 for (std::size_t o = 0; o < 5; ++o) {
                     double sum = 0;
                     for (std::size_t i = 0; i < 7; ++i) sum += (time - 2) * weights[o * 7 + i];
@@ -306,10 +319,10 @@ TEST(Repeat, DoesTheSameEachTimeOnWhatLiesInTheArenaThen) {
                 }
             }
         }
-        for (int k = 0; k < rig.lanes(); ++k) EXPECT_EQ(rig.stream().read<std::uint32_t>(iteration, k), 5U);
+        for (int k = 0; k < harness.replicas(); ++k) EXPECT_EQ(harness.stream().read<std::uint32_t>(iteration, k), 5U);
         // Another name is another repetition.
-        rig.stream().repeat(2, [&] { rig.stream().fill(y, 3); });
-        EXPECT_EQ(rig.values(y, 0)[0], 3);
+        harness.stream().repeat(2, [&] { harness.stream().fill(y, 3); });
+        EXPECT_EQ(harness.values(y, 0)[0], 3);
     });
 }
 

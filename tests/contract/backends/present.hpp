@@ -9,8 +9,8 @@ namespace hpo::test {
 
 struct Present {
     Device* device;
-    /// Whether a lane alone leaves the same bits as among others; not promised by libraries of matrix products, which
-    /// choose how to compute by the number of products.
+    /// Whether a replica alone leaves the same bits as among others; not promised by libraries of matrix products,
+    /// which choose how to compute by the number of products.
     bool same_bits = true;
 };
 

@@ -101,8 +101,15 @@ TEST(Words, AWrongTokenIsTurnedAwayAndTheWorkerNeverReady) {
 TEST(Words, AnotherVersionOfTheProtocolEndsTheWorkerWithThatCause) {
     Bench bench;
     bench.launch(0, "version=99");
-    EXPECT_EQ(bench.next<Exited>(0).cause, "it speaks version 99 of the protocol, not 1");
+    EXPECT_EQ(bench.next<Exited>(0).cause,
+              "it speaks version 99 of the protocol; this hpo speaks 1 to 2, so use the client that comes with it");
     EXPECT_EQ(bench.count<Ready>(0), 0U);
+}
+
+TEST(Words, AWorkerOfTheFirstVersionIsStillUnderstood) {
+    Bench bench;
+    bench.launch(0, "version=1");
+    EXPECT_EQ(bench.next<Ready>(0).hello.version, 1);
 }
 
 TEST(Words, AWorkerThatNeverReadsIsKilledWhenItsQueueIsFull) {

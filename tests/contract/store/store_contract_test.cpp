@@ -30,7 +30,7 @@ class EventMaker {
                 return e;
             }
             case 3:
-                return event::Launched{trial(), below(5), text(), allotment()};
+                return event::Launched{trial(), below(5), text(), allocation()};
             case 4:
                 return event::Reported{trial(), below(5), report()};
             case 5:
@@ -91,7 +91,7 @@ class EventMaker {
                 return std::vector<std::int64_t>{below(512), -below(7)};
         }
     }
-    Allotment allotment() {
+    Allocation allocation() {
         if (below(3) == 0) return {};
         const auto bytes = [this] { return below(std::int64_t{1} << 40); };
         return {
@@ -138,7 +138,7 @@ std::string describe(const Event& event) {
                    },
                    [&](const event::Launched& e) {
                        add(e.trial), add(e.attempt), add(e.where);
-                       const auto& [footprint, device, alone, micro_batches, environment] = e.allotment;
+                       const auto& [footprint, device, alone, micro_batches, environment] = e.allocation;
                        add(footprint.device_bytes), add(footprint.host_bytes), add(number(footprint.cores));
                        add(device), add(alone), add(micro_batches), add(environment);
                    },

@@ -22,7 +22,7 @@ extern char** environ;
 namespace hpo::test {
 namespace {
 
-void need(bool good, const char* what) {
+void require(bool good, const char* what) {
     if (!good) throw std::runtime_error(std::string(what) + ": " + std::strerror(errno));
 }
 
@@ -55,11 +55,11 @@ WorkerProcess::WorkerProcess(const std::vector<std::string>& arguments, const st
     if (!endpoint) {
         sockaddr_un address{};
         address.sun_family = AF_UNIX;
-        need(path.size() < sizeof address.sun_path, "the socket's path is too long");
+        require(path.size() < sizeof address.sun_path, "the socket's path is too long");
         path.copy(address.sun_path, path.size());
         listener_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        need(bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0, "bind");
-        need(listen(listener_, 1) == 0, "listen");
+        require(bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0, "bind");
+        require(listen(listener_, 1) == 0, "listen");
     }
     const std::string program = hpo::testing::build_folder() + "/bin/hpo-worker";
     std::vector<std::string> words{program};
@@ -72,7 +72,7 @@ WorkerProcess::WorkerProcess(const std::vector<std::string>& arguments, const st
     posix_spawn_file_actions_adddup2(&actions, 1, 2);
     errno = posix_spawn(&pid_, program.c_str(), &actions, nullptr, pointers(words).data(), pointers(variables).data());
     posix_spawn_file_actions_destroy(&actions);
-    need(errno == 0, program.c_str());
+    require(errno == 0, program.c_str());
 }
 
 WorkerProcess::~WorkerProcess() {
@@ -85,9 +85,9 @@ WorkerProcess::~WorkerProcess() {
 }
 
 void WorkerProcess::accept() {
-    need(readable(listener_), "the worker did not connect");
+    require(readable(listener_), "the worker did not connect");
     connection_ = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
-    need(connection_ >= 0, "accept");
+    require(connection_ >= 0, "accept");
 }
 
 bool WorkerProcess::connects() const {
@@ -100,7 +100,7 @@ void WorkerProcess::send(const OrchestratorMessage& message) { send_bytes(wire::
 void WorkerProcess::send_bytes(std::string_view bytes) {
     while (!bytes.empty()) {
         const auto sent = ::send(connection_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-        need(sent > 0, "send");
+        require(sent > 0, "send");
         bytes.remove_prefix(static_cast<std::size_t>(sent));
     }
 }
@@ -112,7 +112,7 @@ void WorkerProcess::disconnect() {
 
 std::optional<WorkerMessage> WorkerProcess::receive_any() {
     while (received_.empty()) {
-        need(readable(connection_), "nothing from the worker");
+        require(readable(connection_), "nothing from the worker");
         std::array<char, 65536> buffer;
         const auto size = recv(connection_, buffer.data(), buffer.size(), 0);
         if (size <= 0) throw std::runtime_error("the worker hung up; it said: " + output());
@@ -143,10 +143,10 @@ void WorkerProcess::wait_alive(const std::string& phase) {
 
 int WorkerProcess::wait() {
     const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
-    need(descriptor >= 0, "pidfd_open");
+    require(descriptor >= 0, "pidfd_open");
     const bool ended = readable(descriptor);
     close(descriptor);
-    need(ended, "the worker did not end");
+    require(ended, "the worker did not end");
     int status = 0;
     waitpid(pid_, &status, 0);
     pid_ = -1;

@@ -91,7 +91,7 @@ namespace {
 
 // ---- Groups of work items ----
 
-constexpr unsigned items = GROUP_ITEMS;
+constexpr unsigned items = WORK_GROUP_SIZE;
 constexpr std::size_t stack_bytes = 64 << 10;
 
 /// A stack of its own, and where in it the item waits.
@@ -390,7 +390,7 @@ int cuModuleGetFunction(const Entry** function, void*, const char* name) {
     *function = &found->second;
     return success;
 }
-int cuLaunchKernel(const Entry* kernel, unsigned groups, unsigned lanes, unsigned depth, unsigned group_x,
+int cuLaunchKernel(const Entry* kernel, unsigned groups, unsigned replicas, unsigned depth, unsigned group_x,
                    unsigned group_y, unsigned group_z, unsigned, void* stream, void** arguments, void** extra) {
     if (!in_context || stream != &the_stream || group_x != items || group_y != 1 || group_z != 1 || depth != 1 || extra)
         return invalid_value;
@@ -406,9 +406,9 @@ int cuLaunchKernel(const Entry* kernel, unsigned groups, unsigned lanes, unsigne
         if (const long long most = asked("FAKE_CUDA_LAUNCHES", -1); most >= 0 && launches++ >= most)
             return launch_failed;
         work = {kernel->call, arena, other, own.data()};
-        for (unsigned lane = 0; lane < lanes; ++lane)
+        for (unsigned replica = 0; replica < replicas; ++replica)
             for (unsigned group = 0; group < groups; ++group) {
-                blockIdx = {group, lane, 0};
+                blockIdx = {group, replica, 0};
                 run_group();
             }
         return success;

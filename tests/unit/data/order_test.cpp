@@ -95,7 +95,7 @@ double correlation(const std::vector<std::uint32_t>& a, const std::vector<std::u
     return sum / (count * (count * count - 1) / 12);
 }
 
-TEST(EpochOrder, EpochsAndLanesAreUncorrelated) {
+TEST(EpochOrder, EpochsAndReplicasAreUncorrelated) {
     constexpr std::uint32_t count = 10'007;
     std::vector<std::uint32_t> straight(count);
     std::iota(straight.begin(), straight.end(), 0);

@@ -44,7 +44,7 @@ TEST(Memory, AScriptsFirstTrialRunsAloneUntilItsFirstStepHasShownWhatItTakes) {
     play.tick();
     EXPECT_EQ(launched(play).size(), 3u);
     EXPECT_GE(play.trial(1).peak.host_bytes, 100 * MiB) << "stored for the next session";
-    EXPECT_TRUE(play.trial(1).allotment.alone);
+    EXPECT_TRUE(play.trial(1).allocation.alone);
 }
 
 TEST(Memory, WhatAWarmWorkerStillHoldsOfItsLastTrialIsNotTheNextOnes) {
@@ -124,7 +124,7 @@ TEST(Memory, AnAttemptOutOfMemoryIsNeverRepeatedAsItWasAndNeverCharged) {
         ASSERT_LT(++attempts, 40) << "a loop";
         const AttemptId id = play.asked(0);
         ASSERT_EQ(id, (AttemptId{1, attempts}));
-        const Allotment& given = play.trial(1).allotment;
+        const Allocation& given = play.trial(1).allocation;
         EXPECT_TRUE(seen.insert({given.footprint.host_bytes, given.alone, given.micro_batches}).second)
             << "attempt " << attempts << " repeats one";
         EXPECT_EQ(play.trial(1).failures, 0);
@@ -132,7 +132,7 @@ TEST(Memory, AnAttemptOutOfMemoryIsNeverRepeatedAsItWasAndNeverCharged) {
     }
     EXPECT_GT(attempts, 1);
     EXPECT_EQ(play.trial(1).state, TrialState::failed);
-    EXPECT_TRUE(play.trial(1).allotment.alone) << "given up before it had the machine for itself";
+    EXPECT_TRUE(play.trial(1).allocation.alone) << "given up before it had the machine for itself";
     EXPECT_THAT(play.trial(1).reason, HasSubstr("no more memory"));
 }
 
@@ -145,11 +145,11 @@ TEST(Memory, ThisHoldsAcrossAResume) {
         play.finish(0, play.asked(0), Outcome::out_of_memory);
         while (!std::holds_alternative<event::Requeued>(store.kept.back().event)) store.kept.pop_back();
     }  // killed before the second attempt
-    booked = std::get<event::Launched>(store.kept.at(2).event).allotment.footprint.host_bytes;
+    booked = std::get<event::Launched>(store.kept.at(2).event).allocation.footprint.host_bytes;
     Played again(small_study(), store, 1);
     again.ready(0);
     EXPECT_EQ(again.asked(0), (AttemptId{1, 2}));
-    EXPECT_GT(again.trial(1).allotment.footprint.host_bytes, booked);
+    EXPECT_GT(again.trial(1).allocation.footprint.host_bytes, booked);
 }
 
 TEST(Memory, AKillByTheKernelIsSaidAndBooksAtLeastWhatTheTrialHeld) {
@@ -162,7 +162,7 @@ TEST(Memory, AKillByTheKernelIsSaidAndBooksAtLeastWhatTheTrialHeld) {
     EXPECT_EQ(play.trial(1).failures, 0);
     play.ready(0);
     EXPECT_EQ(play.asked(0), (AttemptId{1, 2}));
-    EXPECT_GT(play.trial(1).allotment.footprint.host_bytes, 300 * MiB);
+    EXPECT_GT(play.trial(1).allocation.footprint.host_bytes, 300 * MiB);
 }
 
 TEST(Memory, WhereTheWorkerCanATooLargeTrialIsTrainedInSmallerMicroBatchesOfTheSameBatch) {
@@ -184,7 +184,7 @@ TEST(Memory, WhereTheWorkerCanATooLargeTrialIsTrainedInSmallerMicroBatchesOfTheS
     const auto run = play.executor.take<to_worker::Run>(0);
     ASSERT_TRUE(run);
     EXPECT_EQ(std::get<std::int64_t>(run->params.at("accumulation")), 4);
-    EXPECT_EQ(play.trial(1).allotment.micro_batches, 4);
+    EXPECT_EQ(play.trial(1).allocation.micro_batches, 4);
 }
 
 TEST(Memory, IdleWorkersLeaveWhenWhatTheyHoldKeepsATrialFromStarting) {
@@ -242,7 +242,7 @@ TEST(Memory, TrialsSpreadOverDevicesAndEachWorkerStaysOnItsOwn) {
     std::map<std::string, int> on;
     for (const Place place : places) {
         play.ready(place);
-        ++on[play.trial(play.asked(place).trial).allotment.device];
+        ++on[play.trial(play.asked(place).trial).allocation.device];
     }
     EXPECT_EQ(on, (std::map<std::string, int>{{"GPU-0", 2}, {"GPU-1", 2}}));
 }
@@ -298,7 +298,7 @@ TEST(Memory, WorkersThatDoNotStartOnADeviceThatIsBeingLostEndNoStudy) {
     EXPECT_THAT(play.notices, HasSubstr("device GPU-0 was lost"));
     for (const Place place : launched(play)) {
         play.ready(place);
-        EXPECT_EQ(play.trial(play.asked(place).trial).allotment.device, "GPU-1");
+        EXPECT_EQ(play.trial(play.asked(place).trial).allocation.device, "GPU-1");
     }
 }
 

@@ -40,8 +40,8 @@ class Shapes : public ::testing::Test {
         if (!question) return 0;
         play->say(place, from_worker::PlanAnswer{.id = question->id,
                                                  .footprint = {300 * MiB, 50 * MiB, 1},
-                                                 .shape = shape,
-                                                 .beside = {100 * MiB, 10 * MiB, 0}});
+                                                 .fusion_key = shape,
+                                                 .colocated = {100 * MiB, 10 * MiB, 0}});
         return question->id;
     }
     /// Each question is answered with the shape of its trial; returns who was asked to run, in order.
@@ -172,7 +172,7 @@ TEST_F(Shapes, OutOfMemoryInCompanyIsFollowedByAWorkerOfItsOwn) {
     EXPECT_EQ(play->executor.launched.size(), 2U) << "not beside the others again";
     play->ready(1, {"plan", "micro_batch"}, 32);
     EXPECT_EQ(play->asked(1), (AttemptId{2, 2}));
-    EXPECT_EQ(play->trial(2).allotment.footprint.device_bytes, 300 * MiB);
+    EXPECT_EQ(play->trial(2).allocation.footprint.device_bytes, 300 * MiB);
 }
 
 TEST_F(Shapes, AWorkerThatDiesWithSeveralBlamesNoneAndEachGetsOneOfItsOwn) {

@@ -18,7 +18,7 @@ struct Examples {
 
 /// Decodes every example of the document by its section's codec, and again what that encodes to.
 Examples decode_document() {
-    std::ifstream document(testing::source_folder() + "/include/hpo/PROTOCOL.md");
+    std::ifstream document(testing::source_folder() + "/docs/protocol.md");
     Examples found;
     std::string section;
     for (std::string line; std::getline(document, line);) {
@@ -54,6 +54,19 @@ TEST(Protocol, EveryExampleOfTheDocumentDecodesAndEveryMessageHasOne) {
                 UnorderedElementsAre("hello", "plan", "started", "report", "alive", "finished", "log"));
     EXPECT_THAT(found.from_orchestrator,
                 UnorderedElementsAre("welcome", "plan", "run", "decision", "stop", "shutdown"));
+}
+
+TEST(Protocol, AnAnswerOfVersionOneNamesTheFusionKeyAndTheColocatedFootprintInItsOwnWay) {
+    const auto decoded = wire::decode_worker(
+        R"({"type":"plan","id":5,"device_bytes":5,"host_bytes":3,"cores":1,"arena_bytes":2,"data_bytes":4,)"
+        R"("parameters":5,"iterations_per_step":2,"flops_per_step":1,"shape":"9f31c0",)"
+        R"("beside":{"device_bytes":7,"host_bytes":8,"cores":0}})");
+    ASSERT_TRUE(decoded) << decoded.error().message;
+    const auto& answer = std::get<from_worker::PlanAnswer>(*decoded);
+    EXPECT_EQ(answer.fusion_key, "9f31c0");
+    EXPECT_EQ(answer.colocated.device_bytes, 7);
+    EXPECT_EQ(answer.colocated.host_bytes, 8);
+    EXPECT_EQ(answer.colocated.cores, 0);
 }
 
 }  // namespace

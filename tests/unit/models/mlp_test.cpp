@@ -15,8 +15,9 @@ using ::testing::ElementsAre;
 
 /// A model in an arena of its own with all that a training step needs.
 struct Net {
-    Net(const MlpShape& shape, std::int64_t features, std::int64_t classes, std::int64_t rows, int lanes, int first = 0)
-        : model(shape, features, classes), layout(lanes) {
+    Net(const MlpShape& shape, std::int64_t features, std::int64_t classes, std::int64_t rows, int replicas,
+        int first = 0)
+        : model(shape, features, classes), layout(replicas) {
         const std::int64_t size = model.block().elements;
         for (Tensor* block : {&weights, &gradients, &first_moment, &second_moment})
             *block = layout.add(Type::f32, 1, size);
@@ -24,17 +25,17 @@ struct Net {
         labels = layout.add(Type::i32, rows, 1);
         for (Tensor* number :
              {&dropout, &smoothing, &rate, &decay, &beta1, &beta2, &epsilon, &limit, &norm, &factor, &loss})
-            *number = layout.add_lane_array(Type::f32);
-        correct = layout.add_lane_array(Type::i32);
-        seed = layout.add_lane_array(Type::u64);
-        for (Tensor* whole : {&iteration, &batch, &first_rows}) *whole = layout.add_lane_array(Type::u32);
-        alive = layout.add_lane_array(Type::u8);
-        model.plan(layout, rows, Precision::float32, Lanes::alike);
+            *number = layout.add_per_replica(Type::f32);
+        correct = layout.add_per_replica(Type::i32);
+        seed = layout.add_per_replica(Type::u64);
+        for (Tensor* whole : {&iteration, &batch, &first_rows}) *whole = layout.add_per_replica(Type::u32);
+        alive = layout.add_per_replica(Type::u8);
+        model.plan(layout, rows, Precision::float32, Fusion::identical);
         device = make_cpu_device();
         arena = std::move(*device->allocate(layout.bytes()));
-        stream = device->stream(*arena, lanes);
-        for (int lane = 0; lane < lanes; ++lane) {
-            const int name = first + lane;
+        stream = device->stream(*arena, replicas);
+        for (int replica = 0; replica < replicas; ++replica) {
+            const int name = first + replica;
             std::vector<float> samples(static_cast<std::size_t>(rows * features));
             for (std::size_t i = 0; i < samples.size(); ++i)
                 samples[i] =
@@ -42,27 +43,27 @@ struct Net {
             std::vector<std::int32_t> targets(static_cast<std::size_t>(rows));
             for (std::size_t i = 0; i < targets.size(); ++i)
                 targets[i] = static_cast<std::int32_t>((static_cast<std::int64_t>(i) + name) % classes);
-            stream->write(input, lane, std::span<const float>(samples));
-            stream->write(labels, lane, std::span<const std::int32_t>(targets));
-            stream->write(dropout, lane, 0.25F * static_cast<float>(name));
-            stream->write(smoothing, lane, 0.1F);
-            stream->write(rate, lane, 0.01F / static_cast<float>(1 + name));
-            stream->write(decay, lane, 0.1F);
-            stream->write(beta1, lane, 0.9F);
-            stream->write(beta2, lane, 0.999F);
-            stream->write(epsilon, lane, 1e-8F);
-            stream->write(limit, lane, 1.0F);
-            stream->write(seed, lane, static_cast<std::uint64_t>(40 + name));
-            stream->write(alive, lane, std::uint8_t{1});
+            stream->write(input, replica, std::span<const float>(samples));
+            stream->write(labels, replica, std::span<const std::int32_t>(targets));
+            stream->write(dropout, replica, 0.25F * static_cast<float>(name));
+            stream->write(smoothing, replica, 0.1F);
+            stream->write(rate, replica, 0.01F / static_cast<float>(1 + name));
+            stream->write(decay, replica, 0.1F);
+            stream->write(beta1, replica, 0.9F);
+            stream->write(beta2, replica, 0.999F);
+            stream->write(epsilon, replica, 1e-8F);
+            stream->write(limit, replica, 1.0F);
+            stream->write(seed, replica, static_cast<std::uint64_t>(40 + name));
+            stream->write(alive, replica, std::uint8_t{1});
         }
         model.initialise(*stream, weights, seed);
     }
 
     /// Of the rows from `first` on.
     Training training(std::int64_t first = 0) const {
-        for (int lane = 0; lane < stream->lanes(); ++lane) {
-            stream->write(batch, lane, static_cast<std::uint32_t>(input.rows));
-            stream->write(first_rows, lane, static_cast<std::uint32_t>(first));
+        for (int replica = 0; replica < stream->replicas(); ++replica) {
+            stream->write(batch, replica, static_cast<std::uint32_t>(input.rows));
+            stream->write(first_rows, replica, static_cast<std::uint32_t>(first));
         }
         return {dropout, seed, iteration, {batch, first_rows, 1}};
     }
@@ -90,9 +91,9 @@ struct Net {
         stream->advance({.iteration = iteration, .alive = alive});
     }
 
-    std::vector<float> read(const Tensor& tensor, int lane) {
+    std::vector<float> read(const Tensor& tensor, int replica) {
         std::vector<float> values(static_cast<std::size_t>(tensor.elements()));
-        stream->read(tensor, lane, std::span<float>(values));
+        stream->read(tensor, replica, std::span<float>(values));
         return values;
     }
 
@@ -175,12 +176,12 @@ TEST(Mlp, BeginsWithHeWeightsZeroBiasesAndZeroPadding) {
 
 TEST(Mlp, GradientsAgreeWithFiniteDifferencesOfTheWholeModel) {
     for (const auto& shape : shapes) {
-        const int lanes = 3;  // lane 0 without dropout, the others with
-        Net net(shape, 7, 3, 6, lanes);
+        const int replicas = 3;  // replica 0 without dropout, the others with
+        Net net(shape, 7, 3, 6, replicas);
         net.pass(0, 6, Write::set);
-        for (int lane = 0; lane < lanes; ++lane)
+        for (int replica = 0; replica < replicas; ++replica)
             for (const auto& parameter : net.model.block().parameters) {
-                const auto gradient = net.read(parameter.in(net.gradients), lane);
+                const auto gradient = net.read(parameter.in(net.gradients), replica);
                 // Along a random direction, and along a few axes.
                 for (int trial = 0; trial < 4; ++trial) {
                     std::vector<double> direction(gradient.size());
@@ -188,23 +189,23 @@ TEST(Mlp, GradientsAgreeWithFiniteDifferencesOfTheWholeModel) {
                         direction[i] = trial == 0 ? draw_unit(3, Purpose::synthetic, i, 0) - 0.5
                                                   : i == static_cast<std::size_t>(trial * 7) % direction.size();
                     const Tensor place = parameter.in(net.weights);
-                    const auto start = net.read(place, lane);
+                    const auto start = net.read(place, replica);
                     const auto loss_at = [&](double distance) {
                         auto moved = start;
                         for (std::size_t i = 0; i < moved.size(); ++i)
                             moved[i] += static_cast<float>(distance * direction[i]);
-                        net.stream->write(place, lane, std::span<const float>(moved));
+                        net.stream->write(place, replica, std::span<const float>(moved));
                         net.pass(0, 6, Write::set, false);
-                        return static_cast<double>(net.stream->read<float>(net.loss, lane));
+                        return static_cast<double>(net.stream->read<float>(net.loss, replica));
                     };
                     const double h = 2e-3;
                     const double slope =
                         (8 * (loss_at(h) - loss_at(-h)) - (loss_at(2 * h) - loss_at(-2 * h))) / (12 * h);
-                    net.stream->write(place, lane, std::span<const float>(start));
+                    net.stream->write(place, replica, std::span<const float>(start));
                     double wanted = 0;
                     for (std::size_t i = 0; i < gradient.size(); ++i) wanted += gradient[i] * direction[i];
                     EXPECT_NEAR(wanted, slope, 2e-3 * (1 + std::abs(slope)))
-                        << parameter.name << " of lane " << lane << ", " << shape.hidden.size()
+                        << parameter.name << " of replica " << replica << ", " << shape.hidden.size()
                         << " hidden layers, activation " << static_cast<int>(shape.activation) << ", norm "
                         << shape.layer_norm;
                 }
@@ -218,23 +219,23 @@ TEST(Mlp, AddsMicroBatchesUpToTheGradientOfTheWholeBatch) {
         whole.pass(0, 6, Write::set);
         parts.pass(0, 4, Write::set);
         parts.pass(4, 2, Write::add);
-        for (int lane = 0; lane < 3; ++lane) {
-            EXPECT_NEAR(whole.read(whole.loss, lane)[0], parts.read(parts.loss, lane)[0], 1e-6);
-            const auto wanted = whole.read(whole.gradients, lane), got = parts.read(parts.gradients, lane);
+        for (int replica = 0; replica < 3; ++replica) {
+            EXPECT_NEAR(whole.read(whole.loss, replica)[0], parts.read(parts.loss, replica)[0], 1e-6);
+            const auto wanted = whole.read(whole.gradients, replica), got = parts.read(parts.gradients, replica);
             for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], wanted[i], 1e-6) << i;
         }
     }
 }
 
-TEST(Mlp, TrainsThreeLanesToTheBitsOfThreeRunsAlone) {
+TEST(Mlp, TrainsThreeReplicasToTheBitsOfThreeRunsAlone) {
     for (const auto& shape : shapes) {
         Net together(shape, 7, 3, 6, 3);
         for (int step = 0; step < 20; ++step) together.step();
-        for (int lane = 0; lane < 3; ++lane) {
-            Net alone(shape, 7, 3, 6, 1, lane);
+        for (int replica = 0; replica < 3; ++replica) {
+            Net alone(shape, 7, 3, 6, 1, replica);
             for (int step = 0; step < 20; ++step) alone.step();
-            EXPECT_EQ(alone.read(alone.weights, 0), together.read(together.weights, lane));
-            EXPECT_EQ(alone.read(alone.loss, 0), together.read(together.loss, lane));
+            EXPECT_EQ(alone.read(alone.weights, 0), together.read(together.weights, replica));
+            EXPECT_EQ(alone.read(alone.loss, 0), together.read(together.loss, replica));
         }
     }
 }
@@ -275,10 +276,10 @@ TEST(Mlp, StepsAllocateNothing) {
 }
 
 TEST(Mlp, TakesOfTheArenaWhatItPlansAndNothingElse) {
-    // The last byte of the plan is the model's: one row or one lane more must show in the bytes, exactly.
-    const auto bytes = [](std::int64_t rows, int lanes) {
-        Layout layout(lanes);
-        Mlp({{32, 16}, Activation::relu, false}, 7, 10).plan(layout, rows, Precision::float32, Lanes::alike);
+    // The last byte of the plan is the model's: one row or one replica more must show in the bytes, exactly.
+    const auto bytes = [](std::int64_t rows, int replicas) {
+        Layout layout(replicas);
+        Mlp({{32, 16}, Activation::relu, false}, 7, 10).plan(layout, rows, Precision::float32, Fusion::identical);
         return layout.bytes();
     };
     // Outputs of 32, 16 and 10 columns, and two gradients of the widest hidden layer.

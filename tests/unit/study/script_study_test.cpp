@@ -33,10 +33,10 @@ TEST(ScriptStudy, AListWithinTheCommandBelongsTogetherAndReadsBackAsWritten) {
     const auto study = parse(study_of(lr, "  command: [train, [-o, \"lr={lr}\"], \"{lr}\", [\"{lr}\"]]\n"));
     ASSERT_TRUE(study) << study.error().message;
     EXPECT_THAT(study->command, ElementsAre("train", "-o", "lr={lr}", "{lr}", "{lr}"));
-    EXPECT_THAT(study->optional_words, ElementsAre(Pair(1, 3), Pair(4, 5)));
+    EXPECT_THAT(study->optional_arguments, ElementsAre(Pair(1, 3), Pair(4, 5)));
     const auto again = parse(write_study(*study));
     ASSERT_TRUE(again) << again.error().message;
-    EXPECT_EQ(again->optional_words, study->optional_words);
+    EXPECT_EQ(again->optional_arguments, study->optional_arguments);
     EXPECT_THAT(problem(study_of(lr, "  command: [train, [-v, fast], \"{lr}\"]\n")), HasSubstr("this one has none"));
     EXPECT_THAT(problem(study_of(lr, "  command: [train, {lr}]\n")), HasSubstr("a placeholder stands in quotes"));
 }

@@ -129,7 +129,7 @@ TEST(Pictures, ATrialInFull) {
 TEST(Pictures, ATrialInFullTellsItsMemoryItsDeviceAndWhatRunningOutOfItLedTo) {
     auto record = sample_record(16);
     TrialRecord& trial = record.trial(12);
-    trial.allotment = {{std::int64_t{3} << 30, std::int64_t{512} << 20, 1}, "GPU-8f6c1234", true, 4};
+    trial.allocation = {{std::int64_t{3} << 30, std::int64_t{512} << 20, 1}, "GPU-8f6c1234", true, 4};
     trial.peak = {std::int64_t{5} << 29, std::int64_t{400} << 20, 0};
     trial.memory_deaths = 2;
     const auto text = draw_trial(sample_study(), trial, {}, {80, 0, false, true});
@@ -137,7 +137,7 @@ TEST(Pictures, ATrialInFullTellsItsMemoryItsDeviceAndWhatRunningOutOfItLedTo) {
                             HasSubstr("device memory   2.500 GiB measured, 3.000 GiB booked, with nothing beside it"),
                             HasSubstr("micro-batches   4 an update, to fit the memory"),
                             HasSubstr("out of memory   2 attempts"), HasSubstr("device          GPU-8f6c1234")));
-    trial.allotment = {};
+    trial.allocation = {};
     trial.peak = {0, 0, 0};
     EXPECT_THAT(
         draw_trial(sample_study(), trial, {}, {80, 0, false, true}),
@@ -211,7 +211,7 @@ TEST(Pictures, ATrialWhoseMemoryIsNotKnownSaysSo) {
     auto record = sample_record(16);
     TrialRecord& trial = record.trial(6);
     for (Report& report : trial.curve) report.peak_bytes.reset();
-    trial.allotment.alone = true;
+    trial.allocation.alone = true;
     EXPECT_THAT(draw_trial(sample_study(), trial, {}, {80, 0, false, true}),
                 HasSubstr("memory          not known; nothing ran beside it\n"));
 }

@@ -8,18 +8,18 @@
 #include <fstream>
 
 #include "tests/support/temporary_folder.hpp"
-#include "tests/unit/worker/workbench.hpp"
+#include "tests/unit/worker/fixture.hpp"
 #include "worker/backends/cpu/cpu_device.hpp"
 #include "worker/training/trial_group.hpp"
 
 namespace hpo {
 namespace {
 
-using test::Bench;
 using test::FakeHost;
 using test::small_params;
 using test::small_run;
 using test::with;
+using test::WorkerFixture;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -28,12 +28,12 @@ using to_worker::Action;
 /// A cache of its own for each test.
 class PrecisionOf : public ::testing::Test {
    protected:
-    struct Worker : Bench {
-        Worker(std::string_view backend, const std::filesystem::path& folder) : Bench(backend) {
-            workshop.precisions = PrecisionChoices(folder);
+    struct Worker : WorkerFixture {
+        Worker(std::string_view backend, const std::filesystem::path& folder) : WorkerFixture(backend) {
+            context.precisions = PrecisionChoices(folder);
         }
     };
-    [[nodiscard]] Worker worker(std::string_view backend = "opencl") const { return {backend, folder_.path()}; }
+    [[nodiscard]] Worker start_worker(std::string_view backend = "opencl") const { return {backend, folder_.path()}; }
     [[nodiscard]] static Params in(const char* precision, const Params& changes = {}) {
         return with(with(small_params(), {{"precision", std::string(precision)}}), changes);
     }
@@ -45,9 +45,9 @@ class PrecisionOf : public ::testing::Test {
     }
     /// Validation losses of four steps.
     std::vector<double> curve(const Params& params, std::string_view backend = "opencl") {
-        Worker bench = worker(backend);
+        Worker worker = start_worker(backend);
         FakeHost host;
-        const auto finished = run_trial(small_run(params, 4), bench.workshop, host);
+        const auto finished = run_trial(small_run(params, 4), worker.context, host);
         EXPECT_EQ(finished.outcome, Outcome::complete) << finished.message;
         std::vector<double> losses;
         for (const Report& report : host.reports) losses.push_back(report.metrics.at("val_loss"));
@@ -77,28 +77,28 @@ TEST_F(PrecisionOf, ANarrowOneFollowsTheGoldenCurveWithinItsBounds) {
 }
 
 TEST_F(PrecisionOf, ADeviceThatHasItNotSaysSoAtThePlanAndTheTrial) {
-    for (const auto& [backend, precision, words] :
+    for (const auto& [backend, precision, text] :
          {std::tuple("cpu", "float16", "float32, and in bfloat16 where the CPU has AMX"),
           std::tuple("cpu", "tf32", "float32, and in bfloat16"), std::tuple("opencl", "tf32", "capability 8.0")}) {
-        Worker bench = worker(backend);
-        const auto answer = answer_plan({1, in(precision), 1, 5}, bench.workshop);
-        EXPECT_THAT(answer.error, AllOf(HasSubstr("training.precision: "), HasSubstr(words)));
+        Worker worker = start_worker(backend);
+        const auto answer = answer_plan({1, in(precision), 1, 5}, worker.context);
+        EXPECT_THAT(answer.error, AllOf(HasSubstr("training.precision: "), HasSubstr(text)));
         FakeHost host;
-        const auto finished = run_trial(small_run(in(precision), 1), bench.workshop, host);
+        const auto finished = run_trial(small_run(in(precision), 1), worker.context, host);
         EXPECT_EQ(finished.outcome, Outcome::failed);
-        EXPECT_THAT(finished.message, HasSubstr(words));
+        EXPECT_THAT(finished.message, HasSubstr(text));
     }
 }
 
 TEST_F(PrecisionOf, ThePlanCountsTheOperandsToTheByte) {
     for (const char* precision : {"bfloat16", "float16"}) {
-        Worker bench = worker();
-        const auto wide = answer_plan({1, small_params(), 1, 5}, bench.workshop);
-        const auto narrow = answer_plan({1, in(precision), 1, 5}, bench.workshop);
+        Worker worker = start_worker();
+        const auto wide = answer_plan({1, small_params(), 1, 5}, worker.context);
+        const auto narrow = answer_plan({1, in(precision), 1, 5}, worker.context);
         EXPECT_GT(narrow.arena_bytes, wide.arena_bytes);
         FakeHost host;
-        run_trial(small_run(in(precision), 1), bench.workshop, host);
-        EXPECT_EQ(narrow.arena_bytes, static_cast<std::int64_t>(bench.workshop.arena->bytes()));
+        run_trial(small_run(in(precision), 1), worker.context, host);
+        EXPECT_EQ(narrow.arena_bytes, static_cast<std::int64_t>(worker.context.arena->bytes()));
     }
 }
 
@@ -106,20 +106,20 @@ TEST_F(PrecisionOf, AFloat16TrialGoesOnWithTheScaleItHad) {
     // Gradients that are too large at the first scale: it falls in the first updates, which are left out.
     const Params params = in("float16", {{"lr", 0.002}, {"clip", 0.0}});
     const hpo::testing::TemporaryFolder checkpoints;
-    Worker bench = worker();
+    Worker worker = start_worker();
     FakeHost whole, first, second;
     auto run = small_run(params, 4);
-    ASSERT_EQ(run_trial(run, bench.workshop, whole).outcome, Outcome::complete);
+    ASSERT_EQ(run_trial(run, worker.context, whole).outcome, Outcome::complete);
     run.folder = checkpoints / "trial";
     first.on_report = [](const Report& report) { return report.step == 2 ? Action::pause : Action::go_on; };
-    run_trial(run, bench.workshop, first);
+    run_trial(run, worker.context, first);
     run.resume = true;
-    ASSERT_EQ(run_trial(run, bench.workshop, second).outcome, Outcome::complete);
+    ASSERT_EQ(run_trial(run, worker.context, second).outcome, Outcome::complete);
     EXPECT_EQ(second.from_step, 2);
     EXPECT_EQ(second.reports[1].metrics, whole.reports[3].metrics);
     run.params = small_params();
     FakeHost other;
-    run_trial(run, bench.workshop, other);
+    run_trial(run, worker.context, other);
     EXPECT_THAT(other.said, HasSubstr("another configuration"));
 }
 
@@ -141,10 +141,10 @@ TEST_F(PrecisionOf, AutoIsTheNarrowOneWhereItIsFasterAtAnEqualLoss) {
 TEST_F(PrecisionOf, AutoIsFloat32WithoutMeasuringWhereThereIsNoOther) {
     const auto device = make_cpu_device(CpuLevel::x86_64_v2);
     EXPECT_EQ(narrow_precision(*device), std::nullopt);
-    const auto settled = PrecisionChoices(folder_.path()).settle(*read_configuration(in("auto")), *device);
-    ASSERT_TRUE(settled);
-    EXPECT_EQ(settled->training.precision, Precision::float32);
-    EXPECT_FALSE(settled->training.measured_precision);
+    const auto resolved = PrecisionChoices(folder_.path()).resolve(*read_configuration(in("auto")), *device);
+    ASSERT_TRUE(resolved);
+    EXPECT_EQ(resolved->training.precision, Precision::float32);
+    EXPECT_FALSE(resolved->training.measured_precision);
 }
 
 TEST_F(PrecisionOf, AutoOnTheCpuMeasuresWhereItHasTiles) {
@@ -154,29 +154,29 @@ TEST_F(PrecisionOf, AutoOnTheCpuMeasuresWhereItHasTiles) {
 }
 
 TEST_F(PrecisionOf, AutoIsMeasuredOnceSaidAndKept) {
-    Worker bench = worker();
+    Worker worker = start_worker();
     // Before it is measured, the plan counts what may be taken.
-    const auto before = answer_plan({1, in("auto"), 1, 5}, bench.workshop);
-    EXPECT_EQ(before.arena_bytes, answer_plan({1, in("bfloat16"), 1, 5}, bench.workshop).arena_bytes);
+    const auto before = answer_plan({1, in("auto"), 1, 5}, worker.context);
+    EXPECT_EQ(before.arena_bytes, answer_plan({1, in("bfloat16"), 1, 5}, worker.context).arena_bytes);
     FakeHost first, second;
-    ASSERT_EQ(run_trial(small_run(in("auto"), 4), bench.workshop, first).outcome, Outcome::complete);
+    ASSERT_EQ(run_trial(small_run(in("auto"), 4), worker.context, first).outcome, Outcome::complete);
     // The test's clock stands still: nothing is faster.
     EXPECT_THAT(first.said, HasSubstr("precision auto: float32; here bfloat16 is 0.00 times as fast as float32"));
     EXPECT_THAT(first.said, HasSubstr(" precision=float32"));
     EXPECT_EQ(kept(), 1U);
-    const auto after = answer_plan({1, in("auto"), 1, 5}, bench.workshop);
-    EXPECT_EQ(after.arena_bytes, answer_plan({1, small_params(), 1, 5}, bench.workshop).arena_bytes);
-    Worker other = worker();  // another process finds the file
-    ASSERT_EQ(run_trial(small_run(in("auto"), 4), other.workshop, second).outcome, Outcome::complete);
+    const auto after = answer_plan({1, in("auto"), 1, 5}, worker.context);
+    EXPECT_EQ(after.arena_bytes, answer_plan({1, small_params(), 1, 5}, worker.context).arena_bytes);
+    Worker other = start_worker();  // another process finds the file
+    ASSERT_EQ(run_trial(small_run(in("auto"), 4), other.context, second).outcome, Outcome::complete);
     EXPECT_THAT(second.said, Not(HasSubstr("precision auto")));
     for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(first.reports[i].metrics, second.reports[i].metrics);
 }
 
 TEST_F(PrecisionOf, TrialsOfOneBucketShareAChoice) {
-    Worker bench = worker();
+    Worker worker = start_worker();
     const auto said_of = [&](const Params& changes) {
         FakeHost host;
-        run_trial(small_run(in("auto", changes), 1), bench.workshop, host);
+        run_trial(small_run(in("auto", changes), 1), worker.context, host);
         return host.said;
     };
     EXPECT_THAT(said_of({{"batch_size", std::int64_t{40}}}), HasSubstr("precision auto"));
@@ -187,9 +187,9 @@ TEST_F(PrecisionOf, TrialsOfOneBucketShareAChoice) {
 }
 
 TEST_F(PrecisionOf, AKeptChoiceIsFollowed) {
-    Worker bench = worker();
+    Worker worker = start_worker();
     FakeHost host;
-    run_trial(small_run(in("auto"), 1), bench.workshop, host);
+    run_trial(small_run(in("auto"), 1), worker.context, host);
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path()))
         if (entry.is_regular_file()) std::ofstream(entry.path()) << "bfloat16\n";
     EXPECT_EQ(curve(in("auto")), curve(in("bfloat16")));

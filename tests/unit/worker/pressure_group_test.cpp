@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "tests/unit/worker/workbench.hpp"
+#include "tests/unit/worker/fixture.hpp"
 #include "worker/training/trial_group.hpp"
 
 namespace hpo {
@@ -32,7 +32,7 @@ class SharedDevice final : public Device {
         allocated.push_back(bytes);
         return device_.allocate(bytes);
     }
-    std::unique_ptr<Stream> stream(Buffer& arena, int lanes) override { return device_.stream(arena, lanes); }
+    std::unique_ptr<Stream> stream(Buffer& arena, int replicas) override { return device_.stream(arena, replicas); }
 
     std::size_t others = 0;
     std::vector<std::size_t> allocated;
@@ -42,11 +42,11 @@ class SharedDevice final : public Device {
 };
 
 struct Shared {
-    test::Bench bench;
-    SharedDevice device{*bench.device};
-    Workshop workshop{device, bench.workshop.clock, 0, 4, {}, {}, {}, {}};
+    test::WorkerFixture worker;
+    SharedDevice device{*worker.device};
+    WorkerContext context{device, worker.context.clock, 0, 4, {}, {}, {}, {}};
     std::map<std::int64_t, from_worker::Finished> ended;
-    TrialGroup group{workshop, [this](const from_worker::Finished& f) { ended[f.id.trial] = f; }};
+    TrialGroup group{context, [this](const from_worker::Finished& f) { ended[f.id.trial] = f; }};
 
     void steps(int count) {
         for (int i = 0; i < count && !group.empty(); ++i) group.step();
@@ -62,14 +62,14 @@ to_worker::Run run_of(std::int64_t number, std::int64_t steps, const Params& cha
 TEST(Pressure, MicroBatchesFollowTheMemoryThatOthersTakeAndTheCurveStaysWhatItIs) {
     FakeHost undisturbed;
     Shared quiet;
-    quiet.group.join(run_of(1, 30), undisturbed);
+    quiet.group.add(run_of(1, 30), undisturbed);
     quiet.steps(30);
     ASSERT_EQ(undisturbed.reports.size(), 30U);
 
     FakeHost host, beside;
     Shared shared;
-    shared.group.join(run_of(1, 30), host);
-    shared.group.join(run_of(2, 30), beside);
+    shared.group.add(run_of(1, 30), host);
+    shared.group.add(run_of(2, 30), beside);
     shared.steps(5);
     shared.device.others = total;
     shared.steps(10);
@@ -100,11 +100,11 @@ TEST(Pressure, DifferentBatchesShrinkEachByItsPartAndTheCurvesStay) {
     FakeHost undisturbed[2], hosts[2];
     for (int i = 0; i < 2; ++i) {
         Shared quiet;
-        quiet.group.join(runs[i], undisturbed[i]);
+        quiet.group.add(runs[i], undisturbed[i]);
         quiet.steps(12);
     }
     Shared shared;
-    for (int i = 0; i < 2; ++i) shared.group.join(runs[i], hosts[i]);
+    for (int i = 0; i < 2; ++i) shared.group.add(runs[i], hosts[i]);
     shared.steps(4);
     shared.device.others = total;
     while (!shared.group.empty()) shared.group.step();
@@ -122,10 +122,10 @@ TEST(Pressure, DifferentBatchesShrinkEachByItsPartAndTheCurvesStay) {
 TEST(Pressure, TheNextTrialOfTheShapeBeginsWithWhatFits) {
     FakeHost first, second;
     Shared shared;
-    shared.group.join(run_of(1, 10), first);
+    shared.group.add(run_of(1, 10), first);
     shared.device.others = total;
     shared.steps(10);
-    shared.group.join(run_of(2, 1), second);
+    shared.group.add(run_of(2, 1), second);
     shared.steps(1);
     ASSERT_EQ(second.reports.size(), 1U);
     EXPECT_TRUE(second.reports[0].micro_batch);
@@ -135,7 +135,7 @@ TEST(Pressure, IsSwitchedOffByItsKey) {
     FakeHost host;
     Shared shared;
     shared.device.others = total;
-    shared.group.join(run_of(1, 10, {{"memory_target", 0.0}}), host);
+    shared.group.add(run_of(1, 10, {{"memory_target", 0.0}}), host);
     shared.steps(10);
     ASSERT_EQ(host.reports.size(), 10U);
     for (const Report& report : host.reports) EXPECT_FALSE(report.micro_batch);

@@ -7,48 +7,51 @@
 #include <filesystem>
 
 #include "tests/unit/worker/allocations.hpp"
-#include "tests/unit/worker/workbench.hpp"
-#include "worker/training/bucket.hpp"
+#include "tests/unit/worker/fixture.hpp"
+#include "worker/training/fusion.hpp"
 
 namespace hpo {
 namespace {
 
-const GoOn always = [] { return true; };
+const ShouldContinue always = [] { return true; };
 
 struct Group {
-    /// One lane for each of `lanes`, which must agree in shape.
-    explicit Group(const std::vector<Params>& lanes, std::int64_t steps = 3, std::vector<std::uint64_t> seeds = {},
-                   std::string_view backend = "cpu", Lanes kind = Lanes::alike)
-        : bench(backend),
-          data(*load_to_device(*bench.device, settled(bench.workshop, *read_configuration(lanes[0])).data, 5)) {
-        const auto configuration = settled(bench.workshop, *read_configuration(lanes[0]));
-        auto plan = *plan_group(kind == Lanes::padded ? bucket_of(configuration) : configuration, data->shape,
-                                data->sizes, static_cast<int>(lanes.size()), kind);
-        arena = *bench.device->allocate(plan.arena_bytes);
-        std::vector<LaneSpec> specs;
-        for (std::size_t k = 0; k < lanes.size(); ++k) {
-            const auto own = *read_configuration(lanes[k]);
-            own_plans.push_back(*plan_group(own, data->shape, data->sizes, 1));
-            specs.push_back({own.training, k < seeds.size() ? seeds[k] : 77, own_plans.back().model.get()});
+    /// One replica for each of `replicas`, which must agree in shape.
+    explicit Group(const std::vector<Params>& replicas, std::int64_t steps = 3, std::vector<std::uint64_t> seeds = {},
+                   std::string_view backend = "cpu", Fusion fusion = Fusion::identical)
+        : worker(backend),
+          data(
+              *load_to_device(*worker.device, resolve_auto(worker.context, *read_configuration(replicas[0])).data, 5)) {
+        const auto configuration = resolve_auto(worker.context, *read_configuration(replicas[0]));
+        auto plan = *plan_group(fusion == Fusion::padded ? bucket_of(configuration) : configuration, data->shape,
+                                data->sizes, static_cast<int>(replicas.size()), fusion);
+        arena = *worker.device->allocate(plan.arena_bytes);
+        std::vector<ReplicaSpec> specs;
+        for (std::size_t k = 0; k < replicas.size(); ++k) {
+            const auto configuration_alone = *read_configuration(replicas[k]);
+            plans_alone.push_back(*plan_group(configuration_alone, data->shape, data->sizes, 1));
+            specs.push_back(
+                {configuration_alone.training, k < seeds.size() ? seeds[k] : 77, plans_alone.back().model.get()});
         }
-        trainer.emplace(*bench.device, *arena, std::move(plan), *data, specs, steps, bench.clock);
+        trainer.emplace(*worker.device, *arena, std::move(plan), *data, specs, steps, worker.clock);
     }
 
-    std::vector<float> state(int lane) {
-        std::vector<float> got(static_cast<std::size_t>(own_plans[static_cast<std::size_t>(lane)].state_elements));
-        trainer->read_state(lane, got);
+    std::vector<float> state(int replica) {
+        std::vector<float> got(static_cast<std::size_t>(plans_alone[static_cast<std::size_t>(replica)].state_elements));
+        trainer->read_state(replica, got);
         return got;
     }
-    std::vector<float> weights(int lane) {
-        std::vector<float> got(static_cast<std::size_t>(own_plans[static_cast<std::size_t>(lane)].weights.columns));
-        trainer->read_weights(lane, got);
+    std::vector<float> weights(int replica) {
+        std::vector<float> got(
+            static_cast<std::size_t>(plans_alone[static_cast<std::size_t>(replica)].weights.columns));
+        trainer->read_weights(replica, got);
         return got;
     }
 
-    test::Bench bench;
+    test::WorkerFixture worker;
     std::unique_ptr<DeviceData> data;
     std::unique_ptr<Buffer> arena;
-    std::vector<GroupPlan> own_plans;  ///< of each lane alone
+    std::vector<GroupPlan> plans_alone;  ///< of each replica alone
     std::optional<Trainer> trainer;
 };
 
@@ -89,7 +92,7 @@ TEST(Trainer, AllocatesNothingAfterTheFirstStep) {
     }
 }
 
-TEST_P(TrainerOn, EachLaneTrainsAsItWouldAlone) {
+TEST_P(TrainerOn, EachReplicaTrainsAsItWouldAlone) {
     const Params first = test::small_params();
     const Params second = test::with(first, {{"lr", 0.002},
                                              {"dropout", 0.5},
@@ -103,18 +106,19 @@ TEST_P(TrainerOn, EachLaneTrainsAsItWouldAlone) {
     ASSERT_TRUE(all.trainer->train_step(always));
     ASSERT_TRUE(all.trainer->evaluate_validation(always));
     const std::vector<Params> each{first, second, third};
-    for (int lane = 0; lane < 3; ++lane) {
-        Group alone({each[static_cast<std::size_t>(lane)]}, 3, {77 + static_cast<std::uint64_t>(lane)}, GetParam());
+    for (int replica = 0; replica < 3; ++replica) {
+        Group alone({each[static_cast<std::size_t>(replica)]}, 3, {77 + static_cast<std::uint64_t>(replica)},
+                    GetParam());
         ASSERT_TRUE(alone.trainer->train_step(always));
         ASSERT_TRUE(alone.trainer->train_step(always));
         ASSERT_TRUE(alone.trainer->evaluate_validation(always));
-        EXPECT_EQ(all.state(lane), alone.state(0)) << lane;
-        EXPECT_EQ(all.trainer->step_of(lane).loss, alone.trainer->step_of(0).loss);
-        EXPECT_EQ(all.trainer->evaluation_of(lane).loss, alone.trainer->evaluation_of(0).loss);
+        EXPECT_EQ(all.state(replica), alone.state(0)) << replica;
+        EXPECT_EQ(all.trainer->step_of(replica).loss, alone.trainer->step_of(0).loss);
+        EXPECT_EQ(all.trainer->evaluation_of(replica).loss, alone.trainer->evaluation_of(0).loss);
     }
 }
 
-TEST_P(TrainerOn, AnUnhealthyLaneDiesAloneAndKeepsItsWeights) {
+TEST_P(TrainerOn, AnUnhealthyReplicaDiesAloneAndKeepsItsWeights) {
     const Params well = test::with(test::small_params(), {{"optimizer", std::string("sgd")}, {"clip", 0.0}});
     const Params wild = test::with(well, {{"lr", 1000.0}, {"warmup", 0.0}, {"schedule", std::string("constant")}});
     Group group({well, wild}, 4, {}, GetParam());
@@ -133,9 +137,9 @@ TEST_P(TrainerOn, AnUnhealthyLaneDiesAloneAndKeepsItsWeights) {
 /// The precisions that a backend's device has, and how far training may be from another order of sums in each.
 std::vector<std::pair<std::string, double>> precisions_of(const std::string& backend) {
     std::vector<std::pair<std::string, double>> all{{"float32", 1e-3}};
-    const test::Bench bench(backend);
-    if (bench.device->computes_in(Precision::bfloat16)) all.emplace_back("bfloat16", 0.03);
-    if (bench.device->computes_in(Precision::float16)) all.emplace_back("float16", 0.01);
+    const test::WorkerFixture worker(backend);
+    if (worker.device->computes_in(Precision::bfloat16)) all.emplace_back("bfloat16", 0.03);
+    if (worker.device->computes_in(Precision::float16)) all.emplace_back("float16", 0.01);
     return all;
 }
 
@@ -158,24 +162,24 @@ std::vector<Params> of_one_bucket(const std::string& precision = "float32") {
             varied(33, {100, 128}, "relu", "sgd", {{"lr", 0.02}, {"dropout", 0.5}})};
 }
 
-void each_padded_lane_trains_as_alone(const std::string& backend, const std::string& precision, double bound) {
+void each_padded_replica_trains_as_alone(const std::string& backend, const std::string& precision, double bound) {
     SCOPED_TRACE(precision);
     const std::vector<Params> each = of_one_bucket(precision);
-    Group all(each, 4, {77, 78, 79, 80}, backend, Lanes::padded);
+    Group all(each, 4, {77, 78, 79, 80}, backend, Fusion::padded);
     std::vector<std::vector<double>> losses(4), validated(4);
     while (all.trainer->iteration_of(0) < 28) {
         ASSERT_TRUE(all.trainer->train_step(always));
         ASSERT_TRUE(all.trainer->evaluate_validation(always));
-        for (int lane = 0; lane < 4; ++lane) {
-            if (!all.trainer->at_end(lane)) continue;
-            losses[static_cast<std::size_t>(lane)].push_back(all.trainer->step_of(lane).loss);
-            validated[static_cast<std::size_t>(lane)].push_back(all.trainer->evaluation_of(lane).loss);
+        for (int replica = 0; replica < 4; ++replica) {
+            if (!all.trainer->at_end(replica)) continue;
+            losses[static_cast<std::size_t>(replica)].push_back(all.trainer->step_of(replica).loss);
+            validated[static_cast<std::size_t>(replica)].push_back(all.trainer->evaluation_of(replica).loss);
         }
     }
-    for (int lane = 0; lane < 4; ++lane) {
-        const auto i = static_cast<std::size_t>(lane);
+    for (int replica = 0; replica < 4; ++replica) {
+        const auto i = static_cast<std::size_t>(replica);
         // As it is padded, to the bit; as it is without padding, but for the order of sums.
-        Group padded({each[i]}, 4, {77 + i}, backend, Lanes::padded);
+        Group padded({each[i]}, 4, {77 + i}, backend, Fusion::padded);
         Group alone({each[i]}, 4, {77 + i}, backend);
         ASSERT_FALSE(losses[i].empty());
         for (std::size_t step = 0; step < losses[i].size(); ++step) {
@@ -183,38 +187,38 @@ void each_padded_lane_trains_as_alone(const std::string& backend, const std::str
                 ASSERT_TRUE(group->trainer->train_step(always));
                 ASSERT_TRUE(group->trainer->evaluate_validation(always));
             }
-            EXPECT_EQ(losses[i][step], padded.trainer->step_of(0).loss) << lane << ' ' << step;
-            EXPECT_EQ(validated[i][step], padded.trainer->evaluation_of(0).loss) << lane << ' ' << step;
-            EXPECT_NEAR(losses[i][step], alone.trainer->step_of(0).loss, bound) << lane << ' ' << step;
-            EXPECT_NEAR(validated[i][step], alone.trainer->evaluation_of(0).loss, bound) << lane << ' ' << step;
+            EXPECT_EQ(losses[i][step], padded.trainer->step_of(0).loss) << replica << ' ' << step;
+            EXPECT_EQ(validated[i][step], padded.trainer->evaluation_of(0).loss) << replica << ' ' << step;
+            EXPECT_NEAR(losses[i][step], alone.trainer->step_of(0).loss, bound) << replica << ' ' << step;
+            EXPECT_NEAR(validated[i][step], alone.trainer->evaluation_of(0).loss, bound) << replica << ' ' << step;
         }
-        if (all.trainer->at_end(lane)) {
-            EXPECT_EQ(all.state(lane), padded.state(0)) << lane;
+        if (all.trainer->at_end(replica)) {
+            EXPECT_EQ(all.state(replica), padded.state(0)) << replica;
         }
-        EXPECT_LT(largest_difference(padded.state(0), alone.state(0)), 10 * bound) << lane;
+        EXPECT_LT(largest_difference(padded.state(0), alone.state(0)), 10 * bound) << replica;
     }
 }
 
-TEST_P(TrainerOn, EachPaddedLaneTrainsAsItWouldAlone) {
+TEST_P(TrainerOn, EachPaddedReplicaTrainsAsItWouldAlone) {
     for (const auto& [precision, bound] : precisions_of(GetParam()))
-        each_padded_lane_trains_as_alone(GetParam(), precision, bound);
+        each_padded_replica_trains_as_alone(GetParam(), precision, bound);
 }
 
 void padding_stays_nought(const std::string& backend, const std::string& precision) {
     SCOPED_TRACE(precision);
-    Group all(of_one_bucket(precision), 4, {77, 78, 79, 80}, backend, Lanes::padded);
+    Group all(of_one_bucket(precision), 4, {77, 78, 79, 80}, backend, Fusion::padded);
     for (int i = 0; i < 6; ++i) ASSERT_TRUE(all.trainer->train_step(always));
     const GroupPlan& plan = all.trainer->plan();
-    const auto stream = all.bench.device->stream(*all.arena, plan.lanes);
+    const auto stream = all.worker.device->stream(*all.arena, plan.replicas);
     for (const Tensor& block : {plan.weights, plan.gradient, plan.first_moment, plan.second_moment})
-        for (int lane = 0; lane < 4; ++lane) {
+        for (int replica = 0; replica < 4; ++replica) {
             std::vector<float> there(static_cast<std::size_t>(block.columns)), again(there.size());
-            stream->read(block, lane, std::span(there));
-            const ParameterBlock& own = all.own_plans[static_cast<std::size_t>(lane)].model->block();
+            stream->read(block, replica, std::span(there));
+            const ParameterBlock& own = all.plans_alone[static_cast<std::size_t>(replica)].model->block();
             std::vector<float> unpadded(static_cast<std::size_t>(own.elements));
             unpad_block(plan.model->block(), there, own, unpadded);
             pad_block(own, unpadded, plan.model->block(), again);
-            EXPECT_EQ(there, again) << lane;
+            EXPECT_EQ(there, again) << replica;
         }
 }
 
@@ -222,16 +226,16 @@ TEST_P(TrainerOn, PaddingStaysNought) {
     for (const auto& [precision, bound] : precisions_of(GetParam())) padding_stays_nought(GetParam(), precision);
 }
 
-TEST_P(TrainerOn, APaddedLaneBeginsWithTheWeightsOfItsOwnModelAndGoesOnInTheMiddleOfAStep) {
+TEST_P(TrainerOn, APaddedReplicaBeginsWithTheWeightsOfItsOwnModelAndGoesOnInTheMiddleOfAStep) {
     const std::vector<Params> each = of_one_bucket();
-    Group whole({each[2], each[1]}, 4, {79, 78}, GetParam(), Lanes::padded);
+    Group whole({each[2], each[1]}, 4, {79, 78}, GetParam(), Fusion::padded);
     EXPECT_EQ(whole.weights(1), Group({each[1]}, 4, {78}, GetParam()).weights(0));
     ASSERT_TRUE(whole.trainer->train_step(always));  // five iterations: the other is in the middle of its step
     ASSERT_FALSE(whole.trainer->at_end(1));
     const std::vector<float> state = whole.state(1);
-    const LaneProgress progress = whole.trainer->progress_of(1);
-    Group other({each[3], each[1]}, 4, {80, 78}, GetParam(), Lanes::padded);
-    const LaneSpec spec{read_configuration(each[1])->training, 78, other.own_plans[1].model.get()};
+    const ReplicaProgress progress = whole.trainer->progress_of(1);
+    Group other({each[3], each[1]}, 4, {80, 78}, GetParam(), Fusion::padded);
+    const ReplicaSpec spec{read_configuration(each[1])->training, 78, other.plans_alone[1].model.get()};
     other.trainer->resume(1, spec, 4, state, progress);
     const auto to_the_end = [](Group& group) {
         do ASSERT_TRUE(group.trainer->train_step(always));
@@ -285,31 +289,31 @@ TEST(Trainer, NormalisesByTheTrainingSplit) {
 }
 
 TEST(Plan, SaysWhatIsThenAllocatedToTheByte) {
-    test::Bench bench;
-    bench.workshop.process_bytes = 1'000'000;
+    test::WorkerFixture worker;
+    worker.context.process_bytes = 1'000'000;
     const Params params = test::with(test::small_params(), {{"norm", std::string("layer")}});
-    const auto answer = answer_plan({7, params, 3, 5}, bench.workshop);
+    const auto answer = answer_plan({7, params, 3, 5}, worker.context);
     ASSERT_EQ(answer.error, "");
     EXPECT_EQ(answer.id, 7);
-    EXPECT_FALSE(bench.workshop.data);
+    EXPECT_FALSE(worker.context.data);
     test::FakeHost host;
-    run_trial(test::small_run(params, 1), bench.workshop, host);
-    EXPECT_EQ(answer.arena_bytes, static_cast<std::int64_t>(bench.workshop.arena->bytes()));
-    EXPECT_EQ(answer.data_bytes, bench.workshop.data->bytes());
+    run_trial(test::small_run(params, 1), worker.context, host);
+    EXPECT_EQ(answer.arena_bytes, static_cast<std::int64_t>(worker.context.arena->bytes()));
+    EXPECT_EQ(answer.data_bytes, worker.context.data->bytes());
     EXPECT_EQ(answer.parameters, 20 * 24 + 24 + 24 * 2 + 24 * 16 + 16 + 16 * 2 + 16 * 5 + 5);
     EXPECT_EQ(answer.iterations_per_step, 900 / 64);
     const double products = 20 * 24 + 24 * 16 + 16 * 5;
     EXPECT_EQ(answer.flops_per_step, 2 * products * (14 * 64 + 100) + 2 * (2 * products - 20 * 24) * 14 * 64);
-    const auto host_floats = bench.workshop.spare.at(0).state.size() + bench.workshop.spare.at(0).best.size();
+    const auto host_floats = worker.context.spare.at(0).state.size() + worker.context.spare.at(0).best.size();
     EXPECT_EQ(answer.footprint.host_bytes,
               1'000'000 + answer.arena_bytes + answer.data_bytes + static_cast<std::int64_t>(4 * host_floats));
-    EXPECT_EQ(answer_plan({7, params, 3, 5}, bench.workshop).footprint.host_bytes, answer.footprint.host_bytes);
+    EXPECT_EQ(answer_plan({7, params, 3, 5}, worker.context).footprint.host_bytes, answer.footprint.host_bytes);
 }
 
 TEST(Plan, RefusesToAugmentWhatIsNoImage) {
-    test::Bench bench;
+    test::WorkerFixture worker;
     const auto error_of = [&](const Params& changes) {
-        return answer_plan({1, test::with(test::small_params(), changes), 1, 5}, bench.workshop).error;
+        return answer_plan({1, test::with(test::small_params(), changes), 1, 5}, worker.context).error;
     };
     EXPECT_EQ(error_of({{"augment_flip", true}}), "training.augment_flip: the data's samples are no images");
     EXPECT_EQ(error_of({{"augment_shift", std::int64_t{2}}}),
@@ -349,19 +353,19 @@ TEST_P(TrainerOn, StagedDataTrainsToTheSameBits) {
     const Params resident = test::with(test::small_params(), {{"accumulation", std::int64_t{3}}});
     const Params staged = test::with(resident, {{"placement", std::string("staged")}});
     const Params other{{"lr", 0.002}, {"batch_size", std::int64_t{47}}};
-    Group one({resident, test::with(resident, other)}, 3, {77, 78}, GetParam(), Lanes::padded);
-    Group two({staged, test::with(staged, other)}, 3, {77, 78}, GetParam(), Lanes::padded);
+    Group one({resident, test::with(resident, other)}, 3, {77, 78}, GetParam(), Fusion::padded);
+    Group two({staged, test::with(staged, other)}, 3, {77, 78}, GetParam(), Fusion::padded);
     EXPECT_TRUE(two.data->staged());
     for (Group* group : {&one, &two}) {
         for (int step = 0; step < 2; ++step) ASSERT_TRUE(group->trainer->train_step(always));
         ASSERT_TRUE(group->trainer->evaluate_validation(always));
     }
-    for (int lane = 0; lane < 2; ++lane) {
-        EXPECT_EQ(one.state(lane), two.state(lane));
-        EXPECT_EQ(one.trainer->evaluation_of(lane).loss, two.trainer->evaluation_of(lane).loss);
+    for (int replica = 0; replica < 2; ++replica) {
+        EXPECT_EQ(one.state(replica), two.state(replica));
+        EXPECT_EQ(one.trainer->evaluation_of(replica).loss, two.trainer->evaluation_of(replica).loss);
     }
-    one.trainer->leave(0);
-    two.trainer->leave(0);
+    one.trainer->remove(0);
+    two.trainer->remove(0);
     for (Group* group : {&one, &two}) {
         ASSERT_TRUE(group->trainer->train_step(always));
         ASSERT_TRUE(group->trainer->evaluate_test(0, always));
@@ -371,27 +375,27 @@ TEST_P(TrainerOn, StagedDataTrainsToTheSameBits) {
 }
 
 TEST(Plan, OfStagedDataTakesBatchesOnTheDeviceAndTheRestOnTheHost) {
-    test::Bench bench("opencl");
+    test::WorkerFixture worker("opencl");
     const Params staged = test::with(test::small_params(), {{"placement", std::string("staged")}});
-    const auto there = answer_plan({1, test::small_params(), 1, 5}, bench.workshop);
-    const auto answer = answer_plan({1, staged, 1, 5}, bench.workshop);
+    const auto there = answer_plan({1, test::small_params(), 1, 5}, worker.context);
+    const auto answer = answer_plan({1, staged, 1, 5}, worker.context);
     ASSERT_EQ(answer.error, "");
-    // Rows of a pass of an evaluation, which are more than a batch: 100 of 20 floats, and their labels.
+    // Rows of a micro-batch of an evaluation, which are more than a batch: 100 of 20 floats, and their labels.
     const std::int64_t part = 8000 + 448;
     EXPECT_EQ(answer.arena_bytes, there.arena_bytes + part);
     EXPECT_EQ(answer.data_bytes, there.data_bytes);
     EXPECT_EQ(answer.footprint.device_bytes, there.footprint.device_bytes - there.data_bytes + part);
     test::FakeHost host;
-    const auto finished = run_trial(test::small_run(staged, 1), bench.workshop, host);
+    const auto finished = run_trial(test::small_run(staged, 1), worker.context, host);
     ASSERT_EQ(finished.outcome, Outcome::complete) << finished.message;
-    EXPECT_EQ(answer.arena_bytes, static_cast<std::int64_t>(bench.workshop.arena->bytes()));
-    EXPECT_EQ(answer.data_bytes, bench.workshop.data->bytes());
+    EXPECT_EQ(answer.arena_bytes, static_cast<std::int64_t>(worker.context.arena->bytes()));
+    EXPECT_EQ(answer.data_bytes, worker.context.data->bytes());
 }
 
 TEST(Plan, RefusesABatchLargerThanWhatThereIsToTrainOn) {
-    test::Bench bench;
+    test::WorkerFixture worker;
     const auto answer =
-        answer_plan({1, test::with(test::small_params(), {{"batch_size", std::int64_t{901}}}), 1, 5}, bench.workshop);
+        answer_plan({1, test::with(test::small_params(), {{"batch_size", std::int64_t{901}}}), 1, 5}, worker.context);
     EXPECT_THAT(answer.error, ::testing::HasSubstr("training.batch_size: 901 is more than the 900 samples"));
 }
 

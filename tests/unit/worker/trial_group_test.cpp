@@ -5,8 +5,8 @@
 #include <map>
 
 #include "tests/support/temporary_folder.hpp"
-#include "tests/unit/worker/workbench.hpp"
-#include "worker/training/bucket.hpp"
+#include "tests/unit/worker/fixture.hpp"
+#include "worker/training/fusion.hpp"
 
 namespace hpo {
 namespace {
@@ -54,20 +54,20 @@ class SmallDevice final : public Device {
         if (bytes > bytes_) return Error{"no " + std::to_string(bytes) + " bytes"};
         return device_.allocate(bytes);
     }
-    std::unique_ptr<Stream> stream(Buffer& arena, int lanes) override { return device_.stream(arena, lanes); }
+    std::unique_ptr<Stream> stream(Buffer& arena, int replicas) override { return device_.stream(arena, replicas); }
 
    private:
     Device& device_;
     std::size_t bytes_;
 };
 
-class Party {
+class FusedTrials {
    public:
-    explicit Party(std::string_view backend = "cpu") : bench(backend) { bench.workshop.slots = 8; }
+    explicit FusedTrials(std::string_view backend = "cpu") : worker(backend) { worker.context.slots = 8; }
 
-    FakeHost& join(const to_worker::Run& run) {
+    FakeHost& add(const to_worker::Run& run) {
         FakeHost& host = hosts[run.id.trial];
-        group.join(run, host);
+        group.add(run, host);
         return host;
     }
     void finish() {
@@ -75,17 +75,17 @@ class Party {
     }
     /// In a worker of its own of the same kind.
     Curve alone(const to_worker::Run& run) {
-        test::Bench other(bench.device->backend());
-        other.workshop.slots = bench.workshop.slots;
+        test::WorkerFixture other(worker.device->backend());
+        other.context.slots = worker.context.slots;
         FakeHost host;
-        run_trial(run, other.workshop, host);
+        run_trial(run, other.context, host);
         return curve_of(host);
     }
 
-    test::Bench bench;
+    test::WorkerFixture worker;
     std::map<std::int64_t, from_worker::Finished> ended;
     std::map<std::int64_t, FakeHost> hosts;
-    TrialGroup group{bench.workshop, [this](const from_worker::Finished& f) { ended[f.id.trial] = f; }};
+    TrialGroup group{worker.context, [this](const from_worker::Finished& f) { ended[f.id.trial] = f; }};
 };
 
 class TrialGroupOn : public ::testing::TestWithParam<const char*> {};
@@ -93,139 +93,139 @@ INSTANTIATE_TEST_SUITE_P(Backends, TrialGroupOn, ::testing::Values("cpu", "openc
                          [](const auto& one) { return std::string(one.param); });
 
 TEST_P(TrialGroupOn, TrialsThatComeAndGoTrainAsEachWouldAlone) {
-    Party party(GetParam());
-    party.join(own_run(1, 5));
-    party.join(own_run(2, 2));
-    party.group.step();
-    party.join(own_run(3, 3));
-    party.group.step();  // 2 has ended: another takes its place, and no memory is laid out anew
-    EXPECT_TRUE(party.ended.contains(2));
-    EXPECT_FALSE(party.hosts[1].reports.back().peak_bytes) << "the process's is not one trial's";
-    party.join(own_run(4, 2));
-    party.group.step();
-    EXPECT_EQ(party.group.size(), 3);
-    party.join(own_run(5, 1));
-    party.finish();
-    ASSERT_EQ(party.ended.size(), 5U);
+    FusedTrials fused(GetParam());
+    fused.add(own_run(1, 5));
+    fused.add(own_run(2, 2));
+    fused.group.step();
+    fused.add(own_run(3, 3));
+    fused.group.step();  // 2 has ended: another takes its place, and no memory is laid out anew
+    EXPECT_TRUE(fused.ended.contains(2));
+    EXPECT_FALSE(fused.hosts[1].reports.back().peak_bytes) << "the process's is not one trial's";
+    fused.add(own_run(4, 2));
+    fused.group.step();
+    EXPECT_EQ(fused.group.size(), 3);
+    fused.add(own_run(5, 1));
+    fused.finish();
+    ASSERT_EQ(fused.ended.size(), 5U);
     for (std::int64_t trial = 1; trial <= 5; ++trial) {
-        EXPECT_EQ(party.ended.at(trial).outcome, Outcome::complete);
-        const auto steps = static_cast<std::int64_t>(party.hosts[trial].reports.size());
-        EXPECT_EQ(curve_of(party.hosts[trial]), party.alone(own_run(trial, steps))) << trial;
+        EXPECT_EQ(fused.ended.at(trial).outcome, Outcome::complete);
+        const auto steps = static_cast<std::int64_t>(fused.hosts[trial].reports.size());
+        EXPECT_EQ(curve_of(fused.hosts[trial]), fused.alone(own_run(trial, steps))) << trial;
     }
 }
 
 TEST(TrialGroup, WithOneSlotTrialsOfABucketFollowEachOtherWithoutPadding) {
-    Party party;
-    party.bench.workshop.slots = 1;
+    FusedTrials fused;
+    fused.worker.context.slots = 1;
     auto other = own_run(2, 2);
     other.params["batch_size"] = std::int64_t{40};
     for (const auto& run : {own_run(1, 2), other}) {
-        party.join(run);
-        party.finish();
-        EXPECT_EQ(curve_of(party.hosts[run.id.trial]), party.alone(run)) << run.id.trial;
-        const auto answer = answer_plan({1, run.params, 3, 5}, party.bench.workshop);
-        EXPECT_EQ(answer.shape, "");
+        fused.add(run);
+        fused.finish();
+        EXPECT_EQ(curve_of(fused.hosts[run.id.trial]), fused.alone(run)) << run.id.trial;
+        const auto answer = answer_plan({1, run.params, 3, 5}, fused.worker.context);
+        EXPECT_EQ(answer.fusion_key, "");
         EXPECT_LT(answer.arena_bytes, 300'000);
     }
 }
 
 TEST(TrialGroup, ATrialThatIsToldToStopEndsAtOnceAndTheOthersDoNotNotice) {
-    Party party;
-    FakeHost& stopped = party.join(own_run(1, 3));
-    party.join(own_run(2, 3));
-    party.group.step();
+    FusedTrials fused;
+    FakeHost& stopped = fused.add(own_run(1, 3));
+    fused.add(own_run(2, 3));
+    fused.group.step();
     bool ended_before_the_step_was_over = false;
     stopped.on_ask = [&] { return stopped.asked < 20; };
-    party.hosts[2].on_ask = [&] {
-        ended_before_the_step_was_over |= party.ended.contains(1) && party.hosts[2].reports.size() == 1;
+    fused.hosts[2].on_ask = [&] {
+        ended_before_the_step_was_over |= fused.ended.contains(1) && fused.hosts[2].reports.size() == 1;
         return true;
     };
-    party.finish();
-    EXPECT_EQ(party.ended.at(1).outcome, Outcome::stopped);
+    fused.finish();
+    EXPECT_EQ(fused.ended.at(1).outcome, Outcome::stopped);
     EXPECT_TRUE(ended_before_the_step_was_over);
     EXPECT_EQ(stopped.asked, 20);
-    EXPECT_EQ(party.ended.at(2).outcome, Outcome::complete);
-    EXPECT_EQ(curve_of(party.hosts[2]), party.alone(own_run(2, 3)));
+    EXPECT_EQ(fused.ended.at(2).outcome, Outcome::complete);
+    EXPECT_EQ(curve_of(fused.hosts[2]), fused.alone(own_run(2, 3)));
 }
 
 TEST(TrialGroup, AllToldToStopEndAtThatIteration) {
-    Party party;
+    FusedTrials fused;
     for (const std::int64_t trial : {1, 2}) {
-        FakeHost& host = party.join(own_run(trial, 3));
+        FakeHost& host = fused.add(own_run(trial, 3));
         host.on_ask = [&host] { return host.asked < 5; };
     }
-    party.finish();
-    EXPECT_EQ(party.ended.at(1).outcome, Outcome::stopped);
-    EXPECT_EQ(party.ended.at(2).outcome, Outcome::stopped);
-    EXPECT_TRUE(party.hosts[1].reports.empty());
+    fused.finish();
+    EXPECT_EQ(fused.ended.at(1).outcome, Outcome::stopped);
+    EXPECT_EQ(fused.ended.at(2).outcome, Outcome::stopped);
+    EXPECT_TRUE(fused.hosts[1].reports.empty());
 }
 
 TEST(TrialGroup, EachFollowsItsOwnDecisions) {
-    Party party;
-    party.join(own_run(1, 4)).on_report = [](const Report& report) {
+    FusedTrials fused;
+    fused.add(own_run(1, 4)).on_report = [](const Report& report) {
         return report.step == 2 ? Action::stop : Action::go_on;
     };
-    party.join(own_run(2, 4)).on_report = [](const Report& report) {
+    fused.add(own_run(2, 4)).on_report = [](const Report& report) {
         return report.step == 3 ? Action::pause : Action::go_on;
     };
-    party.join(own_run(3, 4)).on_report = [](const Report&) -> std::optional<Action> { return std::nullopt; };
-    party.join(own_run(4, 4));
-    party.finish();
-    EXPECT_EQ(party.ended.at(1).outcome, Outcome::stopped);
-    EXPECT_EQ(party.ended.at(2).outcome, Outcome::paused);
-    EXPECT_EQ(party.ended.at(3).outcome, Outcome::stopped);
-    EXPECT_EQ(party.ended.at(4).outcome, Outcome::complete);
-    EXPECT_EQ(curve_of(party.hosts[4]), party.alone(own_run(4, 4)));
+    fused.add(own_run(3, 4)).on_report = [](const Report&) -> std::optional<Action> { return std::nullopt; };
+    fused.add(own_run(4, 4));
+    fused.finish();
+    EXPECT_EQ(fused.ended.at(1).outcome, Outcome::stopped);
+    EXPECT_EQ(fused.ended.at(2).outcome, Outcome::paused);
+    EXPECT_EQ(fused.ended.at(3).outcome, Outcome::stopped);
+    EXPECT_EQ(fused.ended.at(4).outcome, Outcome::complete);
+    EXPECT_EQ(curve_of(fused.hosts[4]), fused.alone(own_run(4, 4)));
 }
 
 TEST(TrialGroup, OneThatDivergesEndsAlone) {
-    Party party;
+    FusedTrials fused;
     auto wild = own_run(1, 3);
     auto well = own_run(2, 3);
     for (auto* run : {&wild, &well})
         run->params = with(run->params, {{"optimizer", std::string("sgd")}, {"clip", 0.0}, {"warmup", 0.0}});
     wild.params["lr"] = 1000.0;
-    party.join(wild);
-    party.join(well);
-    party.finish();
-    EXPECT_EQ(party.ended.at(1).outcome, Outcome::diverged) << party.ended.at(1).message;
-    EXPECT_EQ(party.hosts[1].reports.size(), 1U);
-    EXPECT_EQ(party.ended.at(2).outcome, Outcome::complete);
-    EXPECT_EQ(curve_of(party.hosts[2]), party.alone(well));
+    fused.add(wild);
+    fused.add(well);
+    fused.finish();
+    EXPECT_EQ(fused.ended.at(1).outcome, Outcome::diverged) << fused.ended.at(1).message;
+    EXPECT_EQ(fused.hosts[1].reports.size(), 1U);
+    EXPECT_EQ(fused.ended.at(2).outcome, Outcome::complete);
+    EXPECT_EQ(curve_of(fused.hosts[2]), fused.alone(well));
 }
 
 TEST(TrialGroup, APausedTrialGoesOnBesideOthersWithTheSameBits) {
     const testing::TemporaryFolder folder;
     auto run = own_run(1, 4);
     run.folder = folder.path() / "trial";
-    Party party;
-    party.join(run).on_report = [](const Report& report) { return report.step == 2 ? Action::pause : Action::go_on; };
-    party.join(own_run(2, 6));
-    party.group.step();
-    party.group.step();
-    EXPECT_EQ(party.ended.at(1).outcome, Outcome::paused);
-    Curve curve = curve_of(party.hosts[1]);
-    party.hosts.erase(1);
+    FusedTrials fused;
+    fused.add(run).on_report = [](const Report& report) { return report.step == 2 ? Action::pause : Action::go_on; };
+    fused.add(own_run(2, 6));
+    fused.group.step();
+    fused.group.step();
+    EXPECT_EQ(fused.ended.at(1).outcome, Outcome::paused);
+    Curve curve = curve_of(fused.hosts[1]);
+    fused.hosts.erase(1);
     run.resume = true;
-    party.join(run);
-    party.finish();
-    EXPECT_EQ(party.hosts[1].from_step, 2);
-    const Curve rest = curve_of(party.hosts[1]);
+    fused.add(run);
+    fused.finish();
+    EXPECT_EQ(fused.hosts[1].from_step, 2);
+    const Curve rest = curve_of(fused.hosts[1]);
     curve.insert(curve.end(), rest.begin(), rest.end());
     run.resume = false;
     run.folder.clear();
-    EXPECT_EQ(curve, party.alone(run));
+    EXPECT_EQ(curve, fused.alone(run));
 }
 
 TEST(TrialGroup, TakesTrialsOfItsShapeAlone) {
-    Party party;
-    EXPECT_TRUE(party.group.takes(own_run(9, 1)));
-    party.join(own_run(1, 2));
-    EXPECT_TRUE(party.group.takes(own_run(2, 7)));
+    FusedTrials fused;
+    EXPECT_TRUE(fused.group.accepts(own_run(9, 1)));
+    fused.add(own_run(1, 2));
+    EXPECT_TRUE(fused.group.accepts(own_run(2, 7)));
     const auto takes = [&](const Params& other) {
         auto run = own_run(2, 2);
         run.params = with(run.params, other);
-        return party.group.takes(run);
+        return fused.group.accepts(run);
     };
     using Widths = std::vector<std::int64_t>;
     for (const Params& alike : {Params{{"batch_size", std::int64_t{33}}}, Params{{"hidden", Widths{128, 3}}},
@@ -238,8 +238,8 @@ TEST(TrialGroup, TakesTrialsOfItsShapeAlone) {
         EXPECT_FALSE(takes(other)) << other.begin()->first;
     auto other_split = own_run(2, 2);
     other_split.data_seed = 6;
-    EXPECT_FALSE(party.group.takes(other_split));
-    party.finish();
+    EXPECT_FALSE(fused.group.accepts(other_split));
+    fused.finish();
 }
 
 TEST(TrialGroup, BucketsAreCoarseForTheSmallAndNoneForTheLarge) {
@@ -260,42 +260,42 @@ TEST(TrialGroup, BucketsAreCoarseForTheSmallAndNoneForTheLarge) {
 TEST_P(TrialGroupOn, OneThatTakesThePlaceOfOneThatDivergedTrainsAsAlone) {
     auto wild = own_run(4, 3);  // SGD
     wild.params = with(wild.params, {{"lr", 1000.0}, {"clip", 0.0}, {"warmup", 0.0}});
-    Party party(GetParam());
-    party.join(wild);
-    party.join(own_run(2, 4));
-    while (!party.ended.contains(4)) party.group.step();
-    EXPECT_EQ(party.ended.at(4).outcome, Outcome::diverged);
+    FusedTrials fused(GetParam());
+    fused.add(wild);
+    fused.add(own_run(2, 4));
+    while (!fused.ended.contains(4)) fused.group.step();
+    EXPECT_EQ(fused.ended.at(4).outcome, Outcome::diverged);
     auto next = own_run(5, 2);
     next.params["batch_size"] = std::int64_t{35};
-    party.join(next);
-    party.finish();
-    test::Bench other(GetParam());
-    other.workshop.slots = 8;
+    fused.add(next);
+    fused.finish();
+    test::WorkerFixture other(GetParam());
+    other.context.slots = 8;
     FakeHost host;
-    EXPECT_EQ(run_trial(wild, other.workshop, host).message, party.ended.at(4).message);
-    EXPECT_EQ(host.reports.back().iteration, party.hosts[4].reports.back().iteration);
+    EXPECT_EQ(run_trial(wild, other.context, host).message, fused.ended.at(4).message);
+    EXPECT_EQ(host.reports.back().iteration, fused.hosts[4].reports.back().iteration);
     for (const auto& run : {own_run(2, 4), next}) {
-        EXPECT_EQ(party.ended.at(run.id.trial).outcome, Outcome::complete);
-        EXPECT_EQ(curve_of(party.hosts[run.id.trial]), party.alone(run)) << run.id.trial;
+        EXPECT_EQ(fused.ended.at(run.id.trial).outcome, Outcome::complete);
+        EXPECT_EQ(curve_of(fused.hosts[run.id.trial]), fused.alone(run)) << run.id.trial;
     }
 }
 
 TEST(TrialGroup, TheArenaIsWhatPlanSaysForAnyNumberOfTrials) {
-    Party party;
-    const auto answer = answer_plan({1, own_run(1, 1).params, 3, 5}, party.bench.workshop);
+    FusedTrials fused;
+    const auto answer = answer_plan({1, own_run(1, 1).params, 3, 5}, fused.worker.context);
     ASSERT_EQ(answer.error, "");
-    EXPECT_FALSE(answer.shape.empty());
+    EXPECT_FALSE(answer.fusion_key.empty());
     std::vector<std::int64_t> arenas;
     for (std::int64_t trial = 1; trial <= 4; ++trial) {
-        party.join(own_run(trial, 1));
-        for (std::int64_t other = 1; other < trial; ++other) party.join(own_run(10 * trial + other, 1));
-        party.group.step();
-        EXPECT_TRUE(party.group.empty());
-        arenas.push_back(static_cast<std::int64_t>(party.bench.workshop.arena->bytes()));
+        fused.add(own_run(trial, 1));
+        for (std::int64_t other = 1; other < trial; ++other) fused.add(own_run(10 * trial + other, 1));
+        fused.group.step();
+        EXPECT_TRUE(fused.group.empty());
+        arenas.push_back(static_cast<std::int64_t>(fused.worker.context.arena->bytes()));
     }
     // Weights, two moments, and the best weights, of a model as large as the bucket has any.
     const auto model = make_model({{"hidden", std::vector<std::int64_t>{128, 128}}}, 20, 5);
-    const std::int64_t beside = answer.beside.host_bytes - 4 * 4 * (*model)->block().elements;
+    const std::int64_t beside = answer.colocated.host_bytes - 4 * 4 * (*model)->block().elements;
     for (std::int64_t trial = 1; trial <= 4; ++trial)
         EXPECT_EQ(arenas[static_cast<std::size_t>(trial - 1)], answer.arena_bytes + (trial - 1) * beside);
 }
@@ -308,43 +308,43 @@ TEST_P(TrialGroupOn, TrialsOfDifferentBatchesEndTheirStepsEachInItsTurn) {
     };
     const std::vector<to_worker::Run> runs{varied(1, 64, 3), varied(2, 33, 2), varied(3, 40, 2), varied(4, 51, 3),
                                            varied(5, 64, 2)};
-    Party party(GetParam());
-    for (std::size_t i = 0; i < 3; ++i) party.join(runs[i]);
-    party.group.step();  // an epoch of 14 iterations; others have 27 and 22
-    EXPECT_EQ(party.hosts[1].reports.size(), 1U);
-    EXPECT_TRUE(party.hosts[2].reports.empty());
-    party.join(runs[3]);  // the others are in the middle of theirs
-    for (int i = 0; i < 4; ++i) party.group.step();
-    party.join(runs[4]);
-    party.finish();
+    FusedTrials fused(GetParam());
+    for (std::size_t i = 0; i < 3; ++i) fused.add(runs[i]);
+    fused.group.step();  // an epoch of 14 iterations; others have 27 and 22
+    EXPECT_EQ(fused.hosts[1].reports.size(), 1U);
+    EXPECT_TRUE(fused.hosts[2].reports.empty());
+    fused.add(runs[3]);  // the others are in the middle of theirs
+    for (int i = 0; i < 4; ++i) fused.group.step();
+    fused.add(runs[4]);
+    fused.finish();
     for (const auto& run : runs) {
-        EXPECT_EQ(party.ended.at(run.id.trial).outcome, Outcome::complete);
-        EXPECT_EQ(party.hosts[run.id.trial].reports.back().iteration,
+        EXPECT_EQ(fused.ended.at(run.id.trial).outcome, Outcome::complete);
+        EXPECT_EQ(fused.hosts[run.id.trial].reports.back().iteration,
                   run.steps * (900 / std::get<std::int64_t>(run.params.at("batch_size"))));
-        EXPECT_EQ(curve_of(party.hosts[run.id.trial]), party.alone(run)) << run.id.trial;
+        EXPECT_EQ(curve_of(fused.hosts[run.id.trial]), fused.alone(run)) << run.id.trial;
     }
 }
 
 TEST(TrialGroup, WhereMemoryIsShortTheYoungestIsToldSoAndTheOthersTrainOn) {
-    test::Bench bench;
-    bench.workshop.slots = 2;
-    const auto answer = answer_plan({1, own_run(1, 1).params, 3, 5}, bench.workshop);
-    // An arena of two lanes or of three, which are less than the data.
-    SmallDevice small(*bench.device, static_cast<std::size_t>(answer.arena_bytes + 2 * answer.beside.host_bytes));
-    Workshop workshop{small, bench.clock, 0, 8, {}, {}, {}};
+    test::WorkerFixture worker;
+    worker.context.slots = 2;
+    const auto answer = answer_plan({1, own_run(1, 1).params, 3, 5}, worker.context);
+    // An arena of two replicas or of three, which are less than the data.
+    SmallDevice small(*worker.device, static_cast<std::size_t>(answer.arena_bytes + 2 * answer.colocated.host_bytes));
+    WorkerContext context{small, worker.clock, 0, 8, {}, {}, {}};
     std::map<std::int64_t, from_worker::Finished> ended;
     std::map<std::int64_t, FakeHost> hosts;
-    TrialGroup group(workshop, [&](const from_worker::Finished& f) { ended[f.id.trial] = f; });
-    for (const std::int64_t trial : {1, 2}) group.join(own_run(trial, 3), hosts[trial]);
+    TrialGroup group(context, [&](const from_worker::Finished& f) { ended[f.id.trial] = f; });
+    for (const std::int64_t trial : {1, 2}) group.add(own_run(trial, 3), hosts[trial]);
     group.step();
-    for (const std::int64_t trial : {3, 4}) group.join(own_run(trial, 3), hosts[trial]);
+    for (const std::int64_t trial : {3, 4}) group.add(own_run(trial, 3), hosts[trial]);
     while (!group.empty()) group.step();
     EXPECT_EQ(ended.at(4).outcome, Outcome::out_of_memory);
     EXPECT_THAT(ended.at(4).message, HasSubstr("bytes"));
     EXPECT_EQ(hosts[4].from_step, -1) << "it had not begun";
     for (const std::int64_t trial : {1, 2}) {
         EXPECT_EQ(ended.at(trial).outcome, Outcome::complete) << trial;
-        EXPECT_EQ(curve_of(hosts[trial]), Party().alone(own_run(trial, 3))) << trial;
+        EXPECT_EQ(curve_of(hosts[trial]), FusedTrials().alone(own_run(trial, 3))) << trial;
     }
 }
 

@@ -10,17 +10,17 @@
 #include <sstream>
 
 #include "tests/support/temporary_folder.hpp"
-#include "tests/unit/worker/workbench.hpp"
+#include "tests/unit/worker/fixture.hpp"
 
 namespace hpo {
 namespace {
 
-using test::Bench;
 using test::FakeHost;
 using test::Killed;
 using test::small_params;
 using test::small_run;
 using test::with;
+using test::WorkerFixture;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -49,19 +49,19 @@ class TrialFolder : public ::testing::Test {
 std::vector<std::string> curve_of(const std::vector<Report>& reports) {
     std::vector<std::string> curve;
     for (const Report& report : reports) {
-        std::string words = std::to_string(report.step);
-        for (const auto& [name, value] : report.metrics) words += " " + name + " " + to_text(value);
-        words += " norm " + to_text(*report.gradient_norm) + " trend " + to_text(*report.loss_trend);
-        curve.push_back(words);
+        std::string text = std::to_string(report.step);
+        for (const auto& [name, value] : report.metrics) text += " " + name + " " + to_text(value);
+        text += " norm " + to_text(*report.gradient_norm) + " trend " + to_text(*report.loss_trend);
+        curve.push_back(text);
     }
     return curve;
 }
 
 TEST_F(TrialFolder, ReportsEachStepInFull) {
-    Bench bench;
+    WorkerFixture worker;
     FakeHost host;
-    host.on_ask = [&] { return bench.clock.advance(Seconds(0.25)), true; };
-    const auto finished = run_trial(run(2), bench.workshop, host);
+    host.on_ask = [&] { return worker.clock.advance(Seconds(0.25)), true; };
+    const auto finished = run_trial(run(2), worker.context, host);
     EXPECT_EQ(finished.outcome, Outcome::complete) << finished.message;
     EXPECT_EQ(finished.checkpoint, folder_ / "trial" / "last.ckpt");
     EXPECT_EQ(host.from_step, 0);
@@ -88,35 +88,35 @@ TEST_F(TrialFolder, ReportsEachStepInFull) {
 }
 
 TEST_F(TrialFolder, TheSameSeedGivesTheSameBitsAndAnotherDoesNot) {
-    Bench bench;
+    WorkerFixture worker;
     FakeHost one;
     FakeHost two;
     FakeHost other;
-    run_trial(run(3), bench.workshop, one);
-    run_trial(run(3), bench.workshop, two);  // the warm worker's second trial, in a used arena
+    run_trial(run(3), worker.context, one);
+    run_trial(run(3), worker.context, two);  // the warm worker's second trial, in a used arena
     auto changed = run(3);
     changed.seed = 78;
-    run_trial(changed, bench.workshop, other);
+    run_trial(changed, worker.context, other);
     EXPECT_EQ(curve_of(one.reports), curve_of(two.reports));
     EXPECT_NE(curve_of(one.reports), curve_of(other.reports));
 }
 
 TEST_F(TrialFolder, ATrialOfAnotherShapeInBetweenChangesNothing) {
-    Bench bench;
+    WorkerFixture worker;
     FakeHost one;
     FakeHost between;
     FakeHost two;
-    run_trial(run(2), bench.workshop, one);
+    run_trial(run(2), worker.context, one);
     run_trial(run(1, false, {{"hidden", std::vector<std::int64_t>{300}}, {"batch_size", std::int64_t{300}}}),
-              bench.workshop, between);
-    run_trial(run(2), bench.workshop, two);
+              worker.context, between);
+    run_trial(run(2), worker.context, two);
     EXPECT_EQ(curve_of(one.reports), curve_of(two.reports));
 }
 
 /// Curves that must not move: a change here means that every stored study would train differently. The bounds leave
 /// room for another CPU's rounding.
 TEST_F(TrialFolder, FollowsTheGoldenCurve) {
-    Bench bench;
+    WorkerFixture worker;
     struct Golden {
         Params changes;
         std::vector<double> val_loss;
@@ -129,7 +129,7 @@ TEST_F(TrialFolder, FollowsTheGoldenCurve) {
     };
     for (const Golden& golden : goldens) {
         FakeHost host;
-        run_trial(run(4, false, golden.changes), bench.workshop, host);
+        run_trial(run(4, false, golden.changes), worker.context, host);
         ASSERT_EQ(host.reports.size(), 4U);
         for (std::size_t i = 0; i < 4; ++i)
             EXPECT_NEAR(host.reports[i].metrics.at("val_loss"), golden.val_loss[i], 0.003) << host.said;
@@ -137,56 +137,56 @@ TEST_F(TrialFolder, FollowsTheGoldenCurve) {
 }
 
 TEST_F(TrialFolder, DecisionsEndTheTrialAsTheySay) {
-    Bench bench;
+    WorkerFixture worker;
     FakeHost stop;
     stop.on_report = [](const Report& report) { return report.step == 2 ? Action::stop : Action::go_on; };
-    const auto stopped = run_trial(run(5), bench.workshop, stop);
+    const auto stopped = run_trial(run(5), worker.context, stop);
     EXPECT_EQ(stopped.outcome, Outcome::stopped);
     EXPECT_EQ(stop.reports.size(), 2U);
 
     FakeHost pause;
     pause.on_report = [](const Report& report) { return report.step == 2 ? Action::pause : Action::go_on; };
-    const auto paused = run_trial(run(5), bench.workshop, pause);
+    const auto paused = run_trial(run(5), worker.context, pause);
     EXPECT_EQ(paused.outcome, Outcome::paused);
     EXPECT_EQ(paused.checkpoint, folder_ / "trial" / "last.ckpt");
     EXPECT_TRUE(paused.values.contains("val_accuracy"));
 }
 
 TEST_F(TrialFolder, StopsInTheMiddleOfAStepAndOfLoading) {
-    Bench bench;
+    WorkerFixture worker;
     FakeHost host;
     host.on_ask = [&] { return host.asked < 20; };
-    EXPECT_EQ(run_trial(run(5), bench.workshop, host).outcome, Outcome::stopped);
+    EXPECT_EQ(run_trial(run(5), worker.context, host).outcome, Outcome::stopped);
     EXPECT_EQ(host.asked, 20);
-    Bench cold;
+    WorkerFixture cold;
     FakeHost at_once;
     at_once.on_ask = [] { return false; };
-    EXPECT_EQ(run_trial(run(5), cold.workshop, at_once).outcome, Outcome::stopped);
+    EXPECT_EQ(run_trial(run(5), cold.context, at_once).outcome, Outcome::stopped);
     EXPECT_THAT(at_once.phases, ElementsAre("loading"));
     FakeHost after;
-    EXPECT_EQ(run_trial(run(1), cold.workshop, after).outcome, Outcome::complete);
+    EXPECT_EQ(run_trial(run(1), cold.context, after).outcome, Outcome::complete);
 }
 
 TEST_F(TrialFolder, AnInterruptedTrialEndsWithTheSameBits) {
     // Steps of 10 iterations in epochs of 14: most steps end in the middle of an epoch.
     const Params changes{{"eval_every", std::int64_t{10}}};
-    Bench bench;
+    WorkerFixture worker;
     FakeHost whole;
     auto reference = run(5, false, changes);
     reference.folder = folder_ / "whole";
-    ASSERT_EQ(run_trial(reference, bench.workshop, whole).outcome, Outcome::complete);
+    ASSERT_EQ(run_trial(reference, worker.context, whole).outcome, Outcome::complete);
 
     // Killed at every moment the host hears of: each iteration, each evaluation, each report, each decision.
     FakeHost counting;
-    run_trial(run(5, false, changes), bench.workshop, counting);
+    run_trial(run(5, false, changes), worker.context, counting);
     const std::int64_t moments = counting.asked;
     for (std::int64_t moment = 1; moment <= moments; moment += moment < 12 || moment % 13 == 0 ? 1 : 4) {
         fs::remove_all(folder_ / "trial");
         FakeHost first;
         first.on_ask = [&] { return first.asked < moment ? true : throw Killed{}; };
-        EXPECT_THROW(run_trial(run(5, false, changes), bench.workshop, first), Killed);
+        EXPECT_THROW(run_trial(run(5, false, changes), worker.context, first), Killed);
         FakeHost second;
-        ASSERT_EQ(run_trial(run(5, true, changes), bench.workshop, second).outcome, Outcome::complete);
+        ASSERT_EQ(run_trial(run(5, true, changes), worker.context, second).outcome, Outcome::complete);
         const auto expected = curve_of(whole.reports);
         const auto got = curve_of(second.reports);
         ASSERT_EQ(static_cast<std::int64_t>(got.size()), 5 - second.from_step);
@@ -197,53 +197,53 @@ TEST_F(TrialFolder, AnInterruptedTrialEndsWithTheSameBits) {
 }
 
 TEST_F(TrialFolder, KilledBetweenReportAndDecisionItRepeatsTheStep) {
-    Bench bench;
+    WorkerFixture worker;
     FakeHost first;
     first.on_report = [](const Report& report) -> std::optional<Action> {
         return report.step < 3 ? Action::go_on : throw Killed{};
     };
-    EXPECT_THROW(run_trial(run(4), bench.workshop, first), Killed);
+    EXPECT_THROW(run_trial(run(4), worker.context, first), Killed);
     FakeHost second;
-    EXPECT_EQ(run_trial(run(4, true), bench.workshop, second).outcome, Outcome::complete);
+    EXPECT_EQ(run_trial(run(4, true), worker.context, second).outcome, Outcome::complete);
     EXPECT_EQ(second.from_step, 2);
     EXPECT_EQ(curve_of(first.reports)[2], curve_of(second.reports)[0]);
     EXPECT_EQ(second.reports[0].metrics, first.reports[2].metrics);
 }
 
 TEST_F(TrialFolder, TrainingTimeAddsUpOverAttempts) {
-    Bench bench;
+    WorkerFixture worker;
     FakeHost first;
-    first.on_ask = [&] { return bench.clock.advance(Seconds(1)), true; };
+    first.on_ask = [&] { return worker.clock.advance(Seconds(1)), true; };
     first.on_report = [](const Report&) { return Action::pause; };
-    run_trial(run(2), bench.workshop, first);
+    run_trial(run(2), worker.context, first);
     FakeHost second;
-    second.on_ask = [&] { return bench.clock.advance(Seconds(3)), true; };
-    run_trial(run(2, true), bench.workshop, second);
+    second.on_ask = [&] { return worker.clock.advance(Seconds(3)), true; };
+    run_trial(run(2, true), worker.context, second);
     EXPECT_DOUBLE_EQ(*second.reports[0].seconds, 14 + 42);
     EXPECT_DOUBLE_EQ(*second.reports[0].iterations_per_second, 1.0 / 3);
     EXPECT_DOUBLE_EQ(*second.reports[0].iterations_per_second_overall, 0.5);
 }
 
 TEST_F(TrialFolder, ADamagedOrForeignCheckpointIsRefusedAloud) {
-    Bench bench;
+    WorkerFixture worker;
     const auto pause = [](const Report& report) { return report.step == 2 ? Action::pause : Action::go_on; };
     const auto resumed_from = [&](const to_worker::Run& again, const char* word) {
         FakeHost host;
-        EXPECT_EQ(run_trial(again, bench.workshop, host).outcome, Outcome::complete);
+        EXPECT_EQ(run_trial(again, worker.context, host).outcome, Outcome::complete);
         EXPECT_THAT(host.said, HasSubstr(word));
         return host.from_step;
     };
     const auto begin = [&] {
         FakeHost host;
         host.on_report = pause;
-        ASSERT_EQ(run_trial(run(3), bench.workshop, host).outcome, Outcome::paused);
+        ASSERT_EQ(run_trial(run(3), worker.context, host).outcome, Outcome::paused);
     };
     begin();
-    EXPECT_EQ(resumed_from(run(3, true), "goes on after step 2"), 2);
+    EXPECT_EQ(resumed_from(run(3, true), "resumes after step 2"), 2);
     begin();
     EXPECT_EQ(resumed_from(run(3, true, {{"lr", 0.02}}), "another configuration"), 0);
     begin();  // what ran out of memory goes on in smaller micro-batches
-    EXPECT_EQ(resumed_from(run(3, true, {{"accumulation", std::int64_t{2}}}), "goes on after step 2"), 2);
+    EXPECT_EQ(resumed_from(run(3, true, {{"accumulation", std::int64_t{2}}}), "resumes after step 2"), 2);
     begin();
     auto other_seed = run(3, true);
     other_seed.seed = 1;
@@ -265,17 +265,17 @@ TEST_F(TrialFolder, ADamagedOrForeignCheckpointIsRefusedAloud) {
 }
 
 TEST_F(TrialFolder, ACheckpointThatCannotBeWrittenIsSaidAndTheTrialGoesOn) {
-    Bench bench;
+    WorkerFixture worker;
     FakeHost host;
     std::ofstream(folder_ / "trial") << "a file where the folder should be";
-    const auto finished = run_trial(run(2), bench.workshop, host);
+    const auto finished = run_trial(run(2), worker.context, host);
     EXPECT_EQ(finished.outcome, Outcome::complete);
     EXPECT_EQ(finished.checkpoint, "");
     EXPECT_THAT(host.said, HasSubstr("not saved: "));
 }
 
 TEST_F(TrialFolder, ADivergingTrialReportsItsStepAndEnds) {
-    Bench bench;
+    WorkerFixture worker;
     FakeHost host;
     const auto finished = run_trial(run(5, false,
                                         {{"optimizer", std::string("sgd")},
@@ -283,7 +283,7 @@ TEST_F(TrialFolder, ADivergingTrialReportsItsStepAndEnds) {
                                          {"clip", 0.0},
                                          {"warmup", 0.0},
                                          {"schedule", std::string("constant")}}),
-                                    bench.workshop, host);
+                                    worker.context, host);
     EXPECT_EQ(finished.outcome, Outcome::diverged);
     EXPECT_THAT(finished.message, HasSubstr("in step 1, from iteration "));
     ASSERT_EQ(host.reports.size(), 1U);
@@ -293,10 +293,10 @@ TEST_F(TrialFolder, ADivergingTrialReportsItsStepAndEnds) {
 }
 
 TEST_F(TrialFolder, WhatIsWrongWithATrialIsItsOutcomeAndTheNextOneRuns) {
-    Bench bench;
+    WorkerFixture worker;
     const auto outcome_of = [&](const Params& changes) {
         FakeHost host;
-        return run_trial(run(1, false, changes), bench.workshop, host);
+        return run_trial(run(1, false, changes), worker.context, host);
     };
     const auto typo = outcome_of({{"bach_size", 1.0}});
     EXPECT_EQ(typo.outcome, Outcome::failed);
@@ -308,76 +308,76 @@ TEST_F(TrialFolder, WhatIsWrongWithATrialIsItsOutcomeAndTheNextOneRuns) {
     auto wrong = run(1);
     wrong.objective.metric = "f1";
     FakeHost host;
-    EXPECT_THAT(run_trial(wrong, bench.workshop, host).message, HasSubstr("f1"));
+    EXPECT_THAT(run_trial(wrong, worker.context, host).message, HasSubstr("f1"));
     EXPECT_EQ(outcome_of({}).outcome, Outcome::complete);
 }
 
 TEST_F(TrialFolder, MoreMemoryThanThereIsIsNoFailure) {
-    Bench bench;
+    WorkerFixture worker;
     FakeHost host;
     const auto finished =
-        run_trial(run(1, false, {{"hidden", std::vector<std::int64_t>(40, 65536)}}), bench.workshop, host);
+        run_trial(run(1, false, {{"hidden", std::vector<std::int64_t>(40, 65536)}}), worker.context, host);
     EXPECT_EQ(finished.outcome, Outcome::out_of_memory);
     EXPECT_THAT(finished.message, HasSubstr("MB"));
-    EXPECT_EQ(run_trial(run(1), bench.workshop, host).outcome, Outcome::complete);
+    EXPECT_EQ(run_trial(run(1), worker.context, host).outcome, Outcome::complete);
 }
 
 TEST_F(TrialFolder, MemoryOfAMuchLargerTrialIsGivenBack) {
-    Bench bench;
+    WorkerFixture worker;
     FakeHost host;
     host.on_report = [](const Report&) { return Action::stop; };
     const Params large{{"hidden", std::vector<std::int64_t>{2500, 2500}}, {"eval_every", std::int64_t{1}}};
-    EXPECT_EQ(run_trial(run(1, false, large), bench.workshop, host).outcome, Outcome::stopped);
-    EXPECT_GT(bench.workshop.arena->bytes(), 100'000'000U);
-    EXPECT_GT(bench.workshop.spare.at(0).state.capacity(), 18'000'000U);
-    run_trial(run(1), bench.workshop, host);
-    EXPECT_LT(bench.workshop.arena->bytes(), 1'000'000U);
-    EXPECT_LT(bench.workshop.spare.at(0).state.capacity(), 10'000U);
+    EXPECT_EQ(run_trial(run(1, false, large), worker.context, host).outcome, Outcome::stopped);
+    EXPECT_GT(worker.context.arena->bytes(), 100'000'000U);
+    EXPECT_GT(worker.context.spare.at(0).state.capacity(), 18'000'000U);
+    run_trial(run(1), worker.context, host);
+    EXPECT_LT(worker.context.arena->bytes(), 1'000'000U);
+    EXPECT_LT(worker.context.spare.at(0).state.capacity(), 10'000U);
 }
 
 TEST_F(TrialFolder, ValuesAreThoseOfTheKeptStep) {
-    Bench bench;
+    WorkerFixture worker;
     // A minimised loss that only rises: its best step is the first.
     auto rising = run(4, false, {{"lr", 0.0}, {"weight_decay", 0.0}});
     rising.objective = {"val_loss", Direction::minimize, Objective::At::best};
     rising.test = true;
     FakeHost host;
-    const auto at_best = run_trial(rising, bench.workshop, host);
+    const auto at_best = run_trial(rising, worker.context, host);
     EXPECT_EQ(at_best.values.at("val_loss"), host.reports[0].metrics.at("val_loss"));
     EXPECT_THAT(host.said, HasSubstr("with the weights of step 1"));
     rising.objective.at = Objective::At::last;
     FakeHost last_host;
-    const auto at_last = run_trial(rising, bench.workshop, last_host);
+    const auto at_last = run_trial(rising, worker.context, last_host);
     EXPECT_THAT(last_host.said, HasSubstr("with the weights of step 4"));
     EXPECT_EQ(at_last.values.at("test_accuracy"), at_best.values.at("test_accuracy"));
 }
 
 TEST_F(TrialFolder, TheBestWeightsOutliveAWorseEndAndAResume) {
-    Bench bench;
+    WorkerFixture worker;
     const Params worse{{"schedule", std::string("constant")}, {"lr", 0.3}, {"warmup", 0.0}};
     auto reference = run(6, false, worse);
     reference.test = true;
     FakeHost whole;
-    const auto expected = run_trial(reference, bench.workshop, whole);
+    const auto expected = run_trial(reference, worker.context, whole);
     fs::remove_all(folder_ / "trial");
     FakeHost first;
     first.on_report = [](const Report& report) { return report.step == 5 ? Action::pause : Action::go_on; };
-    run_trial(reference, bench.workshop, first);
+    run_trial(reference, worker.context, first);
     auto again = reference;
     again.resume = true;
     FakeHost second;
-    const auto got = run_trial(again, bench.workshop, second);
+    const auto got = run_trial(again, worker.context, second);
     EXPECT_EQ(second.from_step, 5);
     EXPECT_EQ(got.values, expected.values);
 }
 
 TEST_F(TrialFolder, SavesAModelThatComputesWhatItComputed) {
-    Bench bench;
+    WorkerFixture worker;
     auto saving = run(3);
     saving.test = true;
     saving.save = folder_ / "model.safetensors";
     FakeHost host;
-    const auto finished = run_trial(saving, bench.workshop, host);
+    const auto finished = run_trial(saving, worker.context, host);
     ASSERT_EQ(finished.outcome, Outcome::complete) << finished.message;
 
     const std::string file = bytes("model.safetensors");
@@ -427,18 +427,18 @@ TEST_F(TrialFolder, SavesAModelThatComputesWhatItComputed) {
 }
 
 TEST_F(TrialFolder, AModelThatCannotBeSavedIsAFailureThatSaysWhy) {
-    Bench bench;
+    WorkerFixture worker;
     auto saving = run(1);
     saving.save = folder_ / "no" / "such" / "model.safetensors";
     FakeHost host;
-    const auto finished = run_trial(saving, bench.workshop, host);
+    const auto finished = run_trial(saving, worker.context, host);
     EXPECT_EQ(finished.outcome, Outcome::failed);
     EXPECT_THAT(finished.message, ::testing::AllOf(HasSubstr("model.safetensors"), HasSubstr("No such file")));
 }
 
 TEST(FashionMnist, ASmallPartOfItIsLearnedInTwoEpochs) {
     if (!fs::exists("/usr/share/datasets/fashion-mnist")) GTEST_SKIP() << "apt install dataset-fashion-mnist";
-    Bench bench;
+    WorkerFixture worker;
     FakeHost host;
     auto run = small_run({{"format", std::string("idx")},
                           {"path", std::string("fashion-mnist")},
@@ -448,13 +448,13 @@ TEST(FashionMnist, ASmallPartOfItIsLearnedInTwoEpochs) {
                           {"batch_size", std::int64_t{64}}},
                          2);
     run.test = true;
-    const auto finished = run_trial(run, bench.workshop, host);
+    const auto finished = run_trial(run, worker.context, host);
     ASSERT_EQ(finished.outcome, Outcome::complete) << finished.message;
     EXPECT_GT(host.reports[1].metrics.at("val_accuracy"), 0.79);
     EXPECT_GT(finished.values.at("test_accuracy"), 0.77);
     // The published moments of the whole training set are 72.94 and 90.02.
-    EXPECT_NEAR(bench.workshop.data->mean, 72.94, 1.5);
-    EXPECT_NEAR(bench.workshop.data->deviation, 90.02, 1.5);
+    EXPECT_NEAR(worker.context.data->mean, 72.94, 1.5);
+    EXPECT_NEAR(worker.context.data->deviation, 90.02, 1.5);
 }
 
 }  // namespace

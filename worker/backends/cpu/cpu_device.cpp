@@ -60,8 +60,8 @@ class CpuDevice : public Device {
         if (bytes > 0 && !buffer->data()) return Error{"not enough memory for " + std::to_string(bytes) + " bytes"};
         return std::unique_ptr<Buffer>(std::move(buffer));
     }
-    std::unique_ptr<Stream> stream(Buffer& arena, int lanes) override {
-        return std::make_unique<CpuStream>(kernels_of(level_), static_cast<CpuBuffer&>(arena), lanes);
+    std::unique_ptr<Stream> stream(Buffer& arena, int replicas) override {
+        return std::make_unique<CpuStream>(kernels_of(level_), static_cast<CpuBuffer&>(arena), replicas);
     }
 
    private:

@@ -27,91 +27,95 @@ std::uint32_t high_word(std::uint64_t seed) { return static_cast<std::uint32_t>(
 }  // namespace
 
 template <class T>
-T* CpuStream::at(const Tensor& tensor, int lane) const {
+T* CpuStream::at(const Tensor& tensor, int replica) const {
     if (!tensor) return nullptr;
     assert(tensor.type == type_of<std::remove_const_t<T>>());
-    const std::size_t offset = tensor.offset + static_cast<std::size_t>(lane) * tensor.lane_stride;
+    const std::size_t offset = tensor.offset + static_cast<std::size_t>(replica) * tensor.replica_stride;
     assert(offset + tensor.bytes() <= arena_.bytes());
     return reinterpret_cast<T*>(arena_.data() + offset);
 }
 
 template <class T>
-T CpuStream::value(const Tensor& tensor, int lane) const {
+T CpuStream::value(const Tensor& tensor, int replica) const {
     assert(tensor.elements() == 1);
-    return *at<T>(tensor, lane);
+    return *at<T>(tensor, replica);
 }
 
-CpuStream::Rows CpuStream::rows_of(const Pass& pass, int lane, std::int64_t rows) const {
-    if (!pass) return {0, rows};
-    const std::int64_t most = value<std::uint32_t>(pass.rows, lane);
-    const std::int64_t first = pass.index * most;
-    return {first, std::clamp<std::int64_t>(value<std::uint32_t>(pass.batch, lane) - first, 0, std::min(most, rows))};
+CpuStream::Rows CpuStream::valid_rows(const Extent& extent, int replica, std::int64_t rows) const {
+    if (!extent.limits_rows()) return {0, rows};
+    const std::int64_t most = value<std::uint32_t>(extent.rows, replica);
+    const std::int64_t first = extent.micro_batch * most;
+    return {first,
+            std::clamp<std::int64_t>(value<std::uint32_t>(extent.batch, replica) - first, 0, std::min(most, rows))};
 }
 
-std::size_t CpuStream::kernel_of(Activation activation, const Tensor& own, int lane) const {
-    return own ? value<std::uint32_t>(own, lane) : static_cast<std::size_t>(activation);
+std::size_t CpuStream::kernel_of(Activation activation, const Tensor& activations, int replica) const {
+    return activations ? value<std::uint32_t>(activations, replica) : static_cast<std::size_t>(activation);
 }
 
-std::int64_t CpuStream::own_columns(const Tensor& own, int lane, std::int64_t columns) const {
-    return own ? value<std::uint32_t>(own, lane) : columns;
+std::int64_t CpuStream::valid_columns(const Extent& extent, int replica, std::int64_t columns) const {
+    return extent.columns ? value<std::uint32_t>(extent.columns, replica) : columns;
 }
 
-DropoutDraw CpuStream::draw(const Dropout& dropout, int lane) const {
+DropoutDraw CpuStream::draw(const Dropout& dropout, int replica) const {
     if (!dropout.probability) return {};
-    const float probability = value(dropout.probability, lane);
+    const float probability = value(dropout.probability, replica);
     const auto threshold = static_cast<std::uint32_t>(std::lround(probability * 65536.0F));
     assert(threshold < 65536);
-    const auto seed = value<std::uint64_t>(dropout.seed, lane);
+    const auto seed = value<std::uint64_t>(dropout.seed, replica);
     return {.threshold = threshold,
             .scale = 65536.0F / static_cast<float>(65536 - threshold),
             .key0 = low_word(seed),
             .key1 = high_word(seed),
-            .iteration = value<std::uint32_t>(dropout.iteration, lane),
+            .iteration = value<std::uint32_t>(dropout.iteration, replica),
             .site = dropout.site,
-            .first_row = static_cast<std::uint32_t>(rows_of(dropout.pass, lane, 0).first),
-            .mask = at<std::uint8_t>(dropout.mask, lane)};
+            .first_row = static_cast<std::uint32_t>(valid_rows(dropout.extent, replica, 0).first),
+            .mask = at<std::uint8_t>(dropout.mask, replica)};
 }
 
-void CpuStream::prepare(const Tensor& target, int lane, Write write) const {
+void CpuStream::prepare(const Tensor& target, int replica, Write write) const {
     if (!target || write == Write::add) return;
-    std::memset(arena_.data() + target.offset + static_cast<std::size_t>(lane) * target.lane_stride, 0, target.bytes());
+    std::memset(arena_.data() + target.offset + static_cast<std::size_t>(replica) * target.replica_stride, 0,
+                target.bytes());
 }
 
-void CpuStream::write_bytes(const Tensor& to, int lane, std::span<const std::byte> data) {
+void CpuStream::write_bytes(const Tensor& to, int replica, std::span<const std::byte> data) {
     assert(data.size() == to.bytes());
-    std::memcpy(arena_.data() + to.offset + static_cast<std::size_t>(lane) * to.lane_stride, data.data(), data.size());
+    std::memcpy(arena_.data() + to.offset + static_cast<std::size_t>(replica) * to.replica_stride, data.data(),
+                data.size());
 }
 
-void CpuStream::read_bytes(const Tensor& from, int lane, std::span<std::byte> data) {
+void CpuStream::read_bytes(const Tensor& from, int replica, std::span<std::byte> data) {
     assert(data.size() == from.bytes());
-    std::memcpy(data.data(), arena_.data() + from.offset + static_cast<std::size_t>(lane) * from.lane_stride,
+    std::memcpy(data.data(), arena_.data() + from.offset + static_cast<std::size_t>(replica) * from.replica_stride,
                 data.size());
 }
 
 void CpuStream::fill(const Tensor& to, float value) {
-    for (int lane = first_; lane < end_; ++lane) {
-        float* target = at(to, lane);
+    for (int replica = first_; replica < end_; ++replica) {
+        float* target = at(to, replica);
         for (std::int64_t i = 0; i < to.elements(); ++i) target[i] = value;
     }
 }
 
 void CpuStream::copy(const Tensor& from, const Tensor& to) {
     assert(from.elements() == to.elements() && from.type == to.type);
-    for (int lane = first_; lane < end_; ++lane)
-        std::memcpy(arena_.data() + to.offset + static_cast<std::size_t>(lane) * to.lane_stride,
-                    arena_.data() + from.offset + static_cast<std::size_t>(lane) * from.lane_stride, from.bytes());
+    for (int replica = first_; replica < end_; ++replica)
+        std::memcpy(arena_.data() + to.offset + static_cast<std::size_t>(replica) * to.replica_stride,
+                    arena_.data() + from.offset + static_cast<std::size_t>(replica) * from.replica_stride,
+                    from.bytes());
 }
 
 void CpuStream::initialise(const Tensor& to, float bound, const Tensor& seed, std::uint32_t site) {
-    for (int lane = first_; lane < end_; ++lane) {
-        const auto key = value<std::uint64_t>(seed, lane);
-        kernels_.initialise(to.elements(), bound, low_word(key), high_word(key), site, at(to, lane));
+    for (int replica = first_; replica < end_; ++replica) {
+        const auto key = value<std::uint64_t>(seed, replica);
+        kernels_.initialise(to.elements(), bound, low_word(key), high_word(key), site, at(to, replica));
     }
 }
 
 namespace {
 
-/// The rows of `samples` that a lane's pass takes, some at a time.
+/// The rows of `samples` that a replica's micro-batch takes, some at a time.
 class Picked {
    public:
     static constexpr std::int64_t at_once = 256;
@@ -166,17 +170,17 @@ void change(const T* from, const Augment& augment, std::int64_t columns, const P
 }  // namespace
 
 template <class T>
-void CpuStream::gather_rows(const Samples& samples, const Gather& arguments, int lane, std::int64_t first,
+void CpuStream::gather_rows(const Samples& samples, const Gather& arguments, int replica, std::int64_t first,
                             std::int64_t begin, std::span<const std::int32_t> rows) {
     const std::int64_t columns = arguments.output.columns;
     const auto count = static_cast<std::int64_t>(rows.size());
     const std::byte* buffer = static_cast<const CpuBuffer*>(samples.buffer)->data();
-    const std::size_t own = samples.staged ? static_cast<std::size_t>(lane) * samples.features.lane_stride : 0;
-    const T* source = reinterpret_cast<const T*>(buffer + samples.features.offset + own);
-    float* to = at(arguments.output, lane) + begin * columns;
+    const std::size_t part = samples.staged ? static_cast<std::size_t>(replica) * samples.features.replica_stride : 0;
+    const T* source = reinterpret_cast<const T*>(buffer + samples.features.offset + part);
+    float* to = at(arguments.output, replica) + begin * columns;
     if (arguments.augment.height > 0) {
-        const auto seed = value<std::uint64_t>(arguments.seed, lane);
-        const auto iteration = value<std::uint32_t>(arguments.iteration, lane);
+        const auto seed = value<std::uint64_t>(arguments.seed, replica);
+        const auto iteration = value<std::uint32_t>(arguments.iteration, replica);
         for (std::int64_t i = 0; i < count; ++i) {
             const auto element = static_cast<std::uint64_t>(first + begin + i);
             change(source + rows[static_cast<std::size_t>(i)] * columns, arguments.augment, columns,
@@ -192,40 +196,41 @@ void CpuStream::gather_rows(const Samples& samples, const Gather& arguments, int
 
 void CpuStream::gather(const Samples& samples, const Gather& arguments) {
     const Tensor& output = arguments.output;
-    const Pass& pass = arguments.pass;
+    const Extent& extent = arguments.extent;
     assert(output.columns == samples.features.columns && arguments.labels.rows == output.rows);
-    assert(pass || arguments.first + output.rows <= samples.count);
-    assert(arguments.augment.height == 0 || pass);
+    assert(extent.limits_rows() || arguments.first + output.rows <= samples.count);
+    assert(arguments.augment.height == 0 || extent.limits_rows());
     const std::byte* source = static_cast<const CpuBuffer*>(samples.buffer)->data();
-    for (int lane = first_; lane < end_; ++lane) {
-        const std::size_t own = samples.staged ? static_cast<std::size_t>(lane) * samples.labels.lane_stride : 0;
-        const auto* labels = reinterpret_cast<const std::int32_t*>(source + samples.labels.offset + own);
-        const Rows mine = rows_of(pass, lane, output.rows);
-        const std::int64_t first = pass ? mine.first : arguments.first;
-        Picked picked = pass && !samples.staged ? Picked(samples, source, first, value<std::uint32_t>(pass.batch, lane),
-                                                         value<std::uint64_t>(arguments.seed, lane),
-                                                         value<std::uint32_t>(arguments.iteration, lane))
-                                                : Picked(samples, source, first);
-        auto* targets = at<std::int32_t>(arguments.labels, lane);
+    for (int replica = first_; replica < end_; ++replica) {
+        const std::size_t part = samples.staged ? static_cast<std::size_t>(replica) * samples.labels.replica_stride : 0;
+        const auto* labels = reinterpret_cast<const std::int32_t*>(source + samples.labels.offset + part);
+        const Rows mine = valid_rows(extent, replica, output.rows);
+        const std::int64_t first = extent.limits_rows() ? mine.first : arguments.first;
+        Picked picked = extent.limits_rows() && !samples.staged
+                            ? Picked(samples, source, first, value<std::uint32_t>(extent.batch, replica),
+                                     value<std::uint64_t>(arguments.seed, replica),
+                                     value<std::uint32_t>(arguments.iteration, replica))
+                            : Picked(samples, source, first);
+        auto* targets = at<std::int32_t>(arguments.labels, replica);
         for (std::int64_t begin = 0; begin < mine.count; begin += Picked::at_once) {
             const std::int64_t count = std::min(Picked::at_once, mine.count - begin);
             const std::span rows(picked.from(begin, count), static_cast<std::size_t>(count));
             if (samples.features.type == Type::u8)
-                gather_rows<std::uint8_t>(samples, arguments, lane, first, begin, rows);
+                gather_rows<std::uint8_t>(samples, arguments, replica, first, begin, rows);
             else
-                gather_rows<float>(samples, arguments, lane, first, begin, rows);
+                gather_rows<float>(samples, arguments, replica, first, begin, rows);
             for (const std::int32_t row : rows) *targets++ = labels[row];
         }
         const auto padding = static_cast<std::size_t>(output.rows - mine.count);
         std::fill_n(targets, padding, 0);
-        std::fill_n(at(output, lane) + mine.count * output.columns, padding * static_cast<std::size_t>(output.columns),
-                    0.0F);
+        std::fill_n(at(output, replica) + mine.count * output.columns,
+                    padding * static_cast<std::size_t>(output.columns), 0.0F);
     }
 }
 
-void CpuStream::round(const Tensor& from, const Tensor& to, int lane) const {
+void CpuStream::round(const Tensor& from, const Tensor& to, int replica) const {
     assert(from.elements() == to.elements() && to.type == Type::bf16);
-    round_to_bfloat16(from.elements(), at(from, lane), at<std::uint16_t>(to, lane));
+    round_to_bfloat16(from.elements(), at(from, replica), at<std::uint16_t>(to, replica));
 }
 
 Bfloat16Products& CpuStream::bfloat16() {
@@ -238,18 +243,18 @@ void CpuStream::linear(const Linear& arguments) {
     const Tensor& weight = arguments.weight;
     const Tensor& output = arguments.output;
     assert(input.columns == weight.columns && output.rows == input.rows && output.columns == weight.rows);
-    for (int lane = first_; lane < end_; ++lane) {
+    for (int replica = first_; replica < end_; ++replica) {
         if (arguments.precision == Precision::bfloat16) {
-            round(input, arguments.rounded_input, lane);
-            round(weight, arguments.rounded_weight, lane);
-            bfloat16().multiply(input.rows, weight.rows, input.columns,
-                                {at<std::uint16_t>(arguments.rounded_input, lane), false},
-                                {at<std::uint16_t>(arguments.rounded_weight, lane), true}, at(output, lane), false);
+            round(input, arguments.rounded_input, replica);
+            round(weight, arguments.rounded_weight, replica);
+            bfloat16().multiply(
+                input.rows, weight.rows, input.columns, {at<std::uint16_t>(arguments.rounded_input, replica), false},
+                {at<std::uint16_t>(arguments.rounded_weight, replica), true}, at(output, replica), false);
             continue;
         }
         assert(arguments.precision == Precision::float32);
-        multiply(CblasNoTrans, CblasTrans, input.rows, weight.rows, input.columns, at(input, lane), at(weight, lane),
-                 at(output, lane), Write::set);
+        multiply(CblasNoTrans, CblasTrans, input.rows, weight.rows, input.columns, at(input, replica),
+                 at(weight, replica), at(output, replica), Write::set);
     }
 }
 
@@ -261,143 +266,146 @@ void CpuStream::linear_backward(const LinearBackward& arguments) {
     assert(gradient.rows == input.rows && gradient.columns == weight.rows && input.columns == weight.columns);
     assert(arguments.weight_gradient.elements() == weight.elements());
     assert(!below || below.elements() == input.elements());
-    for (int lane = first_; lane < end_; ++lane) {
-        float* const of_weight = at(arguments.weight_gradient, lane);
+    for (int replica = first_; replica < end_; ++replica) {
+        float* const of_weight = at(arguments.weight_gradient, replica);
         if (arguments.precision == Precision::bfloat16) {
-            round(gradient, arguments.rounded_gradient, lane);
-            const auto* rounded = at<std::uint16_t>(arguments.rounded_gradient, lane);
+            round(gradient, arguments.rounded_gradient, replica);
+            const auto* rounded = at<std::uint16_t>(arguments.rounded_gradient, replica);
             bfloat16().multiply(weight.rows, weight.columns, input.rows, {rounded, true},
-                                {at<std::uint16_t>(arguments.rounded_input, lane), false}, of_weight,
+                                {at<std::uint16_t>(arguments.rounded_input, replica), false}, of_weight,
                                 arguments.write == Write::add);
             if (below)
                 bfloat16().multiply(input.rows, weight.columns, weight.rows, {rounded, false},
-                                    {at<std::uint16_t>(arguments.rounded_weight, lane), false}, at(below, lane), false);
+                                    {at<std::uint16_t>(arguments.rounded_weight, replica), false}, at(below, replica),
+                                    false);
             continue;
         }
         assert(arguments.precision == Precision::float32);
-        multiply(CblasTrans, CblasNoTrans, weight.rows, weight.columns, input.rows, at(gradient, lane), at(input, lane),
-                 of_weight, arguments.write);
+        multiply(CblasTrans, CblasNoTrans, weight.rows, weight.columns, input.rows, at(gradient, replica),
+                 at(input, replica), of_weight, arguments.write);
         if (below)
-            multiply(CblasNoTrans, CblasNoTrans, input.rows, weight.columns, weight.rows, at(gradient, lane),
-                     at(weight, lane), at(below, lane), Write::set);
+            multiply(CblasNoTrans, CblasNoTrans, input.rows, weight.columns, weight.rows, at(gradient, replica),
+                     at(weight, replica), at(below, replica), Write::set);
     }
 }
 
 void CpuStream::activate(const Activate& arguments) {
-    const auto& [activation, pre, bias, output, dropout, own] = arguments;
+    const auto& [activation, pre, bias, output, dropout, activations] = arguments;
     assert(pre.elements() == output.elements() && (!bias || bias.elements() == pre.columns));
-    assert(pre.offset != output.offset || (!own && (activation == Activation::none || activation == Activation::relu)));
-    for (int lane = first_; lane < end_; ++lane)
-        kernels_.activate[kernel_of(activation, own, lane)](pre.rows, pre.columns, at(pre, lane), at(bias, lane),
-                                                            at(output, lane), draw(dropout, lane));
+    assert(pre.offset != output.offset ||
+           (!activations && (activation == Activation::none || activation == Activation::relu)));
+    for (int replica = first_; replica < end_; ++replica)
+        kernels_.activate[kernel_of(activation, activations, replica)](
+            pre.rows, pre.columns, at(pre, replica), at(bias, replica), at(output, replica), draw(dropout, replica));
 }
 
 void CpuStream::activate_backward(const ActivateBackward& arguments) {
     const Tensor& gradient = arguments.gradient;
-    for (int lane = first_; lane < end_; ++lane) {
-        prepare(arguments.bias_gradient, lane, arguments.write);
-        float* its = at(gradient, lane);
-        const float* pre = at(arguments.pre, lane);
-        const float* output = at(arguments.output, lane);
-        const DropoutDraw dropout = draw(arguments.dropout, lane);
-        const std::size_t kernel = kernel_of(arguments.activation, arguments.own, lane);
+    for (int replica = first_; replica < end_; ++replica) {
+        prepare(arguments.bias_gradient, replica, arguments.write);
+        float* its = at(gradient, replica);
+        const float* pre = at(arguments.pre, replica);
+        const float* output = at(arguments.output, replica);
+        const DropoutDraw dropout = draw(arguments.dropout, replica);
+        const std::size_t kernel = kernel_of(arguments.activation, arguments.activations, replica);
         assert(dropout.threshold == 0 || dropout.mask || kernel == static_cast<std::size_t>(Activation::relu));
         kernels_.activate_backward[kernel](gradient.rows, gradient.columns, its, pre ? pre : its, output ? output : its,
-                                           at(arguments.bias_gradient, lane), dropout);
+                                           at(arguments.bias_gradient, replica), dropout);
     }
 }
 
 void CpuStream::layer_norm(const LayerNorm& arguments) {
     const Tensor& input = arguments.input;
-    for (int lane = first_; lane < end_; ++lane)
-        kernels_.layer_norm(input.rows, input.columns, own_columns(arguments.own, lane, input.columns), at(input, lane),
-                            at(arguments.bias, lane), at(arguments.scale, lane), at(arguments.shift, lane),
-                            at(arguments.output, lane), at(arguments.mean, lane), at(arguments.rstd, lane),
-                            arguments.epsilon);
+    for (int replica = first_; replica < end_; ++replica)
+        kernels_.layer_norm(input.rows, input.columns, valid_columns(arguments.extent, replica, input.columns),
+                            at(input, replica), at(arguments.bias, replica), at(arguments.scale, replica),
+                            at(arguments.shift, replica), at(arguments.output, replica), at(arguments.mean, replica),
+                            at(arguments.rstd, replica), arguments.epsilon);
 }
 
 void CpuStream::layer_norm_backward(const LayerNormBackward& arguments) {
     const Tensor& gradient = arguments.gradient;
-    for (int lane = first_; lane < end_; ++lane) {
+    for (int replica = first_; replica < end_; ++replica) {
         for (const Tensor* target : {&arguments.scale_gradient, &arguments.shift_gradient, &arguments.bias_gradient}) {
             assert(target->elements() == gradient.columns);
-            prepare(*target, lane, arguments.write);
+            prepare(*target, replica, arguments.write);
         }
         kernels_.layer_norm_backward(
-            gradient.rows, gradient.columns, own_columns(arguments.own, lane, gradient.columns), at(gradient, lane),
-            at(arguments.input, lane), at(arguments.mean, lane), at(arguments.rstd, lane), at(arguments.scale, lane),
-            at(arguments.scale_gradient, lane), at(arguments.shift_gradient, lane), at(arguments.bias_gradient, lane));
+            gradient.rows, gradient.columns, valid_columns(arguments.extent, replica, gradient.columns),
+            at(gradient, replica), at(arguments.input, replica), at(arguments.mean, replica),
+            at(arguments.rstd, replica), at(arguments.scale, replica), at(arguments.scale_gradient, replica),
+            at(arguments.shift_gradient, replica), at(arguments.bias_gradient, replica));
     }
 }
 
 void CpuStream::cross_entropy(const CrossEntropy& arguments) {
     const Tensor& logits = arguments.logits;
     assert(arguments.labels.rows == logits.rows);
-    for (int lane = first_; lane < end_; ++lane) {
-        prepare(arguments.loss, lane, arguments.write);
-        prepare(arguments.correct, lane, arguments.write);
-        const std::int64_t own = rows_of(arguments.pass, lane, logits.rows).count;
-        float* gradient = at(arguments.gradient, lane);
-        kernels_.cross_entropy(own, logits.columns, at(logits, lane), at<std::int32_t>(arguments.labels, lane),
-                               value(arguments.smoothing, lane),
-                               arguments.weights ? value(arguments.weights, lane) : arguments.weight,
-                               arguments.scale ? value(arguments.scale, lane) : 1.0F, at(arguments.loss, lane),
-                               at<std::int32_t>(arguments.correct, lane), gradient);
-        if (gradient) std::fill(gradient + own * logits.columns, gradient + logits.elements(), 0.0F);
+    for (int replica = first_; replica < end_; ++replica) {
+        prepare(arguments.loss, replica, arguments.write);
+        prepare(arguments.correct, replica, arguments.write);
+        const std::int64_t valid = valid_rows(arguments.extent, replica, logits.rows).count;
+        float* gradient = at(arguments.gradient, replica);
+        kernels_.cross_entropy(valid, logits.columns, at(logits, replica), at<std::int32_t>(arguments.labels, replica),
+                               value(arguments.smoothing, replica),
+                               arguments.weights ? value(arguments.weights, replica) : arguments.weight,
+                               arguments.scale ? value(arguments.scale, replica) : 1.0F, at(arguments.loss, replica),
+                               at<std::int32_t>(arguments.correct, replica), gradient);
+        if (gradient) std::fill(gradient + valid * logits.columns, gradient + logits.elements(), 0.0F);
     }
 }
 
 void CpuStream::gradient_norm(const GradientNorm& arguments) {
     const LossScale& scaling = arguments.scaling;
-    for (int lane = first_; lane < end_; ++lane) {
-        const float scale = scaling.scale ? value(scaling.scale, lane) : 1.0F;
+    for (int replica = first_; replica < end_; ++replica) {
+        const float scale = scaling.scale ? value(scaling.scale, replica) : 1.0F;
         const auto norm = static_cast<float>(
-            std::sqrt(kernels_.sum_of_squares(arguments.gradient.elements(), at(arguments.gradient, lane))) / scale);
-        const float limit = value(arguments.limit, lane);
+            std::sqrt(kernels_.sum_of_squares(arguments.gradient.elements(), at(arguments.gradient, replica))) / scale);
+        const float limit = value(arguments.limit, replica);
         const bool valid = !scaling.scale || std::isfinite(norm);
-        *at(arguments.norm, lane) = valid ? norm : 0.0F;
-        *at(arguments.factor, lane) = valid ? (limit > 0 && norm > limit ? limit / norm : 1.0F) / scale : 0.0F;
+        *at(arguments.norm, replica) = valid ? norm : 0.0F;
+        *at(arguments.factor, replica) = valid ? (limit > 0 && norm > limit ? limit / norm : 1.0F) / scale : 0.0F;
         if (!scaling.scale) continue;
-        *at<std::uint8_t>(scaling.valid, lane) = valid ? 1 : 0;
-        float& good = *at(scaling.good, lane);
+        *at<std::uint8_t>(scaling.valid, replica) = valid ? 1 : 0;
+        float& good = *at(scaling.good, replica);
         good = valid ? good + 1 : 0.0F;
         const bool grows = good == LossScale::growth;
         if (grows) good = 0;
-        if (grows || !valid) *at(scaling.scale, lane) = std::clamp(scale * (grows ? 2.0F : 0.5F), 1.0F, 0x1.0p24F);
+        if (grows || !valid) *at(scaling.scale, replica) = std::clamp(scale * (grows ? 2.0F : 0.5F), 1.0F, 0x1.0p24F);
     }
 }
 
-float CpuStream::rate_of(const Update& update, int lane) const {
-    const std::uint32_t slot = update.slot ? value<std::uint32_t>(update.slot, lane) : 0;
-    assert(slot < update.learning_rates.columns);
-    return at(update.learning_rates, lane)[slot];
+float CpuStream::rate_of(const Update& update, int replica) const {
+    const std::uint32_t window_index = update.window_index ? value<std::uint32_t>(update.window_index, replica) : 0;
+    assert(window_index < update.learning_rates.columns);
+    return at(update.learning_rates, replica)[window_index];
 }
 
-bool CpuStream::updates(const Update& update, int lane) const {
-    return value<std::uint8_t>(update.alive, lane) != 0 &&
-           (!update.valid || value<std::uint8_t>(update.valid, lane) != 0);
+bool CpuStream::updates(const Update& update, int replica) const {
+    return value<std::uint8_t>(update.alive, replica) != 0 &&
+           (!update.valid || value<std::uint8_t>(update.valid, replica) != 0);
 }
 
 void CpuStream::adamw(const AdamW& arguments) {
     const Update& update = arguments.update;
     const std::int64_t decayed = update.decayed;
-    for (int lane = first_; lane < end_; ++lane) {
-        if (!updates(update, lane)) continue;
-        const double rate = rate_of(update, lane);
-        const double t = value<std::uint32_t>(arguments.iteration, lane) + 1.0;
-        const float beta1 = value(arguments.beta1, lane);
-        const float beta2 = value(arguments.beta2, lane);
-        AdamWStep step{.decay = static_cast<float>(1 - rate * value(update.weight_decay, lane)),
-                       .factor = update.factor ? value(update.factor, lane) : 1.0F,
+    for (int replica = first_; replica < end_; ++replica) {
+        if (!updates(update, replica)) continue;
+        const double rate = rate_of(update, replica);
+        const double t = value<std::uint32_t>(arguments.iteration, replica) + 1.0;
+        const float beta1 = value(arguments.beta1, replica);
+        const float beta2 = value(arguments.beta2, replica);
+        AdamWStep step{.decay = static_cast<float>(1 - rate * value(update.weight_decay, replica)),
+                       .factor = update.factor ? value(update.factor, replica) : 1.0F,
                        .beta1 = beta1,
                        .beta2 = beta2,
                        .step = static_cast<float>(rate / (1 - std::pow(beta1, t))),
                        .inverse_root = static_cast<float>(1 / std::sqrt(1 - std::pow(beta2, t))),
-                       .epsilon = value(arguments.epsilon, lane)};
-        float* weights = at(update.weights, lane);
-        const float* gradient = at(update.gradient, lane);
-        float* first = at(arguments.first_moment, lane);
-        float* second = at(arguments.second_moment, lane);
+                       .epsilon = value(arguments.epsilon, replica)};
+        float* weights = at(update.weights, replica);
+        const float* gradient = at(update.gradient, replica);
+        float* first = at(arguments.first_moment, replica);
+        float* second = at(arguments.second_moment, replica);
         kernels_.adamw(decayed, step, weights, gradient, first, second);
         step.decay = 1;
         kernels_.adamw(update.weights.elements() - decayed, step, weights + decayed, gradient + decayed,
@@ -408,16 +416,16 @@ void CpuStream::adamw(const AdamW& arguments) {
 void CpuStream::sgd(const Sgd& arguments) {
     const Update& update = arguments.update;
     const std::int64_t decayed = update.decayed;
-    for (int lane = first_; lane < end_; ++lane) {
-        if (!updates(update, lane)) continue;
-        SgdStep step{.learning_rate = rate_of(update, lane),
-                     .decay = value(update.weight_decay, lane),
-                     .factor = update.factor ? value(update.factor, lane) : 1.0F,
-                     .momentum = value(arguments.momentum, lane),
+    for (int replica = first_; replica < end_; ++replica) {
+        if (!updates(update, replica)) continue;
+        SgdStep step{.learning_rate = rate_of(update, replica),
+                     .decay = value(update.weight_decay, replica),
+                     .factor = update.factor ? value(update.factor, replica) : 1.0F,
+                     .momentum = value(arguments.momentum, replica),
                      .nesterov = arguments.nesterov};
-        float* weights = at(update.weights, lane);
-        const float* gradient = at(update.gradient, lane);
-        float* velocity = at(arguments.velocity, lane);
+        float* weights = at(update.weights, replica);
+        const float* gradient = at(update.gradient, replica);
+        float* velocity = at(arguments.velocity, replica);
         kernels_.sgd(decayed, step, weights, gradient, velocity);
         step.decay = 0;
         kernels_.sgd(update.weights.elements() - decayed, step, weights + decayed, gradient + decayed,
@@ -426,21 +434,21 @@ void CpuStream::sgd(const Sgd& arguments) {
 }
 
 void CpuStream::advance(const Advance& arguments) {
-    for (int lane = first_; lane < end_; ++lane) {
-        if (arguments.slot) {
-            auto& slot = *at<std::uint32_t>(arguments.slot, lane);
-            assert(slot < arguments.losses.columns && slot < arguments.norms.columns);
-            at(arguments.losses, lane)[slot] = value(arguments.loss, lane);
-            at(arguments.norms, lane)[slot] = value(arguments.norm, lane);
-            ++slot;
+    for (int replica = first_; replica < end_; ++replica) {
+        if (arguments.window_index) {
+            auto& window_index = *at<std::uint32_t>(arguments.window_index, replica);
+            assert(window_index < arguments.losses.columns && window_index < arguments.norms.columns);
+            at(arguments.losses, replica)[window_index] = value(arguments.loss, replica);
+            at(arguments.norms, replica)[window_index] = value(arguments.norm, replica);
+            ++window_index;
         }
-        if (value<std::uint8_t>(arguments.alive, lane)) ++*at<std::uint32_t>(arguments.iteration, lane);
+        if (value<std::uint8_t>(arguments.alive, replica)) ++*at<std::uint32_t>(arguments.iteration, replica);
     }
 }
 
 namespace {
 
-/// The copy is done when `send` returns: one pass is enough.
+/// The copy is done when `send` returns: one part is enough.
 class CpuStage final : public Stage {
    public:
     CpuStage(CpuStream& stream, std::size_t bytes) : stream_(stream), part_(bytes) {}

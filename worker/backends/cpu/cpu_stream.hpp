@@ -27,15 +27,16 @@ class CpuBuffer : public Buffer {
 
 class CpuStream : public Stream {
    public:
-    CpuStream(const Kernels& kernels, CpuBuffer& arena, int lanes) : kernels_(kernels), arena_(arena), end_(lanes) {}
+    CpuStream(const Kernels& kernels, CpuBuffer& arena, int replicas)
+        : kernels_(kernels), arena_(arena), end_(replicas) {}
 
-    [[nodiscard]] int lanes() const override { return end_ - first_; }
-    void set_lanes(int first, int count) override {
+    [[nodiscard]] int replicas() const override { return end_ - first_; }
+    void select_replicas(int first, int count) override {
         first_ = first;
         end_ = first + count;
     }
-    void write_bytes(const Tensor& to, int lane, std::span<const std::byte> data) override;
-    void read_bytes(const Tensor& from, int lane, std::span<std::byte> data) override;
+    void write_bytes(const Tensor& to, int replica, std::span<const std::byte> data) override;
+    void read_bytes(const Tensor& from, int replica, std::span<std::byte> data) override;
     void synchronise() override {}
     void fill(const Tensor& to, float value) override;
     void copy(const Tensor& from, const Tensor& to) override;
@@ -55,36 +56,36 @@ class CpuStream : public Stream {
     std::unique_ptr<Stage> stage(std::size_t bytes) override;
 
    private:
-    /// One lane's elements; null for none.
+    /// One replica's elements; null for none.
     template <class T = float>
-    [[nodiscard]] T* at(const Tensor& tensor, int lane) const;
-    /// A lane array's number for one lane.
+    [[nodiscard]] T* at(const Tensor& tensor, int replica) const;
+    /// A one number per replica's number for one replica.
     template <class T = float>
-    [[nodiscard]] T value(const Tensor& tensor, int lane) const;
+    [[nodiscard]] T value(const Tensor& tensor, int replica) const;
     struct Rows {
         std::int64_t first = 0;  ///< sample of the batch
-        std::int64_t count = 0;  ///< the lane's own
+        std::int64_t count = 0;  ///< of the replica; the others are padding
     };
-    /// Of a pass of `rows` rows.
-    [[nodiscard]] Rows rows_of(const Pass& pass, int lane, std::int64_t rows) const;
-    [[nodiscard]] std::size_t kernel_of(Activation activation, const Tensor& own, int lane) const;
-    [[nodiscard]] std::int64_t own_columns(const Tensor& own, int lane, std::int64_t columns) const;
-    /// Those of a lane's rows from row `begin` of the output on.
+    /// The valid rows of a micro-batch of `rows` rows.
+    [[nodiscard]] Rows valid_rows(const Extent& extent, int replica, std::int64_t rows) const;
+    [[nodiscard]] std::size_t kernel_of(Activation activation, const Tensor& activations, int replica) const;
+    [[nodiscard]] std::int64_t valid_columns(const Extent& extent, int replica, std::int64_t columns) const;
+    /// Those of a replica's rows from row `begin` of the output on.
     template <class T>
-    void gather_rows(const Samples& samples, const Gather& arguments, int lane, std::int64_t first, std::int64_t begin,
-                     std::span<const std::int32_t> rows);
-    [[nodiscard]] float rate_of(const Update& update, int lane) const;
-    [[nodiscard]] bool updates(const Update& update, int lane) const;
-    [[nodiscard]] DropoutDraw draw(const Dropout& dropout, int lane) const;
-    void round(const Tensor& from, const Tensor& to, int lane) const;
+    void gather_rows(const Samples& samples, const Gather& arguments, int replica, std::int64_t first,
+                     std::int64_t begin, std::span<const std::int32_t> rows);
+    [[nodiscard]] float rate_of(const Update& update, int replica) const;
+    [[nodiscard]] bool updates(const Update& update, int replica) const;
+    [[nodiscard]] DropoutDraw draw(const Dropout& dropout, int replica) const;
+    void round(const Tensor& from, const Tensor& to, int replica) const;
     [[nodiscard]] Bfloat16Products& bfloat16();
     /// As the kernels add: zeroes what is to be written.
-    void prepare(const Tensor& target, int lane, Write write) const;
+    void prepare(const Tensor& target, int replica, Write write) const;
 
     const Kernels& kernels_;
     CpuBuffer& arena_;
     std::unique_ptr<Bfloat16Products> bfloat16_;  ///< from the first product on
-    int first_ = 0;                               ///< of the lanes
+    int first_ = 0;                               ///< of the replicas
     int end_;
 };
 

@@ -1,12 +1,12 @@
 // The element-wise part of the CPU backend as a table of functions, once for each level of x86-64. All matrices are
-// dense, row-major and of one lane; "adds" means that the caller has zeroed the target if it wants it written.
+// dense, row-major and of one replica; "adds" means that the caller has zeroed the target if it wants it written.
 #pragma once
 
 #include <cstdint>
 
 namespace hpo {
 
-/// One lane's dropout, see Dropout in backend.hpp.
+/// One replica's dropout, see Dropout in backend.hpp.
 struct DropoutDraw {
     std::uint32_t threshold = 0;  ///< a 16-bit draw below it drops; 0: no dropout
     float scale = 1;              ///< of what is kept
@@ -43,11 +43,11 @@ struct Kernels {
     /// gradient *= f'(pre) * dropout; bias_gradient (null: none) adds its column sums. By Activation.
     void (*activate_backward[4])(std::int64_t rows, std::int64_t columns, float* gradient, const float* pre,
                                  const float* output, float* bias_gradient, const DropoutDraw& dropout);
-    /// As LayerNorm in backend.hpp; `own` columns are not padding.
-    void (*layer_norm)(std::int64_t rows, std::int64_t columns, std::int64_t own, float* input, const float* bias,
+    /// As LayerNorm in backend.hpp; columns from `valid` on are padding.
+    void (*layer_norm)(std::int64_t rows, std::int64_t columns, std::int64_t valid, float* input, const float* bias,
                        const float* scale, const float* shift, float* output, float* mean, float* rstd, float epsilon);
     /// As LayerNormBackward; the three parameter gradients add.
-    void (*layer_norm_backward)(std::int64_t rows, std::int64_t columns, std::int64_t own, float* gradient,
+    void (*layer_norm_backward)(std::int64_t rows, std::int64_t columns, std::int64_t valid, float* gradient,
                                 const float* input, const float* mean, const float* rstd, const float* scale,
                                 float* scale_gradient, float* shift_gradient, float* bias_gradient);
     /// Adds to loss and correct; gradient (times scale) null: not wanted; it may be logits.

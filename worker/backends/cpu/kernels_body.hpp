@@ -232,35 +232,35 @@ void activate_backward(int64_t rows, int64_t columns, float* gradient, const flo
 
 // ---- Layer norm ----
 
-void layer_norm(int64_t rows, int64_t columns, int64_t own, float* input, const float* bias, const float* scale,
+void layer_norm(int64_t rows, int64_t columns, int64_t valid, float* input, const float* bias, const float* scale,
                 const float* shift, float* output, float* mean, float* rstd, float epsilon) {
-    const float share = 1.0F / static_cast<float>(own);
+    const float share = 1.0F / static_cast<float>(valid);
     for (int64_t row = 0; row < rows; ++row) {
         float* a = input + row * columns;
         float* y = output + row * columns;
         float sum = 0;
 #pragma omp simd reduction(+ : sum)
-        for (int64_t i = 0; i < own; ++i) {
+        for (int64_t i = 0; i < valid; ++i) {
             a[i] += bias[i];
             sum += a[i];
         }
         const float m = sum * share;
         float squares = 0;
 #pragma omp simd reduction(+ : squares)
-        for (int64_t i = 0; i < own; ++i) squares += (a[i] - m) * (a[i] - m);
+        for (int64_t i = 0; i < valid; ++i) squares += (a[i] - m) * (a[i] - m);
         const float r = 1.0F / __builtin_sqrtf(squares * share + epsilon);
 #pragma omp simd
-        for (int64_t i = 0; i < own; ++i) y[i] = (a[i] - m) * r * scale[i] + shift[i];
-        for (int64_t i = own; i < columns; ++i) y[i] = 0;
+        for (int64_t i = 0; i < valid; ++i) y[i] = (a[i] - m) * r * scale[i] + shift[i];
+        for (int64_t i = valid; i < columns; ++i) y[i] = 0;
         mean[row] = m;
         rstd[row] = r;
     }
 }
 
-void layer_norm_backward(int64_t rows, int64_t columns, int64_t own, float* gradient, const float* input,
+void layer_norm_backward(int64_t rows, int64_t columns, int64_t valid, float* gradient, const float* input,
                          const float* mean, const float* rstd, const float* scale, float* scale_gradient,
                          float* shift_gradient, float* bias_gradient) {
-    const float share = 1.0F / static_cast<float>(own);
+    const float share = 1.0F / static_cast<float>(valid);
     for (int64_t row = 0; row < rows; ++row) {
         float* g = gradient + row * columns;
         const float* a = input + row * columns;
@@ -269,7 +269,7 @@ void layer_norm_backward(int64_t rows, int64_t columns, int64_t own, float* grad
         float sum = 0;     // of g * scale
         float moment = 0;  // of g * scale * normalised
 #pragma omp simd reduction(+ : sum, moment)
-        for (int64_t i = 0; i < own; ++i) {
+        for (int64_t i = 0; i < valid; ++i) {
             const float normalised = (a[i] - m) * r;
             scale_gradient[i] += g[i] * normalised;
             shift_gradient[i] += g[i];
@@ -279,11 +279,11 @@ void layer_norm_backward(int64_t rows, int64_t columns, int64_t own, float* grad
         const float mean_sum = sum * share;
         const float mean_moment = moment * share;
 #pragma omp simd
-        for (int64_t i = 0; i < own; ++i) {
+        for (int64_t i = 0; i < valid; ++i) {
             g[i] = r * (g[i] * scale[i] - mean_sum - (a[i] - m) * r * mean_moment);
             bias_gradient[i] += g[i];
         }
-        for (int64_t i = own; i < columns; ++i) g[i] = 0;
+        for (int64_t i = valid; i < columns; ++i) g[i] = 0;
     }
 }
 
@@ -368,7 +368,7 @@ void gather(int64_t rows, int64_t columns, const T* source, const int32_t* indic
 
 double sum_of_squares(int64_t count, const float* values) {
     double total = 0;
-    constexpr int64_t block = 4096;  // floats within, doubles across: exact enough, and one pass at full width
+    constexpr int64_t block = 4096;  // floats within, doubles across: exact enough, and one reading at full width
     for (int64_t first = 0; first < count; first += block) {
         const int64_t end = first + block < count ? first + block : count;
         float sum = 0;
@@ -398,14 +398,14 @@ void adamw(int64_t count, const AdamWStep& step, float* __restrict weights, cons
 void sgd(int64_t count, const SgdStep& step, float* __restrict weights, const float* __restrict gradient,
          float* __restrict velocity) {
     const SgdStep s = step;
-    const float own = s.nesterov ? 1.0F : 0.0F;
+    const float direct = s.nesterov ? 1.0F : 0.0F;
     const float carried = s.nesterov ? s.momentum : 1.0F;
 #pragma omp simd
     for (int64_t i = 0; i < count; ++i) {
         const float g = gradient[i] * s.factor + s.decay * weights[i];
         const float u = s.momentum * velocity[i] + g;
         velocity[i] = u;
-        weights[i] -= s.learning_rate * (own * g + carried * u);
+        weights[i] -= s.learning_rate * (direct * g + carried * u);
     }
 }
 

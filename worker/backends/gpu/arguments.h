@@ -2,47 +2,47 @@
 // before kernels.cl as part of its text. Every structure is passed by value; its layout is the same on all three, as
 // 8-byte members come before 4-byte ones. u8, u32, u64 and i64 are defined by whoever takes this in.
 //
-// `lane` is told by the launch. Rows, columns and counts are of one lane.
+// `replica` is told by the launch. Rows, columns and counts are of one replica.
 #ifndef HPO_GPU_ARGUMENTS_H
 #define HPO_GPU_ARGUMENTS_H
 
-// Where a tensor lies in the arena: bytes from its start, and from one lane to the next.
+// Where a tensor lies in the arena: bytes from its start, and from one replica to the next.
 typedef struct {
-    u64 offset;  // NOWHERE: there is none
+    u64 offset;  // ABSENT: there is none
     u64 stride;
-} Place;
+} TensorRef;
 
 typedef struct {
-    Place to;
+    TensorRef to;
     i64 count;
     float value;
 } FillArguments;
 
 typedef struct {
-    Place to;
-    Place seed;
+    TensorRef to;
+    TensorRef seed;
     i64 count;
     u32 site;
     float unit;  // bound / 2^23
 } InitialiseArguments;
 
-// Which samples of a lane's batch the rows of a pass are (hpo::Pass).
+// Which samples of a replica's batch the rows of a micro-batch are (hpo::Extent).
 typedef struct {
-    Place batch;  // NOWHERE: all rows are the lane's
-    Place rows;
-    u64 index;
-} PassArguments;
+    TensorRef batch;  // ABSENT: all rows are the replica's
+    TensorRef rows;
+    u64 micro_batch;
+} ExtentArguments;
 
 typedef struct {
-    Place features;  // where samples lie in their buffer; stride 0: all lanes share them
-    Place sample_labels;
-    u64 sample_rows;  // NOWHERE: they are all the rows there are
-    Place output;
-    Place labels;
-    Place seed;
-    Place iteration;
-    PassArguments pass;  // there is none: in order, from `first` on
-    u32 count;           // of the samples
+    TensorRef features;  // where samples lie in their buffer; stride 0: all replicas share them
+    TensorRef sample_labels;
+    u64 sample_rows;  // ABSENT: they are all the rows there are
+    TensorRef output;
+    TensorRef labels;
+    TensorRef seed;
+    TensorRef iteration;
+    ExtentArguments extent;  // ABSENT: in order, from `first` on
+    u32 count;               // of the samples
     u32 first;
     u32 staged;  // samples lie in the order in which they are taken
     u32 rows;
@@ -56,19 +56,19 @@ typedef struct {
 } GatherArguments;
 
 typedef struct {
-    Place probability;  // NOWHERE: no dropout
-    Place seed;
-    Place iteration;
-    Place mask;
-    PassArguments pass;
+    TensorRef probability;  // ABSENT: no dropout
+    TensorRef seed;
+    TensorRef iteration;
+    TensorRef mask;
+    ExtentArguments extent;
     u64 site;
 } DropoutArguments;
 
 typedef struct {
-    Place pre;
-    Place bias;
-    Place output;
-    Place own;  // NOWHERE: `activation` for all
+    TensorRef pre;
+    TensorRef bias;
+    TensorRef output;
+    TensorRef activations;  // ABSENT: `activation` for all
     DropoutArguments dropout;
     u32 rows;
     u32 columns;
@@ -76,11 +76,11 @@ typedef struct {
 } ActivateArguments;
 
 typedef struct {
-    Place gradient;
-    Place pre;
-    Place output;
-    Place bias_gradient;
-    Place own;
+    TensorRef gradient;
+    TensorRef pre;
+    TensorRef output;
+    TensorRef bias_gradient;
+    TensorRef activations;
     DropoutArguments dropout;
     u32 rows;
     u32 columns;
@@ -89,108 +89,108 @@ typedef struct {
 } ActivateBackwardArguments;
 
 typedef struct {
-    Place input;
-    Place bias;
-    Place scale;
-    Place shift;
-    Place output;
-    Place mean;
-    Place rstd;
-    Place own;  // NOWHERE: all columns
+    TensorRef input;
+    TensorRef bias;
+    TensorRef scale;
+    TensorRef shift;
+    TensorRef output;
+    TensorRef mean;
+    TensorRef rstd;
+    TensorRef valid_columns;  // ABSENT: all columns
     u32 rows;
     u32 columns;
     float epsilon;
 } LayerNormArguments;
 
 typedef struct {
-    Place gradient;
-    Place input;
-    Place mean;
-    Place rstd;
-    Place scale;
-    Place scale_gradient;
-    Place shift_gradient;
-    Place own;
+    TensorRef gradient;
+    TensorRef input;
+    TensorRef mean;
+    TensorRef rstd;
+    TensorRef scale;
+    TensorRef scale_gradient;
+    TensorRef shift_gradient;
+    TensorRef valid_columns;
     u32 rows;
     u32 columns;
     u32 add;
 } LayerNormBackwardArguments;
 
 typedef struct {
-    Place logits;
-    Place labels;
-    Place smoothing;
-    Place loss;
-    Place correct;
-    Place gradient;  // NOWHERE: not wanted
-    Place scale;     // NOWHERE: 1
-    Place weights;   // NOWHERE: `weight` for all
-    PassArguments pass;
+    TensorRef logits;
+    TensorRef labels;
+    TensorRef smoothing;
+    TensorRef loss;
+    TensorRef correct;
+    TensorRef gradient;  // ABSENT: not wanted
+    TensorRef scale;     // ABSENT: 1
+    TensorRef weights;   // ABSENT: `weight` for all
+    ExtentArguments extent;
     u32 rows;
     u32 columns;
-    u32 parts;  // groups a lane
+    u32 parts;  // groups a replica
     u32 add;    // to loss and correct
     float weight;
 } CrossEntropyArguments;
 
 typedef struct {
-    Place gradient;
-    Place limit;
-    Place norm;
-    Place factor;
-    Place scale;  // NOWHERE: there is no loss scaling, and nothing of good and valid
-    Place good;
-    Place valid;
+    TensorRef gradient;
+    TensorRef limit;
+    TensorRef norm;
+    TensorRef factor;
+    TensorRef scale;  // ABSENT: there is no loss scaling, and nothing of good and valid
+    TensorRef good;
+    TensorRef valid;
     i64 count;
     u32 parts;
     float growth;
 } GradientNormArguments;
 
 typedef struct {
-    Place weights;
-    Place gradient;
-    Place learning_rates;
-    Place slot;  // NOWHERE: the first of the rates
-    Place weight_decay;
-    Place factor;  // NOWHERE: 1
-    Place alive;
-    Place valid;  // NOWHERE: all are
+    TensorRef weights;
+    TensorRef gradient;
+    TensorRef learning_rates;
+    TensorRef window_index;  // ABSENT: the first of the rates
+    TensorRef weight_decay;
+    TensorRef factor;  // ABSENT: 1
+    TensorRef alive;
+    TensorRef valid;  // ABSENT: all are
     i64 count;
     i64 decayed;
 } UpdateArguments;
 
 typedef struct {
     UpdateArguments update;
-    Place first_moment;
-    Place second_moment;
-    Place beta1;
-    Place beta2;
-    Place epsilon;
-    Place iteration;
+    TensorRef first_moment;
+    TensorRef second_moment;
+    TensorRef beta1;
+    TensorRef beta2;
+    TensorRef epsilon;
+    TensorRef iteration;
 } AdamWArguments;
 
 typedef struct {
     UpdateArguments update;
-    Place velocity;
-    Place momentum;
+    TensorRef velocity;
+    TensorRef momentum;
     u64 nesterov;
 } SgdArguments;
 
 typedef struct {
-    Place iteration;
-    Place alive;
-    Place slot;  // NOWHERE: there are no tables
-    Place loss;
-    Place norm;
-    Place losses;
-    Place norms;
+    TensorRef iteration;
+    TensorRef alive;
+    TensorRef window_index;  // ABSENT: there are no tables
+    TensorRef loss;
+    TensorRef norm;
+    TensorRef losses;
+    TensorRef norms;
 } AdvanceArguments;
 
 // C [m, n] = op(A) op(B), added to what C holds where `add`; all dense and row-major.
 typedef struct {
-    Place a;
-    Place b;
-    Place c;
+    TensorRef a;
+    TensorRef b;
+    TensorRef c;
     u32 m;
     u32 n;
     u32 k;
@@ -199,19 +199,19 @@ typedef struct {
 } MultiplyArguments;
 
 typedef struct {
-    Place from;
-    Place to;
+    TensorRef from;
+    TensorRef to;
     i64 count;
     u32 precision;  // bfloat16 or float16
 } RoundArguments;
 
-#define NOWHERE 0xFFFFFFFFFFFFFFFFUL
+#define ABSENT 0xFFFFFFFFFFFFFFFFUL
 
-#define GROUP_ITEMS 256U       // work items of every group
+#define WORK_GROUP_SIZE 256U   // work items of every group
 #define UPDATE_ELEMENTS 1024U  // elements of a group in optimizers and norms
-#define MOST_PARTS 256U        // partial results of a reduction, a lane
-#define TEAM 32U               // work items that share a row
-#define TEAMS 8U               // GROUP_ITEMS / TEAM
+#define MAX_PARTS 256U         // partial results of a reduction, a replica
+#define SUBGROUP_SIZE 32U      // work items that share a row
+#define SUBGROUPS 8U           // WORK_GROUP_SIZE / SUBGROUP_SIZE
 #define TILE 64U               // rows and columns of a product that a group computes
 #define TILE_DEPTH 16U
 

@@ -159,11 +159,11 @@ Result<std::string> cached_for_cuda(int capability, int driver_version, bool ren
     if (!loaded) return loaded.error();
     const auto target = target_of(*loaded, capability);
     if (!target) return target.error();
-    std::string words = kernel_source;
-    for (const std::string& option : target->options) words += '\0' + option;
+    std::string inputs = kernel_source;
+    for (const std::string& option : target->options) inputs += '\0' + option;
     const fs::path folder = cache_folder();
     char name[96];
-    std::snprintf(name, sizeof name, "kernels-%016llx-%d-%d-%s", static_cast<unsigned long long>(hash_of(words)),
+    std::snprintf(name, sizeof name, "kernels-%016llx-%d-%d-%s", static_cast<unsigned long long>(hash_of(inputs)),
                   capability, driver_version, loaded->version().c_str());
     if (!folder.empty() && !renew)
         if (std::string code = contents_of(folder / name); !code.empty()) return code;

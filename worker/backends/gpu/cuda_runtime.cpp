@@ -24,7 +24,7 @@ constexpr std::size_t most_context_bytes = std::size_t{2} << 30;
 /// Of cuMemAlloc: what is larger than a part of one takes whole ones (seen on every GPU since Volta).
 constexpr std::size_t granularity_of_allocations = std::size_t{2} << 20;
 
-std::string version_words(int version) {
+std::string version_text(int version) {
     return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
@@ -79,7 +79,7 @@ class CudaRuntime : public Runtime {
     void read(Memory from, std::size_t offset, void* data, std::size_t bytes) override;
     void copy(Memory memory, std::size_t from, std::size_t to, std::size_t bytes) override;
     void launch(const Launch& launch) override;
-    bool multiply(Memory arena, Form form, const MultiplyArguments& arguments, int lanes) override;
+    bool multiply(Memory arena, Form form, const MultiplyArguments& arguments, int replicas) override;
     void flush() override {}  // CUDA begins at once
     void synchronise() override {
         enter();
@@ -94,7 +94,7 @@ class CudaRuntime : public Runtime {
     Result<void> find_device(std::optional<std::size_t> number);
     Result<void> load_kernels();
     void load_products();
-    [[nodiscard]] std::string words(int status) const {
+    [[nodiscard]] std::string error_text(int status) const {
         const char* text = nullptr;
         api_.error_text(status, &text);
         return "CUDA error " + std::to_string(status) + (text ? std::string(", ") + text : "");
@@ -103,8 +103,8 @@ class CudaRuntime : public Runtime {
         if (status == cuda::success) return;
         // In the midst of a recording the stream is of no more use.
         if (status == cuda::out_of_memory && !recording_)
-            throw DeviceFull("not enough memory on " + name_ + " for " + what + ": " + words(status));
-        throw DeviceLost(name_ + " failed: " + what + ": " + words(status));
+            throw DeviceFull("not enough memory on " + name_ + " for " + what + ": " + error_text(status));
+        throw DeviceLost(name_ + " failed: " + what + ": " + error_text(status));
     }
     void count_launch() { launches_ += recording_ ? 0 : 1; }
     /// The context belongs to a thread; any may call.
@@ -140,10 +140,10 @@ Result<void> CudaRuntime::find_device(std::optional<std::size_t> number) {
     if (const int status = api_.init(0); status == cuda::no_device)
         return Error{"the CUDA driver finds no device (CUDA_VISIBLE_DEVICES may hide it)"};
     else if (status != cuda::success)
-        return Error{"the CUDA driver does not start: " + words(status)};
+        return Error{"the CUDA driver does not start: " + error_text(status)};
     api_.driver_version(&driver_version_);
     if (driver_version_ < 11020)
-        return Error{"the CUDA driver is for CUDA " + version_words(driver_version_) + "; 11.2 or later is needed"};
+        return Error{"the CUDA driver is for CUDA " + version_text(driver_version_) + "; 11.2 or later is needed"};
     int count = 0;
     if (api_.count_devices(&count) != cuda::success || count == 0)
         return Error{"the CUDA driver finds no device (CUDA_VISIBLE_DEVICES may hide it)"};
@@ -152,7 +152,7 @@ Result<void> CudaRuntime::find_device(std::optional<std::size_t> number) {
         return Error{"there is no CUDA device " + std::to_string(chosen) + ": they are numbered 0 to " +
                      std::to_string(count - 1)};
     if (const int status = api_.get_device(&device_, static_cast<int>(chosen)); status != cuda::success)
-        return Error{"CUDA device " + std::to_string(chosen) + ": " + words(status)};
+        return Error{"CUDA device " + std::to_string(chosen) + ": " + error_text(status)};
     char name[256] = "";
     if (api_.device_name(name, sizeof name, device_) == cuda::success) name_ = name;
     int major = 0;
@@ -177,11 +177,11 @@ Result<void> CudaRuntime::load_kernels() {
         status = api_.load_module(&module_, code->c_str());
     }
     if (status != cuda::success)
-        return Error{"the CUDA driver (" + version_words(driver_version_) + ") does not take the kernels: " +
-                     words(status) + "; it may be older than the CUDA toolkit's libraries: update it"};
+        return Error{"the CUDA driver (" + version_text(driver_version_) + ") does not take the kernels: " +
+                     error_text(status) + "; it may be older than the CUDA toolkit's libraries: update it"};
     for (std::size_t i = 0; i < kernel_count; ++i)
         if (status = api_.get_function(&kernels_[i], module_, kernel_names[i]); status != cuda::success)
-            return Error{name_ + " has no kernel " + std::string(kernel_names[i]) + ": " + words(status)};
+            return Error{name_ + " has no kernel " + std::string(kernel_names[i]) + ": " + error_text(status)};
     return {};
 }
 
@@ -198,7 +198,7 @@ void CudaRuntime::load_products() {
         return without("cublasCreate fails with error " + std::to_string(status));
     }
     if (const int status = api_.allocate(&blas_workspace_, blas_workspace_bytes); status != cuda::success)
-        without("it has no " + megabytes(blas_workspace_bytes) + " for its workspace: " + words(status));
+        without("it has no " + megabytes(blas_workspace_bytes) + " for its workspace: " + error_text(status));
     else if (blas_.set_stream(blas_handle_, stream_) != 0 ||
              blas_.set_workspace(blas_handle_, blas_workspace_, blas_workspace_bytes) != 0)
         without("it takes neither stream nor workspace");
@@ -215,7 +215,7 @@ Result<void> CudaRuntime::open(std::optional<std::size_t> number) {
     bus_ = bus;
     before_ = cuda::used_on(bus_).by_all;
     const auto failed = [&](const char* what, int status) {
-        return Error{name_ + " cannot be opened: " + what + ": " + words(status)};
+        return Error{name_ + " cannot be opened: " + what + ": " + error_text(status)};
     };
     if (const int status = api_.retain_context(&context_, device_); status != cuda::success)
         return failed("cuDevicePrimaryCtxRetain", status);
@@ -366,12 +366,12 @@ void CudaRuntime::launch(const Launch& launch) {
     cuda::Address other = launch.other;
     void* arguments[] = {&arena, &other, const_cast<void*>(launch.arguments)};
     count_launch();
-    expect(
-        api_.launch(kernels_[index], launch.groups, launch.lanes, 1, GROUP_ITEMS, 1, 1, 0, stream_, arguments, nullptr),
-        kernel_names[index]);
+    expect(api_.launch(kernels_[index], launch.groups, launch.replicas, 1, WORK_GROUP_SIZE, 1, 1, 0, stream_, arguments,
+                       nullptr),
+           kernel_names[index]);
 }
 
-bool CudaRuntime::multiply(Memory arena, Form form, const MultiplyArguments& a, int lanes) {
+bool CudaRuntime::multiply(Memory arena, Form form, const MultiplyArguments& a, int replicas) {
     constexpr u32 most = std::numeric_limits<int>::max();
     if (!blas_handle_ || a.m > most || a.n > most || a.k > most) return false;
     enter();
@@ -383,7 +383,7 @@ bool CudaRuntime::multiply(Memory arena, Form form, const MultiplyArguments& a, 
     const float one = 1;
     const float beta = a.add ? 1.0F : 0.0F;
     const auto number = [](u32 value) { return static_cast<int>(value); };
-    const auto stride = [](const Place& place, Type of) { return static_cast<long long>(place.stride / size_of(of)); };
+    const auto stride = [](const TensorRef& ref, Type of) { return static_cast<long long>(ref.stride / size_of(of)); };
     count_launch();
     // cuBLAS counts by columns: what it sees is the transposed product, B first.
     const int status = blas_.multiply(
@@ -391,7 +391,7 @@ bool CudaRuntime::multiply(Memory arena, Form form, const MultiplyArguments& a, 
         a_turned ? cuda::transposed : cuda::no_transpose, number(a.n), number(a.m), number(a.k), &one,
         arena + a.b.offset, type, number(b_turned ? a.k : a.n), stride(a.b, operand), arena + a.a.offset, type,
         number(a_turned ? a.m : a.k), stride(a.a, operand), &beta, arena + a.c.offset, cuda::type_f32, number(a.n),
-        stride(a.c, Type::f32), lanes, precision == Precision::tf32 ? cuda::compute_f32_by_tf32 : cuda::compute_f32,
+        stride(a.c, Type::f32), replicas, precision == Precision::tf32 ? cuda::compute_f32_by_tf32 : cuda::compute_f32,
         cuda::default_algorithm);
     if (status != 0) throw DeviceLost(name_ + " failed: cuBLAS error " + std::to_string(status));
     return true;

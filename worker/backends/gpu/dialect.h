@@ -1,5 +1,5 @@
-// The words in which OpenCL C and CUDA differ. Put before arguments.h and kernels.cl. A group has GROUP_ITEMS work
-// items along x; a lane is a step along y.
+// The words in which OpenCL C and CUDA differ. Put before arguments.h and kernels.cl. A group has WORK_GROUP_SIZE work
+// items along x; a replica is a step along y.
 #if defined(__OPENCL_VERSION__) || defined(__OPENCL_C_VERSION__)
 typedef uchar u8;
 typedef ushort u16;
@@ -14,9 +14,9 @@ typedef long i64;
 #define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
 #define BITS_OF(number) as_uint(number)
 #define FLOAT_OF(bits) as_float(bits)
-#define ITEM ((u32)get_local_id(0))
-#define GROUP ((u32)get_group_id(0))
-#define LANE ((u32)get_group_id(1))
+#define WORK_ITEM ((u32)get_local_id(0))
+#define WORK_GROUP ((u32)get_group_id(0))
+#define REPLICA ((u32)get_group_id(1))
 #else
 typedef unsigned char u8;
 typedef unsigned short u16;
@@ -31,7 +31,7 @@ typedef long long i64;
 #define BARRIER __syncthreads()
 #define BITS_OF(number) __float_as_uint(number)
 #define FLOAT_OF(bits) __uint_as_float(bits)
-#define ITEM threadIdx.x
-#define GROUP blockIdx.x
-#define LANE blockIdx.y
+#define WORK_ITEM threadIdx.x
+#define WORK_GROUP blockIdx.x
+#define REPLICA blockIdx.y
 #endif

@@ -33,7 +33,7 @@ class GpuDevice : public Device {
         return MemoryLeft{free, total};
     }
     [[nodiscard]] std::uint64_t launches() const override { return runtime_->launches(); }
-    [[nodiscard]] std::size_t stream_bytes(int lanes) const override { return workspace_bytes(lanes); }
+    [[nodiscard]] std::size_t stream_bytes(int replicas) const override { return workspace_bytes(replicas); }
 
     [[nodiscard]] Result<void> computes_in(Precision precision) const override {
         return runtime_->computes_in(precision);
@@ -44,10 +44,10 @@ class GpuDevice : public Device {
         if (!buffer) return buffer.error();
         return std::unique_ptr<Buffer>(*std::move(buffer));
     }
-    std::unique_ptr<Stream> stream(Buffer& arena, int lanes) override {
-        auto workspace = take(workspace_bytes(lanes));
+    std::unique_ptr<Stream> stream(Buffer& arena, int replicas) override {
+        auto workspace = take(workspace_bytes(replicas));
         if (!workspace) throw DeviceFull(workspace.error().message);
-        return std::make_unique<GpuStream>(*runtime_, static_cast<GpuBuffer&>(arena), *std::move(workspace), lanes);
+        return std::make_unique<GpuStream>(*runtime_, static_cast<GpuBuffer&>(arena), *std::move(workspace), replicas);
     }
 
    private:

@@ -92,8 +92,8 @@ enum class Form : std::uint8_t { plain, by_transposed, transposed };
 
 struct Launch {
     Kernel kernel;
-    u32 groups = 1;  ///< of GROUP_ITEMS work items
-    u32 lanes = 1;
+    u32 groups = 1;  ///< of WORK_GROUP_SIZE work items
+    u32 replicas = 1;
     Memory arena = 0;
     Memory other = 0;
     const void* arguments = nullptr;
@@ -151,7 +151,7 @@ class Runtime {
     virtual void copy(Memory memory, std::size_t from, std::size_t to, std::size_t bytes) = 0;
     virtual void launch(const Launch& launch) = 0;
     /// By a library; false: there is none, the kernels are to do it.
-    virtual bool multiply(Memory arena, Form form, const MultiplyArguments& arguments, int lanes) = 0;
+    virtual bool multiply(Memory arena, Form form, const MultiplyArguments& arguments, int replicas) = 0;
     virtual void flush() = 0;  ///< the queue begins with what it holds
 
     /// What is asked for from now on is not done but kept, until `end_recording`; no reads and writes in between.

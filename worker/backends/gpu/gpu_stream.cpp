@@ -11,19 +11,19 @@ namespace hpo::gpu {
 namespace {
 
 constexpr std::int64_t divide_up(std::int64_t count, std::int64_t by) { return (count + by - 1) / by; }
-constexpr std::int64_t item_groups(std::int64_t items) { return divide_up(items, GROUP_ITEMS); }
+constexpr std::int64_t work_groups_for(std::int64_t items) { return divide_up(items, WORK_GROUP_SIZE); }
 
 u32 word(std::int64_t number) {
     assert(number >= 0 && number <= std::numeric_limits<u32>::max());
     return static_cast<u32>(number);
 }
 
-std::size_t start_of(const Tensor& tensor, int lane) {
-    return tensor.offset + static_cast<std::size_t>(lane) * tensor.lane_stride;
+std::size_t start_of(const Tensor& tensor, int replica) {
+    return tensor.offset + static_cast<std::size_t>(replica) * tensor.replica_stride;
 }
 
 constexpr u32 parts_of(std::int64_t most_useful) {
-    return static_cast<u32>(std::clamp<std::int64_t>(most_useful, 1, MOST_PARTS));
+    return static_cast<u32>(std::clamp<std::int64_t>(most_useful, 1, MAX_PARTS));
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ template <class Arguments>
 void GpuStream::launch(Kernel kernel, std::int64_t groups, const Arguments& arguments, Memory other) {
     runtime_.launch({.kernel = kernel,
                      .groups = word(groups),
-                     .lanes = word(lanes_),
+                     .replicas = word(replicas_),
                      .arena = arena_.memory(),
                      .other = other,
                      .arguments = &arguments,
@@ -52,67 +52,70 @@ void GpuStream::launch(Kernel kernel, std::int64_t groups, const Arguments& argu
 }
 
 void GpuStream::check(const Tensor& tensor) const {
-    assert(start_of(tensor, first_lane_ + lanes_ - 1) + tensor.bytes() <= arena_.bytes());
+    assert(start_of(tensor, first_replica_ + replicas_ - 1) + tensor.bytes() <= arena_.bytes());
     (void)tensor;
 }
 
-Place GpuStream::place(const Tensor& tensor) const {
-    if (!tensor) return {NOWHERE, 0};
+TensorRef GpuStream::ref(const Tensor& tensor) const {
+    if (!tensor) return {ABSENT, 0};
     check(tensor);
-    return {start_of(tensor, first_lane_), tensor.lane_stride};
+    return {start_of(tensor, first_replica_), tensor.replica_stride};
 }
 
-PassArguments GpuStream::place(const Pass& pass) const { return {place(pass.batch), place(pass.rows), pass.index}; }
-
-DropoutArguments GpuStream::place(const Dropout& dropout) const {
-    if (!dropout.probability) return {{NOWHERE, 0}, {NOWHERE, 0}, {NOWHERE, 0}, {NOWHERE, 0}, place(Pass{}), 0};
-    return {place(dropout.probability), place(dropout.seed), place(dropout.iteration),
-            place(dropout.mask),        place(dropout.pass), dropout.site};
+ExtentArguments GpuStream::ref(const Extent& extent) const {
+    return {ref(extent.batch), ref(extent.rows), extent.micro_batch};
 }
 
-UpdateArguments GpuStream::place(const Update& update) const {
-    return {place(update.weights),      place(update.gradient), place(update.learning_rates), place(update.slot),
-            place(update.weight_decay), place(update.factor),   place(update.alive),          place(update.valid),
-            update.weights.elements(),  update.decayed};
+DropoutArguments GpuStream::ref(const Dropout& dropout) const {
+    if (!dropout.probability) return {{ABSENT, 0}, {ABSENT, 0}, {ABSENT, 0}, {ABSENT, 0}, ref(Extent{}), 0};
+    return {ref(dropout.probability), ref(dropout.seed),   ref(dropout.iteration),
+            ref(dropout.mask),        ref(dropout.extent), dropout.site};
 }
 
-void GpuStream::write_bytes(const Tensor& to, int lane, std::span<const std::byte> data) {
-    assert(data.size() == to.bytes() && start_of(to, lane) + to.bytes() <= arena_.bytes());
-    if (!data.empty()) runtime_.write(arena_.memory(), start_of(to, lane), data.data(), data.size());
+UpdateArguments GpuStream::ref(const Update& update) const {
+    return {ref(update.weights),       ref(update.gradient), ref(update.learning_rates), ref(update.window_index),
+            ref(update.weight_decay),  ref(update.factor),   ref(update.alive),          ref(update.valid),
+            update.weights.elements(), update.decayed};
 }
 
-void GpuStream::read_bytes(const Tensor& from, int lane, std::span<std::byte> data) {
-    assert(data.size() == from.bytes() && start_of(from, lane) + from.bytes() <= arena_.bytes());
-    if (!data.empty()) runtime_.read(arena_.memory(), start_of(from, lane), data.data(), data.size());
+void GpuStream::write_bytes(const Tensor& to, int replica, std::span<const std::byte> data) {
+    assert(data.size() == to.bytes() && start_of(to, replica) + to.bytes() <= arena_.bytes());
+    if (!data.empty()) runtime_.write(arena_.memory(), start_of(to, replica), data.data(), data.size());
+}
+
+void GpuStream::read_bytes(const Tensor& from, int replica, std::span<std::byte> data) {
+    assert(data.size() == from.bytes() && start_of(from, replica) + from.bytes() <= arena_.bytes());
+    if (!data.empty()) runtime_.read(arena_.memory(), start_of(from, replica), data.data(), data.size());
 }
 
 void GpuStream::fill(const Tensor& to, float value) {
-    launch(Kernel::fill, item_groups(to.elements()), FillArguments{place(to), to.elements(), value});
+    launch(Kernel::fill, work_groups_for(to.elements()), FillArguments{ref(to), to.elements(), value});
 }
 
 void GpuStream::copy(const Tensor& from, const Tensor& to) {
     assert(from.elements() == to.elements() && from.type == to.type);
-    for (int lane = first_lane_; lane < first_lane_ + lanes_; ++lane)
-        runtime_.copy(arena_.memory(), start_of(from, lane), start_of(to, lane), from.bytes());
+    for (int replica = first_replica_; replica < first_replica_ + replicas_; ++replica)
+        runtime_.copy(arena_.memory(), start_of(from, replica), start_of(to, replica), from.bytes());
 }
 
 void GpuStream::initialise(const Tensor& to, float bound, const Tensor& seed, std::uint32_t site) {
-    launch(Kernel::initialise, item_groups(divide_up(to.elements(), 4)),
-           InitialiseArguments{place(to), place(seed), to.elements(), site, bound * 0x1.0p-23F});
+    launch(Kernel::initialise, work_groups_for(divide_up(to.elements(), 4)),
+           InitialiseArguments{ref(to), ref(seed), to.elements(), site, bound * 0x1.0p-23F});
 }
 
 void GpuStream::gather(const Samples& samples, const Gather& arguments) {
     const Tensor& output = arguments.output;
     const Augment& augment = arguments.augment;
-    const Pass& pass = arguments.pass;
-    assert(augment.height == 0 || pass);
+    const Extent& extent = arguments.extent;
+    assert(augment.height == 0 || extent.limits_rows());
     assert(output.columns == samples.features.columns && arguments.labels.rows == output.rows);
-    assert(pass || arguments.first + output.rows <= samples.count);
-    const auto lying = [&](const Tensor& tensor) { return samples.staged ? place(tensor) : Place{tensor.offset, 0}; };
-    launch(samples.features.type == Type::u8 ? Kernel::gather_u8 : Kernel::gather_f32, divide_up(output.rows, TEAMS),
-           GatherArguments{lying(samples.features), lying(samples.labels), samples.rows ? samples.rows.offset : NOWHERE,
-                           place(output), place(arguments.labels), place(arguments.seed), place(arguments.iteration),
-                           place(pass), word(samples.count), word(arguments.first), samples.staged ? 1U : 0U,
+    assert(extent.limits_rows() || arguments.first + output.rows <= samples.count);
+    const auto lying = [&](const Tensor& tensor) { return samples.staged ? ref(tensor) : TensorRef{tensor.offset, 0}; };
+    launch(samples.features.type == Type::u8 ? Kernel::gather_u8 : Kernel::gather_f32,
+           divide_up(output.rows, SUBGROUPS),
+           GatherArguments{lying(samples.features), lying(samples.labels), samples.rows ? samples.rows.offset : ABSENT,
+                           ref(output), ref(arguments.labels), ref(arguments.seed), ref(arguments.iteration),
+                           ref(extent), word(samples.count), word(arguments.first), samples.staged ? 1U : 0U,
                            word(output.rows), word(output.columns), word(augment.height), word(augment.width),
                            word(augment.shift), augment.flip ? 1U : 0U, samples.scale, samples.shift},
            static_cast<const GpuBuffer*>(samples.buffer)->memory());
@@ -120,15 +123,15 @@ void GpuStream::gather(const Samples& samples, const Gather& arguments) {
 
 void GpuStream::multiply(Form form, const Tensor& a, const Tensor& b, const Tensor& c, const Sizes& sizes, Write write,
                          Precision precision) {
-    const MultiplyArguments arguments{place(a),
-                                      place(b),
-                                      place(c),
+    const MultiplyArguments arguments{ref(a),
+                                      ref(b),
+                                      ref(c),
                                       word(sizes.m),
                                       word(sizes.n),
                                       word(sizes.k),
                                       write == Write::add,
                                       static_cast<u32>(precision)};
-    if (runtime_.multiply(arena_.memory(), form, arguments, lanes_)) return;
+    if (runtime_.multiply(arena_.memory(), form, arguments, replicas_)) return;
     constexpr Kernel kernels[][2] = {{Kernel::multiply, Kernel::multiply_rounded},
                                      {Kernel::multiply_by_transposed, Kernel::multiply_by_transposed_rounded},
                                      {Kernel::multiply_transposed, Kernel::multiply_transposed_rounded}};
@@ -142,7 +145,7 @@ const Tensor& GpuStream::rounded(const Tensor& operand, const Tensor& to, Precis
     if (operand_type(precision) == Type::f32) return operand;
     assert(to.elements() == operand.elements() && to.type == operand_type(precision));
     launch(Kernel::round_operand, divide_up(operand.elements(), UPDATE_ELEMENTS),
-           RoundArguments{place(operand), place(to), operand.elements(), static_cast<u32>(precision)});
+           RoundArguments{ref(operand), ref(to), operand.elements(), static_cast<u32>(precision)});
     return to;
 }
 
@@ -174,47 +177,48 @@ void GpuStream::linear_backward(const LinearBackward& arguments) {
 }
 
 void GpuStream::activate(const Activate& arguments) {
-    const auto& [activation, pre, bias, output, dropout, own] = arguments;
+    const auto& [activation, pre, bias, output, dropout, activations] = arguments;
     assert(pre.elements() == output.elements() && (!bias || bias.elements() == pre.columns));
-    assert(pre.offset != output.offset || (!own && (activation == Activation::none || activation == Activation::relu)));
-    launch(Kernel::activate, item_groups(pre.rows * divide_up(pre.columns, 128) * 16),
-           ActivateArguments{place(pre), place(bias), place(output), place(own), place(dropout), word(pre.rows),
+    assert(pre.offset != output.offset ||
+           (!activations && (activation == Activation::none || activation == Activation::relu)));
+    launch(Kernel::activate, work_groups_for(pre.rows * divide_up(pre.columns, 128) * 16),
+           ActivateArguments{ref(pre), ref(bias), ref(output), ref(activations), ref(dropout), word(pre.rows),
                              word(pre.columns), static_cast<u32>(activation)});
 }
 
 void GpuStream::activate_backward(const ActivateBackward& arguments) {
     const Tensor& gradient = arguments.gradient;
-    launch(Kernel::activate_backward, divide_up(gradient.columns, TEAM),
-           ActivateBackwardArguments{place(gradient), place(arguments.pre), place(arguments.output),
-                                     place(arguments.bias_gradient), place(arguments.own), place(arguments.dropout),
+    launch(Kernel::activate_backward, divide_up(gradient.columns, SUBGROUP_SIZE),
+           ActivateBackwardArguments{ref(gradient), ref(arguments.pre), ref(arguments.output),
+                                     ref(arguments.bias_gradient), ref(arguments.activations), ref(arguments.dropout),
                                      word(gradient.rows), word(gradient.columns),
                                      static_cast<u32>(arguments.activation), arguments.write == Write::add});
 }
 
 void GpuStream::layer_norm(const LayerNorm& arguments) {
     const Tensor& input = arguments.input;
-    launch(Kernel::layer_norm, divide_up(input.rows, TEAMS),
-           LayerNormArguments{place(input), place(arguments.bias), place(arguments.scale), place(arguments.shift),
-                              place(arguments.output), place(arguments.mean), place(arguments.rstd),
-                              place(arguments.own), word(input.rows), word(input.columns), arguments.epsilon});
+    launch(Kernel::layer_norm, divide_up(input.rows, SUBGROUPS),
+           LayerNormArguments{ref(input), ref(arguments.bias), ref(arguments.scale), ref(arguments.shift),
+                              ref(arguments.output), ref(arguments.mean), ref(arguments.rstd),
+                              ref(arguments.extent.columns), word(input.rows), word(input.columns), arguments.epsilon});
 }
 
 void GpuStream::layer_norm_backward(const LayerNormBackward& arguments) {
     const Tensor& gradient = arguments.gradient;
     const bool add = arguments.write == Write::add;
-    const LayerNormBackwardArguments both{place(gradient),
-                                          place(arguments.input),
-                                          place(arguments.mean),
-                                          place(arguments.rstd),
-                                          place(arguments.scale),
-                                          place(arguments.scale_gradient),
-                                          place(arguments.shift_gradient),
-                                          place(arguments.own),
+    const LayerNormBackwardArguments both{ref(gradient),
+                                          ref(arguments.input),
+                                          ref(arguments.mean),
+                                          ref(arguments.rstd),
+                                          ref(arguments.scale),
+                                          ref(arguments.scale_gradient),
+                                          ref(arguments.shift_gradient),
+                                          ref(arguments.extent.columns),
                                           word(gradient.rows),
                                           word(gradient.columns),
                                           add};
-    launch(Kernel::layer_norm_backward_columns, divide_up(gradient.columns, TEAM), both);
-    launch(Kernel::layer_norm_backward_rows, divide_up(gradient.rows, TEAMS), both);
+    launch(Kernel::layer_norm_backward_columns, divide_up(gradient.columns, SUBGROUP_SIZE), both);
+    launch(Kernel::layer_norm_backward_rows, divide_up(gradient.rows, SUBGROUPS), both);
     ActivateBackward sums;  // of no activation: the columns' sums
     sums.gradient = gradient;
     sums.bias_gradient = arguments.bias_gradient;
@@ -225,11 +229,11 @@ void GpuStream::layer_norm_backward(const LayerNormBackward& arguments) {
 void GpuStream::cross_entropy(const CrossEntropy& arguments) {
     const Tensor& logits = arguments.logits;
     assert(arguments.labels.rows == logits.rows);
-    const u32 parts = parts_of(divide_up(logits.rows, TEAMS));
+    const u32 parts = parts_of(divide_up(logits.rows, SUBGROUPS));
     const CrossEntropyArguments both{
-        place(arguments.logits),       place(arguments.labels),   place(arguments.smoothing), place(arguments.loss),
-        place(arguments.correct),      place(arguments.gradient), place(arguments.scale),     place(arguments.weights),
-        place(arguments.pass),         word(logits.rows),         word(logits.columns),       parts,
+        ref(arguments.logits),         ref(arguments.labels),   ref(arguments.smoothing), ref(arguments.loss),
+        ref(arguments.correct),        ref(arguments.gradient), ref(arguments.scale),     ref(arguments.weights),
+        ref(arguments.extent),         word(logits.rows),       word(logits.columns),     parts,
         arguments.write == Write::add, arguments.weight};
     launch(Kernel::cross_entropy_rows, parts, both);
     launch(Kernel::cross_entropy_total, 1, both);
@@ -239,13 +243,13 @@ void GpuStream::gradient_norm(const GradientNorm& arguments) {
     const std::int64_t count = arguments.gradient.elements();
     const u32 parts = parts_of(divide_up(count, UPDATE_ELEMENTS));
     const LossScale& scaling = arguments.scaling;
-    const GradientNormArguments both{place(arguments.gradient),
-                                     place(arguments.limit),
-                                     place(arguments.norm),
-                                     place(arguments.factor),
-                                     place(scaling.scale),
-                                     place(scaling.good),
-                                     place(scaling.valid),
+    const GradientNormArguments both{ref(arguments.gradient),
+                                     ref(arguments.limit),
+                                     ref(arguments.norm),
+                                     ref(arguments.factor),
+                                     ref(scaling.scale),
+                                     ref(scaling.good),
+                                     ref(scaling.valid),
                                      count,
                                      parts,
                                      LossScale::growth};
@@ -254,33 +258,31 @@ void GpuStream::gradient_norm(const GradientNorm& arguments) {
 }
 
 void GpuStream::adamw(const AdamW& arguments) {
-    launch(Kernel::adamw, divide_up(arguments.update.weights.elements(), UPDATE_ELEMENTS),
-           AdamWArguments{place(arguments.update), place(arguments.first_moment), place(arguments.second_moment),
-                          place(arguments.beta1), place(arguments.beta2), place(arguments.epsilon),
-                          place(arguments.iteration)});
+    launch(
+        Kernel::adamw, divide_up(arguments.update.weights.elements(), UPDATE_ELEMENTS),
+        AdamWArguments{ref(arguments.update), ref(arguments.first_moment), ref(arguments.second_moment),
+                       ref(arguments.beta1), ref(arguments.beta2), ref(arguments.epsilon), ref(arguments.iteration)});
 }
 
 void GpuStream::sgd(const Sgd& arguments) {
     launch(Kernel::sgd, divide_up(arguments.update.weights.elements(), UPDATE_ELEMENTS),
-           SgdArguments{place(arguments.update), place(arguments.velocity), place(arguments.momentum),
-                        arguments.nesterov});
+           SgdArguments{ref(arguments.update), ref(arguments.velocity), ref(arguments.momentum), arguments.nesterov});
 }
 
 void GpuStream::advance(const Advance& arguments) {
     launch(Kernel::advance, 1,
-           AdvanceArguments{place(arguments.iteration), place(arguments.alive), place(arguments.slot),
-                            place(arguments.loss), place(arguments.norm), place(arguments.losses),
-                            place(arguments.norms)});
+           AdvanceArguments{ref(arguments.iteration), ref(arguments.alive), ref(arguments.window_index),
+                            ref(arguments.loss), ref(arguments.norm), ref(arguments.losses), ref(arguments.norms)});
     runtime_.flush();
 }
 
 void GpuStream::repeat(std::uint64_t name, const std::function<void()>& operations) {
     const auto known = std::find_if(repeated_.begin(), repeated_.end(), [&](const Repeated& one) {
-        return one.name == name && one.first_lane == first_lane_ && one.lanes == lanes_;
+        return one.name == name && one.first_replica == first_replica_ && one.replicas == replicas_;
     });
     // The first time things are loaded and chosen, some of which cannot be recorded.
     if (known == repeated_.end()) {
-        repeated_.push_back({name, first_lane_, lanes_, nullptr});
+        repeated_.push_back({name, first_replica_, replicas_, nullptr});
         return operations();
     }
     if (!known->recording && !known->refused) {

@@ -24,27 +24,27 @@ class GpuBuffer : public Buffer {
     std::size_t bytes_;
 };
 
-/// What a stream of `lanes` lanes takes besides its arena: partial results of reductions.
-constexpr std::size_t workspace_bytes(int lanes) { return static_cast<std::size_t>(lanes) * MOST_PARTS * 8; }
+/// What a stream of `replicas` replicas takes besides its arena: partial results of reductions.
+constexpr std::size_t workspace_bytes(int replicas) { return static_cast<std::size_t>(replicas) * MAX_PARTS * 8; }
 
 class GpuStream : public Stream {
    public:
-    /// `workspace`: workspace_bytes(lanes).
-    GpuStream(Runtime& runtime, GpuBuffer& arena, std::unique_ptr<GpuBuffer> workspace, int lanes)
-        : runtime_(runtime), arena_(arena), workspace_(std::move(workspace)), lanes_(lanes) {}
+    /// `workspace`: workspace_bytes(replicas).
+    GpuStream(Runtime& runtime, GpuBuffer& arena, std::unique_ptr<GpuBuffer> workspace, int replicas)
+        : runtime_(runtime), arena_(arena), workspace_(std::move(workspace)), replicas_(replicas) {}
 
     /// Waits for what is in flight: a recording is not to be destroyed while it runs, nor its memory given back.
     ~GpuStream() override;
     GpuStream(const GpuStream&) = delete;
     GpuStream& operator=(const GpuStream&) = delete;
 
-    [[nodiscard]] int lanes() const override { return lanes_; }
-    void set_lanes(int first, int count) override {
-        first_lane_ = first;
-        lanes_ = count;
+    [[nodiscard]] int replicas() const override { return replicas_; }
+    void select_replicas(int first, int count) override {
+        first_replica_ = first;
+        replicas_ = count;
     }
-    void write_bytes(const Tensor& to, int lane, std::span<const std::byte> data) override;
-    void read_bytes(const Tensor& from, int lane, std::span<std::byte> data) override;
+    void write_bytes(const Tensor& to, int replica, std::span<const std::byte> data) override;
+    void read_bytes(const Tensor& from, int replica, std::span<std::byte> data) override;
     void synchronise() override { runtime_.synchronise(); }
     void fill(const Tensor& to, float value) override;
     void copy(const Tensor& from, const Tensor& to) override;
@@ -65,10 +65,10 @@ class GpuStream : public Stream {
     void repeat(std::uint64_t name, const std::function<void()>& operations) override;
 
    private:
-    /// What `repeat` knows of a name and these lanes.
+    /// What `repeat` knows of a name and these replicas.
     struct Repeated {
         std::uint64_t name;
-        int first_lane, lanes;
+        int first_replica, replicas;
         std::unique_ptr<Recording> recording;
         bool refused = false;
     };
@@ -84,16 +84,16 @@ class GpuStream : public Stream {
                   Precision precision);
     const Tensor& rounded(const Tensor& operand, const Tensor& to, Precision precision);
     void check(const Tensor& tensor) const;
-    [[nodiscard]] Place place(const Tensor& tensor) const;
-    [[nodiscard]] PassArguments place(const Pass& pass) const;
-    [[nodiscard]] DropoutArguments place(const Dropout& dropout) const;
-    [[nodiscard]] UpdateArguments place(const Update& update) const;
+    [[nodiscard]] TensorRef ref(const Tensor& tensor) const;
+    [[nodiscard]] ExtentArguments ref(const Extent& extent) const;
+    [[nodiscard]] DropoutArguments ref(const Dropout& dropout) const;
+    [[nodiscard]] UpdateArguments ref(const Update& update) const;
 
     Runtime& runtime_;
     GpuBuffer& arena_;
     std::unique_ptr<GpuBuffer> workspace_;
-    int first_lane_ = 0;
-    int lanes_;
+    int first_replica_ = 0;
+    int replicas_;
     std::vector<Repeated> repeated_;
 };
 

@@ -117,7 +117,7 @@ class OpenClRuntime : public Runtime {
     void read(Memory from, std::size_t offset, void* data, std::size_t bytes) override;
     void copy(Memory memory, std::size_t from, std::size_t to, std::size_t bytes) override;
     void launch(const Launch& launch) override;
-    bool multiply(Memory arena, Form form, const MultiplyArguments& arguments, int lanes) override;
+    bool multiply(Memory arena, Form form, const MultiplyArguments& arguments, int replicas) override;
     void flush() override { expect(api_.flush(queue_), "clFlush"); }
     void synchronise() override { expect(api_.finish(queue_), "clFinish"); }
     [[nodiscard]] u64 launches() const override { return launches_; }
@@ -163,10 +163,10 @@ Result<void> OpenClRuntime::open(Products products) {
                      "; OpenCL 1.2 or later is needed: update its driver"};
     if (number_of<cl::UInt>(api_, device_, cl::device_compiler) == 0)
         return Error{name_ + " comes without a compiler for its kernels: install its vendor's whole OpenCL package"};
-    if (number_of<std::size_t>(api_, device_, cl::device_max_group) < GROUP_ITEMS)
+    if (number_of<std::size_t>(api_, device_, cl::device_max_group) < WORK_GROUP_SIZE)
         return Error{name_ + " runs work groups of at most " +
                      std::to_string(number_of<std::size_t>(api_, device_, cl::device_max_group)) + " items; " +
-                     std::to_string(GROUP_ITEMS) + " are needed"};
+                     std::to_string(WORK_GROUP_SIZE) + " are needed"};
     cl::Int status = cl::success;
     context_ = api_.create_context(nullptr, 1, &device_, nullptr, nullptr, &status);
     if (status != cl::success) return Error{name_ + " cannot be opened: " + code(status)};
@@ -196,9 +196,9 @@ Result<void> OpenClRuntime::build() {
         // By its registers and local memory a kernel may run in smaller groups than the device's largest.
         std::size_t most = 0;
         status = api_.get_group_info(kernels_[i], device_, cl::kernel_work_group_size, sizeof most, &most, nullptr);
-        if (status == cl::success && most < GROUP_ITEMS)
+        if (status == cl::success && most < WORK_GROUP_SIZE)
             return Error{name_ + " runs the kernel " + std::string(kernel_names[i]) + " in work groups of at most " +
-                         std::to_string(most) + " items; " + std::to_string(GROUP_ITEMS) + " are needed"};
+                         std::to_string(most) + " items; " + std::to_string(WORK_GROUP_SIZE) + " are needed"};
     }
     return {};
 }
@@ -320,13 +320,13 @@ void OpenClRuntime::launch(const Launch& launch) {
     expect(api_.set_argument(kernel, 0, sizeof arena, &arena), kernel_names[index]);
     expect(api_.set_argument(kernel, 1, sizeof other, &other), kernel_names[index]);
     expect(api_.set_argument(kernel, 2, launch.argument_bytes, launch.arguments), kernel_names[index]);
-    const std::size_t items[] = {std::size_t{launch.groups} * GROUP_ITEMS, launch.lanes};
-    const std::size_t group[] = {GROUP_ITEMS, 1};
+    const std::size_t items[] = {std::size_t{launch.groups} * WORK_GROUP_SIZE, launch.replicas};
+    const std::size_t group[] = {WORK_GROUP_SIZE, 1};
     ++launches_;
     expect(api_.launch(queue_, kernel, 2, nullptr, items, group, 0, nullptr, nullptr), kernel_names[index]);
 }
 
-bool OpenClRuntime::multiply(Memory arena, Form form, const MultiplyArguments& a, int lanes) {
+bool OpenClRuntime::multiply(Memory arena, Form form, const MultiplyArguments& a, int replicas) {
     if (!blast_.multiply || a.precision != static_cast<u32>(Precision::float32)) return false;
     const bool a_turned = form == Form::transposed;
     const bool b_turned = form == Form::by_transposed;
@@ -337,7 +337,7 @@ bool OpenClRuntime::multiply(Memory arena, Form form, const MultiplyArguments& a
         cl::row_major, a_turned ? cl::transposed : cl::no_transpose, b_turned ? cl::transposed : cl::no_transpose, a.m,
         a.n, a.k, 1, memory, a.a.offset / 4, a_turned ? a.m : a.k, a.a.stride / 4, memory, a.b.offset / 4,
         b_turned ? a.k : a.n, a.b.stride / 4, a.add ? 1.0F : 0.0F, memory, a.c.offset / 4, a.n, a.c.stride / 4,
-        static_cast<std::size_t>(lanes), &queue_, nullptr);
+        static_cast<std::size_t>(replicas), &queue_, nullptr);
     expect(status, "CLBlastSgemmStridedBatched");
     return true;
 }

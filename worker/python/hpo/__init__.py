@@ -27,7 +27,7 @@ To be stopped and go on later (asha pauses trials), a script says that it can, a
 
 A script that is slow to start may train one trial after the other: `for trial in hpo.trials(): ...`.
 
-No dependency, Python 3.9 or newer. The protocol is include/hpo/PROTOCOL.md. To search from within a program or a
+No dependency, Python 3.9 or newer. The protocol is docs/protocol.md. To search from within a program or a
 notebook: hpo.Study (study.py).
 """
 
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 __all__ = ["KerasCallback", "LightningCallback", "Params", "Pruned", "Study", "StudyError", "Trial", "trial", "trials"]
 __version__ = "0.1.0"
 
-_PROTOCOL = 1
+_PROTOCOL = 2
 _SHORTEST_STEP = 0.001  # seconds; steps that follow faster were trained before, and are reported one after the other
 _SHORTEST_ITERATION = 2e-5  # seconds; so are iterations that are said to be shorter
 _MOST_LINES = 12  # of an exception's words

@@ -1,4 +1,4 @@
-// What a trial says of itself: the lines of its log, and the words its checkpoints are bound to.
+// The texts of a trial: the lines of its log, and what its checkpoints are bound to.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace hpo {
 
-/// Whether a step reports it.
+/// Whether steps report a metric of this name.
 bool is_metric(std::string_view name);
 
 /// "23.4 MB"
@@ -23,8 +23,8 @@ std::string configuration_line(const to_worker::Run& run, const Configuration& c
 std::string step_line(const Report& report, std::int64_t steps);
 std::string test_line(double accuracy, double loss, std::int64_t step);
 
-/// Everything that the bits of a trial's training follow from, but the number of micro-batches: a trial that ran out of
-/// memory goes on in smaller ones.
-std::string binding_words(const to_worker::Run& run, const Configuration& configuration, std::uint32_t fingerprint);
+/// A text of everything that the bits of a trial's training follow from. The number of micro-batches is left out, since
+/// a trial that ran out of memory resumes with smaller ones.
+std::string binding_text(const to_worker::Run& run, const Configuration& configuration, std::uint32_t fingerprint);
 
 }  // namespace hpo

@@ -1,5 +1,5 @@
-// What every operation is tested on: an arena with gaps between the tensors, random inputs that differ from lane to
-// lane, outputs that hold NaN at first.
+// What every operation is tested on: an arena with gaps between the tensors, random inputs that differ from replica to
+// replica, outputs that hold NaN at first.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,17 +17,19 @@ namespace hpo::test {
 
 using Numbers = std::vector<double>;
 
-/// Lanes `first_lane` to `first_lane + lanes - 1` of a computation. Declare tensors, `start`, enqueue, look.
-class Rig {
+/// Replicas `first_replica` to `first_replica + replicas - 1` of a computation. Declare tensors, `start`, enqueue,
+/// look.
+class Harness {
    public:
-    Rig(Device& device, int lanes, int first_lane) : device_(device), layout_(lanes), first_lane_(first_lane) {}
+    Harness(Device& device, int replicas, int first_replica)
+        : device_(device), layout_(replicas), first_replica_(first_replica) {}
 
-    /// Values uniform in [low, high), other ones for each tensor and lane.
+    /// Values uniform in [low, high), other ones for each tensor and replica.
     Tensor random(std::int64_t rows, std::int64_t columns, double low = -1, double high = 1) {
         const std::uint64_t number = declared_.size();
-        return declare<float>(rows, columns, false, [=](int lane, std::int64_t i) {
+        return declare<float>(rows, columns, false, [=](int replica, std::int64_t i) {
             return static_cast<float>(low + (high - low) * draw_unit(7, Purpose::synthetic,
-                                                                     number * 8 + static_cast<std::uint64_t>(lane),
+                                                                     number * 8 + static_cast<std::uint64_t>(replica),
                                                                      static_cast<std::uint64_t>(i)));
         });
     }
@@ -36,46 +38,47 @@ class Rig {
                               [](int, std::int64_t) { return std::numeric_limits<float>::quiet_NaN(); });
     }
     template <class T>
-    Tensor integers(std::int64_t rows, std::int64_t columns, std::function<T(int lane, std::int64_t i)> value) {
+    Tensor integers(std::int64_t rows, std::int64_t columns, std::function<T(int replica, std::int64_t i)> value) {
         return declare<T>(rows, columns, false, std::move(value));
     }
     template <class T = float>
-    Tensor lane_array(std::function<T(int lane)> value) {
-        return declare<T>(1, 1, true, [value](int lane, std::int64_t) { return value(lane); });
+    Tensor per_replica(std::function<T(int replica)> value) {
+        return declare<T>(1, 1, true, [value](int replica, std::int64_t) { return value(replica); });
     }
 
     /// Ends the declaring: memory, the gaps' pattern, the values.
     void start() {
         arena_ = std::move(*device_.allocate(layout_.bytes()));
-        stream_ = device_.stream(*arena_, layout_.lanes());
+        stream_ = device_.stream(*arena_, layout_.replicas());
         stream_->write_bytes(everything(), 0, std::vector<std::byte>(layout_.bytes(), pattern));
         for (const auto& declared : declared_)
-            for (int lane = 0; lane < layout_.lanes(); ++lane) declared.write(*stream_, lane, first_lane_ + lane);
+            for (int replica = 0; replica < layout_.replicas(); ++replica)
+                declared.write(*stream_, replica, first_replica_ + replica);
     }
 
     Device& device() { return device_; }
     Stream& stream() { return *stream_; }
     Buffer& arena() { return *arena_; }
-    [[nodiscard]] int lanes() const { return layout_.lanes(); }
-    /// What `lane` is called in values: the same computation alone and among others has the same.
-    [[nodiscard]] int name_of(int lane) const { return first_lane_ + lane; }
+    [[nodiscard]] int replicas() const { return layout_.replicas(); }
+    /// What `replica` is called in values: the same computation alone and among others has the same.
+    [[nodiscard]] int value_index_of(int replica) const { return first_replica_ + replica; }
 
-    Numbers values(const Tensor& tensor, int lane) {
+    Numbers values(const Tensor& tensor, int replica) {
         std::vector<float> raw(static_cast<std::size_t>(tensor.elements()));
-        stream_->read(tensor, lane, std::span<float>(raw));
+        stream_->read(tensor, replica, std::span<float>(raw));
         return {raw.begin(), raw.end()};
     }
-    std::vector<std::byte> bytes(const Tensor& tensor, int lane) {
+    std::vector<std::byte> bytes(const Tensor& tensor, int replica) {
         std::vector<std::byte> raw(tensor.bytes());
-        stream_->read_bytes(tensor, lane, raw);
+        stream_->read_bytes(tensor, replica, raw);
         return raw;
     }
 
-    /// Every tensor's bytes of one lane.
-    std::vector<std::byte> lane_bytes(int lane) {
+    /// Every tensor's bytes of one replica.
+    std::vector<std::byte> replica_bytes(int replica) {
         std::vector<std::byte> all;
         for (const auto& declared : declared_) {
-            const auto one = bytes(declared.tensor, lane);
+            const auto one = bytes(declared.tensor, replica);
             all.insert(all.end(), one.begin(), one.end());
         }
         return all;
@@ -84,9 +87,9 @@ class Rig {
     void expect_gaps_untouched() {
         auto arena = bytes(everything(), 0);
         for (const auto& declared : declared_)
-            for (int lane = 0; lane < lanes(); ++lane) {
+            for (int replica = 0; replica < replicas(); ++replica) {
                 const auto first =
-                    declared.tensor.offset + static_cast<std::size_t>(lane) * declared.tensor.lane_stride;
+                    declared.tensor.offset + static_cast<std::size_t>(replica) * declared.tensor.replica_stride;
                 for (std::size_t i = 0; i < declared.tensor.bytes(); ++i) arena[first + i] = pattern;
             }
         for (std::size_t i = 0; i < arena.size(); ++i)
@@ -98,18 +101,18 @@ class Rig {
 
     struct Declared {
         Tensor tensor;
-        std::function<void(Stream&, int lane, int name)> write;
+        std::function<void(Stream&, int replica, int name)> write;
     };
 
     template <class T>
     Tensor declare(std::int64_t rows, std::int64_t columns, bool array, std::function<T(int, std::int64_t)> value) {
-        const Tensor tensor = array ? layout_.add_lane_array(type_of<T>()) : layout_.add(type_of<T>(), rows, columns);
+        const Tensor tensor = array ? layout_.add_per_replica(type_of<T>()) : layout_.add(type_of<T>(), rows, columns);
         layout_.add(Type::u8, 1, 64);
-        declared_.push_back({tensor, [tensor, value](Stream& stream, int lane, int name) {
+        declared_.push_back({tensor, [tensor, value](Stream& stream, int replica, int name) {
                                  std::vector<T> values(static_cast<std::size_t>(tensor.elements()));
                                  for (std::size_t i = 0; i < values.size(); ++i)
                                      values[i] = value(name, static_cast<std::int64_t>(i));
-                                 stream.write(tensor, lane, std::span<const T>(values));
+                                 stream.write(tensor, replica, std::span<const T>(values));
                              }});
         return tensor;
     }
@@ -118,7 +121,7 @@ class Rig {
 
     Device& device_;
     Layout layout_;
-    int first_lane_;
+    int first_replica_;
     std::vector<Declared> declared_;
     std::unique_ptr<Buffer> arena_;
     std::unique_ptr<Stream> stream_;
@@ -130,33 +133,34 @@ inline void expect_near(const Numbers& got, const Numbers& wanted, double tolera
         ASSERT_NEAR(got[i], wanted[i], tolerance * (1 + std::abs(wanted[i]))) << "element " << i;
 }
 
-/// Runs `computation` on every device present: with three lanes, and with each of these lanes alone, which must leave
-/// the same bits; nothing outside the tensors may be written.
-inline void in_every_way(const std::function<void(Rig&)>& computation) {
+/// Runs `computation` on every device present: with three replicas, and with each of these replicas alone, which must
+/// leave the same bits; nothing outside the tensors may be written.
+inline void fused_and_alone(const std::function<void(Harness&)>& computation) {
     for (const Present& present : present_devices()) {
         SCOPED_TRACE(present.device->name());
-        constexpr int lanes = 3;
-        Rig together(*present.device, lanes, 0);
+        constexpr int replicas = 3;
+        Harness together(*present.device, replicas, 0);
         computation(together);
         together.expect_gaps_untouched();
-        for (int lane = 0; lane < lanes; ++lane) {
-            SCOPED_TRACE("lane " + std::to_string(lane));
-            Rig alone(*present.device, 1, lane);
+        for (int replica = 0; replica < replicas; ++replica) {
+            SCOPED_TRACE("replica " + std::to_string(replica));
+            Harness alone(*present.device, 1, replica);
             computation(alone);
             alone.expect_gaps_untouched();
             if (present.same_bits) {
-                ASSERT_EQ(alone.lane_bytes(0), together.lane_bytes(lane)) << "the lane depends on its company";
+                ASSERT_EQ(alone.replica_bytes(0), together.replica_bytes(replica))
+                    << "the replica depends on its company";
             }
         }
     }
 }
 
-/// The same for what needs no company: one lane on every device present.
-inline void on_every_device(const std::function<void(Rig&)>& computation) {
+/// The same for what needs no company: one replica on every device present.
+inline void on_every_device(const std::function<void(Harness&)>& computation) {
     for (const Present& present : present_devices()) {
         SCOPED_TRACE(present.device->name());
-        Rig rig(*present.device, 1, 0);
-        computation(rig);
+        Harness harness(*present.device, 1, 0);
+        computation(harness);
     }
 }
 

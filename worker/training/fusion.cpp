@@ -1,4 +1,4 @@
-#include "worker/training/bucket.hpp"
+#include "worker/training/fusion.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,12 +7,12 @@
 namespace hpo {
 namespace {
 
-// Below these, a device of thousands of cores is done before the next launch reaches it.
+// Below these extents, a device with thousands of cores finishes before the next launch reaches it.
 constexpr std::int64_t least_batch = 64, coarse_batch = 1024;
 constexpr std::int64_t least_width = 128, coarse_width = 512;
 
-/// Keys in which trials that train side by side may differ.
-bool is_free(std::string_view key) {
+/// Keys whose values may differ between trials that train side by side.
+bool may_differ(std::string_view key) {
     constexpr std::array names = {"seed",    "lr",       "weight_decay", "momentum", "beta1", "beta2",
                                   "epsilon", "schedule", "warmup",       "dropout",  "clip",  "label_smoothing"};
     return std::find(names.begin(), names.end(), key) != names.end();
@@ -31,7 +31,8 @@ Configuration bucket_of(Configuration configuration) {
     TrainingConfig& training = configuration.training;
     training.batch_size = padded_extent(training.batch_size, least_batch, coarse_batch);
     training.optimizer = OptimizerKind::adamw;
-    training.lr = TrainingConfig{}.lr;  // one for this optimizer, where the bucket itself is trained to measure
+    training.lr =
+        TrainingConfig{}.lr;  // a rate that suits this optimizer, for measurements that train the bucket itself
     training.eval_every = 0;
     Params& all = configuration.all;
     all["batch_size"] = training.batch_size;
@@ -44,11 +45,11 @@ Configuration bucket_of(Configuration configuration) {
     return configuration;
 }
 
-std::string shape_of(const Configuration& laid_out, std::uint64_t data_seed) {
-    std::string words = "data_seed=" + std::to_string(data_seed);
+std::string fusion_key(const Configuration& laid_out, std::uint64_t data_seed) {
+    std::string text = "data_seed=" + std::to_string(data_seed);
     for (const auto& [key, value] : laid_out.all)
-        if (!is_free(key)) words += ' ' + key + '=' + to_text(value);
-    return words;
+        if (!may_differ(key)) text += ' ' + key + '=' + to_text(value);
+    return text;
 }
 
 }  // namespace hpo

@@ -48,7 +48,7 @@ inline to_worker::Run small_run(Params params, std::int64_t steps) {
     return run;
 }
 
-/// cpu, or opencl with the kernels' own products: those whose lanes leave the same bits alone and in company.
+/// cpu, or opencl with the kernels' own products: those whose replicas leave the same bits alone and in company.
 inline std::unique_ptr<Device> device_of(std::string_view backend) {
     if (backend == "cpu") return make_cpu_device();
     auto runtime = gpu::open_opencl({}, gpu::Products::kernels);
@@ -57,12 +57,12 @@ inline std::unique_ptr<Device> device_of(std::string_view backend) {
 }
 
 /// A worker's lasting part; the clock stands still unless moved.
-struct Bench {
-    explicit Bench(std::string_view backend = "cpu") : device(device_of(backend)) {}
+struct WorkerFixture {
+    explicit WorkerFixture(std::string_view backend = "cpu") : device(device_of(backend)) {}
 
     std::unique_ptr<Device> device;
     ManualClock clock;
-    Workshop workshop{*device, clock, 0, 1, {}, {}, {}};
+    WorkerContext context{*device, clock, 0, 1, {}, {}, {}};
 };
 
 /// Told to stop in the middle of nowhere, as by SIGKILL.
@@ -70,7 +70,7 @@ struct Killed {};
 
 class FakeHost : public TrialHost {
    public:
-    bool go_on(std::string_view phase) override {
+    bool should_continue(std::string_view phase) override {
         ++asked;
         if (phases.empty() || phases.back() != phase) phases.emplace_back(phase);
         return !on_ask || on_ask();
@@ -80,7 +80,7 @@ class FakeHost : public TrialHost {
     std::optional<to_worker::Action> decision() override {
         return on_report ? on_report(reports.back()) : to_worker::Action::go_on;
     }
-    void say(const std::string& line) override { said += line + "\n"; }
+    void log(const std::string& line) override { said += line + "\n"; }
 
     std::function<bool()> on_ask;
     std::function<std::optional<to_worker::Action>(const Report&)> on_report;

@@ -1,23 +1,23 @@
-// How many trials of one shape a device trains in one process, and how fast: the worker's own trainer with K lanes.
+// How many trials of one shape a device trains in one process, and how fast: the worker's own trainer with K replicas.
 //
-//     bench_lanes BACKEND BATCH HIDDEN SECONDS [bucket|padded] K...
-//     bench_lanes cuda 32 512,256,128 5 1 4 16 64 256
-//     bench_lanes cuda 1024 512,512 5 padded 1 4 16 64
+//     bench_replicas BACKEND BATCH HIDDEN SECONDS [bucket|padded] K...
+//     bench_replicas cuda 32 512,256,128 5 1 4 16 64 256
+//     bench_replicas cuda 1024 512,512 5 padded 1 4 16 64
 //
 // Synthetic data in the shape of MNIST. A line for each K: updates a second of the whole and of all its trials
 // together, how that compares with the first K, launches that the driver is handed for an update, the device's bytes,
-// and the first lane's loss, which K must not change.
+// and the first replica's loss, which K must not change.
 //
-// bucket: the lanes are alike and laid out as a worker of several slots does, each padded to its bucket (bucket.hpp).
-// padded: the lanes' batches and widths spread evenly from just over a half of BATCH and HIDDEN to these, each padded
-// to its bucket (bucket.hpp), every third one on SGD. `times` is then what a round of updates takes with each of these
-// trials alone and unpadded, one after the other, in units of what it takes side by side.
+// bucket: the replicas are alike and laid out as a worker of several slots does, each padded to its bucket
+// (fusion.hpp). padded: the replicas' batches and widths spread evenly from just over a half of BATCH and HIDDEN to
+// these, each padded to its bucket (fusion.hpp), every third one on SGD. `times` is then what a round of updates takes
+// with each of these trials alone and unpadded, one after the other, in units of what it takes side by side.
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
 
 #include "worker/backends/backends.hpp"
-#include "worker/training/bucket.hpp"
+#include "worker/training/fusion.hpp"
 #include "worker/training/trainer.hpp"
 
 namespace {
@@ -42,14 +42,14 @@ struct Setting {
     std::vector<std::int64_t> hidden;
     double seconds;
     bool padded;
-    Lanes kind;
+    Fusion fusion;
 };
 
 struct Measured {
     double updates = 0;   ///< a second, of the group
     double launches = 0;  ///< for an update
     std::size_t bytes = 0;
-    double loss = 0;  ///< of the first lane's first step
+    double loss = 0;  ///< of the first replica's first step
 };
 
 Configuration configuration_of(const Setting& setting, std::int64_t batch, std::vector<std::int64_t> hidden,
@@ -70,16 +70,16 @@ Configuration configuration_of(const Setting& setting) {
     return configuration_of(setting, setting.batch, setting.hidden);
 }
 
-/// Of K lanes: all alike, or from the smallest of a bucket to the largest.
-std::vector<Configuration> lanes_of(const Setting& setting, int lanes) {
+/// Of K replicas: all alike, or from the smallest of a bucket to the largest.
+std::vector<Configuration> replicas_of(const Setting& setting, int replicas) {
     std::vector<Configuration> all;
-    for (int k = 1; k <= lanes; ++k) {
+    for (int k = 1; k <= replicas; ++k) {
         if (!setting.padded) {
             all.push_back(configuration_of(setting));
             continue;
         }
         const auto part = [&](std::int64_t extent) {
-            return extent / 2 + std::max<std::int64_t>(1, extent * k / (2 * lanes));
+            return extent / 2 + std::max<std::int64_t>(1, extent * k / (2 * replicas));
         };
         std::vector<std::int64_t> hidden;
         for (const std::int64_t width : setting.hidden) hidden.push_back(part(width));
@@ -88,23 +88,23 @@ std::vector<Configuration> lanes_of(const Setting& setting, int lanes) {
     return all;
 }
 
-Measured measure(Device& device, const DeviceData& data, const std::vector<Configuration>& trials, Lanes kind,
+Measured measure(Device& device, const DeviceData& data, const std::vector<Configuration>& trials, Fusion fusion,
                  double most_seconds) {
-    const auto lanes = static_cast<int>(trials.size());
+    const auto replicas = static_cast<int>(trials.size());
     const SplitSizes sizes = checked(split_sizes(trials[0].data, data.shape.train));
-    const Configuration laid_out = kind == Lanes::padded ? bucket_of(trials[0]) : trials[0];
-    GroupPlan plan = checked(plan_group(laid_out, data.shape, sizes, lanes, kind));
-    const std::size_t bytes = plan.arena_bytes + device.stream_bytes(lanes);
+    const Configuration laid_out = fusion == Fusion::padded ? bucket_of(trials[0]) : trials[0];
+    GroupPlan plan = checked(plan_group(laid_out, data.shape, sizes, replicas, fusion));
+    const std::size_t bytes = plan.arena_bytes + device.stream_bytes(replicas);
     const auto arena = checked(device.allocate(plan.arena_bytes));
     std::vector<GroupPlan> own;
-    std::vector<LaneSpec> specs;
+    std::vector<ReplicaSpec> specs;
     for (const Configuration& trial : trials) {
         own.push_back(checked(plan_group(trial, data.shape, sizes, 1)));
         specs.push_back({trial.training, static_cast<std::uint64_t>(specs.size() + 1), own.back().model.get()});
     }
     const SteadyClock clock;
     Trainer trainer(device, *arena, std::move(plan), data, specs, 1000, clock);
-    const GoOn always = [] { return true; };
+    const ShouldContinue always = [] { return true; };
     trainer.train_step(always);  // and whatever is compiled or chosen at the first time
     const double loss = trainer.step_of(0).loss;
     double seconds = 0;
@@ -118,22 +118,22 @@ Measured measure(Device& device, const DeviceData& data, const std::vector<Confi
     return {updates / seconds, static_cast<double>(device.launches() - before) / updates, bytes, loss};
 }
 
-void table(const std::string& backend, const Setting& setting, const std::vector<int>& lanes) {
+void table(const std::string& backend, const Setting& setting, const std::vector<int>& replicas) {
     const auto device = checked(make_device({backend, {}}));
     std::printf("%s, batch %lld\n", device->name().c_str(), static_cast<long long>(setting.batch));
     std::printf("%8s %14s %14s %8s %10s %10s %12s\n", "K", "updates/s", "trials' it/s", "times", "launches", "MiB",
                 "loss");
     const auto data = checked(load_to_device(*device, configuration_of(setting).data, 1));
     double first = 0;
-    for (const int k : lanes) {
-        const auto trials = lanes_of(setting, k);
-        const Measured one = measure(*device, *data, trials, setting.kind, setting.seconds);
+    for (const int k : replicas) {
+        const auto trials = replicas_of(setting, k);
+        const Measured one = measure(*device, *data, trials, setting.fusion, setting.seconds);
         if (first == 0) first = one.updates * k;
         double times = one.updates * k / first;
         if (setting.padded) {
             double alone = 0;
             for (const Configuration& trial : trials)
-                alone += 1 / measure(*device, *data, {trial}, Lanes::alike, setting.seconds / k).updates;
+                alone += 1 / measure(*device, *data, {trial}, Fusion::identical, setting.seconds / k).updates;
             times = alone * one.updates;
         }
         std::printf("%8d %14.1f %14.1f %8.2f %10.1f %10.1f %12.7f\n", k, one.updates, one.updates * k, times,
@@ -146,20 +146,20 @@ void table(const std::string& backend, const Setting& setting, const std::vector
 
 int main(int count, char** arguments) {
     if (count < 6) {
-        std::fputs("bench_lanes BACKEND BATCH HIDDEN SECONDS [bucket|padded] K...\n", stderr);
+        std::fputs("bench_replicas BACKEND BATCH HIDDEN SECONDS [bucket|padded] K...\n", stderr);
         return 2;
     }
     try {
         const std::string how = arguments[5];
         const bool padded = how == "padded", in_bucket = how == "bucket" || padded;
-        std::vector<int> lanes;
-        for (int i = in_bucket ? 6 : 5; i < count; ++i) lanes.push_back(std::atoi(arguments[i]));
+        std::vector<int> replicas;
+        for (int i = in_bucket ? 6 : 5; i < count; ++i) replicas.push_back(std::atoi(arguments[i]));
         table(arguments[1],
               {std::atoll(arguments[2]), numbers(arguments[3]), std::atof(arguments[4]), padded,
-               in_bucket ? Lanes::padded : Lanes::alike},
-              lanes);
+               in_bucket ? Fusion::padded : Fusion::identical},
+              replicas);
     } catch (const std::exception& error) {
-        std::fprintf(stderr, "bench_lanes: %s\n", error.what());
+        std::fprintf(stderr, "bench_replicas: %s\n", error.what());
         return 1;
     }
 }

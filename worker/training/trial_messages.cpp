@@ -1,4 +1,4 @@
-#include "worker/training/trial_words.hpp"
+#include "worker/training/trial_messages.hpp"
 
 #include <algorithm>
 #include <array>
@@ -14,8 +14,8 @@ std::string format(const char* pattern, Arguments... arguments) {
     return buffer.data();
 }
 
-/// Keys that say nothing of what is not in use.
-bool is_idle(const std::string& key, const Configuration& configuration) {
+/// Whether a key has no effect in this configuration.
+bool has_no_effect(const std::string& key, const Configuration& configuration) {
     const auto is = [&](std::initializer_list<std::string_view> names) {
         return std::find(names.begin(), names.end(), key) != names.end();
     };
@@ -37,7 +37,7 @@ std::string configuration_line(const to_worker::Run& run, const Configuration& c
     std::string line = format("trial %lld, attempt %lld:", static_cast<long long>(run.id.trial),
                               static_cast<long long>(run.id.attempt));
     for (const auto& [key, value] : configuration.all)
-        if (!is_idle(key, configuration)) line += " " + key + "=" + to_text(value);
+        if (!has_no_effect(key, configuration)) line += " " + key + "=" + to_text(value);
     line += format(" seed=%llu", static_cast<unsigned long long>(configuration.seed.value_or(run.seed)));
     line += format("; %lld parameters, %lld samples to train on, %lld to validate, %lld to test",
                    static_cast<long long>(plan.model->block().count()), static_cast<long long>(data.sizes.train),
@@ -65,15 +65,15 @@ std::string test_line(double accuracy, double loss, std::int64_t step) {
                   accuracy, loss);
 }
 
-std::string binding_words(const to_worker::Run& run, const Configuration& configuration, std::uint32_t fingerprint) {
-    std::string words;
+std::string binding_text(const to_worker::Run& run, const Configuration& configuration, std::uint32_t fingerprint) {
+    std::string text;
     for (const auto& [key, value] : configuration.all)
         if (key != "accumulation" && key != "memory_target" && key != "placement")
-            words += key + "=" + to_text(value) + "\n";
-    words += format("seed %llu, data seed %llu, data %08x, steps %lld, ",
-                    static_cast<unsigned long long>(configuration.seed.value_or(run.seed)),
-                    static_cast<unsigned long long>(run.data_seed), fingerprint, static_cast<long long>(run.steps));
-    return words + run.objective.metric + (run.objective.direction == Direction::minimize ? " min" : " max") +
+            text += key + "=" + to_text(value) + "\n";
+    text += format("seed %llu, data seed %llu, data %08x, steps %lld, ",
+                   static_cast<unsigned long long>(configuration.seed.value_or(run.seed)),
+                   static_cast<unsigned long long>(run.data_seed), fingerprint, static_cast<long long>(run.steps));
+    return text + run.objective.metric + (run.objective.direction == Direction::minimize ? " min" : " max") +
            (run.objective.at == Objective::At::best ? " best" : " last");
 }
 

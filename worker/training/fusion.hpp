@@ -1,0 +1,25 @@
+// Which trials may train side by side (fused, as replicas of one trainer). Where this saves launches, trials need not
+// be alike: batch size and widths are padded to those of a bucket, and each replica has its own activation, optimizer
+// and values of the keys that the layout does not depend on. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "worker/training/configuration.hpp"
+
+namespace hpo {
+
+/// The extent that `extent` is padded to: a power of two that is at least `least`; above `coarse` also three quarters
+/// of one; and above four times `coarse` the extent itself, since large extents keep a device busy and padding would
+/// cost them time and memory.
+std::int64_t padded_extent(std::int64_t extent, std::int64_t least, std::int64_t coarse);
+
+/// The configuration of the bucket of a trial: of all trials that may train side by side with it, the one that takes
+/// the most memory.
+Configuration bucket_of(Configuration configuration);
+
+/// A text that is equal for two trials exactly if they can share an arena that is laid out for `laid_out`.
+std::string fusion_key(const Configuration& laid_out, std::uint64_t data_seed);
+
+}  // namespace hpo
