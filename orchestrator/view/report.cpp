@@ -60,8 +60,9 @@ void add_savings(Canvas& canvas, const Study& study, const StudyRecord& record) 
     const Savings saved = savings(study, record);
     if (saved.epochs == 0) return;
     std::string rules;
-    for (const auto& [rule, count] : saved.stops)
-        rules += (rules.empty() ? "" : ", ") + printable(rule) + " " + std::to_string(count);
+    for (const auto& [rule, by] : saved.rules)
+        rules += (rules.empty() ? "" : ", ") + printable(rule) + " " + std::to_string(by.trials) + " (" +
+                 std::to_string(by.epochs) + (by.epochs == 1 ? " step)" : " steps)");
     canvas.blank();
     canvas.add(Line()
                    .add("Stopping saved ")

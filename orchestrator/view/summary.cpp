@@ -147,8 +147,11 @@ Savings savings(const Study& study, const StudyRecord& record) {
         saved.of += study.budget.epochs;
         std::int64_t spared = trial.steps() - trial.trained;
         if (trial.state == TrialState::stopped && !trial.rule.empty() && trial.rule != "user") {
-            ++saved.stops[trial.rule];
-            spared += std::max<std::int64_t>(0, study.budget.epochs - trial.steps());
+            const std::int64_t left = std::max<std::int64_t>(0, study.budget.epochs - trial.steps());
+            Savings::Rule& rule = saved.rules[trial.rule];
+            ++rule.trials;
+            rule.epochs += left;
+            spared += left;
         }
         saved.epochs += spared;
         const auto& pace = paces[static_cast<std::size_t>(trial.number - 1)];

@@ -49,10 +49,14 @@ std::vector<std::optional<double>> step_seconds(const StudyRecord& record);
 /// What stopping rules spared, of the trials that began and have ended. Steps that were taken again (a script that was
 /// resumed without a checkpoint, a retry) are not spared.
 struct Savings {
-    std::int64_t epochs = 0;                    ///< not run; 0: none, or as many were taken again
-    std::int64_t of = 0;                        ///< that these trials would have run in full
-    double seconds = 0;                         ///< of training, at step_seconds(); starts are not counted
-    std::map<std::string, std::int64_t> stops;  ///< trials a rule stopped
+    std::int64_t epochs = 0;  ///< not run; 0: none, or as many were taken again
+    std::int64_t of = 0;      ///< that these trials would have run in full
+    double seconds = 0;       ///< of training, at step_seconds(); starts are not counted
+    struct Rule {
+        std::int64_t trials = 0;  ///< that it stopped
+        std::int64_t epochs = 0;  ///< that those had left
+    };
+    std::map<std::string, Rule> rules;  ///< by name
 };
 Savings savings(const Study& study, const StudyRecord& record);
 

@@ -312,7 +312,9 @@ TEST(Summary, SavingsAreTheStepsNotRunAtEachStoppedTrialsOwnPace) {
     const Savings saved = savings(sample_study(), sample_record(16));
     EXPECT_EQ(saved.epochs, 12);  // trials 1 and 9, six of ten steps each; the user's stop saves nothing
     EXPECT_DOUBLE_EQ(saved.seconds, 18);
-    EXPECT_THAT(saved.stops, ElementsAre(std::pair("plateau", 2)));
+    ASSERT_EQ(saved.rules.size(), 1u);
+    EXPECT_EQ(saved.rules.at("plateau").trials, 2);
+    EXPECT_EQ(saved.rules.at("plateau").epochs, 12);
 }
 
 TEST(Summary, StepsThatAScriptTakesAgainAfterEachPauseAreNotSaved) {
