@@ -7,7 +7,7 @@
 namespace hpo {
 
 namespace {
-constexpr std::array rows{&auto_row, &gp_row, &grid_row, &random_row, &sobol_row, &tpe_row};
+constexpr std::array rows{&auto_row, &cmaes_row, &gp_row, &grid_row, &random_row, &sobol_row, &tpe_row};
 }
 
 std::span<const PartOptions> sampler_vocabulary() {

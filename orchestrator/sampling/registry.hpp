@@ -23,6 +23,7 @@ extern const SamplerRow random_row;
 extern const SamplerRow sobol_row;
 extern const SamplerRow tpe_row;
 extern const SamplerRow gp_row;
+extern const SamplerRow cmaes_row;
 extern const SamplerRow grid_row;
 extern const SamplerRow auto_row;
 

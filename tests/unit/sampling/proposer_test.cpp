@@ -155,9 +155,10 @@ TEST(Proposer, AValueThatIsNotFiniteTeachesNoModel) {
 }
 
 TEST(Proposer, RefusesUnknownSamplersAndOptionsByName) {
-    const auto unknown = Proposer::make(study_of({real("x")}, "cmaes"));
+    const auto unknown = Proposer::make(study_of({real("x")}, "annealing"));
     ASSERT_FALSE(unknown);
-    EXPECT_EQ(unknown.error().message, "unknown sampler \"cmaes\"; known are auto, gp, grid, random, sobol, tpe");
+    EXPECT_EQ(unknown.error().message,
+              "unknown sampler \"annealing\"; known are auto, cmaes, gp, grid, random, sobol, tpe");
     Study study = study_of({real("x")}, "tpe");
     study.sampler.options["gama"] = 0.2;
     const auto option = Proposer::make(study);
