@@ -375,6 +375,8 @@ class KatibExperiment {
             use_grid(reading_, place);
         } else if (name == "sobol") {
             draft_.study.sampler = {"sobol", {}};
+        } else if (name == "cmaes") {
+            draft_.study.sampler = {"cmaes", {}};
         } else if (name == "hyperband") {
             steps_ = static_cast<std::int64_t>(setting(*node, "r_l", 0));
             add_halving(draft_, 1, std::max(setting(*node, "eta", 3), 1.5), place, "hyperband");

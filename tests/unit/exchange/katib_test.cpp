@@ -124,7 +124,8 @@ TEST(Katib, RulesAndAlgorithmsHaveTheirCounterparts) {
         with("hyperband, algorithmSettings: [{name: r_l, value: \"9\"}, {name: eta, value: \"3\"}]", "");
     ASSERT_EQ(halving.study.stopping.size(), 1u);
     EXPECT_EQ(halving.study.stopping[0].type, "asha");
-    EXPECT_THAT(with("cmaes", "").remarks, HasSubstr("k.yaml:6: the algorithm 'cmaes' has no counterpart here"));
+    EXPECT_EQ(with("cmaes", "").study.sampler.type, "cmaes");
+    EXPECT_THAT(with("enas", "").remarks, HasSubstr("k.yaml:6: the algorithm 'enas' has no counterpart here"));
     EXPECT_THAT(with("random", "  maxFailedTrialCount: 3\n").remarks,
                 HasSubstr("k.yaml:9: 'maxFailedTrialCount' of the experiment has no counterpart here"));
     const auto patterns = with("random",
