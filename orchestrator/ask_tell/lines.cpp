@@ -144,11 +144,11 @@ wire::Json parsed(std::string_view line) {
         if (!json.is_object()) throw Malformed("not a JSON object");
         return json;
     } catch (const wire::Json::exception& error) {
-        const std::string words = error.what();  // "[json.exception...] parse error at line 1, column 5: ..."
-        const auto from = words.find("column ");
+        const std::string message = error.what();  // "[json.exception...] parse error at line 1, column 5: ..."
+        const auto from = message.find("column ");
         const bool not_finite =
             line.find("NaN") != std::string_view::npos || line.find("Infinity") != std::string_view::npos;
-        throw Malformed("not JSON, " + (from == std::string::npos ? words : words.substr(from)).substr(0, 200) +
+        throw Malformed("not JSON, " + (from == std::string::npos ? message : message.substr(from)).substr(0, 200) +
                         (not_finite ? R"((numbers that are not finite are written "nan", "inf" and "-inf"))" : ""));
     }
 }

@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "orchestrator/engine/words.hpp"
+#include "orchestrator/engine/text.hpp"
 
 namespace hpo::ask_tell {
 
@@ -16,10 +16,10 @@ std::string named(std::int64_t trial) { return "trial " + std::to_string(trial);
 
 /// "stopped (asha: 3rd of 3 ...)".
 std::string ended_as(const TrialRecord& trial) {
-    std::string words(to_text(trial.state));
+    std::string message(to_text(trial.state));
     if (!trial.reason.empty())
-        words += " (" + (trial.rule.empty() ? "" : trial.rule + ": ") + trial.reason.substr(0, 200) + ")";
-    return words;
+        message += " (" + (trial.rule.empty() ? "" : trial.rule + ": ") + trial.reason.substr(0, 200) + ")";
+    return message;
 }
 
 }  // namespace
@@ -156,9 +156,10 @@ std::string Session::why_fewer() const {
     if (out_of_time()) return "the time budget is used up";
     const std::int64_t out = count_of(TrialState::running), paused = count_of(TrialState::paused);
     if (out == 0) return supply_.why_over();
-    std::string words = count(out, "trial is", "trials are") + " out";
-    if (paused > 0) words += ", and " + count(paused, "paused one waits", "paused ones wait") + " for what they report";
-    return words + "; no new one starts: " +
+    std::string message = count(out, "trial is", "trials are") + " out";
+    if (paused > 0)
+        message += ", and " + count(paused, "paused one waits", "paused ones wait") + " for what they report";
+    return message + "; no new one starts: " +
            (static_cast<std::int64_t>(ledger_.record().trials.size()) >= study_.budget.trials
                 ? "budget.trials is " + std::to_string(study_.budget.trials)
                 : supply_.why_over());

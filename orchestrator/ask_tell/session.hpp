@@ -27,7 +27,7 @@ struct Offer {
 struct Offers {
     std::vector<Offer> trials;
     bool done = false;   ///< the study is over: no ask will be given another one
-    std::string reason;  ///< why there are fewer than were asked for, in words; empty: there are as many
+    std::string reason;  ///< why there are fewer than were asked for, as text; empty: there are as many
 };
 
 /// What became of a trial that was told.

@@ -67,7 +67,7 @@ class Talk {
     explicit Talk(ask_tell::Session& session, std::function<void()> keep, std::function<bool()> in_place)
         : session_(session), keep_(std::move(keep)), in_place_(std::move(in_place)) {}
 
-    /// Returns why it ended, in words; empty `failure`: the end of the input, or its reader has gone.
+    /// Returns why it ended, as text; empty `failure`: the end of the input, or its reader has gone.
     std::string run(std::string& failure) {
         while (!ended_ || !out_.empty()) {
             const bool full = out_.size() >= most_waiting;
@@ -168,7 +168,9 @@ int ask_tell_command(const AskTellArguments& arguments) {
             return talk(study, ledger, [] { return true; });
         }
         const StudyFolder folder = study_folder(study.name);
-        const auto warn = [](const std::string& words) { std::fprintf(stderr, "hpo: %s\n", printable(words).c_str()); };
+        const auto warn = [](const std::string& message) {
+            std::fprintf(stderr, "hpo: %s\n", printable(message).c_str());
+        };
         const auto held = HeldStudy::take(
             study, folder,
             [&](const std::string& before) { return may_go_on(study, before, "Give the study another name."); }, warn);
@@ -191,7 +193,7 @@ CommandAction ask_tell_study(CLI::App& app) {
     app.add_flag("--no-store", arguments->no_store, "Keep nothing: the study ends with this process");
     app.footer(
         app.get_footer() +
-        "\nA line in, a line out, each a JSON object:\n"
+        "\nOne JSON object per line in, one per line out:\n"
         "  {\"ask\": 2}\n"
         "    {\"trials\": [{\"trial\": 1, \"params\": {\"lr\": 0.01}}, {\"trial\": 2, \"params\": {\"lr\": 0.3}}]}\n"
         "  {\"report\": {\"trial\": 1, \"step\": 3, \"values\": {\"val_loss\": 0.41}}}\n"
@@ -202,7 +204,7 @@ CommandAction ask_tell_study(CLI::App& app) {
         "    {\"trial\": 1, \"params\": {\"lr\": 0.01}, \"values\": {\"val_loss\": 0.4}, \"step\": 3, \"state\": "
         "\"complete\"}\n"
         "What is wrong is answered {\"error\": \"...\", \"line\": 5}, and the session goes on. The study needs no "
-        "'worker'.\nIt is stored and gone on with like any other. More: docs/ask_tell.md; for Python: "
+        "'worker'.\nIt is stored and resumed like any other study. More: docs/ask_tell.md; for Python: "
         "hpo.Study.\n\nExit codes: 0 the input ended; 1 it failed; 2 usage; 130 interrupted; 143 terminated.");
     return [arguments] { return ask_tell_command(*arguments); };
 }

@@ -13,7 +13,7 @@
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/repeat.hpp"
 #include "orchestrator/cli/study_choice.hpp"
-#include "orchestrator/cli/study_look.hpp"
+#include "orchestrator/cli/study_snapshot.hpp"
 #include "orchestrator/view/summary.hpp"
 
 namespace hpo::commands {
@@ -44,13 +44,13 @@ CommandAction best(CLI::App& app) {
         ->needs(repeat);
     app.add_flag("--json", arguments->json, "With --repeat: one JSON object for programs")->needs(repeat);
     return [arguments] {
-        const StudyLook look = look_or_fail(choose_study(arguments->study));
-        if (arguments->repeat > 0) return repeat_best(look, arguments->top, arguments->repeat, arguments->json);
-        const TrialRecord* trial = view::best_trial(look.record, look.study.objective);
+        const StudySnapshot snapshot = snapshot_or_fail(choose_study(arguments->study));
+        if (arguments->repeat > 0) return repeat_best(snapshot, arguments->top, arguments->repeat, arguments->json);
+        const TrialRecord* trial = view::best_trial(snapshot.record, snapshot.study.objective);
         if (!trial)
-            throw Fatal("study " + look.study.name + " has no trial with a value of " + look.study.objective.metric +
-                        " yet");
-        print(best_config(look.study, *trial, arguments->format));
+            throw Fatal("study " + snapshot.study.name + " has no trial with a value of " +
+                        snapshot.study.objective.metric + " yet");
+        print(best_config(snapshot.study, *trial, arguments->format));
         return 0;
     };
 }

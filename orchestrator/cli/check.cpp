@@ -23,9 +23,9 @@
 #include "orchestrator/engine/one_worker.hpp"
 #include "orchestrator/engine/workers.hpp"
 #include "orchestrator/sampling/proposer.hpp"
+#include "orchestrator/scheduling/concurrency.hpp"
 #include "orchestrator/scheduling/footprints.hpp"
 #include "orchestrator/scheduling/out_of_memory.hpp"
-#include "orchestrator/scheduling/side_by_side.hpp"
 #include "orchestrator/script/home.hpp"
 #include "orchestrator/script/metrics.hpp"
 #include "orchestrator/script/template.hpp"
@@ -65,9 +65,9 @@ struct Sample {
     std::int64_t trial = 0;
     Params params;
     from_worker::PlanAnswer answer;
-    std::string too_large;           ///< for this machine, as it is configured, with the numbers; empty: it fits
-    std::int64_t micro_batches = 0;  ///< in which it fits after all; 0: in none
-    PackingQuestion::Trial booked;   ///< as it would run
+    std::string too_large;            ///< for this machine, as it is configured, with the numbers; empty: it fits
+    std::int64_t micro_batches = 0;   ///< in which it fits after all; 0: in none
+    PackingQuestion::Trial reserved;  ///< as it would run
 
     [[nodiscard]] bool runs() const { return too_large.empty() || micro_batches > 0; }
 };
@@ -98,7 +98,7 @@ std::int64_t whole_param(const Params& params, const char* name) {
 }
 
 /// Where a study's keys stand: in a file, unless options of the command line have changed what it says.
-struct Places {
+struct CheckContext {
     const Study& study;
     std::string file;
     bool as_written = true;
@@ -114,28 +114,28 @@ struct Places {
     }
 };
 
-from_worker::PlanAnswer plan_or_fail(const Places& places, OneWorker& worker, const Sample& sample) {
-    auto answer = worker.plan(sample.params, places.study.budget.epochs, places.study.seed);
-    if (!answer) places.refuse("trial " + std::to_string(sample.trial) + " could not run: ", answer.error().message);
+from_worker::PlanAnswer plan_or_fail(const CheckContext& context, OneWorker& worker, const Sample& sample) {
+    auto answer = worker.plan(sample.params, context.study.budget.epochs, context.study.seed);
+    if (!answer) context.refuse("trial " + std::to_string(sample.trial) + " could not run: ", answer.error().message);
     return std::move(*answer);
 }
 
 /// That the data has as many samples, which no sampled trial need show.
-void check_largest_batch(const Places& places, OneWorker& worker, const Sample& sample) {
-    for (const Dimension& dimension : places.study.space) {
+void check_largest_batch(const CheckContext& context, OneWorker& worker, const Sample& sample) {
+    for (const Dimension& dimension : context.study.space) {
         if (dimension.name != "batch_size") continue;
         double largest = dimension.high;
         for (const Value& choice : dimension.choices) largest = std::max(largest, number_or(choice, 0));
         Params params = sample.params;
         params["batch_size"] = static_cast<std::int64_t>(largest);
-        const auto answer = worker.plan(params, places.study.budget.epochs, places.study.seed);
+        const auto answer = worker.plan(params, context.study.budget.epochs, context.study.seed);
         if (!answer && answer.error().message.find("batch_size: ") != std::string::npos)
-            places.refuse("the largest could not run: ", answer.error().message,
-                          dimension.choices.empty() ? ".high" : ".choices");
+            context.refuse("the largest could not run: ", answer.error().message,
+                           dimension.choices.empty() ? ".high" : ".choices");
     }
 }
 
-PackingQuestion::Trial booked_by(const from_worker::PlanAnswer& answer) {
+PackingQuestion::Trial reserved_by(const from_worker::PlanAnswer& answer) {
     return {answer.footprint, answer.fusion_key, answer.colocated};
 }
 
@@ -148,16 +148,16 @@ void shrink(const Study& study, OneWorker& worker, const Machine& machine, Sampl
         sample.params["accumulation"] = *parts;
         const auto answer = worker.plan(sample.params, study.budget.epochs, study.seed);
         if (!answer) return;
-        sample.booked = booked_by(*answer);
-        if (never_fits(machine, sample.booked.footprint, !machine.accelerators.empty())) continue;
+        sample.reserved = reserved_by(*answer);
+        if (never_fits(machine, sample.reserved.footprint, !machine.accelerators.empty())) continue;
         sample.micro_batches = *parts;
         return;
     }
 }
 
 /// Ends the command when not even one fits.
-Samples plan_samples(const Places& places, OneWorker& worker, const Machine& machine) {
-    const Study& study = places.study;
+Samples plan_samples(const CheckContext& context, OneWorker& worker, const Machine& machine) {
+    const Study& study = context.study;
     auto proposer = Proposer::make(study);
     if (!proposer) throw Fatal(proposer.error().message);
     Samples samples;
@@ -168,10 +168,10 @@ Samples plan_samples(const Places& places, OneWorker& worker, const Machine& mac
         sample.trial = trial;
         sample.params = proposal->params;
         sample.params.insert(study.worker.begin(), study.worker.end());
-        if (trial == 1) check_largest_batch(places, worker, sample);
-        sample.answer = plan_or_fail(places, worker, sample);
-        sample.booked = booked_by(sample.answer);
-        if (const auto why = never_fits(machine, sample.booked.footprint, !machine.accelerators.empty())) {
+        if (trial == 1) check_largest_batch(context, worker, sample);
+        sample.answer = plan_or_fail(context, worker, sample);
+        sample.reserved = reserved_by(sample.answer);
+        if (const auto why = never_fits(machine, sample.reserved.footprint, !machine.accelerators.empty())) {
             sample.too_large = *why;
             shrink(study, worker, machine, sample);
         }
@@ -179,7 +179,7 @@ Samples plan_samples(const Places& places, OneWorker& worker, const Machine& mac
     }
     if (std::none_of(samples.begin(), samples.end(), [](const Sample& sample) { return sample.runs(); })) {
         const auto smallest = std::min_element(samples.begin(), samples.end(), [](const Sample& a, const Sample& b) {
-            return a.booked.footprint.host_bytes < b.booked.footprint.host_bytes;
+            return a.reserved.footprint.host_bytes < b.reserved.footprint.host_bytes;
         });
         throw Fatal("no trial fits, in however small micro-batches: as it is configured, the smallest (trial " +
                     std::to_string(smallest->trial) + ") " + smallest->too_large +
@@ -277,11 +277,11 @@ std::string pool_text(const Packing::Pool& pool) {
     std::string text = bytes(pool.capacity);
     if (pool.reserve > 0) text += ", " + bytes(pool.reserve) + " kept free";
     if (pool.others > 0) text += ", " + bytes(pool.others) + " used by others";
-    text += ": " + bytes(pool.room) + " for trials; ";
-    if (pool.booked == 0) return text + "none booked";
-    const std::int64_t percent = 100 * pool.booked / std::max<std::int64_t>(1, pool.room);
-    return text + std::to_string(pool.trials) + (pool.trials == 1 ? " books " : " book ") + bytes(pool.booked) + " (" +
-           (percent < 1 ? "under 1" : std::to_string(percent)) + " %)";
+    text += ": " + bytes(pool.available) + " for trials; ";
+    if (pool.reserved == 0) return text + "none reserved";
+    const std::int64_t percent = 100 * pool.reserved / std::max<std::int64_t>(1, pool.available);
+    return text + std::to_string(pool.trials) + (pool.trials == 1 ? " reserves " : " reserve ") + bytes(pool.reserved) +
+           " (" + (percent < 1 ? "under 1" : std::to_string(percent)) + " %)";
 }
 
 std::int64_t alike_at_once(PackingQuestion question, const PackingQuestion::Trial& trial) {
@@ -310,9 +310,9 @@ std::string packing_text(const Load& load, Json& json) {
                          {"capacity", pool.capacity},
                          {"reserve", pool.reserve},
                          {"others", pool.others},
-                         {"room", pool.room},
+                         {"room", pool.available},
                          {"trials", pool.trials},
-                         {"booked", pool.booked}});
+                         {"booked", pool.reserved}});
     }
     if (!packing.kept_out.empty()) text += row("", "a trial waits for other programs: it " + packing.kept_out);
     json["at_once"] = learned ? 1 : packing.at_once;
@@ -365,25 +365,25 @@ std::int64_t total(const PackingQuestion::Trial& trial) {
 /// What one sample alone has, hardly another trial of the study has.
 void forget_rare_shapes(std::vector<PackingQuestion::Trial>& trials) {
     std::map<std::string, int> count;
-    for (const PackingQuestion::Trial& trial : trials) ++count[trial.shape];
+    for (const PackingQuestion::Trial& trial : trials) ++count[trial.fusion_key];
     for (PackingQuestion::Trial& trial : trials)
-        if (count[trial.shape] == 1) trial.shape.clear();
+        if (count[trial.fusion_key] == 1) trial.fusion_key.clear();
 }
 
 /// Rows on the native worker's trials.
-std::string native_text(const Places& places, const Target& target, Load& load, Json& json) {
-    const Study& study = places.study;
+std::string native_text(const CheckContext& context, const Target& target, Load& load, Json& json) {
+    const Study& study = context.study;
     auto worker = OneWorker::start(study, installed_programs(), target);
     if (!worker) throw Fatal(worker.error().message);
     load.question.slots = (*worker)->slots();
     load.question.parallel = most_at_once(study, load.question.workers, load.question.slots);
     load.question.parallel_by_default = load.question.parallel && !study.resources.parallel;
-    const Samples samples = plan_samples(places, **worker, load.question.machine);
+    const Samples samples = plan_samples(context, **worker, load.question.machine);
     const Sample& middle = typical(samples);
     const Range parameters = range_over(samples, [](const Sample& sample) { return sample.answer.parameters; });
     const Range memory = range_over(samples, [](const Sample& sample) { return sample.answer.footprint.host_bytes; });
     for (const Sample& sample : samples)
-        if (sample.runs()) load.question.trials.push_back(sample.booked);
+        if (sample.runs()) load.question.trials.push_back(sample.reserved);
     forget_rare_shapes(load.question.trials);
     const Packing packing = pack(load.question);
     const auto workers = std::max<std::int64_t>(1, packing.workers);
@@ -467,15 +467,15 @@ std::string script_text(const Study& study, Load& load, Json& json) {
         text += row("", "prints to a terminal of its own, so that nothing is kept back (worker.terminal)");
     if (study.metrics)
         for (const std::string& pattern : study.metrics->patterns)
-            if (const std::string doubt = script::doubt_of_pattern(pattern); !doubt.empty())
-                text += row("warning", doubt);
+            if (const std::string warning = script::pattern_warning(pattern); !warning.empty())
+                text += row("warning", warning);
     text += row("", "ended when it neither prints nor reports nor computes for " +
                         duration_text(study.resources.progress_timeout) + " (resources.progress_timeout)");
     json["progress_timeout"] = study.resources.progress_timeout;
     if (!study.preload.empty()) {
         std::string modules;
         for (const std::string& module : study.preload) modules += (modules.empty() ? "" : ", ") + module;
-        text += row("preload", modules + ": imported once in each place, trials are forked from there");
+        text += row("preload", modules + ": imported once per worker; trials are forked from there");
     }
     json["needs"] = prediction.alone ? "learned" : "declared";
     // What is not declared counts as nothing here.
@@ -538,7 +538,7 @@ int check_command(const CheckArguments& arguments) {
     Load load;
     load.question.machine = machine->read();
     load.question.on_device = machine->on_device();
-    load.question.workers = plan_workers(study, host).places;
+    load.question.workers = plan_workers(study, host).workers;
     load.question.parallel = study.resources.parallel;
     load.question.most = trials_of(study);
 

@@ -21,7 +21,7 @@
 #include "hpo/version.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/devices/helper.hpp"
-#include "orchestrator/execution/warden.hpp"
+#include "orchestrator/execution/supervisor.hpp"
 #include "orchestrator/script/adapter.hpp"
 #include "orchestrator/study/diagnostics.hpp"
 #include "orchestrator/view/output.hpp"
@@ -32,7 +32,7 @@ namespace {
 // clang-format off
 constexpr std::array table{
     Command{"run", "Search, and print the best configuration",
-            "hpo run studies/phase1.yaml     search, or go on where it was\n"
+            "hpo run studies/phase1.yaml     start or resume a search\n"
             "hpo run studies/phase1.yaml --time 10m\n"
             "hpo run studies/phase1.yaml --set budget.epochs=5 --fresh",
             commands::run},
@@ -64,16 +64,16 @@ constexpr std::array table{
             commands::show},
     Command{"logs", "Print what a trial wrote",
             "hpo logs 7                      of the study changed last\n"
-            "hpo logs phase1/7 -f            and go on until it ends",
+            "hpo logs phase1/7 -f            and follow it until it ends",
             commands::logs},
-    Command{"top", "Watch a study, look into its trials, stop one",
+    Command{"top", "Watch a study live; show or stop its trials",
             "hpo top                         the study changed last; q quits\n"
-            "hpo top phase1 --once           print the table and leave",
+            "hpo top phase1 --once           print the table and exit",
             commands::top},
     Command{"stop", "End a trial or a running study",
             "hpo stop 7                      trial 7 of the running study\n"
             "hpo stop phase1/7               trial 7 of phase1\n"
-            "hpo stop phase1                 the study; hpo run goes on with it",
+            "hpo stop phase1                 the study; hpo run resumes it",
             commands::stop},
     Command{"convert", "Make a study of a W&B sweep, or an experiment of NNI or Katib",
             "hpo convert sweep.yaml -o study.yaml           says what could not be converted, with its line\n"
@@ -81,7 +81,7 @@ constexpr std::array table{
             commands::convert},
     Command{"export", "Write a study for Optuna, TensorBoard or a spreadsheet",
             "hpo export phase1 --to optuna phase1.db        for optuna.load_study, also while it runs\n"
-            "hpo export phase1 --to csv -                   a row a trial; jsonl: whole trials, with their steps\n"
+            "hpo export phase1 --to csv -                   one row per trial; jsonl: whole trials with their steps\n"
             "hpo export phase1 --to tensorboard logs/phase1",
             commands::export_study},
     Command{"devices", "List CPU and GPUs, their memory, and who uses it",
@@ -90,7 +90,7 @@ constexpr std::array table{
             commands::devices},
     Command{"keys", "List the keys of study files, with defaults and meanings",
             "hpo keys                        all of them\n"
-            "hpo keys asha                   those that hold a word",
+            "hpo keys asha                   keys that contain a word",
             commands::keys},
 };
 // clang-format on
@@ -110,7 +110,7 @@ bool known(std::string_view name) {
     return std::any_of(table.begin(), table.end(), [&](const Command& command) { return command.name == name; });
 }
 
-/// The first option that a command does not know, in words; empty: it is not that.
+/// The first option that a command does not know, as text; empty: it is not that.
 std::string unknown_option(const CLI::App& app, int argc, char** argv, int first) {
     std::vector<std::string> names;
     for (const CLI::Option* option : app.get_options())
@@ -126,8 +126,8 @@ std::string unknown_option(const CLI::App& app, int argc, char** argv, int first
 int parse_and_run(int argc, char** argv) {
     CLI::App app{"hpo: the best configuration for a training job, in the least time this machine can find it in",
                  "hpo"};
-    app.set_version_flag("--version", std::string("hpo ") + version, "Print the version and leave");
-    app.set_help_flag("-h,--help", "Print this help and leave");
+    app.set_version_flag("--version", std::string("hpo ") + version, "Print the version and exit");
+    app.set_help_flag("-h,--help", "Print this help and exit");
     app.require_subcommand(1);
     app.failure_message([](const CLI::App* at, const CLI::Error& error) {
         return std::string("hpo: ") + error.what() +
@@ -155,8 +155,8 @@ int parse_and_run(int argc, char** argv) {
         if (outcome.get_exit_code() == 0) return app.exit(outcome);  // --help, --version
         const auto parsed = app.get_subcommands();
         const CLI::App& at = parsed.empty() ? app : *parsed.front();
-        if (const std::string words = unknown_option(at, argc, argv, parsed.empty() ? 1 : 2); !words.empty())
-            std::fprintf(stderr, "hpo: %s\nTry: hpo %s--help\n", words.c_str(),
+        if (const std::string message = unknown_option(at, argc, argv, parsed.empty() ? 1 : 2); !message.empty())
+            std::fprintf(stderr, "hpo: %s\nTry: hpo %s--help\n", message.c_str(),
                          parsed.empty() ? "" : (at.get_name() + ' ').c_str());
         else
             at.exit(outcome);
@@ -179,7 +179,7 @@ void print(std::string_view text) {
 
 int run_cli(int argc, char** argv) {
     // Before anything else: helpers start in a millisecond or two and read no options.
-    if (argc > 1 && std::strcmp(argv[1], warden_word) == 0) return run_warden(argc, argv);
+    if (argc > 1 && std::strcmp(argv[1], supervisor_command) == 0) return run_supervisor(argc, argv);
     if (argc > 1 && std::strcmp(argv[1], device_helper_word) == 0) return run_device_helper(argc, argv);
     if (argc > 1 && std::strcmp(argv[1], script_word) == 0) return run_script(argc, argv);
     try {

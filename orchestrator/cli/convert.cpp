@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 using exchange::Origin;
 
 struct ConvertArguments {
-    std::string file, from = "auto", place;
+    std::string file, from = "auto", path;
     bool force = false;
 };
 
@@ -46,9 +46,9 @@ Result<std::string> read_file(const fs::path& file) {
 }
 
 void write_file(const ConvertArguments& arguments, const std::string& yaml) {
-    auto output = exchange::Output::at(arguments.place, exchange::Output::Kind::file, arguments.force);
+    auto output = exchange::Output::at(arguments.path, exchange::Output::Kind::file, arguments.force);
     if (!output) throw Fatal(output.error().message);
-    auto file = exchange::FileWriter::create(output->draft(), output->place());
+    auto file = exchange::FileWriter::create(output->temporary(), output->path());
     if (!file) throw Fatal(file.error().message);
     auto written = file->write(yaml);
     if (written) written = file->close(true);
@@ -73,15 +73,15 @@ int convert_command(const ConvertArguments& arguments) {
     };
     const auto conversion = exchange::convert(*text, arguments.file, origin, known_parts(), beside);
     if (!conversion) throw Fatal(conversion.error().message);
-    const bool to_file = !arguments.place.empty() && arguments.place != "-";
+    const bool to_file = !arguments.path.empty() && arguments.path != "-";
     if (to_file)
         write_file(arguments, conversion->yaml);
     else
         print(conversion->yaml);
     for (const std::string& remark : conversion->remarks) std::fprintf(stderr, "%s\n", remark.c_str());
     if (to_file)
-        std::fprintf(stderr, "hpo: %s is written; next: hpo check %s\n", printable(arguments.place).c_str(),
-                     printable(arguments.place).c_str());
+        std::fprintf(stderr, "hpo: %s is written; next: hpo check %s\n", printable(arguments.path).c_str(),
+                     printable(arguments.path).c_str());
     return 0;
 }
 
@@ -92,7 +92,7 @@ CommandAction convert(CLI::App& app) {
     app.add_option("file", arguments->file,
                    "A sweep of W&B, an experiment or search space of NNI, or an experiment of Katib")
         ->required();
-    app.add_option("-o,--output", arguments->place, "The study file to make; default: print it");
+    app.add_option("-o,--output", arguments->path, "The study file to make; default: print it");
     app.add_option("--from", arguments->from, "What the file is: auto (by its content), wandb, nni or katib")
         ->check(CLI::IsMember({"auto", "wandb", "nni", "katib"}))
         ->capture_default_str();

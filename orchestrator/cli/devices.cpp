@@ -12,11 +12,11 @@
 #include "hpo/units.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/devices/assess.hpp"
-#include "orchestrator/devices/board.hpp"
 #include "orchestrator/devices/host.hpp"
 #include "orchestrator/devices/monitor.hpp"
 #include "orchestrator/devices/nvml.hpp"
 #include "orchestrator/devices/selection.hpp"
+#include "orchestrator/devices/session_registry.hpp"
 #include "orchestrator/engine/runner.hpp"
 #include "orchestrator/exchange/trial_json.hpp"
 #include "orchestrator/view/table.hpp"
@@ -29,20 +29,20 @@ using Json = nlohmann::ordered_json;
 using view::Table;
 
 /// What the running sessions have of one device.
-struct Booked {
+struct Reserved {
     std::int64_t bytes = 0, used = 0;
     double cores = 0;
     std::set<std::string> studies;
 };
 
-Booked booked_on(const std::vector<SessionBookings>& sessions, const std::string& device) {
-    Booked all;
-    for (const SessionBookings& session : sessions)
-        for (const DeviceBooking& booking : session.devices)
-            if (booking.device == device) {
-                all.bytes += booking.booked;
-                all.used += booking.used;
-                all.cores += booking.cores;
+Reserved reserved_on(const std::vector<SessionReservations>& sessions, const std::string& device) {
+    Reserved all;
+    for (const SessionReservations& session : sessions)
+        for (const DeviceReservation& reservation : session.devices)
+            if (reservation.device == device) {
+                all.bytes += reservation.reserved;
+                all.used += reservation.used;
+                all.cores += reservation.cores;
                 all.studies.insert(printable(session.study));
             }
     return all;
@@ -54,7 +54,7 @@ struct Machine {
     DeviceReadings readings;
     std::string problem;  ///< worth a line
     Json libraries;       ///< of CUDA, as the worker finds them; null: no device needs them
-    std::vector<SessionBookings> sessions = read_board();
+    std::vector<SessionReservations> sessions = read_sessions();
     std::vector<std::int64_t> ours;  ///< every process of every session
     std::int64_t our_memory = 0;     ///< of the host
 };
@@ -73,11 +73,11 @@ Json cuda_libraries() {
     return said.is_object() ? said : Json(nullptr);
 }
 
-Machine look() {
+Machine read_machine() {
     Machine machine;
     DeviceMonitor monitor({.program = installed_programs().hpo, .opencl = true});
     monitor.start(SteadyClock().now(),
-                  [](const std::string& words) { std::fprintf(stderr, "hpo: %s\n", words.c_str()); });
+                  [](const std::string& message) { std::fprintf(stderr, "hpo: %s\n", message.c_str()); });
     machine.readings = monitor.latest();
     machine.problem = machine.readings.problem.empty() ? gpu_without_driver() : machine.readings.problem;
 
@@ -86,7 +86,7 @@ Machine look() {
         machine.libraries = cuda_libraries();
 
     std::vector<std::int64_t> roots;
-    for (const SessionBookings& session : machine.sessions) roots.push_back(session.pid);
+    for (const SessionReservations& session : machine.sessions) roots.push_back(session.pid);
     const auto below = trees(roots);
     for (const auto& tree : below) machine.ours.insert(machine.ours.end(), tree.begin(), tree.end());
     for (const std::int64_t bytes : tree_memory(below)) machine.our_memory += bytes;
@@ -121,21 +121,21 @@ std::string draw(const Machine& machine) {
                  {"BOOKED", Table::Align::right},
                  {"STUDIES"},
                  {"UUID"}});
-    const Booked on_host = booked_on(machine.sessions, "host");
+    const Reserved on_host = reserved_on(machine.sessions, "host");
     table.add({"host", printable(machine.host.cpu_name), cores_number(machine.host.cores),
                size_text(machine.host.memory), size_text(machine.available), size_text(others_on_host(machine)),
                size_text(on_host.bytes), names(on_host.studies), "-"});
     std::string notes;
     for (const DeviceReading& device : machine.readings.devices) {
-        const Booked booked = booked_on(machine.sessions, device.id);
+        const Reserved reserved = reserved_on(machine.sessions, device.id);
         const bool known = device.used && !device.lost && !device.unified;
         table.add({std::to_string(device.index),
                    printable(device.name) + (device.kind == DeviceKind::opencl ? " (OpenCL)" : ""), "-",
                    device.unified ? "host's" : size_text(device.memory),
                    known ? size_text(device.memory - *device.used) : "-",
-                   known ? size_text(used_by_others(device, machine.ours, booked.used)) : "-",
-                   booked.studies.empty() && device.unified ? "-" : size_text(booked.bytes), names(booked.studies),
-                   printable(device.id)});
+                   known ? size_text(used_by_others(device, machine.ours, reserved.used)) : "-",
+                   reserved.studies.empty() && device.unified ? "-" : size_text(reserved.bytes),
+                   names(reserved.studies), printable(device.id)});
         if (device.lost) notes += printable(words_of(device)) + " cannot be used: " + printable(device.reason) + "\n";
     }
     if (machine.libraries.is_object())
@@ -151,24 +151,24 @@ std::string draw(const Machine& machine) {
     return table.draw(view::screen_of_stdout()) + notes;
 }
 
-Json studies_json(const std::vector<SessionBookings>& sessions, const std::string& device) {
+Json studies_json(const std::vector<SessionReservations>& sessions, const std::string& device) {
     Json all = Json::array();
-    for (const SessionBookings& session : sessions)
-        for (const DeviceBooking& booking : session.devices)
-            if (booking.device == device)
+    for (const SessionReservations& session : sessions)
+        for (const DeviceReservation& reservation : session.devices)
+            if (reservation.device == device)
                 all.push_back({{"study", session.study},
                                {"pid", session.pid},
-                               {"trials", booking.trials},
-                               {"booked", booking.booked},
-                               {"used", booking.used}});
+                               {"trials", reservation.trials},
+                               {"booked", reservation.reserved},
+                               {"used", reservation.used}});
     return all;
 }
 
 Json to_json(const Machine& machine) {
-    const Booked on_host = booked_on(machine.sessions, "host");
+    const Reserved on_host = reserved_on(machine.sessions, "host");
     Json devices = Json::array();
     for (const DeviceReading& device : machine.readings.devices) {
-        const Booked booked = booked_on(machine.sessions, device.id);
+        const Reserved reserved = reserved_on(machine.sessions, device.id);
         Json json{{"number", device.index},
                   {"uuid", device.id},
                   {"name", device.name},
@@ -176,14 +176,14 @@ Json to_json(const Machine& machine) {
                   {"memory", device.memory},
                   {"free", nullptr},
                   {"others", nullptr},
-                  {"booked", booked.bytes},
+                  {"booked", reserved.bytes},
                   {"unified", device.unified},
                   {"cpu", device.cpu},
                   {"lost", device.lost ? Json(device.reason) : Json(nullptr)},
                   {"studies", studies_json(machine.sessions, device.id)}};
         if (device.used && !device.lost) {
             json["free"] = device.memory - *device.used;
-            json["others"] = used_by_others(device, machine.ours, booked.used);
+            json["others"] = used_by_others(device, machine.ours, reserved.used);
         }
         devices.push_back(std::move(json));
     }
@@ -209,7 +209,7 @@ CommandAction devices(CLI::App& app) {
     const auto json = std::make_shared<bool>(false);
     app.add_flag("--json", *json, "One JSON object for programs; memory in bytes");
     return [json] {
-        const Machine machine = look();
+        const Machine machine = read_machine();
         print(*json ? to_json(machine).dump(2, ' ', false, Json::error_handler_t::replace) + '\n' : draw(machine));
         if (!*json && !machine.problem.empty()) std::fprintf(stderr, "hpo: %s\n", printable(machine.problem).c_str());
         return 0;

@@ -169,7 +169,7 @@ int print_keys(const KeysArguments& arguments) {
 
 CommandAction keys(CLI::App& app) {
     const auto arguments = std::make_shared<KeysArguments>();
-    app.add_option("WORD", arguments->word, "Only keys that hold this word, in their name or meaning");
+    app.add_option("WORD", arguments->word, "Only keys whose name or meaning contains this word");
     auto* json = app.add_flag("--json", arguments->json, "One JSON object for programs");
     app.add_flag("--markdown", arguments->markdown, "Tables in Markdown")->excludes(json);
     return [arguments] { return print_keys(*arguments); };

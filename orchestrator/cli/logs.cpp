@@ -12,7 +12,7 @@
 #include "hpo/result.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/study_choice.hpp"
-#include "orchestrator/cli/study_look.hpp"
+#include "orchestrator/cli/study_snapshot.hpp"
 #include "orchestrator/cli/trial_choice.hpp"
 #include "orchestrator/view/terminal.hpp"
 
@@ -33,11 +33,12 @@ struct File {
 
 int run(const Arguments& arguments) {
     const auto chosen = split_trial(arguments.trial, arguments.study, true);
-    StudyLook look = look_or_fail(choose_study(chosen.study));
-    (void)look.trial(*chosen.trial);
-    const auto path = look.folder.trial_log(*chosen.trial);
+    StudySnapshot snapshot = snapshot_or_fail(choose_study(chosen.study));
+    (void)snapshot.trial(*chosen.trial);
+    const auto path = snapshot.folder.trial_log(*chosen.trial);
     const auto goes_on = [&] {
-        return arguments.follow && look.refresh().ok() && look.holder && !is_final(look.trial(*chosen.trial).state);
+        return arguments.follow && snapshot.refresh().ok() && snapshot.holder &&
+               !is_final(snapshot.trial(*chosen.trial).state);
     };
     const auto wait = [] { ::poll(nullptr, 0, 200); };
 
@@ -72,7 +73,7 @@ CommandAction logs(CLI::App& app) {
     const auto arguments = std::make_shared<Arguments>();
     app.add_option("TRIAL", arguments->trial, "A trial's number, or STUDY/TRIAL")->required();
     app.add_option("--study", arguments->study, "The study of the trial; default: the one changed last");
-    app.add_flag("-f,--follow", arguments->follow, "Go on until the trial has ended");
+    app.add_flag("-f,--follow", arguments->follow, "Follow the log until the trial ends");
     return [arguments] { return run(*arguments); };
 }
 

@@ -8,7 +8,7 @@
 #include "hpo/units.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/study_choice.hpp"
-#include "orchestrator/cli/study_look.hpp"
+#include "orchestrator/cli/study_snapshot.hpp"
 #include "orchestrator/cli/trial_json.hpp"
 #include "orchestrator/view/summary.hpp"
 #include "orchestrator/view/table.hpp"
@@ -37,21 +37,21 @@ int list_all(bool as_json) {
                  {"TRIAL", Table::Align::right},
                  {"FOLDER"}});
     for (const StudyFolder& folder : list_studies(runs_folder())) {
-        const auto look = look_at(folder);
-        if (!look) {
-            studies.push_back({{"study", folder.name()}, {"error", look.error().message}});
-            table.add({folder.name(), "unreadable", "-", "-", "-", "-", printable(look.error().message)});
+        const auto snapshot = take_snapshot(folder);
+        if (!snapshot) {
+            studies.push_back({{"study", folder.name()}, {"error", snapshot.error().message}});
+            table.add({folder.name(), "unreadable", "-", "-", "-", "-", printable(snapshot.error().message)});
             continue;
         }
-        studies.push_back(study_json(*look));
-        const TrialRecord* best = view::best_trial(look->record, look->study.objective);
-        const auto ended = view::count_ended(look->record);
-        table.add({look->study.name,
-                   look->holder                                                       ? "running"
-                   : ended >= look->study.budget.trials || nothing_left(look->record) ? "done"
-                                                                                      : "stopped",
-                   std::to_string(ended) + "/" + std::to_string(look->study.budget.trials),
-                   best ? short_number(*best->value) : "-", look->study.objective.metric,
+        studies.push_back(study_json(*snapshot));
+        const TrialRecord* best = view::best_trial(snapshot->record, snapshot->study.objective);
+        const auto ended = view::count_ended(snapshot->record);
+        table.add({snapshot->study.name,
+                   snapshot->holder                                                           ? "running"
+                   : ended >= snapshot->study.budget.trials || nothing_left(snapshot->record) ? "finished"
+                                                                                              : "interrupted",
+                   std::to_string(ended) + "/" + std::to_string(snapshot->study.budget.trials),
+                   best ? short_number(*best->value) : "-", snapshot->study.objective.metric,
                    best ? std::to_string(best->number) : "-", folder.path.string()});
     }
     if (as_json)
@@ -64,27 +64,27 @@ int list_all(bool as_json) {
 }
 
 int list_trials(const std::string& argument, bool as_json) {
-    const StudyLook look = look_or_fail(choose_study(argument));
+    const StudySnapshot snapshot = snapshot_or_fail(choose_study(argument));
     if (as_json) {
-        print(dump(trials_json(look)));
+        print(dump(trials_json(snapshot)));
         return 0;
     }
     Table table({{"TRIAL", Table::Align::right},
                  {"STATE"},
                  {"STEPS", Table::Align::right},
-                 {look.study.objective.metric, Table::Align::right},
+                 {snapshot.study.objective.metric, Table::Align::right},
                  {"PARAMETERS"},
                  {"REASON"}});
-    for (const TrialRecord& trial : look.record.trials) {
+    for (const TrialRecord& trial : snapshot.record.trials) {
         std::string parameters;
         for (const auto& [name, value] : trial.params)
             parameters += (parameters.empty() ? "" : " ") + name + "=" + view::value_text(value);
         table.add({std::to_string(trial.number), std::string(to_text(trial.state)),
-                   std::to_string(trial.steps()) + "/" + std::to_string(look.study.budget.epochs),
+                   std::to_string(trial.steps()) + "/" + std::to_string(snapshot.study.budget.epochs),
                    trial.value ? short_number(*trial.value) : "-", parameters,
                    (trial.rule.empty() ? "" : printable(trial.rule) + ": ") + printable_line(trial.reason)});
     }
-    print(look.study.name + ": " + view::states_text(look.record) + "\n" +
+    print(snapshot.study.name + ": " + view::states_text(snapshot.record) + "\n" +
           (table.empty() ? "" : table.draw(view::screen_of_stdout())));
     return 0;
 }

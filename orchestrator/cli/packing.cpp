@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "orchestrator/scheduling/side_by_side.hpp"
+#include "orchestrator/scheduling/concurrency.hpp"
 
 namespace hpo {
 
@@ -15,20 +15,20 @@ namespace {
 constexpr std::int64_t most_shown = 1024;                ///< trials at once; more is asked of nobody
 constexpr std::int64_t endless = std::int64_t{1} << 60;  ///< bytes
 
-std::int64_t room_of(std::int64_t capacity, std::int64_t reserve, std::int64_t others) {
+std::int64_t available_of(std::int64_t capacity, std::int64_t reserve, std::int64_t others) {
     return std::max<std::int64_t>(0, capacity - reserve - others);
 }
 
 std::vector<Packing::Pool> empty_pools(const Machine& machine) {
     std::vector<Packing::Pool> pools{{"", machine.memory, machine.memory_reserve, machine.memory_others,
-                                      room_of(machine.memory, machine.memory_reserve, machine.memory_others)}};
+                                      available_of(machine.memory, machine.memory_reserve, machine.memory_others)}};
     for (const Accelerator& device : machine.accelerators)
         pools.push_back({device.id, device.memory, device.reserve, device.others,
-                         device.usable ? room_of(device.memory, device.reserve, device.others) : 0});
+                         device.usable ? available_of(device.memory, device.reserve, device.others) : 0});
     return pools;
 }
 
-/// Trials start as the engine starts them: each may open a worker, which others of its shape then join.
+/// Trials start as the engine starts them: each may open a worker, which others of its fusion key then join.
 class Filling {
    public:
     explicit Filling(const PackingQuestion& question) : question_(question), machine_(question.machine) {
@@ -46,7 +46,7 @@ class Filling {
    private:
     struct Worker {
         int device;
-        std::string shape;
+        std::string fusion_key;
         std::int64_t free;  ///< slots
     };
 
@@ -61,19 +61,19 @@ class Filling {
         if (admission.launch.empty()) return look_further();
         for (const Admission::Launch& launch : admission.launch) {
             const PackingQuestion::Trial& started = trial(launch.trial);
-            const Footprint& booked = launch.beside ? started.beside : started.footprint;
-            running_.push_back({launch.trial, booked, launch.device, false, launch.more});
+            const Footprint& reserved = launch.joins ? started.colocated : started.footprint;
+            running_.push_back({launch.trial, reserved, launch.device, false, launch.more});
             std::erase_if(waiting_, [&](const Waiting& other) { return other.trial == launch.trial; });
             --known_;
-            take(booked, launch.device, launch.more);
+            take(reserved, launch.device, launch.more);
             ++packing_.at_once;
-            if (!launch.beside) ++packing_.workers;
-            if (question_.slots == 1 || started.shape.empty()) continue;
-            if (launch.beside)
-                --worker_beside(started.shape, launch.device).free;
+            if (!launch.joins) ++packing_.workers;
+            if (question_.slots == 1 || started.fusion_key.empty()) continue;
+            if (launch.joins)
+                --worker_to_join(started.fusion_key, launch.device).free;
             else
-                workers_.push_back({launch.device, started.shape, question_.slots - 1});
-            offer(started.shape);
+                workers_.push_back({launch.device, started.fusion_key, question_.slots - 1});
+            offer(started.fusion_key);
             return true;
         }
         return question_.slots > 1;
@@ -89,29 +89,29 @@ class Filling {
         return true;
     }
 
-    Worker& worker_beside(const std::string& shape, int device) {
+    Worker& worker_to_join(const std::string& fusion_key, int device) {
         return *std::find_if(workers_.begin(), workers_.end(), [&](const Worker& worker) {
-            return worker.shape == shape && worker.free > 0 && worker.device == device;
+            return worker.fusion_key == fusion_key && worker.free > 0 && worker.device == device;
         });
     }
 
     /// Those that wait are told who takes them.
-    void offer(const std::string& shape) {
+    void offer(const std::string& fusion_key) {
         std::vector<int> devices;
         for (const Worker& worker : workers_)
-            if (worker.shape == shape && worker.free > 0) devices.push_back(worker.device);
+            if (worker.fusion_key == fusion_key && worker.free > 0) devices.push_back(worker.device);
         for (Waiting& other : waiting_) {
             const PackingQuestion::Trial& its = trial(other.trial);
-            if (its.shape != shape) continue;
-            other.beside = its.beside;
-            other.beside_on = devices;
+            if (its.fusion_key != fusion_key) continue;
+            other.colocated = its.colocated;
+            other.joinable_on = devices;
         }
     }
 
     void take(const Footprint& footprint, int device, const std::vector<int>& more) {
         const auto book = [](Packing::Pool& pool, std::optional<std::int64_t>& free, std::int64_t bytes) {
             ++pool.trials;
-            pool.booked += bytes;
+            pool.reserved += bytes;
             if (free) *free -= bytes;
         };
         std::int64_t on_host = footprint.host_bytes + (device == host_only ? footprint.device_bytes : 0);
@@ -128,7 +128,7 @@ class Filling {
     Machine machine_;  ///< with less and less free memory
     std::vector<Waiting> waiting_;
     std::size_t known_ = 0;  ///< of them; with several slots the engine asks for one when no other can start
-    std::vector<Booking> running_;
+    std::vector<Reservation> running_;
     std::vector<Worker> workers_;  ///< of trials with a shape
     Packing packing_;
 };

@@ -15,8 +15,8 @@ namespace hpo {
 struct PackingQuestion {
     struct Trial {
         Footprint footprint;
-        std::string shape;          ///< of trials that may share a worker; empty: it shares none
-        Footprint beside{0, 0, 0};  ///< what it takes in a worker that trains others of its shape already
+        std::string fusion_key;        ///< of trials that may share a worker; empty: it shares none
+        Footprint colocated{0, 0, 0};  ///< what it takes in a worker that trains others of its fusion key already
     };
     Machine machine;                       ///< as it is now, nothing of ours running
     std::vector<Trial> trials;             ///< in the order in which they would start; repeated as often as needed
@@ -36,9 +36,9 @@ struct Packing {
         std::int64_t capacity = 0;
         std::int64_t reserve = 0;
         std::int64_t others = 0;
-        std::int64_t room = 0;    ///< what these leave
-        std::int64_t trials = 0;  ///< at once
-        std::int64_t booked = 0;  ///< by them
+        std::int64_t available = 0;  ///< what these leave
+        std::int64_t trials = 0;     ///< at once
+        std::int64_t reserved = 0;   ///< by them
     };
     std::int64_t at_once = 0;
     std::int64_t workers = 0;  ///< that train them: fewer where some share one

@@ -10,7 +10,7 @@
 #include "hpo/wire.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/run_observers.hpp"
-#include "orchestrator/cli/study_look.hpp"
+#include "orchestrator/cli/study_snapshot.hpp"
 #include "orchestrator/cli/study_source.hpp"
 #include "orchestrator/cli/trial_json.hpp"
 #include "orchestrator/engine/held_study.hpp"
@@ -42,7 +42,7 @@ void refuse_what_cannot_be_repeated(const Study& study) {
 /// The derived study holds the trials that are to be run.
 Study prepare(const StudyFolder& folder, Study again, const std::vector<const TrialRecord*>& configurations,
               std::int64_t repeats, const std::function<Result<void>(const std::string&)>& accepted) {
-    const auto warn = [](const std::string& words) { std::fprintf(stderr, "hpo: %s\n", printable(words).c_str()); };
+    const auto warn = [](const std::string& message) { std::fprintf(stderr, "hpo: %s\n", printable(message).c_str()); };
     const auto held = HeldStudy::take(again, folder, accepted, warn);
     if (!held) throw Fatal(held.error().message);
     const StudyRecord& record = (*held)->ledger.record();
@@ -176,30 +176,30 @@ std::vector<Repeated> rank_repeats(const StudyRecord& record, const std::vector<
     return all;
 }
 
-int repeat_best(const StudyLook& look, std::int64_t top, std::int64_t repeats, bool json) {
-    refuse_what_cannot_be_repeated(look.study);
-    std::vector<const TrialRecord*> configurations = view::ranking(look.record, look.study.objective);
+int repeat_best(const StudySnapshot& snapshot, std::int64_t top, std::int64_t repeats, bool json) {
+    refuse_what_cannot_be_repeated(snapshot.study);
+    std::vector<const TrialRecord*> configurations = view::ranking(snapshot.record, snapshot.study.objective);
     configurations.resize(std::min(configurations.size(), static_cast<std::size_t>(top)));
     if (configurations.empty())
-        throw Fatal("study " + look.study.name + " has no trial with a value of " + look.study.objective.metric +
-                    " yet");
+        throw Fatal("study " + snapshot.study.name + " has no trial with a value of " +
+                    snapshot.study.objective.metric + " yet");
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGXFSZ, SIG_IGN);
-    const StudyFolder folder = study_folder(repeat_study(look.study).name);
+    const StudyFolder folder = study_folder(repeat_study(snapshot.study).name);
     const auto accepted = [&](const std::string& before) {
-        return may_go_on(repeat_study(look.study), before, "Move " + folder.path.string() + " away to begin anew.");
+        return may_go_on(repeat_study(snapshot.study), before, "Move " + folder.path.string() + " away to begin anew.");
     };
-    const Study again = prepare(folder, repeat_study(look.study), configurations, repeats, accepted);
+    const Study again = prepare(folder, repeat_study(snapshot.study), configurations, repeats, accepted);
     const auto observer = make_run_observer(json ? RunStyle::quiet : RunStyle::automatic, again);
     const auto outcome = run_study(again, folder, installed_programs(), *observer, accepted);
     if (!outcome) throw Fatal(outcome.error().message);
     if (outcome->signal == 0 && outcome->end == Engine::End::failed) throw Fatal(outcome->reason);
-    const auto ranked = rank_repeats(outcome->record, configurations, look.study.objective.direction);
+    const auto ranked = rank_repeats(outcome->record, configurations, snapshot.study.objective.direction);
     if (json)
-        print_json(look.study, ranked);
+        print_json(snapshot.study, ranked);
     else
-        print_ranking(look.study, ranked);
-    if (outcome->signal != 0) std::fprintf(stderr, "hpo: interrupted; the same command goes on\n");
+        print_ranking(snapshot.study, ranked);
+    if (outcome->signal != 0) std::fprintf(stderr, "hpo: interrupted; the same command resumes it\n");
     if (outcome->signal == SIGINT) return 130;
     if (outcome->signal != 0) return 143;
     return ranked.front().values.empty() ? 1 : 0;

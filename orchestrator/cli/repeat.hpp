@@ -11,7 +11,7 @@
 
 namespace hpo {
 
-struct StudyLook;
+struct StudySnapshot;
 
 /// The study in which the best of `study` are trained again: the same but for its name (NAME-repeat), its seed (also of
 /// the split of the data), and that it neither proposes nor stops anything.
@@ -38,6 +38,6 @@ std::vector<Repeated> rank_repeats(const StudyRecord& record, const std::vector<
                                    Direction direction);
 
 /// Trains what is missing, and prints the ranking. Returns the exit code.
-int repeat_best(const StudyLook& look, std::int64_t top, std::int64_t repeats, bool json);
+int repeat_best(const StudySnapshot& snapshot, std::int64_t top, std::int64_t repeats, bool json);
 
 }  // namespace hpo

@@ -97,13 +97,13 @@ void bring_back(const std::filesystem::path& aside, const StudyFolder& folder) {
 /// The arguments of `hpo run` that go on with what was begun: it would be refused, or have another budget, without.
 /// `in_time`: the time that was given is not what ended it.
 std::string same_again(const RunArguments& arguments, bool in_time) {
-    std::string words = shell_word(arguments.file);
-    for (const std::string& assignment : arguments.set) words += " --set " + shell_word(assignment);
+    std::string command = shell_word(arguments.file);
+    for (const std::string& assignment : arguments.set) command += " --set " + shell_word(assignment);
     for (const KeyOption& option : key_options)
         if (const std::string& value = arguments.*option.value;
             !value.empty() && (in_time || option.value != &RunArguments::time))
-            words += ' ' + std::string(option.option) + ' ' + shell_word(value);
-    return words;
+            command += ' ' + std::string(option.option) + ' ' + shell_word(value);
+    return command;
 }
 
 int exit_code(const RunOutcome& outcome) {
@@ -206,8 +206,8 @@ CommandAction run(CLI::App& app) {
     app.add_option("--set", arguments->set, "Override one key: --set space.lr.high=0.1")
         ->take_all()
         ->type_name("KEY=VALUE");
-    app.add_flag("--fresh", arguments->fresh, "Start anew; what was there is moved to runs/.old");
-    const auto json = app.add_flag("--json", arguments->json, "A JSON object a line, for programs");
+    app.add_flag("--fresh", arguments->fresh, "Start from scratch; the existing study is moved to runs/.old");
+    const auto json = app.add_flag("--json", arguments->json, "One JSON object per line, for programs");
     app.footer(
         app.get_footer() +
         "\nExit codes: 0 the study ended, and at least one trial completed or was stopped with a value, whatever "

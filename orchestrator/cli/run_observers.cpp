@@ -23,7 +23,7 @@ namespace {
 
 using view::Moment;
 
-Moment moment(const SessionView& view) { return {view.seconds, view.places, true}; }
+Moment moment(const SessionView& view) { return {view.seconds, view.workers, true}; }
 
 /// stdout, until it fails: a full disk is told, a reader that went away knows.
 class Output {
@@ -48,13 +48,18 @@ std::string with_level(const Notice& notice) {
     return level + trial + notice.text + '\n';
 }
 
-/// "phase1 goes on: 12 of 64 trials begun, 9 of them ended", once, at the start of a resumed study.
+/// "Resuming phase1: 12 of 64 trials started, 9 finished", once, at the start of a resumed study; of a complete one
+/// "phase1 is complete (64/64); `--trials 128` adds more".
 std::string greeting(const Study& study, const SessionView& view) {
     const auto begun = view.record.trials.size();
     if (begun == 0) return {};
     const auto budget = std::max(study.budget.trials, static_cast<std::int64_t>(begun));  // it may be lower now
-    return study.name + " goes on: " + std::to_string(begun) + " of " + std::to_string(budget) + " trials begun, " +
-           std::to_string(view::count_ended(view.record)) + " of them ended\n";
+    const std::int64_t finished = view::count_ended(view.record);
+    if (finished >= study.budget.trials)
+        return study.name + " is complete (" + std::to_string(finished) + "/" + std::to_string(budget) +
+               "); `--trials " + std::to_string(2 * budget) + "` adds more\n";
+    return "Resuming " + study.name + ": " + std::to_string(begun) + " of " + std::to_string(budget) +
+           " trials started, " + std::to_string(finished) + " finished\n";
 }
 
 class OnTerminal final : public RunObserver {

@@ -46,7 +46,7 @@ std::optional<string> path_of_study(const Study& study) {
 /// The file that the command's interpreter is to run; empty: there is none, or it depends on the trial.
 string script_of(const std::vector<string>& command) {
     string word;
-    if (const auto at = script::interpreter_words(command)) {
+    if (const auto at = script::interpreter_arguments(command)) {
         word = command[*at];
     } else {
         const string program = fs::path(command.front()).filename().string();

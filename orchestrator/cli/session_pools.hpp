@@ -1,4 +1,4 @@
-// What a running session says on the board, as views show it.
+// What a running session says on the session registry, as views show it.
 #pragma once
 
 #include <cstdint>

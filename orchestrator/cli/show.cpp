@@ -5,7 +5,7 @@
 
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/study_choice.hpp"
-#include "orchestrator/cli/study_look.hpp"
+#include "orchestrator/cli/study_snapshot.hpp"
 #include "orchestrator/cli/trial_choice.hpp"
 #include "orchestrator/cli/trial_json.hpp"
 #include "orchestrator/view/detail.hpp"
@@ -23,18 +23,18 @@ int run_show(const ShowArguments& arguments) {
     // hpo show STUDY TRIAL, hpo show TRIAL, hpo show STUDY/TRIAL
     const auto chosen = arguments.second.empty() ? split_trial(arguments.first, "", true)
                                                  : split_trial(arguments.second, arguments.first, true);
-    StudyLook look = look_or_fail(choose_study(chosen.study));
-    const TrialRecord& trial = look.trial(*chosen.trial);
-    if (const auto read = look.read_steps(trial.number); !read) throw Fatal(read.error().message);
+    StudySnapshot snapshot = snapshot_or_fail(choose_study(chosen.study));
+    const TrialRecord& trial = snapshot.trial(*chosen.trial);
+    if (const auto read = snapshot.read_steps(trial.number); !read) throw Fatal(read.error().message);
     if (arguments.json) {
-        nlohmann::ordered_json json{{"schema", json_schema}, {"study", look.study.name}};
-        json.update(whole_trial_json(look.study, trial));
+        nlohmann::ordered_json json{{"schema", json_schema}, {"study", snapshot.study.name}};
+        json.update(whole_trial_json(snapshot.study, trial));
         print(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
         return 0;
     }
     view::Screen screen = view::screen_of_stdout();
     screen.height = 0;
-    print(view::draw_trial(look.study, trial, files_of(look.folder, trial.number), screen));
+    print(view::draw_trial(snapshot.study, trial, files_of(snapshot.folder, trial.number), screen));
     return 0;
 }
 

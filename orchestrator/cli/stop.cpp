@@ -18,8 +18,8 @@ int run(const std::string& what, const std::string& study_argument) {
     const auto holder = holder_of(study);
     if (!holder) throw Fatal("study " + study.name() + " is not running: there is nothing to stop");
     if (const auto stopped = ask_to_stop(*holder, chosen.trial); !stopped) throw Fatal(stopped.error().message);
-    print(chosen.trial ? "trial " + std::to_string(*chosen.trial) + " of " + study.name() + " stops\n"
-                       : "study " + study.name() + " stops; hpo run goes on with it later\n");
+    print(chosen.trial ? "trial " + std::to_string(*chosen.trial) + " of " + study.name() + " is stopping\n"
+                       : "study " + study.name() + " is stopping; hpo run resumes it\n");
     return 0;
 }
 

@@ -13,7 +13,7 @@
 #include "orchestrator/cli/control_client.hpp"
 #include "orchestrator/cli/session_pools.hpp"
 #include "orchestrator/cli/study_choice.hpp"
-#include "orchestrator/cli/study_look.hpp"
+#include "orchestrator/cli/study_snapshot.hpp"
 #include "orchestrator/cli/trial_json.hpp"
 #include "orchestrator/devices/host.hpp"
 #include "orchestrator/view/terminal.hpp"
@@ -29,41 +29,44 @@ struct TopArguments {
     double interval = 1;
 };
 
-view::Moment moment_of(const StudyLook& look) {
+view::Moment moment_of(const StudySnapshot& snapshot) {
     const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-    auto moment = view::moment_of(look.record, now, look.holder.has_value());
-    if (look.holder && look.holder->host == host_name()) add_pools(moment, look.study.name, look.holder->pid);
+    auto moment = view::moment_of(snapshot.record, now, snapshot.holder.has_value());
+    if (snapshot.holder && snapshot.holder->host == host_name())
+        add_pools(moment, snapshot.study.name, snapshot.holder->pid);
     return moment;
 }
 
-std::string draw(const StudyLook& look, const view::TopState& state, const view::Screen& screen) {
-    return view::draw_top(look.study, look.record, moment_of(look), state, files_of(look.folder, state.chosen), screen);
+std::string draw(const StudySnapshot& snapshot, const view::TopState& state, const view::Screen& screen) {
+    return view::draw_top(snapshot.study, snapshot.record, moment_of(snapshot), state,
+                          files_of(snapshot.folder, state.chosen), screen);
 }
 
 /// Asks the holder to stop a trial; what to tell the user.
-std::string stop_trial(const StudyLook& look, std::int64_t trial) {
-    if (!look.holder) return "the study is not running";
-    const auto answer = ask_to_stop(*look.holder, trial);
-    return answer ? "trial " + std::to_string(trial) + " stops" : answer.error().message;
+std::string stop_trial(const StudySnapshot& snapshot, std::int64_t trial) {
+    if (!snapshot.holder) return "the study is not running";
+    const auto answer = ask_to_stop(*snapshot.holder, trial);
+    return answer ? "trial " + std::to_string(trial) + " is stopping" : answer.error().message;
 }
 
-int watch(StudyLook look, double interval) {
+int watch(StudySnapshot snapshot, double interval) {
     view::TopState state;
     std::string farewell;
     {
         view::FullScreen terminal;
         for (;;) {
             const auto screen = view::screen_of_stdout();
-            if (state.looking && state.chosen > 0)
-                if (const auto read = look.read_steps(state.chosen); !read) throw Fatal(read.error().message);
-            view::stop_at_the_end(state, look.study, look.record, files_of(look.folder, state.chosen), screen);
-            if (!terminal.show(draw(look, state, screen))) return 0;
+            if (state.in_details && state.chosen > 0)
+                if (const auto read = snapshot.read_steps(state.chosen); !read) throw Fatal(read.error().message);
+            view::stop_at_the_end(state, snapshot.study, snapshot.record, files_of(snapshot.folder, state.chosen),
+                                  screen);
+            if (!terminal.show(draw(snapshot, state, screen))) return 0;
             const auto key = terminal.read_key(interval);
-            const auto request =
-                view::on_key(state, key, look.record, look.study.objective, screen.height / 2, look.holder.has_value());
+            const auto request = view::on_key(state, key, snapshot.record, snapshot.study.objective, screen.height / 2,
+                                              snapshot.holder.has_value());
             if (request == view::TopRequest::quit) return 0;
-            if (request == view::TopRequest::stop_chosen) state.message = stop_trial(look, state.chosen);
-            if (const auto read = look.refresh(); !read) {
+            if (request == view::TopRequest::stop_chosen) state.message = stop_trial(snapshot, state.chosen);
+            if (const auto read = snapshot.refresh(); !read) {
                 farewell = read.error().message;
                 break;
             }
@@ -73,29 +76,29 @@ int watch(StudyLook look, double interval) {
 }
 
 int run_top(const TopArguments& arguments) {
-    StudyLook look = look_or_fail(choose_study(arguments.study));
+    StudySnapshot snapshot = snapshot_or_fail(choose_study(arguments.study));
     if (arguments.json) {
         nlohmann::ordered_json json{{"schema", json_schema}};
-        json.update(study_json(look));
-        const view::Moment moment = moment_of(look);
+        json.update(study_json(snapshot));
+        const view::Moment moment = moment_of(snapshot);
         json["memory"] = nlohmann::ordered_json::array();
         for (const view::Pool& pool : moment.pools)
             json["memory"].push_back({{"name", pool.name},
                                       {"capacity", pool.capacity},
                                       {"others", pool.others},
-                                      {"booked", pool.booked},
+                                      {"booked", pool.reserved},
                                       {"used", pool.used ? nlohmann::ordered_json(*pool.used) : nullptr},
                                       {"trials", pool.trials}});
         json["waits"] = moment.waits.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(moment.waits);
-        json["trials"] = trials_json(look)["trials"];
+        json["trials"] = trials_json(snapshot)["trials"];
         print(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
         return 0;
     }
     if (!arguments.once && view::is_terminal(STDOUT_FILENO) && view::is_terminal(STDIN_FILENO))
-        return watch(std::move(look), arguments.interval);
+        return watch(std::move(snapshot), arguments.interval);
     auto screen = view::screen_of_stdout();
     screen.height = 0;
-    print(draw(look, {}, screen));
+    print(draw(snapshot, {}, screen));
     return 0;
 }
 
@@ -104,9 +107,9 @@ int run_top(const TopArguments& arguments) {
 CommandAction top(CLI::App& app) {
     const auto arguments = std::make_shared<TopArguments>();
     app.add_option("STUDY", arguments->study, "A study's name, folder or YAML file; default: the one changed last");
-    app.add_flag("--once", arguments->once, "Print the table once, all trials, and leave");
-    app.add_flag("--json", arguments->json, "Print the same for programs, and leave");
-    app.add_option("--interval", arguments->interval, "Seconds between two looks")
+    app.add_flag("--once", arguments->once, "Print the table of all trials once and exit");
+    app.add_flag("--json", arguments->json, "Print the same as JSON and exit");
+    app.add_option("--interval", arguments->interval, "Refresh interval (s)")
         ->check(CLI::Range(0.1, 3600.0))
         ->capture_default_str();
     return [arguments] { return run_top(*arguments); };

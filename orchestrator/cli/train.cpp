@@ -56,7 +56,7 @@ exchange::Output place_for(const TrainArguments& arguments) {
     if (arguments.output.empty()) throw Fatal("-o: the name of a file for the weights is missing", 2);
     auto output = exchange::Output::at(arguments.output, exchange::Output::Kind::file, arguments.force);
     if (!output) throw Fatal("-o " + output.error().message);
-    if (const auto told = can_be_told(output->place()); !told) throw Fatal("-o " + told.error().message);
+    if (const auto told = can_be_told(output->path()); !told) throw Fatal("-o " + told.error().message);
     return std::move(*output);
 }
 
@@ -91,13 +91,13 @@ int train_command(const TrainArguments& arguments) {
     run.objective = study.objective;
     // The weights to keep are those of the best step so far: they lie beside the output while it trains, with the last
     // step's checkpoint, from which an interrupted training of the same configuration goes on.
-    std::filesystem::path scratch = std::filesystem::absolute(output.place());
+    std::filesystem::path scratch = std::filesystem::absolute(output.path());
     scratch += ".parts";
     std::filesystem::create_directories(scratch);
     run.folder = scratch.string();
     run.resume = true;
     run.test = true;
-    run.save = std::filesystem::absolute(output.draft()).string();
+    run.save = std::filesystem::absolute(output.temporary()).string();
 
     std::int64_t last = 0;
     const auto finished = (*worker)->run({&run, 1}, [&](const Report& report) {
@@ -124,7 +124,7 @@ int train_command(const TrainArguments& arguments) {
 
     if (arguments.json) {
         nlohmann::ordered_json json{{"study", study.name},
-                                    {"weights", std::filesystem::absolute(output.place()).string()},
+                                    {"weights", std::filesystem::absolute(output.path()).string()},
                                     {"values", finished->values}};
         print(json.dump() + '\n');
         return 0;

@@ -9,33 +9,33 @@ namespace hpo {
 
 using Json = nlohmann::ordered_json;
 
-Json trials_json(const StudyLook& look) {
+Json trials_json(const StudySnapshot& snapshot) {
     Json trials = Json::array();
-    for (const TrialRecord& trial : look.record.trials) trials.push_back(trial_json(trial));
-    return {{"schema", json_schema}, {"study", look.study.name}, {"trials", std::move(trials)}};
+    for (const TrialRecord& trial : snapshot.record.trials) trials.push_back(trial_json(trial));
+    return {{"schema", json_schema}, {"study", snapshot.study.name}, {"trials", std::move(trials)}};
 }
 
-Json study_json(const StudyLook& look) {
-    const auto counts = view::count_states(look.record);
+Json study_json(const StudySnapshot& snapshot) {
+    const auto counts = view::count_states(snapshot.record);
     Json states = Json::object();
     for (std::size_t i = 0; i < counts.size(); ++i) states[std::string(trial_state_names[i])] = counts[i];
     Json best = nullptr;
-    if (const TrialRecord* trial = view::best_trial(look.record, look.study.objective))
+    if (const TrialRecord* trial = view::best_trial(snapshot.record, snapshot.study.objective))
         best = {{"trial", trial->number}, {"value", wire::from(*trial->value)}};
-    const Budget& budget = look.study.budget;
+    const Budget& budget = snapshot.study.budget;
     const Json seconds = budget.seconds ? Json(*budget.seconds) : Json(nullptr);
     const Json patience = budget.patience ? Json(*budget.patience) : Json(nullptr);
-    return {{"study", look.study.name},
-            {"running", look.holder.has_value()},
+    return {{"study", snapshot.study.name},
+            {"running", snapshot.holder.has_value()},
             {"states", std::move(states)},
             {"budget",
              {{"trials", budget.trials}, {"epochs", budget.epochs}, {"seconds", seconds}, {"patience", patience}}},
-            {"begun", look.record.trials.size()},
-            {"ended", view::count_ended(look.record)},
-            {"metric", look.study.objective.metric},
-            {"direction", look.study.objective.direction == Direction::minimize ? "minimize" : "maximize"},
+            {"begun", snapshot.record.trials.size()},
+            {"ended", view::count_ended(snapshot.record)},
+            {"metric", snapshot.study.objective.metric},
+            {"direction", snapshot.study.objective.direction == Direction::minimize ? "minimize" : "maximize"},
             {"best", std::move(best)},
-            {"folder", look.folder.path.string()}};
+            {"folder", snapshot.folder.path.string()}};
 }
 
 }  // namespace hpo

@@ -4,15 +4,15 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "orchestrator/cli/study_look.hpp"
+#include "orchestrator/cli/study_snapshot.hpp"
 #include "orchestrator/exchange/trial_json.hpp"
 
 namespace hpo {
 
 /// {"schema": 1, "study": ..., "trials": [...]}
-nlohmann::ordered_json trials_json(const StudyLook& look);
+nlohmann::ordered_json trials_json(const StudySnapshot& snapshot);
 
 /// The object "Study" of docs/json.md, without "schema".
-nlohmann::ordered_json study_json(const StudyLook& look);
+nlohmann::ordered_json study_json(const StudySnapshot& snapshot);
 
 }  // namespace hpo

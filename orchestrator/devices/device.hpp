@@ -32,7 +32,7 @@ struct DeviceReading {
     std::string pci;                         ///< "00000000:65:00.0"; empty: not known
     std::optional<std::int64_t> ecc_errors;  ///< uncorrectable memory errors since the driver or the device was reset
     bool lost = false;                       ///< cannot be used: fallen off the bus, needs a reset, or its memory erred
-    std::string reason;                      ///< why it is lost, in words
+    std::string reason;                      ///< why it is lost, as text
 };
 
 struct DeviceReadings {

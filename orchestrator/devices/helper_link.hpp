@@ -33,7 +33,7 @@ class HelperLink {
     /// The newest answer that has arrived whole since the last call.
     std::optional<std::string> answer();
 
-    /// How it ended by itself, in words, once that is known; nothing while it runs, or after kill().
+    /// How it ended by itself, as text, once that is known; nothing while it runs, or after kill().
     std::optional<std::string> ended();
 
     void kill();

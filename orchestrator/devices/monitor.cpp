@@ -26,18 +26,18 @@ constexpr Seconds well_for{60};   ///< after which what went wrong before is for
 class Source {
    public:
     /// `what` of helper.hpp; `words` name it, and `tool` is the program that shows what is wrong with it.
-    Source(const char* what, const char* words, const char* tool, bool once, const DeviceMonitor::Options& options)
-        : what_(what), words_(words), tool_(tool), once_(once), options_(options) {}
+    Source(const char* what, const char* message, const char* tool, bool once, const DeviceMonitor::Options& options)
+        : what_(what), message_(message), tool_(tool), once_(once), options_(options) {}
 
     void poll(Seconds now) {
         if (const auto line = link_.answer())
             if (auto readings = readings_of(*line)) take(std::move(*readings), now);
         if (const auto how = link_.ended()) {
-            fail(std::string(words_) + "'s library has crashed (" + *how + "); see what " + tool_ + " says", now);
+            fail(std::string(message_) + "'s library has crashed (" + *how + "); see what " + tool_ + " says", now);
         } else if (link_.running() && waiting_ && now - asked_ >= patience_) {
             link_.kill();
-            fail(std::string(words_) + " has not answered within " + duration_text(patience_.count()) + "; see what " +
-                     tool_ + " says",
+            fail(std::string(message_) + " has not answered within " + duration_text(patience_.count()) +
+                     "; see what " + tool_ + " says",
                  now);
             patience_ = std::max(patience_, std::min(2 * patience_, longest_pause));
         }
@@ -55,7 +55,7 @@ class Source {
     /// Neither a first reading nor a first failure yet.
     [[nodiscard]] bool pending() const { return !answered_ && trouble_.empty(); }
     [[nodiscard]] int fd() const { return link_.fd(); }
-    [[nodiscard]] const char* words() const { return words_; }
+    [[nodiscard]] const char* message() const { return message_; }
     [[nodiscard]] const std::string& trouble() const { return trouble_; }
 
     /// The last good readings; their age counts from `taken`.
@@ -110,7 +110,7 @@ class Source {
     }
 
     const char* what_;
-    const char* words_;
+    const char* message_;
     const char* tool_;
     bool once_;
     DeviceMonitor::Options options_;
@@ -192,7 +192,7 @@ void DeviceMonitor::start(Seconds now, const std::function<void(const std::strin
         for (const auto* source : {&state_->nvidia, &state_->opencl}) {
             if (!*source || !(*source)->pending()) continue;
             pending.push_back({(*source)->fd(), POLLIN, 0});
-            waited_for += (waited_for.empty() ? "" : " and ") + std::string((*source)->words());
+            waited_for += (waited_for.empty() ? "" : " and ") + std::string((*source)->message());
         }
         if (pending.empty()) return;
         if (silent && elapsed() >= told_after) {

@@ -57,7 +57,7 @@ struct Nvml::Library {
     int (*ecc_errors)(nvml::Device, int, int, unsigned long long*);
     int (*processes)(nvml::Device, unsigned*, void*);
 
-    [[nodiscard]] std::string words(int code) const {
+    [[nodiscard]] std::string message(int code) const {
         const char* text = error_text(code);
         return std::string(text ? text : "unknown error") + " (code " + std::to_string(code) + ")";
     }
@@ -177,7 +177,7 @@ DeviceReadings Nvml::read() {
     DeviceReadings readings;
     const auto failed = [&](int code) {
         ready_ = false;
-        readings.problem = "the NVIDIA driver says: " + library_->words(code) + "; " + cure(code);
+        readings.problem = "the NVIDIA driver says: " + library_->message(code) + "; " + cure(code);
         return readings;
     };
     if (!ready_)
@@ -199,7 +199,7 @@ DeviceReading Nvml::read_device(unsigned index) {
     const auto failed = [&](int code) {
         device.lost = true;
         device.reason = code == nvml::reset_required ? "it needs a reset (nvidia-smi --gpu-reset)"
-                                                     : "the driver says: " + library_->words(code);
+                                                     : "the driver says: " + library_->message(code);
         return device;
     };
     nvml::Device handle = nullptr;

@@ -21,8 +21,8 @@ Result<std::vector<DeviceReading>> select_devices(const DeviceReadings& readings
                                                   const std::optional<std::string>& visible = std::nullopt);
 
 /// Bytes of the device that anything but `ours` uses. `ours` are all pids of our trials' process trees. Where the
-/// driver hides who uses what, our part is taken to be `our_bytes` (what we have booked there). 0 where it does not say
-/// how much is used.
+/// driver hides who uses what, our part is taken to be `our_bytes` (what we have reserved there). 0 where it does not
+/// say how much is used.
 std::int64_t used_by_others(const DeviceReading& device, std::span<const std::int64_t> ours, std::int64_t our_bytes);
 
 /// Bytes of the device that `ours` use; absent where the driver hides who uses what.

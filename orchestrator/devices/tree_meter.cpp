@@ -39,15 +39,15 @@ std::map<std::int64_t, TreeReading> TreeMeter::pass(std::span<const std::int64_t
         }
     std::erase_if(shares_, [&](const auto& share) { return !in_company.contains(share.first); });
 
-    std::vector<std::int64_t> turn(in_company.begin(), in_company.end());
+    std::vector<std::int64_t> order(in_company.begin(), in_company.end());
     const auto last_read = [this](std::int64_t pid) {
         const auto share = shares_.find(pid);
         return share == shares_.end() ? 0 : share->second.pass;
     };
-    std::stable_sort(turn.begin(), turn.end(),
+    std::stable_sort(order.begin(), order.end(),
                      [&](std::int64_t one, std::int64_t other) { return last_read(one) < last_read(other); });
     const Seconds end = clock_.now() + budget;
-    for (const std::int64_t pid : turn) {
+    for (const std::int64_t pid : order) {
         const std::int64_t resident = resident_[pid];
         shares_[pid] = {proportional_memory(pid, root_).value_or(resident), resident, passes_};
         if (clock_.now() >= end) break;

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "orchestrator/engine/words.hpp"
+#include "orchestrator/engine/text.hpp"
 
 namespace hpo {
 
@@ -16,10 +16,10 @@ constexpr double held_up_after = 3;         // seconds between two ticks, which 
 
 }  // namespace
 
-Engine::Engine(EngineParts parts, int places)
+Engine::Engine(EngineParts parts, int workers)
     : parts_(std::move(parts)),
       supply_(parts_.study, parts_.ledger),
-      places_(static_cast<std::size_t>(places)),
+      workers_(static_cast<std::size_t>(workers)),
       model_(parts_.study.resources.trial, parts_.on_device) {
     started_ = parts_.clock.now();
     seconds_before_ = parts_.ledger.record().seconds;
@@ -34,31 +34,31 @@ double Engine::seconds() const { return seconds_before_ + (parts_.clock.now() - 
 
 bool Engine::done() const {
     return closing_ &&
-           std::all_of(places_.begin(), places_.end(), [](const Worker& w) { return w.state == State::empty; });
+           std::all_of(workers_.begin(), workers_.end(), [](const Worker& w) { return w.state == State::empty; });
 }
 
 std::vector<std::int64_t> Engine::running() const {
     std::vector<std::int64_t> trials;
-    for (const Worker& worker : places_)
+    for (const Worker& worker : workers_)
         for (const Job& job : worker.jobs)
             if (job.phase == Job::Phase::running) trials.push_back(job.id.trial);
     std::sort(trials.begin(), trials.end());
     return trials;
 }
 
-std::vector<Holding> Engine::holdings() const {
-    std::map<std::int64_t, Holding> launched;
-    for (const Worker& worker : places_)
-        for (const Job& job : worker.jobs) launched[job.order] = job.holding;
-    for (const Suspect& suspect : suspects_) launched[suspect.job.order] = suspect.job.holding;
-    std::vector<Holding> all;
-    for (auto& [order, holding] : launched) all.push_back(std::move(holding));
+std::vector<HeldResources> Engine::held_resources() const {
+    std::map<std::int64_t, HeldResources> launched;
+    for (const Worker& worker : workers_)
+        for (const Job& job : worker.jobs) launched[job.order] = job.held;
+    for (const PendingDiagnosis& diagnosis : pending_diagnoses_) launched[diagnosis.job.order] = diagnosis.job.held;
+    std::vector<HeldResources> all;
+    for (auto& [order, held] : launched) all.push_back(std::move(held));
     return all;
 }
 
 std::vector<std::int64_t> Engine::workers() const {
     std::vector<std::int64_t> pids;
-    for (const Worker& worker : places_)
+    for (const Worker& worker : workers_)
         if (worker.pid) pids.push_back(worker.pid);
     return pids;
 }
@@ -89,21 +89,21 @@ void Engine::start() {
     });
 }
 
-void Engine::on(Place place, const execution::What& what) {
+void Engine::on(WorkerIndex index, const execution::What& what) {
     guarded([&] {
         std::visit(Overloaded{
-                       [&](const execution::Ready& ready) { on_ready(place, ready.hello); },
-                       [&](const execution::Said& said) { on_said(place, said.message); },
-                       [&](const execution::Exited& exited) { on_exited(place, exited); },
-                       [&](const execution::LaunchFailed& failed) { on_launch_failed(place, failed); },
+                       [&](const execution::Ready& ready) { on_ready(index, ready.hello); },
+                       [&](const execution::Said& said) { on_said(index, said.message); },
+                       [&](const execution::Exited& exited) { on_exited(index, exited); },
+                       [&](const execution::LaunchFailed& failed) { on_launch_failed(index, failed); },
                        [&](const execution::Remark& remark) {
                            if (remarks_.insert(remark.text).second) say(Notice::Level::warning, 0, remark.text);
                        },
                        [&](const execution::Garbage& garbage) {
-                           const auto& jobs = places_.at(static_cast<std::size_t>(place)).jobs;
+                           const auto& jobs = workers_.at(static_cast<std::size_t>(index)).jobs;
                            say(Notice::Level::warning, jobs.size() == 1 ? jobs.front().id.trial : 0,
                                count(garbage.lines, "line", "lines") + " from the worker in place " +
-                                   std::to_string(place) + " ignored: " + garbage.example);
+                                   std::to_string(index) + " ignored: " + garbage.example);
                        },
                    },
                    what);
@@ -121,7 +121,7 @@ void Engine::tick() {
         // read: silence counts from now.
         const Seconds now = parts_.clock.now();
         if (last_tick_ && (now - *last_tick_).count() > held_up_after)
-            for (Worker& worker : places_) {
+            for (Worker& worker : workers_) {
                 worker.heard = now;
                 for (Job& job : worker.jobs) job.heard = now;
             }
@@ -129,8 +129,8 @@ void Engine::tick() {
         end_the_silent();
         measure();
         set_lost_devices_aside();
-        judge_suspects();
-        look_again_ = true;  // other programs may have made room
+        diagnose_pending();
+        placement_due_ = true;  // other programs may have made room
     });
 }
 
@@ -139,17 +139,17 @@ void Engine::end_the_silent() {
     const double patience = parts_.study.resources.progress_timeout;
     const std::string silent =
         "silent for " + to_text(Value(std::int64_t(patience))) + " s (resources.progress_timeout)";
-    for (std::size_t place = 0; place < places_.size(); ++place) {
-        Worker& worker = places_[place];
+    for (std::size_t index = 0; index < workers_.size(); ++index) {
+        Worker& worker = workers_[index];
         if (worker.spent && (now - worker.heard).count() > patience) {
             worker.spent = false;
-            leave(static_cast<Place>(place), silent);
+            leave(static_cast<WorkerIndex>(index), silent);
             continue;
         }
         if (worker.state != State::starting && worker.state != State::ready) continue;
-        const bool owes_words = worker.state == State::starting || worker.planning != 0;
-        if (owes_words && (now - worker.heard).count() > patience) {
-            leave(static_cast<Place>(place), silent, {worker.planning, 0});
+        const bool owes_answer = worker.state == State::starting || worker.planning != 0;
+        if (owes_answer && (now - worker.heard).count() > patience) {
+            leave(static_cast<WorkerIndex>(index), silent, {worker.planning, 0});
             continue;
         }
         for (const Job& job : worker.jobs) {
@@ -157,8 +157,8 @@ void Engine::end_the_silent() {
             const bool ending = job.phase == Job::Phase::ending;
             const bool complete = parts_.ledger.record().trial(job.id.trial).state == TrialState::complete;
             const double allowed = ending && !complete ? std::min(patience, ending_patience) : patience;
-            if (job.phase == Job::Phase::booked || (now - job.heard).count() <= allowed) continue;
-            leave(static_cast<Place>(place), silent, ending ? AttemptId{} : job.id);
+            if (job.phase == Job::Phase::reserved || (now - job.heard).count() <= allowed) continue;
+            leave(static_cast<WorkerIndex>(index), silent, ending ? AttemptId{} : job.id);
             break;
         }
     }
@@ -178,8 +178,8 @@ void Engine::fail(const std::string& reason) { conclude(End::failed, reason); }
 
 void Engine::kill() {
     if (!closing_) conclude(End::interrupted, "killed");
-    for (std::size_t place = 0; place < places_.size(); ++place)
-        if (places_[place].state != State::empty) parts_.executor.kill(static_cast<Place>(place));
+    for (std::size_t index = 0; index < workers_.size(); ++index)
+        if (workers_[index].state != State::empty) parts_.executor.kill(static_cast<WorkerIndex>(index));
 }
 
 Result<void> Engine::stop_trial(std::int64_t number) {
@@ -191,14 +191,15 @@ Result<void> Engine::stop_trial(std::int64_t number) {
         return Error{"trial " + std::to_string(number) + " has ended already: " + std::string(to_text(state))};
     guarded([&] {
         parts_.ledger.finish(number, TrialState::stopped, "user", "stopped by the user");
-        look_again_ = true;
-        std::erase_if(suspects_, [&](const Suspect& suspect) { return suspect.job.id.trial == number; });
-        for (std::size_t place = 0; place < places_.size(); ++place)
-            for (Job& job : places_[place].jobs) {
+        placement_due_ = true;
+        std::erase_if(pending_diagnoses_,
+                      [&](const PendingDiagnosis& diagnosis) { return diagnosis.job.id.trial == number; });
+        for (std::size_t index = 0; index < workers_.size(); ++index)
+            for (Job& job : workers_[index].jobs) {
                 if (job.id.trial != number || job.phase != Job::Phase::running) continue;
                 job.phase = Job::Phase::ending;
                 job.heard = parts_.clock.now();
-                parts_.executor.send(static_cast<Place>(place), to_worker::Stop{job.id});
+                parts_.executor.send(static_cast<WorkerIndex>(index), to_worker::Stop{job.id});
             }
         if (!assigned(number)) trial_ended(number);
     });
@@ -209,11 +210,11 @@ Result<void> Engine::stop_trial(std::int64_t number) {
 
 /// Trials start where there is room, and when nothing is left, the study ends.
 void Engine::fill() {
-    if (std::exchange(look_again_, false) && !closing_) place_trials();
+    if (std::exchange(placement_due_, false) && !closing_) place_trials();
     if (closing_) return;
-    const bool busy = std::any_of(places_.begin(), places_.end(),
+    const bool busy = std::any_of(workers_.begin(), workers_.end(),
                                   [](const Worker& w) { return w.state != State::empty && !w.idle(); });
-    if (busy || !suspects_.empty() || work_left() > 0) return;
+    if (busy || !pending_diagnoses_.empty() || work_left() > 0) return;
     const auto closed = parts_.ledger.close_paused(closed_at_once);
     for (const std::int64_t trial : closed) trial_ended(trial);
     more_to_close_ = closed.size() == closed_at_once;
@@ -221,16 +222,16 @@ void Engine::fill() {
     conclude(End::finished, supply_.why_over());
 }
 
-/// Asks a worker to leave: Shutdown, TERM, and KILL after the grace period. What it holds stays booked until it is
+/// Asks a worker to leave: Shutdown, TERM, and KILL after the grace period. What it holds stays reserved until it is
 /// gone.
-void Engine::leave(Place place, const std::string& reason, AttemptId culprit) {
-    Worker& worker = places_.at(static_cast<std::size_t>(place));
+void Engine::leave(WorkerIndex index, const std::string& reason, AttemptId culprit) {
+    Worker& worker = workers_.at(static_cast<std::size_t>(index));
     if (worker.state == State::empty) return;
     if (worker.kill_reason.empty()) worker.kill_reason = reason;
     if (worker.state != State::leaving) worker.culprit = culprit;
     worker.state = State::leaving;
-    parts_.executor.send(place, to_worker::Shutdown{});
-    parts_.executor.terminate(place, parts_.study.resources.grace);
+    parts_.executor.send(index, to_worker::Shutdown{});
+    parts_.executor.terminate(index, parts_.study.resources.grace);
 }
 
 void Engine::conclude(End end, const std::string& reason) {
@@ -251,12 +252,12 @@ void Engine::conclude(End end, const std::string& reason) {
             // The next session finds it running without a worker, and queues it again.
         }
     };
-    for (const Suspect& suspect : suspects_) requeue(suspect.job.id.trial);
-    suspects_.clear();
-    for (std::size_t place = 0; place < places_.size(); ++place) {
-        for (const Job& job : places_[place].jobs)
+    for (const PendingDiagnosis& diagnosis : pending_diagnoses_) requeue(diagnosis.job.id.trial);
+    pending_diagnoses_.clear();
+    for (std::size_t index = 0; index < workers_.size(); ++index) {
+        for (const Job& job : workers_[index].jobs)
             if (job.phase == Job::Phase::running) requeue(job.id.trial);
-        leave(static_cast<Place>(place), reason);
+        leave(static_cast<WorkerIndex>(index), reason);
     }
 }
 

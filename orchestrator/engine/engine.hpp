@@ -43,7 +43,7 @@ struct EngineParts {
     /// The memory that the process trees of `workers` hold at this moment, one by one (cores aside); 0: not known.
     std::function<std::vector<Footprint>(std::span<const std::int64_t> workers)> usage;
     /// How a worker for a place is started, on accelerators of the machine or (`host_only`) on the host alone.
-    std::function<LaunchSpec(Place, std::span<const int> devices)> worker;
+    std::function<LaunchSpec(WorkerIndex, std::span<const int> devices)> worker;
     /// Where a trial's log and its checkpoints lie; empty: nowhere.
     std::function<std::filesystem::path(std::int64_t trial)> log_file;
     std::function<std::filesystem::path(std::int64_t trial)> checkpoints;
@@ -55,8 +55,8 @@ struct EngineParts {
 };
 
 /// What a trial in a worker holds.
-struct Holding {
-    Booking booking;
+struct HeldResources {
+    Reservation reservation;
     Footprint used{0, 0, 0};  ///< most it was seen to take in this attempt; 0: not measured
 };
 
@@ -65,11 +65,11 @@ class Engine {
     /// How a session ends.
     enum class End { none, finished, interrupted, failed };
 
-    Engine(EngineParts parts, int places);
+    Engine(EngineParts parts, int workers);
 
     /// Launches what can be launched. Call once, after the ledger's replay.
     void start();
-    void on(Place place, const execution::What& what);
+    void on(WorkerIndex index, const execution::What& what);
     /// About once a second: silence, overdue workers, the time budget.
     void tick();
 
@@ -98,28 +98,28 @@ class Engine {
     /// Trials that workers train at this moment, by number.
     [[nodiscard]] std::vector<std::int64_t> running() const;
     /// What they hold, in the order of their launch.
-    [[nodiscard]] std::vector<Holding> holdings() const;
+    [[nodiscard]] std::vector<HeldResources> held_resources() const;
     /// Processes of the living workers.
     [[nodiscard]] std::vector<std::int64_t> workers() const;
     /// Which trial waits for what other programs use, with the numbers; empty: none does.
     [[nodiscard]] const std::string& waits() const { return waits_; }
 
    private:
-    /// A trial in a worker, from the moment it is booked until the worker has let it go.
+    /// A trial in a worker, from the moment it is reserved until the worker has let it go.
     struct Job {
-        enum class Phase { booked, running, ending };
-        Phase phase = Phase::booked;
-        AttemptId id;                ///< booked: attempt 0
-        bool beside = false;         ///< booked as one beside others of its shape; else with all that the worker takes
-        Seconds begun{0};            ///< running: since then
-        Seconds heard{0};            ///< last sign of life; ending: the decision
+        enum class Phase { reserved, running, ending };
+        Phase phase = Phase::reserved;
+        AttemptId id;        ///< reserved: attempt 0
+        bool joins = false;  ///< reserved as one beside others of its fusion key; else with all that the worker takes
+        Seconds begun{0};    ///< running: since then
+        Seconds heard{0};    ///< last sign of life; ending: the decision
         std::int64_t order = 0;      ///< of its launch among all launches
         std::int64_t last_step = 0;  ///< reported in this attempt
         std::int64_t unused = 0;     ///< reports of this attempt that were not used
         std::int64_t logged = 0;     ///< lines it sent to the log in this attempt
         bool warned = false;         ///< a warning of this attempt was told
         bool taken = false;          ///< running: its worker was well, or has said a word of it
-        Holding holding;
+        HeldResources held;
     };
     enum class State { empty, starting, ready, leaving };
     struct Worker {
@@ -128,7 +128,7 @@ class Engine {
         std::vector<int> more;  ///< further devices
         std::vector<Job> jobs;
         std::size_t slots = 1;      ///< jobs at once
-        std::string shape;          ///< that its jobs have in common; empty: they need none, or there are none
+        std::string fusion_key;     ///< that its jobs have in common; empty: they need none, or there are none
         bool shared = false;        ///< had several jobs at once since it was idle: nobody can tell which holds what
         std::int64_t planning = 0;  ///< trial it was asked about; 0: none
         Seconds heard{0};           ///< starting, planning: last sign of life
@@ -146,22 +146,22 @@ class Engine {
         [[nodiscard]] bool idle() const { return state == State::ready && jobs.empty() && planning == 0; }
     };
     /// What a trial that has not ended needs, as far as it is known.
-    struct Need {
+    struct Requirements {
         bool known = false;
         Footprint footprint;
-        bool alone = false;         ///< the footprint is a guess
-        std::string shape;          ///< empty: no trial may share its worker, or (no plan) any may
-        Footprint beside{0, 0, 0};  ///< in a worker with others of its shape
-        bool own_worker = false;    ///< it was in a worker that died with several trials, or ran out of memory in one
+        bool alone = false;            ///< the footprint is a guess
+        std::string fusion_key;        ///< empty: no trial may share its worker, or (no plan) any may
+        Footprint colocated{0, 0, 0};  ///< in a worker with others of its fusion key
+        bool own_worker = false;  ///< it was in a worker that died with several trials, or ran out of memory in one
         std::int64_t micro_batches = 0;  ///< of one update; 0: as configured
         std::string shrunk;              ///< why not as configured, to be told once
-        Footprint lesson{0, 0, 0};       ///< at least so much, after it ran out of memory
+        Footprint minimum{0, 0, 0};      ///< at least so much, after it ran out of memory
         Seconds lasted{0};               ///< its last attempt
-        bool lesson_alone = false;       ///< nothing may run beside it, after it ran out of memory
+        bool must_run_alone = false;     ///< nothing may run beside it, after it ran out of memory
     };
     /// An attempt that ended on an accelerator, judged once readings have come that are newer than its end: was the
-    /// device lost, did other programs take its memory? What it held stays booked until then.
-    struct Suspect {
+    /// device lost, did other programs take its memory? What it held stays reserved until then.
+    struct PendingDiagnosis {
         Job job;
         Seconds until{0};
         std::string reason;
@@ -175,7 +175,7 @@ class Engine {
     void end_the_silent();
     void fill();
     void conclude(End end, const std::string& reason);
-    void leave(Place place, const std::string& reason, AttemptId culprit = {});
+    void leave(WorkerIndex index, const std::string& reason, AttemptId culprit = {});
     void say(Notice::Level level, std::int64_t trial, const std::string& text) const;
 
     /// Workers cannot be started for want of something that may come back: processes, descriptors.
@@ -188,27 +188,27 @@ class Engine {
     // Which trial goes where (engine_placing.cpp).
     void place_trials();
     void warm_up();
-    [[nodiscard]] bool has_room() const;
+    [[nodiscard]] bool can_start() const;
     [[nodiscard]] bool may_open() const;
     [[nodiscard]] std::vector<Waiting> waiting() const;
-    [[nodiscard]] Machine look() const;
+    [[nodiscard]] Machine read_machine() const;
     void tell_who_waits(const std::optional<Admission::Reason>& kept_out);
     bool start_one(const Admission& admission);
     bool assign(const Admission::Launch& launch);
-    void open(Place place, int device, const std::vector<int>& more = {});
-    void book(Place place, const Admission::Launch& launch);
-    [[nodiscard]] std::vector<int> devices_beside(const Need& need) const;
+    void open(WorkerIndex index, int device, const std::vector<int>& more = {});
+    void reserve(WorkerIndex index, const Admission::Launch& launch);
+    [[nodiscard]] std::vector<int> joinable_devices(const Requirements& requirements) const;
     [[nodiscard]] std::size_t most_slots_seen() const;
     [[nodiscard]] bool shares(const Worker& worker) const;
     [[nodiscard]] std::optional<std::int64_t> parallel() const;
     [[nodiscard]] std::size_t longest_queue() const;
     void let_go(Worker& worker, std::size_t job);
     [[nodiscard]] std::optional<int> a_usable_device() const;
-    [[nodiscard]] static std::vector<int> devices_of(const Booking& booking);
-    void run(Place place, Job& job);
-    bool find_need(std::int64_t trial);
+    [[nodiscard]] static std::vector<int> devices_of(const Reservation& reservation);
+    void run(WorkerIndex index, Job& job);
+    bool find_requirements(std::int64_t trial);
     void refuse(const Admission::Reason& never);
-    void make_room();
+    void release_idle_workers();
     std::int64_t next_trial();
     [[nodiscard]] std::int64_t work_left() const;
     [[nodiscard]] bool assigned(std::int64_t trial) const;
@@ -221,16 +221,16 @@ class Engine {
         int starts = 0;                 ///< workers that did not start, since one did
     };
     /// Seconds in which the loss of a device is noticed: readings come every second.
-    static constexpr double judged_after = 3;
+    static constexpr double diagnosed_after = 3;
 
     // What workers say, and how trials end (engine_workers.cpp).
-    void on_ready(Place place, const from_worker::Hello& hello);
-    void on_said(Place place, const WorkerMessage& message);
-    void on_plan(Place place, const from_worker::PlanAnswer& answer);
-    void on_report(Place place, const from_worker::Reported& message);
-    void on_finished(Place place, const from_worker::Finished& message);
-    void on_exited(Place place, const execution::Exited& exited);
-    void on_launch_failed(Place place, const execution::LaunchFailed& failed);
+    void on_ready(WorkerIndex index, const from_worker::Hello& hello);
+    void on_said(WorkerIndex index, const WorkerMessage& message);
+    void on_plan(WorkerIndex index, const from_worker::PlanAnswer& answer);
+    void on_report(WorkerIndex index, const from_worker::Reported& message);
+    void on_finished(WorkerIndex index, const from_worker::Finished& message);
+    void on_exited(WorkerIndex index, const execution::Exited& exited);
+    void on_launch_failed(WorkerIndex index, const execution::LaunchFailed& failed);
     void launch_failed(const std::string& message);
     void ran_short(const std::string& message);
     void lost(AttemptId id, const std::string& reason);
@@ -244,10 +244,10 @@ class Engine {
 
     // Memory: measured, wanting, gone with its device (engine_memory.cpp).
     void recall();
-    [[nodiscard]] static Footprint room_of(const Machine& machine);
+    [[nodiscard]] static Footprint capacity_of(const Machine& machine);
     [[nodiscard]] static Footprint others_of(const Machine& machine, int device = host_only);
     void measure();
-    void saw(Job& job, const Footprint& used);
+    void record_usage(Job& job, const Footprint& used);
     void keep_peak(const Job& job);
     void out_of_shared_memory(std::int64_t trial, const std::string& message);
     void out_of_memory(const Job& job, const std::string& message, bool device_memory);
@@ -265,25 +265,25 @@ class Engine {
     bool failed_under(std::span<const int> devices, std::span<const std::int64_t> trials, const std::string& reason);
     bool failed_under(int device, std::span<const std::int64_t> trials, const std::string& reason);
     void start_failed(int device, const std::string& message);
-    void judge_suspects();
-    bool died_together(const Suspect& first);
+    void diagnose_pending();
+    bool died_together(const PendingDiagnosis& first);
     void requeue_without_blame(std::int64_t trial, const std::string& reason);
 
     EngineParts parts_;
     Supply supply_;
-    std::vector<Worker> places_;
-    std::map<std::int64_t, Need> needs_;  ///< of trials that have not ended
-    FootprintModel model_;                ///< of what was measured
-    std::vector<Suspect> suspects_;
-    std::map<int, Seconds> doubts_;  ///< accelerators on which a worker did not start: nothing else does until then
-    std::set<std::string> remarks_;  ///< that were told
-    std::set<int> lost_;             ///< accelerators that were said to be lost
-    std::map<int, Faults> faults_;   ///< of accelerators
-    std::set<int> given_up_;         ///< accelerators that failed too often for this session
-    std::string given_up_why_;       ///< the last of them, in words
-    bool asks_ = false;              ///< workers answer `plan`: footprints are exact
-    bool shrinks_ = false;           ///< workers can train a batch in micro-batches
-    bool look_again_ = true;         ///< something changed that may let a trial start
+    std::vector<Worker> workers_;
+    std::map<std::int64_t, Requirements> requirements_;  ///< of trials that have not ended
+    FootprintModel model_;                               ///< of what was measured
+    std::vector<PendingDiagnosis> pending_diagnoses_;
+    std::map<int, Seconds> cool_downs_;  ///< accelerators on which a worker did not start: nothing else does until then
+    std::set<std::string> remarks_;      ///< that were told
+    std::set<int> lost_;                 ///< accelerators that were said to be lost
+    std::map<int, Faults> faults_;       ///< of accelerators
+    std::set<int> given_up_;             ///< accelerators that failed too often for this session
+    std::string given_up_why_;           ///< the last of them, as text
+    bool asks_ = false;                  ///< workers answer `plan`: footprints are exact
+    bool shrinks_ = false;               ///< workers can train a batch in micro-batches
+    bool placement_due_ = true;          ///< something changed that may let a trial start
     std::string waits_;
     std::optional<Seconds> waits_since_;
     Seconds started_{0};

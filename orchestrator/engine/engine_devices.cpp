@@ -3,7 +3,7 @@
 #include <iterator>
 
 #include "orchestrator/engine/engine.hpp"
-#include "orchestrator/engine/words.hpp"
+#include "orchestrator/engine/text.hpp"
 
 namespace hpo {
 
@@ -48,13 +48,14 @@ void Engine::set_lost_devices_aside() {
     if (any) return;
     conclude(End::failed, given_up_.empty()
                               ? "no device is left: every one that the study may use was lost"
-                              : "no device is left, " + given_up_why_ + "; hpo run --backend cpu goes on without");
+                              : "no device is left, " + given_up_why_ + "; hpo run --backend cpu resumes without one");
 }
 
 void Engine::leave_device(int device, const std::string& reason) {
-    for (std::size_t place = 0; place < places_.size(); ++place)
-        if (computes_on(device, places_[place].device, places_[place].more) && places_[place].state != State::leaving)
-            leave(static_cast<Place>(place), reason);
+    for (std::size_t index = 0; index < workers_.size(); ++index)
+        if (computes_on(device, workers_[index].device, workers_[index].more) &&
+            workers_[index].state != State::leaving)
+            leave(static_cast<WorkerIndex>(index), reason);
 }
 
 /// Not used any more by this session: it fails again and again, though its driver does not say that it is lost.
@@ -63,7 +64,7 @@ void Engine::give_up(int device, const std::string& why) {
     given_up_why_ = "device " + parts_.machine({}, 0).accelerators.at(static_cast<std::size_t>(device)).id + ' ' + why;
     say(Notice::Level::warning, 0, given_up_why_ + "\n  it is not used any more in this run");
     leave_device(device, given_up_why_);
-    look_again_ = true;
+    placement_due_ = true;
     set_lost_devices_aside();
 }
 
@@ -84,7 +85,7 @@ bool Engine::failed_under(int device, std::span<const std::int64_t> trials, cons
     faults.trials.insert(trials.begin(), trials.end());
     if (faults.in_a_row < device_failures_allowed || faults.trials.size() < 2) {
         // Next time rather on another one.
-        doubts_[device] = parts_.clock.now() + Seconds(judged_after);
+        cool_downs_[device] = parts_.clock.now() + Seconds(diagnosed_after);
         return false;
     }
     give_up(device, "failed " + std::to_string(faults.in_a_row) + " times in a row, under " +
@@ -95,12 +96,12 @@ bool Engine::failed_under(int device, std::span<const std::int64_t> trials, cons
 /// A worker did not come to say hello. Its device may have been lost, which shows in the next readings: until then
 /// nothing else starts there, and all that fails there is one failure.
 void Engine::start_failed(int device, const std::string& message) {
-    look_again_ = true;
+    placement_due_ = true;
     say(Notice::Level::error, 0, message);
     const Seconds now = parts_.clock.now();
-    const bool in_doubt = doubts_.contains(device) && now < doubts_.at(device);
-    doubts_[device] = now + Seconds(judged_after);
-    if (in_doubt || closing_ || given_up_.contains(device)) return;
+    const bool cooling_down = cool_downs_.contains(device) && now < cool_downs_.at(device);
+    cool_downs_[device] = now + Seconds(diagnosed_after);
+    if (cooling_down || closing_ || given_up_.contains(device)) return;
     if (const int times = ++faults_[device].starts; times >= device_failures_allowed)
         give_up(device,
                 "is of no use: " + count(times, "launch", "launches") + " of a worker failed in a row: " + message);
@@ -108,13 +109,13 @@ void Engine::start_failed(int device, const std::string& message) {
 
 /// Workers that died shortly before their device was found lost are not to blame; nor are trials for the memory that
 /// others took.
-void Engine::judge_suspects() {
-    if (suspects_.empty()) return;
+void Engine::diagnose_pending() {
+    if (pending_diagnoses_.empty()) return;
     const Seconds now = parts_.clock.now();
-    const Machine machine = look();
-    for (std::size_t i = 0; i < suspects_.size();) {
-        Suspect& open = suspects_[i];
-        const std::vector<int> devices = devices_of(open.job.holding.booking);
+    const Machine machine = read_machine();
+    for (std::size_t i = 0; i < pending_diagnoses_.size();) {
+        PendingDiagnosis& open = pending_diagnoses_[i];
+        const std::vector<int> devices = devices_of(open.job.held.reservation);
         const bool lost_device = std::any_of(devices.begin(), devices.end(), [this](int device) {
             return lost_.contains(device) || given_up_.contains(device);
         });
@@ -123,49 +124,49 @@ void Engine::judge_suspects() {
             ++i;
             continue;
         }
-        const Suspect suspect = open;
-        suspects_.erase(suspects_.begin() + static_cast<std::ptrdiff_t>(i));
-        const AttemptId id = suspect.job.id;
+        const PendingDiagnosis diagnosis = open;
+        pending_diagnoses_.erase(pending_diagnoses_.begin() + static_cast<std::ptrdiff_t>(i));
+        const AttemptId id = diagnosis.job.id;
         const bool running = parts_.ledger.record().trial(id.trial).state == TrialState::running;
-        if (suspect.out_of_memory)
-            go_on_after_out_of_memory(suspect.job, suspect.reason, true, suspect.others);
+        if (diagnosis.out_of_memory)
+            go_on_after_out_of_memory(diagnosis.job, diagnosis.reason, true, diagnosis.others);
         else if (!running)
             continue;
-        else if (lost_device || (suspect.device_failed && failed_under(devices, {&id.trial, 1}, suspect.reason)))
-            requeue_without_blame(id.trial, "its device was lost: " + suspect.reason);
-        else if (!suspect.device_failed && died_together(suspect))
+        else if (lost_device || (diagnosis.device_failed && failed_under(devices, {&id.trial, 1}, diagnosis.reason)))
+            requeue_without_blame(id.trial, "its device was lost: " + diagnosis.reason);
+        else if (!diagnosis.device_failed && died_together(diagnosis))
             i = 0;  // further suspects were judged with it
         else
-            lost(id, suspect.reason);
+            lost(id, diagnosis.reason);
         if (closing_) return;
     }
 }
 
 /// A fault of one process may end all that share its device: several that died within moments there are none of them
 /// to blame, and none is charged. Each is tried again with nothing beside it, where it is clear whose fault it is.
-bool Engine::died_together(const Suspect& first) {
-    const auto shares = [&](const Suspect& other) {
+bool Engine::died_together(const PendingDiagnosis& first) {
+    const auto shares = [&](const PendingDiagnosis& other) {
         return !other.out_of_memory && !other.device_failed &&
-               computes_on(first.job.holding.booking.device, other.job.holding.booking.device,
-                           other.job.holding.booking.more) &&
+               computes_on(first.job.held.reservation.device, other.job.held.reservation.device,
+                           other.job.held.reservation.more) &&
                parts_.ledger.record().trial(other.job.id.trial).state == TrialState::running;
     };
-    std::vector<Suspect> all{first};
-    std::copy_if(suspects_.begin(), suspects_.end(), std::back_inserter(all), shares);
+    std::vector<PendingDiagnosis> all{first};
+    std::copy_if(pending_diagnoses_.begin(), pending_diagnoses_.end(), std::back_inserter(all), shares);
     if (all.size() == 1) return false;
-    std::erase_if(suspects_, shares);
+    std::erase_if(pending_diagnoses_, shares);
     const Machine machine = parts_.machine({}, 0);
-    const auto device = static_cast<std::size_t>(first.job.holding.booking.device);
+    const auto device = static_cast<std::size_t>(first.job.held.reservation.device);
     const std::string together = count(static_cast<std::int64_t>(all.size()), "worker", "workers") + " on device " +
                                  machine.accelerators.at(device).id + " died at the same time";
     say(Notice::Level::warning, 0, together + "; none is blamed, each trial is tried again alone: " + first.reason);
-    for (const Suspect& suspect : all) {
-        Need& need = needs_[suspect.job.id.trial];
-        need.lesson_alone = true;
-        need.known = false;
-        requeue_without_blame(suspect.job.id.trial, together + ": " + suspect.reason);
+    for (const PendingDiagnosis& diagnosis : all) {
+        Requirements& requirements = requirements_[diagnosis.job.id.trial];
+        requirements.must_run_alone = true;
+        requirements.known = false;
+        requeue_without_blame(diagnosis.job.id.trial, together + ": " + diagnosis.reason);
     }
-    look_again_ = true;
+    placement_due_ = true;
     return true;
 }
 

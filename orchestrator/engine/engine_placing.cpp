@@ -4,8 +4,8 @@
 
 #include "hpo/random.hpp"
 #include "orchestrator/engine/engine.hpp"
-#include "orchestrator/engine/words.hpp"
-#include "orchestrator/scheduling/side_by_side.hpp"
+#include "orchestrator/engine/text.hpp"
+#include "orchestrator/scheduling/concurrency.hpp"
 
 namespace hpo {
 
@@ -17,11 +17,11 @@ constexpr double told_after = 3;  // seconds that a trial has waited for other p
 
 /// One trial after the other: each changes what is left, and what the machine has is read before each.
 void Engine::place_trials() {
-    while (!closing_ && has_room()) {
+    while (!closing_ && can_start()) {
         const std::vector<Waiting> queue = waiting();
-        std::vector<Booking> running;
-        for (const Holding& holding : holdings()) running.push_back(holding.booking);
-        const Admission admission = admit(look(), running, queue, parallel());
+        std::vector<Reservation> running;
+        for (const HeldResources& held : held_resources()) running.push_back(held.reservation);
+        const Admission admission = admit(read_machine(), running, queue, parallel());
         for (const auto& never : admission.never) refuse(never);
         if (closing_) return;
         tell_who_waits(admission.kept_out);
@@ -29,13 +29,13 @@ void Engine::place_trials() {
 
         // Look a little further than the trial that does not fit, for a smaller one.
         const bool soon = std::any_of(admission.launch.begin(), admission.launch.end(),
-                                      [](const Admission::Launch& launch) { return launch.beside; });
-        if (queue.size() >= longest_queue()) return soon ? void() : make_room();
+                                      [](const Admission::Launch& launch) { return launch.joins; });
+        if (queue.size() >= longest_queue()) return soon ? void() : release_idle_workers();
         const std::int64_t next = next_trial();
-        if (next == 0) return queue.empty() || soon ? void() : make_room();
+        if (next == 0) return queue.empty() || soon ? void() : release_idle_workers();
         const bool more_to_ask =
-            std::any_of(places_.begin(), places_.end(), [](const Worker& w) { return w.idle() && w.plans; });
-        if (!find_need(next) && !more_to_ask) return;
+            std::any_of(workers_.begin(), workers_.end(), [](const Worker& w) { return w.idle() && w.plans; });
+        if (!find_requirements(next) && !more_to_ask) return;
     }
 }
 
@@ -54,9 +54,9 @@ void Engine::tell_who_waits(const std::optional<Admission::Reason>& kept_out) {
 }
 
 /// A worker could take a trial, or be started for one.
-bool Engine::has_room() const {
+bool Engine::can_start() const {
     const bool opens = may_open();
-    return std::any_of(places_.begin(), places_.end(), [opens](const Worker& w) {
+    return std::any_of(workers_.begin(), workers_.end(), [opens](const Worker& w) {
         return (opens && w.state == State::empty) ||
                (w.state == State::ready && w.planning == 0 && w.jobs.size() < w.slots);
     });
@@ -66,31 +66,33 @@ bool Engine::has_room() const {
 bool Engine::may_open() const {
     if (!shortage_) return true;
     return parts_.clock.now() >= shortage_->until &&
-           std::none_of(places_.begin(), places_.end(), [](const Worker& w) { return w.state == State::starting; });
+           std::none_of(workers_.begin(), workers_.end(), [](const Worker& w) { return w.state == State::starting; });
 }
 
 /// Queued trials whose needs are known, in the order in which they should start.
 std::vector<Waiting> Engine::waiting() const {
     std::vector<Waiting> queue;
     for (const std::int64_t trial : parts_.ledger.queued()) {
-        const auto need = needs_.find(trial);
-        if (need == needs_.end() || !need->second.known || assigned(trial)) continue;
-        queue.push_back({trial, need->second.footprint, parts_.on_device, need->second.alone, {}, {}});
+        const auto requirements = requirements_.find(trial);
+        if (requirements == requirements_.end() || !requirements->second.known || assigned(trial)) continue;
+        queue.push_back({trial, requirements->second.footprint, parts_.on_device, requirements->second.alone, {}, {}});
         queue.back().devices = static_cast<std::size_t>(parts_.study.resources.trial.gpus);
-        queue.back().beside = need->second.beside;
-        queue.back().beside_on = devices_beside(need->second);
+        queue.back().colocated = requirements->second.colocated;
+        queue.back().joinable_on = joinable_devices(requirements->second);
     }
     return queue;
 }
 
-/// Of workers that could train the trial beside others of its shape: now, or in a moment, when they have started or
-/// answered. It is worth waiting for one on a device that is less used.
-std::vector<int> Engine::devices_beside(const Need& need) const {
+/// Of workers that could train the trial beside others of its fusion key: now, or in a moment, when they have started
+/// or answered. It is worth waiting for one on a device that is less used.
+std::vector<int> Engine::joinable_devices(const Requirements& requirements) const {
     std::vector<int> devices;
-    if (need.shape.empty() || need.own_worker || need.alone) return devices;
-    for (const Worker& worker : places_) {
+    if (requirements.fusion_key.empty() || requirements.own_worker || requirements.alone) return devices;
+    for (const Worker& worker : workers_) {
         const bool starts = worker.state == State::starting;
-        if ((!starts && worker.state != State::ready) || worker.shape != need.shape || worker.jobs.empty()) continue;
+        if ((!starts && worker.state != State::ready) || worker.fusion_key != requirements.fusion_key ||
+            worker.jobs.empty())
+            continue;
         if (worker.jobs.size() < (starts ? most_slots_seen() : worker.slots) && shares(worker))
             devices.push_back(worker.device);
     }
@@ -99,7 +101,7 @@ std::vector<int> Engine::devices_beside(const Need& need) const {
 
 std::size_t Engine::most_slots_seen() const {
     std::size_t slots = 1;
-    for (const Worker& worker : places_)
+    for (const Worker& worker : workers_)
         if (worker.plans) slots = std::max(slots, worker.slots);
     return slots;
 }
@@ -107,30 +109,30 @@ std::size_t Engine::most_slots_seen() const {
 /// None of its trials wants it for itself.
 bool Engine::shares(const Worker& worker) const {
     return std::none_of(worker.jobs.begin(), worker.jobs.end(), [this](const Job& job) {
-        const auto need = needs_.find(job.id.trial);
-        return need != needs_.end() && need->second.own_worker;
+        const auto requirements = requirements_.find(job.id.trial);
+        return requirements != requirements_.end() && requirements->second.own_worker;
     });
 }
 
 std::optional<std::int64_t> Engine::parallel() const {
-    return most_at_once(parts_.study, static_cast<std::int64_t>(places_.size()),
+    return most_at_once(parts_.study, static_cast<std::int64_t>(workers_.size()),
                         static_cast<std::int64_t>(most_slots_seen()));
 }
 
 std::size_t Engine::longest_queue() const {
     std::size_t free = 0;
-    for (const Worker& worker : places_)
-        if (!worker.shape.empty() && worker.slots > worker.jobs.size()) free += worker.slots - worker.jobs.size();
-    return queue_length(places_.size(), free);
+    for (const Worker& worker : workers_)
+        if (!worker.fusion_key.empty() && worker.slots > worker.jobs.size()) free += worker.slots - worker.jobs.size();
+    return queue_length(workers_.size(), free);
 }
 
 /// What the machine has for trials. The memory of one idle worker is free for the trial that it would take; that of
 /// further ones is in use until they take one or leave.
-Machine Engine::look() const {
+Machine Engine::read_machine() const {
     std::vector<std::int64_t> workers;
     std::int64_t reusable = 0;
-    for (const Worker& worker : places_) {
-        if (worker.spent) continue;  // nothing is booked for it any more: what it holds is in use like others'
+    for (const Worker& worker : workers_) {
+        if (worker.spent) continue;  // nothing is reserved for it any more: what it holds is in use like others'
         if (!worker.idle())
             workers.push_back(worker.pid);
         else if (reusable == 0)
@@ -138,7 +140,7 @@ Machine Engine::look() const {
     }
     std::erase(workers, 0);
     Machine machine = machine_now(workers, reusable);
-    for (const auto& [device, until] : doubts_)
+    for (const auto& [device, until] : cool_downs_)
         if (parts_.clock.now() < until) machine.accelerators.at(static_cast<std::size_t>(device)).usable = false;
     return machine;
 }
@@ -151,100 +153,100 @@ bool Engine::start_one(const Admission& admission) {
 
 /// To an idle worker, one with a free slot, or a new one; idle workers of another device make place.
 bool Engine::assign(const Admission::Launch& launch) {
-    const Need& need = needs_.at(launch.trial);
+    const Requirements& requirements = requirements_.at(launch.trial);
     const auto takes = [&](const Worker& worker) {
         if (worker.state != State::ready || worker.planning != 0) return false;
         if (worker.device != launch.device || worker.more != launch.more) return false;
-        if (worker.jobs.empty()) return !launch.beside;
+        if (worker.jobs.empty()) return !launch.joins;
         // Without plans nobody knows of shapes: any trials may share.
-        const bool alike = launch.beside ? worker.shape == need.shape : !worker.plans;
-        return alike && !need.own_worker && worker.jobs.size() < worker.slots && shares(worker);
+        const bool alike = launch.joins ? worker.fusion_key == requirements.fusion_key : !worker.plans;
+        return alike && !requirements.own_worker && worker.jobs.size() < worker.slots && shares(worker);
     };
     const auto with = [this](auto&& holds) {
-        return static_cast<Place>(std::find_if(places_.begin(), places_.end(), holds) - places_.begin());
+        return static_cast<WorkerIndex>(std::find_if(workers_.begin(), workers_.end(), holds) - workers_.begin());
     };
-    const auto none = static_cast<Place>(places_.size());
-    Place place = with([&](const Worker& w) { return w.idle() && takes(w); });
-    if (place == none) place = with(takes);
-    if (place != none) {
-        Worker& worker = places_.at(static_cast<std::size_t>(place));
-        book(place, launch);
-        run(place, worker.jobs.back());
+    const auto none = static_cast<WorkerIndex>(workers_.size());
+    WorkerIndex index = with([&](const Worker& w) { return w.idle() && takes(w); });
+    if (index == none) index = with(takes);
+    if (index != none) {
+        Worker& worker = workers_.at(static_cast<std::size_t>(index));
+        reserve(index, launch);
+        run(index, worker.jobs.back());
         return true;
     }
     // One that is about to answer what a trial needs takes this one then.
-    const bool soon = std::any_of(places_.begin(), places_.end(), [&](const Worker& worker) {
+    const bool soon = std::any_of(workers_.begin(), workers_.end(), [&](const Worker& worker) {
         return worker.state == State::ready && worker.planning != 0 && worker.slots > 1 && worker.jobs.empty() &&
                worker.device == launch.device;
     });
-    if (launch.beside || soon) return false;
-    place = with([](const Worker& w) { return w.state == State::empty; });
-    if (place != none) {
+    if (launch.joins || soon) return false;
+    index = with([](const Worker& w) { return w.state == State::empty; });
+    if (index != none) {
         if (!may_open()) return false;
-        open(place, launch.device, launch.more);
-        book(place, launch);
+        open(index, launch.device, launch.more);
+        reserve(index, launch);
         return true;
     }
-    place = with([&](const Worker& w) { return w.idle() && (w.device != launch.device || w.more != launch.more); });
-    if (place != none) leave(place, "makes place for a worker on another device");
+    index = with([&](const Worker& w) { return w.idle() && (w.device != launch.device || w.more != launch.more); });
+    if (index != none) leave(index, "makes way for a worker on another device");
     return false;
 }
 
-void Engine::open(Place place, int device, const std::vector<int>& more) {
+void Engine::open(WorkerIndex index, int device, const std::vector<int>& more) {
     Worker worker;
     worker.state = State::starting;
     worker.device = device;
     worker.more = more;
     worker.heard = parts_.clock.now();
-    const LaunchSpec spec = parts_.worker(place, devices_of({.device = device, .more = more}));
+    const LaunchSpec spec = parts_.worker(index, devices_of({.device = device, .more = more}));
     worker.environment = spec.told;
-    places_.at(static_cast<std::size_t>(place)) = std::move(worker);
-    parts_.executor.launch(place, spec);
+    workers_.at(static_cast<std::size_t>(index)) = std::move(worker);
+    parts_.executor.launch(index, spec);
 }
 
-void Engine::book(Place place, const Admission::Launch& launch) {
-    const Need& need = needs_.at(launch.trial);
-    Worker& worker = places_.at(static_cast<std::size_t>(place));
+void Engine::reserve(WorkerIndex index, const Admission::Launch& launch) {
+    const Requirements& requirements = requirements_.at(launch.trial);
+    Worker& worker = workers_.at(static_cast<std::size_t>(index));
     Job job;
     job.id = {launch.trial, 0};
-    job.beside = launch.beside;
+    job.joins = launch.joins;
     job.order = ++launches_;
-    job.holding.booking = {launch.trial, launch.beside ? need.beside : need.footprint, launch.device, need.alone,
-                           launch.more};
+    job.held.reservation = {launch.trial, launch.joins ? requirements.colocated : requirements.footprint, launch.device,
+                            requirements.alone, launch.more};
     worker.shared = !worker.jobs.empty();
-    worker.shape = need.shape;
+    worker.fusion_key = requirements.fusion_key;
     worker.jobs.push_back(std::move(job));
 }
 
-/// A worker's job is over. What the worker takes whatever it trains is booked with one that stays.
+/// A worker's job is over. What the worker takes whatever it trains is reserved with one that stays.
 void Engine::let_go(Worker& worker, std::size_t job) {
-    const bool bore_it = !worker.jobs[job].beside;
+    const bool bore_it = !worker.jobs[job].joins;
     worker.jobs.erase(worker.jobs.begin() + static_cast<std::ptrdiff_t>(job));
     worker.warm = true;
     if (worker.jobs.empty()) {
-        worker.shape.clear();
+        worker.fusion_key.clear();
         worker.shared = false;
-    } else if (bore_it && worker.jobs.front().beside) {
+    } else if (bore_it && worker.jobs.front().joins) {
         Job& heir = worker.jobs.front();
-        heir.beside = false;
-        Footprint& booked = heir.holding.booking.footprint;
-        if (const auto need = needs_.find(heir.id.trial); need != needs_.end())
-            booked = at_least(booked, need->second.footprint);
+        heir.joins = false;
+        Footprint& reserved = heir.held.reservation.footprint;
+        if (const auto requirements = requirements_.find(heir.id.trial); requirements != requirements_.end())
+            reserved = at_least(reserved, requirements->second.footprint);
     }
 }
 
-void Engine::run(Place place, Job& job) {
-    Worker& worker = places_.at(static_cast<std::size_t>(place));
+void Engine::run(WorkerIndex index, Job& job) {
+    Worker& worker = workers_.at(static_cast<std::size_t>(index));
     const std::int64_t trial = job.id.trial;
-    const Booking& booking = job.holding.booking;
-    Allocation allocation{booking.footprint, "", booking.alone, needs_.at(trial).micro_batches,
-                          places_.at(static_cast<std::size_t>(place)).environment};
-    std::string where = "cpu " + std::to_string(place);
-    if (booking.device != host_only) {
+    const Reservation& reservation = job.held.reservation;
+    Allocation allocation{reservation.footprint, "", reservation.alone, requirements_.at(trial).micro_batches,
+                          workers_.at(static_cast<std::size_t>(index)).environment};
+    std::string where = "cpu " + std::to_string(index);
+    if (reservation.device != host_only) {
         const Machine machine = parts_.machine({}, 0);
         where = "gpu ";
-        for (const int device : devices_of(booking)) {
-            const bool first = device == booking.device;
+        for (const int device : devices_of(reservation)) {
+            const bool first = device == reservation.device;
             allocation.device += (first ? "" : ",") + machine.accelerators.at(static_cast<std::size_t>(device)).id;
             where += (first ? "" : "+") + std::to_string(device);
         }
@@ -254,11 +256,12 @@ void Engine::run(Place place, Job& job) {
     job.id = {trial, attempt};
     job.begun = job.heard = parts_.clock.now();
     job.taken = !std::exchange(worker.ailing, false);
-    Need& need = needs_.at(trial);
-    if (const std::string why = std::exchange(need.shrunk, {}); !why.empty())
+    Requirements& requirements = requirements_.at(trial);
+    if (const std::string why = std::exchange(requirements.shrunk, {}); !why.empty())
         say(Notice::Level::info, trial,
-            "its batch is trained in " + std::to_string(need.micro_batches) + " micro-batches: as it is it " + why);
-    parts_.executor.log_to(place, parts_.log_file(trial));
+            "its batch is trained in " + std::to_string(requirements.micro_batches) + " micro-batches: as it is it " +
+                why);
+    parts_.executor.log_to(index, parts_.log_file(trial));
 
     to_worker::Run run;
     run.id = job.id;
@@ -274,12 +277,12 @@ void Engine::run(Place place, Job& job) {
     if (const auto& curve = parts_.ledger.record().trial(trial).curve; run.resume && !curve.empty())
         run.done = to_worker::Done{curve.back().step, curve.back().iteration, curve.back().seconds};
     if (worker.slots > 1) run.log = parts_.log_file(trial).string();
-    parts_.executor.send(place, run);
+    parts_.executor.send(index, run);
 }
 
-std::vector<int> Engine::devices_of(const Booking& booking) {
-    std::vector<int> devices{booking.device};
-    devices.insert(devices.end(), booking.more.begin(), booking.more.end());
+std::vector<int> Engine::devices_of(const Reservation& reservation) {
+    std::vector<int> devices{reservation.device};
+    devices.insert(devices.end(), reservation.more.begin(), reservation.more.end());
     return devices;
 }
 
@@ -287,61 +290,63 @@ std::vector<int> Engine::devices_of(const Booking& booking) {
 void Engine::warm_up() {
     if (!asks_ || parts_.on_device) return;
     std::int64_t wanted = work_left();
-    for (std::size_t place = 0; place < places_.size() && wanted > 0 && !closing_; ++place, --wanted)
-        open(static_cast<Place>(place), host_only);
+    for (std::size_t index = 0; index < workers_.size() && wanted > 0 && !closing_; ++index, --wanted)
+        open(static_cast<WorkerIndex>(index), host_only);
 }
 
 /// What the trial needs is known now, or (false) a worker was asked or has to come first.
-bool Engine::find_need(std::int64_t trial) {
-    Need& need = needs_[trial];
-    if (need.known) return true;
+bool Engine::find_requirements(std::int64_t trial) {
+    Requirements& requirements = requirements_[trial];
+    if (requirements.known) return true;
     if (!asks_) {
         const Prediction prediction = model_.predict(configuration(trial));
         // A learned bound may be too generous: it does not make the trial wait for what other programs use, nor fail.
         // What was declared stands.
-        const Machine machine = look();
-        const Footprint room = room_of(machine), others = others_of(machine);
+        const Machine machine = read_machine();
+        const Footprint capacity = capacity_of(machine), others = others_of(machine);
         const DeclaredFootprint& declared = parts_.study.resources.trial;
         const auto capped = [](std::int64_t bound, std::int64_t all, std::int64_t used,
                                const std::optional<std::int64_t>& said) {
             return std::min(bound, std::max({all - used, all / 2, said.value_or(0)}));
         };
-        Footprint& footprint = need.footprint = prediction.footprint;
-        footprint.host_bytes = capped(footprint.host_bytes, room.host_bytes, others.host_bytes, declared.host_bytes);
+        Footprint& footprint = requirements.footprint = prediction.footprint;
+        footprint.host_bytes =
+            capped(footprint.host_bytes, capacity.host_bytes, others.host_bytes, declared.host_bytes);
         if (parts_.on_device)
             footprint.device_bytes =
-                capped(footprint.device_bytes, room.device_bytes, others.device_bytes, declared.device_bytes);
-        footprint = at_least(footprint, need.lesson);
-        need.alone = need.lesson_alone || prediction.alone;
-        need.known = true;
+                capped(footprint.device_bytes, capacity.device_bytes, others.device_bytes, declared.device_bytes);
+        footprint = at_least(footprint, requirements.minimum);
+        requirements.alone = requirements.must_run_alone || prediction.alone;
+        requirements.known = true;
         return true;
     }
-    for (std::size_t place = 0; place < places_.size(); ++place) {
-        Worker& worker = places_[place];
+    for (std::size_t index = 0; index < workers_.size(); ++index) {
+        Worker& worker = workers_[index];
         // One with many slots answers while it trains.
         if (!worker.plans || worker.state != State::ready || (worker.slots == 1 && !worker.jobs.empty())) continue;
         if (worker.planning != 0) continue;
         worker.planning = trial;
         worker.heard = parts_.clock.now();
-        parts_.executor.send(static_cast<Place>(place), to_worker::Plan{trial, configuration(trial),
-                                                                        parts_.study.budget.epochs, parts_.study.seed});
+        parts_.executor.send(
+            static_cast<WorkerIndex>(index),
+            to_worker::Plan{trial, configuration(trial), parts_.study.budget.epochs, parts_.study.seed});
         return false;
     }
     const auto answers_soon = [](const Worker& w) {
         return w.state == State::starting || (w.state == State::ready && w.plans && w.slots > 1);
     };
-    if (std::any_of(places_.begin(), places_.end(), answers_soon)) return false;
+    if (std::any_of(workers_.begin(), workers_.end(), answers_soon)) return false;
     const auto empty =
-        std::find_if(places_.begin(), places_.end(), [](const Worker& w) { return w.state == State::empty; });
-    if (empty == places_.end() || !may_open()) return false;
+        std::find_if(workers_.begin(), workers_.end(), [](const Worker& w) { return w.state == State::empty; });
+    if (empty == workers_.end() || !may_open()) return false;
     const auto device = parts_.on_device ? a_usable_device() : std::optional(host_only);
-    if (device) open(static_cast<Place>(empty - places_.begin()), *device);
+    if (device) open(static_cast<WorkerIndex>(empty - workers_.begin()), *device);
     return false;
 }
 
 /// The device a worker that is to plan is started on.
 std::optional<int> Engine::a_usable_device() const {
-    const Machine machine = look();
+    const Machine machine = read_machine();
     for (std::size_t device = 0; device < machine.accelerators.size(); ++device)
         if (machine.accelerators[device].usable) return static_cast<int>(device);
     return std::nullopt;
@@ -350,7 +355,7 @@ std::optional<int> Engine::a_usable_device() const {
 /// Too large for the empty machine: in smaller micro-batches, else not at all.
 void Engine::refuse(const Admission::Reason& never) {
     if (shrink(never.trial, never.text)) return;
-    const std::int64_t micro_batches = needs_[never.trial].micro_batches;
+    const std::int64_t micro_batches = requirements_[never.trial].micro_batches;
     parts_.ledger.finish(never.trial, TrialState::failed, "",
                          never.text + (micro_batches == 0 ? ""
                                                           : ", even in " + std::to_string(micro_batches) +
@@ -359,18 +364,18 @@ void Engine::refuse(const Admission::Reason& never) {
 }
 
 /// Something waits and does not fit: what idle workers hold is given back. One stays, its memory was counted as free.
-void Engine::make_room() {
+void Engine::release_idle_workers() {
     bool first = true;
-    for (std::size_t place = 0; place < places_.size(); ++place)
-        if (places_[place].idle() && !std::exchange(first, false))
-            leave(static_cast<Place>(place), "makes room for a waiting trial");
+    for (std::size_t index = 0; index < workers_.size(); ++index)
+        if (workers_[index].idle() && !std::exchange(first, false))
+            leave(static_cast<WorkerIndex>(index), "frees memory for a waiting trial");
 }
 
 /// A queued trial whose need is not known, else a further one. 0: none.
 std::int64_t Engine::next_trial() {
     for (const std::int64_t trial : parts_.ledger.queued()) {
-        const auto need = needs_.find(trial);
-        const bool unknown = need == needs_.end() || !need->second.known;
+        const auto requirements = requirements_.find(trial);
+        const bool unknown = requirements == requirements_.end() || !requirements->second.known;
         if (unknown && !assigned(trial)) return trial;
     }
     return supply_.further_trial();
@@ -383,14 +388,15 @@ std::int64_t Engine::work_left() const {
         if (!assigned(trial)) ++work;
     if (supply_.may_propose())
         work += parts_.study.budget.trials - static_cast<std::int64_t>(parts_.ledger.record().trials.size());
-    return work + static_cast<std::int64_t>(supply_.promotions(places_.size()).size());
+    return work + static_cast<std::int64_t>(supply_.promotions(workers_.size()).size());
 }
 
 /// Whether a worker holds the trial, or is asked about it, or what follows its last attempt is not decided yet.
 bool Engine::assigned(std::int64_t trial) const {
-    if (std::any_of(suspects_.begin(), suspects_.end(), [&](const Suspect& s) { return s.job.id.trial == trial; }))
+    if (std::any_of(pending_diagnoses_.begin(), pending_diagnoses_.end(),
+                    [&](const PendingDiagnosis& s) { return s.job.id.trial == trial; }))
         return true;
-    return std::any_of(places_.begin(), places_.end(), [&](const Worker& w) {
+    return std::any_of(workers_.begin(), workers_.end(), [&](const Worker& w) {
         return w.planning == trial ||
                std::any_of(w.jobs.begin(), w.jobs.end(), [&](const Job& job) { return job.id.trial == trial; });
     });
@@ -400,8 +406,9 @@ bool Engine::assigned(std::int64_t trial) const {
 Params Engine::configuration(std::int64_t trial) const {
     Params params = parts_.ledger.record().trial(trial).params;
     params.insert(parts_.study.worker.begin(), parts_.study.worker.end());
-    if (const auto need = needs_.find(trial); need != needs_.end() && need->second.micro_batches > 0)
-        params["accumulation"] = need->second.micro_batches;
+    if (const auto requirements = requirements_.find(trial);
+        requirements != requirements_.end() && requirements->second.micro_batches > 0)
+        params["accumulation"] = requirements->second.micro_batches;
     return params;
 }
 

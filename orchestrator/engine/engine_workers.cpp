@@ -4,7 +4,7 @@
 
 #include "hpo/units.hpp"
 #include "orchestrator/engine/engine.hpp"
-#include "orchestrator/engine/words.hpp"
+#include "orchestrator/engine/text.hpp"
 #include "orchestrator/execution/limits.hpp"
 #include "orchestrator/scheduling/out_of_memory.hpp"
 
@@ -32,10 +32,10 @@ Engine::Job* Engine::find(Worker& worker, AttemptId id) {
     return job == worker.jobs.end() ? nullptr : &*job;
 }
 
-void Engine::on_ready(Place place, const from_worker::Hello& hello) {
+void Engine::on_ready(WorkerIndex index, const from_worker::Hello& hello) {
     launch_failures_ = 0;
     shortage_.reset();
-    Worker& worker = places_.at(static_cast<std::size_t>(place));
+    Worker& worker = workers_.at(static_cast<std::size_t>(index));
     if (worker.state != State::starting) return;
     worker.state = State::ready;
     worker.greeted = true;
@@ -46,26 +46,26 @@ void Engine::on_ready(Place place, const from_worker::Hello& hello) {
     worker.plans = can(hello, "plan");
     worker.shrinks = can(hello, "micro_batch");
     worker.once = can(hello, "once");
-    look_again_ = true;
+    placement_due_ = true;
     if (worker.plans && !std::exchange(asks_, true)) {
         // It knows better than what was guessed.
-        needs_.clear();
+        requirements_.clear();
         recall();
     }
     shrinks_ = shrinks_ || worker.shrinks;
     if (worker.jobs.empty()) return;
     const std::int64_t trial = worker.jobs.front().id.trial;
-    const auto need = needs_.find(trial);
-    const bool waits_for_it =
-        parts_.ledger.record().trial(trial).state == TrialState::queued && need != needs_.end() && need->second.known;
+    const auto requirements = requirements_.find(trial);
+    const bool waits_for_it = parts_.ledger.record().trial(trial).state == TrialState::queued &&
+                              requirements != requirements_.end() && requirements->second.known;
     if (waits_for_it)
-        run(place, worker.jobs.front());
+        run(index, worker.jobs.front());
     else
         let_go(worker, 0), trial_ended(trial);  // a user may have stopped it meanwhile
 }
 
-void Engine::on_said(Place place, const WorkerMessage& message) {
-    Worker& worker = places_.at(static_cast<std::size_t>(place));
+void Engine::on_said(WorkerIndex index, const WorkerMessage& message) {
+    Worker& worker = workers_.at(static_cast<std::size_t>(index));
     worker.heard = parts_.clock.now();
     // Whatever names a trial is its sign of life; `alive` of the worker as a whole is everybody's.
     const auto id = std::visit(
@@ -80,9 +80,9 @@ void Engine::on_said(Place place, const WorkerMessage& message) {
         if (job.phase == Job::Phase::running && (job.id == id || id.trial == 0))
             job.heard = worker.heard, job.taken = job.taken || job.id == id;
     std::visit(Overloaded{
-                   [&](const from_worker::PlanAnswer& m) { on_plan(place, m); },
-                   [&](const from_worker::Reported& m) { on_report(place, m); },
-                   [&](const from_worker::Finished& m) { on_finished(place, m); },
+                   [&](const from_worker::PlanAnswer& m) { on_plan(index, m); },
+                   [&](const from_worker::Reported& m) { on_report(index, m); },
+                   [&](const from_worker::Finished& m) { on_finished(index, m); },
                    [&](const from_worker::Log& m) {
                        if (Job* job = find(worker, m.id); job && ++job->logged <= told_lines)
                            say(Notice::Level::info, m.id.trial, m.text);
@@ -92,32 +92,32 @@ void Engine::on_said(Place place, const WorkerMessage& message) {
                message);
 }
 
-void Engine::on_plan(Place place, const from_worker::PlanAnswer& answer) {
-    Worker& worker = places_.at(static_cast<std::size_t>(place));
+void Engine::on_plan(WorkerIndex index, const from_worker::PlanAnswer& answer) {
+    Worker& worker = workers_.at(static_cast<std::size_t>(index));
     if (answer.id != worker.planning || worker.state != State::ready) return;
     worker.planning = 0;
-    look_again_ = true;
+    placement_due_ = true;
     if (is_final(parts_.ledger.record().trial(answer.id).state)) return trial_ended(answer.id);
     if (answer.error.empty()) {
-        Need& need = needs_[answer.id];
-        need.footprint = answer.footprint;
-        need.beside = answer.colocated;
-        need.shape = answer.fusion_key;
+        Requirements& requirements = requirements_[answer.id];
+        requirements.footprint = answer.footprint;
+        requirements.colocated = answer.colocated;
+        requirements.fusion_key = answer.fusion_key;
         // On a unified device the process's memory holds the device's, which the planner adds.
         if (worker.device != host_only && parts_.machine({}, 0).accelerators.at(std::size_t(worker.device)).unified)
-            for (Footprint* part : {&need.footprint, &need.beside})
+            for (Footprint* part : {&requirements.footprint, &requirements.colocated})
                 part->host_bytes = std::max<std::int64_t>(0, part->host_bytes - part->device_bytes);
-        need.footprint = at_least(need.footprint, need.lesson);
-        need.alone = need.lesson_alone;
-        need.known = true;
+        requirements.footprint = at_least(requirements.footprint, requirements.minimum);
+        requirements.alone = requirements.must_run_alone;
+        requirements.known = true;
         return;
     }
     parts_.ledger.finish(answer.id, TrialState::failed, "", answer.error);
     trial_failed(answer.id, answer.error);
 }
 
-void Engine::on_report(Place place, const from_worker::Reported& message) {
-    Worker& worker = places_.at(static_cast<std::size_t>(place));
+void Engine::on_report(WorkerIndex index, const from_worker::Reported& message) {
+    Worker& worker = workers_.at(static_cast<std::size_t>(index));
     const std::int64_t step = message.report.step;
     Job* job = find(worker, message.id);
     if (!job || job->phase != Job::Phase::running || worker.state != State::ready)
@@ -126,7 +126,7 @@ void Engine::on_report(Place place, const from_worker::Reported& message) {
         not_used(job, message.id.trial,
                  "step " + std::to_string(step) + " came after step " + std::to_string(job->last_step) + " of " +
                      std::to_string(parts_.study.budget.epochs));
-        return parts_.executor.send(place, to_worker::Decision{job->id, step, to_worker::Action::go_on});
+        return parts_.executor.send(index, to_worker::Decision{job->id, step, to_worker::Action::go_on});
     }
     reported_anything_ = true;
     job->last_step = step;
@@ -137,19 +137,19 @@ void Engine::on_report(Place place, const from_worker::Reported& message) {
     if (!message.report.warning.empty() && !std::exchange(job->warned, true))
         say(Notice::Level::warning, trial.number, message.report.warning);
     if (!worker.shared)
-        saw(*job, {message.report.peak_device_bytes.value_or(0), message.report.peak_bytes.value_or(0), 0});
+        record_usage(*job, {message.report.peak_device_bytes.value_or(0), message.report.peak_bytes.value_or(0), 0});
     if (trial.state != TrialState::running) job->phase = Job::Phase::ending;
-    parts_.executor.send(place, to_worker::Decision{job->id, step, verdict.action});
+    parts_.executor.send(index, to_worker::Decision{job->id, step, verdict.action});
 }
 
-void Engine::on_finished(Place place, const from_worker::Finished& message) {
-    Worker& worker = places_.at(static_cast<std::size_t>(place));
+void Engine::on_finished(WorkerIndex index, const from_worker::Finished& message) {
+    Worker& worker = workers_.at(static_cast<std::size_t>(index));
     Job* found = find(worker, message.id);
-    if (!found || found->phase == Job::Phase::booked || worker.state != State::ready) return;
+    if (!found || found->phase == Job::Phase::reserved || worker.state != State::ready) return;
     Job job = *found;
     const bool shared = worker.shared;
     let_go(worker, static_cast<std::size_t>(found - worker.jobs.data()));
-    look_again_ = true;
+    placement_due_ = true;
     const std::int64_t trial = job.id.trial;
     end_attempt(job);
     worker.ailing = message.outcome == Outcome::failed || message.outcome == Outcome::out_of_memory;
@@ -160,13 +160,13 @@ void Engine::on_finished(Place place, const from_worker::Finished& message) {
         again != closing.end() && parts_.ledger.record().trial(trial).value == again->second)
         closing.erase(again);
     if (!closing.empty()) parts_.ledger.closing(trial, std::move(closing));
-    for (const int device : devices_of(job.holding.booking))
+    for (const int device : devices_of(job.held.reservation))
         if (device != host_only) faults_[device] = {};
     if (worker.once || message.last) {
         // It exits by itself. What it does on the way (keeping a model, say) is its own affair.
         worker.state = State::leaving;
         worker.spent = true;
-        parts_.executor.send(place, to_worker::Shutdown{});
+        parts_.executor.send(index, to_worker::Shutdown{});
     }
     if (job.phase == Job::Phase::ending) {
         if (message.outcome == Outcome::complete && !message.message.empty()) had_more(trial, message.message);
@@ -183,16 +183,16 @@ void Engine::on_finished(Place place, const from_worker::Finished& message) {
             return trial_ended(trial);
         case Outcome::out_of_memory: {
             if (shared) return out_of_shared_memory(trial, message.message);
-            const auto words = out_of_memory_words(message.message, worker.device != host_only);
+            const auto memory = find_out_of_memory(message.message, worker.device != host_only);
             return out_of_memory(job, message.message.empty() ? "out of memory" : message.message,
-                                 words ? words->device : worker.device != host_only);
+                                 memory ? memory->device : worker.device != host_only);
         }
         default:
             // Of what the exception says, not of the lines of code that raised it.
-            if (const auto words = out_of_memory_words(
-                    std::string_view(message.message).substr(0, message.message.find("\n  File \"")),
-                    worker.device != host_only))
-                return out_of_memory(job, words->line, words->device);
+            if (const auto memory =
+                    find_out_of_memory(std::string_view(message.message).substr(0, message.message.find("\n  File \"")),
+                                       worker.device != host_only))
+                return out_of_memory(job, memory->line, memory->device);
             parts_.ledger.finish(
                 trial, TrialState::failed, "",
                 message.message.empty() ? "the worker said " + std::string(to_text(message.outcome)) : message.message);
@@ -214,7 +214,7 @@ void Engine::not_used(Job* job, std::int64_t trial, const std::string& why) {
     if (!job || ++job->unused <= told_unused) say(Notice::Level::warning, trial, "a report was not used: " + why);
 }
 
-/// What an attempt leaves behind in words and figures.
+/// What an attempt leaves behind as text and figures.
 void Engine::end_attempt(Job& job) {
     if (job.unused > told_unused)
         say(Notice::Level::warning, job.id.trial, count(job.unused, "report", "reports") + " in all were not used");
@@ -222,12 +222,12 @@ void Engine::end_attempt(Job& job) {
         say(Notice::Level::warning, job.id.trial,
             "of " + std::to_string(job.logged) + " lines for the log, " + std::to_string(told_lines) + " were kept");
     keep_peak(job);
-    if (job.phase == Job::Phase::running) needs_[job.id.trial].lasted = parts_.clock.now() - job.begun;
+    if (job.phase == Job::Phase::running) requirements_[job.id.trial].lasted = parts_.clock.now() - job.begun;
 }
 
-void Engine::on_exited(Place place, const execution::Exited& exited) {
-    Worker gone = std::exchange(places_.at(static_cast<std::size_t>(place)), {});
-    look_again_ = true;
+void Engine::on_exited(WorkerIndex index, const execution::Exited& exited) {
+    Worker gone = std::exchange(workers_.at(static_cast<std::size_t>(index)), {});
+    placement_due_ = true;
     const std::string ended = exited.signal ? "the worker died of " + signal_name(exited.signal)
                                             : "the worker exited with status " + std::to_string(exited.code);
     const std::string& cause = gone.kill_reason.empty() ? exited.cause : gone.kill_reason;
@@ -263,7 +263,7 @@ void Engine::on_exited(Place place, const execution::Exited& exited) {
     if (held_up.size() == 1 && gone.state == State::ready && cause.empty() && !exited.out_of_memory_kill &&
         !held_up.front().taken)
         return parts_.ledger.requeue(held_up.front().id.trial, Outcome::lost, false,
-                                     "its worker ended before it took the trial");
+                                     "its worker exited before it started the trial");
     AttemptId charged = gone.culprit;
     if (gone.state == State::ready) {
         if (held_up.size() == 1) charged = held_up.front().id;
@@ -279,7 +279,7 @@ void Engine::on_exited(Place place, const execution::Exited& exited) {
     }
     for (const Job& job : held_up) {
         if (job.id == charged || parts_.ledger.record().trial(job.id.trial).state != TrialState::running) continue;
-        if (gone.state == State::ready) needs_[job.id.trial].own_worker = true;
+        if (gone.state == State::ready) requirements_[job.id.trial].own_worker = true;
         parts_.ledger.requeue(job.id.trial, Outcome::lost, false, reason);
     }
     if (gone.state == State::ready && held_up.size() > 1)
@@ -290,19 +290,19 @@ void Engine::on_exited(Place place, const execution::Exited& exited) {
     if (charged.trial == 0 || is_final(parts_.ledger.record().trial(charged.trial).state)) return;
     if (held_up.size() == 1 && exited.out_of_memory_kill) {
         Job job = held_up.front();
-        job.holding.used.host_bytes = std::max(job.holding.used.host_bytes, exited.peak_bytes);
+        job.held.used.host_bytes = std::max(job.held.used.host_bytes, exited.peak_bytes);
         return out_of_memory(job, "killed by the kernel's out-of-memory killer", false);
     }
     if (held_up.size() == 1 && gone.state == State::ready && !device_failed)
-        if (const auto words = out_of_memory_words(exited.log_tail, on_device))
-            return out_of_memory(held_up.front(), how + ": " + words->line, words->device);
+        if (const auto found = find_out_of_memory(exited.log_tail, on_device))
+            return out_of_memory(held_up.front(), how + ": " + found->line, found->device);
     // A worker that hangs may hang in its device's driver.
     const bool silent = gone.state == State::leaving && charged.attempt != 0 && gone.plans;
     if (held_up.size() == 1 && on_device && (gone.state == State::ready || silent)) {
-        suspects_.push_back({.job = held_up.front(),
-                             .until = parts_.clock.now() + Seconds(judged_after),
-                             .reason = reason,
-                             .device_failed = device_failed || silent});
+        pending_diagnoses_.push_back({.job = held_up.front(),
+                                      .until = parts_.clock.now() + Seconds(diagnosed_after),
+                                      .reason = reason,
+                                      .device_failed = device_failed || silent});
         return;
     }
     lost(charged, reason);
@@ -322,15 +322,15 @@ void Engine::lost(AttemptId id, const std::string& reason) {
     trial_failed(id.trial);
 }
 
-void Engine::on_launch_failed(Place place, const execution::LaunchFailed& failed) {
-    places_.at(static_cast<std::size_t>(place)) = {};
+void Engine::on_launch_failed(WorkerIndex index, const execution::LaunchFailed& failed) {
+    workers_.at(static_cast<std::size_t>(index)) = {};
     is_shortage(failed.error, failed.message) ? ran_short(failed.message) : launch_failed(failed.message);
 }
 
 /// Waited out, with pauses that grow, by time and not by failures: many places fail within a moment. Trials that run
 /// go on meanwhile; where none has for so long, the shortage is no passing one.
 void Engine::ran_short(const std::string& message) {
-    look_again_ = true;
+    placement_due_ = true;
     const Seconds now = parts_.clock.now();
     if (closing_ || (shortage_ && now < shortage_->until)) return;
     if (!shortage_) {
@@ -345,7 +345,7 @@ void Engine::ran_short(const std::string& message) {
 }
 
 void Engine::launch_failed(const std::string& message) {
-    look_again_ = true;
+    placement_due_ = true;
     say(Notice::Level::error, 0, message);
     if (closing_ || ++launch_failures_ < failures_in_a_row_allowed) return;
     conclude(End::failed, count(launch_failures_, "launch", "launches") + " of a worker failed in a row: " + message);
@@ -356,14 +356,14 @@ void Engine::launch_failed(const std::string& message) {
 void Engine::trial_ended(std::int64_t trial) {
     const TrialRecord& record = parts_.ledger.record().trial(trial);
     if (!is_final(record.state)) return;
-    needs_.erase(trial);
+    requirements_.erase(trial);
     if (record.state != TrialState::failed) failures_in_a_row_ = 0;
     if (parts_.trial_ended) parts_.trial_ended(record);
 }
 
 /// Whether a trial has trained for longer than any of those that failed alike.
 bool Engine::another_lasts_longer() const {
-    return std::any_of(places_.begin(), places_.end(), [&](const Worker& worker) {
+    return std::any_of(workers_.begin(), workers_.end(), [&](const Worker& worker) {
         return std::any_of(worker.jobs.begin(), worker.jobs.end(), [&](const Job& job) {
             return job.phase == Job::Phase::running && parts_.clock.now() - job.begun > longest_failed_;
         });
@@ -378,23 +378,24 @@ void Engine::trial_failed(std::int64_t trial, const std::string& kind) {
     if (alike != last_failure_) failures_in_a_row_ = 0, longest_failed_ = Seconds(0), furthest_failed_ = 0;
     last_failure_ = alike;
     ++failures_in_a_row_;
-    longest_failed_ = std::max(longest_failed_, needs_[trial].lasted);
+    longest_failed_ = std::max(longest_failed_, requirements_[trial].lasted);
     furthest_failed_ = std::max(furthest_failed_, record.steps());
     trial_ended(trial);
     say(Notice::Level::error, trial, reason);
     if (!reported_anything_ && failures_in_a_row_ >= failures_in_a_row_allowed)
         return conclude(End::failed, count(failures_in_a_row_, "trial", "trials") +
-                                         " failed alike, and none ever reported: " + reason);
+                                         " failed before reporting, with the same error: " + reason);
     // Where it is not their parameters that fail them (too large ones, say), which the sampler may learn to avoid. More
     // than run at once: those that began with the first of them have had their time.
     if (!kind.empty()) return;
     const std::size_t many = std::max(late_failures_allowed, running().size() + 2);
     if (static_cast<std::size_t>(failures_in_a_row_) >= many && !another_lasts_longer())
-        conclude(End::failed,
-                 count(failures_in_a_row_, "trial", "trials") +
-                     " failed alike, and none got further (mend the cause; the same command then goes on with "
-                     "the trials that are left): " +
-                     reason);
+        conclude(
+            End::failed,
+            count(failures_in_a_row_, "trial", "trials") +
+                " failed with the same error, and none got further (fix the cause; the same command then resumes with "
+                "the remaining trials): " +
+                reason);
 }
 
 }  // namespace hpo

@@ -58,8 +58,8 @@ Result<LiveMachine> LiveMachine::make(const Study& study, const std::filesystem:
         return machine;
     }
 
-    machine.monitor_.start(SteadyClock().now(), [&](const std::string& words) {
-        if (tell) tell({false, words});
+    machine.monitor_.start(SteadyClock().now(), [&](const std::string& message) {
+        if (tell) tell({false, message});
     });
     const DeviceReadings& readings = machine.monitor_.latest();
     Result<std::vector<DeviceReading>> selected = std::vector<DeviceReading>();
@@ -137,15 +137,16 @@ std::vector<TreeReading> LiveMachine::read_trees(std::span<const std::int64_t> r
     return readings;
 }
 
-/// What other sessions have booked of a device and do not use yet: it is as good as used. What they use is what the
+/// What other sessions have reserved of a device and do not use yet: it is as good as used. What they use is what the
 /// reading shows: it may be older than what they say of themselves.
 std::int64_t LiveMachine::promised(const std::string& device, const DeviceReading* reading) const {
     std::int64_t bytes = 0;
-    for (std::size_t i = 0; i < board_.size(); ++i)
-        for (const DeviceBooking& booking : board_[i].devices) {
-            if (booking.device != device) continue;
+    for (std::size_t i = 0; i < other_sessions_.size(); ++i)
+        for (const DeviceReservation& reservation : other_sessions_[i].devices) {
+            if (reservation.device != device) continue;
             const bool seen = reading && reading->processes && !their_trees_[i].empty();
-            bytes += not_negative(booking.booked - (seen ? *used_by(*reading, their_trees_[i]) : booking.used));
+            bytes +=
+                not_negative(reservation.reserved - (seen ? *used_by(*reading, their_trees_[i]) : reservation.used));
         }
     return bytes;
 }
@@ -156,18 +157,18 @@ std::vector<DeviceNotice> LiveMachine::poll(Seconds now) {
     return monitor_.take_notices();
 }
 
-void LiveMachine::look_at_the_board() {
-    board_ = read_board();
-    std::erase_if(board_, [](const SessionBookings& session) { return session.pid == getpid(); });
+void LiveMachine::read_other_sessions() {
+    other_sessions_ = read_sessions();
+    std::erase_if(other_sessions_, [](const SessionReservations& session) { return session.pid == getpid(); });
     std::vector<std::int64_t> pids;
-    for (const SessionBookings& session : board_) pids.push_back(session.pid);
+    for (const SessionReservations& session : other_sessions_) pids.push_back(session.pid);
     their_trees_.clear();
     for (auto& tree : watch_->latest(pids))
         their_trees_.push_back(tree ? std::move(tree->processes) : std::vector<std::int64_t>());
 }
 
 Machine LiveMachine::read(std::span<const std::int64_t> workers, std::int64_t reusable,
-                          std::span<const Booking> booked) const {
+                          std::span<const Reservation> reserved) const {
     std::vector<std::int64_t> roots(workers.begin(), workers.end());
     if (reusable != 0) roots.push_back(reusable);
     const std::vector<TreeReading> found = read_trees(roots);
@@ -196,12 +197,13 @@ Machine LiveMachine::read(std::span<const std::int64_t> workers, std::int64_t re
         machine.accelerators.push_back(accelerator(
             index, pids,
             reusable != 0 ? std::span<const std::int64_t>(found.back().processes) : std::span<const std::int64_t>(),
-            booked));
+            reserved));
     return machine;
 }
 
 Accelerator LiveMachine::accelerator(std::size_t index, std::span<const std::int64_t> ours,
-                                     std::span<const std::int64_t> reusable, std::span<const Booking> booked) const {
+                                     std::span<const std::int64_t> reusable,
+                                     std::span<const Reservation> reserved) const {
     Accelerator device;
     device.id = devices_[index];
     device.usable = false;
@@ -211,9 +213,9 @@ Accelerator LiveMachine::accelerator(std::size_t index, std::span<const std::int
     device.usable = !reading->lost;
     device.unified = reading->unified;
     std::int64_t our_bytes = 0;
-    for (const Booking& booking : booked)
-        if (computes_on(static_cast<int>(index), booking.device, booking.more))
-            our_bytes += booking.footprint.device_bytes;
+    for (const Reservation& reservation : reserved)
+        if (computes_on(static_cast<int>(index), reservation.device, reservation.more))
+            our_bytes += reservation.footprint.device_bytes;
     device.memory = reading->memory;
     device.reserve = static_cast<std::int64_t>(resources_.gpu_reserve * static_cast<double>(reading->memory));
     const std::int64_t promised_away = promised(device.id, reading);
@@ -244,9 +246,10 @@ std::vector<Footprint> LiveMachine::usage(std::span<const std::int64_t> workers)
     return used;
 }
 
-std::vector<DeviceBooking> LiveMachine::said(const Machine& now, std::span<const Holding> holdings) const {
-    std::vector<DeviceBooking> all(1 + now.accelerators.size());
-    DeviceBooking& host = all.front();
+std::vector<DeviceReservation> LiveMachine::said(const Machine& now,
+                                                 std::span<const HeldResources> held_resources) const {
+    std::vector<DeviceReservation> all(1 + now.accelerators.size());
+    DeviceReservation& host = all.front();
     host.device = "host";
     host.capacity = host_.memory;
     host.reserve = now.memory_reserve;
@@ -254,25 +257,25 @@ std::vector<DeviceBooking> LiveMachine::said(const Machine& now, std::span<const
     host.limit = resources_.memory;
     for (std::size_t index = 0; index < now.accelerators.size(); ++index) {
         const Accelerator& accelerator = now.accelerators[index];
-        DeviceBooking& device = all[index + 1];
+        DeviceReservation& device = all[index + 1];
         device.device = accelerator.id;
         device.capacity = accelerator.memory;
         device.reserve = accelerator.reserve;
         device.others = accelerator.others;
         device.limit = own(resources_.gpu_memory, index);
     }
-    for (const Holding& holding : holdings) {
-        const Footprint& booked = holding.booking.footprint;
-        const bool on_device = holding.booking.device != host_only;
-        host.booked += booked.host_bytes + (on_device ? 0 : booked.device_bytes);
-        host.used += holding.used.host_bytes;
-        host.cores += booked.cores;
+    for (const HeldResources& held : held_resources) {
+        const Footprint& reserved = held.reservation.footprint;
+        const bool on_device = held.reservation.device != host_only;
+        host.reserved += reserved.host_bytes + (on_device ? 0 : reserved.device_bytes);
+        host.used += held.used.host_bytes;
+        host.cores += reserved.cores;
         ++host.trials;
         for (std::size_t index = 0; index < now.accelerators.size(); ++index) {
-            if (!computes_on(static_cast<int>(index), holding.booking.device, holding.booking.more)) continue;
-            DeviceBooking& device = all[index + 1];
-            device.booked += booked.device_bytes;
-            device.used += holding.used.device_bytes;
+            if (!computes_on(static_cast<int>(index), held.reservation.device, held.reservation.more)) continue;
+            DeviceReservation& device = all[index + 1];
+            device.reserved += reserved.device_bytes;
+            device.used += held.used.device_bytes;
             ++device.trials;
         }
     }

@@ -11,9 +11,9 @@
 #include "hpo/clock.hpp"
 #include "hpo/result.hpp"
 #include "hpo/study.hpp"
-#include "orchestrator/devices/board.hpp"
 #include "orchestrator/devices/host.hpp"
 #include "orchestrator/devices/monitor.hpp"
+#include "orchestrator/devices/session_registry.hpp"
 #include "orchestrator/devices/tree_meter.hpp"
 #include "orchestrator/engine/engine.hpp"
 #include "orchestrator/engine/runner.hpp"
@@ -49,21 +49,22 @@ class LiveMachine {
 
     /// New readings of the devices, about once a second; what is worth telling.
     std::vector<DeviceNotice> poll(Seconds now);
-    /// What other sessions have booked at this moment; read() counts it as used.
-    void look_at_the_board();
+    /// What other sessions have reserved at this moment; read() counts it as used.
+    void read_other_sessions();
 
     /// What there is at this moment, within the study's limits; accelerators as of the last poll. Memory held by the
-    /// process trees of `workers` (pids) is not others' use; that of `reusable` (0: none) is free besides. `booked`:
-    /// what was booked for them, where a driver hides who uses what.
+    /// process trees of `workers` (pids) is not others' use; that of `reusable` (0: none) is free besides. `reserved`:
+    /// what was reserved for them, where a driver hides who uses what.
     [[nodiscard]] Machine read(std::span<const std::int64_t> workers = {}, std::int64_t reusable = 0,
-                               std::span<const Booking> booked = {}) const;
+                               std::span<const Reservation> reserved = {}) const;
 
     /// Memory that the process trees of `workers` hold, one by one; of devices the most on one of them, 0 where the
     /// driver hides who uses what.
     [[nodiscard]] std::vector<Footprint> usage(std::span<const std::int64_t> workers) const;
 
-    /// What a session that holds all this says of itself to others (devices/board.hpp).
-    [[nodiscard]] std::vector<DeviceBooking> said(const Machine& now, std::span<const Holding> holdings) const;
+    /// What a session that holds all this says of itself to others (devices/session_registry.hpp).
+    [[nodiscard]] std::vector<DeviceReservation> said(const Machine& now,
+                                                      std::span<const HeldResources> held_resources) const;
 
    private:
     LiveMachine(const Study& study, DeviceMonitor monitor);
@@ -72,7 +73,7 @@ class LiveMachine {
     [[nodiscard]] std::vector<TreeReading> read_trees(std::span<const std::int64_t> roots) const;
     [[nodiscard]] Accelerator accelerator(std::size_t index, std::span<const std::int64_t> ours,
                                           std::span<const std::int64_t> reusable,
-                                          std::span<const Booking> booked) const;
+                                          std::span<const Reservation> reserved) const;
 
     const Resources& resources_;
     Host host_;
@@ -80,7 +81,7 @@ class LiveMachine {
     std::vector<Target> targets_;       ///< of `devices_`
     std::vector<std::string> devices_;  ///< UUIDs of those that the study uses, in its order
     std::unique_ptr<TreeWatch> watch_ = std::make_unique<TreeWatch>();
-    std::vector<SessionBookings> board_;                  ///< what other sessions said last
+    std::vector<SessionReservations> other_sessions_;     ///< what other sessions said last
     std::vector<std::vector<std::int64_t>> their_trees_;  ///< processes of each; empty: not known (yet)
 };
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "hpo/interrupted.hpp"
-#include "orchestrator/engine/words.hpp"
+#include "orchestrator/engine/text.hpp"
 #include "orchestrator/engine/workers.hpp"
 #include "orchestrator/execution/interrupts.hpp"
 #include "orchestrator/execution/local.hpp"
@@ -31,7 +31,7 @@ struct OneWorker::Impl {
             if (const auto* exited = std::get_if<execution::Exited>(&what))
                 answer = Error{(exited->signal ? "the worker died of " + signal_name(exited->signal)
                                                : "the worker exited with status " + std::to_string(exited->code)) +
-                               (exited->log_tail.empty() ? "" : "; its last words:\n" + exited->log_tail)};
+                               (exited->log_tail.empty() ? "" : "; the end of its output:\n" + exited->log_tail)};
             else if (const auto* failed = std::get_if<execution::LaunchFailed>(&what))
                 answer = Error{failed->message};
             else
@@ -55,8 +55,8 @@ Result<std::unique_ptr<OneWorker>> OneWorker::start(const Study& study, const Pr
     Impl& impl = *one->impl_;
     auto executor = LocalExecutor::make(
         impl.loop,
-        {.mark = "hpo-one-" + std::to_string(getpid()), .program = programs.hpo, .limits = raise_soft_limits()},
-        [&impl](Place, const execution::What& what) { impl.listener(what); });
+        {.tag = "hpo-one-" + std::to_string(getpid()), .program = programs.hpo, .limits = raise_soft_limits()},
+        [&impl](WorkerIndex, const execution::What& what) { impl.listener(what); });
     if (!executor) return executor.error();
     impl.executor = std::move(*executor);
     impl.executor->launch(0, worker_launch(study, programs, {}, 0, target));

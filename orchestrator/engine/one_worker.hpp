@@ -27,7 +27,7 @@ class OneWorker {
     Result<from_worker::PlanAnswer> plan(const Params& params, std::int64_t epochs, std::uint64_t data_seed);
 
     /// Runs attempts to their end, side by side as far as there are slots; `decide` answers each report. Returns the
-    /// end of the last one to end. A worker that dies is an Error with its last words.
+    /// end of the last one to end. A worker that dies is an Error with the end of its output.
     Result<from_worker::Finished> run(std::span<const to_worker::Run> runs,
                                       const std::function<to_worker::Action(const Report&)>& decide);
 

@@ -41,7 +41,7 @@ constexpr auto left_within = 150ms;    ///< after that
 constexpr auto flush_every = 50ms;     ///< what a kill may take of steps that come thick, and how late viewers are
 
 /// Tells this study's processes from all others', also after a crash: the same folder gives the same mark.
-std::string study_mark(const StudyFolder& folder) {
+std::string study_tag(const StudyFolder& folder) {
     struct stat info {};
     stat(folder.path.c_str(), &info);
     return "hpo-" + std::to_string(info.st_dev) + "-" + std::to_string(info.st_ino);
@@ -71,7 +71,7 @@ class Session {
           programs_(programs),
           machine_(std::move(machine)),
           plan_(plan_workers(study, machine_.host())) {
-        open_board();
+        open_registry();
     }
 
     /// `accept` makes the study this one, in its folder, once nothing can refuse it any more.
@@ -80,13 +80,13 @@ class Session {
         // A worker that is alive must have said so before it counts as silent.
         const double alive_every = std::min(LocalOptions{}.alive_every, study_.resources.progress_timeout / 3);
         auto executor = LocalExecutor::make(loop_,
-                                            {.mark = study_mark(folder_),
+                                            {.tag = study_tag(folder_),
                                              .program = programs_.hpo,
                                              .limits = raise_soft_limits(),
                                              .alive_every = alive_every},
-                                            [this](Place place, const execution::What& what) {
-                                                engine_->on(place, what);
-                                                settle();
+                                            [this](WorkerIndex index, const execution::What& what) {
+                                                engine_->on(index, what);
+                                                after_event();
                                             });
         if (!executor) return executor.error();
         executor_ = std::move(*executor);
@@ -98,13 +98,13 @@ class Session {
         ledger_.session_started({host_name(), getpid(), version});
         log_->info("sampler {}", ledger_.proposer().about());
         keeper_.begin();
-        engine_.emplace(parts(), plan_.places);
+        engine_.emplace(parts(), plan_.workers);
 
         observer_.begun(view());
         listen_to_the_window();
         now_ = seen();
         engine_->start();
-        settle();
+        after_event();
         tick();
         draw();
         if (!engine_->done()) loop_.run();
@@ -114,7 +114,7 @@ class Session {
         RunOutcome outcome;
         outcome.folder_lost = folder_lost();
         outcome.end = outcome.folder_lost ? Engine::End::failed : engine_->end();
-        outcome.reason = outcome.folder_lost ? lost_words() : engine_->end_reason();
+        outcome.reason = outcome.folder_lost ? lost_message() : engine_->end_reason();
         outcome.signal = signal_;
         outcome.session = (clock_.now() - begun_).count();
         try {
@@ -137,16 +137,17 @@ class Session {
                 .clock = clock_,
                 .machine =
                     [this](auto workers, auto reusable) {
-                        look();
-                        std::vector<Booking> booked;
+                        lock_registry();
+                        std::vector<Reservation> reserved;
                         if (engine_)
-                            for (const Holding& holding : engine_->holdings()) booked.push_back(holding.booking);
-                        return machine_.read(workers, reusable, booked);
+                            for (const HeldResources& held : engine_->held_resources())
+                                reserved.push_back(held.reservation);
+                        return machine_.read(workers, reusable, reserved);
                     },
                 .usage = [this](auto workers) { return machine_.usage(workers); },
                 .worker =
-                    [this](Place place, std::span<const int> devices) {
-                        return worker_launch(study_, programs_, plan_, place, machine_.target(devices));
+                    [this](WorkerIndex index, std::span<const int> devices) {
+                        return worker_launch(study_, programs_, plan_, index, machine_.target(devices));
                     },
                 .log_file = [this](std::int64_t trial) { return folder_.trial_log(trial); },
                 .checkpoints =
@@ -167,7 +168,7 @@ class Session {
         return {.stop_trial =
                     [this](std::int64_t trial) {
                         auto stopped = engine_->stop_trial(trial);
-                        settle();
+                        after_event();
                         return stopped;
                     },
                 .stop_study =
@@ -190,10 +191,10 @@ class Session {
     }
 
     [[nodiscard]] SessionView view() const {
-        return {ledger_.record(), engine_->seconds(), plan_.places, engine_->running(), engine_->waits()};
+        return {ledger_.record(), engine_->seconds(), plan_.workers, engine_->running(), engine_->waits()};
     }
 
-    /// Stuck in the kernel, or below a warden that is: the next run sweeps.
+    /// Stuck in the kernel, or below a supervisor that is: the next run sweeps.
     void leave_behind() {
         std::string pids;
         for (const pid_t pid : executor_->end(left_within)) pids += (pids.empty() ? "" : ", ") + std::to_string(pid);
@@ -210,52 +211,52 @@ class Session {
         std::error_code ignored;
         return !lock_->in_place() || !std::filesystem::exists(folder_.database(), ignored);
     }
-    [[nodiscard]] std::string lost_words() const {
+    [[nodiscard]] std::string lost_message() const {
         return "the study's folder " + folder_.path.string() +
                " was moved or removed while it ran: what was stored lies where the folder is now, if it is anywhere";
     }
 
     void tick() {
-        if (folder_lost()) engine_->fail(lost_words());
+        if (folder_lost()) engine_->fail(lost_message());
         for (const DeviceNotice& notice : machine_.poll(clock_.now()))
             tell({notice.warning ? Notice::Level::warning : Notice::Level::info, 0, notice.text});
         keep_folders();
         engine_->tick();
-        look();
+        lock_registry();
         now_ = seen();
-        publish(machine_.said(now_, engine_->holdings()));
-        settle();
+        publish(machine_.said(now_, engine_->held_resources()));
+        after_event();
         ticker_.expires_after(1s);
         ticker_.async_wait([this](auto error) {
             if (!error) tick();
         });
     }
 
-    /// At the board, once until all is settled: nobody else decides meanwhile.
-    void look() {
-        if (std::exchange(looked_, true)) return;
-        if (board_) turn_ = board_->turn();
-        machine_.look_at_the_board();
+    /// At the session registry, once until all is settled: nobody else decides meanwhile.
+    void lock_registry() {
+        if (std::exchange(registry_locked_, true)) return;
+        if (registry_) registry_lock_ = registry_->lock();
+        machine_.read_other_sessions();
     }
 
-    /// After each thing that happened. Who looked at the board and then booked more tells the others at once, before
-    /// they look; all else is said every second.
-    void settle() {
-        if (std::exchange(looked_, false)) {
-            std::vector<DeviceBooking> holds = machine_.said(now_, engine_->holdings());
-            const auto more = [](const DeviceBooking& now, const DeviceBooking& before) {
-                return now.booked > before.booked;
+    /// After each thing that happened. Who looked at the session registry and then reserved more tells the others at
+    /// once, before they look; all else is said every second.
+    void after_event() {
+        if (std::exchange(registry_locked_, false)) {
+            std::vector<DeviceReservation> holds = machine_.said(now_, engine_->held_resources());
+            const auto more = [](const DeviceReservation& now, const DeviceReservation& before) {
+                return now.reserved > before.reserved;
             };
             if (!std::equal(holds.begin(), holds.end(), said_.begin(), said_.end(), std::not_fn(more)))
                 publish(std::move(holds));
         }
-        turn_.reset();
+        registry_lock_.reset();
         finish_if_done();
         if (engine_->has_more() && !std::exchange(goes_on_, true))
             asio::post(loop_, [this] {
                 goes_on_ = false;
                 engine_->go_on();
-                settle();
+                after_event();
             });
         if (ledger_.waits() && !std::exchange(flushes_, true)) {
             flusher_.expires_after(flush_every);
@@ -263,22 +264,22 @@ class Session {
                 flushes_ = false;
                 if (error) return;
                 engine_->flush();
-                settle();
+                after_event();
             });
         }
     }
 
     /// Without a board it goes on.
-    void publish(std::vector<DeviceBooking> holds) {
+    void publish(std::vector<DeviceReservation> holds) {
         said_ = holds;
-        if (board_) (void)board_->publish({study_.name, getpid(), std::move(holds), engine_->waits()});
+        if (registry_) (void)registry_->publish({study_.name, getpid(), std::move(holds), engine_->waits()});
     }
 
     /// The machine, with all that lives here as this session's own.
     [[nodiscard]] Machine seen() const {
-        std::vector<Booking> booked;
-        for (const Holding& holding : engine_->holdings()) booked.push_back(holding.booking);
-        return machine_.read(engine_->workers(), 0, booked);
+        std::vector<Reservation> reserved;
+        for (const HeldResources& held : engine_->held_resources()) reserved.push_back(held.reservation);
+        return machine_.read(engine_->workers(), 0, reserved);
     }
 
     void draw() {
@@ -317,9 +318,9 @@ class Session {
 
     /// Folders below $XDG_RUNTIME_DIR go away when their user logs out; the study stays.
     void keep_folders() {
-        if (!board_ || board_->lost()) {
-            board_.reset();
-            open_board();
+        if (!registry_ || registry_->lost()) {
+            registry_.reset();
+            open_registry();
         }
         auto kept = executor_->keep_folder();
         if (kept && executor_->folder() != sockets_) kept = listen_to_control();
@@ -327,8 +328,8 @@ class Session {
             tell({Notice::Level::warning, 0, "hpo stop cannot reach this study: " + folder_problem_});
     }
 
-    void open_board() {
-        if (auto board = Board::open()) board_.emplace(*std::move(board));
+    void open_registry() {
+        if (auto registry = SessionRegistry::open()) registry_.emplace(*std::move(registry));
     }
 
     /// The first signal asks everyone to leave; a second SIGINT or SIGTERM kills, and what does not die of that is
@@ -360,11 +361,11 @@ class Session {
     SteadyClock clock_;
     Seconds begun_ = clock_.now();
     LiveMachine machine_;
-    std::optional<Board> board_;
-    bool looked_ = false;              ///< at the board, since all was settled
-    Descriptor turn_;                  ///< from then on
-    Machine now_;                      ///< as of the last tick
-    std::vector<DeviceBooking> said_;  ///< what others know of this session
+    std::optional<SessionRegistry> registry_;
+    bool registry_locked_ = false;         ///< at the session registry, since all was settled
+    Descriptor registry_lock_;             ///< from then on
+    Machine now_;                          ///< as of the last tick
+    std::vector<DeviceReservation> said_;  ///< what others know of this session
     WorkerPlan plan_;
     CheckpointKeeper keeper_{study_, folder_, ledger_.record()};
     asio::io_context loop_{1};
@@ -407,13 +408,13 @@ Result<RunOutcome> run_study(const Study& study, const StudyFolder& folder, cons
                              RunObserver& observer,
                              const std::function<Result<void>(const std::string& before)>& accepted) {
     if (const auto told = can_be_told(folder.path); !told) return told.error();
-    const auto warn = [&](const std::string& words) { observer.notice({Notice::Level::warning, 0, words}); };
+    const auto warn = [&](const std::string& message) { observer.notice({Notice::Level::warning, 0, message}); };
     auto held = HeldStudy::take(study, folder, accepted, warn);
     if (!held) return held.error();
 
-    if (!sweep(study_mark(folder)))
+    if (!sweep(study_tag(folder)))
         return Error{"processes of an earlier run of " + study.name +
-                     " would not die; see ps for HPO_MARK=" + study_mark(folder)};
+                     " would not die; see ps for HPO_MARK=" + study_tag(folder)};
     const auto notice = [&](Notice::Level level, const std::string& text) { observer.notice({level, 0, text}); };
     auto machine = open_machine(study, programs, [&](const DeviceNotice& said) {
         notice(said.warning ? Notice::Level::warning : Notice::Level::info, said.text);

@@ -22,7 +22,7 @@ Programs installed_programs();
 struct SessionView {
     const StudyRecord& record;
     double seconds;  ///< of the study, over all sessions
-    int places;      ///< trials at once
+    int workers;     ///< trials at once
     std::vector<std::int64_t> running;
     std::string waits;  ///< which trial waits for memory that other programs use, with the numbers; empty: none
 };

@@ -1,6 +1,6 @@
 #include "orchestrator/engine/supply.hpp"
 
-#include "orchestrator/engine/words.hpp"
+#include "orchestrator/engine/text.hpp"
 
 namespace hpo {
 
@@ -29,7 +29,7 @@ std::string Supply::why_over() const {
     if (exhausted_) return ledger_.proposer().exhausted();
     if (out_of_patience())
         return count(ledger_.tried_since_best(), "trial", "trials") + " without a better best (budget.patience)";
-    return "all trials of the budget have ended";
+    return "trial budget reached";
 }
 
 }  // namespace hpo

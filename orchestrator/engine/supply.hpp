@@ -21,7 +21,7 @@ class Supply {
     [[nodiscard]] bool may_propose() const;
     /// Paused trials that may go on now, `most` of them.
     [[nodiscard]] std::vector<std::int64_t> promotions(std::size_t most) const;
-    /// Why a study is over that has nothing left to do, in words.
+    /// Why a study is over that has nothing left to do, as text.
     [[nodiscard]] std::string why_over() const;
 
    private:

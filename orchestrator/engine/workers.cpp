@@ -16,7 +16,7 @@ namespace hpo {
 
 namespace {
 
-/// A warden, an interpreter with some threads of its own, a loader of data or two.
+/// A supervisor, an interpreter with some threads of its own, a loader of data or two.
 constexpr std::int64_t processes_of_a_trial = 8;
 
 }  // namespace
@@ -25,18 +25,18 @@ WorkerPlan plan_workers(const Study& study, const Host& host) {
     WorkerPlan plan;
     const Resources& resources = study.resources;
     const double each = study.command.empty() ? 1.0 : std::min(1.0, resources.trial.cores.value_or(1.0));
-    auto places = static_cast<std::int64_t>(std::min(host.cores / each, 1024.0));
+    auto workers = static_cast<std::int64_t>(std::min(host.cores / each, 1024.0));
     if (!resources.parallel_each.empty())
-        places = std::accumulate(resources.parallel_each.begin(), resources.parallel_each.end(), std::int64_t{0});
-    if (host.processes) places = std::min(places, *host.processes / processes_of_a_trial);
-    plan.places = static_cast<int>(std::max<std::int64_t>(1, resources.parallel.value_or(places)));
-    plan.cores = host.cores / plan.places;
+        workers = std::accumulate(resources.parallel_each.begin(), resources.parallel_each.end(), std::int64_t{0});
+    if (host.processes) workers = std::min(workers, *host.processes / processes_of_a_trial);
+    plan.workers = static_cast<int>(std::max<std::int64_t>(1, resources.parallel.value_or(workers)));
+    plan.cores = host.cores / plan.workers;
     const auto cpus = host.cpus.size();
-    const auto count = static_cast<std::size_t>(plan.places);
+    const auto count = static_cast<std::size_t>(plan.workers);
     if (count > cpus) return plan;
-    for (std::size_t place = 0; place < count; ++place)
-        plan.cpus.emplace_back(host.cpus.begin() + static_cast<std::ptrdiff_t>(place * cpus / count),
-                               host.cpus.begin() + static_cast<std::ptrdiff_t>((place + 1) * cpus / count));
+    for (std::size_t index = 0; index < count; ++index)
+        plan.cpus.emplace_back(host.cpus.begin() + static_cast<std::ptrdiff_t>(index * cpus / count),
+                               host.cpus.begin() + static_cast<std::ptrdiff_t>((index + 1) * cpus / count));
     return plan;
 }
 
@@ -64,7 +64,7 @@ std::string told(const LaunchSpec& spec, const std::map<std::string, std::string
         if (!study.environment.own.contains(name)) add(names_by_value[value], name);
     for (const auto& [name, value] : study.environment.own) add(own, name + (value ? "" : " (as hpo's)"));
     std::string text;
-    const auto line = [&](const std::string& words) { text += (text.empty() ? "" : "\n") + words; };
+    const auto line = [&](const std::string& added) { text += (text.empty() ? "" : "\n") + added; };
     if (!spec.cpus.empty()) line("cores " + ranges_of(spec.cpus));
     for (const auto& [value, names] : names_by_value) line(names + " = " + value);
     if (!own.empty()) line("by the study: " + own);
@@ -89,7 +89,7 @@ void complete_environment(LaunchSpec& spec, const Study& study, const Programs& 
 
 }  // namespace
 
-LaunchSpec worker_launch(const Study& study, const Programs& programs, const WorkerPlan& plan, Place place,
+LaunchSpec worker_launch(const Study& study, const Programs& programs, const WorkerPlan& plan, WorkerIndex index,
                          const Target& target) {
     LaunchSpec spec;
     const bool native = study.command.empty();
@@ -103,7 +103,7 @@ LaunchSpec worker_launch(const Study& study, const Programs& programs, const Wor
         spec.command = script::seen_from_elsewhere(study.command, home, [](const std::string&) { return false; });
     }
     // The native worker computes with one thread; a script may use what its place has.
-    const auto own = static_cast<std::size_t>(place) < plan.cpus.size() ? plan.cpus[static_cast<std::size_t>(place)]
+    const auto own = static_cast<std::size_t>(index) < plan.cpus.size() ? plan.cpus[static_cast<std::size_t>(index)]
                                                                         : std::vector<int>{};
     if (study.environment.tuned) {
         spec.cpus = own;

@@ -23,7 +23,7 @@ struct Programs {
 };
 
 struct WorkerPlan {
-    int places = 1;                      ///< workers at once
+    int workers = 1;                     ///< workers at once
     std::vector<std::vector<int>> cpus;  ///< a place's cores; empty: any
     double cores = 0;                    ///< of the quota, each place's part; 0: as many as `cpus`
 };
@@ -41,7 +41,7 @@ struct Target {
 
 /// The native worker, or the study's own command, for one place. Python scripts find the client. Without a GPU a script
 /// sees none where the study says `backend: cpu`, else whatever there is.
-LaunchSpec worker_launch(const Study& study, const Programs& programs, const WorkerPlan& plan, Place place,
+LaunchSpec worker_launch(const Study& study, const Programs& programs, const WorkerPlan& plan, WorkerIndex index,
                          const Target& target);
 
 /// Whether workers can be told where `path` lies: messages are JSON, so it must be UTF-8, the folders around it

@@ -28,7 +28,7 @@ std::string without_placeholders(std::string_view text) {
     return out;
 }
 
-std::optional<std::vector<std::string>> shell_words(std::string_view line) {
+std::optional<std::vector<std::string>> split_shell_line(std::string_view line) {
     std::vector<std::string> words;
     std::string word;
     bool begun = false;

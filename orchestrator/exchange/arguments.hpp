@@ -13,6 +13,6 @@ std::string without_placeholders(std::string_view text);
 
 /// The words of a command line as a shell cuts it: blanks, quotes, backslashes. Nothing where only a shell knows more:
 /// variables, pipes, redirections, patterns, several commands, or quotes that are not closed.
-std::optional<std::vector<std::string>> shell_words(std::string_view line);
+std::optional<std::vector<std::string>> split_shell_line(std::string_view line);
 
 }  // namespace hpo::exchange

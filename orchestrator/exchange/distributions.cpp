@@ -22,7 +22,7 @@ std::string number_text(double number) { return study::short_number(number); }
 bool fits_whole(double number) { return std::abs(number) <= study::max_whole && std::floor(number) == number; }
 
 /// The bounds move to multiples of the quantum.
-void snap(Draft& draft, const std::string& key, Range& range, const study::Place& place) {
+void snap(StudyBuilder& builder, const std::string& key, Range& range, const study::Location& location) {
     const double quantum = *range.quantum;
     const double first = std::round(range.low / quantum), last = std::round(range.high / quantum);
     const bool whole = range.whole && fits_whole(quantum) && fits_whole(first * quantum) && fits_whole(last * quantum);
@@ -31,15 +31,15 @@ void snap(Draft& draft, const std::string& key, Range& range, const study::Place
         range.high = std::max(last, 1.0) * quantum;
         range.whole = whole;
         if (!whole || quantum != 1)
-            draft.remark(key, place,
-                         "a logarithmic range cannot keep to multiples of " + number_text(quantum) +
-                             (whole ? ": every whole number of it is tried" : ": every number of it is tried") +
-                             "; round in the script, or write the values as {type: categorical, choices: [...]}");
+            builder.remark(key, location,
+                           "a logarithmic range cannot keep to multiples of " + number_text(quantum) +
+                               (whole ? ": every whole number of it is tried" : ": every number of it is tried") +
+                               "; round in the script, or write the values as {type: categorical, choices: [...]}");
         range.quantum.reset();
         return;
     }
     if (!(last - first < most_steps)) {
-        draft.remark(key, place, "more than 1e9 multiples of " + number_text(quantum) + ": every number is tried");
+        builder.remark(key, location, "more than 1e9 multiples of " + number_text(quantum) + ": every number is tried");
         range.quantum.reset();
         range.whole = false;
         return;
@@ -62,7 +62,7 @@ std::string quoted(std::string_view text, char quote) {
 
 }  // namespace
 
-std::string add_range(Draft& draft, const std::string& name, Range range, const study::Place& place) {
+std::string add_range(StudyBuilder& builder, const std::string& name, Range range, const study::Location& location) {
     if (!std::isfinite(range.low) || !std::isfinite(range.high) || !std::isfinite(range.high - range.low))
         return "the range is not finite";
     if (range.low > range.high)
@@ -72,8 +72,8 @@ std::string add_range(Draft& draft, const std::string& name, Range range, const 
     if (range.quantum && !(*range.quantum > 0 && std::isfinite(range.low / *range.quantum) &&
                            std::isfinite(range.high / *range.quantum)))
         return "'q' must be above 0";
-    const std::string key = "space." + Draft::study_name_of(name);
-    if (range.quantum) snap(draft, key, range, place);
+    const std::string key = "space." + StudyBuilder::study_name_of(name);
+    if (range.quantum) snap(builder, key, range, location);
     if (range.whole && !(fits_whole(range.low) && fits_whole(range.high))) {
         range.low = std::ceil(range.low), range.high = std::floor(range.high);
         if (range.low > range.high || !fits_whole(range.low) || !fits_whole(range.high))
@@ -87,21 +87,21 @@ std::string add_range(Draft& draft, const std::string& name, Range range, const 
     dimension.log = range.log;
     if (range.quantum && !(range.whole && *range.quantum == 1)) dimension.step = range.quantum;
     if (dimension.low == dimension.high) dimension.step.reset();
-    draft.add(std::move(dimension), place);
+    builder.add(std::move(dimension), location);
     return {};
 }
 
-std::string add_normal(Draft& draft, const std::string& name, double mu, double sigma, bool log,
-                       std::optional<double> quantum, bool whole, const study::Place& place) {
+std::string add_normal(StudyBuilder& builder, const std::string& name, double mu, double sigma, bool log,
+                       std::optional<double> quantum, bool whole, const study::Location& location) {
     if (!(sigma >= 0)) return "sigma must not be below 0";
     const auto bound = [&](double at) { return rounded(log ? std::exp(at) : at); };
     const Range range{bound(mu - 2 * sigma), bound(mu + 2 * sigma), log, quantum, whole};
     if (range.log && !(range.low > 0)) return "the range is not finite";
-    draft.remark("space." + Draft::study_name_of(name), place,
-                 std::string(log ? "a lognormal" : "a normal") + " distribution (mu " + number_text(mu) + ", sigma " +
-                     number_text(sigma) + ") has no bounds: here evenly" + (log ? " in the logarithm" : "") +
-                     " over the 95 % around its middle; widen low and high if the best lie at an end");
-    return add_range(draft, name, range, place);
+    builder.remark("space." + StudyBuilder::study_name_of(name), location,
+                   std::string(log ? "a lognormal" : "a normal") + " distribution (mu " + number_text(mu) + ", sigma " +
+                       number_text(sigma) + ") has no bounds: here evenly" + (log ? " in the logarithm" : "") +
+                       " over the 95 % around its middle; widen low and high if the best lie at an end");
+    return add_range(builder, name, range, location);
 }
 
 double rounded(double number) {
@@ -138,44 +138,45 @@ std::string text_of(const Node* node) {
     return node != nullptr && node->kind == Node::Kind::scalar ? node->text : std::string();
 }
 
-std::string literal(const Node& node, Words words) {
-    const char quote = words == Words::python ? '\'' : '"';
-    if (node.kind == Node::Kind::null) return words == Words::python ? "None" : "null";
+std::string literal(const Node& node, LiteralStyle style) {
+    const char quote = style == LiteralStyle::python ? '\'' : '"';
+    if (node.kind == Node::Kind::null) return style == LiteralStyle::python ? "None" : "null";
     if (const auto flag = flag_of(node))
-        return words == Words::python ? (*flag ? "True" : "False") : (*flag ? "true" : "false");
+        return style == LiteralStyle::python ? (*flag ? "True" : "False") : (*flag ? "true" : "false");
     if (node.kind == Node::Kind::scalar) return number_of(node) ? node.text : quoted(node.text, quote);
     std::string out;
-    for (const Node& item : node.items) out += (out.empty() ? "" : ", ") + literal(item, words);
+    for (const Node& item : node.items) out += (out.empty() ? "" : ", ") + literal(item, style);
     for (const study::Entry& entry : node.entries)
-        out += (out.empty() ? "" : ", ") + quoted(entry.key, quote) + ": " + literal(entry.value, words);
+        out += (out.empty() ? "" : ", ") + quoted(entry.key, quote) + ": " + literal(entry.value, style);
     return node.kind == Node::Kind::list ? "[" + out + "]" : "{" + out + "}";
 }
 
-Value value_of(const Node& node, Words words) {
+Value value_of(const Node& node, LiteralStyle style) {
     if (const auto flag = flag_of(node)) {
-        if (words == Words::json) return *flag;
+        if (style == LiteralStyle::json) return *flag;
         return std::string(*flag ? "True" : "False");
     }
     if (const auto number = number_of(node)) {
         if (is_whole(node) && fits_whole(*number)) return static_cast<std::int64_t>(*number);
         if (!is_whole(node)) return *number;
     }
-    return node.kind == Node::Kind::scalar ? node.text : literal(node, words);
+    return node.kind == Node::Kind::scalar ? node.text : literal(node, style);
 }
 
-std::string add_choices(Draft& draft, const std::string& name, const std::vector<const Node*>& choices, Words words) {
+std::string add_choices(StudyBuilder& builder, const std::string& name, const std::vector<const Node*>& choices,
+                        LiteralStyle style) {
     if (choices.empty()) return "there are no values";
-    const std::string key = "space." + Draft::study_name_of(name);
+    const std::string key = "space." + StudyBuilder::study_name_of(name);
     Dimension dimension;
     dimension.name = name;
     dimension.kind = Kind::categorical;
     bool texts = false;
     for (const Node* choice : choices) {
-        Value value = value_of(*choice, words);
+        Value value = value_of(*choice, style);
         if (choice->kind != Node::Kind::scalar && !texts) {
             texts = true;
-            draft.remark(
-                key, choice->place,
+            builder.remark(
+                key, choice->location,
                 "a choice is one value: what is none is given to the script as text, such as " + to_text(value));
         }
         const bool twice = std::any_of(dimension.choices.begin(), dimension.choices.end(),
@@ -183,11 +184,11 @@ std::string add_choices(Draft& draft, const std::string& name, const std::vector
         if (!twice)
             dimension.choices.push_back(std::move(value));
         else
-            draft.remark(key, choice->place,
-                         study::printable(to_text(value)) +
-                             " stands there twice; choices are equally likely, and each stands once");
+            builder.remark(key, choice->location,
+                           study::printable(to_text(value)) +
+                               " stands there twice; choices are equally likely, and each stands once");
     }
-    draft.add(std::move(dimension), choices.front()->place);
+    builder.add(std::move(dimension), choices.front()->location);
     return {};
 }
 

@@ -52,20 +52,20 @@ constexpr const char* what_is_looked_for =
 void read(FileForm form, const Reading& reading, const Node& root) {
     switch (form) {
         case FileForm::wandb_sweep:
-            reading.draft.title = "a W&B sweep";
+            reading.builder.title = "a W&B sweep";
             if (const Node& sweep = sweep_within(root); &sweep != &root) {
                 reading.leave_out_others(root, {"sweep"}, "the file");
                 return read_wandb_sweep(reading, sweep);
             }
             return read_wandb_sweep(reading, root);
         case FileForm::nni_space:
-            reading.draft.title = "a search space of NNI";
+            reading.builder.title = "a search space of NNI";
             return read_nni_space(reading, root);
         case FileForm::nni_experiment:
-            reading.draft.title = "an experiment of NNI";
+            reading.builder.title = "an experiment of NNI";
             return read_nni_experiment(reading, root);
         case FileForm::katib_experiment:
-            reading.draft.title = "an experiment of Katib";
+            reading.builder.title = "an experiment of Katib";
             return read_katib_experiment(reading, root);
     }
 }
@@ -93,17 +93,17 @@ Result<Conversion> convert(std::string_view text, const std::string& file_name, 
                     : found + what_is_looked_for);
         return Error{diagnostics.text()};
     }
-    Draft draft(file_name);
-    read(forms.front(), {diagnostics, draft, known, read_other}, *root);
+    StudyBuilder builder(file_name);
+    read(forms.front(), {diagnostics, builder, known, read_other}, *root);
     if (!diagnostics.ok()) return Error{diagnostics.text()};
-    if (draft.study.name.empty()) draft.study.name = as_study_name(stem_of(file_name));
+    if (builder.study.name.empty()) builder.study.name = as_study_name(stem_of(file_name));
 
     Conversion conversion;
     conversion.origin = forms.front() == FileForm::wandb_sweep        ? Origin::wandb
                         : forms.front() == FileForm::katib_experiment ? Origin::katib
                                                                       : Origin::nni;
-    conversion.yaml = draft.text();
-    conversion.remarks = draft.remarks();
+    conversion.yaml = builder.text();
+    conversion.remarks = builder.remarks();
     if (const auto study = parse_study(conversion.yaml, "the converted study", {}, known); !study)
         return Error{file_name + ": cannot be written as a study:\n" + study.error().message};
     return conversion;
@@ -134,15 +134,15 @@ void Reading::leave_out_others(const Node& map, const std::vector<std::string_vi
                                const std::string& what) const {
     for (const study::Entry& entry : map.entries)
         if (std::find(known_keys.begin(), known_keys.end(), entry.key) == known_keys.end())
-            draft.remark("", entry.place,
-                         "'" + entry.key + "' of " + what + " has no counterpart here: it is left out");
+            builder.remark("", entry.location,
+                           "'" + entry.key + "' of " + what + " has no counterpart here: it is left out");
 }
 
-void settle_steps(Draft& draft, std::int64_t otherwise) {
-    Study& study = draft.study;
-    study.budget.epochs = draft.epochs() > 0 ? draft.epochs() : otherwise > 0 ? otherwise : many_steps;
-    if (draft.epochs() == 0 && otherwise <= 0)
-        draft.remark(
+void choose_epochs(StudyBuilder& builder, std::int64_t otherwise) {
+    Study& study = builder.study;
+    study.budget.epochs = builder.epochs() > 0 ? builder.epochs() : otherwise > 0 ? otherwise : many_steps;
+    if (builder.epochs() == 0 && otherwise <= 0)
+        builder.remark(
             "budget", 0,
             "how many steps a trial takes is not said there: write for epochs how often the script reports the "
             "objective; it is ended at " +
@@ -154,12 +154,13 @@ void settle_steps(Draft& draft, std::int64_t otherwise) {
     study.budget.epochs = std::min<std::int64_t>(study.budget.epochs, 1000000);
 }
 
-void add_halving(Draft& draft, std::int64_t grace, double factor, const study::Place& place, const std::string& what) {
+void add_halving(StudyBuilder& builder, std::int64_t grace, double factor, const study::Location& location,
+                 const std::string& what) {
     const auto whole = static_cast<std::int64_t>(std::clamp(std::round(factor), 2.0, 1000.0));
     grace = std::clamp<std::int64_t>(grace, 1, 999999);
-    draft.study.stopping.push_back({"asha", {{"grace", grace}, {"factor", whole}}});
-    draft.remark(
-        "stopping", place,
+    builder.study.stopping.push_back({"asha", {{"grace", grace}, {"factor", whole}}});
+    builder.remark(
+        "stopping", location,
         what + " becomes asha: rungs at " + std::to_string(grace) + ", " + std::to_string(grace * whole) +
             ", ... steps, the best one in " + std::to_string(whole) +
             " goes on; the others pause and may be promoted, which trains a script without checkpoints anew (the "
@@ -177,13 +178,13 @@ std::string metric_name_of(std::string_view name) {
     return letter || fit.starts_with('_') ? fit : ("_" + fit).substr(0, 64);
 }
 
-void use_random(Draft& draft) {
-    draft.study.sampler = {"random", {}};
-    draft.study.policy.scaled = false;
+void use_random(StudyBuilder& builder) {
+    builder.study.sampler = {"random", {}};
+    builder.study.policy.scaled = false;
 }
 
-void use_grid(const Reading& reading, const study::Place& place) {
-    Study& study = reading.draft.study;
+void use_grid(const Reading& reading, const study::Location& location) {
+    Study& study = reading.builder.study;
     double count = 1, longest = 2;  // the longest range, in values
     for (const Dimension& dimension : study.space) {
         if (dimension.kind == Kind::categorical) {
@@ -204,15 +205,15 @@ void use_grid(const Reading& reading, const study::Place& place) {
         if (study.sampler.type == "grid" && longest > 16)  // of so many values it takes all anyway
             study.sampler.options["points"] = static_cast<std::int64_t>(longest);
         if (study.sampler.type != "grid")
-            reading.draft.remark("sampler", place,
-                                 "a grid search: every combination is tried once (" +
-                                     std::to_string(study.budget.trials) +
-                                     " at most), in an order that spreads them (sobol)");
+            reading.builder.remark("sampler", location,
+                                   "a grid search: every combination is tried once (" +
+                                       std::to_string(study.budget.trials) +
+                                       " at most), in an order that spreads them (sobol)");
         return;
     }
-    reading.draft.remark("sampler", place,
-                         "a grid over a continuum, or of more than a million combinations: here points that fill the "
-                         "space evenly (sobol), as many as the budget has trials");
+    reading.builder.remark("sampler", location,
+                           "a grid over a continuum, or of more than a million combinations: here points that fill the "
+                           "space evenly (sobol), as many as the budget has trials");
     study.sampler = {"sobol", {}};
 }
 

@@ -46,7 +46,7 @@ const Node* containers_below(const Node& node) {
 class KatibExperiment {
    public:
     KatibExperiment(const Reading& reading, const Node& root)
-        : reading_(reading), draft_(reading.draft), root_(root), spec_(*find(root, "spec")) {}
+        : reading_(reading), builder_(reading.builder), root_(root), spec_(*find(root, "spec")) {}
 
     void read() {
         reading_.leave_out_others(spec_,
@@ -55,8 +55,8 @@ class KatibExperiment {
                                   "the experiment");
         if (const Node* metadata = find(root_, "metadata"))
             for (const char* key : {"name", "generateName"})
-                if (draft_.study.name.empty()) draft_.study.name = as_study_name(text_of(find(*metadata, key)));
-        draft_.study.metrics.emplace();
+                if (builder_.study.name.empty()) builder_.study.name = as_study_name(text_of(find(*metadata, key)));
+        builder_.study.metrics.emplace();
         objective();
         parameters();
         command();
@@ -64,30 +64,32 @@ class KatibExperiment {
         budget();
         early_stopping();
         algorithm();
-        settle_steps(draft_, steps_);
+        choose_epochs(builder_, steps_);
     }
 
    private:
     void objective() {
-        Objective& objective = draft_.study.objective;
+        Objective& objective = builder_.study.objective;
         objective = {"objective", Direction::maximize, Objective::At::best};
         const Node* node = find(spec_, "objective");
-        if (node == nullptr) return reading_.error(spec_.place, "'spec' has no 'objective'");
+        if (node == nullptr) return reading_.error(spec_.location, "'spec' has no 'objective'");
         const string name = text_of(find(*node, "objectiveMetricName"));
-        if (name.empty()) return reading_.error(node->place, "'objective' has no 'objectiveMetricName'");
+        if (name.empty()) return reading_.error(node->location, "'objective' has no 'objectiveMetricName'");
         objective.metric = metric_name_of(name);
         if (objective.metric != name)
-            draft_.remark("objective", node->place,
-                          "the metric '" + name + "' is called " + objective.metric + " here");
+            builder_.remark("objective", node->location,
+                            "the metric '" + name + "' is called " + objective.metric + " here");
         const Node* type = find(*node, "type");
         if (text_of(type) == "minimize")
             objective.direction = Direction::minimize;
         else if (text_of(type) != "maximize")
-            reading_.error((type == nullptr ? node : type)->place, "'type' of the objective is minimize or maximize");
+            reading_.error((type == nullptr ? node : type)->location,
+                           "'type' of the objective is minimize or maximize");
         if (const Node* goal = find(*node, "goal"))
-            draft_.remark("objective", goal->place,
-                          "no study ends at a goal: budget.patience ends it after so many trials without a better one, "
-                          "Ctrl-C or hpo stop at once");
+            builder_.remark(
+                "objective", goal->location,
+                "no study ends at a goal: budget.patience ends it after so many trials without a better one, "
+                "Ctrl-C or hpo stop at once");
         if (const Node* strategies = find(*node, "metricStrategies"))
             for (const Node& item : strategies->items)
                 if (text_of(find(item, "name")) == name && text_of(find(item, "value")) == "latest")
@@ -100,25 +102,25 @@ class KatibExperiment {
         const Node* all = find(spec_, "parameters");
         if (all == nullptr || all->kind != Node::Kind::list || all->items.empty())
             return reading_.error(
-                (all == nullptr ? spec_ : *all).place,
+                (all == nullptr ? spec_ : *all).location,
                 "'parameters' must be a list of parameters with name, parameterType and feasibleSpace");
         for (const Node& item : all->items) {
             const string name = text_of(find(item, "name"));
             const Node* space = find(item, "feasibleSpace");
             if (name.empty() || space == nullptr) {
-                reading_.error(item.place, "a parameter has 'name', 'parameterType' and 'feasibleSpace'");
+                reading_.error(item.location, "a parameter has 'name', 'parameterType' and 'feasibleSpace'");
                 continue;
             }
-            const auto before = draft_.study.space.size();
-            const string problem = parameter(name, text_of(find(item, "parameterType")), *space, item.place);
-            if (!problem.empty() || draft_.study.space.size() == before)
-                reading_.error(item.place, "'" + printable(name) + "': " + problem);
+            const auto before = builder_.study.space.size();
+            const string problem = parameter(name, text_of(find(item, "parameterType")), *space, item.location);
+            if (!problem.empty() || builder_.study.space.size() == before)
+                reading_.error(item.location, "'" + printable(name) + "': " + problem);
             else
-                names_[name] = draft_.study.space.back().name;
+                names_[name] = builder_.study.space.back().name;
         }
     }
 
-    string parameter(const string& name, const string& type, const Node& space, const study::Place& place) {
+    string parameter(const string& name, const string& type, const Node& space, const study::Location& location) {
         reading_.leave_out_others(space, {"min", "max", "step", "list", "distribution"}, "'" + name + "'");
         if (type == "categorical" || type == "discrete") {
             const Node* list = find(space, "list");
@@ -130,7 +132,7 @@ class KatibExperiment {
                 if (type == "discrete" && !number_of(choice)) return "'list' of a discrete parameter holds numbers";
                 choices.push_back(&choice);
             }
-            return add_choices(draft_, name, choices, Words::json);
+            return add_choices(builder_, name, choices, LiteralStyle::json);
         }
         if (type != "double" && type != "int") return "'parameterType' is double, int, discrete or categorical";
         const Node *low = find(space, "min"), *high = find(space, "max"), *step = find(space, "step");
@@ -141,30 +143,30 @@ class KatibExperiment {
         range.log = shape == "logUniform" || shape == "logNormal";
         range.whole = type == "int" && is_whole_text(low) && is_whole_text(high) && is_whole_text(step);
         if (shape == "normal" || shape == "logNormal")
-            draft_.remark("space." + Draft::study_name_of(name), place,
-                          shape + " around the middle: here evenly" + (range.log ? " in the logarithm" : "") +
-                              " between its bounds");
+            builder_.remark("space." + StudyBuilder::study_name_of(name), location,
+                            shape + " around the middle: here evenly" + (range.log ? " in the logarithm" : "") +
+                                " between its bounds");
         else if (!shape.empty() && !range.log && shape != "uniform")
             return "no distribution '" + printable(shape) + "'; known: uniform, logUniform, normal, logNormal";
-        if (step == nullptr || text_of(step).empty()) return add_range(draft_, name, range, place);
+        if (step == nullptr || text_of(step).empty()) return add_range(builder_, name, range, location);
         const auto quantum = quoted_number(step);
         if (!quantum || !(*quantum > 0)) return "'step' must be above 0";
         if (range.low > range.high || !(range.high - range.low < 1e9 * *quantum))
-            return add_range(draft_, name, range, place);
+            return add_range(builder_, name, range, location);
         if (range.log) {
-            draft_.remark("space." + Draft::study_name_of(name), place,
-                          "a logarithmic range cannot keep to steps: every number of it is tried");
-            return add_range(draft_, name, range, place);
+            builder_.remark("space." + StudyBuilder::study_name_of(name), location,
+                            "a logarithmic range cannot keep to steps: every number of it is tried");
+            return add_range(builder_, name, range, location);
         }
-        return add_stepped(name, range, *quantum, place);
+        return add_stepped(name, range, *quantum, location);
     }
 
     /// Katib counts steps from the least value.
-    string add_stepped(const string& name, const Range& range, double step, const study::Place& place) {
+    string add_stepped(const string& name, const Range& range, double step, const study::Location& location) {
         const double last = range.low + std::floor((range.high - range.low) / step + 1e-9) * step;
         Range stepped{range.low, rounded(last), false, {}, range.whole};
-        if (const string problem = add_range(draft_, name, stepped, place); !problem.empty()) return problem;
-        Dimension& made = draft_.study.space.back();
+        if (const string problem = add_range(builder_, name, stepped, location); !problem.empty()) return problem;
+        Dimension& made = builder_.study.space.back();
         if (made.low < made.high && !(range.whole && step == 1)) made.step = step;
         return {};
     }
@@ -176,12 +178,12 @@ class KatibExperiment {
         const Node* spec = pattern == nullptr ? nullptr : find(*pattern, "trialSpec");
         const Node* all = spec == nullptr ? nullptr : containers_below(*spec);
         if (all == nullptr || all->items.empty()) {
-            draft_.remark("worker", pattern == nullptr ? study::Place{} : pattern->place,
-                          "there is no container with a command here: write the script for train.py");
-            std::vector<string> words{"python3", "train.py"};
-            for (const Dimension& dimension : draft_.study.space)
-                words.push_back("--" + dimension.name + "={" + dimension.name + "}");
-            draft_.study.command = std::move(words);
+            builder_.remark("worker", pattern == nullptr ? study::Location{} : pattern->location,
+                            "there is no container with a command here: write the script for train.py");
+            std::vector<string> arguments{"python3", "train.py"};
+            for (const Dimension& dimension : builder_.study.space)
+                arguments.push_back("--" + dimension.name + "={" + dimension.name + "}");
+            builder_.study.command = std::move(arguments);
             return;
         }
         if (const Node* list = find(*pattern, "trialParameters")) references(*list);
@@ -198,46 +200,49 @@ class KatibExperiment {
             if (found != names_.end())
                 references_[name] = found->second;
             else if (of.starts_with("${trialSpec."))
-                draft_.remark("worker", item.place, "'" + name + "' is of Kubernetes (" + of + "): it stands as it is");
+                builder_.remark("worker", item.location,
+                                "'" + name + "' is of Kubernetes (" + of + "): it stands as it is");
             else if (reading_.diagnostics.ok())
-                reading_.error(item.place, "'" + printable(name) + "' refers to no parameter, '" + printable(of) + "'");
+                reading_.error(item.location,
+                               "'" + printable(name) + "' refers to no parameter, '" + printable(of) + "'");
         }
     }
 
     void container(const Node& node) {
-        std::vector<string> words;
+        std::vector<string> arguments;
         for (const char* key : {"command", "args"}) {
             const Node* list = find(node, key);
             if (list == nullptr) continue;
             if (list->kind != Node::Kind::list)
-                return reading_.error(list->place, "'" + string(key) + "' of a container is a list of texts");
+                return reading_.error(list->location, "'" + string(key) + "' of a container is a list of texts");
             for (const Node& item : list->items) {
-                const bool shell = words.size() > 1 && words[words.size() - 2].ends_with("sh") &&
-                                   words.back().starts_with('-') && words.back().ends_with('c');
-                words.push_back(word(item, shell));
+                const bool shell = arguments.size() > 1 && arguments[arguments.size() - 2].ends_with("sh") &&
+                                   arguments.back().starts_with('-') && arguments.back().ends_with('c');
+                arguments.push_back(word(item, shell));
             }
         }
         if (find(node, "command") == nullptr) {
-            draft_.remark("worker", node.place,
-                          "what the image runs by itself is not known here: write the program before these arguments");
-            words.insert(words.begin(), {"python3", "train.py"});
+            builder_.remark(
+                "worker", node.location,
+                "what the image runs by itself is not known here: write the program before these arguments");
+            arguments.insert(arguments.begin(), {"python3", "train.py"});
         }
-        if (words.empty() || words.front().empty())
-            return reading_.error(node.place, "the container's command is empty");
-        see_steps(words);
-        draft_.study.command = std::move(words);
+        if (arguments.empty() || arguments.front().empty())
+            return reading_.error(node.location, "the container's command is empty");
+        see_steps(arguments);
+        builder_.study.command = std::move(arguments);
         if (const Node* image = find(node, "image"))
-            draft_.remark("worker", image->place,
-                          "the command runs on this machine as it is, not in the image " + text_of(image) +
-                              ": its program and paths must be here");
+            builder_.remark("worker", image->location,
+                            "the command runs on this machine as it is, not in the image " + text_of(image) +
+                                ": its program and paths must be here");
         if (const Node* list = find(node, "env")) environment(*list);
         reading_.leave_out_others(node, {"name", "image", "imagePullPolicy", "command", "args", "env"},
                                   "the container");
         for (const auto& [name, dimension] : names_)
             if (std::none_of(references_.begin(), references_.end(),
                              [&](const auto& entry) { return entry.second == dimension; }))
-                draft_.remark("worker", node.place,
-                              "no trialParameters refers to '" + name + "': the command does not take it");
+                builder_.remark("worker", node.location,
+                                "no trialParameters refers to '" + name + "': the command does not take it");
     }
 
     /// ${trialParameters.lr} becomes {lr}, or in the text of a shell a variable; other braces stay text.
@@ -254,7 +259,7 @@ class KatibExperiment {
             const auto found = references_.find(name);
             if (end == string_view::npos || found == references_.end()) {
                 if (reading_.diagnostics.ok())
-                    reading_.error(item.place, "no trialParameters is called '" + printable(name) + "'");
+                    reading_.error(item.location, "no trialParameters is called '" + printable(name) + "'");
                 break;
             }
             out += shell ? "${{" + script::variable_of(found->second) + "}}" : "{" + found->second + "}";
@@ -264,17 +269,20 @@ class KatibExperiment {
     }
 
     /// --epochs=5, or --epochs 5.
-    void see_steps(const std::vector<string>& words) {
-        for (std::size_t i = 0; i < words.size(); ++i) {
-            if (!words[i].starts_with("-")) continue;
-            const auto sign = words[i].find('=');
-            string name = words[i].substr(
-                words[i].find_first_not_of('-') == string::npos ? words[i].size() : words[i].find_first_not_of('-'));
+    void see_steps(const std::vector<string>& arguments) {
+        for (std::size_t i = 0; i < arguments.size(); ++i) {
+            if (!arguments[i].starts_with("-")) continue;
+            const auto sign = arguments[i].find('=');
+            string name = arguments[i].substr(arguments[i].find_first_not_of('-') == string::npos
+                                                  ? arguments[i].size()
+                                                  : arguments[i].find_first_not_of('-'));
             name = name.substr(0, name.find('='));
             Node value;
             value.kind = Node::Kind::scalar;
-            value.text = sign != string::npos ? words[i].substr(sign + 1) : i + 1 < words.size() ? words[i + 1] : "";
-            if (const auto number = number_of(value)) draft_.see_epochs(name, *number);
+            value.text = sign != string::npos       ? arguments[i].substr(sign + 1)
+                         : i + 1 < arguments.size() ? arguments[i + 1]
+                                                    : "";
+            if (const auto number = number_of(value)) builder_.see_epochs(name, *number);
         }
     }
 
@@ -285,12 +293,12 @@ class KatibExperiment {
             const bool ours = name.empty() || name.find('=') != string::npos || name.starts_with("HPO_") ||
                               name == "CUDA_VISIBLE_DEVICES";
             if (ours || value == nullptr || value->kind != Node::Kind::scalar || value->text.find("${") != string::npos)
-                draft_.remark("worker", item.place,
-                              "the variable '" + name +
-                                  "' is left out: hpo sets HPO_PARAM_* for each parameter, and "
-                                  "worker.environment others");
+                builder_.remark("worker", item.location,
+                                "the variable '" + name +
+                                    "' is left out: hpo sets HPO_PARAM_* for each parameter, and "
+                                    "worker.environment others");
             else
-                draft_.study.environment.own[name] = value->text;
+                builder_.study.environment.own[name] = value->text;
         }
     }
 
@@ -306,16 +314,16 @@ class KatibExperiment {
             for (const Node& item : formats->items) {
                 const string problem = script::problem_of_pattern(item.text);
                 if (problem.empty() && item.kind == Node::Kind::scalar)
-                    draft_.study.metrics->patterns.push_back(item.text);
+                    builder_.study.metrics->patterns.push_back(item.text);
                 else
-                    draft_.remark("worker", item.place, "this metricsFormat is left out: the pattern " + problem);
+                    builder_.remark("worker", item.location, "this metricsFormat is left out: the pattern " + problem);
             }
         if (kind.empty() || kind == "StdOut") return;
-        draft_.remark("worker", node->place,
-                      "the collector '" + kind + "' is not known here: let the script print " +
-                          draft_.study.objective.metric +
-                          "=0.123 once a step, or write a file of CSV or JSON Lines into its folder, metrics: {file: "
-                          "\"{folder}/metrics.jsonl\"}");
+        builder_.remark("worker", node->location,
+                        "the collector '" + kind + "' is not known here: let the script print " +
+                            builder_.study.objective.metric +
+                            "=0.123 once a step, or write a file of CSV or JSON Lines into its folder, metrics: {file: "
+                            "\"{folder}/metrics.jsonl\"}");
     }
 
     // ---- How many, and which.
@@ -324,21 +332,21 @@ class KatibExperiment {
         const Node* node = find(spec_, key);
         const auto number = quoted_number(node);
         if (node != nullptr && !(number && *number >= 1 && std::floor(*number) == *number))
-            reading_.error(node->place, "'" + string(key) + "' must be a whole number of at least 1");
+            reading_.error(node->location, "'" + string(key) + "' must be a whole number of at least 1");
         return number;
     }
 
     void budget() {
-        Study& study = draft_.study;
+        Study& study = builder_.study;
         if (const auto number = whole_of("maxTrialCount"))
             study.budget.trials = static_cast<std::int64_t>(std::clamp(*number, 1.0, 1e6));
         else
-            draft_.remark("budget", 0,
-                          "the number of trials is not limited there: here " + std::to_string(study.budget.trials) +
-                              ", and more with hpo run --trials");
+            builder_.remark("budget", 0,
+                            "the number of trials is not limited there: here " + std::to_string(study.budget.trials) +
+                                ", and more with hpo run --trials");
         if (const auto number = whole_of("parallelTrialCount")) {
             study.resources.parallel = static_cast<std::int64_t>(std::clamp(*number, 1.0, 1e4));
-            draft_.comment("resources", "parallel: auto runs as many trials at once as fit");
+            builder_.comment("resources", "parallel: auto runs as many trials at once as fit");
         }
     }
 
@@ -358,38 +366,38 @@ class KatibExperiment {
         if (node == nullptr) return;
         const string name = text_of(find(*node, "algorithmName"));
         if (name != "medianstop")
-            return draft_.remark(
-                "stopping", node->place,
+            return builder_.remark(
+                "stopping", node->location,
                 "early stopping by '" + name + "' is not known: see the rules plateau, median and asha");
         const auto grace = static_cast<std::int64_t>(std::max(1.0, setting(*node, "start_step", 4)));
-        draft_.study.stopping.push_back({"median", {{"grace", grace}}});
+        builder_.study.stopping.push_back({"median", {{"grace", grace}}});
     }
 
     void algorithm() {
         const Node* node = find(spec_, "algorithm");
         const string name = node == nullptr ? "" : text_of(find(*node, "algorithmName"));
-        const study::Place place = node == nullptr ? study::Place{} : node->place;
+        const study::Location location = node == nullptr ? study::Location{} : node->location;
         if (name == "random") {
-            use_random(draft_);
+            use_random(builder_);
         } else if (name == "grid") {
-            use_grid(reading_, place);
+            use_grid(reading_, location);
         } else if (name == "sobol") {
-            draft_.study.sampler = {"sobol", {}};
+            builder_.study.sampler = {"sobol", {}};
         } else if (name == "cmaes") {
-            draft_.study.sampler = {"cmaes", {}};
+            builder_.study.sampler = {"cmaes", {}};
         } else if (name == "hyperband") {
             steps_ = static_cast<std::int64_t>(setting(*node, "r_l", 0));
-            add_halving(draft_, 1, std::max(setting(*node, "eta", 3), 1.5), place, "hyperband");
+            add_halving(builder_, 1, std::max(setting(*node, "eta", 3), 1.5), location, "hyperband");
         } else if (name == "tpe" || name == "multivariate-tpe" || name == "bayesianoptimization") {
-            draft_.comment("sampler",
-                           name + " there; auto here: gp, or tpe for long studies and those with stopping rules");
+            builder_.comment("sampler",
+                             name + " there; auto here: gp, or tpe for long studies and those with stopping rules");
         } else {
-            draft_.remark("sampler", place, "the algorithm '" + name + "' has no counterpart here: auto");
+            builder_.remark("sampler", location, "the algorithm '" + name + "' has no counterpart here: auto");
         }
     }
 
     const Reading& reading_;
-    Draft& draft_;
+    StudyBuilder& builder_;
     const Node& root_;
     const Node& spec_;
     std::map<string, string> names_;       ///< of parameters there to those here

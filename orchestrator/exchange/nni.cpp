@@ -21,18 +21,19 @@ using study::Node;
 using study::printable;
 
 /// A script takes its parameters from nni and reports to it.
-void use_stand_in(Draft& draft, const study::Place& place) {
-    draft.study.metrics.emplace();
-    draft.study.shim = "nni";
-    draft.remark(
-        "worker", place,
+void use_stand_in(StudyBuilder& builder, const study::Location& location) {
+    builder.study.metrics.emplace();
+    builder.study.shim = "nni";
+    builder.remark(
+        "worker", location,
         "shim: nni gives the script a stand-in for nni: get_next_parameter() returns the trial's parameters, and "
         "each report_intermediate_result() and the final one is a step. Without the line it imports nni itself");
 }
 
 class NniExperiment {
    public:
-    NniExperiment(const Reading& reading, const Node& root) : reading_(reading), draft_(reading.draft), root_(root) {}
+    NniExperiment(const Reading& reading, const Node& root)
+        : reading_(reading), builder_(reading.builder), root_(root) {}
 
     void read() {
         reading_.leave_out_others(root_,
@@ -67,9 +68,9 @@ class NniExperiment {
                                    "logDir",
                                    "nniManagerIp"},
                                   "the experiment");
-        draft_.study.name = as_study_name(text_of(find(root_, "experimentName")));
-        draft_.description = text_of(find(root_, "description"));
-        draft_.study.objective = {"default", Direction::maximize, Objective::At::last};
+        builder_.study.name = as_study_name(text_of(find(root_, "experimentName")));
+        builder_.description = text_of(find(root_, "description"));
+        builder_.study.objective = {"default", Direction::maximize, Objective::At::last};
         space();
         command();
         resources();
@@ -77,7 +78,7 @@ class NniExperiment {
         algorithm("tuner", "builtinTunerName");
         algorithm("advisor", "builtinAdvisorName");
         assessor();
-        settle_steps(draft_, steps_);
+        choose_epochs(builder_, steps_);
     }
 
    private:
@@ -98,7 +99,7 @@ class NniExperiment {
         const Node* file = first({"searchSpaceFile", "searchSpacePath"});
         if (file == nullptr) {
             if (flag_of(first({"useAnnotation"}) ? *first({"useAnnotation"}) : Node{}).value_or(false))
-                reading_.error(first({"useAnnotation"})->place,
+                reading_.error(first({"useAnnotation"})->location,
                                "the space stands in the script's annotations: write it down as a search space");
             else
                 reading_.error({}, "no search space: 'searchSpace' or 'searchSpaceFile'");
@@ -106,65 +107,65 @@ class NniExperiment {
         }
         const string name = text_of(file);
         const auto text = reading_.read_other(name);
-        if (!text) return reading_.error(file->place, text.error().message);
-        other_file(name, *text, file->place);
+        if (!text) return reading_.error(file->location, text.error().message);
+        other_file(name, *text, file->location);
     }
 
     /// The space of a file of its own, whose problems are told with its name.
-    void other_file(const string& name, const string& text, const study::Place& place) {
+    void other_file(const string& name, const string& text, const study::Location& location) {
         const string spaced = without_tabs(text);
         study::Diagnostics problems(name, spaced);
-        const string before = draft_.switch_file(name);
+        const string before = builder_.switch_file(name);
         if (const auto root = study::parse_yaml(spaced, 0, problems, study::Tags::core))
-            NniSpace({problems, draft_, reading_.known, reading_.read_other}).read(*root);
-        draft_.switch_file(before);
-        if (!problems.ok()) reading_.error(place, "the search space cannot be read:\n" + problems.text());
+            NniSpace({problems, builder_, reading_.known, reading_.read_other}).read(*root);
+        builder_.switch_file(before);
+        if (!problems.ok()) reading_.error(location, "the search space cannot be read:\n" + problems.text());
     }
 
     void command() {
         const Node* line = first({"trialCommand"});
         if (line == nullptr) line = of_trial("command");
-        std::vector<string> words;
+        std::vector<string> arguments;
         if (line == nullptr || text_of(line).empty()) {
-            draft_.remark("worker", 0, "there is no command of a trial: write the script for train.py");
-            words = {"python3", "train.py"};
-        } else if (const auto cut = shell_words(line->text)) {
-            for (const string& word : *cut) words.push_back(without_placeholders(word));
+            builder_.remark("worker", 0, "there is no command of a trial: write the script for train.py");
+            arguments = {"python3", "train.py"};
+        } else if (const auto cut = split_shell_line(line->text)) {
+            for (const string& word : *cut) arguments.push_back(without_placeholders(word));
         } else {
-            words = {"sh", "-c", without_placeholders(line->text)};
+            arguments = {"sh", "-c", without_placeholders(line->text)};
         }
         const Node* folder = first({"trialCodeDirectory"});
         if (folder == nullptr) folder = of_trial("codeDir");
         if (const string name = text_of(folder); !name.empty() && name != "." && name != "./") {
-            words.insert(words.begin(), {"env", "--chdir=" + without_placeholders(name)});
-            draft_.remark("worker", folder->place,
-                          "a relative folder is meant from where hpo run is called, not from this file");
+            arguments.insert(arguments.begin(), {"env", "--chdir=" + without_placeholders(name)});
+            builder_.remark("worker", folder->location,
+                            "a relative folder is meant from where hpo run is called, not from this file");
         }
-        draft_.study.command = std::move(words);
-        use_stand_in(draft_, line == nullptr ? study::Place{} : line->place);
+        builder_.study.command = std::move(arguments);
+        use_stand_in(builder_, line == nullptr ? study::Location{} : line->location);
     }
 
     void resources() {
-        Study& study = draft_.study;
+        Study& study = builder_.study;
         if (const Node* node = first({"trialConcurrency"})) {
             const auto number = number_of(*node);
             if (number && *number >= 1 && *number <= 10000)
                 study.resources.parallel = static_cast<std::int64_t>(*number);
-            draft_.comment("resources", "parallel: auto runs as many trials at once as fit");
+            builder_.comment("resources", "parallel: auto runs as many trials at once as fit");
         }
         const Node* gpus = first({"trialGpuNumber"});
         if (gpus == nullptr) gpus = of_trial("gpuNum");
         if (const auto number = gpus == nullptr ? std::nullopt : number_of(*gpus)) {
             if (*number == 0) study.resources.backend = "cpu";
             if (*number > 1)
-                draft_.remark("resources", gpus->place,
-                              "a trial gets one GPU at most, " + study::short_number(*number) + " were asked for");
+                builder_.remark("resources", gpus->location,
+                                "a trial gets one GPU at most, " + study::short_number(*number) + " were asked for");
         }
         const Node* service = first({"trainingService"});
         const Node* platform = service == nullptr ? first({"trainingServicePlatform"}) : find(*service, "platform");
         if (platform != nullptr && platform->text != "local")
-            draft_.remark("resources", platform->place,
-                          "hpo trains on this machine alone, not by '" + platform->text + "'");
+            builder_.remark("resources", platform->location,
+                            "hpo trains on this machine alone, not by '" + platform->text + "'");
         const Node* local = service == nullptr ? first({"localConfig"}) : service;
         if (local != nullptr) devices(*local);
         reading_.leave_out_others(service == nullptr ? Node{} : *service,
@@ -185,10 +186,11 @@ class NniExperiment {
                 if (digits && std::find(found.begin(), found.end(), word) == found.end()) found.push_back(word);
                 rest.remove_prefix(comma == string_view::npos ? rest.size() : comma + 1);
             }
-            if (draft_.study.resources.backend != "cpu") draft_.study.resources.devices = std::move(found);
+            if (builder_.study.resources.backend != "cpu") builder_.study.resources.devices = std::move(found);
         }
         if (const Node* node = find(local, "maxTrialNumberPerGpu"))
-            draft_.remark("resources", node->place, "trials share a GPU as far as its memory goes, which is measured");
+            builder_.remark("resources", node->location,
+                            "trials share a GPU as far as its memory goes, which is measured");
     }
 
     /// 30s, 10m, 1h, 2d, or seconds.
@@ -211,26 +213,27 @@ class NniExperiment {
     }
 
     void budget() {
-        Budget& budget = draft_.study.budget;
+        Budget& budget = builder_.study.budget;
         if (const Node* node = first({"maxTrialNumber", "maxTrialNum"})) {
             const auto number = number_of(*node);
             if (!number || !(*number >= 1))
-                return reading_.error(node->place, "the number of trials must be at least 1");
+                return reading_.error(node->location, "the number of trials must be at least 1");
             budget.trials = static_cast<std::int64_t>(std::min(*number, 1e6));
         } else {
-            draft_.remark("budget", 0,
-                          "the number of trials is not limited there: here " + std::to_string(budget.trials) +
-                              ", and more with hpo run --trials");
+            builder_.remark("budget", 0,
+                            "the number of trials is not limited there: here " + std::to_string(budget.trials) +
+                                ", and more with hpo run --trials");
         }
         if (const Node* node = first({"maxExperimentDuration", "maxExecDuration"})) {
             budget.seconds = seconds_of(*node);
             if (!budget.seconds)
-                draft_.remark("budget", node->place, "'" + text_of(node) + "' is no duration such as 1h: left out");
+                builder_.remark("budget", node->location,
+                                "'" + text_of(node) + "' is no duration such as 1h: left out");
         }
         if (const Node* node = first({"maxTrialDuration"}))
-            draft_.remark("budget", node->place,
-                          "a trial's time is not limited: resources.progress_timeout ends one that is silent, "
-                          "budget.epochs one that takes too many steps");
+            builder_.remark("budget", node->location,
+                            "a trial's time is not limited: resources.progress_timeout ends one that is silent, "
+                            "budget.epochs one that takes too many steps");
     }
 
     [[nodiscard]] static double option(const Node& node, const char* name, double otherwise) {
@@ -245,9 +248,9 @@ class NniExperiment {
         const Node* mode = arguments == nullptr ? nullptr : find(*arguments, "optimize_mode");
         if (mode == nullptr) return;
         if (mode->text == "minimize")
-            draft_.study.objective.direction = Direction::minimize;
+            builder_.study.objective.direction = Direction::minimize;
         else if (mode->text != "maximize")
-            reading_.error(mode->place, "'optimize_mode' is minimize or maximize, found " + printable(mode->text));
+            reading_.error(mode->location, "'optimize_mode' is minimize or maximize, found " + printable(mode->text));
     }
 
     void algorithm(const char* key, const char* older) {
@@ -258,22 +261,22 @@ class NniExperiment {
         direction(*node);
         const string word = text_of(name);
         if (word == "Random") {
-            use_random(draft_);
+            use_random(builder_);
         } else if (word == "GridSearch") {
-            use_grid(reading_, name->place);
+            use_grid(reading_, name->location);
         } else if (word == "Hyperband" || word == "BOHB") {
             const bool bohb = word == "BOHB";
             steps_ = static_cast<std::int64_t>(option(*node, bohb ? "max_budget" : "R", bohb ? 3 : 60));
-            add_halving(draft_, static_cast<std::int64_t>(option(*node, "min_budget", 1)), option(*node, "eta", 3),
-                        name->place, word);
-            draft_.remark("stopping", name->place,
-                          "there is no TRIAL_BUDGET: a trial reports each step and is ended or paused by the rule");
+            add_halving(builder_, static_cast<std::int64_t>(option(*node, "min_budget", 1)), option(*node, "eta", 3),
+                        name->location, word);
+            builder_.remark("stopping", name->location,
+                            "there is no TRIAL_BUDGET: a trial reports each step and is ended or paused by the rule");
         } else if (word == "TPE") {
-            draft_.comment("sampler",
-                           "TPE there; auto here: gp, or tpe for long studies and those with stopping rules");
+            builder_.comment("sampler",
+                             "TPE there; auto here: gp, or tpe for long studies and those with stopping rules");
         } else {
-            draft_.remark(
-                "sampler", (name == nullptr ? node : name)->place,
+            builder_.remark(
+                "sampler", (name == nullptr ? node : name)->location,
                 (word.empty() ? string("a tuner of one's own") : "'" + word + "'") + " has no counterpart here: auto");
         }
     }
@@ -285,22 +288,23 @@ class NniExperiment {
         if (name == nullptr) name = find(*node, "builtinAssessorName");
         const string word = text_of(name);
         if (word != "Medianstop" && word != "Curvefitting") {
-            draft_.remark("stopping", node->place,
-                          "the assessor '" + word + "' is not known: see the rules plateau, median and asha");
+            builder_.remark("stopping", node->location,
+                            "the assessor '" + word + "' is not known: see the rules plateau, median and asha");
             return;
         }
         const auto grace =
             static_cast<std::int64_t>(std::max(1.0, option(*node, "start_step", word == "Medianstop" ? 0 : 6)));
-        draft_.study.stopping.push_back({"median", {{"grace", grace}}});
+        builder_.study.stopping.push_back({"median", {{"grace", grace}}});
         if (word == "Curvefitting")
-            draft_.remark("stopping", name->place,
-                          "Curvefitting predicts a trial's end from its curve; here median ends those that are behind "
-                          "the others");
+            builder_.remark(
+                "stopping", name->location,
+                "Curvefitting predicts a trial's end from its curve; here median ends those that are behind "
+                "the others");
         if (const double most = option(*node, "epoch_num", 0); most >= 1) steps_ = static_cast<std::int64_t>(most) + 1;
     }
 
     const Reading& reading_;
-    Draft& draft_;
+    StudyBuilder& builder_;
     const Node& root_;
     std::int64_t steps_ = 0;
 };
@@ -323,14 +327,14 @@ bool is_nni_experiment(const Node& root) {
 }
 
 void read_nni_space(const Reading& reading, const Node& root) {
-    Draft& draft = reading.draft;
-    draft.study.objective = {"default", Direction::maximize, Objective::At::last};
+    StudyBuilder& builder = reading.builder;
+    builder.study.objective = {"default", Direction::maximize, Objective::At::last};
     NniSpace(reading).read(root);
-    draft.study.command = {"python3", "train.py"};
-    draft.remark("worker", 0, "a search space names no script: write it for train.py");
-    use_stand_in(draft, {});
-    draft.remark("objective", 0, "a search space does not say what is better: minimize or maximize");
-    settle_steps(draft, 0);
+    builder.study.command = {"python3", "train.py"};
+    builder.remark("worker", 0, "a search space names no script: write it for train.py");
+    use_stand_in(builder, {});
+    builder.remark("objective", 0, "a search space does not say what is better: minimize or maximize");
+    choose_epochs(builder, 0);
 }
 
 void read_nni_experiment(const Reading& reading, const Node& root) { NniExperiment(reading, root).read(); }

@@ -19,7 +19,7 @@ using study::printable;
 
 void NniSpace::read(const Node& root) {
     if (root.kind != Node::Kind::map || root.entries.empty())
-        return reading_.error(root.place, "a search space is a map of names to {_type: ..., _value: [...]}");
+        return reading_.error(root.location, "a search space is a map of names to {_type: ..., _value: [...]}");
     for (const Entry& entry : root.entries) parameter(entry, "", {});
 }
 
@@ -29,11 +29,11 @@ void NniSpace::parameter(const Entry& entry, const string& prefix, const std::ve
     const Node* value = find(entry.value, "_value");
     if (type.empty() || value == nullptr || value->kind != Node::Kind::list)
         return reading_.error(
-            entry.place, "'" + printable(name) + "' must have '_type' (choice, uniform, ...) and '_value', a list");
-    const auto before = draft_.study.space.size();
+            entry.location, "'" + printable(name) + "' must have '_type' (choice, uniform, ...) and '_value', a list");
+    const auto before = builder_.study.space.size();
     const string problem = type == "choice" ? choice(name, *value, when) : number(name, type, *value);
-    if (!problem.empty()) return reading_.error(entry.place, "'" + printable(name) + "': " + problem);
-    draft_.study.space[before].when = when;
+    if (!problem.empty()) return reading_.error(entry.location, "'" + printable(name) + "': " + problem);
+    builder_.study.space[before].when = when;
 }
 
 string NniSpace::choice(const string& name, const Node& value, const std::vector<Condition>& when) {
@@ -45,9 +45,9 @@ string NniSpace::choice(const string& name, const Node& value, const std::vector
         if (inner != nullptr) names.push_back(*inner), names.back().plain = false;
         items.push_back(inner == nullptr ? &item : &names.back());
     }
-    const auto before = draft_.study.space.size();
-    if (string problem = add_choices(draft_, name, items, Words::json); !problem.empty()) return problem;
-    const string placeholder = draft_.study.space[before].name;
+    const auto before = builder_.study.space.size();
+    if (string problem = add_choices(builder_, name, items, LiteralStyle::json); !problem.empty()) return problem;
+    const string placeholder = builder_.study.space[before].name;
     bool told = false;
     for (const Node& item : value.items) {
         const Node* inner = find(item, "_name");
@@ -58,9 +58,9 @@ string NniSpace::choice(const string& name, const Node& value, const std::vector
             if (entry.key == "_name") continue;
             parameter(entry, name + ".", inside);
             if (!told)
-                draft_.remark("space." + placeholder, entry.place,
-                              "what belongs to a choice is a parameter of its own here, " + name + "." + entry.key +
-                                  ", there with that choice alone; the script finds it within the choice");
+                builder_.remark("space." + placeholder, entry.location,
+                                "what belongs to a choice is a parameter of its own here, " + name + "." + entry.key +
+                                    ", there with that choice alone; the script finds it within the choice");
             told = true;
         }
     }
@@ -85,10 +85,10 @@ string NniSpace::number(const string& name, const string& type, const Node& valu
     if (type == "randint") {
         // The upper bound is not among them.
         const double low = numbers.size() == 1 ? 0 : numbers[0];
-        return add_range(draft_, name, {low, numbers.back() - 1, false, {}, true}, value.place);
+        return add_range(builder_, name, {low, numbers.back() - 1, false, {}, true}, value.location);
     }
     if (plain == "normal" || plain == "lognormal")
-        return add_normal(draft_, name, numbers[0], numbers[1], plain == "lognormal", quantum, whole, value.place);
+        return add_normal(builder_, name, numbers[0], numbers[1], plain == "lognormal", quantum, whole, value.location);
     Range range{numbers[0], numbers[1], plain == "loguniform", quantum, whole};
     if (quantum && *quantum > 0 && !range.log) {
         // NNI rounds to multiples and keeps what lies outside at the bounds.
@@ -96,12 +96,12 @@ string NniSpace::number(const string& name, const string& type, const Node& valu
                      last = std::floor(range.high / *quantum) * *quantum;
         if (first > last) return "no multiple of " + study::short_number(*quantum) + " lies between the bounds";
         if (first != range.low || last != range.high)
-            draft_.remark(
-                "space." + Draft::study_name_of(name), value.place,
+            builder_.remark(
+                "space." + StudyBuilder::study_name_of(name), value.location,
                 "the bounds themselves are left out: they are no multiples of " + study::short_number(*quantum));
         range.low = first, range.high = last;
     }
-    return add_range(draft_, name, range, value.place);
+    return add_range(builder_, name, range, value.location);
 }
 
 }  // namespace hpo::exchange

@@ -11,7 +11,7 @@ namespace hpo::exchange {
 class NniSpace {
    public:
     /// `reading` outlives it.
-    explicit NniSpace(const Reading& reading) : reading_(reading), draft_(reading.draft) {}
+    explicit NniSpace(const Reading& reading) : reading_(reading), builder_(reading.builder) {}
 
     /// A map of names to {_type: ..., _value: [...]}; what is wrong goes to the diagnostics.
     void read(const study::Node& root);
@@ -22,7 +22,7 @@ class NniSpace {
     std::string number(const std::string& name, const std::string& type, const study::Node& value);
 
     const Reading& reading_;
-    Draft& draft_;
+    StudyBuilder& builder_;
 };
 
 }  // namespace hpo::exchange

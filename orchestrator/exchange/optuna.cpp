@@ -246,9 +246,9 @@ double internal_value(const Dimension& dimension, const Value& value) {
     return static_cast<double>(found - dimension.choices.begin());
 }
 
-Result<void> no_journal_beside(const std::filesystem::path& place) {
+Result<void> no_journal_beside(const std::filesystem::path& path) {
     for (const char* suffix : {"-journal", "-wal", "-shm"}) {
-        const std::filesystem::path beside = place.string() + suffix;
+        const std::filesystem::path beside = path.string() + suffix;
         std::error_code ignored;
         if (std::filesystem::exists(beside, ignored))
             return Error{beside.string() +

@@ -26,7 +26,7 @@ Result<void> write_optuna(const Study& study, const StudyRecord& record, const s
 
 /// SQLite would take a journal that lies beside `place` for the new database's own and undo it: an Error if there is
 /// one.
-Result<void> no_journal_beside(const std::filesystem::path& place);
+Result<void> no_journal_beside(const std::filesystem::path& path);
 
 /// {"name": "FloatDistribution", "attributes": {...}}, as Optuna's distribution_to_json writes it.
 std::string distribution_json(const Dimension& dimension);

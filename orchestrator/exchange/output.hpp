@@ -23,11 +23,11 @@ class Output {
 
     /// Refused: a place where something is, unless `force` (an empty folder is free for a folder); something that is
     /// neither file nor folder, or not of this kind; a folder around it that is missing. A link leads to its target.
-    static Result<Output> at(const std::filesystem::path& place, Kind kind, bool force);
+    static Result<Output> at(const std::filesystem::path& path, Kind kind, bool force);
 
     /// Where to write: does not exist yet (file) or is an empty folder.
-    [[nodiscard]] const std::filesystem::path& draft() const { return draft_; }
-    [[nodiscard]] const std::filesystem::path& place() const { return place_; }
+    [[nodiscard]] const std::filesystem::path& temporary() const { return temporary_; }
+    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
     /// Gives it its name. What was there has another one from now on, which is returned; empty: nothing was there.
     Result<std::filesystem::path> finish();
@@ -38,9 +38,9 @@ class Output {
     Output& operator=(Output&&) = delete;
 
    private:
-    Output(std::filesystem::path place, std::filesystem::path draft, bool force)
-        : place_(std::move(place)), draft_(std::move(draft)), force_(force) {}
-    std::filesystem::path place_, draft_;
+    Output(std::filesystem::path path, std::filesystem::path temporary, bool force)
+        : path_(std::move(path)), temporary_(std::move(temporary)), force_(force) {}
+    std::filesystem::path path_, temporary_;
     bool force_;
 };
 
@@ -62,6 +62,6 @@ class FileWriter {
 };
 
 /// "PLACE: the disk is full: free some space, then run again", "PLACE: Permission denied", ...
-Error write_error(const std::filesystem::path& place, int code);
+Error write_error(const std::filesystem::path& path, int code);
 
 }  // namespace hpo::exchange

@@ -3,18 +3,20 @@
 #pragma once
 
 #include "hpo/options.hpp"
-#include "orchestrator/exchange/draft.hpp"
 #include "orchestrator/exchange/import.hpp"
+#include "orchestrator/exchange/study_builder.hpp"
 
 namespace hpo::exchange {
 
 struct Reading {
     study::Diagnostics& diagnostics;
-    Draft& draft;
+    StudyBuilder& builder;
     const Vocabulary& known;
     const ReadOther& read_other;
 
-    void error(const study::Place& place, const std::string& message) const { diagnostics.error(place, message); }
+    void error(const study::Location& location, const std::string& message) const {
+        diagnostics.error(location, message);
+    }
     /// Whether a study may name this sampler or rule.
     [[nodiscard]] bool knows_sampler(std::string_view name) const;
     /// Remarks for the keys of a map that are not among `known_keys`.
@@ -45,17 +47,18 @@ std::string metric_name_of(std::string_view name);
 
 /// The steps of a trial, once all else is known: by parameters named after epochs, or `otherwise`, or many, with a
 /// remark. Halving that begins later than a trial ends makes it longer.
-void settle_steps(Draft& draft, std::int64_t otherwise);
+void choose_epochs(StudyBuilder& builder, std::int64_t otherwise);
 
 /// Successive halving: asha, from `grace` steps on, the best one in `factor`.
-void add_halving(Draft& draft, std::int64_t grace, double factor, const study::Place& place, const std::string& what);
+void add_halving(StudyBuilder& builder, std::int64_t grace, double factor, const study::Location& location,
+                 const std::string& what);
 
 /// Random search as its users mean it: points of the space as it is declared, without stronger regularization for
 /// larger batches.
-void use_random(Draft& draft);
+void use_random(StudyBuilder& builder);
 
 /// The sampler that tries every combination once, or one like it, with a remark; and how many there are, as the
 /// budget. A space with a continuum has no such number: a remark.
-void use_grid(const Reading& reading, const study::Place& place);
+void use_grid(const Reading& reading, const study::Location& location);
 
 }  // namespace hpo::exchange

@@ -56,12 +56,12 @@ const Form* form_of(string_view name) {
 
 }  // namespace
 
-string quoted_text(const string& text, Words words) {
+string quoted_text(const string& text, LiteralStyle style) {
     Node node;
     node.kind = Node::Kind::scalar;
     node.plain = false;
     node.text = text;
-    return literal(node, words);
+    return literal(node, style);
 }
 
 Argument SweepParameters::parameter(const Entry& entry, const string& prefix) {
@@ -70,8 +70,9 @@ Argument SweepParameters::parameter(const Entry& entry, const string& prefix) {
     const string name = prefix + entry.key;
     const Node& node = entry.value;
     if (node.kind != Node::Kind::map) {
-        reading_.error(entry.place, "'" + printable(name) +
-                                        "' must be a map such as {min: 0.1, max: 0.9}, {values: [a, b]} or {value: 3}");
+        reading_.error(
+            entry.location,
+            "'" + printable(name) + "' must be a map such as {min: 0.1, max: 0.9}, {values: [a, b]} or {value: 3}");
         return argument;
     }
     if (const Node* nested = find(node, "parameters")) return group(std::move(argument), name, *nested);
@@ -80,7 +81,7 @@ Argument SweepParameters::parameter(const Entry& entry, const string& prefix) {
     if (!asked.empty()) {
         form = std::find_if(forms.begin(), forms.end(), [&](const Form& row) { return row.name == asked; });
         if (form == forms.end()) {
-            reading_.error(find(node, "distribution")->place, "no distribution '" + printable(asked) + "'");
+            reading_.error(find(node, "distribution")->location, "no distribution '" + printable(asked) + "'");
             return argument;
         }
     } else if (find(node, "values") != nullptr) {
@@ -108,10 +109,10 @@ Argument SweepParameters::parameter(const Entry& entry, const string& prefix) {
 Argument SweepParameters::group(Argument argument, const string& name, const Node& nested) {
     for (const Entry& entry : nested.entries) {
         const Argument inner = parameter(entry, name + ".");
-        const string quoted_name = quoted_text(entry.key, Words::python);
+        const string quoted_name = quoted_text(entry.key, LiteralStyle::python);
         argument.text += (argument.text.empty() ? "{" : ", ") + without_placeholders(quoted_name) + ": " + inner.text;
         argument.json += (argument.json.empty() ? "{" : ", ") +
-                         without_placeholders(quoted_text(entry.key, Words::json)) + ": " + inner.json;
+                         without_placeholders(quoted_text(entry.key, LiteralStyle::json)) + ": " + inner.json;
     }
     argument.text = argument.text.empty() ? "{}" : argument.text + "}";
     argument.json = argument.json.empty() ? "{}" : argument.json + "}";
@@ -120,24 +121,24 @@ Argument SweepParameters::group(Argument argument, const string& name, const Nod
 
 Argument SweepParameters::constant(Argument argument, const string& name, const Node* value, const Entry& entry) {
     if (value == nullptr) {
-        reading_.error(entry.place, "'" + printable(name) + "' is constant and needs 'value'");
+        reading_.error(entry.location, "'" + printable(name) + "' is constant and needs 'value'");
         return argument;
     }
     if (const auto flag = flag_of(*value)) argument.flag = argument.constant = true, argument.on = *flag;
-    if (const auto most = number_of(*value)) draft_.see_epochs(name, *most);
+    if (const auto most = number_of(*value)) builder_.see_epochs(name, *most);
     // On a command line texts stand bare, but within a dictionary quoted.
     const bool inner = name != argument.name;
     const bool bare = !inner && value->kind == Node::Kind::scalar && !argument.flag;
-    argument.text = without_placeholders(bare ? value->text : literal(*value, Words::python));
-    argument.json = without_placeholders(literal(*value, Words::json));
-    draft_.fix(name, value_of(*value, Words::json));
+    argument.text = without_placeholders(bare ? value->text : literal(*value, LiteralStyle::python));
+    argument.json = without_placeholders(literal(*value, LiteralStyle::json));
+    builder_.fix(name, value_of(*value, LiteralStyle::json));
     return argument;
 }
 
 Argument SweepParameters::choices(Argument argument, const string& name, const Node& node, const Entry& entry) {
     const Node* values = find(node, "values");
     if (values == nullptr || values->kind != Node::Kind::list || values->items.empty()) {
-        reading_.error(values ? values->place : entry.place,
+        reading_.error(values ? values->location : entry.location,
                        "'" + printable(name) + "' needs 'values', a list of at least one");
         return argument;
     }
@@ -146,20 +147,20 @@ Argument SweepParameters::choices(Argument argument, const string& name, const N
     for (const Node& item : values->items) items.push_back(&item), texts = texts || !number_of(item);
     const bool flags =
         std::all_of(items.begin(), items.end(), [](const Node* item) { return flag_of(*item).has_value(); });
-    const auto before = draft_.study.space.size();
-    if (const string problem = add_choices(draft_, name, items, words_); !problem.empty())
-        return reading_.error(values->place, "'" + printable(name) + "': " + problem), argument;
+    const auto before = builder_.study.space.size();
+    if (const string problem = add_choices(builder_, name, items, style_); !problem.empty())
+        return reading_.error(values->location, "'" + printable(name) + "': " + problem), argument;
     if (find(node, "probabilities") != nullptr)
-        draft_.remark("space." + draft_.study.space[before].name, find(node, "probabilities")->place,
-                      "choices are equally likely here: the probabilities are left out; tpe learns which are good");
+        builder_.remark("space." + builder_.study.space[before].name, find(node, "probabilities")->location,
+                        "choices are equally likely here: the probabilities are left out; tpe learns which are good");
     refer(argument, name, texts && !flags);
-    if (flags) argument.flag = true, argument.flag_name = draft_.study.space.back().name;
+    if (flags) argument.flag = true, argument.flag_name = builder_.study.space.back().name;
     return argument;
 }
 
 /// Its value, as it stands in the arguments. `quoted`: of texts, within dictionaries.
 void SweepParameters::refer(Argument& argument, const string& name, bool quoted) {
-    const string hole = "{" + draft_.study.space.back().name + "}";
+    const string hole = "{" + builder_.study.space.back().name + "}";
     const bool inner = name != argument.name;
     argument.text = inner && quoted ? "'" + hole + "'" : hole;
     argument.json = quoted ? "\"" + hole + "\"" : hole;
@@ -175,34 +176,35 @@ Argument SweepParameters::number(Argument argument, const string& name, const Fo
         whole = q == nullptr || is_whole(*q);
     }
     string problem;
-    const string key = "space." + Draft::study_name_of(name);
-    const auto before = draft_.study.space.size();
+    const string key = "space." + StudyBuilder::study_name_of(name);
+    const auto before = builder_.study.space.size();
     const auto option = [&](const char* word, double otherwise) {
         const Node* given = find(node, word);
         return given == nullptr ? otherwise : number_of(*given).value_or(std::nan(""));
     };
     if (form.shape == Form::Shape::normal) {
-        problem = add_normal(draft_, name, option("mu", 0), option("sigma", 1), form.log, quantum, whole, entry.place);
+        problem =
+            add_normal(builder_, name, option("mu", 0), option("sigma", 1), form.log, quantum, whole, entry.location);
     } else if (form.shape == Form::Shape::beta) {
-        draft_.remark(key, entry.place, "a beta distribution: here evenly from 0 to 1");
-        problem = add_range(draft_, name, {0, 1, false, quantum, whole}, entry.place);
+        builder_.remark(key, entry.location, "a beta distribution: here evenly from 0 to 1");
+        problem = add_range(builder_, name, {0, 1, false, quantum, whole}, entry.location);
     } else {
         Range range{option("min", std::nan("")), option("max", std::nan("")), form.log, quantum, whole};
         if (std::isnan(range.low) || std::isnan(range.high)) {
             problem = "needs 'min' and 'max' (numbers), 'values' or 'value'";
         } else {
             if (form.exponents) {
-                draft_.comment(key, string(form.name) + " of exponents " + study::short_number(range.low) + " to " +
-                                        study::short_number(range.high));
+                builder_.comment(key, string(form.name) + " of exponents " + study::short_number(range.low) + " to " +
+                                          study::short_number(range.high));
                 const double low = form.inverse ? -range.high : range.low;
                 range.high = rounded(std::exp(form.inverse ? -range.low : range.high));
                 range.low = rounded(std::exp(low));
             }
-            problem = add_range(draft_, name, range, entry.place);
+            problem = add_range(builder_, name, range, entry.location);
         }
     }
-    if (!problem.empty() || draft_.study.space.size() == before)
-        return reading_.error(entry.place, "'" + printable(name) + "': " + problem), argument;
+    if (!problem.empty() || builder_.study.space.size() == before)
+        return reading_.error(entry.location, "'" + printable(name) + "': " + problem), argument;
     refer(argument, name, false);
     return argument;
 }

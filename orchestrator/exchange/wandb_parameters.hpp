@@ -24,7 +24,8 @@ class SweepParameters {
    public:
     /// `words`: how true and false reach the script as arguments. Constants are parameters of the study too: they stand
     /// in wandb.config.
-    SweepParameters(const Reading& reading, Words words) : reading_(reading), draft_(reading.draft), words_(words) {}
+    SweepParameters(const Reading& reading, LiteralStyle style)
+        : reading_(reading), builder_(reading.builder), style_(style) {}
 
     /// What is wrong goes to the diagnostics; the argument is not to be used then.
     Argument read(const study::Entry& entry) { return parameter(entry, ""); }
@@ -39,11 +40,11 @@ class SweepParameters {
     void refer(Argument& argument, const std::string& name, bool quoted);
 
     const Reading& reading_;
-    Draft& draft_;
-    Words words_;
+    StudyBuilder& builder_;
+    LiteralStyle style_;
 };
 
 /// A text as Python ('a') or JSON ("a") writes it.
-std::string quoted_text(const std::string& text, Words words);
+std::string quoted_text(const std::string& text, LiteralStyle style);
 
 }  // namespace hpo::exchange

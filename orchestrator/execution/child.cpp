@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace hpo::warden {
+namespace hpo::supervisor {
 namespace {
 
 /// Some containers allow a million descriptors, and programs that close them one by one then take seconds to start.
@@ -61,9 +61,9 @@ void reset_signals() {
 }
 
 /// The child's side; comes back with what failed.
-Failure become(const Start& start, char** argv, char** envp, pid_t warden, int input, int output, int error) {
+Failure become(const Start& start, char** argv, char** envp, pid_t supervisor, int input, int output, int error) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != warden) ::_exit(127);  // it died before the line above
+    if (::getppid() != supervisor) ::_exit(127);  // it died before the line above
     ::setpgid(0, 0);
     set_affinity(start.cpus);
     apply(of_children);
@@ -114,12 +114,12 @@ Child start_child(const Start& start, int input, int output) {
 
     Descriptor output_read, output_write, failure_read, failure_write;
     if (!make_pipe(output_read, output_write) || !make_pipe(failure_read, failure_write)) return failure(errno, run);
-    const pid_t warden = ::getpid();
+    const pid_t supervisor = ::getpid();
     const pid_t pid = ::fork();
     if (pid < 0) return failure(errno, run);
     if (pid == 0) {
-        const Failure failed = become(start, const_cast<char**>(argv.data()), const_cast<char**>(envp.data()), warden,
-                                      input, output < 0 ? output_write.get() : output, output_write.get());
+        const Failure failed = become(start, const_cast<char**>(argv.data()), const_cast<char**>(envp.data()),
+                                      supervisor, input, output < 0 ? output_write.get() : output, output_write.get());
         (void)!::write(failure_write.get(), &failed, sizeof failed);
         ::_exit(127);
     }
@@ -141,4 +141,4 @@ Child start_child(const Start& start, int input, int output) {
     return child;
 }
 
-}  // namespace hpo::warden
+}  // namespace hpo::supervisor

@@ -1,4 +1,4 @@
-// How a warden starts a worker: fork, exec and all that lies between, with the errno of whatever fails.
+// How a supervisor starts a worker: fork, exec and all that lies between, with the errno of whatever fails.
 #pragma once
 
 #include <sys/types.h>
@@ -9,7 +9,7 @@
 #include "orchestrator/execution/frames.hpp"
 #include "orchestrator/execution/limits.hpp"
 
-namespace hpo::warden {
+namespace hpo::supervisor {
 
 struct Child {
     pid_t pid = 0;       ///< 0: it did not start
@@ -31,4 +31,4 @@ void limit_children(const SoftLimits& limits);
 /// replaced.
 std::vector<std::string> merged_environment(const std::vector<std::string>& added);
 
-}  // namespace hpo::warden
+}  // namespace hpo::supervisor

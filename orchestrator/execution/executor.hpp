@@ -15,7 +15,7 @@
 namespace hpo {
 
 /// A worker's place, numbered from 0. At most one worker process tree lives in a place at a time.
-using Place = int;
+using WorkerIndex = int;
 
 struct LaunchSpec {
     std::vector<std::string> command;                ///< argv; command[0] is an absolute path or found on PATH
@@ -50,7 +50,7 @@ struct Exited {                       ///< the worker and all its descendants ar
     bool out_of_memory_kill = false;  ///< by the kernel's out-of-memory killer, as far as can be told
     std::string log_tail;             ///< last lines of its output, printable
     std::int64_t peak_bytes = 0;      ///< largest resident set, 0: unknown
-    std::string cause;                ///< why the executor itself ended it, in words; empty: it did not
+    std::string cause;                ///< why the executor itself ended it, as text; empty: it did not
 };
 struct LaunchFailed {     ///< fork, exec or the connection failed; nothing is left behind
     int error = 0;        ///< errno
@@ -63,7 +63,7 @@ using What = std::variant<Ready, Said, Garbage, Remark, Exited, LaunchFailed>;
 
 /// Called from the event loop, never from within an Executor call. After Exited or LaunchFailed the place is free
 /// again.
-using ExecutionListener = std::function<void(Place, const execution::What&)>;
+using ExecutionListener = std::function<void(WorkerIndex, const execution::What&)>;
 
 /// Not thread-safe; all calls from the event loop's thread. Destruction kills everything that is left, at once.
 class Executor {
@@ -72,16 +72,16 @@ class Executor {
 
     /// Starts a worker in a free place; the outcome comes as Ready or LaunchFailed (also when it exits before hello:
     /// Exited). A worker that never says hello is the caller's to time out.
-    virtual void launch(Place place, const LaunchSpec& spec) = 0;
+    virtual void launch(WorkerIndex index, const LaunchSpec& spec) = 0;
     /// Queues a message. Ignored when the place's worker is gone: Exited is on its way.
-    virtual void send(Place place, const OrchestratorMessage& message) = 0;
+    virtual void send(WorkerIndex index, const OrchestratorMessage& message) = 0;
     /// Where the worker's stdout and stderr go from now on (appended, capped); empty: nowhere but the tail.
-    virtual void log_to(Place place, const std::filesystem::path& file) = 0;
+    virtual void log_to(WorkerIndex index, const std::filesystem::path& file) = 0;
     /// TERM to the worker's process group, KILL to the whole tree after `grace` seconds. Whoever wants a gentler end
     /// sends to_worker::Shutdown first.
-    virtual void terminate(Place place, double grace) = 0;
+    virtual void terminate(WorkerIndex index, double grace) = 0;
     /// KILL to the whole tree, now.
-    virtual void kill(Place place) = 0;
+    virtual void kill(WorkerIndex index) = 0;
 };
 
 }  // namespace hpo

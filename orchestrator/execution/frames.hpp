@@ -1,5 +1,5 @@
-// What the orchestrator and a warden say to each other over two pipes: frames of a kind, a size and a text. Both ends
-// are the same program on the same machine, so that numbers are in native order and there is no version.
+// What the orchestrator and a supervisor say to each other over two pipes: frames of a kind, a size and a text. Both
+// ends are the same program on the same machine, so that numbers are in native order and there is no version.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,16 @@
 #include <string_view>
 #include <vector>
 
-namespace hpo::warden {
+namespace hpo::supervisor {
 
-/// To the warden. Orders are carried out as they come; `terminate` and `kill` without a worker do nothing.
+/// To the supervisor. Orders are carried out as they come; `terminate` and `kill` without a worker do nothing.
 enum class Order : std::uint32_t {
     start = 1,      ///< pack_start()
     terminate = 2,  ///< grace in milliseconds
     kill = 3,       ///< nothing
 };
 
-/// From the warden.
+/// From the supervisor.
 enum class Notice : std::uint32_t {
     failed = 1,  ///< the worker did not start: fields errno and what was tried
     output = 2,  ///< bytes of the worker's stdout and stderr
@@ -78,7 +78,7 @@ inline std::vector<std::string> unpack(std::string_view bytes) {
     return fields;
 }
 
-/// A worker to start. `environment` is added to, or replaces, the warden's own (NAME=value).
+/// A worker to start. `environment` is added to, or replaces, the supervisor's own (NAME=value).
 struct Start {
     std::vector<std::string> command;
     std::vector<std::string> environment;
@@ -90,9 +90,9 @@ struct Start {
 inline std::string pack(const Start& start) {
     std::vector<std::string> fields{start.folder, std::to_string(start.cpus.size())};
     for (const int cpu : start.cpus) fields.push_back(std::to_string(cpu));
-    for (const auto* words : {&start.preload, &start.command}) {
-        fields.push_back(std::to_string(words->size()));
-        fields.insert(fields.end(), words->begin(), words->end());
+    for (const auto* arguments : {&start.preload, &start.command}) {
+        fields.push_back(std::to_string(arguments->size()));
+        fields.insert(fields.end(), arguments->begin(), arguments->end());
     }
     fields.insert(fields.end(), start.environment.begin(), start.environment.end());
     return pack(fields);
@@ -104,10 +104,10 @@ inline Start unpack_start(std::string_view bytes) {
     Start start;
     start.folder = fields.at(at++);
     for (auto count = std::stoul(fields.at(at++)); count > 0; --count) start.cpus.push_back(std::stoi(fields.at(at++)));
-    for (auto* words : {&start.preload, &start.command})
-        for (auto count = std::stoul(fields.at(at++)); count > 0; --count) words->push_back(fields.at(at++));
+    for (auto* arguments : {&start.preload, &start.command})
+        for (auto count = std::stoul(fields.at(at++)); count > 0; --count) arguments->push_back(fields.at(at++));
     start.environment.assign(fields.begin() + static_cast<std::ptrdiff_t>(at), fields.end());
     return start;
 }
 
-}  // namespace hpo::warden
+}  // namespace hpo::supervisor

@@ -13,9 +13,9 @@ class Interrupts {
    public:
     /// From now until destruction signals are told to `hear`, from the loop, and the first one to `interrupted_by`
     /// (hpo/interrupted.hpp). A second one (SIGHUP apart) leaves the process `leave_within` to end by itself; then it
-    /// exits as it is, with the first one's status: what is stored is stored, and wardens kill what is theirs. A SIGHUP
-    /// that was ignored at the start (nohup) stays so. One at a time in a process; throws std::system_error where there
-    /// are no descriptors or timers.
+    /// exits as it is, with the first one's status: what is stored is stored, and supervisors kill what is theirs. A
+    /// SIGHUP that was ignored at the start (nohup) stays so. One at a time in a process; throws std::system_error
+    /// where there are no descriptors or timers.
     Interrupts(boost::asio::io_context& loop, std::function<void(int signal)> hear,
                std::chrono::milliseconds leave_within = std::chrono::milliseconds(900));
     ~Interrupts();

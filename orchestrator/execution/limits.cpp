@@ -53,12 +53,12 @@ void apply(const SoftLimits& limits) {
     lower(RLIMIT_NPROC, limits.processes);
 }
 
-bool is_shortage(int error, const std::string& words) {
+bool is_shortage(int error, const std::string& output) {
     constexpr std::array errors{EAGAIN, EMFILE, ENFILE, ENOMEM};
     if (std::find(errors.begin(), errors.end(), error) != errors.end()) return true;
-    if (words.find("can't start new thread") != std::string::npos) return true;  // Python's RuntimeError
+    if (output.find("can't start new thread") != std::string::npos) return true;  // Python's RuntimeError
     return std::any_of(errors.begin(), errors.end(),
-                       [&](int one) { return words.find(std::strerror(one)) != std::string::npos; });
+                       [&](int one) { return output.find(std::strerror(one)) != std::string::npos; });
 }
 
 }  // namespace hpo

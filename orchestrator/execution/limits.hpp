@@ -18,7 +18,7 @@ struct SoftLimits {
 /// Raises both; returns what they were before the first call.
 SoftLimits raise_soft_limits();
 
-/// As arguments of a warden's command line, and back; what is missing or no number is no limit.
+/// As arguments of a supervisor's command line, and back; what is missing or no number is no limit.
 std::vector<std::string> to_arguments(const SoftLimits& limits);
 SoftLimits soft_limits_from(int argc, char** argv, int first);
 
@@ -27,6 +27,6 @@ void apply(const SoftLimits& limits);
 
 /// Whether a launch failed for want of something that others may give back in a moment: processes, descriptors, memory
 /// of the kernel. `error` is the errno, `words` are what a program that died of it wrote; each may say nothing.
-bool is_shortage(int error, const std::string& words);
+bool is_shortage(int error, const std::string& output);
 
 }  // namespace hpo

@@ -20,7 +20,7 @@
 #include "orchestrator/execution/connection.hpp"
 #include "orchestrator/execution/private_folder.hpp"
 #include "orchestrator/execution/processes.hpp"
-#include "orchestrator/execution/warden_link.hpp"
+#include "orchestrator/execution/supervisor_link.hpp"
 #include "orchestrator/execution/worker_log.hpp"
 
 namespace hpo {
@@ -50,16 +50,16 @@ std::string random_token() {
 }
 
 /// One worker's place. `life` tells the events of one worker from those of the next.
-struct Room {
-    explicit Room(Place n, std::int64_t log_bytes) : number(n), log(log_bytes) {}
+struct LocalWorker {
+    explicit LocalWorker(WorkerIndex n, std::int64_t log_bytes) : number(n), log(log_bytes) {}
 
-    Place number;
+    WorkerIndex number;
     std::int64_t life = 0;
     bool occupied = false;
     std::string command;
     std::string token;  ///< until hello
     std::string cause;
-    std::shared_ptr<WardenLink> warden;
+    std::shared_ptr<SupervisorLink> supervisor;
     std::shared_ptr<WorkerConnection> connection;
     std::optional<execution::Exited> exited;  ///< told once the connection has been read to its end
     WorkerLog log;
@@ -86,62 +86,64 @@ class LocalExecutor::Impl {
         if (!alive_) return {};
         alive_.reset();
         for (const auto& stranger : strangers_) stranger->close();
-        for (auto& [number, room] : rooms_) {
-            if (room.connection) room.connection->close();
-            if (room.warden) room.warden->close();
+        for (auto& [number, worker] : workers_) {
+            if (worker.connection) worker.connection->close();
+            if (worker.supervisor) worker.supervisor->close();
         }
         const auto deadline = std::chrono::steady_clock::now() + within;
         bool stuck = false;
-        for (auto& [number, room] : rooms_) {
-            if (!room.warden || room.warden->wait(deadline)) continue;
+        for (auto& [number, worker] : workers_) {
+            if (!worker.supervisor || worker.supervisor->wait(deadline)) continue;
             stuck = true;
-            room.warden->destroy();
+            worker.supervisor->destroy();
         }
-        if (!stuck || sweep(options_.mark, within)) return {};
-        return marked(options_.mark);
+        if (!stuck || sweep(options_.tag, within)) return {};
+        return tagged(options_.tag);
     }
 
-    void launch(Place number, const LaunchSpec& spec) {
-        Room& room = rooms_.try_emplace(number, number, options_.log_bytes).first->second;
-        if (room.occupied) throw std::logic_error("the place is not free");
-        room.occupied = true;
-        ++room.life;
-        room.cause.clear();
-        room.garbage = {};
-        room.command = spec.command.empty() ? std::string() : spec.command[0];
-        std::string what = "start " + room.command;
+    void launch(WorkerIndex number, const LaunchSpec& spec) {
+        LocalWorker& worker = workers_.try_emplace(number, number, options_.log_bytes).first->second;
+        if (worker.occupied) throw std::logic_error("the place is not free");
+        worker.occupied = true;
+        ++worker.life;
+        worker.cause.clear();
+        worker.garbage = {};
+        worker.command = spec.command.empty() ? std::string() : spec.command[0];
+        std::string what = "start " + worker.command;
         int error = 0;
         if (const auto kept = keep_folder(); !kept)
             error = EIO, what += " (" + kept.error().message + ")";
         else
-            error = start(room, spec);
-        if (error != 0) later([this, &room, error, what] { launch_failed(room, error, what); });
+            error = start(worker, spec);
+        if (error != 0) later([this, &worker, error, what] { launch_failed(worker, error, what); });
     }
 
-    void send(Place number, const OrchestratorMessage& message) {
-        Room* room = busy(number);
-        if (room == nullptr || !room->connection || room->connection->send(message)) return;
-        kill_because(*room, "it did not read its messages");
+    void send(WorkerIndex number, const OrchestratorMessage& message) {
+        LocalWorker* worker = busy(number);
+        if (worker == nullptr || !worker->connection || worker->connection->send(message)) return;
+        kill_because(*worker, "it did not read its messages");
     }
 
-    void log_to(Place number, const std::filesystem::path& file) {
-        rooms_.try_emplace(number, number, options_.log_bytes).first->second.log.open(file);
+    void log_to(WorkerIndex number, const std::filesystem::path& file) {
+        workers_.try_emplace(number, number, options_.log_bytes).first->second.log.open(file);
     }
 
-    void terminate(Place number, double grace) {
-        if (Room* room = busy(number); room != nullptr && room->warden)
-            room->warden->order(warden::Order::terminate, std::to_string(static_cast<std::int64_t>(grace * 1000)));
+    void terminate(WorkerIndex number, double grace) {
+        if (LocalWorker* worker = busy(number); worker != nullptr && worker->supervisor)
+            worker->supervisor->order(supervisor::Order::terminate,
+                                      std::to_string(static_cast<std::int64_t>(grace * 1000)));
     }
 
-    void kill(Place number) {
-        if (Room* room = busy(number); room != nullptr && room->warden) room->warden->order(warden::Order::kill);
+    void kill(WorkerIndex number) {
+        if (LocalWorker* worker = busy(number); worker != nullptr && worker->supervisor)
+            worker->supervisor->order(supervisor::Order::kill);
     }
 
     [[nodiscard]] const std::filesystem::path& folder() const { return folder_.path(); }
 
     Result<void> keep_folder() {
         if (::access(endpoint().c_str(), F_OK) == 0) return {};
-        auto folder = PrivateFolder::make(options_.mark);
+        auto folder = PrivateFolder::make(options_.tag);
         if (!folder) return folder.error();
         folder_ = *std::move(folder);
         try {
@@ -155,12 +157,12 @@ class LocalExecutor::Impl {
    private:
     [[nodiscard]] std::string endpoint() const { return (folder_.path() / "workers.sock").string(); }
 
-    Room* busy(Place number) {
-        const auto found = rooms_.find(number);
-        return found == rooms_.end() || !found->second.occupied ? nullptr : &found->second;
+    LocalWorker* busy(WorkerIndex number) {
+        const auto found = workers_.find(number);
+        return found == workers_.end() || !found->second.occupied ? nullptr : &found->second;
     }
 
-    void tell(Room& room, const execution::What& what) { listener_(room.number, what); }
+    void tell(LocalWorker& worker, const execution::What& what) { listener_(worker.number, what); }
 
     /// From the event loop, unless we are gone by then.
     template <class F>
@@ -180,102 +182,104 @@ class LocalExecutor::Impl {
     }
     /// As after(), for what concerns the worker that lives in the room now.
     template <class F>
-    void after(Room& room, std::chrono::steady_clock::duration delay, F&& act) {
-        after(delay, [&room, life = room.life, act = std::forward<F>(act)] {
-            if (room.occupied && room.life == life) act();
+    void after(LocalWorker& worker, std::chrono::steady_clock::duration delay, F&& act) {
+        after(delay, [&worker, life = worker.life, act = std::forward<F>(act)] {
+            if (worker.occupied && worker.life == life) act();
         });
     }
 
-    int start(Room& room, const LaunchSpec& spec) {
-        warden::Start order;
+    int start(LocalWorker& worker, const LaunchSpec& spec) {
+        supervisor::Start order;
         order.command = spec.command;
         order.folder = spec.folder.string();
         order.cpus = spec.cpus;
         order.preload = spec.preload;
         for (const auto& [name, value] : spec.environment) order.environment.push_back(name + "=" + value);
-        room.token = random_token();
+        worker.token = random_token();
         order.environment.push_back("HPO_ENDPOINT=" + endpoint());
-        order.environment.push_back("HPO_TOKEN=" + room.token);
+        order.environment.push_back("HPO_TOKEN=" + worker.token);
         for (const auto* texts : {&order.command, &order.environment, &order.preload})
             for (const std::string& text : *texts)
                 if (text.find('\0') != std::string::npos) return EINVAL;
-        if (!room.warden) {
-            room.warden = std::make_shared<WardenLink>(
-                loop_, WardenLink::Events{[this, &room](warden::Notice kind, std::string_view payload) {
-                                              take_notice(room, kind, payload);
-                                          },
-                                          [this, &room] { warden_gone(room); }});
-            if (const int error = room.warden->start(options_.program, mark_of(room), options_.limits); error != 0) {
-                room.warden.reset();
+        if (!worker.supervisor) {
+            worker.supervisor = std::make_shared<SupervisorLink>(
+                loop_, SupervisorLink::Events{[this, &worker](supervisor::Notice kind, std::string_view payload) {
+                                                  take_notice(worker, kind, payload);
+                                              },
+                                              [this, &worker] { supervisor_gone(worker); }});
+            if (const int error = worker.supervisor->start(options_.program, tag_of(worker), options_.limits);
+                error != 0) {
+                worker.supervisor.reset();
                 return error;
             }
         }
-        room.warden->order(warden::Order::start, pack(order));
+        worker.supervisor->order(supervisor::Order::start, pack(order));
         return 0;
     }
 
-    [[nodiscard]] std::string mark_of(const Room& room) const {
-        return options_.mark + ":" + std::to_string(room.number);
+    [[nodiscard]] std::string tag_of(const LocalWorker& worker) const {
+        return options_.tag + ":" + std::to_string(worker.number);
     }
 
-    void take_notice(Room& room, warden::Notice kind, std::string_view payload) {
-        if (kind == warden::Notice::output) return room.log.append(payload);
-        if (kind == warden::Notice::remark) return tell(room, execution::Remark{std::string(payload)});
-        const auto fields = warden::unpack(payload);
-        if (kind == warden::Notice::failed) return launch_failed(room, std::stoi(fields.at(0)), fields.at(1));
+    void take_notice(LocalWorker& worker, supervisor::Notice kind, std::string_view payload) {
+        if (kind == supervisor::Notice::output) return worker.log.append(payload);
+        if (kind == supervisor::Notice::remark) return tell(worker, execution::Remark{std::string(payload)});
+        const auto fields = supervisor::unpack(payload);
+        if (kind == supervisor::Notice::failed) return launch_failed(worker, std::stoi(fields.at(0)), fields.at(1));
         execution::Exited exited;
         exited.code = std::stoi(fields.at(0));
         exited.signal = std::stoi(fields.at(1));
         exited.out_of_memory_kill = fields.at(2) == "1";
         exited.peak_bytes = std::stoll(fields.at(3));
-        end(room, std::move(exited));
+        end(worker, std::move(exited));
     }
 
-    void launch_failed(Room& room, int error, const std::string& what) {
-        room.occupied = false;
-        room.log.open({});
-        tell(room, execution::LaunchFailed{error, "cannot " + what + ": " + std::strerror(error)});
+    void launch_failed(LocalWorker& worker, int error, const std::string& what) {
+        worker.occupied = false;
+        worker.log.open({});
+        tell(worker, execution::LaunchFailed{error, "cannot " + what + ": " + std::strerror(error)});
     }
 
     /// The process is gone; what it said before is still to be told.
-    void end(Room& room, execution::Exited exited) {
-        room.exited = std::move(exited);
-        if (!room.connection) return finish(room);
-        after(room, last_messages_within, [this, &room] { finish(room); });
+    void end(LocalWorker& worker, execution::Exited exited) {
+        worker.exited = std::move(exited);
+        if (!worker.connection) return finish(worker);
+        after(worker, last_messages_within, [this, &worker] { finish(worker); });
     }
 
-    void finish(Room& room) {
-        if (room.connection) room.connection->close();
-        room.connection.reset();
-        execution::Exited exited = *std::exchange(room.exited, std::nullopt);
-        exited.cause = room.cause;
-        exited.log_tail = room.log.tail();
-        room.log.open({});
-        room.token.clear();
-        tell_garbage(room);
-        room.occupied = false;
-        tell(room, exited);
+    void finish(LocalWorker& worker) {
+        if (worker.connection) worker.connection->close();
+        worker.connection.reset();
+        execution::Exited exited = *std::exchange(worker.exited, std::nullopt);
+        exited.cause = worker.cause;
+        exited.log_tail = worker.log.tail();
+        worker.log.open({});
+        worker.token.clear();
+        tell_garbage(worker);
+        worker.occupied = false;
+        tell(worker, exited);
     }
 
     /// Its worker got a KILL from the kernel; what the worker had started goes by the mark.
-    void warden_gone(Room& room) {
-        room.warden.reset();
-        if (!room.occupied || room.exited) return;
-        if (room.cause.empty()) room.cause = "its warden was killed";
-        sweep_room(room, 0);
+    void supervisor_gone(LocalWorker& worker) {
+        worker.supervisor.reset();
+        if (!worker.occupied || worker.exited) return;
+        if (worker.cause.empty()) worker.cause = "its supervisor was killed";
+        sweep_worker(worker, 0);
     }
 
-    void sweep_room(Room& room, int clean_rounds) {
-        clean_rounds = kill_marked(mark_of(room)) == 0 ? clean_rounds + 1 : 0;
-        if (clean_rounds < 2) return after(room, sweep_again, [=, this, &room] { sweep_room(room, clean_rounds); });
+    void sweep_worker(LocalWorker& worker, int clean_rounds) {
+        clean_rounds = kill_tagged(tag_of(worker)) == 0 ? clean_rounds + 1 : 0;
+        if (clean_rounds < 2)
+            return after(worker, sweep_again, [=, this, &worker] { sweep_worker(worker, clean_rounds); });
         execution::Exited exited;
         exited.signal = SIGKILL;
-        end(room, std::move(exited));
+        end(worker, std::move(exited));
     }
 
-    void kill_because(Room& room, const std::string& cause) {
-        if (room.cause.empty()) room.cause = cause;
-        if (room.warden) room.warden->order(warden::Order::kill);
+    void kill_because(LocalWorker& worker, const std::string& cause) {
+        if (worker.cause.empty()) worker.cause = cause;
+        if (worker.supervisor) worker.supervisor->order(supervisor::Order::kill);
     }
 
     void listen() {
@@ -313,57 +317,57 @@ class LocalExecutor::Impl {
     /// A stranger's first message.
     void introduce(const std::shared_ptr<WorkerConnection>& connection, WorkerMessage&& message) {
         const auto* hello = std::get_if<from_worker::Hello>(&message);
-        Room* room = nullptr;
+        LocalWorker* worker = nullptr;
         if (hello != nullptr && !hello->token.empty())
-            for (auto& [number, candidate] : rooms_)
-                if (candidate.occupied && candidate.token == hello->token) room = &candidate;
-        if (room == nullptr) return send_away(connection);
+            for (auto& [number, candidate] : workers_)
+                if (candidate.occupied && candidate.token == hello->token) worker = &candidate;
+        if (worker == nullptr) return send_away(connection);
         strangers_.erase(connection);
-        room->token.clear();
-        room->connection = connection;
-        connection->listen({[this, room](WorkerMessage&& said) { take_message(*room, std::move(said)); },
-                            [this, room](const std::string& why) { take_garbage(*room, why); },
-                            [this, room] { connection_closed(*room); }});
+        worker->token.clear();
+        worker->connection = connection;
+        connection->listen({[this, worker](WorkerMessage&& said) { take_message(*worker, std::move(said)); },
+                            [this, worker](const std::string& why) { take_garbage(*worker, why); },
+                            [this, worker] { connection_closed(*worker); }});
         if (hello->version < oldest_protocol_version || hello->version > protocol_version)
-            return kill_because(*room, "it speaks version " + std::to_string(hello->version) +
-                                           " of the protocol; this hpo speaks " +
-                                           std::to_string(oldest_protocol_version) + " to " +
-                                           std::to_string(protocol_version) + ", so use the client that comes with it");
+            return kill_because(
+                *worker, "it speaks version " + std::to_string(hello->version) + " of the protocol; this hpo speaks " +
+                             std::to_string(oldest_protocol_version) + " to " + std::to_string(protocol_version) +
+                             ", so use the client that comes with it");
         connection->send(to_worker::Welcome{hello->version, options_.alive_every});
         execution::Ready ready{*hello};
         ready.hello.pid =
             worker_process(static_cast<pid_t>(hello->pid), static_cast<pid_t>(connection->peer()), ::getpid());
-        tell(*room, ready);
+        tell(*worker, ready);
     }
 
-    void take_message(Room& room, WorkerMessage&& message) {
-        if (std::holds_alternative<from_worker::Hello>(message)) return take_garbage(room, "a second hello");
-        tell(room, execution::Said{std::move(message)});
+    void take_message(LocalWorker& worker, WorkerMessage&& message) {
+        if (std::holds_alternative<from_worker::Hello>(message)) return take_garbage(worker, "a second hello");
+        tell(worker, execution::Said{std::move(message)});
     }
 
-    void connection_closed(Room& room) {
-        room.connection.reset();
-        if (room.exited) return finish(room);
-        after(room, exit_after_close_within, [this, &room] {
-            if (!room.exited) kill_because(room, "it closed its connection and did not exit");
+    void connection_closed(LocalWorker& worker) {
+        worker.connection.reset();
+        if (worker.exited) return finish(worker);
+        after(worker, exit_after_close_within, [this, &worker] {
+            if (!worker.exited) kill_because(worker, "it closed its connection and did not exit");
         });
     }
 
-    void take_garbage(Room& room, const std::string& why) {
-        ++room.garbage.lines;
-        room.garbage.example = why;
-        if (!room.garbage_timer) tell_garbage(room);
+    void take_garbage(LocalWorker& worker, const std::string& why) {
+        ++worker.garbage.lines;
+        worker.garbage.example = why;
+        if (!worker.garbage_timer) tell_garbage(worker);
     }
 
-    void tell_garbage(Room& room) {
-        if (room.garbage.lines == 0) return;
-        const auto garbage = std::exchange(room.garbage, {});
-        room.garbage_timer = true;
-        after(garbage_told_every, [this, &room] {
-            room.garbage_timer = false;
-            if (room.occupied) tell_garbage(room);
+    void tell_garbage(LocalWorker& worker) {
+        if (worker.garbage.lines == 0) return;
+        const auto garbage = std::exchange(worker.garbage, {});
+        worker.garbage_timer = true;
+        after(garbage_told_every, [this, &worker] {
+            worker.garbage_timer = false;
+            if (worker.occupied) tell_garbage(worker);
         });
-        tell(room, garbage);
+        tell(worker, garbage);
     }
 
     LocalOptions options_;
@@ -374,12 +378,12 @@ class LocalExecutor::Impl {
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
     std::list<asio::steady_timer> timers_;
     std::set<std::shared_ptr<WorkerConnection>> strangers_;
-    std::map<Place, Room> rooms_;  ///< never erased: rooms are referred to
+    std::map<WorkerIndex, LocalWorker> workers_;  ///< never erased: rooms are referred to
 };
 
 Result<std::unique_ptr<LocalExecutor>> LocalExecutor::make(asio::io_context& loop, LocalOptions options,
                                                            ExecutionListener listener) {
-    auto folder = PrivateFolder::make(options.mark);
+    auto folder = PrivateFolder::make(options.tag);
     if (!folder) return folder.error();
     try {
         auto impl = std::make_unique<Impl>(loop, std::move(options), std::move(listener), *std::move(folder));
@@ -391,11 +395,11 @@ Result<std::unique_ptr<LocalExecutor>> LocalExecutor::make(asio::io_context& loo
 
 LocalExecutor::LocalExecutor(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 LocalExecutor::~LocalExecutor() = default;
-void LocalExecutor::launch(Place place, const LaunchSpec& spec) { impl_->launch(place, spec); }
-void LocalExecutor::send(Place place, const OrchestratorMessage& message) { impl_->send(place, message); }
-void LocalExecutor::log_to(Place place, const std::filesystem::path& file) { impl_->log_to(place, file); }
-void LocalExecutor::terminate(Place place, double grace) { impl_->terminate(place, grace); }
-void LocalExecutor::kill(Place place) { impl_->kill(place); }
+void LocalExecutor::launch(WorkerIndex index, const LaunchSpec& spec) { impl_->launch(index, spec); }
+void LocalExecutor::send(WorkerIndex index, const OrchestratorMessage& message) { impl_->send(index, message); }
+void LocalExecutor::log_to(WorkerIndex index, const std::filesystem::path& file) { impl_->log_to(index, file); }
+void LocalExecutor::terminate(WorkerIndex index, double grace) { impl_->terminate(index, grace); }
+void LocalExecutor::kill(WorkerIndex index) { impl_->kill(index); }
 std::vector<pid_t> LocalExecutor::end(milliseconds within) { return impl_->end(within); }
 Result<void> LocalExecutor::keep_folder() { return impl_->keep_folder(); }
 const std::filesystem::path& LocalExecutor::folder() const { return impl_->folder(); }

@@ -1,4 +1,4 @@
-// Workers as processes of this machine, each below its warden, on one event loop and one thread.
+// Workers as processes of this machine, each below its supervisor, on one event loop and one thread.
 #pragma once
 
 #include <sys/types.h>
@@ -24,8 +24,8 @@ struct LocalOptions {
     /// Tells this study's processes from all others', also after a crash (processes.hpp): stable for its folder,
     /// without
     /// ':'. At most one executor a mark at a time.
-    std::string mark;
-    /// What is executed, with `warden_word`, for a warden; it calls run_warden().
+    std::string tag;
+    /// What is executed, with `warden_word`, for a supervisor; it calls run_warden().
     std::filesystem::path program = "/proc/self/exe";
     SoftLimits limits;                         ///< of workers
     double alive_every = 5;                    ///< seconds, told to workers
@@ -42,14 +42,15 @@ class LocalExecutor final : public Executor {
     ~LocalExecutor() override;
 
     /// Kills everything and waits until it is gone: usually milliseconds; for what is stuck in the kernel, or below a
-    /// warden that is, `within` and as long again. What is left then. Nothing may be asked of the executor afterwards.
+    /// supervisor that is, `within` and as long again. What is left then. Nothing may be asked of the executor
+    /// afterwards.
     std::vector<pid_t> end(std::chrono::milliseconds within);
 
-    void launch(Place place, const LaunchSpec& spec) override;
-    void send(Place place, const OrchestratorMessage& message) override;
-    void log_to(Place place, const std::filesystem::path& file) override;
-    void terminate(Place place, double grace) override;
-    void kill(Place place) override;
+    void launch(WorkerIndex index, const LaunchSpec& spec) override;
+    void send(WorkerIndex index, const OrchestratorMessage& message) override;
+    void log_to(WorkerIndex index, const std::filesystem::path& file) override;
+    void terminate(WorkerIndex index, double grace) override;
+    void kill(WorkerIndex index) override;
 
     /// Makes folder() and the workers' socket anew, perhaps elsewhere, where somebody has removed them (at logout
     /// $XDG_RUNTIME_DIR goes away); workers that are connected stay so. Each launch does this first.

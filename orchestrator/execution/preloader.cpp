@@ -13,7 +13,7 @@
 
 #include "orchestrator/execution/child.hpp"
 
-namespace hpo::warden {
+namespace hpo::supervisor {
 namespace {
 
 constexpr int socket_bytes = 1024 * 1024;  ///< an order with a large environment is one packet
@@ -89,7 +89,7 @@ std::optional<pid_t> Preloader::listen() {
     while (socket_) {
         const ssize_t size = ::recv(socket_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
         if (size < 0 && errno == EAGAIN) return running;
-        // It ended with an order that it had not read: that is told first, once, and its last words after it.
+        // It ended with an order that it had not read: that is told first, once, and the end of its output after it.
         if (size < 0 && (errno == EINTR || errno == ECONNRESET)) continue;
         if (size <= 0) {
             socket_.reset();
@@ -123,4 +123,4 @@ void Preloader::end() {
         if (pid != 0) ::kill(pid, SIGKILL);
 }
 
-}  // namespace hpo::warden
+}  // namespace hpo::supervisor

@@ -1,8 +1,8 @@
-// The interpreter that a warden keeps beside its workers: it has imported what the study names, and workers are forked
-// from it. worker/python/hpo/preload.py is its other end, and says what the two tell each other.
+// The interpreter that a supervisor keeps beside its workers: it has imported what the study names, and workers are
+// forked from it. worker/python/hpo/preload.py is its other end, and says what the two tell each other.
 //
-// A worker that comes from it is the warden's own child, leads a process group of its own and is killed by the kernel
-// when the warden dies, as one that start_child() has started.
+// A worker that comes from it is the supervisor's own child, leads a process group of its own and is killed by the
+// kernel when the supervisor dies, as one that start_child() has started.
 #pragma once
 
 #include <sys/types.h>
@@ -13,7 +13,7 @@
 #include "hpo/descriptor.hpp"
 #include "orchestrator/execution/frames.hpp"
 
-namespace hpo::warden {
+namespace hpo::supervisor {
 
 class Preloader {
    public:
@@ -45,4 +45,4 @@ class Preloader {
     std::string problem_;
 };
 
-}  // namespace hpo::warden
+}  // namespace hpo::supervisor

@@ -17,9 +17,9 @@ namespace fs = std::filesystem;
 namespace {
 
 /// FNV-1a, 64 bits, in hex.
-std::string short_name(const std::string& mark) {
+std::string short_name(const std::string& tag) {
     std::uint64_t hash = 14695981039346656037ULL;
-    for (const char c : mark) hash = (hash ^ static_cast<std::uint8_t>(c)) * 1099511628211ULL;
+    for (const char c : tag) hash = (hash ^ static_cast<std::uint8_t>(c)) * 1099511628211ULL;
     char text[17];
     std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
     return text;
@@ -62,11 +62,11 @@ void remove_left_over(const fs::path& base) {
 
 }  // namespace
 
-Result<PrivateFolder> PrivateFolder::make(const std::string& mark) {
+Result<PrivateFolder> PrivateFolder::make(const std::string& tag) {
     const fs::path base = base_folder();
     remove_left_over(base);
     for (;;) {
-        std::string name = (base / ("hpo-" + short_name(mark) + "-XXXXXX")).string();
+        std::string name = (base / ("hpo-" + short_name(tag) + "-XXXXXX")).string();
         if (::mkdtemp(name.data()) == nullptr)
             return Error{"cannot make a private folder in " + base.string() + ": " + std::strerror(errno)};
         // Between the two, another may have taken it for one that was left.

@@ -17,7 +17,7 @@ class PrivateFolder {
    public:
     /// `mark` stands, shortened, in the name. Paths of sockets in it keep within the 108 bytes
     /// that an address holds, for names of up to 20 bytes.
-    static Result<PrivateFolder> make(const std::string& mark);
+    static Result<PrivateFolder> make(const std::string& tag);
 
     PrivateFolder(PrivateFolder&& other) noexcept : path_(std::move(other.path_)), lock_(std::move(other.lock_)) {
         other.path_.clear();

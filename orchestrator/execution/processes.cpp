@@ -42,7 +42,7 @@ pid_t parent_of(pid_t pid) {
     return parent;
 }
 
-bool has_mark(std::string_view environment, const std::string& entry) {
+bool environment_has_tag(std::string_view environment, const std::string& entry) {
     while (!environment.empty()) {
         const auto end = std::min(environment.find('\0'), environment.size());
         const auto variable = environment.substr(0, end);
@@ -118,7 +118,7 @@ pid_t worker_process(pid_t said, pid_t peer, pid_t orchestrator) {
     if (peer <= 0) return said;
     for (pid_t pid = peer, parent; pid > 1; pid = parent) {
         parent = parent_of(pid);
-        if (parent == orchestrator) break;  // its warden
+        if (parent == orchestrator) break;  // its supervisor
         if (pid == said) return said;
     }
     return peer;
@@ -139,9 +139,9 @@ double processor_seconds_below(pid_t root) {
 
 namespace {
 
-bool is_marked(pid_t pid, const std::string& mark) {
-    return pid != ::getpid() && has_mark(read_file("/proc/" + std::to_string(pid) + "/environ", 4 << 20),
-                                         std::string(mark_variable) + "=" + mark);
+bool has_tag(pid_t pid, const std::string& tag) {
+    return pid != ::getpid() && environment_has_tag(read_file("/proc/" + std::to_string(pid) + "/environ", 4 << 20),
+                                                    std::string(tag_variable) + "=" + tag);
 }
 
 /// What tells a process from a later one of its pid: when it started, in ticks since the system did; empty: it is gone.
@@ -169,28 +169,28 @@ bool kill_if(pid_t pid, F&& wanted) {
 
 }  // namespace
 
-std::vector<pid_t> marked(const std::string& mark) {
+std::vector<pid_t> tagged(const std::string& tag) {
     std::vector<pid_t> pids = all_processes();
-    std::erase_if(pids, [&](pid_t pid) { return !is_marked(pid, mark); });
+    std::erase_if(pids, [&](pid_t pid) { return !has_tag(pid, tag); });
     return pids;
 }
 
-std::size_t kill_marked(const std::string& mark, Wardens wardens) {
+std::size_t kill_tagged(const std::string& tag, Supervisors supervisors) {
     std::size_t found = 0;
     for (const pid_t pid : all_processes())
         found += kill_if(pid, [&] {
-            return is_marked(pid, mark) &&
-                   !(wardens == Wardens::spared &&
-                     read_file("/proc/" + std::to_string(pid) + "/comm", 64) == warden_name + std::string("\n"));
+            return has_tag(pid, tag) &&
+                   !(supervisors == Supervisors::spared &&
+                     read_file("/proc/" + std::to_string(pid) + "/comm", 64) == supervisor_name + std::string("\n"));
         });
     return found;
 }
 
-bool sweep(const std::string& mark, std::chrono::milliseconds deadline, Wardens wardens) {
+bool sweep(const std::string& tag, std::chrono::milliseconds deadline, Supervisors supervisors) {
     const auto end = std::chrono::steady_clock::now() + deadline;
     // Twice clean, for a process that was between two programs had no environment to be read.
     for (int clean = 0; clean < 2;) {
-        clean = kill_marked(mark, wardens) == 0 ? clean + 1 : 0;
+        clean = kill_tagged(tag, supervisors) == 0 ? clean + 1 : 0;
         if (clean == 2) break;
         if (std::chrono::steady_clock::now() > end) return false;
         std::this_thread::sleep_for(std::chrono::milliseconds(2));

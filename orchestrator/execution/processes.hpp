@@ -12,13 +12,13 @@
 namespace hpo {
 
 /// The name of the mark in a worker's environment. Its value is the study's mark, ':' and the place.
-inline constexpr const char* mark_variable = "HPO_MARK";
+inline constexpr const char* tag_variable = "HPO_MARK";
 
-/// What a warden calls itself, for ps and for those who look for what is none.
-inline constexpr const char* warden_name = "hpo-warden";
+/// What a supervisor calls itself, for ps and for those who look for what is none.
+inline constexpr const char* supervisor_name = "hpo-supervisor";
 
-/// Whether a sweep takes wardens along. Wardens that sweep at the same time must not kill each other half-way.
-enum class Wardens { too, spared };
+/// Whether a sweep takes supervisors along. Supervisors that sweep at the same time must not kill each other half-way.
+enum class Supervisors { too, spared };
 
 /// Every process below /proc; a snapshot.
 std::vector<pid_t> all_processes();
@@ -27,7 +27,7 @@ std::vector<pid_t> all_processes();
 std::vector<pid_t> children_of(pid_t parent);
 
 /// The process that a worker's memory is measured from. `said`: its own word, believed where that process is `peer`,
-/// which holds the socket, or an ancestor of it below its warden (a child of `orchestrator`); else `peer`: in a pid
+/// which holds the socket, or an ancestor of it below its supervisor (a child of `orchestrator`); else `peer`: in a pid
 /// namespace of its own a worker does not know its number. `peer` 0: not known, and `said` stands.
 pid_t worker_process(pid_t said, pid_t peer, pid_t orchestrator);
 
@@ -37,16 +37,16 @@ pid_t worker_process(pid_t said, pid_t peer, pid_t orchestrator);
 double processor_seconds_below(pid_t root);
 
 /// Processes of this user, but the caller, whose mark is `mark` or begins with `mark` and ':'; a snapshot.
-std::vector<pid_t> marked(const std::string& mark);
+std::vector<pid_t> tagged(const std::string& tag);
 
 /// One round: SIGKILL to every process of this user, but the caller, whose mark is `mark` or begins with `mark` and
 /// ':'. Returns how many were found.
-std::size_t kill_marked(const std::string& mark, Wardens wardens = Wardens::too);
+std::size_t kill_tagged(const std::string& tag, Supervisors supervisors = Supervisors::too);
 
 /// Rounds until nothing with the mark is left. False: something would not die before the deadline. For a run that
-/// begins: it clears what an orchestrator and a warden that were killed together left running.
-bool sweep(const std::string& mark, std::chrono::milliseconds deadline = std::chrono::seconds(2),
-           Wardens wardens = Wardens::too);
+/// begins: it clears what an orchestrator and a supervisor that were killed together left running.
+bool sweep(const std::string& tag, std::chrono::milliseconds deadline = std::chrono::seconds(2),
+           Supervisors supervisors = Supervisors::too);
 
 /// Kills of the kernel for want of memory so far, on the whole machine; 0: it does not say.
 long long out_of_memory_kills();

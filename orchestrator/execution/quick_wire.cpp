@@ -20,7 +20,7 @@ class Scanner {
         left_.remove_prefix(1);
         return true;
     }
-    void need(char expected) {
+    void expect(char expected) {
         if (!take(expected)) throw AnotherForm();
     }
     [[nodiscard]] bool at_end() {
@@ -29,7 +29,7 @@ class Scanner {
     }
 
     std::string_view text() {
-        need('"');
+        expect('"');
         std::size_t size = 0;
         while (size < left_.size() && left_[size] >= ' ' && left_[size] <= '~' && left_[size] != '"' &&
                left_[size] != '\\')
@@ -109,14 +109,14 @@ class Scanner {
 
 Metrics metrics_of(Scanner& scanner) {
     Metrics metrics;
-    scanner.need('{');
+    scanner.expect('{');
     if (scanner.take('}')) return metrics;
     do {
         const std::string_view name = scanner.text();
-        scanner.need(':');
+        scanner.expect(':');
         metrics.insert_or_assign(std::string(name), scanner.number());
     } while (scanner.take(','));
-    scanner.need('}');
+    scanner.expect('}');
     return metrics;
 }
 
@@ -143,10 +143,10 @@ from_worker::Reported report_of(Scanner scanner) {
     std::optional<Metrics> metrics;
     bool is_report = false;
     Report report;
-    scanner.need('{');
+    scanner.expect('{');
     do {
         const std::string_view key = scanner.text();
-        scanner.need(':');
+        scanner.expect(':');
         if (key == "trial")
             trial = scanner.integer();
         else if (key == "attempt")
@@ -162,7 +162,7 @@ from_worker::Reported report_of(Scanner scanner) {
         else if (!take_telemetry(report, key, scanner))
             throw AnotherForm();
     } while (scanner.take(','));
-    scanner.need('}');
+    scanner.expect('}');
     if (!scanner.at_end() || !is_report || !trial || !attempt || !step || !metrics || *trial < 0 || *attempt < 0)
         throw AnotherForm();
     report.step = *step;

@@ -33,9 +33,9 @@ void WorkerLog::open(const std::filesystem::path& file) {
     const std::time_t now = std::time(nullptr);
     std::tm parts{};
     ::localtime_r(&now, &parts);
-    char mark[64];
-    std::strftime(mark, sizeof mark, "[another attempt begins, %Y-%m-%d %H:%M:%S]\n", &parts);
-    write(mark);
+    char tag[64];
+    std::strftime(tag, sizeof tag, "[another attempt begins, %Y-%m-%d %H:%M:%S]\n", &parts);
+    write(tag);
 }
 
 void WorkerLog::append(std::string_view bytes) {

@@ -28,7 +28,7 @@ struct Proposal {
 
 class Proposer {
    public:
-    /// Fails where the sampler or the policy cannot serve the study, in words.
+    /// Fails where the sampler or the policy cannot serve the study, as text.
     static Result<Proposer> make(const Study& study);
 
     /// A configuration for trial `trial` (from 1) that no earlier trial has; nothing when the space is exhausted: there

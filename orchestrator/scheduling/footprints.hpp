@@ -12,10 +12,10 @@ namespace hpo {
 struct Prediction {
     Footprint footprint;  ///< upper bound
     bool alone = false;   ///< no bound is known: nothing was measured nor declared yet
-    std::string why;      ///< in words, for people
+    std::string why;      ///< as text, for people
 };
 
-/// A measured peak as it is booked: 5 % more and at least 64 MiB, of each kind that was measured. Readings come about
+/// A measured peak as it is reserved: 5 % more and at least 64 MiB, of each kind that was measured. Readings come about
 /// once a second and miss short peaks; allocators keep a few percent more from one run to the next; libraries load
 /// kernels and workspaces of tens of MiB late.
 Footprint with_measurement_error(const Footprint& peak);
@@ -23,7 +23,7 @@ Footprint with_measurement_error(const Footprint& peak);
 /// `alone` while nothing was measured nor declared of the memory that trials of this study lie in (`on_device`: the
 /// device's, else the host's). From the first measurement on never again: with few measurements the bound is generous
 /// instead, because a trial that has to be alone can only start when all others on its device have ended. Device and
-/// host memory are learned separately; what was never measured nor declared is booked as 0.
+/// host memory are learned separately; what was never measured nor declared is reserved as 0.
 ///
 /// A declared size holds until a measurement exceeds it, and is then replaced by what was learned. Otherwise:
 /// - Parameters that were measured: the largest such peak and its error.

@@ -13,32 +13,33 @@ namespace hpo {
 
 /// An attempt that ran out of memory. Bytes.
 struct MemoryDeath {
-    Footprint booked;         ///< when it ended
+    Footprint reserved;       ///< when it ended
     Footprint used{0, 0, 0};  ///< most it was seen to take; 0: not measured
-    bool alone = false;       ///< it was booked to run alone
+    bool alone = false;       ///< it was reserved to run alone
     bool on_device = false;   ///< the accelerator's memory ran out; false: the host's, wherever the trial trained
     std::int64_t deaths = 1;  ///< attempts of this trial that ended so, this one included
     std::int64_t micro_batches = 1;                  ///< of one update
     std::optional<std::int64_t> more_micro_batches;  ///< the next larger number; absent: cannot be made smaller
     /// What an empty machine gives one trial: its largest device, the host. Capacity less reserve. Where both kinds lie
-    /// in one pool (unified memory), of each what the booking of the other leaves.
-    Footprint room;
+    /// in one pool (unified memory), of each what the reservation of the other leaves.
+    Footprint capacity;
     Footprint others{0, 0, 0};  ///< of `room`, what other programs use now
 };
 
 struct NextTry {
-    /// At least so much, until the trial ends: a measured peak raises a booking after a death, and never lowers it.
-    Footprint booking;
+    /// At least so much, until the trial ends: a measured peak raises a reservation after a death, and never lowers it.
+    Footprint reservation;
     bool alone = false;
     std::int64_t micro_batches = 1;
-    std::string how;  ///< "with 3.000 GiB booked", "alone, with 20.00 GiB booked", "in 4 micro-batches of an update"
+    std::string
+        how;  ///< "with 3.000 GiB reserved", "alone, with 20.00 GiB reserved", "in 4 micro-batches of an update"
 };
 
 /// The next rung of the ladder, for the memory that ran out:
 /// 1. half as much again, then twice as much (at least what was measured plus its error), beside others;
 /// 2. alone, with all that other programs leave;
 /// 3. alone, with smaller micro-batches, each at most half of the one before: at once where other programs have taken
-///    up to half of what was booked;
+///    up to half of what was reserved;
 /// 4. where other programs use more than a tenth of the room: with nine tenths of it, for which it waits by itself.
 /// Then an Error with the numbers. So a trial is given up only after it died with the smallest micro-batch in all the
 /// room there is but for a desktop's share.
@@ -49,8 +50,8 @@ struct NextTry {
 /// other programs keep still, and after 40 in any case.
 Result<NextTry> after_out_of_memory(const MemoryDeath& death);
 
-/// Which memory ran out by a program's last words, and the line that says so.
-struct OutOfMemoryWords {
+/// Which memory ran out by a program's last output, and the line that says so.
+struct OutOfMemoryLine {
     bool device = false;  ///< the accelerator's; else the host's
     std::string line;
 };
@@ -58,7 +59,7 @@ struct OutOfMemoryWords {
 /// What a script writes that ends for want of memory without telling us: an exception of PyTorch, JAX, TensorFlow or
 /// Python that nobody caught, an error of CUDA, HIP or OpenCL, the C++ library's. Of several lines the last one counts.
 /// `on_device`: it trained on an accelerator. Nothing where no line says so.
-std::optional<OutOfMemoryWords> out_of_memory_words(std::string_view last_words, bool on_device);
+std::optional<OutOfMemoryLine> find_out_of_memory(std::string_view last_output, bool on_device);
 
 /// Twice as many micro-batches, at most one a sample; nothing when they are that already, or when the numbers make no
 /// sense. A micro-batch has batch / accumulation samples, rounded up; the last one what is left.

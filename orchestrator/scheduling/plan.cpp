@@ -22,13 +22,13 @@ Devices devices_of(int device, const std::vector<int>& more) {
 }
 
 /// What one trial takes. Doubles: whole numbers of bytes up to 2^53 are exact, and no sum overflows.
-struct Need {
+struct Demand {
     double cores = 0;
     double host_bytes = 0;
     double device_bytes = 0;
     bool alone = false;
 
-    Need(const Footprint& footprint, bool alone_)
+    Demand(const Footprint& footprint, bool alone_)
         : cores(std::isfinite(footprint.cores) ? std::max(footprint.cores, 0.0) : 1e9),
           host_bytes(double(std::max<std::int64_t>(footprint.host_bytes, 0))),
           device_bytes(double(std::max<std::int64_t>(footprint.device_bytes, 0))),
@@ -56,9 +56,9 @@ double slots_of(const std::optional<std::int64_t>& parallel) {
 }
 
 /// What is left of a machine: the host, which every trial draws on, and its devices.
-class Room {
+class Capacity {
    public:
-    Room(const Machine& machine, std::optional<std::int64_t> parallel)
+    Capacity(const Machine& machine, std::optional<std::int64_t> parallel)
         : machine_(&machine), cores_(machine.cores), devices_(machine.accelerators.size()) {
         host_.bytes = double(machine.memory) - double(machine.memory_reserve);
         host_.slots = slots_of(parallel);
@@ -75,7 +75,7 @@ class Room {
     }
 
     /// No more than is free by the live readings: everywhere, or only where nothing of ours runs, which might end.
-    void limit_to_free(const Room* running = nullptr) {
+    void limit_to_free(const Capacity* running = nullptr) {
         const auto limit = [](Pool& pool, const Pool* ours, const std::optional<std::int64_t>& free, double reserve) {
             if (free && (!ours || ours->trials == 0)) pool.bytes = std::min(pool.bytes, double(*free) - reserve);
         };
@@ -86,33 +86,34 @@ class Room {
         }
     }
 
-    void take(const Need& need, Where devices, int sign = 1) {
-        cores_ -= sign * need.cores;
-        host_.take(host_bytes(need, devices), need.alone && shares_host(devices.front()), sign);
+    void take(const Demand& demand, Where devices, int sign = 1) {
+        cores_ -= sign * demand.cores;
+        host_.take(host_bytes(demand, devices), demand.alone && shares_host(devices.front()), sign);
         for (const int device : devices)
-            if (known(device)) pool(device).take(need.device_bytes, need.alone && !shares_host(device), sign);
+            if (known(device)) pool(device).take(demand.device_bytes, demand.alone && !shares_host(device), sign);
     }
-    void give_back(const Need& need, Where devices) { take(need, devices, -1); }
+    void give_back(const Demand& demand, Where devices) { take(demand, devices, -1); }
 
-    [[nodiscard]] bool holds(const Need& need, Where devices) const {
+    [[nodiscard]] bool holds(const Demand& demand, Where devices) const {
         constexpr double rounding = 1e-9;  // of sums of fractional cores
-        if (need.cores > cores_ + rounding || !host_.holds(host_bytes(need, devices))) return false;
+        if (demand.cores > cores_ + rounding || !host_.holds(host_bytes(demand, devices))) return false;
         return std::all_of(devices.begin(), devices.end(), [&](int device) {
-            if (known(device) && !pool(device).holds(need.device_bytes)) return false;
-            return !need.alone || (shares_host(device) ? host_.trials : pool(device).trials) == 0;
+            if (known(device) && !pool(device).holds(demand.device_bytes)) return false;
+            return !demand.alone || (shares_host(device) ? host_.trials : pool(device).trials) == 0;
         });
     }
 
     /// Whether `count` of the devices hold it.
-    [[nodiscard]] bool holds_on(const Need& need, Where where, std::size_t count) const {
-        if (count > 1) return !best(need, where, count).empty();
-        return std::any_of(where.begin(), where.end(), [&](const int& device) { return holds(need, only(device)); });
+    [[nodiscard]] bool holds_on(const Demand& demand, Where where, std::size_t count) const {
+        if (count > 1) return !best(demand, where, count).empty();
+        return std::any_of(where.begin(), where.end(), [&](const int& device) { return holds(demand, only(device)); });
     }
 
     /// `count` of the devices that hold it, here and in the `other` room, the best first; none: there are not as many.
-    [[nodiscard]] Devices best(const Need& need, Where where, std::size_t count, const Room* other = nullptr) const {
+    [[nodiscard]] Devices best(const Demand& demand, Where where, std::size_t count,
+                               const Capacity* other = nullptr) const {
         const auto fits = [&](Where devices) {
-            return holds(need, devices) && (!other || other->holds(need, devices));
+            return holds(demand, devices) && (!other || other->holds(demand, devices));
         };
         Devices fitting;
         for (const int& device : where)
@@ -129,7 +130,7 @@ class Room {
     [[nodiscard]] const Pool& pool_of(int device) const { return known(device) ? pool(device) : host_; }
 
     /// In what a trial is too large for this room, if it is by cores or bytes.
-    [[nodiscard]] std::string shortage(const Need& need, double cores, int device, bool empty) const;
+    [[nodiscard]] std::string shortage(const Demand& demand, double cores, int device, bool empty) const;
 
    private:
     [[nodiscard]] bool known(int device) const { return device >= 0 && std::size_t(device) < devices_.size(); }
@@ -138,12 +139,12 @@ class Room {
     [[nodiscard]] bool shares_host(int device) const {
         return !known(device) || machine_->accelerators[std::size_t(device)].unified;
     }
-    [[nodiscard]] double host_bytes(const Need& need, Where devices) const {
-        double bytes = need.host_bytes;
+    [[nodiscard]] double host_bytes(const Demand& demand, Where devices) const {
+        double bytes = demand.host_bytes;
         for (const int device : devices) {
             // What a device that is gone held was not the host's.
             const bool here = device == host_only || (known(device) && shares_host(device));
-            bytes += here ? need.device_bytes : 0;
+            bytes += here ? demand.device_bytes : 0;
         }
         return bytes;
     }
@@ -171,17 +172,17 @@ std::string what_it_gives(double bytes, double capacity, double reserve, double 
     return text + ")";
 }
 
-std::string Room::shortage(const Need& need, double cores, int device, bool empty) const {
-    if (need.cores > cores_ + 1e-9)
+std::string Capacity::shortage(const Demand& demand, double cores, int device, bool empty) const {
+    if (demand.cores > cores_ + 1e-9)
         return "needs " + number_of_cores(cores) + ", this machine gives " + number_of_cores(cores_);
-    if (const double bytes = host_bytes(need, only(device)); bytes > host_.bytes)
+    if (const double bytes = host_bytes(demand, only(device)); bytes > host_.bytes)
         return "needs " + bytes_text(bytes) + " of memory, but the " + (empty ? "empty " : "") + "machine gives " +
                what_it_gives(host_.bytes, double(machine_->memory), double(machine_->memory_reserve),
                              double(machine_->memory_others), empty);
-    if (known(device) && need.device_bytes > pool(device).bytes) {
+    if (known(device) && demand.device_bytes > pool(device).bytes) {
         const Accelerator& where = machine_->accelerators[std::size_t(device)];
-        return "needs " + bytes_text(need.device_bytes) + " of device memory, but " +
-               (devices_.size() > 1 ? "the roomiest device, " + where.id + "," : where.id) +
+        return "needs " + bytes_text(demand.device_bytes) + " of device memory, but " +
+               (devices_.size() > 1 ? "the largest device, " + where.id + "," : where.id) +
                (empty ? " gives at most " : " gives ") +
                what_it_gives(pool(device).bytes, double(where.memory), double(where.reserve), double(where.others),
                              empty);
@@ -192,10 +193,10 @@ std::string Room::shortage(const Need& need, double cores, int device, bool empt
 /// The plan's state while it goes through those that wait.
 class Planner {
    public:
-    Planner(const Machine& machine, std::span<const Booking> running, std::optional<std::int64_t> parallel)
+    Planner(const Machine& machine, std::span<const Reservation> running, std::optional<std::int64_t> parallel)
         : machine_(machine), empty_(machine, parallel), total_(empty_), free_(empty_) {
-        for (const Booking& booking : running)
-            hold({booking.footprint, booking.alone}, devices_of(booking.device, booking.more));
+        for (const Reservation& reservation : running)
+            hold({reservation.footprint, reservation.alone}, devices_of(reservation.device, reservation.more));
         total_.take_others();
         total_.limit_to_free(&free_);
         free_.take_others();
@@ -207,23 +208,23 @@ class Planner {
     }
 
     void consider(const Waiting& trial) {
-        const Need need{trial.footprint, trial.alone};
+        const Demand demand{trial.footprint, trial.alone};
         const std::span<const int> all = trial.on_device ? std::span<const int>(devices_) : host_;
         const std::span<const int> usable = trial.on_device ? std::span<const int>(usable_) : host_;
         const std::size_t count = trial.on_device ? std::max<std::size_t>(1, trial.devices) : 1;
-        const auto can = [&](const Room& room, std::span<const int> where) {
-            return room.holds_on(need, where, count);
+        const auto can = [&](const Capacity& capacity, std::span<const int> where) {
+            return capacity.holds_on(demand, where, count);
         };
         if (!can(empty_, all)) {
-            admission_.never.push_back({trial.trial, too_large(trial, need)});
-        } else if (const auto there = device_beside(trial, need, usable)) {
-            launch(trial.trial, {trial.beside, false}, only(*there), true);
+            admission_.never.push_back({trial.trial, too_large(trial, demand)});
+        } else if (const auto there = device_to_join(trial, demand, usable)) {
+            launch(trial.trial, {trial.colocated, false}, only(*there), true);
         } else if (!can(total_, usable)) {
-            if (!admission_.kept_out) admission_.kept_out = {trial.trial, kept_out(trial, need)};
-        } else if (const auto devices = best_devices(need, usable, count); !devices.empty()) {
-            launch(trial.trial, need, devices, false);
+            if (!admission_.kept_out) admission_.kept_out = {trial.trial, kept_out(trial, demand)};
+        } else if (const auto devices = best_devices(demand, usable, count); !devices.empty()) {
+            launch(trial.trial, demand, devices, false);
         } else if (!spare_) {
-            reserve(need, usable, count);
+            reserve(demand, usable, count);
         }
     }
 
@@ -231,101 +232,101 @@ class Planner {
 
    private:
     struct Held {
-        Need need;
+        Demand demand;
         Devices devices;
     };
 
-    void hold(const Need& need, Where devices) {
-        free_.take(need, devices);
-        held_.push_back({need, {devices.begin(), devices.end()}});
+    void hold(const Demand& demand, Where devices) {
+        free_.take(demand, devices);
+        held_.push_back({demand, {devices.begin(), devices.end()}});
     }
 
-    void launch(std::int64_t trial, const Need& need, Where devices, bool beside) {
-        admission_.launch.push_back({trial, devices.front(), beside, {devices.begin() + 1, devices.end()}});
-        hold(need, devices);
-        if (spare_) spare_->take(need, devices);
+    void launch(std::int64_t trial, const Demand& demand, Where devices, bool joins) {
+        admission_.launch.push_back({trial, devices.front(), joins, {devices.begin() + 1, devices.end()}});
+        hold(demand, devices);
+        if (spare_) spare_->take(demand, devices);
     }
 
-    [[nodiscard]] std::optional<int> device_beside(const Waiting& trial, const Need& alone,
-                                                   std::span<const int> usable) const {
+    [[nodiscard]] std::optional<int> device_to_join(const Waiting& trial, const Demand& alone,
+                                                    std::span<const int> usable) const {
         std::vector<int> there;
-        std::copy_if(trial.beside_on.begin(), trial.beside_on.end(), std::back_inserter(there),
+        std::copy_if(trial.joinable_on.begin(), trial.joinable_on.end(), std::back_inserter(there),
                      [&](int device) { return std::find(usable.begin(), usable.end(), device) != usable.end(); });
         if (there.empty()) return {};
         const auto unused = best_devices(alone, usable, 1);
         if (!unused.empty() && unused[0] != host_only && free_.pool_of(unused[0]).trials == 0) return {};
-        const auto best = best_devices({trial.beside, false}, there, 1);
+        const auto best = best_devices({trial.colocated, false}, there, 1);
         return best.empty() ? std::nullopt : std::optional(best.front());
     }
 
     /// Where it may start now.
-    [[nodiscard]] Devices best_devices(const Need& need, std::span<const int> usable, std::size_t count) const {
-        return free_.best(need, usable, count, spare_ ? &*spare_ : nullptr);
+    [[nodiscard]] Devices best_devices(const Demand& demand, std::span<const int> usable, std::size_t count) const {
+        return free_.best(demand, usable, count, spare_ ? &*spare_ : nullptr);
     }
 
     /// It starts at the latest when the oldest of the running ones, as many as it needs, have ended: what goes before
     /// it must leave room beside those that are then still there.
-    void reserve(const Need& need, std::span<const int> usable, std::size_t count) {
-        Room later = total_;
-        for (const Held& held : held_) later.take(held.need, held.devices);
+    void reserve(const Demand& demand, std::span<const int> usable, std::size_t count) {
+        Capacity later = total_;
+        for (const Held& held : held_) later.take(held.demand, held.devices);
         for (auto oldest = held_.begin();; ++oldest) {
-            const Devices best = later.best(need, usable, count);
+            const Devices best = later.best(demand, usable, count);
             if (!best.empty() || oldest == held_.end()) {
-                if (!best.empty()) later.take(need, best);
+                if (!best.empty()) later.take(demand, best);
                 spare_ = later;
                 return;
             }
-            later.give_back(oldest->need, oldest->devices);
+            later.give_back(oldest->demand, oldest->devices);
         }
     }
 
-    [[nodiscard]] int roomiest(const Room& room, std::span<const int> where) const {
+    [[nodiscard]] int largest(const Capacity& capacity, std::span<const int> where) const {
         return *std::max_element(where.begin(), where.end(),
-                                 [&](int a, int b) { return room.pool_of(a).bytes < room.pool_of(b).bytes; });
+                                 [&](int a, int b) { return capacity.pool_of(a).bytes < capacity.pool_of(b).bytes; });
     }
 
-    [[nodiscard]] std::string too_large(const Waiting& trial, const Need& need) const {
-        if (!trial.on_device) return empty_.shortage(need, trial.footprint.cores, host_only, true);
+    [[nodiscard]] std::string too_large(const Waiting& trial, const Demand& demand) const {
+        if (!trial.on_device) return empty_.shortage(demand, trial.footprint.cores, host_only, true);
         if (devices_.empty()) return "needs an accelerator, and this machine has none that may be used";
-        if (trial.devices > 1) return too_few(trial, need, empty_, devices_, "this study may use ");
-        return empty_.shortage(need, trial.footprint.cores, roomiest(empty_, devices_), true);
+        if (trial.devices > 1) return too_few(trial, demand, empty_, devices_, "this study may use ");
+        return empty_.shortage(demand, trial.footprint.cores, largest(empty_, devices_), true);
     }
 
     /// Of a trial that needs several devices at once: the numbers.
-    [[nodiscard]] std::string too_few(const Waiting& trial, const Need& need, const Room& room,
+    [[nodiscard]] std::string too_few(const Waiting& trial, const Demand& demand, const Capacity& capacity,
                                       const std::vector<int>& where, const char* which) const {
         const auto fitting = std::count_if(where.begin(), where.end(), [&](int device) {
-            return room.holds({trial.footprint, false}, only(device));
+            return capacity.holds({trial.footprint, false}, only(device));
         });
         std::string text = "needs " + std::to_string(trial.devices) + " devices at once (resources.trial.gpus), " +
                            which + std::to_string(where.size());
         if (where.size() < trial.devices) return text;
-        const bool empty = &room == &empty_;
+        const bool empty = &capacity == &empty_;
         if (const auto count = static_cast<std::size_t>(fitting); count < trial.devices && count > 0)
-            return text + ", with " + bytes_text(need.device_bytes) + " of memory for it: " + std::to_string(fitting);
-        return text + "; it " + room.shortage(need, trial.footprint.cores, roomiest(room, where), empty);
+            return text + ", with " + bytes_text(demand.device_bytes) + " of memory for it: " + std::to_string(fitting);
+        return text + "; it " + capacity.shortage(demand, trial.footprint.cores, largest(capacity, where), empty);
     }
 
-    [[nodiscard]] std::string kept_out(const Waiting& trial, const Need& need) const {
-        if (!trial.on_device) return total_.shortage(need, trial.footprint.cores, host_only, false);
-        if (trial.devices > 1) return too_few(trial, need, total_, usable_, "usable at the moment: ");
+    [[nodiscard]] std::string kept_out(const Waiting& trial, const Demand& demand) const {
+        if (!trial.on_device) return total_.shortage(demand, trial.footprint.cores, host_only, false);
+        if (trial.devices > 1) return too_few(trial, demand, total_, usable_, "usable at the moment: ");
         std::vector<int> fitting;  // when empty
         std::copy_if(usable_.begin(), usable_.end(), std::back_inserter(fitting),
-                     [&](int device) { return empty_.holds(need, only(device)); });
-        if (!fitting.empty()) return total_.shortage(need, trial.footprint.cores, roomiest(total_, fitting), false);
+                     [&](int device) { return empty_.holds(demand, only(device)); });
+        if (!fitting.empty()) return total_.shortage(demand, trial.footprint.cores, largest(total_, fitting), false);
         std::string aside;
         for (const int device : devices_)
-            if (empty_.holds(need, only(device)))
+            if (empty_.holds(demand, only(device)))
                 aside += (aside.empty() ? "" : ", ") + machine_.accelerators[std::size_t(device)].id;
-        return "needs " + bytes_text(need.device_bytes) + " of device memory; what it fits is set aside: " + aside;
+        return "needs " + bytes_text(demand.device_bytes) + " of device memory; what it fits is set aside: " + aside;
     }
 
     const Machine& machine_;
-    Room empty_;                 ///< without other programs and trials
-    Room total_;                 ///< without trials
-    Room free_;                  ///< now
-    std::optional<Room> spare_;  ///< what the reservation leaves over; absent: none made yet
-    std::vector<Held> held_;     ///< oldest first
+    Capacity empty_;                 ///< without other programs and trials
+    Capacity total_;                 ///< without trials
+    Capacity free_;                  ///< now
+    std::optional<Capacity> spare_;  ///< what the reservation leaves over; absent: none made yet
+    std::vector<Held> held_;         ///< oldest first
     std::vector<int> devices_, usable_;
     static constexpr int host_[] = {host_only};
     Admission admission_;
@@ -333,7 +334,7 @@ class Planner {
 
 }  // namespace
 
-Admission admit(const Machine& machine, std::span<const Booking> running, std::span<const Waiting> waiting,
+Admission admit(const Machine& machine, std::span<const Reservation> running, std::span<const Waiting> waiting,
                 std::optional<std::int64_t> parallel) {
     Planner planner(machine, running, parallel);
     for (const Waiting& trial : waiting) planner.consider(trial);

@@ -18,12 +18,12 @@ struct Accelerator {
     std::string id;                        ///< UUID
     std::int64_t memory = 0;               ///< capacity, or the user's limit if that is less
     std::int64_t reserve = 0;              ///< left free on purpose
-    std::int64_t others = 0;               ///< used by anything that is not booked here
+    std::int64_t others = 0;               ///< used by anything that is not reserved here
     std::optional<std::int64_t> parallel;  ///< trials at once; absent: as many as fit
-    bool usable = true;                    ///< false: lost, or set aside after a fault; its trials keep their bookings
-    bool unified = false;                  ///< its memory is the host's: device bytes count here and there
-    /// Free at this moment; absent: what the bookings leave. Less than they leave where trials took more
-    /// than they booked: nothing is launched into what is not free.
+    bool usable = true;    ///< false: lost, or set aside after a fault; its trials keep their reservations
+    bool unified = false;  ///< its memory is the host's: device bytes count here and there
+    /// Free at this moment; absent: what the reservations leave. Less than they leave where trials took more
+    /// than they reserved: nothing is launched into what is not free.
     std::optional<std::int64_t> free;
 };
 
@@ -32,7 +32,7 @@ struct Machine {
     double cores = 1;                         ///< this process may use
     std::int64_t memory = 0;                  ///< capacity of the host, or the user's limit if that is less
     std::int64_t memory_reserve = 0;          ///< left free on purpose
-    std::int64_t memory_others = 0;           ///< used by anything that is not booked here
+    std::int64_t memory_others = 0;           ///< used by anything that is not reserved here
     std::optional<std::int64_t> memory_free;  ///< as Accelerator::free
     std::vector<Accelerator> accelerators;
 };
@@ -40,7 +40,7 @@ struct Machine {
 inline constexpr int host_only = -1;  ///< instead of an accelerator's index
 
 /// A trial that holds its footprint: it runs, or its worker is about to run it.
-struct Booking {
+struct Reservation {
     std::int64_t trial = 0;
     Footprint footprint;
     int device = host_only;   ///< index in Machine::accelerators
@@ -62,16 +62,16 @@ struct Waiting {
     /// means this device: several may hold one such trial each. On the host, and on a unified device, whose pool the
     /// host's memory is, it means the whole machine, since whatever runs draws on that.
     bool alone = false;
-    Footprint beside;            ///< what it takes in a worker that runs already and trains others of its shape
-    std::vector<int> beside_on;  ///< devices where such a one has a free slot
-    std::size_t devices = 1;     ///< accelerators that it needs at once, its device bytes on each
+    Footprint colocated;           ///< what it takes in a worker that runs already and trains others of its fusion key
+    std::vector<int> joinable_on;  ///< devices where such a one has a free slot
+    std::size_t devices = 1;       ///< accelerators that it needs at once, its device bytes on each
 };
 
 struct Admission {
     struct Launch {
         std::int64_t trial = 0;
         int device = host_only;
-        bool beside = false;      ///< in a worker that is there
+        bool joins = false;       ///< in a worker that is there
         std::vector<int> more{};  ///< further devices, none of them twice
     };
     struct Reason {
@@ -92,8 +92,8 @@ struct Admission {
 ///
 /// A trial that needs several devices gets them at once, by the same order, or waits: never fewer, never one twice.
 ///
-/// A trial that fits beside others of its shape starts there, by the same order of devices, unless there is a device
-/// that nobody uses yet.
+/// A trial that fits beside others of its fusion key starts there, by the same order of devices, unless there is a
+/// device that nobody uses yet.
 ///
 /// The first trial that does not fit keeps a reservation on the device where it can start soonest: where the fewest of
 /// the running ones, the oldest first, must have ended. Later trials go before it only into what it leaves over then
@@ -103,7 +103,7 @@ struct Admission {
 /// `running` stands in the order of launch; a trial launched a moment ago counts. A trial that is kept out keeps no
 /// other from starting. Without `running` and `kept_out`, something is launched whenever something waits, or all of it
 /// fails. O(devices * (running + waiting)), and O(devices * running) more for the one reservation.
-Admission admit(const Machine& machine, std::span<const Booking> running, std::span<const Waiting> waiting,
+Admission admit(const Machine& machine, std::span<const Reservation> running, std::span<const Waiting> waiting,
                 std::optional<std::int64_t> parallel);
 
 }  // namespace hpo

@@ -33,13 +33,13 @@
 #include "orchestrator/execution/processes.hpp"
 #include "orchestrator/scheduling/out_of_memory.hpp"
 #include "orchestrator/script/home.hpp"
-#include "orchestrator/script/last_words.hpp"
+#include "orchestrator/script/last_output.hpp"
 #include "orchestrator/script/metrics.hpp"
 #include "orchestrator/script/output.hpp"
 #include "orchestrator/script/preload.hpp"
 #include "orchestrator/script/template.hpp"
 #include "orchestrator/script/terminal.hpp"
-#include "orchestrator/script/trial_words.hpp"
+#include "orchestrator/script/trial_values.hpp"
 
 namespace hpo {
 
@@ -225,7 +225,7 @@ class Adapter {
         report.metrics = std::move(*metrics);
         const double before = run_->done ? run_->done->seconds.value_or(0) : 0;
         report.seconds = before + std::chrono::duration<double>(Clock::now() - started_).count();
-        report.warning = printable(reader_->doubt());
+        report.warning = printable(reader_->warning());
         say(from_worker::Reported{run_->id, std::move(report)});
     }
 
@@ -252,12 +252,12 @@ class Adapter {
         started_ = looked_for_life_ = Clock::now();
         std::error_code ignored;
         if (!run.folder.empty()) std::filesystem::create_directories(run.folder, ignored);
-        script::TrialWords words(*run_, task_.home);
-        const script::Lookup look = std::ref(words);
+        script::TrialValues values(*run_, task_.home);
+        const script::Lookup look = std::ref(values);
         const string folder = working_folder(look);
         for (const auto& [name, text] : task_.files)
-            words.write(name, script::fill_file(text, script::format_of(name),
-                                                [&](const string& placeholder) { return words.value(placeholder); }));
+            values.write(name, script::fill_file(text, script::format_of(name),
+                                                 [&](const string& placeholder) { return values.value(placeholder); }));
         file_ = script::fill(task_.file, look).value_or("");
         if (!file_.empty()) file_ = (std::filesystem::path(folder) / file_).string();
         make_reader();
@@ -267,13 +267,13 @@ class Adapter {
         const auto size = std::filesystem::file_size(file_, ignored);
         offset_ = ignored ? 0 : static_cast<std::int64_t>(size);
 
-        warden::Start order;
+        supervisor::Start order;
         const auto own = [this](const string& word) { return task_.files.contains(word); };
         const auto command =
             folder.empty() ? task_.command : script::seen_from_elsewhere(task_.command, task_.home, own);
         order.command = script::fill(command, task_.optional, look);
         order.folder = folder;
-        if (!words.problem().empty()) return fail(words.problem());
+        if (!values.problem().empty()) return fail(values.problem());
         for (const auto& [name, value] : run.params)
             if (!is_null(value)) order.environment.push_back(script::variable_of(name) + "=" + to_text(value));
         // A script that knows the client runs alone, and is read like any other.
@@ -285,8 +285,8 @@ class Adapter {
                                     wire::from(run.params).dump(-1, ' ', true, wire::Json::error_handler_t::replace));
         order.environment.push_back("HPO_REPORTS=" + (task_.file == shim_reports ? file_ : string()));
         script::Terminal terminal = terminal_for(order);
-        warden::Child child = prepared_ ? script::start_prepared(*std::move(prepared_), std::move(order))
-                                        : warden::start_child(order, -1, terminal.program.get());
+        supervisor::Child child = prepared_ ? script::start_prepared(*std::move(prepared_), std::move(order))
+                                            : supervisor::start_child(order, -1, terminal.program.get());
         if (child.pid == 0) return fail("cannot " + child.failed + ": " + std::strerror(child.error));
         command_ = child.pid;
         output_.open(std::move(child.output), std::move(terminal.reader));
@@ -294,7 +294,7 @@ class Adapter {
     }
 
     /// None: it prints to the pipe. Where no terminal can be had, it does so as well.
-    script::Terminal terminal_for(warden::Start& order) {
+    script::Terminal terminal_for(supervisor::Start& order) {
         const bool wanted = task_.terminal == TerminalUse::on ||
                             (task_.terminal == TerminalUse::automatic && script::profits_from_terminal(order.command));
         if (!wanted || prepared_) return {};
@@ -390,10 +390,10 @@ class Adapter {
         exit_ = told_to_leave_;
         if (told_to_leave_ != 0) return;
         if (outcome_) return finish(*outcome_, had_more_ ? had_more() : "");
-        const string last = printable(script::last_words(output_.words()), true);
+        const string last = printable(script::last_output(output_.tail()), true);
         const string quoted = last.empty() ? "" : ": " + last;
         if (status_ != 0)
-            if (const auto memory = out_of_memory_words(output_.words(), true))
+            if (const auto memory = find_out_of_memory(output_.tail(), true))
                 return finish(Outcome::out_of_memory, printable(memory->line));
         if (WIFSIGNALED(status_)) return die_of(WTERMSIG(status_));
         const int status = WEXITSTATUS(status_);
@@ -422,7 +422,7 @@ class Adapter {
         if (task_.file == shim_reports)
             text = "the command ended and '" + run_->objective.metric + "' was never reported by way of worker.shim";
         if (const string seen = reader_->seen(); !seen.empty()) text += ", but " + seen;
-        if (const string doubt = reader_->doubt(); !doubt.empty()) return printable(text + "; " + doubt);
+        if (const string warning = reader_->warning(); !warning.empty()) return printable(text + "; " + warning);
         if (!reader_->nearest().empty()) text += "; the nearest line: " + reader_->nearest();
         if (file_.empty())
             text += "; how it is printed is said by worker: {metrics: {stdout: [\"...(?<" + run_->objective.metric +

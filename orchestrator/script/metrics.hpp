@@ -26,9 +26,9 @@ class LineReader {
     virtual ~LineReader() = default;
     /// Adds to `metrics`, the last word on a name counts. `nan` and `inf` are numbers.
     virtual void read(std::string_view line, Metrics& metrics) = 0;
-    /// The first number that was not used since it was only partly read, in words, with the line and the cure; said
+    /// The first number that was not used since it was only partly read, as text, with the line and the cure; said
     /// once. Empty: none.
-    virtual std::string doubt() { return {}; }
+    virtual std::string warning() { return {}; }
 };
 
 /// The output of a script. Without patterns: every `name=0.3` and `name: 0.3`, lines that are a JSON object (also after
@@ -45,7 +45,7 @@ Result<std::unique_ptr<LineReader>> make_pattern_reader(const std::vector<std::s
 std::string problem_of_pattern(const std::string& pattern);
 
 /// Which numbers a pattern would misread, with the cure; empty: none that is known.
-std::string doubt_of_pattern(const std::string& pattern);
+std::string pattern_warning(const std::string& pattern);
 
 /// Whether these patterns can give a metric of this name (none: any).
 bool gives(const std::vector<std::string>& patterns, std::string_view metric);
@@ -75,7 +75,7 @@ class StepReader {
     /// The line that looks most as if it told the objective, before that was found; empty: none does.
     [[nodiscard]] const std::string& nearest() const { return nearest_; }
     /// See LineReader.
-    [[nodiscard]] std::string doubt() { return reader_->doubt(); }
+    [[nodiscard]] std::string warning() { return reader_->warning(); }
 
    private:
     void line(std::string_view text);

@@ -9,7 +9,7 @@ namespace hpo::script {
 namespace {
 
 constexpr std::size_t chunk_bytes = 64 * 1024;
-constexpr std::size_t last_words_bytes = 8 * 1024;
+constexpr std::size_t last_output_bytes = 8 * 1024;
 
 void copy_to_log(std::string_view bytes) {
     while (!bytes.empty()) {
@@ -44,8 +44,8 @@ bool CommandOutput::take(std::size_t stream, std::size_t most, const Read& read)
         const std::string_view bytes(buffer, static_cast<std::size_t>(size));
         taken += bytes.size();
         copy_to_log(bytes);
-        words_ += bytes;
-        if (words_.size() > 2 * last_words_bytes) words_.erase(0, words_.size() - last_words_bytes);
+        tail_ += bytes;
+        if (tail_.size() > 2 * last_output_bytes) tail_.erase(0, tail_.size() - last_output_bytes);
         read(bytes, stream);
     }
     return taken > 0;

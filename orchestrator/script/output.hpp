@@ -23,13 +23,13 @@ class CommandOutput {
     bool take(std::size_t most, const Read& read);
 
     /// The end of what was printed, some kilobytes.
-    [[nodiscard]] const std::string& words() const { return words_; }
+    [[nodiscard]] const std::string& tail() const { return tail_; }
 
    private:
     bool take(std::size_t stream, std::size_t most, const Read& read);
 
     std::array<Descriptor, 2> streams_;
-    std::string words_;
+    std::string tail_;
 };
 
 }  // namespace hpo::script

@@ -131,7 +131,7 @@ class PatternReader final : public LineReader {
         }
     }
 
-    string doubt() override { return std::exchange(doubt_, {}); }
+    string warning() override { return std::exchange(warning_, {}); }
 
    private:
     struct Pattern {
@@ -145,12 +145,12 @@ class PatternReader final : public LineReader {
     void read(const Pattern& pattern, string_view line, Metrics& metrics) {
         const Iterator none;
         Iterator found(line.begin(), line.end(), pattern.expression);
-        if (found == none && !doubted_ && !pattern.whole.empty()) {
+        if (found == none && !warned_ && !pattern.whole.empty()) {
             Iterator missed(line.begin(), line.end(), pattern.whole);
             if (missed != none)
                 for (const string& name : pattern.names)
                     if ((*missed)[name].matched)
-                        doubt(pattern, name, "does not see '" + (*missed)[name].str() + "'", line);
+                        warn(pattern, name, "does not see '" + (*missed)[name].str() + "'", line);
         }
         for (; found != none; ++found) {
             const auto& match = *found;
@@ -162,25 +162,25 @@ class PatternReader final : public LineReader {
                 const std::size_t begin = number_begins(line, from);
                 const auto number = number_at_begin(line.substr(begin));
                 if (number && (begin < from || number->second > text.size()))
-                    doubt(pattern, name, "reads '" + text + "' of '" + string(line.substr(begin, number->second)) + "'",
-                          line);
+                    warn(pattern, name,
+                            "reads '" + text + "' of '" + string(line.substr(begin, number->second)) + "'", line);
                 else if (number && number_at_begin(trim(text))->second != trim(text).size())
-                    doubt(pattern, name, "reads '" + text + "', which is no number", line);
+                    warn(pattern, name, "reads '" + text + "', which is no number", line);
                 else
                     add_text(metrics, name, text);
             }
         }
     }
 
-    void doubt(const Pattern& pattern, const string& name, const string& what, string_view line) {
-        if (std::exchange(doubted_, true)) return;
-        doubt_ = "the pattern of '" + name + "' " + what + ", which is not used; write {number} for the number: \"" +
-                 pattern.cure + "\". The line: " + string(line.substr(0, most_quoted_bytes));
+    void warn(const Pattern& pattern, const string& name, const string& what, string_view line) {
+        if (std::exchange(warned_, true)) return;
+        warning_ = "the pattern of '" + name + "' " + what + ", which is not used; write {number} for the number: \"" +
+                   pattern.cure + "\". The line: " + string(line.substr(0, most_quoted_bytes));
     }
 
     std::vector<Pattern> patterns_;
-    string doubt_;
-    bool doubted_ = false;
+    string warning_;
+    bool warned_ = false;
 };
 
 }  // namespace
@@ -205,7 +205,7 @@ bool gives(const std::vector<string>& patterns, string_view metric) {
            });
 }
 
-string doubt_of_pattern(const string& pattern) {
+string pattern_warning(const string& pattern) {
     for (const NamedGroup& group : named_groups(pattern)) {
         string missed;
         try {

@@ -54,7 +54,7 @@ bool write_all(int descriptor, std::string_view bytes) {
 
 }  // namespace
 
-std::optional<std::size_t> interpreter_words(const std::vector<string>& command) {
+std::optional<std::size_t> interpreter_arguments(const std::vector<string>& command) {
     if (command.empty() || !std::filesystem::path(command[0]).filename().string().starts_with("python")) return {};
     std::size_t at = 1;
     for (; at < command.size(); ++at) {
@@ -71,7 +71,7 @@ std::optional<std::size_t> interpreter_words(const std::vector<string>& command)
 }
 
 std::vector<string> preload_command(const Study& study, const std::filesystem::path& python) {
-    const auto words = interpreter_words(study.command);
+    const auto words = interpreter_arguments(study.command);
     if (study.preload.empty() || !words) return {};
     const auto script = study.command.begin() + static_cast<std::ptrdiff_t>(*words);
     std::vector<string> start(study.command.begin(), script);
@@ -97,12 +97,12 @@ std::optional<Prepared> take_prepared() {
     return prepared;
 }
 
-warden::Child start_prepared(Prepared prepared, warden::Start order) {
-    order.environment = warden::merged_environment(order.environment);
+supervisor::Child start_prepared(Prepared prepared, supervisor::Start order) {
+    order.environment = supervisor::merged_environment(order.environment);
     order.cpus = own_cpus();
-    const string packed = warden::pack(order);
+    const string packed = supervisor::pack(order);
     const auto size = static_cast<std::uint32_t>(packed.size());
-    warden::Child child;
+    supervisor::Child child;
     if (!write_all(prepared.tells.get(), {reinterpret_cast<const char*>(&size), sizeof size}) ||
         !write_all(prepared.tells.get(), packed)) {
         child.error = errno;

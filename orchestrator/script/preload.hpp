@@ -1,5 +1,5 @@
 // Scripts that are forked from an interpreter that has imported already what they need: worker/python/hpo/preload.py,
-// which a warden keeps (execution/preloader.hpp).
+// which a supervisor keeps (execution/preloader.hpp).
 #pragma once
 
 #include <sys/types.h>
@@ -18,7 +18,7 @@ namespace hpo::script {
 
 /// How many words of the command start the Python interpreter, with its options; the next one is the script, -m or -c.
 /// Nothing: the command is none of Python's, or which script it runs is not the same for all trials.
-std::optional<std::size_t> interpreter_words(const std::vector<std::string>& command);
+std::optional<std::size_t> interpreter_arguments(const std::vector<std::string>& command);
 
 /// What starts the interpreter that the study's trials are forked from; empty without `worker.preload`. `python`: the
 /// folder of the Python client.
@@ -34,7 +34,7 @@ struct Prepared {
 /// What the preloaded interpreter left to its adapter, if there is one; once.
 std::optional<Prepared> take_prepared();
 
-/// As warden::start_child().
-warden::Child start_prepared(Prepared prepared, warden::Start order);
+/// As supervisor::start_child().
+supervisor::Child start_prepared(Prepared prepared, supervisor::Start order);
 
 }  // namespace hpo::script

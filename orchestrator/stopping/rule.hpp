@@ -18,7 +18,7 @@ namespace hpo {
 struct Verdict {
     to_worker::Action action = to_worker::Action::go_on;
     std::string rule;      ///< its name in the study file; empty: go on
-    std::string reason;    ///< in words, with the numbers
+    std::string reason;    ///< as text, with the numbers
     bool lasting = false;  ///< other trials are judged by this report: it is needed again when the study goes on,
                            ///< though its own trial has ended
 };
@@ -100,7 +100,7 @@ class StoppingRule {
     /// Counts up whenever forecasts have changed for trials that did not report.
     [[nodiscard]] virtual std::int64_t forecasts_made() const { return 0; }
 
-    /// A paused trial will not go on any more (the study ends): why, in words; empty: not this rule's trial.
+    /// A paused trial will not go on any more (the study ends): why, as text; empty: not this rule's trial.
     [[nodiscard]] virtual std::string verdict_on_paused(std::int64_t trial) const {
         (void)trial;
         return {};

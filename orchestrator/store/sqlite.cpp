@@ -154,9 +154,9 @@ Error Database::error() const {
         default:
             break;
     }
-    std::string words = handle() ? sqlite3_errmsg(handle()) : "out of memory";
-    if (system != 0) words += std::string(": ") + std::strerror(system);
-    return {at + words};
+    std::string message = handle() ? sqlite3_errmsg(handle()) : "out of memory";
+    if (system != 0) message += std::string(": ") + std::strerror(system);
+    return {at + message};
 }
 
 }  // namespace hpo::sqlite

@@ -59,7 +59,7 @@ class Database {
     /// The first column of the first row as text; empty: no row.
     Result<std::string> value(const std::string& sql);
 
-    /// The last failure in words, with the cure where there is one.
+    /// The last failure as text, with the cure where there is one.
     [[nodiscard]] Error error() const;
     [[nodiscard]] sqlite3* handle() const { return connection_.get(); }
 

@@ -149,32 +149,35 @@ int Diagnostics::add_option(std::string name) {
     return static_cast<int>(names_.size()) - 1;
 }
 
-void Diagnostics::error(Place place, std::string message) { problems_.push_back({place, std::move(message), {}}); }
-
-void Diagnostics::note(Place place, std::string message) {
-    problems_.back().notes.emplace_back(place, std::move(message));
+void Diagnostics::error(Location location, std::string message) {
+    problems_.push_back({location, std::move(message), {}});
 }
 
-void Diagnostics::render(std::string& out, Place place, std::string_view message) const {
-    out += printable(names_[static_cast<std::size_t>(place.source)], 400);
-    const bool in_file = place.source == 0 && place.line >= 1 && static_cast<std::size_t>(place.line) <= lines_.size();
+void Diagnostics::note(Location location, std::string message) {
+    problems_.back().notes.emplace_back(location, std::move(message));
+}
+
+void Diagnostics::render(std::string& out, Location location, std::string_view message) const {
+    out += printable(names_[static_cast<std::size_t>(location.source)], 400);
+    const bool in_file =
+        location.source == 0 && location.line >= 1 && static_cast<std::size_t>(location.line) <= lines_.size();
     if (!in_file) {
         out += ": ";
         out += message;
         out += '\n';
         return;
     }
-    const std::string_view line = lines_[static_cast<std::size_t>(place.line) - 1];
-    const std::size_t start = std::min(static_cast<std::size_t>(std::max(place.column, 1)) - 1, line.size());
-    const std::size_t length = std::min(static_cast<std::size_t>(std::max(place.length, 1)), line.size() - start);
-    out += ":" + std::to_string(place.line) + ":" + std::to_string(width(line.substr(0, start)) + 1) + ": ";
+    const std::string_view line = lines_[static_cast<std::size_t>(location.line) - 1];
+    const std::size_t start = std::min(static_cast<std::size_t>(std::max(location.column, 1)) - 1, line.size());
+    const std::size_t length = std::min(static_cast<std::size_t>(std::max(location.length, 1)), line.size() - start);
+    out += ":" + std::to_string(location.line) + ":" + std::to_string(width(line.substr(0, start)) + 1) + ": ";
     out += message;
 
     // A window of the line that holds the place, begun at a whole code point.
     std::size_t from =
         start + std::min<std::size_t>(length, 40) > shown_columns ? start - std::min<std::size_t>(start, 40) : 0;
     while (from > 0 && (static_cast<unsigned char>(line[from]) & 0xC0) == 0x80) --from;
-    const std::string number = std::to_string(place.line);
+    const std::string number = std::to_string(location.line);
     const std::string gutter = std::string(number.size() < 5 ? 5 - number.size() : 0, ' ') + number;
     const std::string before = printable(line.substr(from, start - from), line.size());
     std::string window = printable(line.substr(from), shown_columns);
@@ -193,13 +196,13 @@ std::string Diagnostics::text() const {
     std::vector<const Problem*> ordered;
     for (const Problem& problem : problems_) ordered.push_back(&problem);
     std::stable_sort(ordered.begin(), ordered.end(), [](const Problem* a, const Problem* b) {
-        return std::tie(a->place.source, a->place.line, a->place.column) <
-               std::tie(b->place.source, b->place.line, b->place.column);
+        return std::tie(a->location.source, a->location.line, a->location.column) <
+               std::tie(b->location.source, b->location.line, b->location.column);
     });
     std::string out;
     for (std::size_t i = 0; i < ordered.size() && i < shown_problems; ++i) {
-        render(out, ordered[i]->place, ordered[i]->message);
-        for (const auto& [place, message] : ordered[i]->notes) render(out, place, "note: " + message);
+        render(out, ordered[i]->location, ordered[i]->message);
+        for (const auto& [location, message] : ordered[i]->notes) render(out, location, "note: " + message);
     }
     if (ordered.size() > shown_problems)
         out += "... and " + std::to_string(ordered.size() - shown_problems) + " more\n";

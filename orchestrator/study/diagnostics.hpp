@@ -8,7 +8,7 @@
 namespace hpo::study {
 
 /// A stretch of a source. `line` and `column` (in bytes) count from 1; line 0: the source as a whole.
-struct Place {
+struct Location {
     int source = 0;
     int line = 0;
     int column = 1;
@@ -24,20 +24,20 @@ class Diagnostics {
     /// Returns the source's number.
     int add_option(std::string name);
 
-    void error(Place place, std::string message);
+    void error(Location location, std::string message);
     /// Belongs to the error before it: where the other half of a conflict stands.
-    void note(Place place, std::string message);
+    void note(Location location, std::string message);
 
     [[nodiscard]] bool ok() const { return problems_.empty(); }
     [[nodiscard]] std::string text() const;
 
    private:
     struct Problem {
-        Place place;
+        Location location;
         std::string message;
-        std::vector<std::pair<Place, std::string>> notes;
+        std::vector<std::pair<Location, std::string>> notes;
     };
-    void render(std::string& out, Place place, std::string_view message) const;
+    void render(std::string& out, Location location, std::string_view message) const;
 
     std::vector<std::string> names_;
     std::vector<std::string> lines_;  ///< of the file

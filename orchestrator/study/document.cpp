@@ -18,9 +18,9 @@ namespace {
 
 /// Ends the parse; thrown through yaml-cpp and caught in parse_yaml.
 struct Refused {
-    Place place;
+    Location location;
     std::string message;
-    std::optional<Place> first;  ///< of two equal keys
+    std::optional<Location> first;  ///< of two equal keys
 };
 
 constexpr std::string_view list_as_key = "a key must be a word, not a list or a map";
@@ -44,16 +44,16 @@ class Builder final : public YAML::EventHandler {
     Node root;
 
     void OnDocumentStart(const YAML::Mark& mark) override {
-        if (++documents_ > 1) throw Refused{place(mark), "a second document; a study file holds one", {}};
+        if (++documents_ > 1) throw Refused{location(mark), "a second document; a study file holds one", {}};
     }
     void OnDocumentEnd() override {}
 
     void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { add(leaf(mark, anchor, Node::Kind::null)); }
     void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-        throw Refused{place(mark), "aliases (*name) are not used in study files; write the value out", {}};
+        throw Refused{location(mark), "aliases (*name) are not used in study files; write the value out", {}};
     }
     void OnAnchor(const YAML::Mark& mark, const std::string&) override {
-        throw Refused{place(mark), "anchors (&name) are not used in study files; write the value out", {}};
+        throw Refused{location(mark), "anchors (&name) are not used in study files; write the value out", {}};
     }
     void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                   const std::string& value) override {
@@ -62,11 +62,11 @@ class Builder final : public YAML::EventHandler {
         // The tag, not the quotes, says what it is: !!float 1e-4, !!int "5", !!str 5.
         node.plain = tag == "?" || (tag.starts_with(core_tag) && tag != std::string(core_tag) + "str");
         node.text = value;
-        node.place.length = node.plain ? static_cast<int>(value.size()) : quoted_length(mark);
+        node.location.length = node.plain ? static_cast<int>(value.size()) : quoted_length(mark);
         for (std::string_view rest = value; !rest.empty();) {
             const std::size_t length = code_point_length(rest);
             if (length == 0 || is_control(rest.substr(0, length)))
-                throw Refused{node.place, "a control character or broken UTF-8 in a value", {}};
+                throw Refused{node.location, "a control character or broken UTF-8 in a value", {}};
             rest.remove_prefix(length);
         }
         add(std::move(node));
@@ -82,7 +82,7 @@ class Builder final : public YAML::EventHandler {
     }
     void OnMapEnd() override { close(); }
 
-    [[nodiscard]] Place place(const YAML::Mark& mark) const {
+    [[nodiscard]] Location location(const YAML::Mark& mark) const {
         if (mark.is_null()) return {source_, 0, 1, 1};
         return {source_, mark.line + 1, mark.column + 1, 1};
     }
@@ -108,29 +108,30 @@ class Builder final : public YAML::EventHandler {
                 ++i;
             }
         }
-        throw Refused{place(mark), "a quoted text that is not closed", {}};
+        throw Refused{location(mark), "a quoted text that is not closed", {}};
     }
 
     Node leaf(const YAML::Mark& mark, YAML::anchor_t anchor, Node::Kind kind) {
         if (anchor != 0) OnAnchor(mark, {});
-        if (++nodes_ > max_nodes) throw Refused{place(mark), "more than " + std::to_string(max_nodes) + " values", {}};
+        if (++nodes_ > max_nodes)
+            throw Refused{location(mark), "more than " + std::to_string(max_nodes) + " values", {}};
         Node node;
         node.kind = kind;
-        node.place = place(mark);
+        node.location = location(mark);
         return node;
     }
 
     void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
         if (tag != "?" && tag != "!" && !tag.empty() && !(tags_ == Tags::core && is_core(tag)))
-            throw Refused{place(mark), "tags (!name) are not used in study files", {}};
+            throw Refused{location(mark), "tags (!name) are not used in study files", {}};
     }
 
     void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, Node::Kind kind) {
         refuse_tag(mark, tag);
         if (stack_.size() == max_depth)
-            throw Refused{place(mark), "nested more than " + std::to_string(max_depth) + " deep", {}};
+            throw Refused{location(mark), "nested more than " + std::to_string(max_depth) + " deep", {}};
         if (!stack_.empty() && stack_.back().node.kind == Node::Kind::map && !stack_.back().key)
-            throw Refused{place(mark), std::string(list_as_key), {}};
+            throw Refused{location(mark), std::string(list_as_key), {}};
         stack_.push_back({leaf(mark, anchor, kind), {}});
     }
 
@@ -150,17 +151,18 @@ class Builder final : public YAML::EventHandler {
             level.node.items.push_back(std::move(node));
         } else if (level.key) {
             // A value that is not there is told of at its key, not where yaml-cpp noticed.
-            if (node.kind == Node::Kind::null) node.place = level.key->place;
+            if (node.kind == Node::Kind::null) node.location = level.key->location;
             level.key->value = std::move(node);
             level.node.entries.push_back(std::move(*level.key));
             level.key.reset();
         } else {
             if (node.kind != Node::Kind::scalar || node.text.empty())
-                throw Refused{node.place, "a key without a name", {}};
+                throw Refused{node.location, "a key without a name", {}};
             for (const Entry& entry : level.node.entries)
                 if (entry.key == node.text)
-                    throw Refused{node.place, "the key '" + printable(node.text) + "' appears twice", entry.place};
-            level.key = Entry{std::move(node.text), node.place, {}};
+                    throw Refused{node.location, "the key '" + printable(node.text) + "' appears twice",
+                                  entry.location};
+            level.key = Entry{std::move(node.text), node.location, {}};
         }
     }
 
@@ -195,8 +197,8 @@ std::string explained(const std::string& message) {
 
 /// The innermost bracket that is open at the end of the text. yaml-cpp tells of one far from it, or as something else.
 std::optional<Refused> unclosed_bracket(std::string_view text, int source) {
-    std::vector<Place> open;
-    Place at{source, 1, 1, 1};
+    std::vector<Location> open;
+    Location at{source, 1, 1, 1};
     char quote = 0;
     bool comment = false;
     char last = '\n';
@@ -232,9 +234,9 @@ std::optional<Refused> unclosed_bracket(std::string_view text, int source) {
 }
 
 /// `key:value` on the line or the one above it reads as one long word, and what follows as nonsense.
-std::string missing_space(std::string_view text, Place place, std::string_view message) {
+std::string missing_space(std::string_view text, Location location, std::string_view message) {
     if (message != "illegal map value") return {};
-    for (int line = 1; line <= place.line && !text.empty(); ++line) {
+    for (int line = 1; line <= location.line && !text.empty(); ++line) {
         const auto end = text.find('\n');
         const std::string_view words = text.substr(0, end);
         const auto start = words.find_first_not_of(" -");
@@ -242,7 +244,7 @@ std::string missing_space(std::string_view text, Place place, std::string_view m
         const bool glued = start != std::string_view::npos && colon != std::string_view::npos && start < colon &&
                            colon + 1 < words.size() && words[colon + 1] != ' ' && words[colon + 1] != '\r' &&
                            words.substr(start, colon - start).find_first_of(" #\"'") == std::string_view::npos;
-        if (glued && line + 1 >= place.line)
+        if (glued && line + 1 >= location.line)
             return "; is a space missing after '" + printable(words.substr(start, colon - start)) + ":' in line " +
                    std::to_string(line) + "?";
         text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
@@ -253,7 +255,7 @@ std::string missing_space(std::string_view text, Place place, std::string_view m
 /// The first byte that no study file holds, before yaml-cpp sees any.
 std::optional<Refused> refused_bytes(std::string_view text, int source) {
     if (text.size() > max_bytes) return Refused{{source, 0, 1, 1}, "larger than 256 KiB: this is not a study file", {}};
-    Place at{source, 1, 1, 1};
+    Location at{source, 1, 1, 1};
     bool indentation = true;
     while (!text.empty()) {
         const std::size_t length = code_point_length(text);
@@ -282,19 +284,19 @@ std::optional<Node> parse_yaml(std::string_view text, int source, Diagnostics& d
         return std::move(builder.root);
     } catch (const Refused& refused) {
         if (const auto bracket = refused.message == list_as_key ? unclosed_bracket(text, source) : std::nullopt) {
-            diagnostics.error(bracket->place, bracket->message);
+            diagnostics.error(bracket->location, bracket->message);
             return {};
         }
-        diagnostics.error(refused.place, refused.message);
+        diagnostics.error(refused.location, refused.message);
         if (refused.first) diagnostics.note(*refused.first, "it is here first");
     } catch (const YAML::DeepRecursion& error) {
-        diagnostics.error(builder.place(error.mark), "nested more than " + std::to_string(max_depth) + " deep");
+        diagnostics.error(builder.location(error.mark), "nested more than " + std::to_string(max_depth) + " deep");
     } catch (const YAML::Exception& error) {
-        const Place place = builder.place(error.mark);
+        const Location location = builder.location(error.mark);
         if (const auto bracket = unclosed_bracket(text, source))
-            diagnostics.error(bracket->place, bracket->message);
+            diagnostics.error(bracket->location, bracket->message);
         else
-            diagnostics.error(place, explained(error.msg) + missing_space(text, place, error.msg));
+            diagnostics.error(location, explained(error.msg) + missing_space(text, location, error.msg));
     } catch (const std::exception& error) {
         // yaml-cpp lets a few exceptions of the standard library out, for instance of numbers in directives.
         diagnostics.error({source, 0, 1, 1}, explained(error.what()));

@@ -19,7 +19,7 @@ struct Entry;
 struct Node {
     enum class Kind { null, scalar, list, map };
     Kind kind = Kind::null;
-    Place place;
+    Location location;
     std::string text;            ///< of a scalar
     bool plain = true;           ///< a scalar without quotes
     std::vector<Node> items;     ///< of a list
@@ -28,7 +28,7 @@ struct Node {
 
 struct Entry {
     std::string key;
-    Place place;
+    Location location;
     Node value;
 };
 

@@ -100,7 +100,7 @@ string found(const Node& node) {
 }
 
 std::nullopt_t expected(Diagnostics& diagnostics, const Node& node, string_view name, string_view what) {
-    diagnostics.error(node.place, "'" + string(name) + "' must be " + string(what) + ", found " + found(node));
+    diagnostics.error(node.location, "'" + string(name) + "' must be " + string(what) + ", found " + found(node));
     return std::nullopt;
 }
 
@@ -150,7 +150,7 @@ Fields::Fields(Diagnostics& diagnostics, const Node* node, string path, string_v
     : diagnostics_(diagnostics), node_(node), path_(std::move(path)) {
     if (node_ == nullptr || node_->kind == Node::Kind::map) return;
     const string subject = path_.empty() ? "a study file" : "'" + path_ + "'";
-    diagnostics.error(node_->place, subject + " must be a map (" + string(example) + "), found " + found(*node_));
+    diagnostics.error(node_->location, subject + " must be a map (" + string(example) + "), found " + found(*node_));
     node_ = nullptr;
 }
 
@@ -159,10 +159,10 @@ const Node* Fields::take(string_view key) {
     return node_ == nullptr ? nullptr : find(*node_, key);
 }
 
-const Node* Fields::need(string_view key, string_view what) {
+const Node* Fields::require(string_view key, string_view what) {
     const Node* value = take(key);
     if (value == nullptr && node_ != nullptr)
-        diagnostics_.error(node_->place, "'" + path_of(key) + "' is missing: " + string(what));
+        diagnostics_.error(node_->location, "'" + path_of(key) + "' is missing: " + string(what));
     return value;
 }
 
@@ -175,7 +175,7 @@ void Fields::finish() const {
     for (const Entry& entry : node_->entries) {
         if (knows(entry.key)) continue;
         const string where = path_.empty() ? "" : " in '" + path_ + "'";
-        diagnostics_.error(entry.place, "unknown key '" + printable(entry.key) + "'" + where + cure(entry));
+        diagnostics_.error(entry.location, "unknown key '" + printable(entry.key) + "'" + where + cure(entry));
     }
 }
 
@@ -288,7 +288,7 @@ std::optional<double> real(Diagnostics& diagnostics, const Node& node, string_vi
 std::optional<string> text(Diagnostics& diagnostics, const Node& node, string_view name) {
     if (node.kind != Node::Kind::scalar) return expected(diagnostics, node, name, "a text");
     if (!node.text.empty()) return node.text;
-    diagnostics.error(node.place, "'" + string(name) + "' must not be empty");
+    diagnostics.error(node.location, "'" + string(name) + "' must not be empty");
     return {};
 }
 
@@ -310,7 +310,7 @@ std::optional<std::size_t> word(Diagnostics& diagnostics, const Node& node, stri
     if (node.kind == Node::Kind::scalar && words.size() > 1)
         if (const auto near = nearest(node.text, words); !near.empty())
             message += "; did you mean '" + string(near) + "'?";
-    diagnostics.error(node.place, message);
+    diagnostics.error(node.location, message);
     return {};
 }
 
@@ -318,8 +318,8 @@ std::optional<double> duration(Diagnostics& diagnostics, const Node& node, strin
     const auto seconds = is_plain(node) ? measured(node.text, time_units) : std::nullopt;
     if (!seconds) {
         const string cure = is_number(node) ? " (which unit? " + node.text + "s, " + node.text + "m)" : "";
-        diagnostics.error(node.place, "'" + string(name) + "' must be a duration such as 30m, 1h30m or 90s, found " +
-                                          found(node) + cure);
+        diagnostics.error(node.location, "'" + string(name) + "' must be a duration such as 30m, 1h30m or 90s, found " +
+                                             found(node) + cure);
         return {};
     }
     if (!(*seconds >= low && *seconds <= high))

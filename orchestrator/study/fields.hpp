@@ -28,7 +28,7 @@ class Fields {
     /// nullptr: the key is not there.
     const Node* take(std::string_view key);
     /// An error if the key is not there; `what` completes "'path.key' is missing: ".
-    const Node* need(std::string_view key, std::string_view what);
+    const Node* require(std::string_view key, std::string_view what);
     [[nodiscard]] bool knows(std::string_view key) const;
     /// Reports keys that nobody asked for.
     void finish() const;

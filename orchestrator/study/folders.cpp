@@ -7,7 +7,7 @@
 
 #include "hpo/wire.hpp"
 #include "orchestrator/script/template.hpp"
-#include "orchestrator/script/trial_words.hpp"
+#include "orchestrator/script/trial_values.hpp"
 #include "orchestrator/study/sections.hpp"
 #include "orchestrator/study/study_file.hpp"
 
@@ -107,7 +107,7 @@ void check_template(Diagnostics& diagnostics, const Study& study, const string& 
 
 }  // namespace
 
-Result<void> settle_folders(Study& study, string_view text, const fs::path& file) {
+Result<void> resolve_folders(Study& study, string_view text, const fs::path& file) {
     std::error_code failed;
     const fs::path folder = fs::absolute(file, failed).parent_path().lexically_normal();
     const fs::path current = fs::current_path(failed);

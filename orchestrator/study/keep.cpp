@@ -20,8 +20,8 @@ void read_most(Diagnostics& diagnostics, const Node& node, const std::string& pa
         const auto read = std::from_chars(node.text.data() + best.size(), end, most);
         if (read.ec == std::errc() && read.ptr == end && most >= 1 && most <= max_kept) return void(into = most);
     }
-    diagnostics.error(node.place, "'" + path + "' must be all, none, or best and how many, such as best 5" +
-                                      (scalar ? ", found " + printable(node.text) : ""));
+    diagnostics.error(node.location, "'" + path + "' must be all, none, or best and how many, such as best 5" +
+                                         (scalar ? ", found " + printable(node.text) : ""));
 }
 
 }  // namespace

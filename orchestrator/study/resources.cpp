@@ -32,22 +32,23 @@ std::optional<string> device(Diagnostics& diagnostics, const Node& node) {
     if (node.kind == Node::Kind::scalar && !node.text.empty() && node.text.size() <= 64 && node.text[0] != '-' &&
         std::all_of(node.text.begin(), node.text.end(), fits))
         return node.text;
-    diagnostics.error(node.place, "'resources.devices' names each device by its UUID or its number in 'hpo devices'" +
-                                      (node.kind == Node::Kind::scalar ? ", found " + printable(node.text) : ""));
+    diagnostics.error(node.location,
+                      "'resources.devices' names each device by its UUID or its number in 'hpo devices'" +
+                          (node.kind == Node::Kind::scalar ? ", found " + printable(node.text) : ""));
     return {};
 }
 
 void read_devices(Diagnostics& diagnostics, const Node& node, std::vector<string>& devices) {
     if (is_auto(node)) return;
     if (!is_list(node) || node.items.empty())
-        return diagnostics.error(node.place,
+        return diagnostics.error(node.location,
                                  "'resources.devices' must be auto or a list, such as [0, 1] or [GPU-8f6c] (to use "
                                  "none: backend: cpu)");
     for (const Node& item : node.items) {
         auto name = device(diagnostics, item);
         if (!name) continue;
         if (std::find(devices.begin(), devices.end(), *name) != devices.end())
-            diagnostics.error(item.place, "the device " + *name + " is listed twice");
+            diagnostics.error(item.location, "the device " + *name + " is listed twice");
         else
             devices.push_back(std::move(*name));
     }
@@ -59,32 +60,33 @@ void check_length(Diagnostics& diagnostics, const Node& list, string_view key, c
     const string subject = "'resources." + string(key) + "' lists " + std::to_string(count) +
                            (count == 1 ? " number" : " numbers") + ", one a device";
     if (devices == nullptr || !is_list(*devices)) {
-        diagnostics.error(list.place, subject + ": list the devices too, in the same order, such as devices: [0, 1]");
+        diagnostics.error(list.location,
+                          subject + ": list the devices too, in the same order, such as devices: [0, 1]");
     } else if (devices->items.size() != count) {
-        diagnostics.error(list.place, subject + ", but 'resources.devices' lists " +
-                                          std::to_string(devices->items.size()) + ": give both the same length");
-        diagnostics.note(devices->place, "the devices are here");
+        diagnostics.error(list.location, subject + ", but 'resources.devices' lists " +
+                                             std::to_string(devices->items.size()) + ": give both the same length");
+        diagnostics.note(devices->location, "the devices are here");
     }
 }
 
 /// What is for scripts alone.
 void check_native(Diagnostics& diagnostics, const Node& resources) {
     if (const Node* node = find(resources, "trial"))
-        diagnostics.error(node->place,
+        diagnostics.error(node->location,
                           "'resources.trial' is for scripts: the native worker says to the byte what each trial needs; "
                           "remove it");
 }
 
 /// What is for the native worker alone.
 void check_script(Diagnostics& diagnostics, const Node& slots) {
-    diagnostics.error(slots.place,
+    diagnostics.error(slots.location,
                       "'resources.slots' is for the native worker, which trains trials of one shape side by side in "
                       "one process: remove it ('resources.parallel' says how many run at once)");
 }
 
 void read_backend(Diagnostics& diagnostics, const Node& node, bool native, string& backend) {
     if (!native && node.kind == Node::Kind::scalar && node.text == "opencl")
-        return diagnostics.error(node.place,
+        return diagnostics.error(node.location,
                                  "'resources.backend' opencl is for the native worker: a script's trials get the GPUs "
                                  "that CUDA knows (cuda) or none (cpu)");
     std::vector<string_view> backends{"auto", "cpu", "cuda"};

@@ -17,7 +17,7 @@ namespace hpo::study {
 
 struct ReadSpace {
     Space space;
-    std::vector<Place> places;        ///< of the names, one a dimension
+    std::vector<Location> locations;  ///< of the names, one a dimension
     std::vector<std::string> broken;  ///< names that are reported and left out: what speaks of them is not to blame
 };
 
@@ -25,20 +25,20 @@ struct ReadWorker {
     bool known = true;  ///< false: what it is cannot be told, and what depends on that is not read
     bool native = true;
     std::vector<std::string> command;
-    std::vector<Place> command_places;  ///< one an argument
+    std::vector<Location> command_locations;  ///< one an argument
     std::vector<std::pair<std::size_t, std::size_t>> optional_arguments;
     std::string home, cwd;
-    Place home_place, cwd_place;
+    Location home_location, cwd_location;
     std::map<std::string, TrialFile> files;
-    std::map<std::string, Place> file_places;  ///< of the names in `files`
+    std::map<std::string, Location> file_locations;  ///< of the names in `files`
     std::optional<MetricsSource> metrics;
-    Place file_place;  ///< of `metrics.file`
+    Location file_location;  ///< of `metrics.file`
     std::vector<std::string> preload;
     std::string shim;
     WorkerEnvironment environment;
     Params params;
-    std::map<std::string, Place> places;  ///< of the names in `params`
-    Place place;                          ///< of the section
+    std::map<std::string, Location> locations;  ///< of the names in `params`
+    Location location;                          ///< of the section
 };
 
 /// Dimensions that are broken are reported and left out. With `native`, names and ranges are those of worker_keys.hpp.
@@ -68,7 +68,7 @@ std::string parameter_of(std::string_view braced);
 /// Of a script's study that was read from `file`, with this text: decides what its relative paths mean (`home`: where
 /// they are found, the current folder first, then the file's), reads its templates and checks them. What is found is
 /// written into `source`, so that the stored study stands alone.
-Result<void> settle_folders(Study& study, std::string_view text, const std::filesystem::path& file);
+Result<void> resolve_folders(Study& study, std::string_view text, const std::filesystem::path& file);
 
 /// [A-Za-z_][A-Za-z0-9_.-]{0,63}: what a script's parameter may be called.
 bool is_name(std::string_view name);

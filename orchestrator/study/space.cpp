@@ -13,8 +13,8 @@ using std::string;
 using std::string_view;
 
 constexpr std::size_t max_dimensions = 256;
-constexpr std::array<string_view, 3> kind_words{"float", "int", "categorical"};
-constexpr std::array<string_view, 4> role_words{"none", "batch_size", "learning_rate", "regularizer"};
+constexpr std::array<string_view, 3> kind_names{"float", "int", "categorical"};
+constexpr std::array<string_view, 4> role_names{"none", "batch_size", "learning_rate", "regularizer"};
 
 template <std::size_t N>
 std::vector<string_view> list(const std::array<string_view, N>& words) {
@@ -34,7 +34,7 @@ class SpaceReader {
 
     ReadSpace read(const Node& node) {
         if (node.entries.size() > max_dimensions)
-            diagnostics_.error(node.place, "more than " + std::to_string(max_dimensions) + " parameters");
+            diagnostics_.error(node.location, "more than " + std::to_string(max_dimensions) + " parameters");
         for (const Entry& entry : node.entries) {
             const std::size_t before = result_.space.size();
             dimension(entry);
@@ -54,7 +54,7 @@ class SpaceReader {
         if (fields.node() == nullptr) return;
         Dimension dimension;
         dimension.name = entry.key;
-        const Node* type = fields.need("type", "float, int or categorical");
+        const Node* type = fields.require("type", "float, int or categorical");
         const Node* low = fields.take("low");
         const Node* high = fields.take("high");
         const Node* step = fields.take("step");
@@ -64,7 +64,7 @@ class SpaceReader {
         const Node* when = fields.take("when");
         fields.finish();
         if (type == nullptr) return;
-        const auto kind = word(diagnostics_, *type, fields.path_of("type"), list(kind_words));
+        const auto kind = word(diagnostics_, *type, fields.path_of("type"), list(kind_names));
         if (!kind) return;
         dimension.kind = static_cast<Kind>(*kind);
 
@@ -72,7 +72,7 @@ class SpaceReader {
         bool fits = true;
         const auto refuse = [&](const Node* node, string_view name, string_view why) {
             if (node == nullptr) return;
-            diagnostics_.error(node->place, "'" + fields.path_of(name) + "' " + string(why));
+            diagnostics_.error(node->location, "'" + fields.path_of(name) + "' " + string(why));
             fits = false;
         };
         if (categorical) {
@@ -89,12 +89,12 @@ class SpaceReader {
         if (role != nullptr) read_role(dimension, *role);
         if (when != nullptr) conditions_.emplace_back(result_.space.size(), when);
         result_.space.push_back(std::move(dimension));
-        result_.places.push_back(entry.place);
+        result_.locations.push_back(entry.location);
     }
 
     bool known_name(const Entry& entry, const WorkerKey* key) {
         if (!is_name(entry.key)) {
-            diagnostics_.error(entry.place, not_a_name(entry.key));
+            diagnostics_.error(entry.location, not_a_name(entry.key));
             return false;
         }
         if (!native_) return true;
@@ -102,14 +102,15 @@ class SpaceReader {
             std::vector<string_view> names;
             for (const WorkerKey& row : worker_keys)
                 if (row.section == "model" || row.section == "training") names.push_back(row.name);
-            diagnostics_.error(entry.place,
+            diagnostics_.error(entry.location,
                                "unknown parameter '" + entry.key + "' in 'space'" + suggestion(entry.key, names));
             return false;
         }
         if (key->section == "data" || key->section.empty()) {
-            diagnostics_.error(entry.place, "'" + entry.key +
-                                                "' cannot vary: trials on different data or tasks cannot be compared; "
-                                                "fix it in 'worker'");
+            diagnostics_.error(entry.location,
+                               "'" + entry.key +
+                                   "' cannot vary: trials on different data or tasks cannot be compared; "
+                                   "fix it in 'worker'");
             return false;
         }
         return true;
@@ -121,7 +122,7 @@ class SpaceReader {
         if (key->type == OptionType::integer && dimension.kind == Kind::integer) return true;
         if (key->type == OptionType::real) return true;
         const string_view cure = key->type == OptionType::integer ? "int" : "categorical";
-        diagnostics_.error(type.place,
+        diagnostics_.error(type.location,
                            "'" + dimension.name + "' takes type: " + string(cure) + ", found " + printable(type.text));
         return false;
     }
@@ -129,11 +130,11 @@ class SpaceReader {
     bool read_choices(Dimension& dimension, const WorkerKey* key, const Node* choices, const Entry& entry) {
         const string path = "space." + dimension.name + ".choices";
         if (choices == nullptr) {
-            diagnostics_.error(entry.place, "'" + path + "' is missing: a list such as [relu, gelu]");
+            diagnostics_.error(entry.location, "'" + path + "' is missing: a list such as [relu, gelu]");
             return false;
         }
         if (choices->kind != Node::Kind::list || choices->items.empty()) {
-            diagnostics_.error(choices->place, "'" + path + "' must be a list of at least one choice");
+            diagnostics_.error(choices->location, "'" + path + "' must be a list of at least one choice");
             return false;
         }
         const std::size_t before = choices->items.size();
@@ -144,7 +145,7 @@ class SpaceReader {
             const auto twin = std::find_if(dimension.choices.begin(), dimension.choices.end(),
                                            [&](const Value& other) { return same(other, *value); });
             if (twin != dimension.choices.end())
-                diagnostics_.error(item.place, "'" + path + "' holds " + printable(to_text(*value)) + " twice");
+                diagnostics_.error(item.location, "'" + path + "' holds " + printable(to_text(*value)) + " twice");
             else
                 dimension.choices.push_back(*value);
         }
@@ -156,7 +157,8 @@ class SpaceReader {
         const string path = "space." + dimension.name;
         for (const auto& [node, name] : {std::pair{low, "low"}, std::pair{high, "high"}})
             if (node == nullptr)
-                diagnostics_.error(entry.place, "'" + path + "." + name + "' is missing: the range is 'low' to 'high'");
+                diagnostics_.error(entry.location,
+                                   "'" + path + "." + name + "' is missing: the range is 'low' to 'high'");
         if (low == nullptr || high == nullptr) return false;
 
         const double least = key != nullptr ? key->low : -std::numeric_limits<double>::infinity();
@@ -170,14 +172,14 @@ class SpaceReader {
         const auto to = number(*high, "high");
         if (!from || !to) return false;
         if (*from > *to) {
-            diagnostics_.error(low->place, "'" + path + ".low' (" + short_number(*from) + ") is above 'high' (" +
-                                               short_number(*to) + ")");
+            diagnostics_.error(low->location, "'" + path + ".low' (" + short_number(*from) + ") is above 'high' (" +
+                                                  short_number(*to) + ")");
             return false;
         }
         dimension.low = *from;
         dimension.high = *to;
         if (!std::isfinite(*to - *from)) {
-            diagnostics_.error(high->place, "'" + path + "' is wider than a float can hold");
+            diagnostics_.error(high->location, "'" + path + "' is wider than a float can hold");
             return false;
         }
         if (log != nullptr) {
@@ -186,7 +188,7 @@ class SpaceReader {
             dimension.log = *answer;
         }
         if (dimension.log && *from <= 0) {
-            diagnostics_.error(low->place,
+            diagnostics_.error(low->location,
                                "'" + path + ".low' must be above 0 with log: true, found " + short_number(*from));
             return false;
         }
@@ -196,7 +198,7 @@ class SpaceReader {
     bool read_step(Dimension& dimension, const Node& node) {
         const string path = "space." + dimension.name + ".step";
         if (dimension.log) {
-            diagnostics_.error(node.place, "'" + path + "' and log: true exclude each other");
+            diagnostics_.error(node.location, "'" + path + "' and log: true exclude each other");
             return false;
         }
         const double width = dimension.high - dimension.low;
@@ -206,7 +208,7 @@ class SpaceReader {
         } else {
             step = real(diagnostics_, node, path, 0, std::numeric_limits<double>::max());
             if (step && *step == 0) {
-                diagnostics_.error(node.place, "'" + path + "' must be above 0");
+                diagnostics_.error(node.location, "'" + path + "' must be above 0");
                 return false;
             }
         }
@@ -214,14 +216,14 @@ class SpaceReader {
         const double steps = width / *step;
         const double nearest_whole = std::round(steps);
         if (!(steps < 1e9)) {
-            diagnostics_.error(node.place, "'" + path + "' is too fine: more than 1e9 steps; leave it out");
+            diagnostics_.error(node.location, "'" + path + "' is too fine: more than 1e9 steps; leave it out");
             return false;
         }
         if (std::abs(steps - nearest_whole) > 1e-6 * std::max(1.0, steps)) {
             const double last = dimension.low + std::floor(steps) * *step;
-            diagnostics_.error(node.place, "'" + path + "' (" + short_number(*step) + ") does not lead from " +
-                                               short_number(dimension.low) + " to " + short_number(dimension.high) +
-                                               "; the last value on its way is " + rounded(last));
+            diagnostics_.error(node.location, "'" + path + "' (" + short_number(*step) + ") does not lead from " +
+                                                  short_number(dimension.low) + " to " + short_number(dimension.high) +
+                                                  "; the last value on its way is " + rounded(last));
             return false;
         }
         dimension.step = *step;
@@ -236,7 +238,7 @@ class SpaceReader {
     }
 
     void read_role(Dimension& dimension, const Node& node) {
-        const auto index = word(diagnostics_, node, "space." + dimension.name + ".role", list(role_words));
+        const auto index = word(diagnostics_, node, "space." + dimension.name + ".role", list(role_names));
         if (!index) return;
         const Role role = static_cast<Role>(*index);
         const bool counts = dimension.kind == Kind::integer ||
@@ -245,9 +247,9 @@ class SpaceReader {
                                  return std::holds_alternative<std::int64_t>(choice);
                              }));
         if (role == Role::batch_size && !counts)
-            diagnostics_.error(node.place, "role: batch_size is for type: int, or choices of whole numbers");
+            diagnostics_.error(node.location, "role: batch_size is for type: int, or choices of whole numbers");
         else if ((role == Role::learning_rate || role == Role::regularizer) && dimension.kind == Kind::categorical)
-            diagnostics_.error(node.place, "role: " + node.text + " is for numbers, type: float or int");
+            diagnostics_.error(node.location, "role: " + node.text + " is for numbers, type: float or int");
         else
             dimension.role = role;
     }
@@ -256,7 +258,7 @@ class SpaceReader {
         Fields fields(diagnostics_, &node, "space." + dimension.name + ".when");
         if (fields.node() == nullptr) return;
         if (node.entries.empty())
-            diagnostics_.error(node.place, "'" + fields.path() + "' names no parameter; leave it out");
+            diagnostics_.error(node.location, "'" + fields.path() + "' names no parameter; leave it out");
         for (const Entry& entry : node.entries) {
             const auto parent = std::find_if(result_.space.begin(), result_.space.end(),
                                              [&](const Dimension& other) { return other.name == entry.key; });
@@ -266,19 +268,19 @@ class SpaceReader {
                 std::vector<string_view> names;
                 for (const Dimension& other : result_.space)
                     if (other.name != dimension.name) names.push_back(other.name);
-                diagnostics_.error(entry.place, "'" + fields.path() + "' needs a parameter of 'space', found '" +
-                                                    printable(entry.key) + "'" + suggestion(entry.key, names));
+                diagnostics_.error(entry.location, "'" + fields.path() + "' needs a parameter of 'space', found '" +
+                                                       printable(entry.key) + "'" + suggestion(entry.key, names));
                 continue;
             }
             if (parent->kind == Kind::real) {
-                diagnostics_.error(entry.place,
+                diagnostics_.error(entry.location,
                                    "a condition needs a categorical or int parameter; '" + entry.key + "' is a float");
                 continue;
             }
             Condition condition{entry.key, {}};
             if (entry.value.kind == Node::Kind::list) {
                 if (entry.value.items.empty())
-                    diagnostics_.error(entry.value.place, "'" + fields.path_of(entry.key) + "' holds no value");
+                    diagnostics_.error(entry.value.location, "'" + fields.path_of(entry.key) + "' holds no value");
                 for (const Node& item : entry.value.items) read_possible(condition, *parent, item, fields);
             } else {
                 read_possible(condition, *parent, entry.value, fields);
@@ -300,8 +302,8 @@ class SpaceReader {
             for (const Value& choice : parent.choices)
                 if (same(choice, *value)) return condition.any_of.push_back(choice);
         }
-        diagnostics_.error(node.place, "'" + parent.name + "' is never " + printable(to_text(*value)) + "; it is " +
-                                           describe_values(parent));
+        diagnostics_.error(node.location, "'" + parent.name + "' is never " + printable(to_text(*value)) + "; it is " +
+                                              describe_values(parent));
     }
 
     static string describe_values(const Dimension& dimension) {
@@ -328,7 +330,7 @@ class SpaceReader {
                 string text;
                 for (auto at = std::find(way.begin(), way.end(), i); at != way.end(); ++at)
                     text += result_.space[*at].name + " -> ";
-                diagnostics_.error(result_.places[i], "'when' goes in a circle: " + text + result_.space[i].name);
+                diagnostics_.error(result_.locations[i], "'when' goes in a circle: " + text + result_.space[i].name);
                 return true;
             }
             seen[i] = 1;

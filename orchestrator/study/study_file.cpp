@@ -40,7 +40,7 @@ class StudyReader {
     Study read(const Node& root) {
         Fields file(diagnostics_, &root, "");
         if (file.node() == nullptr) return {};
-        if (const Node* node = file.need("study", "a name such as phase1")) read_name(*node);
+        if (const Node* node = file.require("study", "a name such as phase1")) read_name(*node);
         if (const Node* node = file.take("seed")) assign(study_.seed, whole(diagnostics_, *node, "seed", 0, max_whole));
         const Node* objective = file.take("objective");
         const Node* space = file.take("space");
@@ -92,7 +92,7 @@ class StudyReader {
         if (is_word(*name, "._-") && (*name)[0] != '.' && (*name)[0] != '-')
             study_.name = *name;
         else
-            diagnostics_.error(node.place,
+            diagnostics_.error(node.location,
                                "'study' must be 1 to 64 letters, digits, '.', '_' or '-', no '.' or '-' first, found " +
                                    printable(*name));
     }
@@ -114,15 +114,15 @@ class StudyReader {
         if (external_) return read_external_objective(node, metric, given);
         if (!native) {
             if (metric == nullptr || direction == nullptr) {
-                const Place place = node == nullptr ? Place{} : node->place;
-                diagnostics_.error(place,
+                const Location location = node == nullptr ? Location{} : node->location;
+                diagnostics_.error(location,
                                    "a script's objective needs 'metric' (a name that it reports) and 'direction' "
                                    "(minimize or maximize)");
                 return;
             }
             const auto name = text(diagnostics_, *metric, "objective.metric");
             if (name && !is_word(*name, "._-/"))
-                diagnostics_.error(metric->place,
+                diagnostics_.error(metric->location,
                                    "'objective.metric' must be 1 to 64 letters, digits, '.', '_', '-' "
                                    "or '/', found " +
                                        printable(*name));
@@ -138,9 +138,10 @@ class StudyReader {
         }
         objective.direction = objective.metric == "val_accuracy" ? Direction::maximize : Direction::minimize;
         if (given && *given != objective.direction)
-            diagnostics_.error(direction->place, "'" + objective.metric + "' is better when it is " +
-                                                     (*given == Direction::minimize ? "larger: direction: maximize"
-                                                                                    : "smaller: direction: minimize"));
+            diagnostics_.error(
+                direction->location,
+                "'" + objective.metric + "' is better when it is " +
+                    (*given == Direction::minimize ? "larger: direction: maximize" : "smaller: direction: minimize"));
     }
 
     /// Of a study without a worker: what is absent is the default, and a metric that hpo knows knows its direction.
@@ -149,14 +150,14 @@ class StudyReader {
         const auto name = metric == nullptr ? objective.metric : text(diagnostics_, *metric, "objective.metric");
         if (!name) return;
         if (!is_word(*name, "._-/"))
-            return diagnostics_.error(metric->place,
+            return diagnostics_.error(metric->location,
                                       "'objective.metric' must be 1 to 64 letters, digits, '.', '_', '-' or '/', "
                                       "found " +
                                           printable(*name));
         objective.metric = *name;
         const bool known = *name == "val_accuracy" || *name == "val_loss" || *name == "loss";
         if (!given && !known)
-            diagnostics_.error(node->place, "'objective.direction' is missing: minimize or maximize " + *name);
+            diagnostics_.error(node->location, "'objective.direction' is missing: minimize or maximize " + *name);
         objective.direction = given.value_or(*name == "val_accuracy" ? Direction::maximize : Direction::minimize);
     }
 
@@ -188,11 +189,11 @@ class StudyReader {
         if (node == nullptr) return;
         const bool bare = node->kind == Node::Kind::scalar && is_word(node->text, "_-");
         if (bare && !vocabulary_.samplers.empty() && !knows(vocabulary_.samplers, node->text))
-            return diagnostics_.error(node->place,
+            return diagnostics_.error(node->location,
                                       "unknown sampler '" + node->text + "'" +
                                           suggested_part(node->text, "sampler", vocabulary_.samplers, true));
         Fields fields(diagnostics_, node, "sampler", "type: " + (bare ? node->text : "auto"));
-        const Node* type = fields.need("type", "the sampler's name, such as auto");
+        const Node* type = fields.require("type", "the sampler's name, such as auto");
         if (type != nullptr) study_.sampler = read_part(*node, *type, "type", "sampler", vocabulary_.samplers);
     }
 
@@ -203,23 +204,24 @@ class StudyReader {
             return;
         }
         if (node->kind != Node::Kind::list)
-            return diagnostics_.error(node->place,
+            return diagnostics_.error(node->location,
                                       "'stopping' must be auto or a list of rules, such as [{rule: plateau}]");
         for (const Node& item : node->items) {
             const bool bare = item.kind == Node::Kind::scalar && is_word(item.text, "_-");
             if (bare && !vocabulary_.rules.empty() && !knows(vocabulary_.rules, item.text)) {
-                diagnostics_.error(item.place, "unknown stopping rule '" + item.text + "'" +
-                                                   suggested_part(item.text, "stopping rule", vocabulary_.rules, true));
+                diagnostics_.error(item.location,
+                                   "unknown stopping rule '" + item.text + "'" +
+                                       suggested_part(item.text, "stopping rule", vocabulary_.rules, true));
                 continue;
             }
             Fields fields(diagnostics_, &item, "stopping", "rule: " + (bare ? item.text : "plateau"));
-            const Node* rule = fields.need("rule", "the rule's name, such as plateau");
+            const Node* rule = fields.require("rule", "the rule's name, such as plateau");
             if (rule == nullptr) continue;
             PartSpec part = read_part(item, *rule, "rule", "stopping rule", vocabulary_.rules);
             const bool twice = std::any_of(study_.stopping.begin(), study_.stopping.end(),
                                            [&](const PartSpec& other) { return other.type == part.type; });
             if (twice)
-                diagnostics_.error(rule->place, "the rule '" + part.type + "' is listed twice");
+                diagnostics_.error(rule->location, "the rule '" + part.type + "' is listed twice");
             else if (!part.type.empty())
                 study_.stopping.push_back(std::move(part));
         }
@@ -258,14 +260,14 @@ class StudyReader {
         const auto name = text(diagnostics_, name_node, what + "'s name");
         if (!name) return part;
         if (!is_word(*name, "_-")) {
-            diagnostics_.error(name_node.place, "'" + printable(*name) + "' is no name of a " + what);
+            diagnostics_.error(name_node.location, "'" + printable(*name) + "' is no name of a " + what);
             return part;
         }
         part.type = *name;
         const auto row =
             std::find_if(table.begin(), table.end(), [&](const PartOptions& r) { return r.name == *name; });
         if (!table.empty() && row == table.end()) {
-            diagnostics_.error(name_node.place,
+            diagnostics_.error(name_node.location,
                                "unknown " + what + " '" + *name + "'" + suggested_part(*name, what, table, false));
             part.type.clear();
             return part;
@@ -318,15 +320,15 @@ string error_at(string_view text, const string& file_name, string_view key, cons
     Diagnostics diagnostics(file_name, text), ignored(file_name, text);
     const auto root = parse_yaml(text, 0, ignored);
     const Node* at = root ? &*root : nullptr;
-    Place place;
+    Location location;
     while (at && !key.empty()) {
         // A key may hold dots itself, such as a parameter's or a file's name.
         const string_view name = find(*at, key) ? key : key.substr(0, key.find('.'));
         key.remove_prefix(std::min(key.size(), name.size() + 1));
         at = find(*at, name);
-        if (at) place = at->place;
+        if (at) location = at->location;
     }
-    diagnostics.error(place, message);
+    diagnostics.error(location, message);
     return diagnostics.text();
 }
 
@@ -342,7 +344,7 @@ Result<Study> read_study(const std::filesystem::path& file, std::span<const stri
     text.resize(static_cast<std::size_t>(stream.gcount()));
     auto study = parse_study(text, file.string(), set, vocabulary);
     if (!study || study->command.empty()) return study;
-    if (auto settled = settle_folders(*study, text, file); !settled) return settled.error();
+    if (auto settled = resolve_folders(*study, text, file); !settled) return settled.error();
     return study;
 }
 

@@ -7,7 +7,7 @@
 #include "orchestrator/script/metrics.hpp"
 #include "orchestrator/script/preload.hpp"
 #include "orchestrator/script/template.hpp"
-#include "orchestrator/script/trial_words.hpp"
+#include "orchestrator/script/trial_values.hpp"
 #include "orchestrator/study/sections.hpp"
 
 namespace hpo::study {
@@ -23,7 +23,7 @@ void read_native(Diagnostics& diagnostics, Fields& worker, ReadWorker& result) {
     const auto take = [&](Fields& fields, const WorkerKey& key) {
         const Node* node = fields.take(key.name);
         if (node == nullptr) return;
-        result.places.emplace(key.name, node->place);
+        result.locations.emplace(key.name, node->location);
         if (auto value = option_value(diagnostics, *node, option_of(key)))
             result.params.emplace(key.name, std::move(*value));
     };
@@ -54,7 +54,7 @@ void read_metrics(Diagnostics& diagnostics, const Node* node, ReadWorker& result
         const auto pattern = text(diagnostics, item, "worker.metrics.stdout");
         if (!pattern) return;
         if (const string problem = script::problem_of_pattern(*pattern); !problem.empty())
-            diagnostics.error(item.place, "the pattern '" + printable(*pattern) + "' " + problem);
+            diagnostics.error(item.location, "the pattern '" + printable(*pattern) + "' " + problem);
         result.metrics->patterns.push_back(*pattern);
     };
     if (patterns != nullptr && patterns->kind == Node::Kind::list)
@@ -62,10 +62,10 @@ void read_metrics(Diagnostics& diagnostics, const Node* node, ReadWorker& result
     else if (patterns != nullptr && patterns->kind != Node::Kind::null)
         add(*patterns);
     if (file == nullptr || file->kind == Node::Kind::null) return;
-    result.file_place = file->place;
+    result.file_location = file->location;
     if (const auto path = text(diagnostics, *file, "worker.metrics.file")) result.metrics->file = *path;
     if (!result.metrics->patterns.empty())
-        diagnostics.error(file->place, "'worker.metrics' is read from 'stdout' or from 'file': keep one");
+        diagnostics.error(file->location, "'worker.metrics' is read from 'stdout' or from 'file': keep one");
 }
 
 /// `step` and `terminal`, of scripts that hpo reads.
@@ -74,9 +74,9 @@ void read_reading(Diagnostics& diagnostics, Fields& worker, ReadWorker& result) 
     const Node* terminal = worker.take("terminal");
     for (const auto& [node, name] : {std::pair{step, "step"}, std::pair{terminal, "terminal"}})
         if (node != nullptr && !result.metrics)
-            diagnostics.error(node->place, "'worker." + string(name) +
-                                               "' is for programs whose output hpo reads: give the command a "
-                                               "placeholder, such as \"--lr={lr}\", or add 'metrics: {}'");
+            diagnostics.error(node->location, "'worker." + string(name) +
+                                                  "' is for programs whose output hpo reads: give the command a "
+                                                  "placeholder, such as \"--lr={lr}\", or add 'metrics: {}'");
     if (!result.metrics) return;
     if (step != nullptr)
         if (const auto reports = whole(diagnostics, *step, "worker.step", 1, 1e6)) result.metrics->reports = *reports;
@@ -84,7 +84,7 @@ void read_reading(Diagnostics& diagnostics, Fields& worker, ReadWorker& result) 
     if (const auto use = word(diagnostics, *terminal, "worker.terminal", {"auto", "on", "off"}))
         result.metrics->terminal = static_cast<TerminalUse>(*use);
     if (result.metrics->terminal == TerminalUse::on && !result.preload.empty())
-        diagnostics.error(terminal->place,
+        diagnostics.error(terminal->location,
                           "'worker.terminal: on' and 'worker.preload' exclude each other: a preloaded interpreter has "
                           "opened its output already, and keeps nothing back");
 }
@@ -108,15 +108,15 @@ void read_preload(Diagnostics& diagnostics, const Node* node, ReadWorker& result
         if (is_module(*name))
             result.preload.push_back(*name);
         else
-            diagnostics.error(item.place, "'" + printable(*name) +
-                                              "' is no name of a Python module, such as torch or mypackage.data");
+            diagnostics.error(item.location, "'" + printable(*name) +
+                                                 "' is no name of a Python module, such as torch or mypackage.data");
     };
     if (node->kind == Node::Kind::list)
         for (const Node& item : node->items) add(item);
     else
         add(*node);
-    if (!result.preload.empty() && !script::interpreter_words(result.command))
-        diagnostics.error(node->place,
+    if (!result.preload.empty() && !script::interpreter_arguments(result.command))
+        diagnostics.error(node->location,
                           "'worker.preload' imports before the script begins: 'worker.command' must name a Python "
                           "interpreter and a script that is the same for all trials, such as [python3, train.py]");
 }
@@ -127,7 +127,7 @@ void read_shim(Diagnostics& diagnostics, const Node* node, ReadWorker& result) {
     const auto name = text(diagnostics, *node, "worker.shim");
     if (!name) return;
     if (std::find(shims.begin(), shims.end(), *name) == shims.end())
-        return diagnostics.error(node->place,
+        return diagnostics.error(node->location,
                                  "'worker.shim' is wandb or nni, the package whose place a stand-in takes, "
                                  "found '" +
                                      printable(*name) + "'");
@@ -147,8 +147,9 @@ void read_environment(Diagnostics& diagnostics, const Node* node, WorkerEnvironm
     for (const Entry& entry : node->entries) {
         const bool is_variable = !entry.key.empty() && entry.key.find_first_of(string_view("=\0", 2)) == string::npos;
         if (!is_variable || entry.key.starts_with("HPO_") || entry.key == "CUDA_VISIBLE_DEVICES") {
-            diagnostics.error(entry.place, "'" + printable(entry.key) + "' cannot be set in 'worker.environment'" +
-                                               (is_variable ? ": hpo says there which trial and which GPU it is" : ""));
+            diagnostics.error(entry.location,
+                              "'" + printable(entry.key) + "' cannot be set in 'worker.environment'" +
+                                  (is_variable ? ": hpo says there which trial and which GPU it is" : ""));
             continue;
         }
         if (entry.value.kind == Node::Kind::null) {
@@ -156,73 +157,74 @@ void read_environment(Diagnostics& diagnostics, const Node* node, WorkerEnvironm
         } else if (entry.value.kind == Node::Kind::scalar && entry.value.text.find('\0') == string::npos) {
             environment.own.emplace(entry.key, entry.value.text);
         } else {
-            diagnostics.error(entry.value.place, "'worker.environment." + printable(entry.key) +
-                                                     "' must be a text, or null for what hpo was started with");
+            diagnostics.error(entry.value.location, "'worker.environment." + printable(entry.key) +
+                                                        "' must be a text, or null for what hpo was started with");
         }
     }
 }
 
 /// Folders, and files that are written for each trial.
 void read_folders(Diagnostics& diagnostics, Fields& worker, ReadWorker& result) {
-    const auto folder = [&](string_view key, string& into, Place& place) {
+    const auto folder = [&](string_view key, string& into, Location& location) {
         const Node* node = worker.take(key);
         if (node == nullptr || node->kind == Node::Kind::null) return;
-        place = node->place;
+        location = node->location;
         if (const auto path = text(diagnostics, *node, "worker." + string(key))) into = *path;
     };
-    folder("home", result.home, result.home_place);
-    folder("cwd", result.cwd, result.cwd_place);
+    folder("home", result.home, result.home_location);
+    folder("cwd", result.cwd, result.cwd_location);
     const Node* files = worker.take("files");
     if (files == nullptr || files->kind == Node::Kind::null) return;
     const Fields fields(diagnostics, files, "worker.files", "config.yaml: template.yaml");
     if (fields.node() == nullptr) return;
     for (const Entry& entry : files->entries) {
         if (!script::is_file_name(entry.key) || entry.key == "params.json") {
-            diagnostics.error(entry.place, "'" + printable(entry.key) +
-                                               "' is no name for a file in a trial's folder: letters, digits, '_', '-' "
-                                               "and '.', not params.json");
+            diagnostics.error(entry.location,
+                              "'" + printable(entry.key) +
+                                  "' is no name for a file in a trial's folder: letters, digits, '_', '-' "
+                                  "and '.', not params.json");
             continue;
         }
         TrialFile file;
-        Place place = entry.value.place;
+        Location location = entry.value.location;
         if (entry.value.kind == Node::Kind::map) {
             Fields parts(diagnostics, &entry.value, fields.path_of(entry.key));
             const Node* source = parts.take("template");
-            const Node* words = parts.need("text", "the template itself");
+            const Node* words = parts.require("text", "the template itself");
             parts.finish();
             if (source != nullptr) file.source = text(diagnostics, *source, parts.path_of("template")).value_or("");
             if (words == nullptr) continue;
             file.text = text(diagnostics, *words, parts.path_of("text")).value_or("");
-            place = words->place;
+            location = words->location;
         } else {
             file.source = text(diagnostics, entry.value, fields.path_of(entry.key)).value_or("");
         }
         result.files.emplace(entry.key, std::move(file));
-        result.file_places.emplace(entry.key, place);
+        result.file_locations.emplace(entry.key, location);
     }
 }
 
-void read_words(Diagnostics& diagnostics, const Node& list, ReadWorker& result) {
+void read_arguments(Diagnostics& diagnostics, const Node& list, ReadWorker& result) {
     for (const Node& item : list.items) {
         const bool program = result.command.empty();
         const bool inner = item.kind == Node::Kind::list && !item.items.empty() && !program;
         if (item.kind == Node::Kind::scalar && !(program && item.text.empty())) {
-            result.command.push_back(item.text), result.command_places.push_back(item.place);
+            result.command.push_back(item.text), result.command_locations.push_back(item.location);
         } else if (inner && std::all_of(item.items.begin(), item.items.end(),
                                         [](const Node& word) { return word.kind == Node::Kind::scalar; })) {
             const std::size_t first = result.command.size();
-            read_words(diagnostics, item, result);
+            read_arguments(diagnostics, item, result);
             result.optional_arguments.emplace_back(first, result.command.size());
             const bool open = std::any_of(item.items.begin(), item.items.end(),
                                           [](const Node& word) { return !script::placeholders(word.text).empty(); });
             if (!open)
-                diagnostics.error(item.place,
+                diagnostics.error(item.location,
                                   "a list within 'worker.command' is left out where one of its placeholders has no "
                                   "value, such as [--momentum, \"{momentum}\"]; this one has none: write its words "
                                   "without brackets");
         } else {
             diagnostics.error(
-                item.place,
+                item.location,
                 "'worker.command' must be a list of texts, the program, then its arguments; or of "
                 "lists of texts where arguments belong together" +
                     string(item.kind == Node::Kind::map ? "; a placeholder stands in quotes: \"{lr}\"" : ""));
@@ -233,10 +235,10 @@ void read_words(Diagnostics& diagnostics, const Node& list, ReadWorker& result) 
 void read_command(Diagnostics& diagnostics, Fields& worker, const Node& node, ReadWorker& result) {
     result.native = false;
     if (node.kind != Node::Kind::list || node.items.empty())
-        diagnostics.error(node.place,
+        diagnostics.error(node.location,
                           "'worker.command' must be a list: the program and its arguments, such as "
                           "[python3, train.py]");
-    read_words(diagnostics, node, result);
+    read_arguments(diagnostics, node, result);
     read_folders(diagnostics, worker, result);
     read_metrics(diagnostics, worker.take("metrics"), result);
     read_preload(diagnostics, worker.take("preload"), result);
@@ -249,10 +251,10 @@ void read_command(Diagnostics& diagnostics, Fields& worker, const Node& node, Re
     if (fields.node() == nullptr) return;
     for (const Entry& entry : params->entries) {
         if (!is_name(entry.key)) {
-            diagnostics.error(entry.place, not_a_name(entry.key));
+            diagnostics.error(entry.location, not_a_name(entry.key));
             continue;
         }
-        result.places.emplace(entry.key, entry.place);
+        result.locations.emplace(entry.key, entry.location);
         if (auto value = natural_value(diagnostics, entry.value, fields.path_of(entry.key)))
             result.params.emplace(entry.key, std::move(*value));
     }
@@ -263,44 +265,44 @@ bool has(const ReadSpace& space, string_view name) {
                        [&](const Dimension& dimension) { return dimension.name == name; });
 }
 
-Place place_of(const ReadSpace& space, const ReadWorker& worker, string_view name) {
+Location location_of(const ReadSpace& space, const ReadWorker& worker, string_view name) {
     for (std::size_t i = 0; i < space.space.size(); ++i)
-        if (space.space[i].name == name) return space.places[i];
-    const auto found = worker.places.find(string(name));
-    return found == worker.places.end() ? worker.place : found->second;
+        if (space.space[i].name == name) return space.locations[i];
+    const auto found = worker.locations.find(string(name));
+    return found == worker.locations.end() ? worker.location : found->second;
 }
 
 void check_placeholders(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker,
                         const Resources& resources) {
     std::set<string> hidden;
-    const auto check = [&](const string& words, Place place) {
+    const auto check = [&](const string& words, Location location) {
         for (const string_view braced : script::placeholders(words)) {
             const string about = parameter_of(braced);
             if (std::find(space.broken.begin(), space.broken.end(), about) != space.broken.end() ||
-                (worker.places.contains(about) && !worker.params.contains(about)))
+                (worker.locations.contains(about) && !worker.params.contains(about)))
                 continue;  // told where it is declared
             if (const string problem = problem_of_placeholder(braced, space.space, worker.params); !problem.empty()) {
-                diagnostics.error(place, problem);
+                diagnostics.error(location, problem);
                 continue;
             }
             const string name(braced);
-            const bool given = has(space, name) || worker.places.contains(name);
+            const bool given = has(space, name) || worker.locations.contains(name);
             if (!given || !script::hides(name) || !hidden.insert(name).second) continue;
-            diagnostics.error(place_of(space, worker, name),
+            diagnostics.error(location_of(space, worker, name),
                               "the parameter '" + name + "' cannot stand as {" + name +
                                   "}: that is hpo's own word; rename the parameter, such as '" + name + "_'");
-            diagnostics.note(place, "{" + name + "} stands here");
+            diagnostics.note(location, "{" + name + "} stands here");
         }
     };
-    for (std::size_t i = 0; i < worker.command.size(); ++i) check(worker.command[i], worker.command_places[i]);
-    check(worker.cwd, worker.cwd_place);
-    for (const auto& [name, file] : worker.files) check(file.text, worker.file_places.at(name));
+    for (std::size_t i = 0; i < worker.command.size(); ++i) check(worker.command[i], worker.command_locations[i]);
+    check(worker.cwd, worker.cwd_location);
+    for (const auto& [name, file] : worker.files) check(file.text, worker.file_locations.at(name));
     const string& file = worker.metrics->file;
-    check(file, worker.file_place);
+    check(file, worker.file_location);
     const bool own_folder = !script::placeholders(worker.cwd).empty() && !file.starts_with('/');
     const bool alone = resources.parallel == 1 || own_folder;
     if (!file.empty() && script::placeholders(file).empty() && !alone)
-        diagnostics.error(worker.file_place,
+        diagnostics.error(worker.file_location,
                           "trials that run at once would write the same file: name it by the trial's folder, such as "
                           "\"{folder}/metrics.csv\", or run one at a time: resources: {parallel: 1}");
 }
@@ -327,33 +329,34 @@ void check_accumulation(Diagnostics& diagnostics, const ReadSpace& space, const 
     for (const std::int64_t parts : samples_of(space, worker, "accumulation"))
         for (const std::int64_t size : samples_of(space, worker, "batch_size")) {
             if (parts <= size) continue;
-            diagnostics.error(place_of(space, worker, "accumulation"), "'accumulation' of " + std::to_string(parts) +
-                                                                           " is more than a 'batch_size' of " +
-                                                                           std::to_string(size));
+            diagnostics.error(location_of(space, worker, "accumulation"), "'accumulation' of " + std::to_string(parts) +
+                                                                              " is more than a 'batch_size' of " +
+                                                                              std::to_string(size));
             return;
         }
 }
 
 void check_native(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker) {
-    const auto given = [&](string_view name) { return worker.places.count(string(name)) != 0 || has(space, name); };
-    const auto place = [&](string_view name) { return place_of(space, worker, name); };
+    const auto given = [&](string_view name) { return worker.locations.count(string(name)) != 0 || has(space, name); };
+    const auto location = [&](string_view name) { return location_of(space, worker, name); };
     for (const string_view name : {"width", "depth"}) {
         if (!given("hidden") || !given(name)) continue;
-        diagnostics.error(place("hidden"),
+        diagnostics.error(location("hidden"),
                           "'hidden' and '" + string(name) + "' exclude each other: hidden lists all widths");
-        diagnostics.note(place(name), "'" + string(name) + "' is here");
+        diagnostics.note(location(name), "'" + string(name) + "' is here");
     }
     check_accumulation(diagnostics, space, worker);
     const auto format = worker.params.find("format");
     const bool synthetic = format != worker.params.end() && format->second == Value(string("synthetic"));
     if (synthetic) {
-        if (given("path")) diagnostics.error(place("path"), "'worker.data.path' is for format: idx");
+        if (given("path")) diagnostics.error(location("path"), "'worker.data.path' is for format: idx");
         return;
     }
     for (const string_view name : {"samples", "features", "classes", "noise"})
-        if (given(name)) diagnostics.error(place(name), "'worker.data." + string(name) + "' is for format: synthetic");
+        if (given(name))
+            diagnostics.error(location(name), "'worker.data." + string(name) + "' is for format: synthetic");
     if (!given("path"))
-        diagnostics.error(worker.place,
+        diagnostics.error(worker.location,
                           "'worker.data.path' is missing: a folder of IDX files, or the name of one below "
                           "/usr/share/datasets");
 }
@@ -361,9 +364,9 @@ void check_native(Diagnostics& diagnostics, const ReadSpace& space, const ReadWo
 /// Large batches train faster on the same hardware; small ones are allowed in writing alone.
 void check_batch_size(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker,
                       const Policy& policy) {
-    const auto refuse = [&](Place place, const string& subject, double size) {
+    const auto refuse = [&](Location location, const string& subject, double size) {
         const string least = short_number(static_cast<double>(policy.min_batch_size));
-        diagnostics.error(place,
+        diagnostics.error(location,
                           subject + " is under policy.min_batch_size (" + least +
                               "): small batches leave the machine idle; use " + least +
                               " or more, or allow it in writing: policy: {min_batch_size: " + short_number(size) + "}");
@@ -374,7 +377,8 @@ void check_batch_size(Diagnostics& diagnostics, const ReadSpace& space, const Re
         const Dimension& dimension = space.space[i];
         if (dimension.role != Role::batch_size) continue;
         if (searched)
-            diagnostics.error(space.places[i], "a second parameter with role: batch_size; give one of them role: none");
+            diagnostics.error(space.locations[i],
+                              "a second parameter with role: batch_size; give one of them role: none");
         searched = true;
         double smallest = dimension.low;
         if (dimension.kind == Kind::categorical) {
@@ -382,16 +386,16 @@ void check_batch_size(Diagnostics& diagnostics, const ReadSpace& space, const Re
             for (const Value& choice : dimension.choices) smallest = std::min(smallest, number_or(choice, HUGE_VAL));
         }
         if (smallest < least)
-            refuse(space.places[i], "'" + dimension.name + "' of " + short_number(smallest), smallest);
+            refuse(space.locations[i], "'" + dimension.name + "' of " + short_number(smallest), smallest);
     }
     if (searched) return;
     const auto fixed = worker.params.find("batch_size");
     if (fixed != worker.params.end()) {
         const double size = number_or(fixed->second, HUGE_VAL);
-        if (size < least) refuse(worker.places.at("batch_size"), "'batch_size' of " + short_number(size), size);
-    } else if (worker.native && worker.places.count("batch_size") == 0) {
+        if (size < least) refuse(worker.locations.at("batch_size"), "'batch_size' of " + short_number(size), size);
+    } else if (worker.native && worker.locations.count("batch_size") == 0) {
         const double size = std::stod(string(find_worker_key("batch_size")->fallback));
-        if (size < least) refuse(worker.place, "the default 'batch_size' of " + short_number(size), size);
+        if (size < least) refuse(worker.location, "the default 'batch_size' of " + short_number(size), size);
     }
 }
 
@@ -449,11 +453,11 @@ ReadWorker read_worker(Diagnostics& diagnostics, const Node* node) {
     ReadWorker result;
     result.known = node != nullptr && node->kind == Node::Kind::map;
     if (node == nullptr) return result;
-    result.place = node->place;
+    result.location = node->location;
     Fields worker(diagnostics, node, "worker");
     if (worker.node() == nullptr) return result;
     if (const Entry* meant = misspelt_command(*node)) {
-        diagnostics.error(meant->place,
+        diagnostics.error(meant->location,
                           "unknown key '" + printable(meant->key) + "' in 'worker'; did you mean 'command'?");
         result.known = false;
         return result;
@@ -473,9 +477,10 @@ ReadWorker read_worker(Diagnostics& diagnostics, const Node* node) {
 void check_together(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker, const Policy& policy,
                     const Resources& resources) {
     for (std::size_t i = 0; i < space.space.size(); ++i) {
-        const auto fixed = worker.places.find(space.space[i].name);
-        if (fixed == worker.places.end()) continue;
-        diagnostics.error(space.places[i], "'" + space.space[i].name + "' is set in 'space' and in 'worker': keep one");
+        const auto fixed = worker.locations.find(space.space[i].name);
+        if (fixed == worker.locations.end()) continue;
+        diagnostics.error(space.locations[i],
+                          "'" + space.space[i].name + "' is set in 'space' and in 'worker': keep one");
         diagnostics.note(fixed->second, "it is fixed here");
     }
     if (worker.metrics) check_placeholders(diagnostics, space, worker, resources);

@@ -32,15 +32,15 @@ void add_fact(Canvas& canvas, const Screen& screen, const std::string& name, std
 
 std::string bytes(std::int64_t count) { return bytes_text(static_cast<double>(count)); }
 
-/// "2.500 GiB measured, 3.000 GiB booked": what is known of one kind of memory; empty: nothing is.
-std::string memory_text(std::int64_t measured, std::int64_t booked) {
+/// "2.500 GiB measured, 3.000 GiB reserved": what is known of one kind of memory; empty: nothing is.
+std::string memory_text(std::int64_t measured, std::int64_t reserved) {
     std::string text = measured > 0 ? bytes(measured) : "";
     if (measured > 0) text += " measured";
-    if (booked > 0) text += (text.empty() ? "" : ", ") + bytes(booked) + " booked";
+    if (reserved > 0) text += (text.empty() ? "" : ", ") + bytes(reserved) + " reserved";
     return text;
 }
 
-/// Memory measured and booked, the device, and what running out of memory led to.
+/// Memory measured and reserved, the device, and what running out of memory led to.
 void add_memory(Canvas& canvas, const TrialRecord& trial, const Screen& screen) {
     std::int64_t host = trial.peak.host_bytes, device = trial.peak.device_bytes;
     for (const Report& report : trial.curve) {
@@ -52,7 +52,7 @@ void add_memory(Canvas& canvas, const TrialRecord& trial, const Screen& screen) 
     const std::string of_device = memory_text(device, given.footprint.device_bytes);
     const auto with_alone = [&](const std::string& known) {
         if (!given.alone) return known;
-        return known.empty() ? std::string("not known; nothing ran beside it") : known + ", with nothing beside it";
+        return known.empty() ? std::string("not known; ran alone") : known + "; ran alone";
     };
     add_fact(canvas, screen, "memory", of_device.empty() ? with_alone(of_host) : of_host);
     if (!of_device.empty()) add_fact(canvas, screen, "device memory", with_alone(of_device));
@@ -109,7 +109,8 @@ std::vector<std::string> shown_metrics(const Study& study, const TrialRecord& tr
 void add_steps(Canvas& canvas, const Study& study, const TrialRecord& trial, const Screen& screen) {
     const auto metrics = shown_metrics(study, trial);
     Line head;
-    head.add(pad_left("STEP", 6, screen) + pad_left("IT/S", 9, screen), Style::dim);
+    head.add(pad_left(step_name(study) == "epoch" ? "EPOCH" : "STEP", 6, screen) + pad_left("IT/S", 9, screen),
+             Style::dim);
     for (const auto& name : metrics)
         head.add(pad_left(printable(name), std::max(11, columns(name) + 2), screen), Style::dim);
     canvas.add(head);
@@ -145,23 +146,23 @@ void add_facts(Canvas& canvas, const Study& study, const TrialRecord& trial, con
                    .add("trial " + std::to_string(trial.number), Style::strong)
                    .add(" of " + study.name + "  ")
                    .add(to_text(trial.state), state_style(trial.state))
-                   .add(trial.attempt > 1 ? ", attempt " + std::to_string(trial.attempt) : ""));
+                   .add(tries(trial) > 1 ? ", attempt " + std::to_string(tries(trial)) : ""));
     add_lines(canvas, "reason", trial.rule.empty() ? trial.reason : trial.rule + ": " + trial.reason, screen);
     if (trial.value)
         add_fact(canvas, screen, study.objective.metric,
-                 short_number(*trial.value) + " at step " + std::to_string(trial.best_step) + " of " +
-                     std::to_string(study.budget.epochs),
+                 short_number(*trial.value) + " at " + step_name(study) + " " + std::to_string(trial.best_step) +
+                     " of " + std::to_string(study.budget.epochs),
                  Style::strong);
-    add_fact(canvas, screen, "at its end", numbers_text(trial.closing));
+    add_fact(canvas, screen, "final metrics", numbers_text(trial.closing));
     if (!trial.curve.empty()) {
         const Report& last = trial.curve.back();
-        std::string pace;
-        if (last.seconds) pace = duration_text(*last.seconds) + " of training";
+        std::string speed;
+        if (last.seconds) speed = duration_text(*last.seconds) + " of training";
         if (last.iterations_per_second_overall)
-            pace += (pace.empty() ? "" : ", ") + short_number(*last.iterations_per_second_overall) + " it/s";
+            speed += (speed.empty() ? "" : ", ") + short_number(*last.iterations_per_second_overall) + " it/s";
         if (last.samples_per_second_overall)
-            pace += ", " + short_number(*last.samples_per_second_overall) + " samples/s";
-        add_fact(canvas, screen, "pace", pace);
+            speed += ", " + short_number(*last.samples_per_second_overall) + " samples/s";
+        add_fact(canvas, screen, "speed", speed);
     }
     add_memory(canvas, trial, screen);
     add_fact(canvas, screen, "runs on", printable(trial.where));

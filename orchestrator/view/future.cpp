@@ -156,7 +156,7 @@ class Future {
 
     void arrive(std::size_t index) {
         Trial trial = trials_[index];
-        if (trial.ends) return settle(trial);
+        if (trial.ends) return decide(trial);
         Rung& rung = rungs_[trial.rungs];
         trial.loss = standing(trial);
         trial.ranked = true;
@@ -171,12 +171,12 @@ class Future {
             return run(trial, false, trial.steps, 0);
         }
         rung.waiting.insert(better, {trial.loss, trial.pace});
-        settle(trial);
+        decide(trial);
     }
 
     /// Of `n` trials one in n + 1 is a new best: what patience waits for.
-    void settle(const Trial& trial) {
-        const auto before = static_cast<double>(past_.trials + ++settled_);
+    void decide(const Trial& trial) {
+        const auto before = static_cast<double>(past_.trials + ++decided_);
         tried_ = draw(trial.number, 3) < 1 / before ? 0 : tried_ + 1;
     }
 
@@ -222,7 +222,7 @@ class Future {
     std::vector<Trial> trials_;
     std::vector<Trial> queued_;
     std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> running_;
-    std::int64_t begun_ = 0, limit_ = 0, tried_ = 0, settled_ = 0;
+    std::int64_t begun_ = 0, limit_ = 0, tried_ = 0, decided_ = 0;
     std::uint64_t taken_ = 0, promoted_ = 0;
     double frailty_ = 1;
     double now_ = 0, half_ = 0, last_ = 0;

@@ -121,7 +121,7 @@ void Past::add(const TrialRecord& trial, const Objective& objective, std::int64_
     ++trials;
     const std::int64_t steps = trial.steps();
     const double pace = steps < 1 ? 0 : step;
-    if (!goes_on(trial)) ++settled;
+    if (!goes_on(trial)) ++decided;
     if (trial.attempt > 0 || is_final(trial.state)) {
         survival.got_to(steps);
         const bool closed = trial.state == TrialState::stopped && at_a_rung(steps);

@@ -71,7 +71,7 @@ struct Past {
     Past(const Study& study, const StudyRecord& record, const Moment& moment);
 
     /// Whether anything can be said: a trial has ended or waits, and what it cost is known.
-    [[nodiscard]] bool tells() const { return settled > 0 && !examples.empty(); }
+    [[nodiscard]] bool tells() const { return decided > 0 && !examples.empty(); }
 
     std::vector<Rung> rungs;
     std::vector<UnderWay> under_way;
@@ -79,7 +79,7 @@ struct Past {
     Survival survival;
     bool may_end = false;      ///< a rule may end a trial anywhere
     std::int64_t trials = 0;   ///< that were begun
-    std::int64_t settled = 0;  ///< of them, that have ended or wait
+    std::int64_t decided = 0;  ///< of them, that have ended or wait
     std::int64_t tried = 0;    ///< of these, that came after the best one
     std::size_t places = 1;    ///< trials at once
     double start = 0;          ///< seconds from a free place to the first step

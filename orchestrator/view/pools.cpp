@@ -34,7 +34,8 @@ std::string amount(std::int64_t bytes, const Unit& unit) {
 
 std::string numbers(const Pool& pool) {
     const Unit unit = unit_for(pool.capacity);
-    std::string text = amount(pool.booked, unit) + " of " + amount(pool.capacity, unit) + " " + unit.name + " booked";
+    std::string text =
+        amount(pool.reserved, unit) + " of " + amount(pool.capacity, unit) + " " + unit.name + " reserved";
     if (pool.used) text += ", " + amount(*pool.used, unit) + " used";
     if (pool.others > 0) text += ", " + amount(pool.others, unit) + " by others";
     text += ", " + std::to_string(pool.trials) + (pool.trials == 1 ? " trial" : " trials");
@@ -42,10 +43,10 @@ std::string numbers(const Pool& pool) {
     return text;
 }
 
-/// Cells for what is used, booked beyond that, used by others, and left.
+/// Cells for what is used, reserved beyond that, used by others, and left.
 void add_cells(Line& line, const Pool& pool, int width, const Screen& screen) {
-    const std::int64_t used = pool.used.value_or(pool.booked);
-    const std::array<std::int64_t, 3> parts{used, std::max<std::int64_t>(0, pool.booked - used), pool.others};
+    const std::int64_t used = pool.used.value_or(pool.reserved);
+    const std::array<std::int64_t, 3> parts{used, std::max<std::int64_t>(0, pool.reserved - used), pool.others};
     static constexpr std::array<const char*, 4> blocks{"█", "▓", "░", "·"}, ascii{"#", "=", "+", "."};
     static constexpr std::array<Style, 4> styles{Style::accent, Style::accent, Style::notice, Style::dim};
     const double cell = static_cast<double>(std::max<std::int64_t>(1, pool.capacity)) / width;
@@ -69,9 +70,9 @@ Pool sum_of(std::span<const Pool> devices) {
     for (const Pool& device : devices) {
         all.capacity += device.capacity;
         all.others += device.others;
-        all.booked += device.booked;
+        all.reserved += device.reserved;
         all.trials += device.trials;
-        used += device.used.value_or(device.booked);
+        used += device.used.value_or(device.reserved);
         measured = measured || device.used.has_value();
     }
     if (measured) all.used = used;

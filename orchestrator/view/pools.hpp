@@ -15,13 +15,13 @@ struct Pool {
     std::string name;  ///< "host", "gpu 0"
     std::int64_t capacity = 0;
     std::int64_t others = 0;           ///< used by other programs
-    std::int64_t booked = 0;           ///< by trials
+    std::int64_t reserved = 0;         ///< by trials
     std::optional<std::int64_t> used;  ///< by trials; absent: not measured
     std::int64_t trials = 0;
     bool usable = true;  ///< false: lost, or set aside
 };
 
-/// "host   ████▓▓░░····  3.1 of 7.8 GiB booked, 2.0 used, 1.1 by others, 2 trials": what trials use, what is booked
+/// "host   ████▓▓░░····  3.1 of 7.8 GiB reserved, 2.0 used, 1.1 by others, 2 trials": what trials use, what is reserved
 /// beyond that, what others use, what is left. At most `rows` lines; devices that have no line of their own share one.
 void add_pools(Canvas& canvas, std::span<const Pool> pools, int rows, const Screen& screen);
 

@@ -20,8 +20,10 @@ void add_best(Canvas& canvas, const Study& study, const std::vector<const TrialR
         Style style = Style::plain;
     };
     const auto count = std::min(ranked.size(), best_shown);
-    std::vector<Row> rows{
-        {"trial", {}, Style::dim}, {study.objective.metric, {}, Style::strong}, {"at step", {}}, {"time", {}}};
+    std::vector<Row> rows{{"trial", {}, Style::dim},
+                          {study.objective.metric, {}, Style::strong},
+                          {"best " + step_name(study), {}},
+                          {"time", {}}};
     for (std::size_t i = 0; i < count; ++i) {
         const TrialRecord& trial = *ranked[i];
         rows[0].cells.push_back(std::to_string(trial.number));
@@ -62,11 +64,11 @@ void add_savings(Canvas& canvas, const Study& study, const StudyRecord& record) 
     std::string rules;
     for (const auto& [rule, by] : saved.rules)
         rules += (rules.empty() ? "" : ", ") + printable(rule) + " " + std::to_string(by.trials) + " (" +
-                 std::to_string(by.epochs) + (by.epochs == 1 ? " step)" : " steps)");
+                 steps_text(study, by.epochs) + ")";
     canvas.blank();
     canvas.add(Line()
                    .add("Stopping saved ")
-                   .add(std::to_string(saved.epochs) + " of " + std::to_string(saved.of) + " steps (" +
+                   .add(std::to_string(saved.epochs) + " of " + steps_text(study, saved.of) + " (" +
                             std::to_string(std::lround(100.0 * static_cast<double>(saved.epochs) /
                                                        static_cast<double>(saved.of))) +
                             " %)",
@@ -91,12 +93,11 @@ std::string draw_report(const Study& study, const StudyRecord& record, const Mom
     const auto ranked = ranking(record, study.objective);
     canvas.blank();
     if (ranked.empty()) {
-        canvas.add("No trial has reached a value of " + study.objective.metric + ".");
+        canvas.add("No trial reported " + study.objective.metric + ".");
     } else {
-        canvas.add(ranked.size() == 1 ? "The best by " + study.objective.metric
-                                      : "The best by " + study.objective.metric + ", " +
-                                            std::to_string(std::min(ranked.size(), best_shown)) + " of " +
-                                            std::to_string(ranked.size()));
+        canvas.add(ranked.size() == 1 ? "Best by " + study.objective.metric
+                                      : "Top " + std::to_string(std::min(ranked.size(), best_shown)) + " of " +
+                                            std::to_string(ranked.size()) + " by " + study.objective.metric);
         add_best(canvas, study, ranked, screen);
     }
     add_savings(canvas, study, record);
@@ -113,9 +114,9 @@ std::string draw_report(const Study& study, const StudyRecord& record, const Mom
                            .add("                                ")
                            .add("hpo train best.yaml -o model.safetensors", Style::accent));
     }
-    canvas.add(Line().add("Look at the trials              ").add("hpo top " + study.name, Style::accent));
+    canvas.add(Line().add("Show the trials                 ").add("hpo top " + study.name, Style::accent));
     if (facts.may_continue)
-        canvas.add(Line().add("Go on                           ").add("hpo run " + facts.source, Style::accent));
+        canvas.add(Line().add("Resume                          ").add("hpo run " + facts.source, Style::accent));
     return canvas.text();
 }
 

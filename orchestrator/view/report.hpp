@@ -10,7 +10,7 @@ namespace hpo::view {
 
 struct ReportFacts {
     std::string folder;         ///< the study's, as a user may type it
-    std::string end_reason;     ///< why the session ended, in words
+    std::string end_reason;     ///< why the session ended, as text
     bool may_continue = false;  ///< `hpo run` would go on with it
     std::string source;         ///< the study file as it was given, for that
 };

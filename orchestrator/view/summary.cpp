@@ -32,7 +32,7 @@ std::string count_text(const Study& study, const StudyRecord& record) {
     const auto begun = std::count_if(record.trials.begin(), record.trials.end(), [](const TrialRecord& trial) {
         return trial.attempt > 0 || is_final(trial.state);
     });
-    return std::to_string(begun) + " begun, " + std::to_string(count_ended(record)) + " ended of " +
+    return std::to_string(begun) + " started, " + std::to_string(count_ended(record)) + " finished of " +
            std::to_string(std::max(study.budget.trials, begun));
 }
 
@@ -200,7 +200,7 @@ std::string value_text(const Value& value) {
 
 std::string best_text(const TrialRecord& trial, const Study& study) {
     return "new best " + short_number(*trial.value) + " " + study.objective.metric + ", trial " +
-           std::to_string(trial.number) + " at step " + std::to_string(trial.best_step);
+           std::to_string(trial.number) + " at " + step_name(study) + " " + std::to_string(trial.best_step);
 }
 
 void NewBests::begun(const StudyRecord& record) {
@@ -223,6 +223,15 @@ std::string NewBests::line(const StoredEvent& stored, const StudyRecord& record)
     return best_text(record.trial(leads_), study_);
 }
 
+std::int64_t tries(const TrialRecord& trial) { return 1 + trial.failures + trial.memory_deaths; }
+
+namespace {
+/// Whether its last attempt is a retry: the one before was lost or ran out of memory.
+bool retried(const TrialRecord& trial) {
+    return trial.requeued == Outcome::lost || trial.requeued == Outcome::out_of_memory;
+}
+}  // namespace
+
 std::string event_line(const StoredEvent& stored, const StudyRecord& record, const Study& study) {
     const auto of_trial = [&](std::int64_t number, const std::string& text) {
         return "trial " + std::to_string(number) + " " + text;
@@ -238,7 +247,7 @@ std::string event_line(const StoredEvent& stored, const StudyRecord& record, con
     const auto value = [&](const TrialRecord& trial) {
         std::string text;
         if (trial.value)
-            text += ", " + study.objective.metric + " " + short_number(*trial.value) + " at step " +
+            text += ", " + study.objective.metric + " " + short_number(*trial.value) + " at " + step_name(study) + " " +
                     std::to_string(trial.best_step);
         if (!trial.curve.empty() && trial.curve.back().seconds)
             text += ", " + duration_text(*trial.curve.back().seconds);
@@ -247,41 +256,50 @@ std::string event_line(const StoredEvent& stored, const StudyRecord& record, con
         if (best) text += " (best " + short_number(*best->value) + ", trial " + std::to_string(best->number) + ")";
         return text;
     };
-    return std::visit(
-        Overloaded{
-            [&](const event::Launched& e) {
-                return of_trial(e.trial, "starts" + (e.attempt > 1 ? ", attempt " + std::to_string(e.attempt) : ""));
-            },
-            [&](const event::Paused& e) {
-                const TrialRecord& trial = record.trial(e.trial);
-                std::string facts = value(trial);
-                if (!facts.empty()) facts[0] = facts[0] == ',' ? ';' : facts[0];
-                return of_trial(e.trial, "pauses after " + std::to_string(trial.steps()) +
-                                             (trial.steps() == 1 ? " step" : " steps") + because(e.rule, e.reason) +
-                                             facts);
-            },
-            [&](const event::Requeued& e) {
-                // Of these the engine warns, with what it does about them.
-                if (e.outcome == Outcome::out_of_memory || e.charged) return std::string();
-                return of_trial(e.trial, "is queued again" + because("", e.reason));
-            },
-            [&](const event::Finished& e) {
-                const TrialRecord& trial = record.trial(e.trial);
-                const std::string why = because(e.rule, e.reason);
-                std::string facts = value(trial);
-                if (!why.empty() && facts.starts_with(',')) facts[0] = ';';
-                return of_trial(e.trial, std::string(to_text(e.state)) + " after " + std::to_string(trial.steps()) +
-                                             (trial.steps() == 1 ? " step" : " steps") + why + facts);
-            },
-            [&](const event::Closing& e) {
-                std::string facts;
-                for (const auto& [name, number] : e.values)
-                    facts += (facts.empty() ? "" : ", ") + printable(name) + " " + short_number(number);
-                return of_trial(e.trial, "says at its end: " + facts);
-            },
-            [](const auto&) { return std::string(); },
-        },
-        stored.event);
+    return std::visit(Overloaded{
+                          [&](const event::Launched& e) {
+                              if (e.attempt == 1) return of_trial(e.trial, "starts");
+                              // An attempt is counted as a retry where the one before failed; else the trial goes on
+                              // from where it was.
+                              const TrialRecord& trial = record.trial(e.trial);
+                              if (retried(trial))
+                                  return of_trial(e.trial, "starts again, attempt " + std::to_string(tries(trial)));
+                              return of_trial(e.trial, trial.curve.empty()
+                                                           ? "starts again"
+                                                           : "resumes after " + steps_text(study, trial.steps()));
+                          },
+                          [&](const event::Paused& e) {
+                              const TrialRecord& trial = record.trial(e.trial);
+                              std::string facts = value(trial);
+                              if (!facts.empty()) facts[0] = facts[0] == ',' ? ';' : facts[0];
+                              const std::string by = e.rule.empty() ? "" : " by " + printable(e.rule);
+                              return of_trial(e.trial, "paused" + by + " after " + steps_text(study, trial.steps()) +
+                                                           because("", e.reason) + facts);
+                          },
+                          [&](const event::Requeued& e) {
+                              // Of these the engine warns, with what it does about them.
+                              if (e.outcome == Outcome::out_of_memory || e.charged) return std::string();
+                              if (e.outcome == Outcome::paused)
+                                  return of_trial(e.trial, printable(e.reason));  // "promoted"
+                              return of_trial(e.trial, "is queued again" + because("", e.reason));
+                          },
+                          [&](const event::Finished& e) {
+                              const TrialRecord& trial = record.trial(e.trial);
+                              const std::string why = because(e.rule, e.reason);
+                              std::string facts = value(trial);
+                              if (!why.empty() && facts.starts_with(',')) facts[0] = ';';
+                              return of_trial(e.trial, std::string(to_text(e.state)) + " after " +
+                                                           steps_text(study, trial.steps()) + why + facts);
+                          },
+                          [&](const event::Closing& e) {
+                              std::string facts;
+                              for (const auto& [name, number] : e.values)
+                                  facts += (facts.empty() ? "" : ", ") + printable(name) + " " + short_number(number);
+                              return of_trial(e.trial, "says at its end: " + facts);
+                          },
+                          [](const auto&) { return std::string(); },
+                      },
+                      stored.event);
 }
 
 }  // namespace hpo::view

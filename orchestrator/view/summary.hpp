@@ -60,7 +60,7 @@ struct Savings {
 };
 Savings savings(const Study& study, const StudyRecord& record);
 
-/// "17 running, 3 queued, 12 complete": states that have trials, in words.
+/// "17 running, 3 queued, 12 complete": states that have trials, as text.
 std::string states_text(const StudyRecord& record);
 
 /// How a state is painted: what goes on calmly, what ended well, what went wrong.
@@ -69,7 +69,17 @@ Style state_style(TrialState state);
 /// One parameter as a table shows it: numbers with four digits, text made printable.
 std::string value_text(const Value& value);
 
-/// "new best 0.8123 val_accuracy, trial 7 at step 3".
+/// What a step of this study is called: "epoch" where the native worker trains, else "step".
+inline std::string step_name(const Study& study) {
+    return study.command.empty() && !study.worker.empty() ? "epoch" : "step";
+}
+
+/// "1 epoch", "9 epochs".
+inline std::string steps_text(const Study& study, std::int64_t steps) {
+    return std::to_string(steps) + " " + step_name(study) + (steps == 1 ? "" : "s");
+}
+
+/// "new best 0.8123 val_accuracy, trial 7 at epoch 3".
 std::string best_text(const TrialRecord& trial, const Study& study);
 
 /// Which new bests are worth a line that stays: one with which another trial takes the lead, and where the leading
@@ -89,6 +99,10 @@ class NewBests {
     std::int64_t leads_ = 0;  ///< the trial; 0: none in this session
     bool owed_ = false;       ///< it has a better value than was told
 };
+
+/// Attempts at a trial: the first one, and one more for each that failed or ran out of memory. A trial that resumes
+/// after a pause or with a session is not tried again.
+std::int64_t tries(const TrialRecord& trial);
 
 /// A line for a log or a pipe: what just happened to a trial; empty when it is not worth one. `record` holds it.
 std::string event_line(const StoredEvent& stored, const StudyRecord& record, const Study& study);

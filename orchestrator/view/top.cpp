@@ -211,9 +211,10 @@ Line help_line(const TopState& state, const Screen& screen) {
         return Line().add("Stop trial " + std::to_string(state.chosen) + "? y: yes, any other key: no", Style::notice);
     if (!state.message.empty()) return Line().add(printable(state.message), Style::notice);
     const std::string arrows = screen.utf8 ? "↑↓" : "j k";
-    if (state.looking) return Line().add(arrows + " scroll  esc back  x stop  q quit", Style::dim);
-    return Line().add(arrows + " choose  enter look  s sort: " + std::string(to_text(state.sort)) + "  x stop  q quit",
-                      Style::dim);
+    if (state.in_details) return Line().add(arrows + " scroll  esc back  x stop  q quit", Style::dim);
+    return Line().add(
+        arrows + " select  enter details  s sort: " + std::string(to_text(state.sort)) + "  x stop  q quit",
+        Style::dim);
 }
 
 }  // namespace
@@ -253,7 +254,7 @@ TopRequest on_key(TopState& state, Key key, const StudyRecord& record, const Obj
     const auto at = static_cast<std::int64_t>(index_of(trials, state.chosen));
     const auto choose = [&](std::int64_t index) {
         // In the look at a trial the same keys move the text.
-        if (state.looking && key.code != KeyCode::enter) {
+        if (state.in_details && key.code != KeyCode::enter) {
             const auto lines = std::clamp<std::int64_t>(index - at, -scroll_to_end, scroll_to_end);
             state.scrolled = static_cast<int>(std::clamp<std::int64_t>(state.scrolled + lines, 0, scroll_to_end));
             return;
@@ -282,10 +283,10 @@ TopRequest on_key(TopState& state, Key key, const StudyRecord& record, const Obj
             choose(to_end);
             break;
         case KeyCode::enter:
-            choose(at), state.looking = count > 0, state.scrolled = 0;
+            choose(at), state.in_details = count > 0, state.scrolled = 0;
             break;
         case KeyCode::escape:
-            state.looking = false;
+            state.in_details = false;
             break;
         case KeyCode::character:
             switch (key.character) {
@@ -305,8 +306,8 @@ TopRequest on_key(TopState& state, Key key, const StudyRecord& record, const Obj
                     state.sort = static_cast<TopSort>((static_cast<int>(state.sort) + 1) % top_sorts);
                     break;
                 case 'q':
-                    if (!state.looking) return TopRequest::quit;
-                    state.looking = false;
+                    if (!state.in_details) return TopRequest::quit;
+                    state.in_details = false;
                     break;
                 case 'x':
                     choose(at);
@@ -328,7 +329,7 @@ TopRequest on_key(TopState& state, Key key, const StudyRecord& record, const Obj
 
 void stop_at_the_end(TopState& state, const Study& study, const StudyRecord& record, const TrialFiles& files,
                      const Screen& screen) {
-    if (!state.looking || state.chosen < 1 || state.chosen > static_cast<std::int64_t>(record.trials.size())) return;
+    if (!state.in_details || state.chosen < 1 || state.chosen > static_cast<std::int64_t>(record.trials.size())) return;
     const auto lines = trial_lines(study, record.trial(state.chosen), files, screen) - std::max(1, screen.height - 1);
     state.scrolled = static_cast<int>(std::clamp<std::int64_t>(lines, 0, state.scrolled));
 }
@@ -337,7 +338,7 @@ std::string draw_top(const Study& study, const StudyRecord& record, const Moment
                      const TrialFiles& files, Screen screen) {
     const bool all = screen.height <= 0;
     const bool known = state.chosen >= 1 && state.chosen <= static_cast<std::int64_t>(record.trials.size());
-    if (state.looking && known && !all) {
+    if (state.in_details && known && !all) {
         Screen above = screen;
         above.height = std::max(1, screen.height - 1);
         std::string text = draw_trial(study, record.trial(state.chosen), files, above, state.scrolled);

@@ -26,7 +26,7 @@ std::string_view to_text(TopSort sort);
 struct TopState {
     TopSort sort = TopSort::state;
     std::int64_t chosen = 0;  ///< trial; 0: the first shown
-    bool looking = false;     ///< into the chosen trial
+    bool in_details = false;  ///< into the chosen trial
     int scrolled = 0;         ///< lines of the look that are above the screen
     bool asking = false;      ///< whether to stop it
     std::string message;      ///< of the last action; until the next key

@@ -184,8 +184,8 @@ struct Packed : Scheduler {
     Machine machine;
     bool learns;
     FootprintModel model{{}, true};
-    std::map<int, Booking> bookings;  ///< of those that run
-    std::map<int, NextTry> floors;    ///< after a death
+    std::map<int, Reservation> reservations;  ///< of those that run
+    std::map<int, NextTry> floors;            ///< after a death
     std::map<int, std::int64_t> deaths;
     double microseconds = 0, decisions = 0;
 
@@ -205,16 +205,16 @@ struct Packed : Scheduler {
         waiting.footprint.device_bytes = std::min(waiting.footprint.device_bytes, room);
         if (const auto floor = floors.find(trial); floor != floors.end()) {
             waiting.footprint.device_bytes =
-                std::max(waiting.footprint.device_bytes, floor->second.booking.device_bytes);
+                std::max(waiting.footprint.device_bytes, floor->second.reservation.device_bytes);
             waiting.alone |= floor->second.alone;
         }
         return waiting;
     }
     std::vector<std::pair<int, int>> launch(const std::vector<int>& waiting, const std::vector<Run>& running) override {
-        std::map<int, Booking> still;
-        std::vector<Booking> held;
-        for (const Run& run : running) held.push_back(still[run.trial] = bookings.at(run.trial));
-        bookings = still;
+        std::map<int, Reservation> still;
+        std::vector<Reservation> held;
+        for (const Run& run : running) held.push_back(still[run.trial] = reservations.at(run.trial));
+        reservations = still;
         std::vector<Waiting> asks;
         for (const int trial : waiting) asks.push_back(ask(trial));
         const auto begin = std::chrono::steady_clock::now();
@@ -223,10 +223,10 @@ struct Packed : Scheduler {
         ++decisions;
         if (!admission.never.empty() || admission.kept_out) std::fprintf(stderr, "refused\n"), std::exit(1);
         std::vector<std::pair<int, int>> launches;
-        for (const auto& [trial, device, beside, more] : admission.launch) {
+        for (const auto& [trial, device, joins, more] : admission.launch) {
             const auto& asked =
                 *std::find_if(asks.begin(), asks.end(), [&](const Waiting& w) { return w.trial == trial; });
-            bookings[int(trial)] = {trial, asked.footprint, device, asked.alone};
+            reservations[int(trial)] = {trial, asked.footprint, device, asked.alone};
             launches.emplace_back(int(trial), device);
         }
         return launches;
@@ -236,17 +236,17 @@ struct Packed : Scheduler {
         const Trial& t = study[std::size_t(trial)];
         const Footprint peak{std::int64_t(t.bytes), 0, 1};
         model.measured(t.params, peak);
-        bookings.at(trial).footprint = with_measurement_error(peak);
-        bookings.at(trial).alone = false;
+        reservations.at(trial).footprint = with_measurement_error(peak);
+        reservations.at(trial).alone = false;
     }
     void died(int trial, double used) override {
         MemoryDeath death;
-        death.booked = bookings.at(trial).footprint;
+        death.reserved = reservations.at(trial).footprint;
         death.used.device_bytes = std::int64_t(used);
-        death.alone = bookings.at(trial).alone;
+        death.alone = reservations.at(trial).alone;
         death.on_device = true;
         death.deaths = ++deaths[trial];
-        death.room = {std::int64_t(0.9 * capacity), machine.memory, 0};
+        death.capacity = {std::int64_t(0.9 * capacity), machine.memory, 0};
         const auto next = after_out_of_memory(death);
         if (!next) std::fprintf(stderr, "given up: %s\n", next.error().message.c_str()), std::exit(1);
         floors.insert_or_assign(trial, *next);

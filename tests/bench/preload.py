@@ -26,7 +26,7 @@ THREADS = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MK
 LINE = b"here\n"
 
 
-class Warden:
+class Supervisor:
     """The other end of worker/python/hpo/preload.py."""
 
     def __init__(self, module, environment):
@@ -113,12 +113,12 @@ def main():
           f"load {os.getloadavg()[0]:.1f}, {given.repeats} repeats, milliseconds; ratio: median of pairs (least to greatest)\n")
     print(f"{'':34}  {'forked':30}{'interpreter of its own':32}ratio")
 
-    warden = Warden(given.module, environment)
+    supervisor = Supervisor(given.module, environment)
     forks, starts = [], []
     for _ in range(given.repeats):
-        forks.append(warden.trial("print('here', flush=True)"))
+        forks.append(supervisor.trial("print('here', flush=True)"))
         starts.append(fresh(given.module, environment))
-    warden.close()
+    supervisor.close()
     row("start to the script's first line", forks, starts, "ms")
 
     # The difference of a long and a short study leaves out what a study itself takes, and the first import.

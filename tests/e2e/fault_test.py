@@ -116,28 +116,28 @@ class Kills(Case):
         struck = {t["trial"]: (t["params"], t["values"], t["steps"]) for t in self.trials("struck")}
         self.assertEqual(struck, whole)
 
-    def test_row_8_a_warden_is_killed_at_random_instants_and_nothing_of_its_tree_is_left(self):
-        def warden(child):
+    def test_row_8_a_supervisor_is_killed_at_random_instants_and_nothing_of_its_tree_is_left(self):
+        def supervisor(child):
             found = []
             for pid in processes_of(self.folder):
                 try:
-                    if b"__warden" in pathlib.Path("/proc", str(pid), "cmdline").read_bytes():
+                    if b"__supervisor" in pathlib.Path("/proc", str(pid), "cmdline").read_bytes():
                         found.append(pid)
                 except OSError:
                     pass
             return random.Random(len(found)).choice(found) if found else None
 
-        self.strike(warden)
+        self.strike(supervisor)
 
-    def test_row_1_a_killed_warden_of_a_living_orchestrator_takes_its_worker_along_and_the_study_goes_on(self):
+    def test_row_1_a_killed_supervisor_of_a_living_orchestrator_takes_its_worker_along_and_the_study_goes_on(self):
         child = self.start("run", self.study(fake_study("each=0.01;daemon=1@1", trials=60, epochs=4, retries=50)))
         dice = random.Random(3)
         for _ in range(20):
-            wardens = wait_for(lambda: child.poll() is not None or
-                               [p for p in processes_of(self.folder) if b"__warden" in self.cmdline(p)])
-            if wardens is True:
+            supervisors = wait_for(lambda: child.poll() is not None or
+                               [p for p in processes_of(self.folder) if b"__supervisor" in self.cmdline(p)])
+            if supervisors is True:
                 break
-            os.kill(dice.choice(wardens), signal.SIGKILL)
+            os.kill(dice.choice(supervisors), signal.SIGKILL)
             pause(dice.uniform(0, 0.05))
         self.assertEqual(child.wait(60), 0, child.stderr.read())
         self.assertEqual(len(finished(self.trials("fake"))), 60)
@@ -203,10 +203,10 @@ class Endings(Case):
         self.assertEqual(child.wait(30), 143)
         self.assert_nobody_left()
 
-    def test_row_45_two_signals_end_it_though_its_wardens_are_stopped(self):
+    def test_row_45_two_signals_end_it_though_its_supervisors_are_stopped(self):
         child = self.running()
         for pid in processes_of(self.folder):
-            if b"__warden" in Kills.cmdline(pid):
+            if b"__supervisor" in Kills.cmdline(pid):
                 os.kill(pid, signal.SIGSTOP)
         child.send_signal(signal.SIGINT)
         child.send_signal(signal.SIGTERM)  # two of one number that nobody has taken yet would be one

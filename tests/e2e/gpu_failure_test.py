@@ -63,7 +63,7 @@ class Failures(Case):
     def test_the_only_device_fails_for_good_and_the_cpu_goes_on_from_there(self):
         self.run_failing("clEnqueueNDRangeKernel -5 after 500", status=1)
         self.assertIn("no device is left", self.log)
-        self.assertIn("hpo run --backend cpu goes on without", self.log)
+        self.assertIn("hpo run --backend cpu resumes without one", self.log)
         self.assertIn(NO_MORE, self.log)
         states = collections.Counter(trial["state"] for trial in self.trials("small"))
         self.assertLessEqual(states["failed"], 1, states)

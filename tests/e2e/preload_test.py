@@ -228,7 +228,7 @@ class Fallback(Preload):
 
 
 class Keeps(Preload):
-    """The wardens' promises hold for what is forked, too."""
+    """The supervisors' promises hold for what is forked, too."""
 
     LEAVES = """
         import os, subprocess, time

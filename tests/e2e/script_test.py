@@ -135,7 +135,7 @@ class Client(Script):
         self.assertIn("no such layer", self.hpo("logs", "script/1"))
         self.assertNotIn("no such layer", self.hpo("logs", "script/2"))
         self.assertEqual([t["closing"] for t in trials], [{}, {"test_acc": 0.75}, {"test_acc": 0.75}])
-        self.assertRegex(self.hpo("show", "script", 2), r"at its end +test_acc 0.75")
+        self.assertRegex(self.hpo("show", "script", 2), r"final metrics +test_acc 0.75")
         self.assertIn("closing.test_acc", self.hpo("export", "script", "--to", "csv", "-"))
 
     def test_an_exception_fails_the_trial_with_its_last_line_and_is_not_tried_again(self):

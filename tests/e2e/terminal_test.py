@@ -61,8 +61,8 @@ class Terminal(Case):
         screen = Screen(self.folder, "run", self.study(synthetic(trials=6, samples=20000)))
         self.assertEqual(screen.wait(), 0)
         self.assertIn("\x1b[", screen.text)
-        self.assertIn("ended of 6", screen.text)
-        self.assertIn("The best by val_loss", screen.text)
+        self.assertIn("finished of 6", screen.text)
+        self.assertIn(" by val_loss", screen.text)
 
     def test_no_color_leaves_colours_out(self):
         screen = Screen(self.folder, "run", self.study(synthetic(trials=3)), environment={"NO_COLOR": "1"})

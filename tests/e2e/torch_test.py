@@ -118,7 +118,7 @@ class Loaders(Torch):
         study = self.study(script_study([PYTHON, "train.py"], trials=4, worker=PRELOAD))
         for end, status in ((signal.SIGKILL, -9), (signal.SIGINT, 130)):
             child = self.start("run", study)
-            # Two wardens, two interpreters, two trials with two loaders each, and more.
+            # Two supervisors, two interpreters, two trials with two loaders each, and more.
             wait_for(lambda: len(processes_of(self.folder)) >= 10 and any(t["steps"] for t in self.trials_so_far("script")), 60)
             child.send_signal(end)
             self.assertEqual(child.wait(20), status)

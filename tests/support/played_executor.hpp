@@ -12,17 +12,17 @@ namespace hpo::testing {
 
 class PlayedExecutor final : public Executor {
    public:
-    void launch(Place place, const LaunchSpec&) override { launched.push_back(place); }
-    void send(Place place, const OrchestratorMessage& message) override { sent[place].push_back(message); }
-    void log_to(Place, const std::filesystem::path&) override {}
-    void terminate(Place place, double) override { terminated.insert(place); }
-    void kill(Place place) override { killed.insert(place); }
+    void launch(WorkerIndex index, const LaunchSpec&) override { launched.push_back(index); }
+    void send(WorkerIndex index, const OrchestratorMessage& message) override { sent[index].push_back(message); }
+    void log_to(WorkerIndex, const std::filesystem::path&) override {}
+    void terminate(WorkerIndex index, double) override { terminated.insert(index); }
+    void kill(WorkerIndex index) override { killed.insert(index); }
 
     /// Takes the oldest message of type M that was sent to the place, dropping those before it; nothing if there is
     /// none.
     template <class M>
-    std::optional<M> take(Place place) {
-        auto& queue = sent[place];
+    std::optional<M> take(WorkerIndex index) {
+        auto& queue = sent[index];
         while (!queue.empty()) {
             const OrchestratorMessage message = queue.front();
             queue.pop_front();
@@ -31,10 +31,10 @@ class PlayedExecutor final : public Executor {
         return std::nullopt;
     }
 
-    std::deque<Place> launched;
-    std::map<Place, std::deque<OrchestratorMessage>> sent;
-    std::set<Place> terminated;
-    std::set<Place> killed;
+    std::deque<WorkerIndex> launched;
+    std::map<WorkerIndex, std::deque<OrchestratorMessage>> sent;
+    std::set<WorkerIndex> terminated;
+    std::set<WorkerIndex> killed;
 };
 
 }  // namespace hpo::testing

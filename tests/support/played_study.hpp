@@ -19,7 +19,7 @@ struct Played {
 };
 
 struct Playing {
-    std::size_t places = 2;
+    std::size_t workers = 2;
     bool from_start = false;  ///< scripts without a checkpoint: after a pause they take their steps again
     double start = 0.3;       ///< seconds until a place begins with a trial
     std::uint64_t seed = 3;
@@ -49,36 +49,36 @@ inline Played play_study(const Study& study, const Playing& how = {}) {
         played.events.push_back({static_cast<std::int64_t>(played.events.size()) + 1, now, event});
         apply(record, played.events.back(), study.objective);
     };
-    struct Place {
+    struct PlayedWorker {
         std::int64_t trial = 0;  ///< 0: empty
         std::int64_t step = 0;   ///< that it takes now
         double done = 0;         ///< when
     };
-    std::vector<Place> places(how.places);
+    std::vector<PlayedWorker> workers(how.workers);
     happens(event::SessionStarted{"host", 1, ""});
-    const auto launch = [&](Place& place, std::int64_t trial) {
+    const auto launch = [&](PlayedWorker& worker, std::int64_t trial) {
         const std::int64_t from = how.from_start ? 0 : record.trial(trial).steps();
         happens(event::Launched{trial, record.trial(trial).attempt + 1, "cpu 0", {}});
-        place = {trial, from + 1, now + how.start + drawn_pace(how.seed, trial)};
+        worker = {trial, from + 1, now + how.start + drawn_pace(how.seed, trial)};
     };
     for (;;) {
-        for (Place& place : places) {
-            if (place.trial) continue;
+        for (PlayedWorker& worker : workers) {
+            if (worker.trial) continue;
             const auto begun = static_cast<std::int64_t>(record.trials.size());
             rules.expect_trials(begun < study.budget.trials);
             if (const auto waiting = rules.promotions(); !waiting.empty()) {
                 rules.promoted(waiting.front());
                 happens(event::Requeued{waiting.front(), record.trial(waiting.front()).attempt, Outcome::paused, false,
                                         "promoted"});
-                launch(place, waiting.front());
+                launch(worker, waiting.front());
             } else if (begun < study.budget.trials) {
                 happens(event::Proposed{begun + 1, {}, {}});
-                launch(place, begun + 1);
+                launch(worker, begun + 1);
             }
         }
-        Place* next = nullptr;
-        for (Place& place : places)
-            if (place.trial && (!next || place.done < next->done)) next = &place;
+        PlayedWorker* next = nullptr;
+        for (PlayedWorker& worker : workers)
+            if (worker.trial && (!next || worker.done < next->done)) next = &worker;
         if (!next) break;
         now = next->done;
         Report report;

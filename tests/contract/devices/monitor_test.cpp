@@ -254,7 +254,7 @@ TEST_F(Monitor, ADriverThatWakesUpSlowlyIsWaitedForAtTheStartAndSaidSo) {
     script("device GPU-1111 8GiB Imaginary\nslow 2.5\n");
     DeviceMonitor monitor(options());
     std::vector<std::string> said;
-    monitor.start(now_, [&](const std::string& words) { said.push_back(words); });
+    monitor.start(now_, [&](const std::string& message) { said.push_back(message); });
     EXPECT_THAT(monitor.latest().devices, SizeIs(1)) << monitor.latest().problem;
     ASSERT_THAT(said, SizeIs(1));
     EXPECT_THAT(said[0], HasSubstr("waiting for the NVIDIA driver to answer, for up to 15.0 s"));

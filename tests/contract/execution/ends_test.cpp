@@ -16,10 +16,10 @@ using ::testing::StartsWith;
 
 double seconds_since(steady_clock::time_point began) { return duration<double>(steady_clock::now() - began).count(); }
 
-/// All that lives below the wardens.
-std::size_t workers(const Bench& bench) { return marked(bench.mark).size() - wardens(bench.mark).size(); }
+/// All that lives below the supervisors.
+std::size_t workers(const Bench& bench) { return tagged(bench.tag).size() - supervisors(bench.tag).size(); }
 
-TEST(End, AWorkerThatDiesOfASignalIsToldWithTheSignalAndItsLastWords) {
+TEST(End, AWorkerThatDiesOfASignalIsToldWithTheSignalAndItsLastOutput) {
     Bench bench;
     bench.launch(0);
     bench.next<Ready>(0);
@@ -46,7 +46,7 @@ TEST(End, ThePlaceIsFreeAfterwardsForTheNextWorker) {
         bench.launch(3, i % 2 == 0 ? "exit=1" : "die=SIGABRT");
         EXPECT_EQ(bench.next<Exited>(3).code, i % 2 == 0 ? 1 : 0);
     }
-    EXPECT_EQ(wardens(bench.mark).size(), 1U);
+    EXPECT_EQ(supervisors(bench.tag).size(), 1U);
 }
 
 TEST(End, WhatAWorkerSaidBeforeItsEndIsToldBeforeItsEnd) {
@@ -86,14 +86,14 @@ TEST(End, AWorkerThatIgnoresTermIsKilledAfterTheGracePeriod) {
     EXPECT_LT(seconds_since(began), 2);
 }
 
-TEST(End, WhatAStoppedWardenKeepsIsKilledWhenTheExecutorEnds) {
+TEST(End, WhatAStoppedSupervisorKeepsIsKilledWhenTheExecutorEnds) {
     Bench bench;
     bench.launch(0, "children=2;daemon=1");
     bench.next<Ready>(0);
-    for (const pid_t warden : wardens(bench.mark)) ::kill(warden, SIGSTOP);
+    for (const pid_t supervisor : supervisors(bench.tag)) ::kill(supervisor, SIGSTOP);
     bench.executor->kill(0);
     bench.executor->end(milliseconds(50));
-    EXPECT_TRUE(eventually([&] { return marked(bench.mark).empty(); }));
+    EXPECT_TRUE(eventually([&] { return tagged(bench.tag).empty(); }));
 }
 
 TEST(End, AStoppedWorkerIsKilledAsWell) {
@@ -151,12 +151,12 @@ TEST_P(Descendants, DieWhenTheWorkerIsKilled) {
 
 TEST_P(Descendants, DieWithTheExecutor) {
     Bench bench;
-    for (Place place : {0, 1}) bench.launch(place, GetParam());
-    for (Place place : {0, 1}) bench.next<Ready>(place);
+    for (WorkerIndex index : {0, 1}) bench.launch(index, GetParam());
+    for (WorkerIndex index : {0, 1}) bench.next<Ready>(index);
     const auto began = steady_clock::now();
     bench.executor.reset();
     EXPECT_LT(seconds_since(began), 2);
-    EXPECT_EQ(marked(bench.mark).size(), 0U);
+    EXPECT_EQ(tagged(bench.tag).size(), 0U);
 }
 
 INSTANTIATE_TEST_SUITE_P(OfEachKind, Descendants,

@@ -1,4 +1,4 @@
-// Real executors, wardens and workers for tests, on an event loop that runs until what was waited for has happened.
+// Real executors, supervisors and workers for tests, on an event loop that runs until what was waited for has happened.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -34,19 +34,19 @@ constexpr std::int64_t quarantine_bytes = 0;
 #endif
 
 /// A mark of its own for each use, so that tests run beside each other.
-inline std::string new_mark() {
+inline std::string new_tag() {
     static int count = 0;
     return "test." + std::to_string(::getpid()) + "." + std::to_string(++count);
 }
 
 /// Processes with the mark that can still run: zombies have no environment.
-inline std::vector<pid_t> marked(const std::string& mark) {
+inline std::vector<pid_t> tagged(const std::string& tag) {
     std::vector<pid_t> found;
     for (const pid_t pid : all_processes()) {
         std::ifstream file("/proc/" + std::to_string(pid) + "/environ");
         std::stringstream text;
         text << file.rdbuf();
-        if (text.str().find("HPO_MARK=" + mark) != std::string::npos) found.push_back(pid);
+        if (text.str().find("HPO_MARK=" + tag) != std::string::npos) found.push_back(pid);
     }
     return found;
 }
@@ -57,10 +57,11 @@ inline std::string content(const std::filesystem::path& file) {
     return text.str();
 }
 
-/// The wardens among them.
-inline std::vector<pid_t> wardens(const std::string& mark) {
-    std::vector<pid_t> found = marked(mark);
-    std::erase_if(found, [](pid_t pid) { return content("/proc/" + std::to_string(pid) + "/comm") != "hpo-warden\n"; });
+/// The supervisors among them.
+inline std::vector<pid_t> supervisors(const std::string& tag) {
+    std::vector<pid_t> found = tagged(tag);
+    std::erase_if(found,
+                  [](pid_t pid) { return content("/proc/" + std::to_string(pid) + "/comm") != "hpo-supervisor\n"; });
     return found;
 }
 
@@ -77,32 +78,32 @@ inline bool eventually(const std::function<bool()>& holds, std::chrono::millisec
 class Bench {
    public:
     explicit Bench(LocalOptions options = {}) {
-        if (options.mark.empty()) options.mark = new_mark();
-        mark = options.mark;
-        auto made = LocalExecutor::make(loop, options, [this](Place place, const execution::What& what) {
-            log.emplace_back(place, what);
-            if (listener) listener(place, what);
+        if (options.tag.empty()) options.tag = new_tag();
+        tag = options.tag;
+        auto made = LocalExecutor::make(loop, options, [this](WorkerIndex index, const execution::What& what) {
+            log.emplace_back(index, what);
+            if (listener) listener(index, what);
         });
         if (!made) throw std::runtime_error(made.error().message);
         executor = *std::move(made);
     }
 
     /// A fake worker; `script` is carried out at its start.
-    void launch(Place place, const std::string& script = "") {
-        launch(place, {fake_worker}, {{"FAKE_WORKER", script}});
+    void launch(WorkerIndex index, const std::string& script = "") {
+        launch(index, {fake_worker}, {{"FAKE_WORKER", script}});
     }
-    void launch(Place place, std::vector<std::string> command, std::map<std::string, std::string> environment) {
-        executor->launch(place, {std::move(command), std::move(environment), {}, {}});
+    void launch(WorkerIndex index, std::vector<std::string> command, std::map<std::string, std::string> environment) {
+        executor->launch(index, {std::move(command), std::move(environment), {}, {}});
     }
 
     /// The next event of type T at the place, from those that have come or come yet; fails after a while.
     template <class T>
-    T next(Place place) {
-        std::size_t& seen = seen_[place];
+    T next(WorkerIndex index) {
+        std::size_t& seen = seen_[index];
         T result;
         const bool came = until([&] {
             for (; seen < log.size(); ++seen)
-                if (log[seen].first == place)
+                if (log[seen].first == index)
                     if (const auto* what = std::get_if<T>(&log[seen].second)) {
                         result = *what;
                         ++seen;
@@ -114,17 +115,17 @@ class Bench {
         return result;
     }
     template <class T>
-    T next_said(Place place) {
+    T next_said(WorkerIndex index) {
         for (;;) {
-            const auto said = next<execution::Said>(place);
+            const auto said = next<execution::Said>(index);
             if (HasFailed()) return {};
             if (const auto* message = std::get_if<T>(&said.message)) return *message;
         }
     }
     template <class T>
-    [[nodiscard]] std::size_t count(Place place) const {
+    [[nodiscard]] std::size_t count(WorkerIndex index) const {
         std::size_t found = 0;
-        for (const auto& [where, what] : log) found += where == place && std::holds_alternative<T>(what);
+        for (const auto& [where, what] : log) found += where == index && std::holds_alternative<T>(what);
         return found;
     }
 
@@ -139,35 +140,35 @@ class Bench {
         return true;
     }
 
-    void run_trial(Place place, const std::string& script, std::int64_t steps = 3, AttemptId id = {1, 1}) {
+    void run_trial(WorkerIndex index, const std::string& script, std::int64_t steps = 3, AttemptId id = {1, 1}) {
         to_worker::Run run;
         run.id = id;
         run.params = {{"fake", script}, {"lr", 0.01}};
         run.steps = steps;
-        executor->send(place, run);
+        executor->send(index, run);
     }
-    void go_on(Place place, const from_worker::Reported& report) {
-        executor->send(place, to_worker::Decision{report.id, report.report.step, to_worker::Action::go_on});
+    void go_on(WorkerIndex index, const from_worker::Reported& report) {
+        executor->send(index, to_worker::Decision{report.id, report.report.step, to_worker::Action::go_on});
     }
     /// Answers reports with `continue` until the trial is over.
-    from_worker::Finished finish(Place place) {
+    from_worker::Finished finish(WorkerIndex index) {
         for (;;) {
-            const auto said = next<execution::Said>(place);
+            const auto said = next<execution::Said>(index);
             if (HasFailed()) return {};
-            if (const auto* report = std::get_if<from_worker::Reported>(&said.message)) go_on(place, *report);
+            if (const auto* report = std::get_if<from_worker::Reported>(&said.message)) go_on(index, *report);
             if (const auto* end = std::get_if<from_worker::Finished>(&said.message)) return *end;
         }
     }
 
     boost::asio::io_context loop;
-    std::string mark;
-    std::vector<std::pair<Place, execution::What>> log;
+    std::string tag;
+    std::vector<std::pair<WorkerIndex, execution::What>> log;
     ExecutionListener listener;
     std::unique_ptr<LocalExecutor> executor;
 
    private:
     static bool HasFailed() { return ::testing::Test::HasFailure(); }
-    std::map<Place, std::size_t> seen_;
+    std::map<WorkerIndex, std::size_t> seen_;
 };
 
 /// A folder that is gone at the end.

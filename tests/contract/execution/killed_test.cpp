@@ -1,4 +1,4 @@
-// SIGKILL to wardens and to the orchestrator at any instant: nothing stays behind (README, promises 1, 8, 11).
+// SIGKILL to supervisors and to the orchestrator at any instant: nothing stays behind (README, promises 1, 8, 11).
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -7,8 +7,8 @@
 #include <random>
 
 #include "orchestrator/execution/private_folder.hpp"
+#include "tests/contract/execution/child_orchestrator.hpp"
 #include "tests/contract/execution/harness.hpp"
-#include "tests/contract/execution/mortal.hpp"
 
 namespace hpo::testing_execution {
 namespace {
@@ -21,27 +21,27 @@ using std::chrono::seconds;
 constexpr seconds promised{2};
 
 /// An orchestrator in a process of its own (mortal.hpp).
-class Mortal {
+class ChildOrchestrator {
    public:
-    Mortal(const std::string& mark, const std::string& start, const std::string& script) : mark_(mark) {
+    ChildOrchestrator(const std::string& tag, const std::string& start, const std::string& script) : tag_(tag) {
         int ends[2];
         EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
         posix_spawn_file_actions_t actions;
         posix_spawn_file_actions_init(&actions);
         posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-        std::vector<std::string> words{"mortal", mortal_word, mark, "2", start, script};
+        std::vector<std::string> arguments{"mortal", child_orchestrator_command, tag, "2", start, script};
         std::vector<char*> argv;
-        for (auto& word : words) argv.push_back(word.data());
+        for (auto& word : arguments) argv.push_back(word.data());
         argv.push_back(nullptr);
         EXPECT_EQ(::posix_spawn(&pid_, "/proc/self/exe", &actions, nullptr, argv.data(), environ), 0);
         posix_spawn_file_actions_destroy(&actions);
         ::close(ends[1]);
         output_ = ends[0];
     }
-    ~Mortal() {
+    ~ChildOrchestrator() {
         kill();
         ::close(output_);
-        (void)PrivateFolder::make(mark_);  // clears what was left, and itself
+        (void)PrivateFolder::make(tag_);  // clears what was left, and itself
     }
     /// Until all its workers are.
     void wait_ready() const {
@@ -56,7 +56,7 @@ class Mortal {
     }
 
    private:
-    std::string mark_;
+    std::string tag_;
     pid_t pid_ = 0;
     int output_ = -1;
 };
@@ -64,84 +64,84 @@ class Mortal {
 TEST(Killed, TheOrchestratorAtRandomInstantsLeavesNothingAfterTwoSeconds) {
     std::mt19937 random(1);
     for (int round = 0; round < 40; ++round) {
-        const std::string mark = new_mark();
-        Mortal mortal(mark, "children=1;daemon=1", "children=1@2;exit=1@3");
-        if (round % 2 == 0) mortal.wait_ready();
+        const std::string tag = new_tag();
+        ChildOrchestrator child(tag, "children=1;daemon=1", "children=1@2;exit=1@3");
+        if (round % 2 == 0) child.wait_ready();
         ::usleep(random() % 50'000);
-        mortal.kill();
-        EXPECT_TRUE(eventually([&] { return marked(mark).empty(); }, promised)) << "round " << round;
-        sweep(mark);
+        child.kill();
+        EXPECT_TRUE(eventually([&] { return tagged(tag).empty(); }, promised)) << "round " << round;
+        sweep(tag);
     }
 }
 
-TEST(Killed, AWardenAtRandomInstantsEndsItsWorkerAloneAndThePlaceGoesOn) {
+TEST(Killed, ASupervisorAtRandomInstantsEndsItsWorkerAloneAndThePlaceGoesOn) {
     std::mt19937 random(2);
     Bench bench;
     bench.launch(1);
     bench.next<Ready>(1);
-    const auto bystander = wardens(bench.mark).at(0);
+    const auto bystander = supervisors(bench.tag).at(0);
     for (int round = 0; round < 40; ++round) {
         bench.launch(0, "children=1;daemon=1;siblings=1");
         if (round % 2 == 0) bench.next<Ready>(0);
         bench.until([] { return false; }, milliseconds(random() % 20));
-        for (const pid_t warden : children_of(::getpid()))
-            if (warden != bystander) ::kill(warden, SIGKILL);
+        for (const pid_t supervisor : children_of(::getpid()))
+            if (supervisor != bystander) ::kill(supervisor, SIGKILL);
         const auto exited = bench.next<Exited>(0);
         EXPECT_EQ(exited.signal, SIGKILL);
-        EXPECT_EQ(exited.cause, "its warden was killed");
-        EXPECT_EQ(marked(bench.mark + ":0").size(), 0U) << "round " << round;
+        EXPECT_EQ(exited.cause, "its supervisor was killed");
+        EXPECT_EQ(tagged(bench.tag + ":0").size(), 0U) << "round " << round;
     }
     bench.run_trial(1, "");
     EXPECT_EQ(bench.finish(1).outcome, Outcome::complete);
 }
 
-TEST(Killed, OrchestratorAndWardensTogetherAreSweptByTheNextRun) {
-    const std::string mark = new_mark();
+TEST(Killed, OrchestratorAndSupervisorsTogetherAreSweptByTheNextRun) {
+    const std::string tag = new_tag();
     {
-        Mortal mortal(mark, "children=2;daemon=2", "");
-        mortal.wait_ready();
-        const auto all = wardens(mark);
+        ChildOrchestrator child(tag, "children=2;daemon=2", "");
+        child.wait_ready();
+        const auto all = supervisors(tag);
         ASSERT_EQ(all.size(), 2U);
-        // Two wardens, two workers, and their eight detached grandchildren, forked twice each.
-        ASSERT_TRUE(eventually([&] { return marked(mark).size() >= 12; }));
-        for (const pid_t warden : all) ::kill(warden, SIGSTOP);
-        mortal.kill();
-        for (const pid_t warden : all) ::kill(warden, SIGKILL);
+        // Two supervisors, two workers, and their eight detached grandchildren, forked twice each.
+        ASSERT_TRUE(eventually([&] { return tagged(tag).size() >= 12; }));
+        for (const pid_t supervisor : all) ::kill(supervisor, SIGSTOP);
+        child.kill();
+        for (const pid_t supervisor : all) ::kill(supervisor, SIGKILL);
     }
-    EXPECT_GE(marked(mark).size(), 8U);
-    const std::string neighbour = mark + "0";
+    EXPECT_GE(tagged(tag).size(), 8U);
+    const std::string neighbour = tag + "0";
     EXPECT_TRUE(sweep(neighbour));
-    EXPECT_GE(marked(mark).size(), 8U);
-    EXPECT_TRUE(sweep(mark));
-    EXPECT_EQ(marked(mark).size(), 0U);
+    EXPECT_GE(tagged(tag).size(), 8U);
+    EXPECT_TRUE(sweep(tag));
+    EXPECT_EQ(tagged(tag).size(), 0U);
 }
 
-TEST(Killed, AFrozenWardenDoesNotKeepTheExecutorFromEnding) {
+TEST(Killed, AFrozenSupervisorDoesNotKeepTheExecutorFromEnding) {
     Bench bench;
     bench.launch(0, "children=1");
     bench.next<Ready>(0);
-    for (const pid_t warden : wardens(bench.mark)) ::kill(warden, SIGSTOP);
+    for (const pid_t supervisor : supervisors(bench.tag)) ::kill(supervisor, SIGSTOP);
     bench.executor.reset();
-    EXPECT_EQ(marked(bench.mark).size(), 0U);
+    EXPECT_EQ(tagged(bench.tag).size(), 0U);
 }
 
-TEST(Killed, AWardenThatGetsTermKillsItsTreeAndEnds) {
+TEST(Killed, ASupervisorThatGetsTermKillsItsTreeAndEnds) {
     Bench bench;
     bench.launch(0, "children=1");
     bench.next<Ready>(0);
-    for (const pid_t warden : wardens(bench.mark)) ::kill(warden, SIGTERM);
+    for (const pid_t supervisor : supervisors(bench.tag)) ::kill(supervisor, SIGTERM);
     EXPECT_EQ(bench.next<Exited>(0).signal, SIGKILL);
-    EXPECT_TRUE(eventually([&] { return marked(bench.mark).empty(); }, promised));
+    EXPECT_TRUE(eventually([&] { return tagged(bench.tag).empty(); }, promised));
 }
 
 TEST(Killed, TheFolderOfAKilledOrchestratorIsRemovedByTheNextWithItsMark) {
-    const std::string mark = new_mark();
-    Mortal mortal(mark, "", "");
-    mortal.wait_ready();
-    mortal.kill();
-    ASSERT_TRUE(eventually([&] { return marked(mark).empty(); }, promised));
+    const std::string tag = new_tag();
+    ChildOrchestrator child(tag, "", "");
+    child.wait_ready();
+    child.kill();
+    ASSERT_TRUE(eventually([&] { return tagged(tag).empty(); }, promised));
     LocalOptions options;
-    options.mark = mark;
+    options.tag = tag;
     const Bench bench(options);
     const auto folder = bench.executor->folder();
     const std::string prefix = folder.filename().string().substr(0, sizeof "hpo-0123456789abcdef-" - 1);

@@ -81,7 +81,7 @@ TEST(Launch, WithTooFewDescriptorsItFailsWithEMFILEAndLaterSucceeds) {
 #else
     constexpr std::size_t least = 0;
 #endif
-    // A warden's two pipes take four.
+    // A supervisor's two pipes take four.
     for (std::size_t free = least; free < 4; ++free) {
         SCOPED_TRACE(free);
         Bench bench;
@@ -106,7 +106,7 @@ TEST(Launch, WorkersGetTheUsersOwnSoftLimitsWhereHpoHasRaisedItsOwn) {
     EXPECT_EQ(bench.next<Exited>(0).log_tail, "123");
 }
 
-TEST(Launch, AWardenThatCannotBeStartedFailsTheLaunch) {
+TEST(Launch, ASupervisorThatCannotBeStartedFailsTheLaunch) {
     LocalOptions options;
     options.program = "/no/such/hpo";
     Bench bench(options);
@@ -164,9 +164,9 @@ TEST(Launch, AFolderOfSocketsThatSomebodyRemovedIsMadeAnewAndConnectedWorkersSta
     bench.launch(1);
     bench.next<Ready>(1);
     EXPECT_NE(bench.executor->folder(), before);
-    for (const Place place : {0, 1}) {
-        bench.run_trial(place, "");
-        EXPECT_EQ(bench.finish(place).outcome, Outcome::complete);
+    for (const WorkerIndex index : {0, 1}) {
+        bench.run_trial(index, "");
+        EXPECT_EQ(bench.finish(index).outcome, Outcome::complete);
     }
 }
 
@@ -191,9 +191,9 @@ TEST(Launch, WorksAndLeavesNothingWherePidfdsAreRefused) {
         bench.next<Ready>(0);
         bench.run_trial(0, "");
         well = well && bench.finish(0).outcome == Outcome::complete;
-        for (const pid_t warden : wardens(bench.mark)) ::kill(warden, SIGKILL);
+        for (const pid_t supervisor : supervisors(bench.tag)) ::kill(supervisor, SIGKILL);
         bench.next<Exited>(0);
-        well = well && marked(bench.mark).empty() && !::testing::Test::HasFailure();
+        well = well && tagged(bench.tag).empty() && !::testing::Test::HasFailure();
         bench.executor.reset();
         ::_exit(well ? 0 : 1);
     }
@@ -202,11 +202,11 @@ TEST(Launch, WorksAndLeavesNothingWherePidfdsAreRefused) {
     EXPECT_EQ(status, 0);
 }
 
-TEST(Launch, TheWardenLeadsASessionOfItsOwnSoThatTerminalSignalsPassItBy) {
+TEST(Launch, TheSupervisorLeadsASessionOfItsOwnSoThatTerminalSignalsPassItBy) {
     Bench bench;
     bench.launch(0);
     bench.next<Ready>(0);
-    const auto found = wardens(bench.mark);
+    const auto found = supervisors(bench.tag);
     ASSERT_EQ(found.size(), 1U);
     EXPECT_EQ(::getsid(found[0]), found[0]);
     ::kill(found[0], SIGINT);
@@ -217,30 +217,30 @@ TEST(Launch, TheWardenLeadsASessionOfItsOwnSoThatTerminalSignalsPassItBy) {
 
 TEST(Launch, DescriptorsStayFlatOverAThousandLaunches) {
     Bench bench;
-    const auto launch_once = [&](Place place) { bench.launch(place, {"/bin/true"}, {}); };
-    for (Place place : {0, 1}) launch_once(place);
-    for (Place place : {0, 1}) bench.next<Exited>(place);
+    const auto launch_once = [&](WorkerIndex index) { bench.launch(index, {"/bin/true"}, {}); };
+    for (WorkerIndex index : {0, 1}) launch_once(index);
+    for (WorkerIndex index : {0, 1}) bench.next<Exited>(index);
     const auto before = descriptors_of(::getpid());
-    const auto found = wardens(bench.mark);
+    const auto found = supervisors(bench.tag);
     ASSERT_EQ(found.size(), 2U);
-    const auto warden_before = descriptors_of(found[0]);
+    const auto supervisor_before = descriptors_of(found[0]);
 
     int launched = 0;
     int ended = 0;
     const auto began = std::chrono::steady_clock::now();
-    bench.listener = [&](Place place, const execution::What& what) {
+    bench.listener = [&](WorkerIndex index, const execution::What& what) {
         ASSERT_TRUE(std::holds_alternative<Exited>(what));
         ++ended;
-        if (launched < 1000) ++launched, launch_once(place);
+        if (launched < 1000) ++launched, launch_once(index);
     };
-    for (Place place : {0, 1}) ++launched, launch_once(place);
+    for (WorkerIndex index : {0, 1}) ++launched, launch_once(index);
     ASSERT_TRUE(bench.until([&] { return ended == launched; }));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
     RecordProperty("launches_per_second", std::to_string(static_cast<int>(1000 / took.count())));
     std::printf("%.0f launches a second, two at a time\n", 1000 / took.count());
 
     EXPECT_EQ(descriptors_of(::getpid()), before);
-    EXPECT_EQ(descriptors_of(found[0]), warden_before);
+    EXPECT_EQ(descriptors_of(found[0]), supervisor_before);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ using execution::Exited;
 using execution::LaunchFailed;
 using execution::Ready;
 
-TEST(LocalExecutor, StartsAWorkerThroughAWardenAndRunsATrialToItsEnd) {
+TEST(LocalExecutor, StartsAWorkerThroughASupervisorAndRunsATrialToItsEnd) {
     Bench bench;
     bench.launch(0);
     EXPECT_EQ(bench.next<Ready>(0).hello.backend, "cpu");

@@ -1,15 +1,15 @@
-// The test program is its own warden, as `hpo` is, and for some tests an orchestrator that can be killed.
+// The test program is its own supervisor, as `hpo` is, and for some tests an orchestrator that can be killed.
 #include <gmock/gmock.h>
 
 #include <cstring>
 
-#include "orchestrator/execution/warden.hpp"
-#include "tests/contract/execution/mortal.hpp"
+#include "orchestrator/execution/supervisor.hpp"
+#include "tests/contract/execution/child_orchestrator.hpp"
 
 int main(int argc, char** argv) {
-    if (argc > 1 && std::strcmp(argv[1], hpo::warden_word) == 0) return hpo::run_warden(argc, argv);
-    if (argc > 1 && std::strcmp(argv[1], hpo::testing_execution::mortal_word) == 0)
-        return hpo::testing_execution::run_mortal(argc, argv);
+    if (argc > 1 && std::strcmp(argv[1], hpo::supervisor_command) == 0) return hpo::run_supervisor(argc, argv);
+    if (argc > 1 && std::strcmp(argv[1], hpo::testing_execution::child_orchestrator_command) == 0)
+        return hpo::testing_execution::run_child_orchestrator(argc, argv);
     testing::InitGoogleMock(&argc, argv);
     return RUN_ALL_TESTS();
 }

@@ -1,4 +1,4 @@
-// Workers that are forked from an interpreter of Python which their warden keeps: all promises hold for them.
+// Workers that are forked from an interpreter of Python which their supervisor keeps: all promises hold for them.
 #include <sys/stat.h>
 
 #include <csignal>
@@ -29,8 +29,8 @@ LaunchSpec forked(const std::string& script, const std::string& modules = "",
     return spec;
 }
 
-std::vector<pid_t> interpreters(const std::string& mark) {
-    std::vector<pid_t> found = marked(mark);
+std::vector<pid_t> interpreters(const std::string& tag) {
+    std::vector<pid_t> found = tagged(tag);
     std::erase_if(found, [](pid_t pid) {
         return content("/proc/" + std::to_string(pid) + "/comm") != "hpo-preload\n" ||
                content("/proc/" + std::to_string(pid) + "/stat").find(" (hpo-preload) Z") != std::string::npos;
@@ -49,8 +49,8 @@ long long started_at(pid_t pid) {
 
 /// Its own process, the one that waits to be a worker and that one's child: the oldest. Numbers tell nothing of age:
 /// they begin anew when they run out.
-pid_t interpreter(const std::string& mark) {
-    const auto all = interpreters(mark);
+pid_t interpreter(const std::string& tag) {
+    const auto all = interpreters(tag);
     const auto oldest = std::min_element(all.begin(), all.end(),
                                          [](pid_t one, pid_t other) { return started_at(one) < started_at(other); });
     return oldest == all.end() ? 0 : *oldest;
@@ -62,18 +62,18 @@ TEST(Preload, WorkersAreForkedFromOneInterpreterAndEachLeavesNothing) {
     for (int round = 0; round < 8; ++round) {
         bench.executor->launch(0, forked("children=2;daemon=2;siblings=1;ignore-term"));
         const auto hello = bench.next<Ready>(0).hello;
-        if (round == 0) first = interpreter(bench.mark);
-        EXPECT_EQ(interpreter(bench.mark), first);
+        if (round == 0) first = interpreter(bench.tag);
+        EXPECT_EQ(interpreter(bench.tag), first);
         EXPECT_EQ(::getpgid(static_cast<pid_t>(hello.pid)), hello.pid);
         bench.executor->kill(0);
         EXPECT_EQ(bench.next<Exited>(0).signal, SIGKILL);
         EXPECT_NE(::kill(static_cast<pid_t>(hello.pid), 0), 0);
-        // The warden, the interpreter, what waits to be a worker and its child; no other process.
-        EXPECT_TRUE(eventually([&] { return marked(bench.mark).size() == interpreters(bench.mark).size() + 1; }));
+        // The supervisor, the interpreter, what waits to be a worker and its child; no other process.
+        EXPECT_TRUE(eventually([&] { return tagged(bench.tag).size() == interpreters(bench.tag).size() + 1; }));
     }
     EXPECT_EQ(bench.count<Remark>(0), 0U);
     bench.executor.reset();
-    EXPECT_EQ(marked(bench.mark).size(), 0U);
+    EXPECT_EQ(tagged(bench.tag).size(), 0U);
 }
 
 TEST(Preload, AWorkersEndIsTheOneOfItsProcess) {
@@ -106,7 +106,7 @@ TEST(Preload, AnInterpreterThatCannotServeIsTheEndOfForkingNotOfTheWorker) {
             bench.next<Exited>(0);
         }
         EXPECT_EQ(bench.count<Remark>(0), 1U);
-        EXPECT_EQ(interpreters(bench.mark).size(), 0U);
+        EXPECT_EQ(interpreters(bench.tag).size(), 0U);
     }
     Bench bench;
     LaunchSpec spec = forked("");
@@ -124,16 +124,16 @@ TEST(Preload, AWorkerThatIsKilledWhileModulesAreImportedIsGone) {
     LaunchSpec spec = forked("", "\"hangs\"");
     spec.environment["PYTHONPATH"] = folder.path.string();
     bench.executor->launch(0, spec);
-    EXPECT_TRUE(eventually([&] { return interpreter(bench.mark) != 0; }));
+    EXPECT_TRUE(eventually([&] { return interpreter(bench.tag) != 0; }));
     bench.executor->kill(0);
     EXPECT_THAT(bench.next<Remark>(0).text, ::testing::HasSubstr("its imports had not ended"));
     EXPECT_EQ(bench.next<Exited>(0).signal, SIGKILL);
-    EXPECT_EQ(marked(bench.mark).size(), 1U);
+    EXPECT_EQ(tagged(bench.tag).size(), 1U);
     bench.executor->launch(0, spec);
     bench.next<Ready>(0);
 }
 
-TEST(Preload, AWorkerThatIsKilledBeforeTheWardenHeardOfItEndsAloneAndTheInterpreterStays) {
+TEST(Preload, AWorkerThatIsKilledBeforeTheSupervisorHeardOfItEndsAloneAndTheInterpreterStays) {
     Bench bench;
     Folder folder;
     const auto gate = folder.path / "gate";
@@ -145,20 +145,20 @@ TEST(Preload, AWorkerThatIsKilledBeforeTheWardenHeardOfItEndsAloneAndTheInterpre
     const auto sleeps = [](pid_t pid, char state) {
         return content("/proc/" + std::to_string(pid) + "/stat").find(std::string(") ") + state) != std::string::npos;
     };
-    ASSERT_TRUE(eventually([&] { return interpreter(bench.mark) != 0; }));
-    const pid_t imports = interpreter(bench.mark);
-    const pid_t warden = wardens(bench.mark).at(0);
-    ASSERT_TRUE(eventually([&] { return sleeps(warden, 'S'); })) << "the worker has been ordered";
-    ::kill(warden, SIGSTOP);
-    ASSERT_TRUE(eventually([&] { return sleeps(warden, 'T'); }));
+    ASSERT_TRUE(eventually([&] { return interpreter(bench.tag) != 0; }));
+    const pid_t imports = interpreter(bench.tag);
+    const pid_t supervisor = supervisors(bench.tag).at(0);
+    ASSERT_TRUE(eventually([&] { return sleeps(supervisor, 'S'); })) << "the worker has been ordered";
+    ::kill(supervisor, SIGSTOP);
+    ASSERT_TRUE(eventually([&] { return sleeps(supervisor, 'T'); }));
     std::ofstream(gate) << "go";
     bench.next<Ready>(0);
     bench.executor->kill(0);
     bench.loop.poll();
-    ::kill(warden, SIGCONT);
+    ::kill(supervisor, SIGCONT);
     EXPECT_EQ(bench.next<Exited>(0).signal, SIGKILL);
     EXPECT_EQ(bench.count<Remark>(0), 0U);
-    EXPECT_EQ(interpreter(bench.mark), imports);
+    EXPECT_EQ(interpreter(bench.tag), imports);
 }
 
 TEST(Preload, AnInterpreterKilledAtRandomInstantsLosesNoWorkerAndStartsNoneTwice) {
@@ -173,8 +173,8 @@ TEST(Preload, AnInterpreterKilledAtRandomInstantsLosesNoWorkerAndStartsNoneTwice
             bench.executor->launch(0, forked(""));
         }
         bench.until([] { return false; }, milliseconds(random() % (round % 2 == 0 ? 8 : 80)));
-        for (const pid_t pid : interpreters(bench.mark))
-            if (round % 3 == 0 || pid == interpreter(bench.mark)) ::kill(pid, SIGKILL);
+        for (const pid_t pid : interpreters(bench.tag))
+            if (round % 3 == 0 || pid == interpreter(bench.tag)) ::kill(pid, SIGKILL);
         // What was forked already may have been the worker itself.
         ASSERT_TRUE(bench.until([&] {
             return bench.count<Ready>(0) > (round % 2 == 0 ? 1U : 0U) ||
@@ -189,7 +189,7 @@ TEST(Preload, AnInterpreterKilledAtRandomInstantsLosesNoWorkerAndStartsNoneTwice
             << "round " << round;
         EXPECT_LE(bench.count<Remark>(0), 1U);
         bench.executor.reset();
-        EXPECT_EQ(marked(bench.mark).size(), 0U);
+        EXPECT_EQ(tagged(bench.tag).size(), 0U);
     }
 }
 

@@ -136,7 +136,7 @@ TEST(AskTell, WrongLinesAreAnsweredInWordsAndChangeNothing) {
     MemoryStore store;
     Asked hpo(asked_study(), store);
     const std::size_t before = store.kept.size();
-    for (const auto& [line, words] : std::vector<std::pair<std::string, std::string>>{
+    for (const auto& [line, message] : std::vector<std::pair<std::string, std::string>>{
              {"", "an empty line"},
              {"{", "not JSON, column 2"},
              {"[1]", "not a JSON object"},
@@ -164,7 +164,7 @@ TEST(AskTell, WrongLinesAreAnsweredInWordsAndChangeNothing) {
              {R"({"tell": {"trial": 0, "state": "complete"}})", "there is no trial 0"},
              {R"({"tell": {"trial": 1, "state": "pruned"}})", "\"state\": complete or failed, not \"pruned\""},
              {R"({"tell": {"trial": 1, "state": null}})", "\"state\": not a string"}})
-        EXPECT_THAT(hpo.error(line), HasSubstr(words)) << line;
+        EXPECT_THAT(hpo.error(line), HasSubstr(message)) << line;
     EXPECT_EQ(store.kept.size(), before);
     EXPECT_EQ(hpo.ask(1).size(), 1U);
 }
@@ -208,7 +208,7 @@ TEST(AskTell, AsksBeyondTheBudgetSayWhyTheyAreShort) {
     hpo.tell(1, 1);
     hpo.tell(2, 2);
     EXPECT_EQ(hpo(R"({"ask": 1})"),
-              (json{{"trials", json::array()}, {"done", true}, {"reason", "all trials of the budget have ended"}}));
+              (json{{"trials", json::array()}, {"done", true}, {"reason", "trial budget reached"}}));
 }
 
 TEST(AskTell, AStudyOutOfTimeIsOver) {

@@ -14,7 +14,7 @@
 #include "orchestrator/cli/best_config.hpp"
 #include "orchestrator/cli/cli.hpp"
 #include "orchestrator/cli/control_client.hpp"
-#include "orchestrator/devices/board.hpp"
+#include "orchestrator/devices/session_registry.hpp"
 #include "orchestrator/store/holder_lock.hpp"
 #include "orchestrator/store/store.hpp"
 #include "orchestrator/study/study_file.hpp"
@@ -35,15 +35,15 @@ struct Ran {
     std::string out, err;
 };
 
-Ran hpo_command(std::vector<std::string> words) {
-    words.insert(words.begin(), "hpo");
+Ran hpo_command(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "hpo");
     std::vector<char*> argv;
-    for (auto& word : words) argv.push_back(word.data());
+    for (auto& word : arguments) argv.push_back(word.data());
     argv.push_back(nullptr);
     ::testing::internal::CaptureStdout();
     ::testing::internal::CaptureStderr();
     Ran ran;
-    ran.code = run_cli(static_cast<int>(words.size()), argv.data());
+    ran.code = run_cli(static_cast<int>(arguments.size()), argv.data());
     ran.out = ::testing::internal::GetCapturedStdout();
     ran.err = ::testing::internal::GetCapturedStderr();
     return ran;
@@ -146,18 +146,18 @@ TEST_F(Commands, TopShowsTheMemoryThatTheRunningSessionTellsOf) {
     EXPECT_THAT(hpo_command({"top", "phase1", "--once"}).out, Not(HasSubstr("host  ")));
     const auto held = HolderLock::take(folder);
     ASSERT_TRUE(held);
-    auto board = Board::open();
-    ASSERT_TRUE(board) << board.error().message;
+    auto registry = SessionRegistry::open();
+    ASSERT_TRUE(registry) << registry.error().message;
     constexpr std::int64_t GiB = std::int64_t{1} << 30;
-    const SessionBookings said{"phase1",
-                               ::getpid(),
-                               {{"host", 2 * GiB, 8 * GiB, GiB, GiB, 0, 2, 2, {}},
-                                {"GPU-8f6c", 12 * GiB, 24 * GiB, 2 * GiB, 20 * GiB, 3 * GiB, 0, 2, {}}},
-                               "trial 7 needs 3.000 GiB of device memory"};
-    ASSERT_TRUE(board->publish(said));
+    const SessionReservations said{"phase1",
+                                   ::getpid(),
+                                   {{"host", 2 * GiB, 8 * GiB, GiB, GiB, 0, 2, 2, {}},
+                                    {"GPU-8f6c", 12 * GiB, 24 * GiB, 2 * GiB, 20 * GiB, 3 * GiB, 0, 2, {}}},
+                                   "trial 7 needs 3.000 GiB of device memory"};
+    ASSERT_TRUE(registry->publish(said));
     const Ran ran = hpo_command({"top", "phase1", "--once"});
-    EXPECT_THAT(ran.out, AllOf(HasSubstr("2.0 of 8.0 GiB booked, 1.0 by others, 2 trials"), HasSubstr("gpu 0  "),
-                               HasSubstr("12 of 24 GiB booked, 3.0 used, 20 by others, 2 trials"),
+    EXPECT_THAT(ran.out, AllOf(HasSubstr("2.0 of 8.0 GiB reserved, 1.0 by others, 2 trials"), HasSubstr("gpu 0  "),
+                               HasSubstr("12 of 24 GiB reserved, 3.0 used, 20 by others, 2 trials"),
                                HasSubstr("waiting: trial 7 needs 3.000 GiB of device memory")));
     const json all = json::parse(hpo_command({"top", "phase1", "--json"}).out);
     ASSERT_EQ(all["memory"].size(), 2u);
@@ -226,8 +226,9 @@ TEST_F(Commands, ShowTellsEverythingOfATrialWithoutControlCharacters) {
     const StudyFolder folder = make_study("phase1");
     EXPECT_THAT(hpo_command({"show", "6"}).out, Not(HasSubstr("trial-0006.log")));  // there is no such file
     std::ofstream(folder.trial_log(6)) << "epoch 1\n";
-    for (const auto& words : {std::vector<std::string>{"show", "6"}, {"show", "phase1", "6"}, {"show", "phase1/6"}}) {
-        const Ran ran = hpo_command(words);
+    for (const auto& arguments :
+         {std::vector<std::string>{"show", "6"}, {"show", "phase1", "6"}, {"show", "phase1/6"}}) {
+        const Ran ran = hpo_command(arguments);
         EXPECT_EQ(ran.code, 0) << ran.err;
         EXPECT_THAT(ran.out, AllOf(HasSubstr("trial 6 of phase1"), HasSubstr("failed"), HasSubstr("SIGSEGV"),
                                    HasSubstr("trial-0006.log"), HasSubstr("batch_size"), Not(HasSubstr("\x1b"))));

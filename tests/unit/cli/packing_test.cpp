@@ -34,9 +34,9 @@ TEST(Packing, SaysHowManyOfTheMixRunAtOnceAndWhatTheyBook) {
     const Packing packing = pack(question);
     EXPECT_EQ(packing.at_once, 4);
     ASSERT_EQ(packing.pools.size(), 1u);
-    EXPECT_EQ(packing.pools[0].room, 12 * GiB);
+    EXPECT_EQ(packing.pools[0].available, 12 * GiB);
     EXPECT_EQ(packing.pools[0].trials, 4);
-    EXPECT_EQ(packing.pools[0].booked, 6 * GiB);
+    EXPECT_EQ(packing.pools[0].reserved, 6 * GiB);
     EXPECT_EQ(packing.limit, "cores");
 }
 
@@ -59,10 +59,10 @@ TEST(Packing, ShowsEachDeviceWithItsTrials) {
     const Packing packing = pack(question);
     EXPECT_EQ(packing.at_once, 8);
     ASSERT_EQ(packing.pools.size(), 3u);
-    EXPECT_EQ(packing.pools[0].booked, 8 * GiB);
+    EXPECT_EQ(packing.pools[0].reserved, 8 * GiB);
     EXPECT_EQ(packing.pools[1].id, "GPU-0");
     EXPECT_EQ(packing.pools[1].trials, 7);
-    EXPECT_EQ(packing.pools[1].booked, 21 * GiB);
+    EXPECT_EQ(packing.pools[1].reserved, 21 * GiB);
     EXPECT_EQ(packing.pools[2].trials, 1);
 }
 
@@ -83,24 +83,24 @@ PackingQuestion shaped_question(double cores, std::int64_t slots, const std::vec
     question.workers = static_cast<std::int64_t>(cores);
     question.slots = slots;
     question.trials.clear();
-    for (const std::string& shape : shapes)
-        question.trials.push_back({{300 * MiB, 50 * MiB, 1}, shape, {100 * MiB, 10 * MiB, 0}});
+    for (const std::string& fusion_key : shapes)
+        question.trials.push_back({{300 * MiB, 50 * MiB, 1}, fusion_key, {100 * MiB, 10 * MiB, 0}});
     return question;
 }
 
 TEST(Packing, TrialsOfOneShapeFillAWorkerAndTheFirstBearsIt) {
     const Packing packing = pack(shaped_question(1, 6, {"a"}));
     EXPECT_EQ(packing.at_once, 6);
-    EXPECT_EQ(packing.pools[0].booked, 100 * MiB);
+    EXPECT_EQ(packing.pools[0].reserved, 100 * MiB);
     EXPECT_EQ(packing.pools[1].trials, 6);
-    EXPECT_EQ(packing.pools[1].booked, 800 * MiB);
+    EXPECT_EQ(packing.pools[1].reserved, 800 * MiB);
     EXPECT_EQ(packing.limit, "resources.slots") << "a second worker would not fit the device";
 }
 
 TEST(Packing, AFullWorkerIsFollowedByTheNext) {
     const Packing packing = pack(shaped_question(2, 3, {"a"}));
     EXPECT_EQ(packing.at_once, 6);
-    EXPECT_EQ(packing.pools[1].booked, 2 * 500 * MiB);
+    EXPECT_EQ(packing.pools[1].reserved, 2 * 500 * MiB);
 }
 
 TEST(Packing, TrialsOfOneShapeFillSeveralDevicesEvenly) {
@@ -109,8 +109,8 @@ TEST(Packing, TrialsOfOneShapeFillSeveralDevicesEvenly) {
     question.parallel = 8;
     const Packing packing = pack(question);
     EXPECT_EQ(packing.at_once, 8);
-    EXPECT_EQ(packing.pools[1].booked, 600 * MiB);
-    EXPECT_EQ(packing.pools[2].booked, 600 * MiB);
+    EXPECT_EQ(packing.pools[1].reserved, 600 * MiB);
+    EXPECT_EQ(packing.pools[2].reserved, 600 * MiB);
 }
 
 TEST(Packing, TrialsBesideOthersAreLimitedByWhatReallyHoldsThemBack) {
@@ -133,7 +133,7 @@ TEST(Packing, WithoutACommonShapeEachTrialBearsAWorker) {
     question.parallel = 2;
     question.parallel_by_default = true;
     EXPECT_EQ(pack(question).at_once, 2);
-    EXPECT_EQ(pack(question).pools[1].booked, 600 * MiB);
+    EXPECT_EQ(pack(question).pools[1].reserved, 600 * MiB);
     EXPECT_EQ(pack(question).limit, "cores") << "not what was chosen for as many cores";
     question.trials = {question.trials[0]};
     question.slots = 1;
@@ -143,7 +143,7 @@ TEST(Packing, WithoutACommonShapeEachTrialBearsAWorker) {
 TEST(Packing, ThoseOfAShapePassOneOfAnotherThatWaits) {
     const Packing packing = pack(shaped_question(1, 16, {"a", "b"}));
     EXPECT_EQ(packing.at_once, 4);
-    EXPECT_EQ(packing.pools[1].booked, 600 * MiB);
+    EXPECT_EQ(packing.pools[1].reserved, 600 * MiB);
     EXPECT_EQ(pack(shaped_question(1, 4, {"a", "b"})).at_once, 1) << "the engine looks no further for so few slots";
 }
 
@@ -151,14 +151,14 @@ TEST(Packing, WhatIsFreeNowShrinksWithEachTrialThatStarts) {
     PackingQuestion question = shaped_question(8, 6, {"a"});
     question.machine.accelerators[0].free = 550 * MiB;
     EXPECT_EQ(pack(question).at_once, 3);
-    EXPECT_EQ(pack(question).pools[1].booked, 500 * MiB);
+    EXPECT_EQ(pack(question).pools[1].reserved, 500 * MiB);
 }
 
 TEST(Packing, OfNoTrialsIsTheEmptyMachine) {
     const Packing packing = pack(host_question(4, 8 * GiB, {}));
     EXPECT_EQ(packing.at_once, 0);
     EXPECT_EQ(packing.limit, "");
-    EXPECT_EQ(packing.pools[0].room, 8 * GiB);
+    EXPECT_EQ(packing.pools[0].available, 8 * GiB);
 }
 
 }  // namespace

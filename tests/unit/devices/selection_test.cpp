@@ -101,7 +101,7 @@ TEST(UsedByOthers, IsWhatOursDoNotUse) {
     EXPECT_EQ(used_by_others(device, {}, 0), 60);
 }
 
-TEST(UsedByOthers, WhereTheDriverHidesProcessesTakesOurBookingsForOurUse) {
+TEST(UsedByOthers, WhereTheDriverHidesProcessesTakesOurReservationsForOurUse) {
     const DeviceReading device = named_gpu(0, "GPU-1");
     EXPECT_EQ(used_by_others(device, std::vector<std::int64_t>{10}, 45), 15);
     EXPECT_EQ(used_by_others(device, std::vector<std::int64_t>{10}, 80), 0) << "booked, and not all taken yet";

@@ -37,8 +37,8 @@ class Keeping : public ::testing::Test {
         return trials;
     }
 
-    testing::TemporaryFolder place;
-    StudyFolder folder{place.path()};
+    testing::TemporaryFolder index;
+    StudyFolder folder{index.path()};
     Study study;
     StudyRecord record;
 };
@@ -101,7 +101,7 @@ TEST_F(Keeping, ASessionBeginsWithWhatEarlierOnesLeft) {
 }
 
 TEST_F(Keeping, AFolderThatIsALinkIsLeftAlone) {
-    const fs::path elsewhere = place.path() / "elsewhere";
+    const fs::path elsewhere = index.path() / "elsewhere";
     CheckpointKeeper keeper(study, folder, record);
     const TrialRecord& ended = trial(TrialState::complete, 0.1, {});
     fs::create_directory(elsewhere);

@@ -30,7 +30,7 @@ class Control : public ::testing::Test {
         boost::asio::write(client, boost::asio::buffer(line + '\n'));
         client.non_blocking(true);
         std::string answer(1024, '\0');
-        for (int turn = 0; turn < 1000; ++turn) {
+        for (int lock = 0; lock < 1000; ++lock) {
             loop_.run_for(milliseconds(1));
             boost::system::error_code none;
             if (const auto size = client.read_some(boost::asio::buffer(answer), none); size > 0)

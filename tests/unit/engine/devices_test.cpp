@@ -23,17 +23,17 @@ Study study_of(int trials) {
 
 /// Plays all workers until the session ends: those that `fail` takes end as it says, the others do their work.
 template <class F>
-void play_on(Played& play, Place places, F&& fail) {
+void play_on(Played& play, WorkerIndex workers, F&& fail) {
     for (int second = 0; second < 300 && play.engine->end() == Engine::End::none; ++second) {
         while (!play.executor.launched.empty()) {
-            const Place place = play.executor.launched.front();
+            const WorkerIndex index = play.executor.launched.front();
             play.executor.launched.pop_front();
-            if (!fail(place)) play.ready(place);
+            if (!fail(index)) play.ready(index);
         }
-        for (Place place = 0; place < places; ++place) {
-            const AttemptId id = play.asked(place);  // a trial a second
-            if (id.trial != 0 && !fail(place, play.trial(id.trial))) play.complete(place, id);
-            if (play.executor.terminated.erase(place) != 0) play.exit(place, 0);
+        for (WorkerIndex index = 0; index < workers; ++index) {
+            const AttemptId id = play.asked(index);  // a trial a second
+            if (id.trial != 0 && !fail(index, play.trial(id.trial))) play.complete(index, id);
+            if (play.executor.terminated.erase(index) != 0) play.exit(index, 0);
         }
         play.tick();
     }
@@ -43,10 +43,10 @@ void play_on(Played& play, Place places, F&& fail) {
 struct FailsUnder {
     Played& play;
     std::string device;
-    bool operator()(Place) const { return false; }
-    bool operator()(Place place, const TrialRecord& trial) const {
+    bool operator()(WorkerIndex) const { return false; }
+    bool operator()(WorkerIndex index, const TrialRecord& trial) const {
         if (trial.allocation.device != device) return false;
-        play.exit(place, 0, device_failed_status);
+        play.exit(index, 0, device_failed_status);
         return true;
     }
 };
@@ -69,7 +69,7 @@ TEST(Devices, WithoutAnotherOneTheSessionEndsWithWhatWillHelpAndNoMoreThanOneTri
     play_on(play, 1, FailsUnder{play, "GPU-0"});
     EXPECT_EQ(play.engine->end(), Engine::End::failed);
     EXPECT_THAT(play.engine->end_reason(), HasSubstr("no device is left, device GPU-0 failed"));
-    EXPECT_THAT(play.engine->end_reason(), HasSubstr("hpo run --backend cpu goes on"));
+    EXPECT_THAT(play.engine->end_reason(), HasSubstr("hpo run --backend cpu resumes"));
     int failed = 0;
     for (const TrialRecord& trial : play.record().trials) failed += trial.state == TrialState::failed;
     EXPECT_LE(failed, 1);
@@ -80,10 +80,10 @@ TEST(Devices, ATrialThatEveryDeviceFailsAtIsChargedAndNoDeviceIsGivenUp) {
     Played play(study_of(12), store, 2, with_devices(2));
     struct Fails {
         Played& play;
-        bool operator()(Place) const { return false; }
-        bool operator()(Place place, const TrialRecord& trial) const {
+        bool operator()(WorkerIndex) const { return false; }
+        bool operator()(WorkerIndex index, const TrialRecord& trial) const {
             if (trial.number != 3) return false;
-            play.exit(place, 0, device_failed_status);
+            play.exit(index, 0, device_failed_status);
             return true;
         }
     };
@@ -114,14 +114,14 @@ TEST(Devices, WorkersThatDieAtTheSameTimeOnOneAreNotBlamedAndTheirTrialsAreTried
     }
 
     // Now one after the other; who dies alone is charged.
-    play_on(play, 2, [&, deaths = 0](Place place, auto... trial) mutable {
+    play_on(play, 2, [&, deaths = 0](WorkerIndex index, auto... trial) mutable {
         if constexpr (sizeof...(trial) == 0) {
             return false;
         } else {
             const bool is_first = ((trial.number == first.trial) && ...);
             EXPECT_TRUE(!is_first || play.engine->running().size() == 1U);
             if (!is_first || deaths++ > 0) return false;
-            play.exit(place, SIGSEGV);
+            play.exit(index, SIGSEGV);
             return true;
         }
     });
@@ -137,12 +137,12 @@ TEST(Devices, OneOnWhichNoWorkerStartsLeavesTheOthersToGoOn) {
     struct Fails {
         Played& play;
         int& starts;
-        bool operator()(Place place) const {
-            if (place != 0) return false;  // the first place is the first device's
-            play.exit(place, 0, 1);
+        bool operator()(WorkerIndex index) const {
+            if (index != 0) return false;  // the first place is the first device's
+            play.exit(index, 0, 1);
             return ++starts, true;
         }
-        bool operator()(Place, const TrialRecord&) const { return false; }
+        bool operator()(WorkerIndex, const TrialRecord&) const { return false; }
     };
     int starts = 0;
     play_on(play, 2, Fails{play, starts});

@@ -44,7 +44,7 @@ TEST(Engine, TheTimeOfAStudyIsCountedOnceAlsoWhenTheSessionIsOver) {
     EXPECT_DOUBLE_EQ(play.engine->seconds(), before + 5);
 }
 
-TEST(Engine, ATrialIsCompleteInTheBooksBeforeItsLastDecisionIsSent) {
+TEST(Engine, ATrialIsCompleteInTheLedgerBeforeItsLastDecisionIsSent) {
     MemoryStore store;
     Played play(small_study(), store, 1);
     play.ready(0);
@@ -138,7 +138,7 @@ TEST(Engine, WhatARuleSaidBeforeAKillStandsAfterwards) {
     EXPECT_EQ(paused.attempt, 1) << "the step is not trained again to be paused";
 }
 
-TEST(Engine, AWorkerThatDiesIsRetriedTwiceAndThenTheTrialFailsWithTheSignalAndTheLastWords) {
+TEST(Engine, AWorkerThatDiesIsRetriedTwiceAndThenTheTrialFailsWithTheSignalAndTheLastOutput) {
     MemoryStore store;
     Played play(small_study(), store, 1);
     for (std::int64_t attempt = 1; attempt <= 3; ++attempt) {
@@ -357,16 +357,16 @@ TEST(Engine, TheSameEventsGiveTheSameProposalsAfterAResume) {
     MemoryStore whole, broken;
     const Study study = small_study();
     const auto play_all = [](Played& play) {
-        for (Place place = 0; !play.engine->done();) {
+        for (WorkerIndex index = 0; !play.engine->done();) {
             if (!play.executor.launched.empty()) {
                 play.executor.launched.clear();
-                play.ready(place);
+                play.ready(index);
             }
-            const AttemptId id = play.asked(place);
+            const AttemptId id = play.asked(index);
             if (id.trial == 0)
-                play.exit(place, 0);
+                play.exit(index, 0);
             else
-                play.complete(place, id);
+                play.complete(index, id);
         }
     };
     Played uninterrupted(study, whole, 1);
@@ -401,10 +401,10 @@ int launches_within(Played& play, double seconds, const execution::What& failure
     int launches = 0;
     for (; play.clock.now().count() < seconds && !play.engine->done(); play.tick())
         while (!play.executor.launched.empty()) {
-            const Place place = play.executor.launched.front();
+            const WorkerIndex index = play.executor.launched.front();
             play.executor.launched.pop_front();
             ++launches;
-            play.engine->on(place, failure);
+            play.engine->on(index, failure);
         }
     return launches;
 }
@@ -487,7 +487,7 @@ TEST(Engine, TheTimeBudgetCountsAllSessionsAndLeavesTheRestQueued) {
     EXPECT_EQ(play.trial(1).state, TrialState::queued);
 }
 
-TEST(Engine, AUsersStopEndsARunningTrialAtOnceInTheBooks) {
+TEST(Engine, AUsersStopEndsARunningTrialAtOnceInTheLedger) {
     MemoryStore store;
     Played play(small_study(), store, 1);
     play.ready(0);

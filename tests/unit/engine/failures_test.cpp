@@ -105,10 +105,10 @@ TEST(Failures, AnAttemptThatGoesOnIsToldWhatWasReportedBefore) {
 }
 
 /// Each trial reports `steps` steps in an attempt of a second and fails.
-void fail(Played& play, Place place, AttemptId id, std::int64_t steps, const std::string& message) {
-    for (std::int64_t step = 1; step <= steps; ++step) play.report(place, id, step, 0.5);
+void fail(Played& play, WorkerIndex index, AttemptId id, std::int64_t steps, const std::string& message) {
+    for (std::int64_t step = 1; step <= steps; ++step) play.report(index, id, step, 0.5);
     play.clock.advance(Seconds(1));
-    play.finish(place, id, Outcome::failed, message);
+    play.finish(index, id, Outcome::failed, message);
 }
 
 TEST(Failures, SixTrialsThatFailAlikeAfterTheirFirstStepEndTheStudyWithTheReason) {
@@ -121,8 +121,8 @@ TEST(Failures, SixTrialsThatFailAlikeAfterTheirFirstStepEndTheStudyWithTheReason
         fail(play, 0, play.asked(0), 1, "KeyError: 'x" + std::to_string(trial) + "'\n  File \"train.py\", line 7");
     }
     EXPECT_EQ(play.engine->end(), Engine::End::failed);
-    EXPECT_THAT(play.engine->end_reason(), HasSubstr("6 trials failed alike, and none got further"));
-    EXPECT_THAT(play.engine->end_reason(), HasSubstr("mend the cause"));
+    EXPECT_THAT(play.engine->end_reason(), HasSubstr("6 trials failed with the same error, and none got further"));
+    EXPECT_THAT(play.engine->end_reason(), HasSubstr("fix the cause"));
     EXPECT_THAT(play.engine->end_reason(), HasSubstr("KeyError: 'x6'"));
     EXPECT_EQ(play.record().trials.size(), 6u);
 }

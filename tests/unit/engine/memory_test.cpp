@@ -25,10 +25,10 @@ Study undeclared() {
 }
 
 /// Places that were launched and not yet told of.
-std::vector<Place> launched(Played& play) {
-    std::vector<Place> places(play.executor.launched.begin(), play.executor.launched.end());
+std::vector<WorkerIndex> launched(Played& play) {
+    std::vector<WorkerIndex> workers(play.executor.launched.begin(), play.executor.launched.end());
     play.executor.launched.clear();
-    return places;
+    return workers;
 }
 
 TEST(Memory, AScriptsFirstTrialRunsAloneUntilItsFirstStepHasShownWhatItTakes) {
@@ -96,7 +96,7 @@ TEST(Memory, ATrialThatOtherProgramsKeepOutWaitsIsToldOnceAndStartsWhenThereIsRo
     EXPECT_EQ(play.engine->waits(), "");
 }
 
-TEST(Memory, ABookingGivesWayToTheMeasuredPeakAndOthersMoveUp) {
+TEST(Memory, AReservationGivesWayToTheMeasuredPeakAndOthersMoveUp) {
     MemoryStore store;
     Study study = small_study();
     study.resources.trial.host_bytes = 700 * MiB;
@@ -107,8 +107,8 @@ TEST(Memory, ABookingGivesWayToTheMeasuredPeakAndOthersMoveUp) {
     play.holds[100] = {0, 100 * MiB, 0};
     play.report(0, id, 1, 0.5);
     play.tick();
-    ASSERT_EQ(play.engine->holdings().size(), 2u);
-    EXPECT_LT(play.engine->holdings()[0].booking.footprint.host_bytes, 200 * MiB);
+    ASSERT_EQ(play.engine->held_resources().size(), 2u);
+    EXPECT_LT(play.engine->held_resources()[0].reservation.footprint.host_bytes, 200 * MiB);
 }
 
 TEST(Memory, AnAttemptOutOfMemoryIsNeverRepeatedAsItWasAndNeverCharged) {
@@ -138,18 +138,18 @@ TEST(Memory, AnAttemptOutOfMemoryIsNeverRepeatedAsItWasAndNeverCharged) {
 
 TEST(Memory, ThisHoldsAcrossAResume) {
     MemoryStore store;
-    std::int64_t booked = 0;
+    std::int64_t reserved = 0;
     {
         Played play(small_study(), store, 1);
         play.ready(0);
         play.finish(0, play.asked(0), Outcome::out_of_memory);
         while (!std::holds_alternative<event::Requeued>(store.kept.back().event)) store.kept.pop_back();
     }  // killed before the second attempt
-    booked = std::get<event::Launched>(store.kept.at(2).event).allocation.footprint.host_bytes;
+    reserved = std::get<event::Launched>(store.kept.at(2).event).allocation.footprint.host_bytes;
     Played again(small_study(), store, 1);
     again.ready(0);
     EXPECT_EQ(again.asked(0), (AttemptId{1, 2}));
-    EXPECT_GT(again.trial(1).allocation.footprint.host_bytes, booked);
+    EXPECT_GT(again.trial(1).allocation.footprint.host_bytes, reserved);
 }
 
 TEST(Memory, AKillByTheKernelIsSaidAndBooksAtLeastWhatTheTrialHeld) {
@@ -237,12 +237,12 @@ TEST(Memory, TrialsSpreadOverDevicesAndEachWorkerStaysOnItsOwn) {
     study.resources.trial.device_bytes = 3 * GiB;
     study.budget.trials = 6;
     Played play(study, store, 8, with_devices(2));
-    const auto places = launched(play);
-    ASSERT_EQ(places.size(), 4u) << "two of 3 GiB on each device of 8";
+    const auto workers = launched(play);
+    ASSERT_EQ(workers.size(), 4u) << "two of 3 GiB on each device of 8";
     std::map<std::string, int> on;
-    for (const Place place : places) {
-        play.ready(place);
-        ++on[play.trial(play.asked(place).trial).allocation.device];
+    for (const WorkerIndex index : workers) {
+        play.ready(index);
+        ++on[play.trial(play.asked(index).trial).allocation.device];
     }
     EXPECT_EQ(on, (std::map<std::string, int>{{"GPU-0", 2}, {"GPU-1", 2}}));
 }
@@ -254,14 +254,14 @@ TEST(Memory, ALostDeviceIsSetAsideAndItsTrialsAreQueuedAgainWithoutBlameWhoeverN
     study.resources.retries = 0;
     study.budget.trials = 4;
     Played play(study, store, 8, with_devices(2));
-    auto places = launched(play);
-    ASSERT_EQ(places.size(), 2u);
-    std::map<int, Place> place_of;  // by device
-    std::map<Place, AttemptId> ids;
-    for (const Place place : places) {
-        play.ready(place);
-        ids[place] = play.asked(place);
-        place_of[play.trial(ids[place].trial).where == "gpu 0" ? 0 : 1] = place;
+    auto workers = launched(play);
+    ASSERT_EQ(workers.size(), 2u);
+    std::map<int, WorkerIndex> place_of;  // by device
+    std::map<WorkerIndex, AttemptId> ids;
+    for (const WorkerIndex index : workers) {
+        play.ready(index);
+        ids[index] = play.asked(index);
+        place_of[play.trial(ids[index].trial).where == "gpu 0" ? 0 : 1] = index;
     }
     // Its worker dies first, the reading comes a second later.
     const std::int64_t trial = ids[place_of[0]].trial;
@@ -288,17 +288,17 @@ TEST(Memory, WorkersThatDoNotStartOnADeviceThatIsBeingLostEndNoStudy) {
     study.resources.trial.device_bytes = GiB;
     study.budget.trials = 12;
     Played play(study, store, 8, with_devices(2));
-    const auto places = launched(play);
-    ASSERT_EQ(places.size(), 8u);
+    const auto workers = launched(play);
+    ASSERT_EQ(workers.size(), 8u);
     play.machine.accelerators[0].usable = false;  // not read yet
-    for (const Place place : places)
-        if (place % 2 == 0) play.exit(place, SIGABRT);  // those of the first device, before they said hello
+    for (const WorkerIndex index : workers)
+        if (index % 2 == 0) play.exit(index, SIGABRT);  // those of the first device, before they said hello
     EXPECT_EQ(play.engine->end(), Engine::End::none);
     play.tick();
     EXPECT_THAT(play.notices, HasSubstr("device GPU-0 was lost"));
-    for (const Place place : launched(play)) {
-        play.ready(place);
-        EXPECT_EQ(play.trial(play.asked(place).trial).allocation.device, "GPU-1");
+    for (const WorkerIndex index : launched(play)) {
+        play.ready(index);
+        EXPECT_EQ(play.trial(play.asked(index).trial).allocation.device, "GPU-1");
     }
 }
 
@@ -309,9 +309,9 @@ TEST(Memory, AWorkerThatNeverStartsOnASoundDeviceEndsTheStudyAfterThreeTries) {
     Played play(study, store, 2, with_devices(1));
     int tries = 0;
     for (int second = 0; second < 60 && play.engine->end() == Engine::End::none; ++second) {
-        const auto places = launched(play);
-        tries += !places.empty();
-        for (const Place place : places) play.exit(place, 0, 1);
+        const auto workers = launched(play);
+        tries += !workers.empty();
+        for (const WorkerIndex index : workers) play.exit(index, 0, 1);
         play.tick();
     }
     EXPECT_EQ(play.engine->end(), Engine::End::failed);
@@ -356,7 +356,7 @@ TEST(Memory, ATrialIsNotBlamedForTheMemoryThatAnotherProgramTookAMomentAgo) {
     EXPECT_THAT(play.notices, HasSubstr("once other programs leave as much"));
 }
 
-TEST(Memory, WhatATrialThatRanOutOfMemoryHeldStaysBookedUntilItIsKnownWhy) {
+TEST(Memory, WhatATrialThatRanOutOfMemoryHeldStaysReservedUntilItIsKnownWhy) {
     MemoryStore store;
     Study study = small_study();
     study.resources.trial.device_bytes = 5 * GiB;
@@ -389,7 +389,7 @@ TEST(Memory, WhatTheWorkersLastTrialHeldIsNotTakenForTheNextOnes) {
     EXPECT_EQ(play.trial(2).peak.device_bytes, GiB / 2);
 }
 
-TEST(Memory, AScriptThatDiesWithWordsOfMemoryIsBookedMoreAndNotCharged) {
+TEST(Memory, AScriptThatDiesWithWordsOfMemoryIsReservedMoreAndNotCharged) {
     MemoryStore store;
     Study study = small_study();
     study.resources.trial.device_bytes = GiB;
@@ -404,7 +404,7 @@ TEST(Memory, AScriptThatDiesWithWordsOfMemoryIsBookedMoreAndNotCharged) {
                                                   "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried 2.00 GiB"});
     for (int i = 0; i < 3; ++i) play.tick();
     EXPECT_THAT(play.notices, HasSubstr("status 1: torch.cuda.OutOfMemoryError: CUDA out of memory. Tried 2.00 GiB; "
-                                        "queued again with 1.500 GiB of device memory booked"));
+                                        "queued again with 1.500 GiB of device memory reserved"));
     play.ready(0);
     const AttemptId second = play.asked(0);
     EXPECT_EQ(second, (AttemptId{1, 2}));
@@ -413,7 +413,7 @@ TEST(Memory, AScriptThatDiesWithWordsOfMemoryIsBookedMoreAndNotCharged) {
     EXPECT_EQ(play.trial(1).state, TrialState::queued) << "also when it says so itself";
 }
 
-TEST(Memory, WhatAnEndingWorkerHoldsStaysBookedUntilItIsGone) {
+TEST(Memory, WhatAnEndingWorkerHoldsStaysReservedUntilItIsGone) {
     MemoryStore store;
     Study study = small_study();
     study.resources.trial.host_bytes = 600 * MiB;

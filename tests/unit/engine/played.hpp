@@ -38,7 +38,7 @@ inline Machine with_devices(int count) {
 /// One session of an engine over a store that may outlive it.
 class Played {
    public:
-    Played(const Study& study, MemoryStore& store, int places, Machine at_start = {.cores = 64, .memory = 1 << 30})
+    Played(const Study& study, MemoryStore& store, int workers, Machine at_start = {.cores = 64, .memory = 1 << 30})
         : machine(std::move(at_start)),
           study_(study),
           ledger_(study_, store, *Proposer::make(study_), *Rules::make(study_)) {
@@ -51,7 +51,7 @@ class Played {
                                    .machine = [this](auto, auto) { return machine; },
                                    .usage = [this](auto pids) { return used(pids); },
                                    .worker =
-                                       [this](Place, auto devices) {
+                                       [this](WorkerIndex, auto devices) {
                                            started_on.emplace_back(devices.begin(), devices.end());
                                            return LaunchSpec{};
                                        },
@@ -60,27 +60,27 @@ class Played {
                                    .notice = [this](const Notice& notice) { notices += notice.text + '\n'; },
                                    .trial_ended = [this](const TrialRecord& trial) { ended.push_back(trial.number); },
                                    .on_device = !machine.accelerators.empty()},
-                       places);
+                       workers);
         engine->start();
     }
 
-    void ready(Place place, std::vector<std::string> capabilities = {}, std::int64_t slots = 1) {
-        engine->on(place,
-                   execution::Ready{{.pid = 100 + place, .slots = slots, .capabilities = std::move(capabilities)}});
+    void ready(WorkerIndex index, std::vector<std::string> capabilities = {}, std::int64_t slots = 1) {
+        engine->on(index,
+                   execution::Ready{{.pid = 100 + index, .slots = slots, .capabilities = std::move(capabilities)}});
     }
-    void say(Place place, WorkerMessage message) { engine->on(place, execution::Said{std::move(message)}); }
-    void exit(Place place, int signal, int code = 0) {
-        engine->on(place, execution::Exited{code, signal, false, "last words", 0});
+    void say(WorkerIndex index, WorkerMessage message) { engine->on(index, execution::Said{std::move(message)}); }
+    void exit(WorkerIndex index, int signal, int code = 0) {
+        engine->on(index, execution::Exited{code, signal, false, "last words", 0});
     }
 
     /// The attempt the place was asked to run; trial 0: none.
-    AttemptId asked(Place place) {
-        const auto run = executor.take<to_worker::Run>(place);
+    AttemptId asked(WorkerIndex index) {
+        const auto run = executor.take<to_worker::Run>(index);
         return run ? run->id : AttemptId{};
     }
-    to_worker::Action report(Place place, AttemptId id, std::int64_t step, double loss) {
-        say(place, from_worker::Reported{id, {.step = step, .metrics = {{"loss", loss}}}});
-        const auto decision = executor.take<to_worker::Decision>(place);
+    to_worker::Action report(WorkerIndex index, AttemptId id, std::int64_t step, double loss) {
+        say(index, from_worker::Reported{id, {.step = step, .metrics = {{"loss", loss}}}});
+        const auto decision = executor.take<to_worker::Decision>(index);
         EXPECT_TRUE(decision) << "no decision for step " << step;
         return decision ? decision->action : to_worker::Action::stop;
     }
@@ -89,13 +89,13 @@ class Played {
         clock.advance(Seconds(1));
         engine->tick();
     }
-    void finish(Place place, AttemptId id, Outcome outcome = Outcome::complete, std::string message = {}) {
-        say(place, from_worker::Finished{id, outcome, std::move(message), {}, {}});
+    void finish(WorkerIndex index, AttemptId id, Outcome outcome = Outcome::complete, std::string message = {}) {
+        say(index, from_worker::Finished{id, outcome, std::move(message), {}, {}});
     }
-    void complete(Place place, AttemptId id) {
-        report(place, id, 1, 0.5);
-        report(place, id, 2, 0.4);
-        finish(place, id);
+    void complete(WorkerIndex index, AttemptId id) {
+        report(index, id, 1, 0.5);
+        report(index, id, 2, 0.4);
+        finish(index, id);
     }
     void end_session(double seconds) { ledger_.session_ended(seconds, "over"); }
     const TrialRecord& trial(std::int64_t number) const { return ledger_.record().trial(number); }

@@ -159,8 +159,8 @@ TEST_P(Resume, ViewersFindTheSummaryOfWhatTheEventsTell) {
         return record;
     };
     StudyRecord seen;
-    for (std::uint64_t look = 0; look < 4; ++look) {
-        play(ledger, look, 30);
+    for (std::uint64_t read_machine = 0; read_machine < 4; ++read_machine) {
+        play(ledger, read_machine, 30);
         ledger.summarize();
         ASSERT_TRUE((*viewer)->read_summary(seen));
         EXPECT_EQ(seen.sequence, ledger.record().sequence);

@@ -15,8 +15,8 @@ struct ScriptEnvironment : ::testing::Test {
     Target target;
 
     ScriptEnvironment() { study.command = {"train"}; }
-    [[nodiscard]] LaunchSpec launch(Place place = 0) const {
-        return worker_launch(study, {"/bin/hpo", "/bin/worker", "/share"}, plan, place, target);
+    [[nodiscard]] LaunchSpec launch(WorkerIndex index = 0) const {
+        return worker_launch(study, {"/bin/hpo", "/bin/worker", "/share"}, plan, index, target);
     }
 };
 
@@ -39,7 +39,7 @@ TEST_F(ScriptEnvironment, HasNoMoreThreadsThanTheQuotaOfItsControlGroupHasCores)
         return launch().environment.at("OMP_NUM_THREADS");
     };
     EXPECT_EQ(threads_with(1), "1");
-    EXPECT_EQ(plan.places, 1);
+    EXPECT_EQ(plan.workers, 1);
     study.resources.parallel = 1;
     EXPECT_EQ(threads_with(1), "1");
     EXPECT_EQ(threads_with(6.5), "6");
@@ -54,11 +54,11 @@ TEST_F(ScriptEnvironment, ThereAreNoMorePlacesThanALimitOnProcessesHasRoomFor) {
     for (int cpu = 0; cpu < 64; ++cpu) host.cpus.push_back(cpu);
     host.cores = 64;
     host.processes = 100;
-    EXPECT_EQ(plan_workers(study, host).places, 12);
+    EXPECT_EQ(plan_workers(study, host).workers, 12);
     host.processes = 3;
-    EXPECT_EQ(plan_workers(study, host).places, 1);
+    EXPECT_EQ(plan_workers(study, host).workers, 1);
     study.resources.parallel = 20;
-    EXPECT_EQ(plan_workers(study, host).places, 20) << "said by the study";
+    EXPECT_EQ(plan_workers(study, host).workers, 20) << "said by the study";
 }
 
 TEST_F(ScriptEnvironment, OfAGpuNamesItByItsIdAndKeepsFrameworksFromTakingAllOfIt) {

@@ -401,12 +401,12 @@ TEST(Nni, WhatIsWrongIsToldWithItsFile) {
 }
 
 TEST(Arguments, AreCutAsAShellWould) {
-    EXPECT_THAT(*shell_words(R"(python3 a.py "two words" 'it''s' x\ y "a\"b" "\n")"),
+    EXPECT_THAT(*split_shell_line(R"(python3 a.py "two words" 'it''s' x\ y "a\"b" "\n")"),
                 ElementsAre("python3", "a.py", "two words", "its", "x y", "a\"b", "\\n"));
-    EXPECT_THAT(*shell_words("a '' b"), ElementsAre("a", "", "b"));
+    EXPECT_THAT(*split_shell_line("a '' b"), ElementsAre("a", "", "b"));
     for (const char* line :
          {"a | b", "a && b", "a; b", "a > f", "a $X", "a \"$X\"", "a `b`", "A=1 b", "a 'b", "ls *", "a # b", ""})
-        EXPECT_FALSE(shell_words(line)) << line;
+        EXPECT_FALSE(split_shell_line(line)) << line;
 }
 
 TEST(Arguments, BracesOfTheirOwnStayText) {

@@ -15,8 +15,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-std::string refused(const std::filesystem::path& place, Output::Kind kind = Output::Kind::file, bool force = false) {
-    const auto output = Output::at(place, kind, force);
+std::string refused(const std::filesystem::path& path, Output::Kind kind = Output::Kind::file, bool force = false) {
+    const auto output = Output::at(path, kind, force);
     return output ? "(accepted)" : output.error().message;
 }
 
@@ -25,12 +25,12 @@ TEST(Output, GivesAFileItsNameAtTheEndAlone) {
     {
         auto output = Output::at(folder / "out.csv", Output::Kind::file, false);
         ASSERT_TRUE(output);
-        put(output->draft(), "half");
+        put(output->temporary(), "half");
         EXPECT_FALSE(std::filesystem::exists(folder / "out.csv"));
     }
     EXPECT_THAT(names_in(folder), IsEmpty());
     auto output = Output::at(folder / "out.csv", Output::Kind::file, false);
-    put(output->draft(), "whole");
+    put(output->temporary(), "whole");
     EXPECT_EQ(*output->finish(), "");
     EXPECT_THAT(names_in(folder), ElementsAre("out.csv"));
     EXPECT_EQ(text_of(folder / "out.csv"), "whole");
@@ -43,7 +43,7 @@ TEST(Output, RefusesWhatIsThereAndWithForceSetsItAside) {
                 HasSubstr("out.csv: exists already; choose another name, or give --force"));
     auto output = Output::at(folder / "out.csv", Output::Kind::file, true);
     ASSERT_TRUE(output);
-    put(output->draft(), "new");
+    put(output->temporary(), "new");
     const auto aside = output->finish();
     EXPECT_EQ(text_of(folder / "out.csv"), "new");
     EXPECT_EQ(text_of(*aside), "old");
@@ -55,7 +55,7 @@ TEST(Output, LosesNothingWhenForcedTwiceInASecond) {
     put(folder / "out", "0");
     for (const char* text : {"1", "2", "3"}) {
         auto output = Output::at(folder / "out", Output::Kind::file, true);
-        put(output->draft(), text);
+        put(output->temporary(), text);
         ASSERT_TRUE(output->finish());
     }
     EXPECT_EQ(names_in(folder).size(), 4);
@@ -65,7 +65,7 @@ TEST(Output, LosesNothingWhenForcedTwiceInASecond) {
 TEST(Output, LeavesAloneWhatSomebodyElseMadeMeanwhile) {
     const TemporaryFolder folder;
     auto output = Output::at(folder / "out", Output::Kind::file, false);
-    put(output->draft(), "mine");
+    put(output->temporary(), "mine");
     put(folder / "out", "theirs");
     EXPECT_THAT(output->finish().error().message, HasSubstr("was made by somebody else meanwhile"));
     EXPECT_EQ(text_of(folder / "out"), "theirs");
@@ -76,7 +76,7 @@ TEST(Output, WritesWhereALinkLeads) {
     put(folder / "target", "old");
     std::filesystem::create_symlink("target", folder / "link");
     auto output = Output::at(folder / "link", Output::Kind::file, true);
-    put(output->draft(), "new");
+    put(output->temporary(), "new");
     ASSERT_TRUE(output->finish());
     EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
     EXPECT_EQ(text_of(folder / "target"), "new");
@@ -87,7 +87,7 @@ TEST(Output, TakesAnEmptyFolderAndRefusesAFullOne) {
     std::filesystem::create_directory(folder / "logs");
     auto output = Output::at(folder / "logs/", Output::Kind::folder, false);
     ASSERT_TRUE(output);
-    put(output->draft() / "a", "");
+    put(output->temporary() / "a", "");
     EXPECT_EQ(*output->finish(), "");
     EXPECT_TRUE(std::filesystem::exists(folder / "logs/a"));
     EXPECT_THAT(refused(folder / "logs", Output::Kind::folder), HasSubstr("exists already"));
@@ -116,7 +116,7 @@ TEST(Output, RefusesADatabasesPlaceWhereAJournalLies) {
 
 TEST(FileWriter, NamesThePlaceWhenTheDiskIsFull) {
     EXPECT_EQ(write_error("out.csv", ENOSPC).message,
-              "out.csv: the disk is full; nothing was left behind: make room, then run again");
+              "out.csv: the disk is full; nothing was left behind: free some space, then run again");
     EXPECT_EQ(write_error("out.csv", EACCES).message, "out.csv: Permission denied");
 }
 

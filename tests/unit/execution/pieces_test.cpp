@@ -23,10 +23,11 @@ namespace hpo {
 namespace {
 
 TEST(Frames, ComeOutWholeHoweverTheStreamIsCut) {
-    const std::string bytes = warden::frame(warden::Order::start, "abc") + warden::frame(warden::Order::kill, "") +
-                              warden::frame(warden::Order::terminate, std::string(5, '\0'));
+    const std::string bytes = supervisor::frame(supervisor::Order::start, "abc") +
+                              supervisor::frame(supervisor::Order::kill, "") +
+                              supervisor::frame(supervisor::Order::terminate, std::string(5, '\0'));
     for (std::size_t size = 1; size <= bytes.size(); ++size) {
-        warden::FrameReader reader;
+        supervisor::FrameReader reader;
         std::vector<std::pair<std::uint32_t, std::string>> got;
         for (std::size_t at = 0; at < bytes.size(); at += size)
             EXPECT_TRUE(reader.feed(std::string_view(bytes).substr(at, size),
@@ -37,18 +38,18 @@ TEST(Frames, ComeOutWholeHoweverTheStreamIsCut) {
 }
 
 TEST(Frames, AnImpossibleSizeIsRefused) {
-    warden::FrameReader reader;
+    supervisor::FrameReader reader;
     EXPECT_FALSE(reader.feed(std::string(8, '\xff'), [](std::uint32_t, std::string_view) {}));
 }
 
 TEST(Frames, AStartSurvivesTheTripWithEmptyAndOddTexts) {
-    const warden::Start sent{{"./x", "", "-n", "a b\nc"}, {"A=", "B=c=d"}, {0, 3}, "/tmp"};
-    const warden::Start got = warden::unpack_start(warden::pack(sent));
+    const supervisor::Start sent{{"./x", "", "-n", "a b\nc"}, {"A=", "B=c=d"}, {0, 3}, "/tmp"};
+    const supervisor::Start got = supervisor::unpack_start(supervisor::pack(sent));
     EXPECT_EQ(got.command, sent.command);
     EXPECT_EQ(got.environment, sent.environment);
     EXPECT_EQ(got.cpus, sent.cpus);
     EXPECT_EQ(got.folder, sent.folder);
-    EXPECT_THROW((void)warden::unpack_start("x"), std::out_of_range);
+    EXPECT_THROW((void)supervisor::unpack_start("x"), std::out_of_range);
 }
 
 TEST(Printable, ControlCharactersAndStrayBytesAreShownNotSent) {
@@ -164,16 +165,16 @@ bool killed(pid_t pid) {
 }
 
 TEST(Sweep, KillsTheMarksProcessesAndNoOthers) {
-    const std::string mark = "unit." + std::to_string(::getpid());
-    const pid_t ours = sleeper("HPO_MARK=" + mark + ":3");
-    const pid_t plain = sleeper("HPO_MARK=" + mark);
-    const pid_t others[] = {sleeper("HPO_MARK=" + mark + "1:3"), sleeper("XHPO_MARK=" + mark + ":3"),
-                            sleeper("OTHER=HPO_MARK=" + mark)};
-    EXPECT_EQ(kill_marked(mark + ":3"), 1U);
+    const std::string tag = "unit." + std::to_string(::getpid());
+    const pid_t ours = sleeper("HPO_MARK=" + tag + ":3");
+    const pid_t plain = sleeper("HPO_MARK=" + tag);
+    const pid_t others[] = {sleeper("HPO_MARK=" + tag + "1:3"), sleeper("XHPO_MARK=" + tag + ":3"),
+                            sleeper("OTHER=HPO_MARK=" + tag)};
+    EXPECT_EQ(kill_tagged(tag + ":3"), 1U);
     EXPECT_TRUE(killed(ours));
-    EXPECT_TRUE(sweep(mark));
+    EXPECT_TRUE(sweep(tag));
     EXPECT_TRUE(killed(plain));
-    EXPECT_EQ(kill_marked(mark), 0U);
+    EXPECT_EQ(kill_tagged(tag), 0U);
     for (const pid_t other : others) {
         EXPECT_EQ(::waitpid(other, nullptr, WNOHANG), 0);
         ::kill(other, SIGKILL);
@@ -191,7 +192,7 @@ TEST(Processes, ChildrenAreFoundWhateverTheyCallThemselves) {
 }
 
 TEST(Processes, AWorkersOwnWordOnItsNumberIsBelievedWhereItIsTheSocketsOrAnAncestorOfIt) {
-    // This process plays the warden, its child the worker, its grandchild what holds the socket.
+    // This process plays the supervisor, its child the worker, its grandchild what holds the socket.
     int report[2], gate[2];
     ASSERT_EQ(::pipe(report), 0);
     ASSERT_EQ(::pipe(gate), 0);
@@ -214,7 +215,7 @@ TEST(Processes, AWorkersOwnWordOnItsNumberIsBelievedWhereItIsTheSocketsOrAnAnces
     EXPECT_EQ(worker_process(holder, holder, orchestrator), holder);
     EXPECT_EQ(worker_process(worker, holder, orchestrator), worker);
     EXPECT_EQ(worker_process(1, holder, orchestrator), holder) << "in a namespace of its own it is 1";
-    EXPECT_EQ(worker_process(::getpid(), holder, orchestrator), holder) << "the warden is no worker";
+    EXPECT_EQ(worker_process(::getpid(), holder, orchestrator), holder) << "the supervisor is no worker";
     EXPECT_EQ(worker_process(holder, worker, orchestrator), worker);
     EXPECT_EQ(worker_process(42, 0, orchestrator), 42) << "the socket does not say";
     for (const int end : {report[0], report[1], gate[0], gate[1]}) ::close(end);

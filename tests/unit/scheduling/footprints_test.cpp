@@ -50,7 +50,7 @@ TEST(Footprints, WhatIsDeclaredHoldsUntilAMeasurementExceedsIt) {
     EXPECT_LT(model.predict(config(256, 64)).footprint.host_bytes, 2 * GiB);
 }
 
-TEST(Footprints, AMeasuredConfigurationIsBookedWithItsLargestPeakAndTheErrorOfMeasuring) {
+TEST(Footprints, AMeasuredConfigurationIsReservedWithItsLargestPeakAndTheErrorOfMeasuring) {
     FootprintModel model;
     model.measured(config(256, 64), host(10 * GiB));
     model.measured(config(256, 64), host(8 * GiB));
@@ -61,15 +61,15 @@ TEST(Footprints, AMeasuredConfigurationIsBookedWithItsLargestPeakAndTheErrorOfMe
     EXPECT_EQ(with_measurement_error(host(10 * GiB)).device_bytes, 0);
 }
 
-TEST(Footprints, FromOneMeasurementOnLargerConfigurationsAreBookedInProportion) {
+TEST(Footprints, FromOneMeasurementOnLargerConfigurationsAreReservedInProportion) {
     FootprintModel model;
     model.measured(config(256, 64), host(GiB));
-    const auto booked = [&](const Params& params) { return model.predict(params).footprint.host_bytes; };
-    EXPECT_GE(booked(config(512, 64)), 2 * GiB);
-    EXPECT_GE(booked(config(512, 128)), 4 * GiB);
-    EXPECT_GE(booked(config(256, 64, "sgd")), GiB + GiB / 4);
-    EXPECT_GE(booked(config(128, 32)), GiB);                    // a constant part may be all of it
-    EXPECT_LE(booked(config(256, 64, "adamw", 0.1)), 2 * GiB);  // a real number by itself takes no memory
+    const auto reserved = [&](const Params& params) { return model.predict(params).footprint.host_bytes; };
+    EXPECT_GE(reserved(config(512, 64)), 2 * GiB);
+    EXPECT_GE(reserved(config(512, 128)), 4 * GiB);
+    EXPECT_GE(reserved(config(256, 64, "sgd")), GiB + GiB / 4);
+    EXPECT_GE(reserved(config(128, 32)), GiB);                    // a constant part may be all of it
+    EXPECT_LE(reserved(config(256, 64, "adamw", 0.1)), 2 * GiB);  // a real number by itself takes no memory
 }
 
 TEST(Footprints, TheLawOfALayerIsFoundAndHoldsBeyondWhatWasSeen) {
@@ -98,9 +98,9 @@ TEST(Footprints, ACategoricalMayChangeWhatIsMultiplied) {
             for (const bool adam : {true, false})
                 model.measured(config(batch, width, adam ? "adamw" : "sgd"), host(law(batch, width, adam)));
     for (const bool adam : {true, false}) {
-        const auto booked = model.predict(config(512, 400, adam ? "adamw" : "sgd")).footprint.host_bytes;
-        EXPECT_GE(booked, law(512, 400, adam));
-        EXPECT_LE(double(booked), 3 * double(law(512, 400, adam)));
+        const auto reserved = model.predict(config(512, 400, adam ? "adamw" : "sgd")).footprint.host_bytes;
+        EXPECT_GE(reserved, law(512, 400, adam));
+        EXPECT_LE(double(reserved), 3 * double(law(512, 400, adam)));
     }
 }
 
@@ -119,9 +119,9 @@ TEST(Footprints, WidthsInAListAreUnderstood) {
     FootprintModel model;
     for (const std::int64_t a : {64, 256, 1024})
         for (const std::int64_t b : {64, 512, 2048}) model.measured(params(a, b), host(200 * MiB + 64 * a * b * 16));
-    const auto booked = model.predict(params(1024, 1024)).footprint.host_bytes;
-    EXPECT_GE(booked, 200 * MiB + 1024 * MiB);
-    EXPECT_LE(booked, 1600 * MiB);
+    const auto reserved = model.predict(params(1024, 1024)).footprint.host_bytes;
+    EXPECT_GE(reserved, 200 * MiB + 1024 * MiB);
+    EXPECT_LE(reserved, 1600 * MiB);
 }
 
 TEST(Footprints, SurviveEveryKindOfNonsense) {
@@ -188,7 +188,7 @@ class RandomLaw {
 
 struct Coverage {
     int predictions = 0, held = 0;
-    double overbooked = 0;  ///< sum of booked / taken
+    double overbooked = 0;  ///< sum of reserved / taken
     [[nodiscard]] double mean() const { return overbooked / predictions; }
 };
 
@@ -204,10 +204,10 @@ TEST(Footprints, OverHundredsOfLawsTheBoundHoldsFromEightMeasurementsOn) {
             const std::int64_t bytes = law.bytes(params);
             if (n >= 8) {
                 Coverage& coverage = n < 16 ? some : many;
-                const double booked = double(model.predict(params).footprint.host_bytes);
+                const double reserved = double(model.predict(params).footprint.host_bytes);
                 ++coverage.predictions;
-                coverage.held += booked >= double(bytes);
-                coverage.overbooked += booked / double(bytes);
+                coverage.held += reserved >= double(bytes);
+                coverage.overbooked += reserved / double(bytes);
             }
             model.measured(params, host(bytes));
         }

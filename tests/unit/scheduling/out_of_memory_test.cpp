@@ -14,27 +14,27 @@ using ::testing::HasSubstr;
 
 using hpo::testing::GiB;
 
-MemoryDeath death_on_gpu(double booked, double room = 20) {
+MemoryDeath death_on_gpu(double reserved, double capacity = 20) {
     MemoryDeath death;
-    death.booked = {std::int64_t(booked * double(GiB)), GiB, 1};
+    death.reserved = {std::int64_t(reserved * double(GiB)), GiB, 1};
     death.on_device = true;
-    death.room = {std::int64_t(room * double(GiB)), 64 * GiB, 16};
+    death.capacity = {std::int64_t(capacity * double(GiB)), 64 * GiB, 16};
     return death;
 }
 
 TEST(OutOfMemory, TheFirstDeathBooksHalfAsMuchAgainBesideOthers) {
     const auto next = after_out_of_memory(death_on_gpu(4));
     ASSERT_TRUE(next.ok());
-    EXPECT_EQ(next->booking.device_bytes, 6 * GiB);
-    EXPECT_EQ(next->booking.host_bytes, GiB);
+    EXPECT_EQ(next->reservation.device_bytes, 6 * GiB);
+    EXPECT_EQ(next->reservation.host_bytes, GiB);
     EXPECT_FALSE(next->alone);
-    EXPECT_EQ(next->how, "with 6.000 GiB of device memory booked");
+    EXPECT_EQ(next->how, "with 6.000 GiB of device memory reserved");
 }
 
-TEST(OutOfMemory, WhatWasMeasuredIsBookedWithItsError) {
+TEST(OutOfMemory, WhatWasMeasuredIsReservedWithItsError) {
     MemoryDeath death = death_on_gpu(4);
     death.used.device_bytes = 10 * GiB;
-    EXPECT_EQ(after_out_of_memory(death)->booking.device_bytes, 10 * GiB + GiB / 2);
+    EXPECT_EQ(after_out_of_memory(death)->reservation.device_bytes, 10 * GiB + GiB / 2);
 }
 
 TEST(OutOfMemory, TheThirdDeathIsFollowedByAllThereIsAlone) {
@@ -43,8 +43,8 @@ TEST(OutOfMemory, TheThirdDeathIsFollowedByAllThereIsAlone) {
     death.others.device_bytes = 3 * GiB;
     const auto next = after_out_of_memory(death);
     EXPECT_TRUE(next->alone);
-    EXPECT_EQ(next->booking.device_bytes, 17 * GiB);
-    EXPECT_EQ(next->how, "alone, with 17.00 GiB of device memory booked");
+    EXPECT_EQ(next->reservation.device_bytes, 17 * GiB);
+    EXPECT_EQ(next->how, "alone, with 17.00 GiB of device memory reserved");
 }
 
 TEST(OutOfMemory, AloneTheMicroBatchShrinksAndTheUpdateStaysTheSame) {
@@ -53,10 +53,10 @@ TEST(OutOfMemory, AloneTheMicroBatchShrinksAndTheUpdateStaysTheSame) {
     death.more_micro_batches = 2;
     const auto next = after_out_of_memory(death);
     EXPECT_EQ(next->micro_batches, 2);
-    EXPECT_EQ(next->how, "in 2 micro-batches of an update, alone, with 20.00 GiB of device memory booked");
+    EXPECT_EQ(next->how, "in 2 micro-batches of an update, alone, with 20.00 GiB of device memory reserved");
 }
 
-TEST(OutOfMemory, WhereOtherProgramsTookWhatWasBookedTheMicroBatchShrinksAtOnce) {
+TEST(OutOfMemory, WhereOtherProgramsTookWhatWasReservedTheMicroBatchShrinksAtOnce) {
     MemoryDeath death = death_on_gpu(8);
     death.others.device_bytes = 14 * GiB;
     death.more_micro_batches = 2;
@@ -64,17 +64,17 @@ TEST(OutOfMemory, WhereOtherProgramsTookWhatWasBookedTheMicroBatchShrinksAtOnce)
     EXPECT_EQ(next->micro_batches, 2);
 }
 
-TEST(OutOfMemory, WhatCannotShrinkWaitsForOtherProgramsByBookingWhatTheyHold) {
+TEST(OutOfMemory, WhatCannotShrinkWaitsForOtherProgramsByReservationWhatTheyHold) {
     MemoryDeath death = death_on_gpu(8);
     death.others.device_bytes = 14 * GiB;
     const auto next = after_out_of_memory(death);
     ASSERT_TRUE(next.ok());
-    EXPECT_EQ(next->booking.device_bytes, 18 * GiB);
-    EXPECT_EQ(next->how, "alone, with 18.00 GiB of device memory booked, once other programs leave as much");
+    EXPECT_EQ(next->reservation.device_bytes, 18 * GiB);
+    EXPECT_EQ(next->how, "alone, with 18.00 GiB of device memory reserved, once other programs leave as much");
     // They came back while it ran: it waits once more. A desktop's share does not keep a trial waiting for ever.
-    death.booked.device_bytes = 18 * GiB;
+    death.reserved.device_bytes = 18 * GiB;
     death.alone = true;
-    EXPECT_EQ(after_out_of_memory(death)->booking.device_bytes, 18 * GiB);
+    EXPECT_EQ(after_out_of_memory(death)->reservation.device_bytes, 18 * GiB);
     death.others.device_bytes = 2 * GiB;
     EXPECT_FALSE(after_out_of_memory(death).ok());
 }
@@ -87,28 +87,28 @@ TEST(OutOfMemory, ItIsGivenUpWithTheNumbers) {
     const auto next = after_out_of_memory(death);
     ASSERT_FALSE(next.ok());
     EXPECT_EQ(next.error().message,
-              "ran out of device memory 6 times, at last alone, with 20.00 GiB booked of the 20.00 GiB that an empty "
+              "ran out of device memory 6 times, at last alone, with 20.00 GiB reserved of the 20.00 GiB that an empty "
               "device gives, in 256 micro-batches of an update, which cannot be smaller");
 }
 
-TEST(OutOfMemory, AKillByTheKernelRaisesTheHostsBookingAlsoOfATrialOnADevice) {
+TEST(OutOfMemory, AKillByTheKernelRaisesTheHostsReservationAlsoOfATrialOnADevice) {
     MemoryDeath death = death_on_gpu(4);
     death.on_device = false;
     const auto next = after_out_of_memory(death);
-    EXPECT_EQ(next->booking.device_bytes, 4 * GiB);
-    EXPECT_EQ(next->booking.host_bytes, GiB + 4 * GiB);  // a sixteenth of the room at least
+    EXPECT_EQ(next->reservation.device_bytes, 4 * GiB);
+    EXPECT_EQ(next->reservation.host_bytes, GiB + 4 * GiB);  // a sixteenth of the room at least
     // Alone on its device it may have had neighbours on the host.
     death.alone = true;
     EXPECT_TRUE(after_out_of_memory(death).ok());
 }
 
-TEST(OutOfMemory, IsReadFromAProgramsLastWords) {
-    const auto device = [](const char* words) {
-        const auto found = out_of_memory_words(words, true);
+TEST(OutOfMemory, IsReadFromAProgramsLastOutput) {
+    const auto device = [](const char* text) {
+        const auto found = find_out_of_memory(text, true);
         return found && found->device;
     };
-    const auto host = [](const char* words, bool on_device) {
-        const auto found = out_of_memory_words(words, on_device);
+    const auto host = [](const char* text, bool on_device) {
+        const auto found = find_out_of_memory(text, on_device);
         return found && !found->device;
     };
     EXPECT_TRUE(device("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB"));
@@ -133,12 +133,12 @@ TEST(OutOfMemory, IsReadFromAProgramsLastWords) {
             host("ResourceExhaustedError: OOM when allocating tensor with shape[8,8] on /device:CPU:0 by "
                  "allocator mklcpu",
                  on_device));
-        EXPECT_FALSE(out_of_memory_words("DataLoader worker (pid 42) is killed by signal: Aborted.", on_device));
-        EXPECT_FALSE(out_of_memory_words("KeyError: 'lr'\nSegmentation fault", on_device));
-        EXPECT_FALSE(out_of_memory_words("", on_device));
+        EXPECT_FALSE(find_out_of_memory("DataLoader worker (pid 42) is killed by signal: Aborted.", on_device));
+        EXPECT_FALSE(find_out_of_memory("KeyError: 'lr'\nSegmentation fault", on_device));
+        EXPECT_FALSE(find_out_of_memory("", on_device));
     }
     EXPECT_TRUE(host("fatal: Out of memory", false));
-    EXPECT_EQ(out_of_memory_words("first\nCUDA out of memory. A\nTraceback\n", true)->line, "CUDA out of memory. A");
+    EXPECT_EQ(find_out_of_memory("first\nCUDA out of memory. A\nTraceback\n", true)->line, "CUDA out of memory. A");
 }
 
 TEST(OutOfMemory, MicroBatchesHalveDownToOneSample) {
@@ -167,14 +167,14 @@ TEST(OutOfMemory, OverThousandsOfTrialsNoLaunchComesTwiceEachLadderEndsAndNothin
         const auto unit = [&] { return draw_unit(seed, Purpose::synthetic, 3, draws++); };
         MemoryDeath death = death_on_gpu(unit() < 0.2 ? 0 : 20 * unit(), 20);
         death.on_device = unit() < 0.5;
-        std::swap(death.booked.host_bytes, death.on_device ? death.booked.host_bytes : death.booked.device_bytes);
-        if (!death.on_device) death.booked.device_bytes = 0, death.room.host_bytes = 20 * GiB;
+        std::swap(death.reserved.host_bytes, death.on_device ? death.reserved.host_bytes : death.reserved.device_bytes);
+        if (!death.on_device) death.reserved.device_bytes = 0, death.capacity.host_bytes = 20 * GiB;
         const auto kind = death.on_device ? &Footprint::device_bytes : &Footprint::host_bytes;
-        death.alone = death.booked.*kind == 0;
+        death.alone = death.reserved.*kind == 0;
         const std::int64_t batch = unit() < 0.5 ? 1 : 1 + std::int64_t(4096 * unit());
         const bool measured = unit() < 0.5, calm = unit() < 0.5;
         for (;; ++death.deaths) {
-            death.used.*kind = measured ? std::int64_t(unit() * 1.2 * double(death.booked.*kind)) : 0;
+            death.used.*kind = measured ? std::int64_t(unit() * 1.2 * double(death.reserved.*kind)) : 0;
             death.others.*kind = calm || unit() < 0.5 ? 0 : std::int64_t(unit() * 20 * double(GiB));
             death.more_micro_batches = next_accumulation(batch, death.micro_batches);
             ASSERT_LE(death.deaths, 40);
@@ -184,19 +184,19 @@ TEST(OutOfMemory, OverThousandsOfTrialsNoLaunchComesTwiceEachLadderEndsAndNothin
                 if (death.deaths == 40) break;
                 EXPECT_FALSE(occupied || death.more_micro_batches);
                 EXPECT_LE(death.deaths, calm && batch == 1 ? 5 : 40);
-                EXPECT_GE(double(death.booked.*kind), 20 * double(GiB) * (0.9 - 1.0 / 16));
+                EXPECT_GE(double(death.reserved.*kind), 20 * double(GiB) * (0.9 - 1.0 / 16));
                 break;
             }
-            EXPECT_LE(next->booking.*kind, death.room.*kind);
-            EXPECT_TRUE(next->booking.*kind > death.booked.*kind || next->micro_batches > death.micro_batches ||
+            EXPECT_LE(next->reservation.*kind, death.capacity.*kind);
+            EXPECT_TRUE(next->reservation.*kind > death.reserved.*kind || next->micro_batches > death.micro_batches ||
                         (next->alone && !death.alone) || occupied)
                 << next->how;
             EXPECT_GE(next->micro_batches, death.micro_batches);
-            EXPECT_TRUE(next->micro_batches > death.micro_batches || next->booking.*kind >= death.booked.*kind);
+            EXPECT_TRUE(next->micro_batches > death.micro_batches || next->reservation.*kind >= death.reserved.*kind);
             EXPECT_FALSE(next->how.empty());
-            death.booked = next->booking;
+            death.reserved = next->reservation;
             death.micro_batches = next->micro_batches;
-            // The engine lifts `alone` once a step was measured; the booking stays.
+            // The engine lifts `alone` once a step was measured; the reservation stays.
             death.alone = next->alone && unit() < 0.5;
         }
     }

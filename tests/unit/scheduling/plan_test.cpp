@@ -29,7 +29,7 @@ Waiting alone(Waiting waiting) {
     waiting.alone = true;
     return waiting;
 }
-Booking held(const Waiting& waiting, int device = host_only) {
+Reservation held(const Waiting& waiting, int device = host_only) {
     return {waiting.trial, waiting.footprint, device, waiting.alone};
 }
 
@@ -113,7 +113,7 @@ TEST(Admission, ASmallTrialGoesBeforeABigOneOnlyIntoWhatThatLeavesOver) {
 }
 
 TEST(Admission, NothingIsLaunchedIntoWhatTheLiveReadingSaysIsNotFree) {
-    // Booked 2 GiB, took 5.
+    // Reserved 2 GiB, took 5.
     Machine machine{.cores = 16, .memory = 8 * GiB, .memory_reserve = GiB, .memory_free = 3 * GiB};
     const std::vector running{held(host(1, 2 * GiB))};
     EXPECT_THAT(admit(machine, running, std::vector{host(2, 2 * GiB), host(3, 1)}, {}).launch, ElementsAre(Is(2)));
@@ -137,7 +137,7 @@ TEST(Admission, LyingFootprintsDoNotOverflow) {
 
 // ---- Devices.
 
-TEST(Devices, TrialsGoToTheDeviceWithTheFewestThenToTheRoomiestThenToTheFirst) {
+TEST(Devices, TrialsGoToTheDeviceWithTheFewestThenToTheLargestThenToTheFirst) {
     const Machine machine = gpus({gpu("A", 16 * GiB), gpu("B", 24 * GiB), gpu("C", 16 * GiB)});
     std::vector<Waiting> waiting;
     for (int i = 1; i <= 5; ++i) waiting.push_back(on_gpu(i, 4 * GiB));
@@ -183,12 +183,12 @@ TEST(Devices, AUnifiedDeviceIsOnePoolWithTheHost) {
     EXPECT_EQ(admit(machine, {}, waiting, {}).never.size(), 1u);
 }
 
-TEST(Devices, ATrialTooLargeForEveryEmptyDeviceIsRefusedWithTheNumbersOfTheRoomiest) {
+TEST(Devices, ATrialTooLargeForEveryEmptyDeviceIsRefusedWithTheNumbersOfTheLargest) {
     const Machine machine = gpus({gpu("GPU-a", 16 * GiB, GiB), gpu("GPU-b", 24 * GiB, 2 * GiB, 20 * GiB)});
     const auto admission = admit(machine, {}, std::vector{on_gpu(1, 23 * GiB), on_gpu(2, 300 * GiB, 300 * GiB)}, {});
     ASSERT_EQ(admission.never.size(), 2u);
     EXPECT_EQ(admission.never[0].text,
-              "needs 23.00 GiB of device memory, but the roomiest device, GPU-b, gives at most 22.00 GiB (24.00 GiB "
+              "needs 23.00 GiB of device memory, but the largest device, GPU-b, gives at most 22.00 GiB (24.00 GiB "
               "less 2.000 GiB kept free)");
     EXPECT_THAT(admission.never[1].text, HasSubstr("needs 300.0 GiB of memory, but the empty machine gives 256.0 GiB"));
     EXPECT_THAT(admit(gpus({}), {}, std::vector{on_gpu(1, 1)}, {}).never[0].text, HasSubstr("has none"));
@@ -200,7 +200,7 @@ TEST(Devices, OtherProgramsOnTheDevicesMakeItWaitWithTheNumbers) {
     EXPECT_THAT(admission.launch, ElementsAre(Is(2, 0)));
     ASSERT_TRUE(admission.kept_out);
     EXPECT_EQ(admission.kept_out->text,
-              "needs 20.00 GiB of device memory, but the roomiest device, GPU-b, gives 2.000 GiB (24.00 GiB less 2.000 "
+              "needs 20.00 GiB of device memory, but the largest device, GPU-b, gives 2.000 GiB (24.00 GiB less 2.000 "
               "GiB kept free and 20.00 GiB used by other programs)");
 }
 
@@ -274,7 +274,7 @@ std::vector<int> devices_of(const Admission::Launch& launch) {
     return devices;
 }
 
-TEST(SeveralDevices, AreTakenAtOnceEachOnceAndBookedOnEach) {
+TEST(SeveralDevices, AreTakenAtOnceEachOnceAndReservedOnEach) {
     const Machine machine = gpus({gpu("a", 8 * GiB), gpu("b", 12 * GiB), gpu("c", 10 * GiB), gpu("d", 4 * GiB)});
     const std::vector waiting{on_several(1, 6 * GiB, 2), on_several(2, 4 * GiB, 2), on_several(3, 5 * GiB, 2)};
     const auto admission = admit(machine, {}, waiting, {});
@@ -282,7 +282,7 @@ TEST(SeveralDevices, AreTakenAtOnceEachOnceAndBookedOnEach) {
     EXPECT_THAT(devices_of(admission.launch[0]), ElementsAre(1, 2)) << "the roomiest";
     EXPECT_THAT(devices_of(admission.launch[1]), ElementsAre(0, 3)) << "the least used";
     // What the first holds it holds on both.
-    const std::vector running{Booking{1, {6 * GiB, 0, 1}, 1, false, {2}}};
+    const std::vector running{Reservation{1, {6 * GiB, 0, 1}, 1, false, {2}}};
     const auto beside = admit(machine, running, std::vector{on_several(2, 5 * GiB, 3)}, {});
     EXPECT_THAT(beside.launch, IsEmpty()) << "6 GiB are left on b, 4 on c";
     const auto smaller = admit(machine, running, std::vector{on_several(2, 4 * GiB, 3)}, {});
@@ -311,7 +311,7 @@ TEST(SeveralDevices, FewerAreNeverEnoughAndTheNumbersAreTold) {
 
 TEST(SeveralDevices, ATrialThatWaitsForTwoDoesNotStarve) {
     const Machine machine = gpus({gpu("a", 8 * GiB), gpu("b", 8 * GiB)});
-    const std::vector running{Booking{1, {6 * GiB, 0, 1}, 0}, Booking{2, {6 * GiB, 0, 1}, 1}};
+    const std::vector running{Reservation{1, {6 * GiB, 0, 1}, 0}, Reservation{2, {6 * GiB, 0, 1}, 1}};
     const std::vector waiting{on_several(3, 4 * GiB, 2), on_several(4, 2 * GiB, 1), on_several(5, 2 * GiB, 1)};
     EXPECT_THAT(admit(machine, running, waiting, {}).launch, ElementsAre(Is(4, 0), Is(5, 1)))
         << "beside what it will hold there is room for them";
@@ -321,7 +321,7 @@ TEST(SeveralDevices, ATrialThatWaitsForTwoDoesNotStarve) {
 
 TEST(SeveralDevices, AGuessKeepsOthersAwayFromAllOfThem) {
     const Machine machine = gpus({gpu("a", 8 * GiB), gpu("b", 8 * GiB), gpu("c", 8 * GiB)});
-    const std::vector running{Booking{1, {0, 0, 1}, 0, true, {1}}};
+    const std::vector running{Reservation{1, {0, 0, 1}, 0, true, {1}}};
     const auto admission = admit(machine, running, std::vector{on_several(2, GiB, 1), on_several(3, GiB, 2)}, {});
     EXPECT_THAT(admission.launch, ElementsAre(Is(2, 2)));
 }

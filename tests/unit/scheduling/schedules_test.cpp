@@ -87,7 +87,7 @@ class Schedule {
         int ends = 0;
         bool runs = false, taken = false;
         int device = host_only;
-        Booking booking;
+        Reservation reservation;
     };
 
     double unit() { return draw_unit(seed_, Purpose::synthetic, 1, draws_++); }
@@ -144,19 +144,19 @@ class Schedule {
     /// Sums over what runs, made anew whenever that changes.
     struct Sums {
         double cores = 0;
-        std::map<int, std::int64_t> booked, trials;
+        std::map<int, std::int64_t> reserved, trials;
         std::map<int, bool> disturbed;  ///< somebody is alone there
     };
     void sum_up() {
         sums_ = {};
         for (const Trial* running : running_) {
             const Trial& t = *running;
-            sums_.cores += t.booking.footprint.cores;
+            sums_.cores += t.reservation.footprint.cores;
             for (int pool = host_only; pool < int(machine_.accelerators.size()); ++pool)
-                sums_.booked[pool] += in_pool(t.booking.footprint, t.device, pool);
+                sums_.reserved[pool] += in_pool(t.reservation.footprint, t.device, pool);
             ++sums_.trials[host_only];
             if (t.device != host_only) ++sums_.trials[t.device];
-            if (t.booking.alone) sums_.disturbed[unified(t.device) ? host_only : t.device] = true;
+            if (t.reservation.alone) sums_.disturbed[unified(t.device) ? host_only : t.device] = true;
         }
     }
     template <class Map>
@@ -164,7 +164,7 @@ class Schedule {
         const auto found = map.find(pool);
         return found == map.end() ? typename Map::mapped_type{} : found->second;
     }
-    [[nodiscard]] std::int64_t booked(int pool) const { return at(sums_.booked, pool); }
+    [[nodiscard]] std::int64_t reserved(int pool) const { return at(sums_.reserved, pool); }
     [[nodiscard]] int trials_in(int pool) const { return int(at(sums_.trials, pool)); }
     [[nodiscard]] std::int64_t used(int pool) const {
         std::int64_t sum = others(pool);
@@ -196,7 +196,7 @@ class Schedule {
         if (trial.asks.footprint.cores > cores + 1e-9) return false;
         if (parallel_ && trials_in(host_only) >= *parallel_) return false;
         for (const int pool : {host_only, device}) {
-            const std::int64_t room = capacity(pool) - reserve(pool) - others(pool) - booked(pool);
+            const std::int64_t room = capacity(pool) - reserve(pool) - others(pool) - reserved(pool);
             if (in_pool(trial.asks.footprint, device, pool) > room) return false;
             if (pool == host_only) continue;
             const auto& most = machine_.accelerators[std::size_t(pool)].parallel;
@@ -217,10 +217,10 @@ class Schedule {
         if (event.what == Event::known) {
             // Measured, and never less than after a death.
             const Footprint measured = real(trial);
-            Footprint& booking = trial.booking.footprint;
-            booking.device_bytes = std::max(measured.device_bytes, trial.deaths ? booking.device_bytes : 0);
-            booking.host_bytes = std::max(measured.host_bytes, trial.deaths ? booking.host_bytes : 0);
-            trial.booking.alone = false;
+            Footprint& reservation = trial.reservation.footprint;
+            reservation.device_bytes = std::max(measured.device_bytes, trial.deaths ? reservation.device_bytes : 0);
+            reservation.host_bytes = std::max(measured.host_bytes, trial.deaths ? reservation.host_bytes : 0);
+            trial.reservation.alone = false;
             return;
         }
         stop(trial);
@@ -267,23 +267,23 @@ class Schedule {
             if (used(pool) <= capacity(pool)) continue;
             ++deaths_;
             MemoryDeath death;
-            death.booked = trial.booking.footprint;
-            death.alone = trial.booking.alone;
+            death.reserved = trial.reservation.footprint;
+            death.alone = trial.reservation.alone;
             death.on_device = pool != host_only;
             death.deaths = ++trial.deaths;
             death.micro_batches = trial.micro_batches;
             if (trial.batch > 1) death.more_micro_batches = next_accumulation(trial.batch, trial.micro_batches);
-            death.room = {0, capacity(host_only) - reserve(host_only), 0};
+            death.capacity = {0, capacity(host_only) - reserve(host_only), 0};
             death.others.host_bytes = others(host_only);
             for (const int device : devices_for(trial)) {
                 if (device == host_only) continue;
                 auto room = capacity(device) - reserve(device);
-                if (unified(device)) room = std::min(room, death.room.host_bytes - death.booked.host_bytes);
-                if (room <= death.room.device_bytes) continue;
-                death.room.device_bytes = room;
+                if (unified(device)) room = std::min(room, death.capacity.host_bytes - death.reserved.host_bytes);
+                if (room <= death.capacity.device_bytes) continue;
+                death.capacity.device_bytes = room;
                 death.others.device_bytes = others(device);
             }
-            if (unified(trial.device)) death.room.host_bytes -= death.booked.device_bytes;
+            if (unified(trial.device)) death.capacity.host_bytes -= death.reserved.device_bytes;
             trial.taken = false;
             return died(trial, death, pool);
         }
@@ -298,11 +298,11 @@ class Schedule {
             ++trial.ends;
             note(next.error().message, trial.asks.trial);
             EXPECT_FALSE(death.more_micro_batches) << "given up though its micro-batch could be smaller";
-            const double room = double(death.on_device ? death.room.device_bytes : death.room.host_bytes);
+            const double room = double(death.on_device ? death.capacity.device_bytes : death.capacity.host_bytes);
             EXPECT_GT(double(in_pool(real(trial), trial.device, pool)), 0.8 * room) << next.error().message;
             return;
         }
-        trial.asks.footprint = next->booking;
+        trial.asks.footprint = next->reservation;
         trial.asks.alone = next->alone;
         trial.micro_batches = next->micro_batches;
         requeue(trial);
@@ -310,8 +310,8 @@ class Schedule {
 
     void admit_now() {
         sum_up();
-        std::vector<Booking> running;
-        for (const Trial* trial : running_) running.push_back(trial->booking);
+        std::vector<Reservation> running;
+        for (const Trial* trial : running_) running.push_back(trial->reservation);
         std::vector<Waiting> waiting;
         for (const auto number : waiting_) waiting.push_back(trials_.at(number).asks);
         const auto admission = admit(machine_, running, waiting, parallel_);
@@ -344,7 +344,7 @@ class Schedule {
         trial.runs = true, trial.taken = false;
         running_.push_back(&trial);
         trial.device = device;
-        trial.booking = {number, trial.asks.footprint, device, trial.asks.alone};
+        trial.reservation = {number, trial.asks.footprint, device, trial.asks.alone};
         const std::int64_t attempt = ++trial.attempt;
         const double takes = between(0.1, take_time), length = between(take_time + 1, longest);
         events_.emplace(now_ + takes, Event{Event::take, number, attempt});
@@ -359,7 +359,7 @@ class Schedule {
     void check(const Admission& admission) {
         if (kind_.honest)
             for (int pool = host_only; pool < int(machine_.accelerators.size()); ++pool) {
-                EXPECT_LE(booked(pool), capacity(pool) - reserve(pool));
+                EXPECT_LE(reserved(pool), capacity(pool) - reserve(pool));
                 EXPECT_LE(used(pool), capacity(pool) - reserve(pool));
             }
         EXPECT_TRUE(waiting_.empty() || trials_in(host_only) > 0 || admission.kept_out)

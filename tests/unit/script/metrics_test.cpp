@@ -69,36 +69,36 @@ TEST(Output, ProseAndWhatOnlyBeginsLikeANumberAreNoMetrics) {
 }
 
 /// What the reader does not use, once it was told.
-std::string doubt(const std::string& line, const std::string& pattern) {
+std::string warning(const std::string& line, const std::string& pattern) {
     auto reader = make_output_reader({pattern});
     Metrics metrics;
     (*reader)->read(line, metrics);
     EXPECT_THAT(metrics, IsEmpty()) << line;
-    const std::string text = (*reader)->doubt();
+    const std::string text = (*reader)->warning();
     (*reader)->read(line, metrics);
-    EXPECT_EQ((*reader)->doubt(), "") << "it is told once";
+    EXPECT_EQ((*reader)->warning(), "") << "it is told once";
     return text;
 }
 
 TEST(Output, ANumberOfWhichAPatternReadsAPartIsNotUsedAndToldOnceWithTheCure) {
     const std::string careless = "val_loss: (?<val_loss>[0-9.]+)";
-    const std::string told = doubt("epoch 3 val_loss: 9.3e-05 ok", careless);
+    const std::string told = warning("epoch 3 val_loss: 9.3e-05 ok", careless);
     EXPECT_THAT(told, HasSubstr("reads '9.3' of '9.3e-05'"));
     EXPECT_THAT(told, HasSubstr("\"val_loss: (?<val_loss>{number})\""));
     EXPECT_THAT(told, HasSubstr("The line: epoch 3 val_loss: 9.3e-05 ok"));
-    EXPECT_THAT(doubt("val_loss: nan", careless), HasSubstr("does not see 'nan'"));
-    EXPECT_THAT(doubt("val_loss: -0.5", careless), HasSubstr("does not see '-0.5'"));
-    EXPECT_THAT(doubt("val_loss: 0.5.", careless), HasSubstr("'0.5.', which is no number"));
+    EXPECT_THAT(warning("val_loss: nan", careless), HasSubstr("does not see 'nan'"));
+    EXPECT_THAT(warning("val_loss: -0.5", careless), HasSubstr("does not see '-0.5'"));
+    EXPECT_THAT(warning("val_loss: 0.5.", careless), HasSubstr("'0.5.', which is no number"));
     EXPECT_THAT(read("val_loss: 0.5", {careless}), ElementsAre(Pair("val_loss", 0.5)));
     // Nor one that begins within a number: the last match of a line counts.
     const std::string loose = "(?<val_loss>[0-9.]+)";
     EXPECT_THAT(read("val_loss: 6.2e-03", {loose}), IsEmpty());
-    EXPECT_THAT(doubt("val_loss: -0.5", loose), HasSubstr("reads '0.5' of '-0.5'"));
+    EXPECT_THAT(warning("val_loss: -0.5", loose), HasSubstr("reads '0.5' of '-0.5'"));
     EXPECT_THAT(read("3-0.5", {loose}), ElementsAre(Pair("val_loss", 0.5)));
     EXPECT_THAT(read("12 345 of 0.25", {loose}), ElementsAre(Pair("val_loss", 0.25)));
-    EXPECT_THAT(doubt_of_pattern(careless), HasSubstr("does not read 9.3e-05, nan, -0.5"));
-    EXPECT_EQ(doubt_of_pattern("val_loss: (?<val_loss>{number})"), "");
-    EXPECT_EQ(doubt_of_pattern("val_loss: (?<val_loss>\\S+)"), "");
+    EXPECT_THAT(pattern_warning(careless), HasSubstr("does not read 9.3e-05, nan, -0.5"));
+    EXPECT_EQ(pattern_warning("val_loss: (?<val_loss>{number})"), "");
+    EXPECT_EQ(pattern_warning("val_loss: (?<val_loss>\\S+)"), "");
 }
 
 TEST(Output, TheTokenReadsEveryNumber) {

@@ -8,14 +8,15 @@ namespace {
 
 using Command = std::vector<std::string>;
 
-TEST(InterpreterWords, AreThoseBeforeTheScript) {
-    EXPECT_EQ(interpreter_words({"python3", "train.py", "--lr={lr}"}), 1U);
-    EXPECT_EQ(interpreter_words({"/opt/venv/bin/python3.11", "-u", "-W", "ignore", "-Xdev", "-OO", "train.py"}), 6U);
-    EXPECT_EQ(interpreter_words({"python", "-m", "package.train", "-v"}), 1U);
-    EXPECT_EQ(interpreter_words({"python3", "-bB", "-c", "print(1)"}), 2U);
+TEST(InterpreterArguments, AreThoseBeforeTheScript) {
+    EXPECT_EQ(interpreter_arguments({"python3", "train.py", "--lr={lr}"}), 1U);
+    EXPECT_EQ(interpreter_arguments({"/opt/venv/bin/python3.11", "-u", "-W", "ignore", "-Xdev", "-OO", "train.py"}),
+              6U);
+    EXPECT_EQ(interpreter_arguments({"python", "-m", "package.train", "-v"}), 1U);
+    EXPECT_EQ(interpreter_arguments({"python3", "-bB", "-c", "print(1)"}), 2U);
 }
 
-TEST(InterpreterWords, OfOtherCommandsThereAreNone) {
+TEST(InterpreterArguments, OfOtherCommandsThereAreNone) {
     for (const Command& command : {Command{},
                                    {"bash", "train.sh"},
                                    {"./train.py"},
@@ -28,7 +29,7 @@ TEST(InterpreterWords, OfOtherCommandsThereAreNone) {
                                    {"python3", "--version", "x"},
                                    {"python3", "{folder}/train.py"},
                                    {"python3", "-W", "ignore"}})
-        EXPECT_FALSE(interpreter_words(command)) << ::testing::PrintToString(command);
+        EXPECT_FALSE(interpreter_arguments(command)) << ::testing::PrintToString(command);
 }
 
 TEST(PreloadCommand, IsTheStudysInterpreterWithItsOptions) {

@@ -5,7 +5,7 @@
 #include <functional>
 #include <map>
 
-#include "orchestrator/script/trial_words.hpp"
+#include "orchestrator/script/trial_values.hpp"
 
 namespace hpo::script {
 namespace {
@@ -56,8 +56,8 @@ TEST(Template, AFlagGivesATextWhereItIsTrueAndNoArgumentWhereItIsFalse) {
     const auto with = [](std::optional<bool> tied) {
         to_worker::Run run;
         if (tied) run.params["tied"] = *tied;
-        TrialWords words(run, "/home");
-        return fill({"train", "-v", "{flag:tied:--tied}", "{flag:tied:--on:--off}"}, {}, std::ref(words));
+        TrialValues values(run, "/home");
+        return fill({"train", "-v", "{flag:tied:--tied}", "{flag:tied:--on:--off}"}, {}, std::ref(values));
     };
     EXPECT_THAT(with(true), ElementsAre("train", "-v", "--tied", "--on"));
     EXPECT_THAT(with(false), ElementsAre("train", "-v", "--off"));
@@ -68,8 +68,8 @@ TEST(Template, NullLeavesItsArgumentAndItsOptionOutAndAListIsJson) {
     to_worker::Run run;
     run.params = {
         {"hidden", std::vector<std::int64_t>{64, 64}}, {"clip", JsonText{"null"}}, {"b", JsonText{"[0.9, 1]"}}};
-    TrialWords words(run, "/home");
-    EXPECT_THAT(fill({"train", "--clip", "{clip}", "--hidden={hidden}", "{b}"}, {}, std::ref(words)),
+    TrialValues values(run, "/home");
+    EXPECT_THAT(fill({"train", "--clip", "{clip}", "--hidden={hidden}", "{b}"}, {}, std::ref(values)),
                 ElementsAre("train", "--hidden=[64, 64]", "[0.9, 1]"));
 }
 

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "orchestrator/script/home.hpp"
-#include "orchestrator/script/trial_words.hpp"
+#include "orchestrator/script/trial_values.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace hpo::script {
@@ -66,16 +66,16 @@ TEST(TrialFile, IsWrittenIntoTheTrialsFolderAndNamedByItsPath) {
     to_worker::Run run;
     run.params = {{"optimizer.lr", 0.5}};
     run.folder = folder.path().string();
-    TrialWords words(run, "/study");
-    EXPECT_EQ(words("params:c.yaml"), run.folder + "/c.yaml");
-    EXPECT_EQ(words("home"), "/study");
+    TrialValues values(run, "/study");
+    EXPECT_EQ(values("params:c.yaml"), run.folder + "/c.yaml");
+    EXPECT_EQ(values("home"), "/study");
     std::stringstream text;
     text << std::ifstream(run.folder + "/c.yaml").rdbuf();
     EXPECT_EQ(text.str(), "optimizer:\n  lr: 0.5\n");
-    EXPECT_EQ(words.problem(), "");
+    EXPECT_EQ(values.problem(), "");
     run.folder += "/gone";
-    words("params_file");
-    EXPECT_THAT(words.problem(), ::testing::HasSubstr("cannot write"));
+    values("params_file");
+    EXPECT_THAT(values.problem(), ::testing::HasSubstr("cannot write"));
 }
 
 TEST(UnusedParameters, AreThoseThatNothingNames) {

@@ -27,6 +27,7 @@ Study sample_study() {
     Study study;
     study.name = "sample";
     study.seed = 7;
+    study.worker = {{"data", std::string("fashion_mnist")}};
     study.budget.trials = 16;
     study.budget.epochs = 10;
     study.space = {{.name = "batch_size"}, {.name = "lr"}, {.name = "activation"}};
@@ -110,7 +111,7 @@ TEST(Pictures, ReportAt40ColumnsShowsFewerTrials) {
     EXPECT_THAT(text, HasSubstr("  trial               12        11\n"));
     // Commands and paths are whole.
     EXPECT_THAT(text, HasSubstr("hpo best sample > best.yaml\n"));
-    EXPECT_THAT(text, HasSubstr("Go on                           hpo run s.yaml\n"));
+    EXPECT_THAT(text, HasSubstr("Resume                          hpo run s.yaml\n"));
 }
 
 TEST(Pictures, ProgressAt40ColumnsTellsTheTimeLeftAndTheValues) {
@@ -133,8 +134,8 @@ TEST(Pictures, ATrialInFullTellsItsMemoryItsDeviceAndWhatRunningOutOfItLedTo) {
     trial.peak = {std::int64_t{5} << 29, std::int64_t{400} << 20, 0};
     trial.memory_deaths = 2;
     const auto text = draw_trial(sample_study(), trial, {}, {80, 0, false, true});
-    EXPECT_THAT(text, AllOf(HasSubstr("memory          400.0 MiB measured, 512.0 MiB booked"),
-                            HasSubstr("device memory   2.500 GiB measured, 3.000 GiB booked, with nothing beside it"),
+    EXPECT_THAT(text, AllOf(HasSubstr("memory          400.0 MiB measured, 512.0 MiB reserved"),
+                            HasSubstr("device memory   2.500 GiB measured, 3.000 GiB reserved; ran alone"),
                             HasSubstr("micro-batches   4 an update, to fit the memory"),
                             HasSubstr("out of memory   2 attempts"), HasSubstr("device          GPU-8f6c1234")));
     trial.allocation = {};
@@ -157,7 +158,7 @@ TEST(Pictures, ALongReasonGoesOnBelowItselfInTheFullView) {
 TEST(Pictures, LookingIntoATrialFillsTheScreenWithTheHelpBelow) {
     TopState state;
     state.chosen = 12;
-    state.looking = true;
+    state.in_details = true;
     const auto lines = lines_of(draw_top(sample_study(), sample_record(16), moment, state, {}, {80, 40, false, true}));
     ASSERT_EQ(lines.size(), 40u);
     EXPECT_EQ(lines.back(), "↑↓ scroll  esc back  x stop  q quit");
@@ -168,7 +169,7 @@ TEST(Pictures, ALookAtATrialScrollsToItsEndOnASmallTerminal) {
     const Screen screen{40, 10, false, true};
     TopState state;
     state.chosen = 12;
-    state.looking = true;
+    state.in_details = true;
     const auto press = [&](Key key) {
         on_key(state, key, record, sample_study().objective, 5);
         stop_at_the_end(state, sample_study(), record, {}, screen);
@@ -213,7 +214,7 @@ TEST(Pictures, ATrialWhoseMemoryIsNotKnownSaysSo) {
     for (Report& report : trial.curve) report.peak_bytes.reset();
     trial.allocation.alone = true;
     EXPECT_THAT(draw_trial(sample_study(), trial, {}, {80, 0, false, true}),
-                HasSubstr("memory          not known; nothing ran beside it\n"));
+                HasSubstr("memory          not known; ran alone\n"));
 }
 
 TEST(Pictures, AStudyWithoutTrialsIsDrawnByEveryView) {
@@ -221,7 +222,7 @@ TEST(Pictures, AStudyWithoutTrialsIsDrawnByEveryView) {
     const Screen screen{80, 24, false, true};
     EXPECT_THAT(draw_top(sample_study(), nothing, {}, {}, {}, screen), HasSubstr("no trials yet"));
     EXPECT_THAT(draw_progress(sample_study(), nothing, {}, screen), HasSubstr("no trials yet"));
-    EXPECT_THAT(draw_report(sample_study(), nothing, {}, {}, screen), HasSubstr("No trial has reached a value"));
+    EXPECT_THAT(draw_report(sample_study(), nothing, {}, {}, screen), HasSubstr("No trial reported"));
 }
 
 TEST(Pictures, ColoursAreThereOnlyWhenAskedFor) {
@@ -370,12 +371,12 @@ TEST(Summary, ALeadingTrialsStepsAreNotEachANewBest) {
         return line(reported);
     };
     for (std::int64_t n = 1; n <= 2; ++n) line(event::Proposed{n, {}, {}}), line(event::Launched{n, 1, "cpu 0", {}});
-    EXPECT_EQ(report(1, 1, 0.5), "new best 0.5000 val_accuracy, trial 1 at step 1");
+    EXPECT_EQ(report(1, 1, 0.5), "new best 0.5000 val_accuracy, trial 1 at epoch 1");
     EXPECT_EQ(report(1, 2, 0.6), "");
     EXPECT_EQ(report(2, 1, 0.55), "");
     EXPECT_EQ(report(1, 3, 0.7), "");
-    EXPECT_EQ(line(event::Paused{1, 1, "asha", ""}), "new best 0.7000 val_accuracy, trial 1 at step 3");
-    EXPECT_EQ(report(2, 2, 0.8), "new best 0.8000 val_accuracy, trial 2 at step 2");
+    EXPECT_EQ(line(event::Paused{1, 1, "asha", ""}), "new best 0.7000 val_accuracy, trial 1 at epoch 3");
+    EXPECT_EQ(report(2, 2, 0.8), "new best 0.8000 val_accuracy, trial 2 at epoch 2");
     EXPECT_EQ(line(event::Finished{2, 1, TrialState::stopped, "plateau", ""}), "");
     EXPECT_EQ(line(event::Launched{1, 2, "cpu 0", {}}), "");
     EXPECT_EQ(line(event::Finished{1, 2, TrialState::complete, "", ""}), "");
@@ -423,7 +424,7 @@ TEST(Summary, TheSpeedOfAStudyIsInSamplesWhereBatchesAreKnown) {
 }
 
 TEST(Summary, PausedTrialsAreNotCountedAsEnded) {
-    EXPECT_EQ(count_text(sample_study(), sample_record(16)), "15 begun, 12 ended of 16");
+    EXPECT_EQ(count_text(sample_study(), sample_record(16)), "15 started, 12 finished of 16");
 }
 
 TEST(Summary, DivergedAndFailedTrialsAreNeverTheBest) {
@@ -436,16 +437,29 @@ TEST(Summary, ALineForALogNamesTrialValueAndReason) {
     const auto record = sample_record(16);
     EXPECT_EQ(
         event_line({1, 0, event::Finished{1, 1, TrialState::stopped, "plateau", "no\nbetter"}}, record, sample_study()),
-        "trial 1 stopped after 4 steps by plateau: no; val_accuracy 0.8031 at step 4, 6.0 s (best 0.8975, trial 12)");
+        "trial 1 stopped after 4 epochs by plateau: no; val_accuracy 0.8031 at epoch 4, 6.0 s (best 0.8975, trial 12)");
     EXPECT_EQ(event_line({1, 0, event::Finished{12, 1, TrialState::complete, "", ""}}, record, sample_study()),
-              "trial 12 complete after 10 steps, val_accuracy 0.8975 at step 10, 15.0 s, the best so far");
+              "trial 12 complete after 10 epochs, val_accuracy 0.8975 at epoch 10, 15.0 s, the best so far");
     EXPECT_THAT(event_line({1, 0, event::Finished{6, 1, TrialState::failed, "", "exit status 1:\nlast words"}}, record,
                            sample_study()),
-                AllOf(HasSubstr("failed after 4 steps: exit status 1; val_accuracy"), Not(HasSubstr("last words"))));
+                AllOf(HasSubstr("failed after 4 epochs: exit status 1; val_accuracy"), Not(HasSubstr("last words"))));
     EXPECT_EQ(event_line({1, 0, event::Reported{}}, record, sample_study()), "");
     EXPECT_EQ(event_line({1, 0, event::Paused{13, 1, "asha", "2nd of 5"}}, record, sample_study()),
-              "trial 13 pauses after 2 steps by asha: 2nd of 5; val_accuracy 0.7406 at step 2, 3.0 s (best 0.8975, "
+              "trial 13 paused by asha after 2 epochs: 2nd of 5; val_accuracy 0.7406 at epoch 2, 3.0 s (best 0.8975, "
               "trial 12)");
+}
+
+TEST(Events, APromotedTrialResumesAndOnlyARetryIsAnotherAttempt) {
+    StudyRecord record = sample_record(16);
+    TrialRecord& trial = record.trial(13);
+    const auto line = [&](const Event& event) { return event_line({1, 0, event}, record, sample_study()); };
+    EXPECT_EQ(line(event::Requeued{13, 1, Outcome::paused, false, "promoted to rung 2"}),
+              "trial 13 promoted to rung 2");
+    trial.requeued = Outcome::paused;
+    EXPECT_EQ(line(event::Launched{13, 2, "cpu 0", {}}), "trial 13 resumes after 2 epochs");
+    trial.requeued = Outcome::lost;
+    trial.failures = 1;
+    EXPECT_EQ(line(event::Launched{13, 3, "cpu 0", {}}), "trial 13 starts again, attempt 2");
 }
 
 TEST(Top, KeysMoveTheChoiceSortAndAskBeforeStopping) {
@@ -469,7 +483,7 @@ TEST(Top, KeysMoveTheChoiceSortAndAskBeforeStopping) {
     EXPECT_FALSE(state.asking);
     EXPECT_EQ(state.message, "trial 1 has ended already");
     press({KeyCode::enter});
-    EXPECT_TRUE(state.looking);
+    EXPECT_TRUE(state.in_details);
     EXPECT_EQ(letter('q'), TopRequest::none);
     EXPECT_EQ(letter('q'), TopRequest::quit);
     EXPECT_EQ(press({KeyCode::closed}), TopRequest::quit);

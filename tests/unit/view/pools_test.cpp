@@ -46,16 +46,16 @@ std::vector<int> widths_of(const std::vector<std::string>& lines) {
 
 TEST(Pools, AreALineEach) {
     EXPECT_THAT(drawn(pools_of(0), 80, 5),
-                ElementsAre("host  █░░░·············  8.0 of 125 GiB booked, 6.0 used, 20 by others, 4 trials"));
+                ElementsAre("host  █░░············  8.0 of 125 GiB reserved, 6.0 used, 20 by others, 4 trials"));
 }
 
 TEST(Pools, OfOneDeviceAndOfFourFit80Columns) {
     EXPECT_THAT(drawn(pools_of(1), 80, 5),
-                ElementsAre("host   █░░░············  8.0 of 125 GiB booked, 6.0 used, 20 by others, 4 trials",
-                            "gpu 0  ██████▓▓········  12 of 24 GiB booked, 9.0 used, 4 trials"));
+                ElementsAre("host   █░░···········  8.0 of 125 GiB reserved, 6.0 used, 20 by others, 4 trials",
+                            "gpu 0  █████▓▓·······  12 of 24 GiB reserved, 9.0 used, 4 trials"));
     const auto four = drawn(pools_of(4), 80, 5);
     ASSERT_EQ(four.size(), 5u);
-    EXPECT_EQ(four[4], "gpu 3  ██████▓▓░░······  12 of 24 GiB booked, 9.0 used, 3.0 by others, 4 trials");
+    EXPECT_EQ(four[4], "gpu 3  █████▓▓░░·····  12 of 24 GiB reserved, 9.0 used, 3.0 by others, 4 trials");
     for (const int devices : {0, 1, 4, 8}) EXPECT_THAT(widths_of(drawn(pools_of(devices), 80, 5)), Each(Le(80)));
 }
 
@@ -63,16 +63,16 @@ TEST(Pools, OfManyDevicesShareALineWithTheirSums) {
     auto pools = pools_of(8);
     pools[3].usable = false;
     EXPECT_THAT(drawn(pools, 80, 5),
-                ElementsAre("host    8.0 of 125 GiB booked, 6.0 used, 20 by others, 4 trials",
-                            "8 gpus  96 of 192 GiB booked, 72 used, 28 by others, 32 trials, 1 set aside"));
+                ElementsAre("host    8.0 of 125 GiB reserved, 6.0 used, 20 by others, 4 trials",
+                            "8 gpus  96 of 192 GiB reserved, 72 used, 28 by others, 32 trials, 1 set aside"));
     EXPECT_THAT(drawn(pools_of(1), 80, 1),
-                ElementsAre("gpu 0  █████████▓▓▓············  12 of 24 GiB booked, 9.0 used, 4 trials"));
+                ElementsAre("gpu 0  █████████▓▓▓············  12 of 24 GiB reserved, 9.0 used, 4 trials"));
 }
 
 TEST(Pools, AreTextAloneOnANarrowScreenAndAsciiWhereThereIsNoMore) {
-    EXPECT_THAT(drawn(pools_of(1), 60, 5)[1], "gpu 0  12 of 24 GiB booked, 9.0 used, 4 trials");
+    EXPECT_THAT(drawn(pools_of(1), 60, 5)[1], "gpu 0  12 of 24 GiB reserved, 9.0 used, 4 trials");
     EXPECT_THAT(drawn(pools_of(1), 100, 5, false)[1],
-                "gpu 0  #########===............  12 of 24 GiB booked, 9.0 used, 4 trials");
+                "gpu 0  #########===............  12 of 24 GiB reserved, 9.0 used, 4 trials");
     EXPECT_THAT(widths_of(drawn(pools_of(2), 40, 5)), Each(Le(40)));
 }
 

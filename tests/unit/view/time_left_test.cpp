@@ -77,7 +77,7 @@ TEST(TimeLeft, IsARangeThatHoldsAndItsMiddleIsRightWithinTwoFromAQuarterOfTheStu
                     for (const std::size_t places : {1u, 4u})
                         add(found,
                             score(play_study(study_with(rules, trials, 20),
-                                             {.places = places, .from_start = from_start, .seed = seed})),
+                                             {.workers = places, .from_start = from_start, .seed = seed})),
                             0.5 / static_cast<double>(seeds.size()));
                 const std::string which = std::to_string(rules.size()) + " rules, " +
                                           (rules.empty() ? "" : rules.back().type) + ", " + std::to_string(trials) +
@@ -104,7 +104,7 @@ TEST(TimeLeft, IsNotSaidBeforeATrialHasEndedOrPausedUnlessThereIsABudgetOfTime) 
 }
 
 TEST(TimeLeft, TheBarIsTimeWhereTheBudgetOfTimeComesFirst) {
-    auto played = play_study(study_with({}, 1000, 20), {.places = 2});
+    auto played = play_study(study_with({}, 1000, 20), {.workers = 2});
     played.study.budget.seconds = played.events.back().time / 10;
     StudyRecord record;
     double now = 0;
@@ -118,7 +118,7 @@ TEST(TimeLeft, TheBarIsTimeWhereTheBudgetOfTimeComesFirst) {
 }
 
 TEST(TimeLeft, PatienceMayEndAStudySooner) {
-    auto played = play_study(study_with({}, 100, 20), {.places = 2});
+    auto played = play_study(study_with({}, 100, 20), {.workers = 2});
     StudyRecord record;
     for (const StoredEvent& stored : played.events)
         if (stored.time < played.events.back().time / 2) apply(record, stored, played.study.objective);

@@ -1,13 +1,13 @@
 """The preloaded interpreter: imports what a study names once, and becomes a trial's script within milliseconds.
 
 hpo starts it where a study says `worker: {preload: [torch]}`; nobody else does. Its standard input is a socket to the
-warden of its place, which carries whole packets:
+supervisor of its place, which carries whole packets:
 
-    standby PID            a process waits to become the next trial; PID is the warden's own child from now on
+    standby PID            a process waits to become the next trial; PID is the supervisor's own child from now on
     running PID            it has taken its order and runs it
     unfit REASON           this interpreter must not be forked: each trial has to start one of its own
 
-An order is what a warden starts any worker by (frames.hpp), with the whole environment and, beside it, the descriptor
+An order is what a supervisor starts any worker by (frames.hpp), with the whole environment and, beside it, the descriptor
 of the trial's output. In the trial all is as in an interpreter of its own: arguments, sys.path, __main__, working
 folder, environment, descriptors, process group, exit status, random numbers. What differs: what was imported stays
 imported, the order of sets of texts (PYTHONHASHSEED) is the same for all trials of a place, and ps shows this file.
@@ -50,7 +50,7 @@ class Unfit(Exception):
 
 
 class Order:
-    """A warden's Start (frames.hpp): fields that end with a NUL."""
+    """A supervisor's Start (frames.hpp): fields that end with a NUL."""
 
     def __init__(self, packed):
         fields = iter([os.fsdecode(field) for field in packed.split(b"\0")[:-1]])
@@ -69,7 +69,7 @@ def main():
     """Returns in a process that is to be a trial: with its order, and how many of the words are the interpreter's."""
     task = json.loads(sys.argv[1])
     _libc.prctl(_NAME, b"hpo-preload", 0, 0, 0)
-    warden = socket.socket(fileno=os.dup(0))
+    supervisor = socket.socket(fileno=os.dup(0))
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), 0)
     try:
@@ -77,10 +77,10 @@ def main():
         _load(task["modules"])
         gc.collect()
         gc.freeze()  # what is there stays, so that no collection copies its pages into every trial
-        return _serve(warden, task["adapter"]), task["interpreter"]
+        return _serve(supervisor, task["adapter"]), task["interpreter"]
     except Unfit as reason:
         _flush()
-        warden.send(f"unfit {reason}"[:1000].encode())
+        supervisor.send(f"unfit {reason}"[:1000].encode())
         os._exit(0)
 
 
@@ -163,7 +163,7 @@ def _refuse_what_no_fork_keeps(module):
 # ---- The server: there is always one process that waits to be a trial.
 
 
-def _serve(warden, behind_adapter):
+def _serve(supervisor, behind_adapter):
     parent = os.getppid()
     deaths = 0
     while deaths < _MOST_DEATHS:
@@ -175,19 +175,19 @@ def _serve(warden, behind_adapter):
             raise Unfit(f"it cannot be forked: {error.strerror}") from None
         if child == 0:
             os.close(taken)
-            _leave_for(parent, warden)
-            return _wait(warden, takes, behind_adapter)
+            _leave_for(parent, supervisor)
+            return _wait(supervisor, takes, behind_adapter)
         os.close(takes)
         if os.waitpid(child, 0)[1] != 0:
             raise Unfit("it cannot be forked twice")
         deaths = 0 if os.read(taken, 1) else deaths + 1
         os.close(taken)
-        select.select([warden], [], [], _LEAVES_ROOM)
+        select.select([supervisor], [], [], _LEAVES_ROOM)
     raise Unfit(f"{deaths} processes in a row that waited to be trials have died")
 
 
-def _leave_for(parent, warden):
-    """The trial is to be the warden's child, as any worker is: its own parent, this process, ends at once."""
+def _leave_for(parent, supervisor):
+    """The trial is to be the supervisor's child, as any worker is: its own parent, this process, ends at once."""
     gate, opens = os.pipe()  # closed by that end
     between = os.getpid()
     try:
@@ -196,7 +196,7 @@ def _leave_for(parent, warden):
         os._exit(1)
     if child != 0:
         os.setpgid(child, child)
-        warden.send(f"standby {child}".encode())
+        supervisor.send(f"standby {child}".encode())
         os._exit(0)
     os.close(opens)
     os.read(gate, 1)
@@ -212,17 +212,17 @@ def _die_with(parent):
         os._exit(0)
 
 
-def _wait(warden, takes, behind_adapter):
-    script = _fork_script(warden, takes) if behind_adapter else None
+def _wait(supervisor, takes, behind_adapter):
+    script = _fork_script(supervisor, takes) if behind_adapter else None
     if isinstance(script, Order):
         return script
-    packed, descriptors, _, _ = socket.recv_fds(warden, _MOST_BYTES, 1)
+    packed, descriptors, _, _ = socket.recv_fds(supervisor, _MOST_BYTES, 1)
     if not packed or not descriptors:
-        os._exit(0)  # the warden is gone
-    warden.send(f"running {os.getpid()}".encode())
+        os._exit(0)  # the supervisor is gone
+    supervisor.send(f"running {os.getpid()}".encode())
     os.write(takes, b"t")
     os.close(takes)
-    warden.close()
+    supervisor.close()
     _print_to(descriptors[0])
     order = Order(packed)
     if script is not None:
@@ -233,7 +233,7 @@ def _wait(warden, takes, behind_adapter):
 # ---- Behind an adapter, which speaks the protocol: the script waits as its child.
 
 
-def _fork_script(warden, takes):
+def _fork_script(supervisor, takes):
     """In the script's process its order, once the adapter has sent it through a pipe; in the adapter's what it needs."""
     told, tells = os.pipe()
     output, prints = os.pipe()
@@ -247,7 +247,7 @@ def _fork_script(warden, takes):
     _die_with(parent)
     for descriptor in (tells, output, takes):
         os.close(descriptor)
-    warden.close()
+    supervisor.close()
     _print_to(prints)
     with open(told, "rb") as pipe:
         size = pipe.read(4)

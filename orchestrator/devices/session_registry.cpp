@@ -1,4 +1,4 @@
-#include "orchestrator/devices/board.hpp"
+#include "orchestrator/devices/session_registry.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -19,13 +19,13 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t most_bytes = 256 * 1024;  // of a session's file
-constexpr int longest_turn_ms = 100;
-constexpr const char *lock_ending = ".lock", *ending = ".json", *draft_ending = ".new";
+constexpr int longest_lock_ms = 100;
+constexpr const char *lock_ending = ".lock", *ending = ".json", *temporary_suffix = ".new";
 
 /// The folder, open, if it is a folder of this user's alone; else why not. Whatever happens to its name afterwards, the
 /// files are looked up in the folder that was checked.
 Result<Descriptor> open_folder(bool make) {
-    const std::string path = board_folder().string();
+    const std::string path = registry_folder().string();
     if (make && ::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
         return Error{path + " cannot be made: " + std::strerror(errno)};
     Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -54,14 +54,14 @@ bool still_named(int folder, const Descriptor& file, const std::string& name) {
 }
 
 void remove(int folder, const std::string& name) {
-    for (const char* end : {ending, draft_ending, lock_ending}) ::unlinkat(folder, (name + end).c_str(), 0);
+    for (const char* end : {ending, temporary_suffix, lock_ending}) ::unlinkat(folder, (name + end).c_str(), 0);
 }
 
-std::string text_of(const SessionBookings& bookings) {
+std::string text_of(const SessionReservations& reservations) {
     Json devices = Json::array();
-    for (const DeviceBooking& device : bookings.devices) {
+    for (const DeviceReservation& device : reservations.devices) {
         devices.push_back({{"device", device.device},
-                           {"booked", device.booked},
+                           {"booked", device.reserved},
                            {"capacity", device.capacity},
                            {"reserve", device.reserve},
                            {"others", device.others},
@@ -70,8 +70,8 @@ std::string text_of(const SessionBookings& bookings) {
                            {"trials", device.trials}});
         if (device.limit) devices.back()["limit"] = *device.limit;
     }
-    Json json{{"study", bookings.study}, {"pid", bookings.pid}, {"devices", std::move(devices)}};
-    if (!bookings.waits.empty()) json["waits"] = bookings.waits;
+    Json json{{"study", reservations.study}, {"pid", reservations.pid}, {"devices", std::move(devices)}};
+    if (!reservations.waits.empty()) json["waits"] = reservations.waits;
     return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
@@ -82,15 +82,15 @@ std::int64_t natural(const Json& json) {
     return json.get<std::int64_t>();
 }
 
-std::optional<SessionBookings> bookings_of(std::string_view text) {
+std::optional<SessionReservations> reservations_of(std::string_view text) {
     const Json json = Json::parse(text, nullptr, false);
     try {
-        SessionBookings bookings{
+        SessionReservations reservations{
             json.at("study").get<std::string>(), natural(json.at("pid")), {}, json.value("waits", "")};
         for (const Json& from : json.at("devices")) {
-            DeviceBooking device;
+            DeviceReservation device;
             device.device = from.at("device").get<std::string>();
-            device.booked = natural(from.at("booked"));
+            device.reserved = natural(from.at("booked"));
             device.capacity = natural(from.at("capacity"));
             device.reserve = natural(from.at("reserve"));
             device.others = natural(from.at("others"));
@@ -98,9 +98,9 @@ std::optional<SessionBookings> bookings_of(std::string_view text) {
             device.cores = from.at("cores").get<double>();
             device.trials = natural(from.at("trials"));
             if (from.contains("limit")) device.limit = natural(from["limit"]);
-            bookings.devices.push_back(std::move(device));
+            reservations.devices.push_back(std::move(device));
         }
-        return bookings;
+        return reservations;
     } catch (const Json::exception&) {
         return std::nullopt;
     } catch (const Nonsense&) {
@@ -108,13 +108,13 @@ std::optional<SessionBookings> bookings_of(std::string_view text) {
     }
 }
 
-std::optional<SessionBookings> read_session(int folder, const std::string& name) {
+std::optional<SessionReservations> read_session(int folder, const std::string& name) {
     const Descriptor file = open_plain(folder, name + ending);
     if (!file) return std::nullopt;
     std::string text(most_bytes, '\0');
     const auto size = ::read(file.get(), text.data(), text.size());
     if (size <= 0) return std::nullopt;
-    return bookings_of(std::string_view(text).substr(0, static_cast<std::size_t>(size)));
+    return reservations_of(std::string_view(text).substr(0, static_cast<std::size_t>(size)));
 }
 
 /// Locked while its session lives. A dead one's files are removed under its lock.
@@ -128,7 +128,7 @@ bool lives(int folder, const std::string& name) {
 
 }  // namespace
 
-std::filesystem::path board_folder() {
+std::filesystem::path registry_folder() {
     const char* runtime = std::getenv("XDG_RUNTIME_DIR");
     struct stat info {};
     if (runtime != nullptr && runtime[0] == '/' && ::stat(runtime, &info) == 0 && S_ISDIR(info.st_mode) &&
@@ -137,7 +137,7 @@ std::filesystem::path board_folder() {
     return "/tmp/hpo-" + std::to_string(::geteuid());
 }
 
-Result<Board> Board::open() {
+Result<SessionRegistry> SessionRegistry::open() {
     auto folder = open_folder(true);
     if (!folder) return folder.error();
     const int at = folder->get();
@@ -146,47 +146,47 @@ Result<Board> Board::open() {
         const std::string name = std::to_string(::getpid()) + (n > 1 ? "-" + std::to_string(n) : "");
         const std::string lock_name = name + lock_ending;
         Descriptor lock(::openat(at, lock_name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
-        if (!lock) return Error{(board_folder() / lock_name).string() + ": " + std::strerror(errno)};
+        if (!lock) return Error{(registry_folder() / lock_name).string() + ": " + std::strerror(errno)};
         if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0 && still_named(at, lock, lock_name))
-            return Board(std::move(*folder), std::move(lock), name);
+            return SessionRegistry(std::move(*folder), std::move(lock), name);
     }
-    return Error{board_folder().string() + " has no free place for process " + std::to_string(::getpid())};
+    return Error{registry_folder().string() + " has no free place for process " + std::to_string(::getpid())};
 }
 
-Result<void> Board::publish(const SessionBookings& bookings) {
-    std::string text = text_of(bookings);
+Result<void> SessionRegistry::publish(const SessionReservations& reservations) {
+    std::string text = text_of(reservations);
     if (text == said_) return {};
-    const std::string draft = name_ + draft_ending;
-    const auto failed = [&] { return Error{(board_folder() / draft).string() + ": " + std::strerror(errno)}; };
+    const std::string temporary = name_ + temporary_suffix;
+    const auto failed = [&] { return Error{(registry_folder() / temporary).string() + ": " + std::strerror(errno)}; };
     {
-        const Descriptor file(::openat(folder_.get(), draft.c_str(),
+        const Descriptor file(::openat(folder_.get(), temporary.c_str(),
                                        O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
         if (!file) return failed();
         errno = ENOSPC;
         if (::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) return failed();
     }
-    if (::renameat(folder_.get(), draft.c_str(), folder_.get(), (name_ + ending).c_str()) != 0) return failed();
+    if (::renameat(folder_.get(), temporary.c_str(), folder_.get(), (name_ + ending).c_str()) != 0) return failed();
     said_ = std::move(text);
     return {};
 }
 
-Descriptor Board::turn() const {
+Descriptor SessionRegistry::lock() const {
     Descriptor file(::openat(folder_.get(), "turn", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
     for (int tries = 0; file && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0; ++tries) {
-        if (errno != EWOULDBLOCK || tries >= longest_turn_ms) file.reset();
+        if (errno != EWOULDBLOCK || tries >= longest_lock_ms) file.reset();
         if (file) ::poll(nullptr, 0, 1);
     }
     return file;
 }
 
-bool Board::lost() const { return !still_named(folder_.get(), lock_, name_ + lock_ending); }
+bool SessionRegistry::lost() const { return !still_named(folder_.get(), lock_, name_ + lock_ending); }
 
-Board::~Board() {
+SessionRegistry::~SessionRegistry() {
     if (folder_) remove(folder_.get(), name_);
 }
 
-std::vector<SessionBookings> read_board() {
-    std::vector<SessionBookings> sessions;
+std::vector<SessionReservations> read_sessions() {
+    std::vector<SessionReservations> sessions;
     const auto folder = open_folder(false);
     if (!folder) return sessions;
     std::vector<std::string> names;

@@ -33,10 +33,10 @@ std::string clash_of_names(const Params& params);
 /// Seeds of scripts are below this: NumPy takes 32 bits, others a signed int.
 inline constexpr std::uint64_t seeds = std::uint64_t{1} << 31;
 
-class TrialWords {
+class TrialValues {
    public:
     /// `home`: what {home} gives. `run` outlives it.
-    TrialWords(const to_worker::Run& run, std::string home) : run_(run), home_(std::move(home)) {}
+    TrialValues(const to_worker::Run& run, std::string home) : run_(run), home_(std::move(home)) {}
 
     /// For a command. {params_file} and {params:NAME} write their file.
     std::optional<std::string> operator()(const std::string& placeholder);

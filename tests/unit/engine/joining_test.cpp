@@ -1,4 +1,4 @@
-// Trials of one shape in one worker: who joins whom, what is booked, and what happens when it goes wrong.
+// Trials of one shape in one worker: who joins whom, what is reserved, and what happens when it goes wrong.
 #include <csignal>
 
 #include "tests/unit/engine/played.hpp"
@@ -30,29 +30,29 @@ Study shaped_study(std::int64_t trials) {
 
 class Shapes : public ::testing::Test {
    protected:
-    void begin(const Study& study, int places = 2, int devices = 1) {
-        play.emplace(study, store, places, gpus(devices));
+    void begin(const Study& study, int workers = 2, int devices = 1) {
+        play.emplace(study, store, workers, gpus(devices));
         play->ready(0, {"plan", "micro_batch"}, 32);
     }
     /// Answers the next question of the place; its trial.
-    std::int64_t plan(Place place, const std::string& shape) {
-        const auto question = play->executor.take<to_worker::Plan>(place);
+    std::int64_t plan(WorkerIndex index, const std::string& shape) {
+        const auto question = play->executor.take<to_worker::Plan>(index);
         if (!question) return 0;
-        play->say(place, from_worker::PlanAnswer{.id = question->id,
+        play->say(index, from_worker::PlanAnswer{.id = question->id,
                                                  .footprint = {300 * MiB, 50 * MiB, 1},
                                                  .fusion_key = shape,
                                                  .colocated = {100 * MiB, 10 * MiB, 0}});
         return question->id;
     }
     /// Each question is answered with the shape of its trial; returns who was asked to run, in order.
-    std::vector<AttemptId> plan_all(Place place, const std::function<std::string(std::int64_t)>& shape_of) {
+    std::vector<AttemptId> plan_all(WorkerIndex index, const std::function<std::string(std::int64_t)>& shape_of) {
         std::vector<AttemptId> running;
         for (int i = 0; i < 100; ++i) {
-            auto& queue = play->executor.sent[place];
+            auto& queue = play->executor.sent[index];
             if (queue.empty()) break;
             const OrchestratorMessage message = queue.front();
             if (const auto* question = std::get_if<to_worker::Plan>(&message)) {
-                plan(place, shape_of(question->id));
+                plan(index, shape_of(question->id));
                 continue;
             }
             if (const auto* run = std::get_if<to_worker::Run>(&message)) running.push_back(run->id);
@@ -60,9 +60,10 @@ class Shapes : public ::testing::Test {
         }
         return running;
     }
-    [[nodiscard]] std::int64_t booked_bytes() const {
+    [[nodiscard]] std::int64_t reserved_bytes() const {
         std::int64_t bytes = 0;
-        for (const Holding& holding : play->engine->holdings()) bytes += holding.booking.footprint.device_bytes;
+        for (const HeldResources& held : play->engine->held_resources())
+            bytes += held.reservation.footprint.device_bytes;
         return bytes;
     }
 
@@ -74,21 +75,21 @@ TEST_F(Shapes, TrialsOfOneShapeFillTheDeviceInOneWorker) {
     begin(shaped_study(20));
     const auto running = plan_all(0, [](auto) { return "a"; });
     EXPECT_EQ(running.size(), 8U) << "300 MiB for the first, 100 for each further one";
-    EXPECT_EQ(booked_bytes(), 1000 * MiB);
+    EXPECT_EQ(reserved_bytes(), 1000 * MiB);
     EXPECT_EQ(play->executor.launched.size(), 1U);
 }
 
-TEST_F(Shapes, WhatTheWorkerTakesInAnyCaseStaysBookedUntilItsLastTrialEnds) {
+TEST_F(Shapes, WhatTheWorkerTakesInAnyCaseStaysReservedUntilItsLastTrialEnds) {
     begin(shaped_study(3));
     const auto running = plan_all(0, [](auto) { return "a"; });
     ASSERT_EQ(running.size(), 3U);
-    EXPECT_EQ(booked_bytes(), 500 * MiB);
+    EXPECT_EQ(reserved_bytes(), 500 * MiB);
     play->complete(0, running[0]);
-    EXPECT_EQ(booked_bytes(), 400 * MiB);
+    EXPECT_EQ(reserved_bytes(), 400 * MiB);
     play->complete(0, running[2]);
-    EXPECT_EQ(booked_bytes(), 300 * MiB);
+    EXPECT_EQ(reserved_bytes(), 300 * MiB);
     play->complete(0, running[1]);
-    EXPECT_EQ(booked_bytes(), 0);
+    EXPECT_EQ(reserved_bytes(), 0);
 }
 
 TEST_F(Shapes, ATrialOfAnotherShapeGetsAWorkerOfItsOwnAndThoseBehindItJoinTheirs) {
@@ -118,12 +119,12 @@ TEST_F(Shapes, TheNextOfTheShapeTakesThePlaceOfOneThatEnded) {
 TEST_F(Shapes, SeveralIdleWorkersAreAskedSideBySideAndTheFirstToAnswerTakesTheOthers) {
     play.emplace(shaped_study(4), store, 3, Machine{.cores = 1, .memory = 64'000 * MiB});
     play->ready(0, {"plan"}, 32);
-    for (const Place place : {1, 2}) play->ready(place, {"plan"}, 32);
+    for (const WorkerIndex index : {1, 2}) play->ready(index, {"plan"}, 32);
     std::size_t running = 0;
     for (int round = 0; round < 3; ++round)
-        for (const Place place : {1, 2, 0}) running += plan_all(place, [](auto) { return "a"; }).size();
+        for (const WorkerIndex index : {1, 2, 0}) running += plan_all(index, [](auto) { return "a"; }).size();
     EXPECT_EQ(running, 4U) << "one takes the core, and trials beside it need none";
-    EXPECT_EQ(booked_bytes(), 600 * MiB);
+    EXPECT_EQ(reserved_bytes(), 600 * MiB);
 }
 
 TEST_F(Shapes, UnlessTheStudySaysMoreAQuarterOfItsTrialsRunAtOnce) {
@@ -140,11 +141,11 @@ TEST_F(Shapes, TheyFillSeveralDevicesEvenly) {
     play->ready(1, {"plan", "micro_batch"}, 32);
     std::map<int, int> trials;
     for (int round = 0; round < 20; ++round)
-        for (const Place place : {0, 1}) plan(place, "a");
-    for (const Holding& holding : play->engine->holdings()) ++trials[holding.booking.device];
+        for (const WorkerIndex index : {0, 1}) plan(index, "a");
+    for (const HeldResources& held : play->engine->held_resources()) ++trials[held.reservation.device];
     EXPECT_EQ(trials, (std::map<int, int>{{0, 4}, {1, 4}}));
     EXPECT_EQ(play->executor.launched.size(), 2U);
-    EXPECT_EQ(booked_bytes(), 1200 * MiB);
+    EXPECT_EQ(reserved_bytes(), 1200 * MiB);
 }
 
 TEST_F(Shapes, OneThatEndsOnAFullDeviceMakesPlaceThere) {
@@ -153,11 +154,11 @@ TEST_F(Shapes, OneThatEndsOnAFullDeviceMakesPlaceThere) {
     const auto on_first = plan_all(0, all_here);
     play->ready(1, {"plan", "micro_batch"}, 32);
     for (int round = 0; round < 8; ++round)
-        for (const Place place : {1, 0}) plan_all(place, all_here);
-    ASSERT_EQ(booked_bytes(), 2000 * MiB);
+        for (const WorkerIndex index : {1, 0}) plan_all(index, all_here);
+    ASSERT_EQ(reserved_bytes(), 2000 * MiB);
     play->complete(0, on_first.back());
-    for (const Place place : {1, 0}) plan_all(place, all_here);
-    EXPECT_EQ(booked_bytes(), 2000 * MiB);
+    for (const WorkerIndex index : {1, 0}) plan_all(index, all_here);
+    EXPECT_EQ(reserved_bytes(), 2000 * MiB);
     EXPECT_EQ(play->executor.launched.size(), 2U);
 }
 
@@ -196,7 +197,7 @@ TEST_F(Shapes, WhatAWorkerWithSeveralTrialsIsSeenToTakeIsChargedToNone) {
     play->say(0, from_worker::Reported{running[0], {.step = 1, .metrics = {{"loss", 0.5}}, .peak_bytes = 900 * MiB}});
     play->holds[100] = {800 * MiB, 900 * MiB, 0};
     for (int second = 0; second < 4; ++second) play->tick();
-    EXPECT_EQ(booked_bytes(), 400 * MiB);
+    EXPECT_EQ(reserved_bytes(), 400 * MiB);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The orchestrator's end of one warden: starts it, sends orders, takes notices, and notices its end.
+// The orchestrator's end of one supervisor: starts it, sends orders, takes notices, and notices its end.
 #pragma once
 
 #include <sys/types.h>
@@ -18,24 +18,24 @@
 
 namespace hpo {
 
-class WardenLink : public std::enable_shared_from_this<WardenLink> {
+class SupervisorLink : public std::enable_shared_from_this<SupervisorLink> {
    public:
     struct Events {
-        std::function<void(warden::Notice, std::string_view)> notice;
-        std::function<void()> gone;  ///< the warden is dead and reaped; nothing follows
+        std::function<void(supervisor::Notice, std::string_view)> notice;
+        std::function<void()> gone;  ///< the supervisor is dead and reaped; nothing follows
     };
 
-    WardenLink(boost::asio::io_context& loop, Events events);
-    ~WardenLink();
+    SupervisorLink(boost::asio::io_context& loop, Events events);
+    ~SupervisorLink();
 
     /// Executes `program __warden` with HPO_MARK=mark; `limits` are those of workers. 0, or the errno of what failed.
-    int start(const std::filesystem::path& program, const std::string& mark, const SoftLimits& limits);
-    void order(warden::Order order, std::string_view payload = {});
-    /// Closes the pipe, upon which the warden kills all below it and exits. No more events.
+    int start(const std::filesystem::path& program, const std::string& tag, const SoftLimits& limits);
+    void order(supervisor::Order order, std::string_view payload = {});
+    /// Closes the pipe, upon which the supervisor kills all below it and exits. No more events.
     void close();
     /// After close(): blocks until it has exited and reaps it. False: it is stuck.
     bool wait(std::chrono::steady_clock::time_point deadline);
-    /// After close(): KILL to the warden itself.
+    /// After close(): KILL to the supervisor itself.
     void destroy();
 
    private:
@@ -50,7 +50,7 @@ class WardenLink : public std::enable_shared_from_this<WardenLink> {
     boost::asio::steady_timer timer_;
     boost::asio::posix::stream_descriptor orders_;
     boost::asio::posix::stream_descriptor notices_;
-    warden::FrameReader frames_;
+    supervisor::FrameReader frames_;
     std::string buffer_;
     std::string queued_;
     std::string writing_;

@@ -1,10 +1,10 @@
-#include "orchestrator/cli/study_look.hpp"
+#include "orchestrator/cli/study_snapshot.hpp"
 
 #include "orchestrator/study/study_file.hpp"
 
 namespace hpo {
 
-Result<void> StudyLook::refresh() {
+Result<void> StudySnapshot::refresh() {
     constexpr std::size_t at_once = 4096;
     if (curves == Curves::thinned)
         if (auto read = store->read_summary(record); !read) return read;
@@ -32,7 +32,7 @@ Result<void> StudyLook::refresh() {
     return {};
 }
 
-Result<void> StudyLook::read_steps(std::int64_t number) {
+Result<void> StudySnapshot::read_steps(std::int64_t number) {
     TrialRecord& trial = record.trial(number);
     if (!trial.thinned) return {};
     const auto steps = store->steps(number);
@@ -49,33 +49,33 @@ Result<void> StudyLook::read_steps(std::int64_t number) {
     return {};
 }
 
-const TrialRecord& StudyLook::trial(std::int64_t number) const {
+const TrialRecord& StudySnapshot::trial(std::int64_t number) const {
     const auto count = static_cast<std::int64_t>(record.trials.size());
     if (number >= 1 && number <= count) return record.trial(number);
     throw Fatal("study " + folder.name() + " has no trial " + std::to_string(number) +
                 (count == 0 ? ": it has none yet" : ": there are 1 to " + std::to_string(count)));
 }
 
-Result<StudyLook> look_at(const StudyFolder& folder, Curves curves) {
-    StudyLook look;
-    look.curves = curves;
-    look.record.thins = curves == Curves::thinned;
-    look.folder = folder;
+Result<StudySnapshot> take_snapshot(const StudyFolder& folder, Curves curves) {
+    StudySnapshot snapshot;
+    snapshot.curves = curves;
+    snapshot.record.thins = curves == Curves::thinned;
+    snapshot.folder = folder;
     auto store = open_store_read_only(folder.database());
     if (!store) return store.error();
-    look.store = std::move(*store);
-    if (look.store->source().empty()) return Error{"study " + folder.name() + " has not been started yet"};
-    auto study = parse_study(look.store->source(), folder.yaml().string());
+    snapshot.store = std::move(*store);
+    if (snapshot.store->source().empty()) return Error{"study " + folder.name() + " has not been started yet"};
+    auto study = parse_study(snapshot.store->source(), folder.yaml().string());
     if (!study) return Error{"the stored study cannot be read:\n" + study.error().message};
-    look.study = std::move(*study);
-    if (auto read = look.refresh(); !read) return read.error();
-    return look;
+    snapshot.study = std::move(*study);
+    if (auto read = snapshot.refresh(); !read) return read.error();
+    return snapshot;
 }
 
-StudyLook look_or_fail(const StudyFolder& folder, Curves curves) {
-    auto look = look_at(folder, curves);
-    if (!look) throw Fatal(look.error().message);
-    return std::move(*look);
+StudySnapshot snapshot_or_fail(const StudyFolder& folder, Curves curves) {
+    auto snapshot = take_snapshot(folder, curves);
+    if (!snapshot) throw Fatal(snapshot.error().message);
+    return std::move(*snapshot);
 }
 
 view::TrialFiles files_of(const StudyFolder& folder, std::int64_t trial) {

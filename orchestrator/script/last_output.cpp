@@ -1,4 +1,4 @@
-#include "orchestrator/script/last_words.hpp"
+#include "orchestrator/script/last_output.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -28,7 +28,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 
 }  // namespace
 
-std::string last_words(std::string_view output) {
+std::string last_output(std::string_view output) {
     const std::vector<std::string_view> lines = lines_of(output);
     if (lines.empty()) return {};
     const auto begin = std::find(lines.rbegin(), lines.rend(), traceback).base();

@@ -16,9 +16,9 @@ namespace hpo::exchange {
 /// "stopping", "policy", "resources".
 using Section = std::string;
 
-class Draft {
+class StudyBuilder {
    public:
-    explicit Draft(std::string file_name) : file_name_(std::move(file_name)) {}
+    explicit StudyBuilder(std::string file_name) : file_name_(std::move(file_name)) {}
 
     Study study;
     std::string title;        ///< of the first line: "a W&B sweep"
@@ -26,8 +26,8 @@ class Draft {
 
     /// What is different here, and what to do about it. `line` counts from 1; 0: of the file as a whole.
     void remark(const Section& section, int line, std::string text);
-    void remark(const Section& section, const study::Place& place, std::string text) {
-        remark(section, place.line, std::move(text));
+    void remark(const Section& section, const study::Location& location, std::string text) {
+        remark(section, location.line, std::move(text));
     }
     /// Remarks are of another file from here on; the way back too.
     std::string switch_file(std::string file_name);
@@ -36,7 +36,7 @@ class Draft {
     void comment(const Section& section, std::string text) { comments_[section] = std::move(text); }
 
     /// A parameter that varies; one that a study cannot name gets a name that it can. Returns the name it has.
-    std::string add(Dimension dimension, const study::Place& place);
+    std::string add(Dimension dimension, const study::Location& location);
     /// One that does not vary, for the file of parameters.
     void fix(const std::string& name, Value value);
     /// The name that `name` has in the study, whether or not it is there yet.
@@ -58,7 +58,7 @@ class Draft {
         [[nodiscard]] std::string shown() const;
     };
     [[nodiscard]] std::string free_name(const std::string& name) const;
-    void settle_batch_size();
+    void choose_batch_size();
     void write_remarks(std::string& out, const Section& section, int indent) const;
 
     std::string file_name_;

@@ -1,4 +1,4 @@
-#include "orchestrator/execution/warden_link.hpp"
+#include "orchestrator/execution/supervisor_link.hpp"
 
 #include <spawn.h>
 #include <sys/wait.h>
@@ -13,7 +13,7 @@
 
 #include "hpo/descriptor.hpp"
 #include "orchestrator/execution/processes.hpp"
-#include "orchestrator/execution/warden.hpp"
+#include "orchestrator/execution/supervisor.hpp"
 
 namespace hpo {
 namespace asio = boost::asio;
@@ -24,7 +24,7 @@ namespace {
 
 /// Of one turn: what a worker that floods its output can hold the others up by.
 constexpr std::size_t notice_bytes = 64 * 1024;
-constexpr milliseconds longest_pause{16};  ///< between two looks whether a dying warden is gone
+constexpr milliseconds longest_pause{16};  ///< between two looks whether a dying supervisor is gone
 
 std::vector<std::string> environment_with(const std::string& entry) {
     const std::string name = entry.substr(0, entry.find('=') + 1);
@@ -36,17 +36,17 @@ std::vector<std::string> environment_with(const std::string& entry) {
 
 }  // namespace
 
-WardenLink::WardenLink(asio::io_context& loop, Events events)
+SupervisorLink::SupervisorLink(asio::io_context& loop, Events events)
     : events_(std::move(events)), timer_(loop), orders_(loop), notices_(loop), buffer_(notice_bytes, '\0') {}
 
-WardenLink::~WardenLink() = default;
+SupervisorLink::~SupervisorLink() = default;
 
-int WardenLink::start(const std::filesystem::path& program, const std::string& mark, const SoftLimits& limits) {
+int SupervisorLink::start(const std::filesystem::path& program, const std::string& tag, const SoftLimits& limits) {
     Descriptor orders_read, orders_write, notices_read, notices_write;
     if (!make_pipe(orders_read, orders_write) || !make_pipe(notices_read, notices_write)) return errno;
-    std::vector<std::string> words{program.string(), warden_word};
-    for (std::string& word : to_arguments(limits)) words.push_back(std::move(word));
-    std::vector<std::string> variables = environment_with(std::string(mark_variable) + "=" + mark);
+    std::vector<std::string> arguments{program.string(), supervisor_command};
+    for (std::string& word : to_arguments(limits)) arguments.push_back(std::move(word));
+    std::vector<std::string> variables = environment_with(std::string(tag_variable) + "=" + tag);
     const auto pointers = [](std::vector<std::string>& strings) {
         std::vector<char*> list;
         for (std::string& text : strings) list.push_back(text.data());
@@ -58,7 +58,7 @@ int WardenLink::start(const std::filesystem::path& program, const std::string& m
     posix_spawn_file_actions_adddup2(&files, orders_read.get(), STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&files, notices_write.get(), STDOUT_FILENO);
     const int error =
-        ::posix_spawn(&pid_, program.c_str(), &files, nullptr, pointers(words).data(), pointers(variables).data());
+        ::posix_spawn(&pid_, program.c_str(), &files, nullptr, pointers(arguments).data(), pointers(variables).data());
     posix_spawn_file_actions_destroy(&files);
     if (error != 0) {
         pid_ = 0;
@@ -70,11 +70,11 @@ int WardenLink::start(const std::filesystem::path& program, const std::string& m
     return 0;
 }
 
-void WardenLink::read() {
+void SupervisorLink::read() {
     notices_.async_read_some(asio::buffer(buffer_), [self = shared_from_this()](error_code error, std::size_t size) {
         if (!self->events_.gone) return;
         const auto take = [&](std::uint32_t kind, std::string_view payload) {
-            if (self->events_.notice) self->events_.notice(static_cast<warden::Notice>(kind), payload);
+            if (self->events_.notice) self->events_.notice(static_cast<supervisor::Notice>(kind), payload);
         };
         if (error || !self->frames_.feed(std::string_view(self->buffer_).substr(0, size), take)) return self->ended();
         self->read();
@@ -82,13 +82,13 @@ void WardenLink::read() {
 }
 
 /// Its pipe is closed: it is dying, or it says nonsense.
-void WardenLink::ended() {
+void SupervisorLink::ended() {
     destroy();
     await_end(milliseconds(1));
 }
 
 /// Asked now and then: where pidfds are refused (seccomp) it works as well.
-void WardenLink::await_end(milliseconds pause) {
+void SupervisorLink::await_end(milliseconds pause) {
     if (!reaped()) {
         timer_.expires_after(pause);
         timer_.async_wait([self = shared_from_this(), pause](error_code error) {
@@ -101,7 +101,7 @@ void WardenLink::await_end(milliseconds pause) {
     if (gone) gone();
 }
 
-bool WardenLink::reaped() {
+bool SupervisorLink::reaped() {
     while (pid_ != 0) {
         const pid_t ended = ::waitpid(pid_, nullptr, WNOHANG);
         if (ended == 0) return false;
@@ -110,13 +110,13 @@ bool WardenLink::reaped() {
     return true;
 }
 
-void WardenLink::order(warden::Order order, std::string_view payload) {
+void SupervisorLink::order(supervisor::Order order, std::string_view payload) {
     if (!orders_.is_open()) return;
-    queued_ += warden::frame(order, payload);
+    queued_ += supervisor::frame(order, payload);
     if (writing_.empty()) write();
 }
 
-void WardenLink::write() {
+void SupervisorLink::write() {
     writing_ = std::exchange(queued_, {});
     asio::async_write(orders_, asio::buffer(writing_), [self = shared_from_this()](error_code error, std::size_t) {
         self->writing_.clear();
@@ -124,7 +124,7 @@ void WardenLink::write() {
     });
 }
 
-void WardenLink::close() {
+void SupervisorLink::close() {
     events_ = {};
     error_code ignored;
     timer_.cancel(ignored);
@@ -132,7 +132,7 @@ void WardenLink::close() {
     notices_.close(ignored);
 }
 
-bool WardenLink::wait(std::chrono::steady_clock::time_point deadline) {
+bool SupervisorLink::wait(std::chrono::steady_clock::time_point deadline) {
     for (milliseconds pause(1); !reaped(); pause = std::min(2 * pause, longest_pause)) {
         if (std::chrono::steady_clock::now() >= deadline) return false;
         std::this_thread::sleep_for(pause);
@@ -140,7 +140,7 @@ bool WardenLink::wait(std::chrono::steady_clock::time_point deadline) {
     return true;
 }
 
-void WardenLink::destroy() {
+void SupervisorLink::destroy() {
     if (pid_ != 0) ::kill(pid_, SIGKILL);
 }
 

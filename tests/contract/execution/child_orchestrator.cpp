@@ -1,4 +1,4 @@
-#include "tests/contract/execution/mortal.hpp"
+#include "tests/contract/execution/child_orchestrator.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -8,32 +8,32 @@
 
 namespace hpo::testing_execution {
 
-int run_mortal(int, char** argv) {
+int run_child_orchestrator(int, char** argv) {
     LocalOptions options;
-    options.mark = argv[2];
-    const int places = std::atoi(argv[3]);
+    options.tag = argv[2];
+    const int workers = std::atoi(argv[3]);
     const std::string start = argv[4];
     const std::string script = argv[5];
     Bench bench(options);
-    std::set<Place> ready;
+    std::set<WorkerIndex> ready;
     std::int64_t trial = 0;
-    bench.listener = [&](Place place, const execution::What& what) {
+    bench.listener = [&](WorkerIndex index, const execution::What& what) {
         if (std::holds_alternative<execution::Ready>(what)) {
-            if (ready.insert(place).second && ready.size() == static_cast<std::size_t>(places)) {
+            if (ready.insert(index).second && ready.size() == static_cast<std::size_t>(workers)) {
                 std::puts("ready");
                 std::fflush(stdout);
             }
-            bench.run_trial(place, script, 3, {++trial, 1});
+            bench.run_trial(index, script, 3, {++trial, 1});
         } else if (const auto* said = std::get_if<execution::Said>(&what)) {
-            if (const auto* report = std::get_if<from_worker::Reported>(&said->message)) bench.go_on(place, *report);
+            if (const auto* report = std::get_if<from_worker::Reported>(&said->message)) bench.go_on(index, *report);
             if (std::holds_alternative<from_worker::Finished>(said->message))
-                bench.run_trial(place, script, 3, {++trial, 1});
+                bench.run_trial(index, script, 3, {++trial, 1});
         } else if (std::holds_alternative<execution::Exited>(what)) {
-            bench.launch(place, start);
+            bench.launch(index, start);
         }
         bench.log.clear();
     };
-    for (Place place = 0; place < places; ++place) bench.launch(place, start);
+    for (WorkerIndex index = 0; index < workers; ++index) bench.launch(index, start);
     bench.loop.run();
     return 0;
 }

@@ -1,4 +1,4 @@
-#include "orchestrator/exchange/draft.hpp"
+#include "orchestrator/exchange/study_builder.hpp"
 
 #include <algorithm>
 #include <array>
@@ -93,19 +93,19 @@ std::string as_study_name(std::string_view text) {
     return name;
 }
 
-std::string Draft::Remark::shown() const {
+std::string StudyBuilder::Remark::shown() const {
     return one_line(file, 200) + (line > 0 ? ":" + std::to_string(line) : "") + ": " + one_line(text, 600);
 }
 
-void Draft::remark(const Section& section, int line, std::string text) {
+void StudyBuilder::remark(const Section& section, int line, std::string text) {
     Remark remark{file_name_, line, std::move(text)};
     remarks_[section].push_back(remark);
     all_.push_back(std::move(remark));
 }
 
-std::string Draft::switch_file(std::string file_name) { return std::exchange(file_name_, std::move(file_name)); }
+std::string StudyBuilder::switch_file(std::string file_name) { return std::exchange(file_name_, std::move(file_name)); }
 
-std::string Draft::study_name_of(const std::string& name) {
+std::string StudyBuilder::study_name_of(const std::string& name) {
     const auto own = std::find(script::own_names.begin(), script::own_names.end(), name);
     std::string fit = own != script::own_names.end() ? name + "_" : name;
     for (char& c : fit)
@@ -117,7 +117,7 @@ std::string Draft::study_name_of(const std::string& name) {
     return fit.substr(0, 64);
 }
 
-std::string Draft::free_name(const std::string& asked) const {
+std::string StudyBuilder::free_name(const std::string& asked) const {
     std::string name = study_name_of(asked);
     const auto taken = [&](const std::string& candidate) {
         return study.worker.contains(candidate) ||
@@ -128,9 +128,11 @@ std::string Draft::free_name(const std::string& asked) const {
     return name;
 }
 
-void Draft::fix(const std::string& name, Value value) { study.worker.emplace(free_name(name), std::move(value)); }
+void StudyBuilder::fix(const std::string& name, Value value) {
+    study.worker.emplace(free_name(name), std::move(value));
+}
 
-std::string Draft::add(Dimension dimension, const study::Place& place) {
+std::string StudyBuilder::add(Dimension dimension, const study::Location& location) {
     const std::string asked = dimension.name;
     const std::string name = free_name(asked);
     dimension.name = name;
@@ -138,19 +140,19 @@ std::string Draft::add(Dimension dimension, const study::Place& place) {
     if (name != asked) {
         const bool own =
             std::find(script::own_names.begin(), script::own_names.end(), asked) != script::own_names.end();
-        remark("space." + name, place,
+        remark("space." + name, location,
                "'" + asked + "' is called " + name + " here: " +
                    (own ? "{" + asked + "} is hpo's own word in commands"
                         : "letters, digits, '_', '-' and '.' alone stand in names, 64 at most"));
     }
     if (dimension.kind != Kind::categorical) see_epochs(asked, dimension.high);
     for (const Value& choice : dimension.choices) see_epochs(asked, number_or(choice, 0));
-    if (dimension.role == Role::batch_size) batch_line_ = place.line;
+    if (dimension.role == Role::batch_size) batch_line_ = location.line;
     study.space.push_back(std::move(dimension));
     return name;
 }
 
-void Draft::see_epochs(const std::string& name, double most) {
+void StudyBuilder::see_epochs(const std::string& name, double most) {
     constexpr std::array<std::string_view, 7> words{"epochs",    "num_epochs",       "n_epochs", "max_epochs",
                                                     "nb_epochs", "num_train_epochs", "epoch"};
     std::string last = name.substr(name.rfind('.') + 1);
@@ -159,7 +161,7 @@ void Draft::see_epochs(const std::string& name, double most) {
     epochs_ = std::max(epochs_, static_cast<std::int64_t>(std::ceil(most)));
 }
 
-void Draft::settle_batch_size() {
+void StudyBuilder::choose_batch_size() {
     double least = HUGE_VAL;
     for (Dimension& dimension : study.space) {
         if (dimension.role != Role::batch_size) continue;
@@ -180,14 +182,14 @@ void Draft::settle_batch_size() {
                "regularization, train as well in less time");
 }
 
-void Draft::write_remarks(std::string& out, const Section& section, int indent) const {
+void StudyBuilder::write_remarks(std::string& out, const Section& section, int indent) const {
     const auto found = remarks_.find(section);
     if (found == remarks_.end()) return;
     for (const Remark& remark : found->second) write_comment(out, remark.shown(), indent, "  ");
 }
 
-std::string Draft::text() {
-    settle_batch_size();
+std::string StudyBuilder::text() {
+    choose_batch_size();
     if (study.name.empty()) study.name = "converted";
     std::string body;
     std::set<Section> written;
@@ -226,7 +228,7 @@ std::string Draft::text() {
     return head + body.substr(1);
 }
 
-std::vector<std::string> Draft::remarks() const {
+std::vector<std::string> StudyBuilder::remarks() const {
     std::vector<const Remark*> order;
     for (const Remark& remark : all_) order.push_back(&remark);
     std::stable_sort(order.begin(), order.end(), [](const Remark* a, const Remark* b) {

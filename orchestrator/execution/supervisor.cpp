@@ -1,4 +1,4 @@
-#include "orchestrator/execution/warden.hpp"
+#include "orchestrator/execution/supervisor.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -23,7 +23,7 @@
 #include "orchestrator/execution/preloader.hpp"
 #include "orchestrator/execution/processes.hpp"
 
-namespace hpo::warden {
+namespace hpo::supervisor {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -33,11 +33,11 @@ constexpr std::size_t chunk_bytes = 64 * 1024;
 /// Unsent notices above which the worker's output waits in its pipe, and the worker with it.
 constexpr std::size_t backlog_bytes = 256 * 1024;
 /// Output taken after the end; what still writes then is no descendant.
-constexpr std::size_t last_words_bytes = 1024 * 1024;
+constexpr std::size_t last_output_bytes = 1024 * 1024;
 /// Between two looks at what is left to kill, should no SIGCHLD come.
 constexpr milliseconds kill_again{10};
 
-class Warden {
+class Supervisor {
    public:
     int run();
 
@@ -83,9 +83,9 @@ class Warden {
     bool clearing_ = false;  ///< it is given up while a worker was ordered from it: nobody may run before all are gone
 };
 
-int Warden::run() {
+int Supervisor::run() {
     ::setsid();
-    ::prctl(PR_SET_NAME, warden_name);
+    ::prctl(PR_SET_NAME, supervisor_name);
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     for (const int signal : {SIGPIPE, SIGHUP, SIGINT}) ::signal(signal, SIG_IGN);
     sigset_t watched;
@@ -108,15 +108,16 @@ int Warden::run() {
     return 0;
 }
 
-/// The orchestrator is gone. If another warden of the study was killed too, nobody but those left can end what it kept.
-void Warden::sweep_orphans() {
-    const char* mark = std::getenv(mark_variable);
-    if (mark == nullptr) return;
-    const std::string own = mark;
-    sweep(own.substr(0, own.find(':')), std::chrono::seconds(1), Wardens::spared);
+/// The orchestrator is gone. If another supervisor of the study was killed too, nobody but those left can end what it
+/// kept.
+void Supervisor::sweep_orphans() {
+    const char* tag = std::getenv(tag_variable);
+    if (tag == nullptr) return;
+    const std::string own = tag;
+    sweep(own.substr(0, own.find(':')), std::chrono::seconds(1), Supervisors::spared);
 }
 
-void Warden::wait_for_something() {
+void Supervisor::wait_for_something() {
     int timeout = -1;
     if (killing()) {
         timeout = static_cast<int>(kill_again.count());
@@ -140,13 +141,13 @@ void Warden::wait_for_something() {
     if (kill_at_ && Clock::now() >= *kill_at_) kill_ordered_ = true;
 }
 
-void Warden::take_signals() {
+void Supervisor::take_signals() {
     signalfd_siginfo info;
     while (::read(signals_.get(), &info, sizeof info) == sizeof info)
         if (info.ssi_signo == SIGTERM) doomed_ = true;
 }
 
-void Warden::take_orders() {
+void Supervisor::take_orders() {
     char buffer[chunk_bytes];
     const ssize_t size = ::read(0, buffer, sizeof buffer);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
@@ -156,7 +157,7 @@ void Warden::take_orders() {
     if (!sound) doomed_ = true;
 }
 
-void Warden::carry_out(std::uint32_t kind, std::string_view payload) {
+void Supervisor::carry_out(std::uint32_t kind, std::string_view payload) {
     // Of a worker that runs the orchestrator may have heard before this process was given time to.
     if (pending_ && !clearing_) hear_preloader();
     switch (static_cast<Order>(kind)) {
@@ -177,7 +178,7 @@ void Warden::carry_out(std::uint32_t kind, std::string_view payload) {
     }
 }
 
-void Warden::start(Start start) {
+void Supervisor::start(Start start) {
     kill_ordered_ = false;
     if (!start.preload.empty() && preloads_) {
         if (!preloader_) preloader_.emplace(start);
@@ -189,7 +190,7 @@ void Warden::start(Start start) {
     start_by_command(start);
 }
 
-void Warden::start_by_command(const Start& start) {
+void Supervisor::start_by_command(const Start& start) {
     Child child = start_child(start);
     if (child.pid == 0)
         notices_ += frame(Notice::failed, pack({std::to_string(child.error), child.failed}));
@@ -197,7 +198,7 @@ void Warden::start_by_command(const Start& start) {
         began(child.pid, std::move(child.output));
 }
 
-void Warden::began(pid_t pid, Descriptor output) {
+void Supervisor::began(pid_t pid, Descriptor output) {
     worker_ = pid;
     output_ = std::move(output);
     ended_ = childless_ = false;
@@ -205,7 +206,7 @@ void Warden::began(pid_t pid, Descriptor output) {
     kills_before_ = out_of_memory_kills();
 }
 
-void Warden::hear_preloader() {
+void Supervisor::hear_preloader() {
     const auto running = preloader_->listen();
     if (running && pending_) {
         pending_.reset();
@@ -215,10 +216,10 @@ void Warden::hear_preloader() {
 }
 
 /// From now on each worker is started by its command. What it has forked and nobody took ends with it.
-void Warden::give_preloader_up() {
+void Supervisor::give_preloader_up() {
     if (!preloads_ || !preloader_) return;
     preloads_ = false;
-    take_from(preloader_->output, last_words_bytes);
+    take_from(preloader_->output, last_output_bytes);
     const std::string why = preloader_->problem().empty() ? "its imports had not ended" : preloader_->problem();
     notices_ +=
         frame(Notice::remark, "worker.preload is not used, each trial starts an interpreter of its own: " + why);
@@ -229,7 +230,7 @@ void Warden::give_preloader_up() {
 }
 
 /// Nothing is left of the preloader, nor of what was ordered from it.
-void Warden::cleared() {
+void Supervisor::cleared() {
     clearing_ = false;
     preloader_.reset();
     pending_output_.reset();
@@ -240,7 +241,7 @@ void Warden::cleared() {
         start_by_command(start);
 }
 
-void Warden::take_from(Descriptor& output, std::size_t most) {
+void Supervisor::take_from(Descriptor& output, std::size_t most) {
     char buffer[chunk_bytes];
     for (std::size_t taken = 0; output && taken < most;) {
         const ssize_t size = ::read(output.get(), buffer, sizeof buffer);
@@ -253,7 +254,7 @@ void Warden::take_from(Descriptor& output, std::size_t most) {
 }
 
 /// Takes in who has died: the worker, and orphans that came to us as their sub-reaper.
-void Warden::reap() {
+void Supervisor::reap() {
     if (worker_ != 0 && !ended_) {
         // While the worker is a zombie, its process group cannot be another's: its members die with it, all at once.
         siginfo_t info{};
@@ -287,7 +288,7 @@ void Warden::reap() {
 
 /// Children alone, of whatever depth they came from: they cannot be reaped behind our back, so that no pid here is a
 /// stranger's. Their own children come to us when they die.
-std::vector<pid_t> Warden::left_of_worker() {
+std::vector<pid_t> Supervisor::left_of_worker() {
     std::vector<pid_t> children = children_of(::getpid());
     if (doomed_ || clearing_ || !preloader_) return children;
     // What is the preloader's own was told before it became our child.
@@ -297,7 +298,7 @@ std::vector<pid_t> Warden::left_of_worker() {
 }
 
 /// A group dies in one stroke, which no fork outruns.
-void Warden::kill_children() {
+void Supervisor::kill_children() {
     for (const pid_t pid : left_of_worker()) {
         const pid_t group = ::getpgid(pid);
         if (group > 0 && group != ::getpgrp()) ::kill(-group, SIGKILL);
@@ -305,8 +306,8 @@ void Warden::kill_children() {
     }
 }
 
-void Warden::tell_end() {
-    take_from(output_, last_words_bytes);
+void Supervisor::tell_end() {
+    take_from(output_, last_output_bytes);
     output_.reset();
     const int signal = WIFSIGNALED(status_) ? WTERMSIG(status_) : 0;
     // A shell that was the worker tells its program's signal so.
@@ -319,7 +320,7 @@ void Warden::tell_end() {
     kill_at_.reset();
 }
 
-void Warden::flush() {
+void Supervisor::flush() {
     while (!notices_.empty()) {
         const ssize_t size = ::write(1, notices_.data(), notices_.size());
         if (size < 0 && errno == EINTR) continue;
@@ -334,13 +335,13 @@ void Warden::flush() {
 }
 
 }  // namespace
-}  // namespace hpo::warden
+}  // namespace hpo::supervisor
 
 namespace hpo {
 
-int run_warden(int argc, char** argv) {
-    warden::limit_children(soft_limits_from(argc, argv, 2));
-    return warden::Warden().run();
+int run_supervisor(int argc, char** argv) {
+    supervisor::limit_children(soft_limits_from(argc, argv, 2));
+    return supervisor::Supervisor().run();
 }
 
 }  // namespace hpo

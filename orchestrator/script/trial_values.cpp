@@ -1,4 +1,4 @@
-#include "orchestrator/script/trial_words.hpp"
+#include "orchestrator/script/trial_values.hpp"
 
 #include <algorithm>
 #include <array>
@@ -148,7 +148,7 @@ string clash_of_names(const Params& params) {
     return {};
 }
 
-std::optional<Value> TrialWords::value(const string& placeholder) {
+std::optional<Value> TrialValues::value(const string& placeholder) {
     const Placeholder asked = take_apart(placeholder);
     if (asked.kind == Placeholder::Kind::params)
         return write_params(asked.name, params_text(run_.params, format_of(asked.name)));
@@ -172,18 +172,18 @@ std::optional<Value> TrialWords::value(const string& placeholder) {
     return {};
 }
 
-std::optional<string> TrialWords::operator()(const string& placeholder) {
+std::optional<string> TrialValues::operator()(const string& placeholder) {
     const auto found = value(placeholder);
     if (!found || is_null(*found)) return {};
     return to_text(*found);
 }
 
-string TrialWords::write_params(const string& name, const string& text) {
+string TrialValues::write_params(const string& name, const string& text) {
     write(name, text);
     return (std::filesystem::path(run_.folder) / name).string();
 }
 
-void TrialWords::write(const string& name, const string& text) {
+void TrialValues::write(const string& name, const string& text) {
     const auto path = std::filesystem::path(run_.folder) / name;
     errno = 0;
     std::ofstream file(path, std::ios::binary | std::ios::trunc);

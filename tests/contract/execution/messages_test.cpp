@@ -39,7 +39,7 @@ TEST_P(NotMessages, AreCountedInBoundedMemoryAndTheStreamGoesOn) {
     const auto before = resident_bytes();
     std::int64_t lines = 0;
     std::string why;
-    bench.listener = [&](Place, const execution::What& what) {
+    bench.listener = [&](WorkerIndex, const execution::What& what) {
         if (const auto* garbage = std::get_if<Garbage>(&what)) lines += garbage->lines, why = garbage->example;
     };
     bench.run_trial(0, GetParam().script);
@@ -132,16 +132,16 @@ TEST(Words, AWorkerThatNeverReadsIsKilledWhenItsQueueIsFull) {
 /// The longest that a well-behaved worker's reports took to come and be answered while `other` went on in place 0.
 double slowest_round_trip(const std::string& other, const std::function<bool(const Bench&)>& over) {
     Bench bench;
-    for (Place place : {0, 1}) bench.launch(place);
-    for (Place place : {0, 1}) bench.next<Ready>(place);
+    for (WorkerIndex index : {0, 1}) bench.launch(index);
+    for (WorkerIndex index : {0, 1}) bench.next<Ready>(index);
     bench.run_trial(0, other, 1);
     bench.run_trial(1, "", 1'000'000'000, {2, 1});
     double slowest = 0;
     auto last = steady_clock::now();
     std::size_t round_trips = 0;
-    bench.listener = [&](Place place, const execution::What& what) {
+    bench.listener = [&](WorkerIndex index, const execution::What& what) {
         const auto* said = std::get_if<execution::Said>(&what);
-        if (place != 1 || said == nullptr) return;
+        if (index != 1 || said == nullptr) return;
         const auto* report = std::get_if<from_worker::Reported>(&said->message);
         if (report == nullptr) return;
         slowest = std::max(slowest, duration<double>(steady_clock::now() - last).count());

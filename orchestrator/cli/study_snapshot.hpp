@@ -19,7 +19,7 @@ enum class Curves {
     whole,
 };
 
-struct StudyLook {
+struct StudySnapshot {
     StudyFolder folder;
     Study study;
     StudyRecord record;            ///< trials left running by a killed holder count as queued
@@ -39,9 +39,9 @@ struct StudyLook {
 view::TrialFiles files_of(const StudyFolder& folder, std::int64_t trial);
 
 /// Opens and reads a study.
-Result<StudyLook> look_at(const StudyFolder& folder, Curves curves = Curves::thinned);
+Result<StudySnapshot> take_snapshot(const StudyFolder& folder, Curves curves = Curves::thinned);
 
 /// The same for a command that cannot go on without: ends it with the reason.
-StudyLook look_or_fail(const StudyFolder& folder, Curves curves = Curves::thinned);
+StudySnapshot snapshot_or_fail(const StudyFolder& folder, Curves curves = Curves::thinned);
 
 }  // namespace hpo
