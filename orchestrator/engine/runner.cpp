@@ -21,6 +21,7 @@
 #include "orchestrator/engine/control.hpp"
 #include "orchestrator/engine/held_study.hpp"
 #include "orchestrator/engine/live_machine.hpp"
+#include "orchestrator/engine/log_lines.hpp"
 #include "orchestrator/engine/workers.hpp"
 #include "orchestrator/execution/interrupts.hpp"
 #include "orchestrator/execution/local.hpp"
@@ -94,8 +95,13 @@ class Session {
         if (const auto listens = listen_to_control(); !listens) return listens.error();
         if (const auto accepted = accept(); !accepted) return accepted.error();
 
-        ledger_.on_event = [this](const StoredEvent& stored) { observer_.happened(ledger_.record(), stored); };
-        ledger_.session_started({host_name(), getpid(), version});
+        ledger_.on_event = [this](const StoredEvent& stored) {
+            if (const auto line = log_line(study_, ledger_.record(), stored); !line.empty()) log_->info("{}", line);
+            observer_.happened(ledger_.record(), stored);
+        };
+        const event::SessionStarted session{host_name(), getpid(), version};
+        log_->info("{}", session_line(study_, session, plan_.workers));
+        ledger_.session_started(session);
         log_->info("sampler {}", ledger_.proposer().about());
         keeper_.begin();
         engine_.emplace(parts(), plan_.workers);
