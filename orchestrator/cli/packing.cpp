@@ -1,18 +1,18 @@
 #include "orchestrator/cli/packing.hpp"
 
 #include <algorithm>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "orchestrator/scheduling/concurrency.hpp"
+#include "orchestrator/scheduling/placement.hpp"
 
 namespace hpo {
 
 namespace {
 
-constexpr std::int64_t most_shown = 1024;                ///< trials at once; more is asked of nobody
+constexpr std::int64_t most_shown = 1024;  ///< trials at once; more is asked of nobody
+constexpr std::size_t most_known = 64;     ///< of the trials that wait, where each has a worker of its own
 constexpr std::int64_t endless = std::int64_t{1} << 60;  ///< bytes
 
 std::int64_t available_of(std::int64_t capacity, std::int64_t reserve, std::int64_t others) {
@@ -28,112 +28,68 @@ std::vector<Packing::Pool> empty_pools(const Machine& machine) {
     return pools;
 }
 
-/// Trials start as the engine starts them: each may open a worker, which others of its fusion key then join.
-class Filling {
-   public:
-    explicit Filling(const PackingQuestion& question) : question_(question), machine_(question.machine) {
-        packing_.pools = empty_pools(machine_);
-        const auto count = question.trials.empty() ? 0 : std::min(question.most, most_shown);
-        for (std::int64_t number = 1; number <= count; ++number)
-            waiting_.push_back({number, trial(number).footprint, question.on_device, false, {}, {}, question.devices});
-        if (question.slots == 1) known_ = waiting_.size();
-        while (start_some()) {
-        }
-    }
-
-    Packing take_packing() { return std::move(packing_); }
-
-   private:
-    struct Worker {
-        int device;
-        std::string fusion_key;
-        std::int64_t free;  ///< slots
+/// A trial takes its memory: of the pools shown, and of what the machine has free.
+void take(const Reservation& reservation, Machine& machine, std::vector<Packing::Pool>& pools) {
+    const Footprint& footprint = reservation.footprint;
+    const auto reserve = [](Packing::Pool& pool, std::optional<std::int64_t>& free, std::int64_t bytes) {
+        ++pool.trials;
+        pool.reserved += bytes;
+        if (free) *free -= bytes;
     };
-
-    [[nodiscard]] const PackingQuestion::Trial& trial(std::int64_t number) const {
-        return question_.trials[static_cast<std::size_t>(number - 1) % question_.trials.size()];
+    std::int64_t on_host = footprint.host_bytes + (reservation.device == host_only ? footprint.device_bytes : 0);
+    for (std::size_t index = 0; index < machine.accelerators.size(); ++index) {
+        if (!computes_on(static_cast<int>(index), reservation.device, reservation.more)) continue;
+        Accelerator& where = machine.accelerators[index];
+        reserve(pools.at(index + 1), where.free, footprint.device_bytes);
+        if (where.unified) on_host += footprint.device_bytes;
     }
+    reserve(pools.front(), machine.memory_free, on_host);
+}
 
-    /// As many as the planner launches before one changes where others may start. False: no further one will.
-    bool start_some() {
-        const Admission admission = admit(machine_, running_, std::span(waiting_).first(known_), question_.parallel);
-        if (admission.kept_out && packing_.kept_out.empty()) packing_.kept_out = admission.kept_out->text;
-        if (admission.launch.empty()) return look_further();
-        for (const Admission::Launch& launch : admission.launch) {
-            const PackingQuestion::Trial& started = trial(launch.trial);
-            const Footprint& reserved = launch.joins ? started.colocated : started.footprint;
-            running_.push_back({launch.trial, reserved, launch.device, false, launch.more});
-            std::erase_if(waiting_, [&](const Waiting& other) { return other.trial == launch.trial; });
-            --known_;
-            take(reserved, launch.device, launch.more);
-            ++packing_.at_once;
-            if (!launch.joins) ++packing_.workers;
-            if (question_.slots == 1 || started.fusion_key.empty()) continue;
-            if (launch.joins)
-                --worker_to_join(started.fusion_key, launch.device).free;
-            else
-                workers_.push_back({launch.device, started.fusion_key, question_.slots - 1});
-            offer(started.fusion_key);
-            return true;
+/// Trials start one by one as `hpo run` starts them (scheduling/placement.hpp), in workers that are ready at once.
+Packing fill(const PackingQuestion& question) {
+    Packing packing;
+    packing.pools = empty_pools(question.machine);
+    Machine machine = question.machine;
+    PlacementState state;
+    state.on_device = question.on_device;
+    state.devices = question.devices;
+    state.parallel = question.parallel;
+    const auto count = question.trials.empty() ? 0 : std::min(question.most, most_shown);
+    const auto workers = static_cast<std::size_t>(question.workers);
+    for (std::int64_t next = 1;;) {
+        // Cores and memory limit the workers here.
+        if (state.workers.empty() || state.workers.back().state != PlacementWorker::State::empty)
+            state.workers.emplace_back();
+        const PlacementDecision decision = place(state, machine);
+        if (decision.kept_out && packing.kept_out.empty()) packing.kept_out = decision.kept_out->text;
+        for (const auto& never : decision.never)
+            std::erase_if(state.queue, [&](const PlacementTrial& trial) { return trial.trial == never.trial; });
+        if (!decision.never.empty()) continue;
+        if (decision.start) {
+            take(reservation_of(state, *decision.start), machine, packing.pools);
+            apply(state, *decision.start);
+            PlacementWorker& worker = state.workers.at(decision.start->worker);
+            worker.state = PlacementWorker::State::ready;
+            worker.slots = static_cast<std::size_t>(question.slots);
+            worker.plans = true;
+            ++packing.at_once;
+            packing.workers += decision.start->opens ? 1 : 0;
+            continue;
         }
-        return question_.slots > 1;
-    }
-
-    /// For one of a shape that is taken.
-    bool look_further() {
-        std::int64_t free = 0;
-        for (const Worker& worker : workers_) free += worker.free;
-        const auto length = queue_length(static_cast<std::size_t>(question_.workers), static_cast<std::size_t>(free));
-        if (known_ == waiting_.size() || known_ >= length) return false;
-        ++known_;
-        return true;
-    }
-
-    Worker& worker_to_join(const std::string& fusion_key, int device) {
-        return *std::find_if(workers_.begin(), workers_.end(), [&](const Worker& worker) {
-            return worker.fusion_key == fusion_key && worker.free > 0 && worker.device == device;
-        });
-    }
-
-    /// Those that wait are told who takes them.
-    void offer(const std::string& fusion_key) {
-        std::vector<int> devices;
-        for (const Worker& worker : workers_)
-            if (worker.fusion_key == fusion_key && worker.free > 0) devices.push_back(worker.device);
-        for (Waiting& other : waiting_) {
-            const PackingQuestion::Trial& its = trial(other.trial);
-            if (its.fusion_key != fusion_key) continue;
-            other.colocated = its.colocated;
-            other.joinable_on = devices;
+        // Without slots to join nothing is lost where more trials are known.
+        const std::size_t longest = question.slots == 1 ? std::max(most_known, workers) : longest_queue(state, workers);
+        if (next > count || state.queue.size() >= longest) return packing;
+        const auto known = question.slots == 1 ? longest : state.queue.size() + 1;
+        for (; next <= count && state.queue.size() < known; ++next) {
+            const auto& trial = question.trials[static_cast<std::size_t>(next - 1) % question.trials.size()];
+            state.queue.push_back({.trial = next,
+                                   .footprint = trial.footprint,
+                                   .colocated = trial.colocated,
+                                   .fusion_key = trial.fusion_key});
         }
     }
-
-    void take(const Footprint& footprint, int device, const std::vector<int>& more) {
-        const auto book = [](Packing::Pool& pool, std::optional<std::int64_t>& free, std::int64_t bytes) {
-            ++pool.trials;
-            pool.reserved += bytes;
-            if (free) *free -= bytes;
-        };
-        std::int64_t on_host = footprint.host_bytes + (device == host_only ? footprint.device_bytes : 0);
-        for (std::size_t index = 0; index < machine_.accelerators.size(); ++index) {
-            if (!computes_on(static_cast<int>(index), device, more)) continue;
-            Accelerator& where = machine_.accelerators[index];
-            book(packing_.pools.at(index + 1), where.free, footprint.device_bytes);
-            if (where.unified) on_host += footprint.device_bytes;
-        }
-        book(packing_.pools.front(), machine_.memory_free, on_host);
-    }
-
-    const PackingQuestion& question_;
-    Machine machine_;  ///< with less and less free memory
-    std::vector<Waiting> waiting_;
-    std::size_t known_ = 0;  ///< of them; with several slots the engine asks for one when no other can start
-    std::vector<Reservation> running_;
-    std::vector<Worker> workers_;  ///< of trials with a shape
-    Packing packing_;
-};
-
-Packing fill(const PackingQuestion& question) { return Filling(question).take_packing(); }
+}
 
 void lift_cores(PackingQuestion& question) { question.machine.cores = 1e9; }
 void lift_host(PackingQuestion& question) {

@@ -19,7 +19,7 @@
 #include "orchestrator/engine/supply.hpp"
 #include "orchestrator/execution/executor.hpp"
 #include "orchestrator/scheduling/footprints.hpp"
-#include "orchestrator/scheduling/plan.hpp"
+#include "orchestrator/scheduling/placement.hpp"
 
 namespace hpo {
 
@@ -121,7 +121,7 @@ class Engine {
         bool taken = false;          ///< running: its worker was well, or has said a word of it
         HeldResources held;
     };
-    enum class State { empty, starting, ready, leaving };
+    using State = PlacementWorker::State;
     struct Worker {
         State state = State::empty;
         int device = host_only;
@@ -190,18 +190,13 @@ class Engine {
     void warm_up();
     [[nodiscard]] bool can_start() const;
     [[nodiscard]] bool may_open() const;
-    [[nodiscard]] std::vector<Waiting> waiting() const;
+    [[nodiscard]] PlacementState placement_state() const;
     [[nodiscard]] Machine read_machine() const;
     void tell_who_waits(const std::optional<Admission::Reason>& kept_out);
-    bool start_one(const Admission& admission);
-    bool assign(const Admission::Launch& launch);
+    void start_trial(const PlacementDecision::Start& start, Reservation reservation);
     void open(WorkerIndex index, int device, const std::vector<int>& more = {});
-    void reserve(WorkerIndex index, const Admission::Launch& launch);
-    [[nodiscard]] std::vector<int> joinable_devices(const Requirements& requirements) const;
-    [[nodiscard]] std::size_t most_slots_seen() const;
-    [[nodiscard]] bool shares(const Worker& worker) const;
-    [[nodiscard]] std::optional<std::int64_t> parallel() const;
-    [[nodiscard]] std::size_t longest_queue() const;
+    void reserve(WorkerIndex index, bool joins, Reservation reservation);
+    [[nodiscard]] bool is_exclusive(const Worker& worker) const;
     void let_go(Worker& worker, std::size_t job);
     [[nodiscard]] std::optional<int> a_usable_device() const;
     [[nodiscard]] static std::vector<int> devices_of(const Reservation& reservation);

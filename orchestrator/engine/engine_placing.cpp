@@ -18,25 +18,61 @@ constexpr double told_after = 3;  // seconds that a trial has waited for other p
 /// One trial after the other: each changes what is left, and what the machine has is read before each.
 void Engine::place_trials() {
     while (!closing_ && can_start()) {
-        const std::vector<Waiting> queue = waiting();
-        std::vector<Reservation> running;
-        for (const HeldResources& held : held_resources()) running.push_back(held.reservation);
-        const Admission admission = admit(read_machine(), running, queue, parallel());
-        for (const auto& never : admission.never) refuse(never);
+        const PlacementState state = placement_state();
+        const PlacementDecision decision = place(state, read_machine());
+        for (const auto& never : decision.never) refuse(never);
         if (closing_) return;
-        tell_who_waits(admission.kept_out);
-        if (!admission.never.empty() || start_one(admission)) continue;
+        tell_who_waits(decision.kept_out);
+        for (const std::size_t idle : decision.release)
+            leave(static_cast<WorkerIndex>(idle), "makes way for a worker on another device");
+        if (decision.start) start_trial(*decision.start, reservation_of(state, *decision.start));
+        if (!decision.never.empty() || decision.start) continue;
 
         // Look a little further than the trial that does not fit, for a smaller one.
-        const bool soon = std::any_of(admission.launch.begin(), admission.launch.end(),
-                                      [](const Admission::Launch& launch) { return launch.joins; });
-        if (queue.size() >= longest_queue()) return soon ? void() : release_idle_workers();
-        const std::int64_t next = next_trial();
-        if (next == 0) return queue.empty() || soon ? void() : release_idle_workers();
+        const bool queue_is_full = state.queue.size() >= longest_queue(state, workers_.size());
+        const std::int64_t next = queue_is_full ? 0 : next_trial();
+        if (next == 0) {
+            const bool stuck = (queue_is_full || !state.queue.empty()) && !decision.joins_soon;
+            return stuck ? release_idle_workers() : void();
+        }
         const bool more_to_ask =
             std::any_of(workers_.begin(), workers_.end(), [](const Worker& w) { return w.idle() && w.plans; });
         if (!find_requirements(next) && !more_to_ask) return;
     }
+}
+
+/// What placing has to know: the workers, what trials in them have reserved, and queued trials whose requirements are
+/// known.
+PlacementState Engine::placement_state() const {
+    PlacementState state;
+    for (const Worker& worker : workers_)
+        state.workers.push_back({.state = worker.state,
+                                 .device = worker.device,
+                                 .more = worker.more,
+                                 .fusion_key = worker.fusion_key,
+                                 .slots = worker.slots,
+                                 .trials = worker.jobs.size(),
+                                 .plans = worker.plans,
+                                 .asked = worker.planning != 0,
+                                 .exclusive = is_exclusive(worker)});
+    for (HeldResources& held : held_resources()) state.reservations.push_back(std::move(held.reservation));
+    for (const std::int64_t trial : parts_.ledger.queued()) {
+        const auto found = requirements_.find(trial);
+        if (found == requirements_.end() || !found->second.known || assigned(trial)) continue;
+        const Requirements& needs = found->second;
+        state.queue.push_back({.trial = trial,
+                               .footprint = needs.footprint,
+                               .colocated = needs.colocated,
+                               .alone = needs.alone,
+                               .fusion_key = needs.fusion_key,
+                               .own_worker = needs.own_worker});
+    }
+    state.on_device = parts_.on_device;
+    state.devices = static_cast<std::size_t>(parts_.study.resources.trial.gpus);
+    state.parallel = most_at_once(parts_.study, static_cast<std::int64_t>(workers_.size()),
+                                  static_cast<std::int64_t>(most_slots_of(state)));
+    state.may_open = may_open();
+    return state;
 }
 
 /// Once, when it has lasted: what has just ended may still be in the readings as others' use.
@@ -69,61 +105,12 @@ bool Engine::may_open() const {
            std::none_of(workers_.begin(), workers_.end(), [](const Worker& w) { return w.state == State::starting; });
 }
 
-/// Queued trials whose needs are known, in the order in which they should start.
-std::vector<Waiting> Engine::waiting() const {
-    std::vector<Waiting> queue;
-    for (const std::int64_t trial : parts_.ledger.queued()) {
-        const auto requirements = requirements_.find(trial);
-        if (requirements == requirements_.end() || !requirements->second.known || assigned(trial)) continue;
-        queue.push_back({trial, requirements->second.footprint, parts_.on_device, requirements->second.alone, {}, {}});
-        queue.back().devices = static_cast<std::size_t>(parts_.study.resources.trial.gpus);
-        queue.back().colocated = requirements->second.colocated;
-        queue.back().joinable_on = joinable_devices(requirements->second);
-    }
-    return queue;
-}
-
-/// Of workers that could train the trial beside others of its fusion key: now, or in a moment, when they have started
-/// or answered. It is worth waiting for one on a device that is less used.
-std::vector<int> Engine::joinable_devices(const Requirements& requirements) const {
-    std::vector<int> devices;
-    if (requirements.fusion_key.empty() || requirements.own_worker || requirements.alone) return devices;
-    for (const Worker& worker : workers_) {
-        const bool starts = worker.state == State::starting;
-        if ((!starts && worker.state != State::ready) || worker.fusion_key != requirements.fusion_key ||
-            worker.jobs.empty())
-            continue;
-        if (worker.jobs.size() < (starts ? most_slots_seen() : worker.slots) && shares(worker))
-            devices.push_back(worker.device);
-    }
-    return devices;
-}
-
-std::size_t Engine::most_slots_seen() const {
-    std::size_t slots = 1;
-    for (const Worker& worker : workers_)
-        if (worker.plans) slots = std::max(slots, worker.slots);
-    return slots;
-}
-
-/// None of its trials wants it for itself.
-bool Engine::shares(const Worker& worker) const {
-    return std::none_of(worker.jobs.begin(), worker.jobs.end(), [this](const Job& job) {
+/// One of its trials wants it for itself.
+bool Engine::is_exclusive(const Worker& worker) const {
+    return std::any_of(worker.jobs.begin(), worker.jobs.end(), [this](const Job& job) {
         const auto requirements = requirements_.find(job.id.trial);
         return requirements != requirements_.end() && requirements->second.own_worker;
     });
-}
-
-std::optional<std::int64_t> Engine::parallel() const {
-    return most_at_once(parts_.study, static_cast<std::int64_t>(workers_.size()),
-                        static_cast<std::int64_t>(most_slots_seen()));
-}
-
-std::size_t Engine::longest_queue() const {
-    std::size_t free = 0;
-    for (const Worker& worker : workers_)
-        if (!worker.fusion_key.empty() && worker.slots > worker.jobs.size()) free += worker.slots - worker.jobs.size();
-    return queue_length(workers_.size(), free);
 }
 
 /// What the machine has for trials. The memory of one idle worker is free for the trial that it would take; that of
@@ -145,51 +132,12 @@ Machine Engine::read_machine() const {
     return machine;
 }
 
-/// The first of the admitted trials that a worker can take now. False: none could.
-bool Engine::start_one(const Admission& admission) {
-    return std::any_of(admission.launch.begin(), admission.launch.end(),
-                       [this](const Admission::Launch& launch) { return assign(launch); });
-}
-
-/// To an idle worker, one with a free slot, or a new one; idle workers of another device make place.
-bool Engine::assign(const Admission::Launch& launch) {
-    const Requirements& requirements = requirements_.at(launch.trial);
-    const auto takes = [&](const Worker& worker) {
-        if (worker.state != State::ready || worker.planning != 0) return false;
-        if (worker.device != launch.device || worker.more != launch.more) return false;
-        if (worker.jobs.empty()) return !launch.joins;
-        // Without plans nobody knows of shapes: any trials may share.
-        const bool alike = launch.joins ? worker.fusion_key == requirements.fusion_key : !worker.plans;
-        return alike && !requirements.own_worker && worker.jobs.size() < worker.slots && shares(worker);
-    };
-    const auto with = [this](auto&& holds) {
-        return static_cast<WorkerIndex>(std::find_if(workers_.begin(), workers_.end(), holds) - workers_.begin());
-    };
-    const auto none = static_cast<WorkerIndex>(workers_.size());
-    WorkerIndex index = with([&](const Worker& w) { return w.idle() && takes(w); });
-    if (index == none) index = with(takes);
-    if (index != none) {
-        Worker& worker = workers_.at(static_cast<std::size_t>(index));
-        reserve(index, launch);
-        run(index, worker.jobs.back());
-        return true;
-    }
-    // One that is about to answer what a trial needs takes this one then.
-    const bool soon = std::any_of(workers_.begin(), workers_.end(), [&](const Worker& worker) {
-        return worker.state == State::ready && worker.planning != 0 && worker.slots > 1 && worker.jobs.empty() &&
-               worker.device == launch.device;
-    });
-    if (launch.joins || soon) return false;
-    index = with([](const Worker& w) { return w.state == State::empty; });
-    if (index != none) {
-        if (!may_open()) return false;
-        open(index, launch.device, launch.more);
-        reserve(index, launch);
-        return true;
-    }
-    index = with([&](const Worker& w) { return w.idle() && (w.device != launch.device || w.more != launch.more); });
-    if (index != none) leave(index, "makes way for a worker on another device");
-    return false;
+/// In a worker that is ready, which begins at once, or in a new one, which begins when it has said hello.
+void Engine::start_trial(const PlacementDecision::Start& start, Reservation reservation) {
+    const auto index = static_cast<WorkerIndex>(start.worker);
+    if (start.opens) open(index, start.launch.device, start.launch.more);
+    reserve(index, start.launch.joins, std::move(reservation));
+    if (!start.opens) run(index, workers_.at(start.worker).jobs.back());
 }
 
 void Engine::open(WorkerIndex index, int device, const std::vector<int>& more) {
@@ -204,17 +152,15 @@ void Engine::open(WorkerIndex index, int device, const std::vector<int>& more) {
     parts_.executor.launch(index, spec);
 }
 
-void Engine::reserve(WorkerIndex index, const Admission::Launch& launch) {
-    const Requirements& requirements = requirements_.at(launch.trial);
+void Engine::reserve(WorkerIndex index, bool joins, Reservation reservation) {
     Worker& worker = workers_.at(static_cast<std::size_t>(index));
     Job job;
-    job.id = {launch.trial, 0};
-    job.joins = launch.joins;
+    job.id = {reservation.trial, 0};
+    job.joins = joins;
     job.order = ++launches_;
-    job.held.reservation = {launch.trial, launch.joins ? requirements.colocated : requirements.footprint, launch.device,
-                            requirements.alone, launch.more};
     worker.shared = !worker.jobs.empty();
-    worker.fusion_key = requirements.fusion_key;
+    worker.fusion_key = requirements_.at(reservation.trial).fusion_key;
+    job.held.reservation = std::move(reservation);
     worker.jobs.push_back(std::move(job));
 }
 
