@@ -51,6 +51,17 @@ class Pages(Case):
             for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
                 self.assertTrue((page.parent / target).exists(), f"{page}: {target}")
 
+    def test_lines_are_at_most_120_characters_but_for_tables_and_what_is_quoted(self):
+        for page in PAGES:
+            text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.S | re.M)
+            for line in text.splitlines():
+                self.assertTrue(len(line) <= 120 or line.startswith(("|", "    ")), f"{page}: {line}")
+
+    def test_the_glossary_is_alphabetical_and_each_entry_says_what_it_is(self):
+        entries = re.findall(r"^- \*\*(.+?)\*\*: \S", (SOURCE / "docs" / "glossary.md").read_text(), re.M)
+        self.assertGreater(len(entries), 20)
+        self.assertEqual(entries, sorted(entries, key=str.lower))
+
     def test_paths_that_are_named_exist(self):
         first = "|".join(re.escape(path.name) for path in SOURCE.iterdir() if path.is_dir() and path.name not in ("build", "runs"))
         for page in PAGES:
