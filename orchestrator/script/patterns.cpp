@@ -162,8 +162,8 @@ class PatternReader final : public LineReader {
                 const std::size_t begin = number_begins(line, from);
                 const auto number = number_at_begin(line.substr(begin));
                 if (number && (begin < from || number->second > text.size()))
-                    warn(pattern, name,
-                            "reads '" + text + "' of '" + string(line.substr(begin, number->second)) + "'", line);
+                    warn(pattern, name, "reads '" + text + "' of '" + string(line.substr(begin, number->second)) + "'",
+                         line);
                 else if (number && number_at_begin(trim(text))->second != trim(text).size())
                     warn(pattern, name, "reads '" + text + "', which is no number", line);
                 else
