@@ -58,7 +58,13 @@ using std::sqrt;
 // clang-format off
 #include "worker/backends/gpu/dialect.h"
 #include "worker/backends/gpu/arguments.h"
-#include "worker/backends/gpu/kernels.cl"
+#include "worker/backends/gpu/kernels/common.cl"
+#include "worker/backends/gpu/kernels/samples.cl"
+#include "worker/backends/gpu/kernels/activation.cl"
+#include "worker/backends/gpu/kernels/layer_norm.cl"
+#include "worker/backends/gpu/kernels/cross_entropy.cl"
+#include "worker/backends/gpu/kernels/optimizers.cl"
+#include "worker/backends/gpu/kernels/products.cl"
 // clang-format on
 
 // Leaves this stack, telling where it waits, for the one that waits at `to` (x86-64; all other registers are the

@@ -1,14 +1,14 @@
-// What each kernel is told, in the words of C that C++, OpenCL C and CUDA share: included by the host's side, and put
-// before kernels.cl as part of its text. Every structure is passed by value; its layout is the same on all three, as
-// 8-byte members come before 4-byte ones. u8, u32, u64 and i64 are defined by whoever takes this in.
+// The arguments of each kernel, in the C that C++, OpenCL C and CUDA share: the host's side includes this file, and the
+// build puts it before the text of the kernels. Every structure is passed by value. Its layout is the same on all
+// three, since 8-byte members precede 4-byte ones. Whoever includes this file defines u8, u32, u64 and i64 before.
 //
-// `replica` is told by the launch. Rows, columns and counts are of one replica.
+// Rows, columns and counts are those of one replica; which replica it is follows from the launch.
 #ifndef HPO_GPU_ARGUMENTS_H
 #define HPO_GPU_ARGUMENTS_H
 
-// Where a tensor lies in the arena: bytes from its start, and from one replica to the next.
+// A reference to a tensor in the arena: bytes from its start, and from one replica to the next.
 typedef struct {
-    u64 offset;  // ABSENT: there is none
+    u64 offset;  // ABSENT: no tensor
     u64 stride;
 } TensorRef;
 
@@ -26,9 +26,9 @@ typedef struct {
     float unit;  // bound / 2^23
 } InitialiseArguments;
 
-// Which samples of a replica's batch the rows of a micro-batch are (hpo::Extent).
+// The valid rows of a micro-batch (hpo::Extent).
 typedef struct {
-    TensorRef batch;  // ABSENT: all rows are the replica's
+    TensorRef batch;  // ABSENT: all rows are valid
     TensorRef rows;
     u64 micro_batch;
 } ExtentArguments;
@@ -207,10 +207,10 @@ typedef struct {
 
 #define ABSENT 0xFFFFFFFFFFFFFFFFUL
 
-#define WORK_GROUP_SIZE 256U   // work items of every group
-#define UPDATE_ELEMENTS 1024U  // elements of a group in optimizers and norms
+#define WORK_GROUP_SIZE 256U   // work-items of every work-group
+#define UPDATE_ELEMENTS 1024U  // elements of a work-group in optimizers and norms
 #define MAX_PARTS 256U         // partial results of a reduction, a replica
-#define SUBGROUP_SIZE 32U      // work items that share a row
+#define SUBGROUP_SIZE 32U      // work-items that share a row
 #define SUBGROUPS 8U           // WORK_GROUP_SIZE / SUBGROUP_SIZE
 #define TILE 64U               // rows and columns of a product that a group computes
 #define TILE_DEPTH 16U

@@ -1,5 +1,5 @@
-// The words in which OpenCL C and CUDA differ. Put before arguments.h and kernels.cl. A group has WORK_GROUP_SIZE work
-// items along x; a replica is a step along y.
+// What differs between OpenCL C and CUDA. It precedes arguments.h and the files of kernels/. A work-group has
+// WORK_GROUP_SIZE work-items along x; replicas lie along y.
 #if defined(__OPENCL_VERSION__) || defined(__OPENCL_C_VERSION__)
 typedef uchar u8;
 typedef ushort u16;

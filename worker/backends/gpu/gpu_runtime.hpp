@@ -25,60 +25,46 @@ using i64 = std::int64_t;
 
 #include "worker/backends/gpu/arguments.h"
 
-/// In the order of kernel_names.
+/// All kernels, once: the enumeration and the names are made from this list.
+#define HPO_GPU_KERNELS(K)            \
+    K(fill)                           \
+    K(initialise)                     \
+    K(gather_f32)                     \
+    K(gather_u8)                      \
+    K(activate)                       \
+    K(activate_backward)              \
+    K(layer_norm)                     \
+    K(layer_norm_backward_columns)    \
+    K(layer_norm_backward_rows)       \
+    K(cross_entropy_rows)             \
+    K(cross_entropy_total)            \
+    K(norm_parts)                     \
+    K(norm_total)                     \
+    K(adamw)                          \
+    K(sgd)                            \
+    K(advance)                        \
+    K(multiply)                       \
+    K(multiply_by_transposed)         \
+    K(multiply_transposed)            \
+    K(multiply_rounded)               \
+    K(multiply_by_transposed_rounded) \
+    K(multiply_transposed_rounded)    \
+    K(round_operand)
+
 enum class Kernel : std::uint8_t {
-    fill,
-    initialise,
-    gather_f32,
-    gather_u8,
-    activate,
-    activate_backward,
-    layer_norm,
-    layer_norm_backward_columns,
-    layer_norm_backward_rows,
-    cross_entropy_rows,
-    cross_entropy_total,
-    norm_parts,
-    norm_total,
-    adamw,
-    sgd,
-    advance,
-    multiply,
-    multiply_by_transposed,
-    multiply_transposed,
-    multiply_rounded,
-    multiply_by_transposed_rounded,
-    multiply_transposed_rounded,
-    round_operand,
+#define HPO_KERNEL_VALUE(name) name,
+    HPO_GPU_KERNELS(HPO_KERNEL_VALUE)
+#undef HPO_KERNEL_VALUE
 };
+/// In the order of Kernel.
 inline constexpr const char* kernel_names[] = {
-    "fill",
-    "initialise",
-    "gather_f32",
-    "gather_u8",
-    "activate",
-    "activate_backward",
-    "layer_norm",
-    "layer_norm_backward_columns",
-    "layer_norm_backward_rows",
-    "cross_entropy_rows",
-    "cross_entropy_total",
-    "norm_parts",
-    "norm_total",
-    "adamw",
-    "sgd",
-    "advance",
-    "multiply",
-    "multiply_by_transposed",
-    "multiply_transposed",
-    "multiply_rounded",
-    "multiply_by_transposed_rounded",
-    "multiply_transposed_rounded",
-    "round_operand",
+#define HPO_KERNEL_NAME(name) #name,
+    HPO_GPU_KERNELS(HPO_KERNEL_NAME)
+#undef HPO_KERNEL_NAME
 };
 inline constexpr std::size_t kernel_count = std::size(kernel_names);
 
-/// The text of all kernels: dialect.h, arguments.h and kernels.cl, as the build found them.
+/// The source of all kernels: dialect.h, arguments.h and the files of kernels/, as the build found them.
 extern const char* const kernel_source;
 
 /// A piece of the device's memory: a cl_mem or a CUdeviceptr. 0: none.

@@ -1,0 +1,127 @@
+// Bias, activation and dropout.
+
+// ---- Functions of one number, with the formulas of the CPU ----
+
+// The rational minimax approximation of Eigen: 4 ulp, and +-1 beyond +-4.
+FUNCTION float error_function(float x) {
+    const float b = x < -4.0f ? -4.0f : (x > 4.0f ? 4.0f : x);
+    const float s = b * b;
+    float p = -2.72614225801306e-10f;
+    float q = -1.45660718464996e-05f;
+    p = p * s + 2.77068142495902e-08f;
+    p = p * s + -2.10102402082508e-06f;
+    p = p * s + -5.69250639462346e-05f;
+    p = p * s + -7.34990630326855e-04f;
+    p = p * s + -2.95459980854025e-03f;
+    p = p * s + -1.60960333262415e-02f;
+    q = q * s + -2.13374055278905e-04f;
+    q = q * s + -1.68282697438203e-03f;
+    q = q * s + -7.37332916720468e-03f;
+    q = q * s + -1.42647390514189e-02f;
+    return b * p / q;
+}
+
+FUNCTION float normal(float x) { return 0.5f + 0.5f * error_function(x * 0.70710678118654752f); }
+FUNCTION float sigmoid(float x) { return 1.0f / (1.0f + exp(-x)); }
+
+#define RELU 1u
+#define GELU 2u
+#define SILU 3u
+
+FUNCTION float activation_value(u32 activation, float x) {
+    if (activation == RELU) return x < 0.0f ? 0.0f : x;  // NaN stays NaN: divergence must show
+    if (activation == GELU) return x * normal(x);
+    if (activation == SILU) return x * sigmoid(x);
+    return x;
+}
+
+FUNCTION float activation_slope(u32 activation, float x, float output) {
+    if (activation == RELU) return output > 0.0f ? 1.0f : 0.0f;
+    if (activation == GELU) return normal(x) + x * 0.39894228040143268f * exp(-0.5f * x * x);
+    if (activation == SILU) {
+        const float s = sigmoid(x);
+        return s * (1.0f + x * (1.0f - s));
+    }
+    return 1.0f;
+}
+
+// ---- Kernels ----
+
+// An element is dropped when its draw is below this number.
+FUNCTION u32 dropout_threshold(GLOBAL u8* arena, const DropoutArguments a) {
+    return PRESENT(a.probability) ? (u32)round(FLOATS(a.probability)[0] * 65536.0f) : 0u;
+}
+
+// A work-item handles one row, 128 columns and one of the 16 blocks of draws for these columns: eight elements, in
+// pairs of neighbours.
+KERNEL activate(GLOBAL u8* arena, GLOBAL u8* other, const ActivateArguments a) {
+    const u32 spans = (a.columns + 127u) / 128u;
+    const u32 item = WORK_GROUP * WORK_GROUP_SIZE + WORK_ITEM;
+    const u32 block = item % 16u;
+    const u32 span = item / 16u % spans;
+    const u32 row = item / 16u / spans;
+    if (row >= a.rows) return;
+    const u32 threshold = dropout_threshold(arena, a.dropout);
+    const float scale = 65536.0f / (float)(65536u - threshold);
+    const u32 activation = number_or(arena, a.activations, a.activation);
+    u32 c[4];
+    if (threshold > 0u) {
+        GLOBAL u32* seed = UINTS(a.dropout.seed);
+        c[0] = first_of(arena, a.dropout.extent) + row;
+        c[1] = (u32)a.dropout.site << 16 | (span * 16u + block);
+        c[2] = UINTS(a.dropout.iteration)[0];
+        c[3] = PURPOSE_DROPOUT;
+        philox(c, seed[0], seed[1]);
+    }
+    for (u32 e = 0; e < 8u; ++e) {
+        const u32 column = span * 128u + e / 2u * 32u + 2u * block + e % 2u;
+        const i64 i = (i64)row * a.columns + column;
+        if (column < a.columns) {
+            const int stays = threshold == 0u || (c[e / 2u] >> (e % 2u * 16u) & 0xFFFFu) >= threshold;
+            float x = FLOATS(a.pre)[i];
+            if (PRESENT(a.bias)) {
+                x += FLOATS(a.bias)[column];
+                if (a.pre.offset != a.output.offset) FLOATS(a.pre)[i] = x;
+            }
+            FLOATS(a.output)[i] = activation_value(activation, x) * (stays ? scale : 0.0f);
+            if (threshold > 0u && PRESENT(a.dropout.mask)) BYTES(a.dropout.mask)[i] = (u8)stays;
+        }
+    }
+}
+
+// A work-group handles SUBGROUP_SIZE columns of all rows, so that the gradient is changed and summed in one reading. A
+// work-item reads AHEAD rows before it writes the first of them, so that it does not wait for the memory at each row.
+#define AHEAD 8u
+
+KERNEL activate_backward(GLOBAL u8* arena, GLOBAL u8* other, const ActivateBackwardArguments a) {
+    SHARED float scratch[WORK_GROUP_SIZE];
+    const u32 column = WORK_GROUP * SUBGROUP_SIZE + WORK_ITEM % SUBGROUP_SIZE;
+    const u32 threshold = dropout_threshold(arena, a.dropout);
+    const float scale = 65536.0f / (float)(65536u - threshold);
+    const u32 activation = number_or(arena, a.activations, a.activation);
+    const int masked = threshold > 0u && activation != RELU;  // with relu the output is 0 where an element was dropped
+    const u32 rows = column < a.columns ? a.rows : 0u;
+    float sum = 0.0f;
+    for (u32 first = WORK_ITEM / SUBGROUP_SIZE; first < rows; first += SUBGROUPS * AHEAD) {
+        float g[AHEAD];
+        for (u32 e = 0; e < AHEAD; ++e) {
+            const u32 row = first + e * SUBGROUPS;
+            const i64 i = (i64)row * a.columns + column;
+            g[e] = 0.0f;
+            if (row < rows) {
+                const float x = activation >= GELU ? FLOATS(a.pre)[i] : 0.0f;
+                const float output = activation == RELU ? FLOATS(a.output)[i] : 0.0f;
+                if (!masked || BYTES(a.dropout.mask)[i] != 0)
+                    g[e] = FLOATS(a.gradient)[i] * (activation_slope(activation, x, output) * scale);
+            }
+        }
+        for (u32 e = 0; e < AHEAD; ++e) {
+            const u32 row = first + e * SUBGROUPS;
+            if (row < rows) FLOATS(a.gradient)[(i64)row * a.columns + column] = g[e];
+            sum += g[e];
+        }
+    }
+    sum = column_sum(scratch, sum);
+    if (PRESENT(a.bias_gradient) && WORK_ITEM < SUBGROUP_SIZE && column < a.columns)
+        FLOATS(a.bias_gradient)[column] = a.add ? FLOATS(a.bias_gradient)[column] + sum : sum;
+}

@@ -1,0 +1,97 @@
+// What all kernels use. The kernels are written once, for OpenCL C 1.2 and for CUDA: dialect.h defines what differs,
+// and arguments.h the arguments of each kernel. Each kernel gets the arena, a second buffer (a workspace, or the
+// samples) and its arguments. Work-groups lie along x, replicas along y.
+//
+// The result of a replica depends on that replica alone, to the bit: the order of additions in a sum follows from the
+// shape of the tensor. All work-items of a work-group must reach each barrier the same number of times, so that a
+// work-item with nothing to write skips the writing by a condition, and does not return.
+
+#define FLOATS(ref) ((GLOBAL float*)(arena + (ref).offset + (u64)REPLICA * (ref).stride))
+#define UINTS(ref) ((GLOBAL u32*)(arena + (ref).offset + (u64)REPLICA * (ref).stride))
+#define INTS(ref) ((GLOBAL int*)(arena + (ref).offset + (u64)REPLICA * (ref).stride))
+#define BYTES(ref) (arena + (ref).offset + (u64)REPLICA * (ref).stride)
+#define PRESENT(ref) ((ref).offset != ABSENT)
+
+// Partial results of a replica in the workspace: MAX_PARTS floats, then as many integers.
+#define PART_FLOATS ((GLOBAL float*)(other + (u64)REPLICA * MAX_PARTS * 8u))
+#define PART_COUNTS ((GLOBAL int*)(other + (u64)REPLICA * MAX_PARTS * 8u + MAX_PARTS * 4u))
+
+// ---- The valid part of a replica ----
+
+// The number of samples of the batch before this micro-batch.
+FUNCTION u32 first_of(GLOBAL u8* arena, const ExtentArguments extent) {
+    return PRESENT(extent.batch) ? (u32)extent.micro_batch * UINTS(extent.rows)[0] : 0u;
+}
+
+// The number of rows of a micro-batch that are not padding.
+FUNCTION u32 valid_rows(GLOBAL u8* arena, const ExtentArguments extent, u32 rows) {
+    if (!PRESENT(extent.batch)) return rows;
+    const u32 first = first_of(arena, extent);
+    const u32 batch = UINTS(extent.batch)[0];
+    const u32 left = batch > first ? batch - first : 0u;
+    const u32 most = UINTS(extent.rows)[0] < rows ? UINTS(extent.rows)[0] : rows;
+    return left < most ? left : most;
+}
+
+FUNCTION u32 number_or(GLOBAL u8* arena, const TensorRef numbers, u32 otherwise) {
+    return PRESENT(numbers) ? UINTS(numbers)[0] : otherwise;
+}
+
+// ---- Philox4x32-10 (hpo/random.hpp) ----
+
+#define PURPOSE_SHUFFLE 4u
+#define PURPOSE_INITIALISE 5u
+#define PURPOSE_DROPOUT 6u
+#define PURPOSE_AUGMENT 9u
+
+FUNCTION void philox(u32* c, u32 key0, u32 key1) {
+    for (int round = 0; round < 10; ++round) {
+        const u64 low = (u64)0xD2511F53u * c[0];
+        const u64 high = (u64)0xCD9E8D57u * c[2];
+        c[0] = (u32)(high >> 32) ^ c[1] ^ key0;
+        c[1] = (u32)high;
+        c[2] = (u32)(low >> 32) ^ c[3] ^ key1;
+        c[3] = (u32)low;
+        key0 += 0x9E3779B9u;
+        key1 += 0xBB67AE85u;
+    }
+}
+
+// ---- Sums over work-items. Every work-item of the work-group must call these ----
+
+// The sum over the SUBGROUP_SIZE work-items of a sub-group.
+FUNCTION float subgroup_sum(LOCAL float* scratch, float x) {
+    BARRIER;
+    scratch[WORK_ITEM] = x;
+    BARRIER;
+    for (u32 distance = SUBGROUP_SIZE / 2; distance > 0; distance /= 2) {
+        if (WORK_ITEM % SUBGROUP_SIZE < distance) scratch[WORK_ITEM] += scratch[WORK_ITEM + distance];
+        BARRIER;
+    }
+    return scratch[WORK_ITEM - WORK_ITEM % SUBGROUP_SIZE];
+}
+
+// The sum over the whole work-group.
+FUNCTION float group_sum(LOCAL float* scratch, float x) {
+    BARRIER;
+    scratch[WORK_ITEM] = x;
+    BARRIER;
+    for (u32 distance = WORK_GROUP_SIZE / 2; distance > 0; distance /= 2) {
+        if (WORK_ITEM < distance) scratch[WORK_ITEM] += scratch[WORK_ITEM + distance];
+        BARRIER;
+    }
+    return scratch[0];
+}
+
+// The sum over the SUBGROUPS work-items of a column, which have the same WORK_ITEM % SUBGROUP_SIZE. Only the first
+// sub-group gets the result.
+FUNCTION float column_sum(LOCAL float* scratch, float x) {
+    BARRIER;
+    scratch[WORK_ITEM] = x;
+    BARRIER;
+    for (u32 distance = SUBGROUPS / 2; distance > 0; distance /= 2) {
+        if (WORK_ITEM < distance * SUBGROUP_SIZE) scratch[WORK_ITEM] += scratch[WORK_ITEM + distance * SUBGROUP_SIZE];
+        BARRIER;
+    }
+    return scratch[WORK_ITEM % SUBGROUP_SIZE];
+}

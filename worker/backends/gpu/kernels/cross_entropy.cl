@@ -1,0 +1,95 @@
+// Softmax cross-entropy. In the first kernel a sub-group works on one row, and `parts` work-groups of a replica leave
+// partial sums; in the second kernel one work-group adds these up.
+
+KERNEL cross_entropy_rows(GLOBAL u8* arena, GLOBAL u8* other, const CrossEntropyArguments a) {
+    SHARED float scratch[WORK_GROUP_SIZE];
+    SHARED u32 winners[WORK_GROUP_SIZE];
+    const u32 subgroup_item = WORK_ITEM % SUBGROUP_SIZE;
+    const float smoothing = FLOATS(a.smoothing)[0];
+    const float spread = smoothing / (float)a.columns;
+    const u32 rows = valid_rows(arena, a.extent, a.rows);
+    const u32 wanted = (rows + SUBGROUPS - 1u) / SUBGROUPS;
+    const u32 parts = wanted < a.parts ? wanted : a.parts;  // as many as without padding, so that the sums are the same
+    const float weight = PRESENT(a.weights) ? FLOATS(a.weights)[0] : a.weight;
+    float loss = 0.0f;
+    int hits = 0;
+    for (u32 first = WORK_GROUP * SUBGROUPS; WORK_GROUP < parts && first < rows; first += parts * SUBGROUPS) {
+        const u32 row = first + WORK_ITEM / SUBGROUP_SIZE;
+        const u32 columns = row < rows ? a.columns : 0u;
+        GLOBAL float* z = FLOATS(a.logits) + (i64)row * a.columns;
+        float greatest = -3.402823466e+38f;
+        u32 winner = 0u;
+        for (u32 i = subgroup_item; i < columns; i += SUBGROUP_SIZE) {
+            if (z[i] > greatest) {
+                greatest = z[i];
+                winner = i;
+            }
+        }
+        BARRIER;
+        scratch[WORK_ITEM] = greatest;
+        winners[WORK_ITEM] = winner;
+        BARRIER;
+        for (u32 distance = SUBGROUP_SIZE / 2; distance > 0; distance /= 2) {
+            if (subgroup_item < distance) {
+                const float theirs = scratch[WORK_ITEM + distance];
+                const u32 their_winner = winners[WORK_ITEM + distance];
+                if (theirs > scratch[WORK_ITEM] ||
+                    (theirs == scratch[WORK_ITEM] && their_winner < winners[WORK_ITEM])) {
+                    scratch[WORK_ITEM] = theirs;
+                    winners[WORK_ITEM] = their_winner;
+                }
+            }
+            BARRIER;
+        }
+        greatest = scratch[WORK_ITEM - subgroup_item];
+        winner = winners[WORK_ITEM - subgroup_item];
+        const u32 label = row < rows ? (u32)INTS(a.labels)[row] : 0u;
+        const float label_logit = row < rows ? z[label] - greatest : 0.0f;
+        float exponentials = 0.0f;
+        float sum = 0.0f;  // of z - greatest
+        for (u32 i = subgroup_item; i < columns; i += SUBGROUP_SIZE) {
+            exponentials += exp(z[i] - greatest);
+            sum += z[i] - greatest;
+        }
+        exponentials = subgroup_sum(scratch, exponentials);
+        sum = subgroup_sum(scratch, sum);
+        if (row < rows && subgroup_item == 0u) {
+            loss += log(exponentials) - (1.0f - smoothing) * label_logit - spread * sum;
+            hits += winner == label;
+        }
+        if (PRESENT(a.gradient)) {
+            GLOBAL float* g = FLOATS(a.gradient) + (i64)row * a.columns;
+            const float share = PRESENT(a.scale) ? weight * FLOATS(a.scale)[0] : weight;
+            const float inverse = share / exponentials;
+            const float even = share * spread;
+            for (u32 i = subgroup_item; i < columns; i += SUBGROUP_SIZE) {
+                const float all = exp(z[i] - greatest) * inverse - even;
+                g[i] = i == label ? all - share * (1.0f - smoothing) : all;
+            }
+        }
+    }
+    if (PRESENT(a.gradient))
+        for (u32 row = rows + WORK_GROUP * SUBGROUPS + WORK_ITEM / SUBGROUP_SIZE; row < a.rows;
+             row += a.parts * SUBGROUPS)
+            for (u32 i = subgroup_item; i < a.columns; i += SUBGROUP_SIZE)
+                FLOATS(a.gradient)[(i64)row * a.columns + i] = 0.0f;
+    loss = group_sum(scratch, loss);
+    // Counts are exact as floats: a work-group counts far fewer than 2^24 rows.
+    const float count = group_sum(scratch, (float)hits);
+    if (WORK_ITEM == 0u) {
+        PART_FLOATS[WORK_GROUP] = loss;
+        PART_COUNTS[WORK_GROUP] = (int)count;
+    }
+}
+
+KERNEL cross_entropy_total(GLOBAL u8* arena, GLOBAL u8* other, const CrossEntropyArguments a) {
+    SHARED float scratch[WORK_GROUP_SIZE];
+    const float weight = PRESENT(a.weights) ? FLOATS(a.weights)[0] : a.weight;
+    const float loss = group_sum(scratch, WORK_ITEM < a.parts ? PART_FLOATS[WORK_ITEM] : 0.0f) * weight;
+    if (WORK_ITEM == 0u) {
+        int count = a.add ? INTS(a.correct)[0] : 0;
+        for (u32 part = 0; part < a.parts; ++part) count += PART_COUNTS[part];
+        INTS(a.correct)[0] = count;
+        FLOATS(a.loss)[0] = a.add ? FLOATS(a.loss)[0] + loss : loss;
+    }
+}

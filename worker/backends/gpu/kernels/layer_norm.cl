@@ -1,0 +1,77 @@
+// Layer normalisation. A work-group works on SUBGROUPS rows, one for each sub-group.
+
+KERNEL layer_norm(GLOBAL u8* arena, GLOBAL u8* other, const LayerNormArguments a) {
+    SHARED float scratch[WORK_GROUP_SIZE];
+    const u32 row = WORK_GROUP * SUBGROUPS + WORK_ITEM / SUBGROUP_SIZE;
+    const u32 columns = row < a.rows ? a.columns : 0u;
+    const u32 valid = number_or(arena, a.valid_columns, a.columns);
+    const u32 summed = columns < valid ? columns : valid;
+    const float share = 1.0f / (float)valid;
+    GLOBAL float* input = FLOATS(a.input) + (i64)row * a.columns;
+    float sum = 0.0f;
+    for (u32 i = WORK_ITEM % SUBGROUP_SIZE; i < summed; i += SUBGROUP_SIZE) {
+        const float x = input[i] + FLOATS(a.bias)[i];
+        input[i] = x;
+        sum += x;
+    }
+    const float mean = subgroup_sum(scratch, sum) * share;
+    float squares = 0.0f;
+    for (u32 i = WORK_ITEM % SUBGROUP_SIZE; i < summed; i += SUBGROUP_SIZE)
+        squares += (input[i] - mean) * (input[i] - mean);
+    const float rstd = 1.0f / sqrt(subgroup_sum(scratch, squares) * share + a.epsilon);
+    for (u32 i = WORK_ITEM % SUBGROUP_SIZE; i < columns; i += SUBGROUP_SIZE)
+        FLOATS(a.output)
+        [(i64)row * a.columns + i] =
+            i < valid ? (input[i] - mean) * rstd * FLOATS(a.scale)[i] + FLOATS(a.shift)[i] : 0.0f;
+    if (row < a.rows && WORK_ITEM % SUBGROUP_SIZE == 0u) {
+        FLOATS(a.mean)[row] = mean;
+        FLOATS(a.rstd)[row] = rstd;
+    }
+}
+
+// The gradients of scale and shift; a work-group handles SUBGROUP_SIZE columns. It must run before
+// layer_norm_backward_rows, which changes the gradient.
+KERNEL layer_norm_backward_columns(GLOBAL u8* arena, GLOBAL u8* other, const LayerNormBackwardArguments a) {
+    SHARED float scratch[WORK_GROUP_SIZE];
+    const u32 column = WORK_GROUP * SUBGROUP_SIZE + WORK_ITEM % SUBGROUP_SIZE;
+    float scale = 0.0f;
+    float shift = 0.0f;
+    if (column < a.columns) {
+        for (u32 row = WORK_ITEM / SUBGROUP_SIZE; row < a.rows; row += SUBGROUPS) {
+            const i64 i = (i64)row * a.columns + column;
+            const float g = FLOATS(a.gradient)[i];
+            scale += g * ((FLOATS(a.input)[i] - FLOATS(a.mean)[row]) * FLOATS(a.rstd)[row]);
+            shift += g;
+        }
+    }
+    scale = column_sum(scratch, scale);
+    shift = column_sum(scratch, shift);
+    if (WORK_ITEM < SUBGROUP_SIZE && column < a.columns) {
+        FLOATS(a.scale_gradient)[column] = a.add ? FLOATS(a.scale_gradient)[column] + scale : scale;
+        FLOATS(a.shift_gradient)[column] = a.add ? FLOATS(a.shift_gradient)[column] + shift : shift;
+    }
+}
+
+KERNEL layer_norm_backward_rows(GLOBAL u8* arena, GLOBAL u8* other, const LayerNormBackwardArguments a) {
+    SHARED float scratch[WORK_GROUP_SIZE];
+    const u32 row = WORK_GROUP * SUBGROUPS + WORK_ITEM / SUBGROUP_SIZE;
+    const u32 columns = row < a.rows ? a.columns : 0u;
+    const u32 valid = number_or(arena, a.valid_columns, a.columns);
+    const float share = 1.0f / (float)valid;
+    const float mean = row < a.rows ? FLOATS(a.mean)[row] : 0.0f;
+    const float rstd = row < a.rows ? FLOATS(a.rstd)[row] : 0.0f;
+    GLOBAL float* gradient = FLOATS(a.gradient) + (i64)row * a.columns;
+    GLOBAL float* input = FLOATS(a.input) + (i64)row * a.columns;
+    float sum = 0.0f;     // of g * scale
+    float moment = 0.0f;  // of g * scale * normalised
+    for (u32 i = WORK_ITEM % SUBGROUP_SIZE; i < columns; i += SUBGROUP_SIZE) {
+        const float scaled = gradient[i] * FLOATS(a.scale)[i];
+        sum += scaled;
+        moment += scaled * ((input[i] - mean) * rstd);
+    }
+    sum = subgroup_sum(scratch, sum) * share;
+    moment = subgroup_sum(scratch, moment) * share;
+    for (u32 i = WORK_ITEM % SUBGROUP_SIZE; i < columns; i += SUBGROUP_SIZE)
+        gradient[i] =
+            i < valid ? rstd * (gradient[i] * FLOATS(a.scale)[i] - sum - (input[i] - mean) * rstd * moment) : 0.0f;
+}

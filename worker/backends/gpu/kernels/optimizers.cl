@@ -1,0 +1,108 @@
+// The norm of the gradient, and the optimizers.
+
+KERNEL norm_parts(GLOBAL u8* arena, GLOBAL u8* other, const GradientNormArguments a) {
+    SHARED float scratch[WORK_GROUP_SIZE];
+    float sum = 0.0f;
+    for (i64 i = (i64)WORK_GROUP * WORK_GROUP_SIZE + WORK_ITEM; i < a.count; i += (i64)a.parts * WORK_GROUP_SIZE) {
+        const float g = FLOATS(a.gradient)[i];
+        sum += g * g;
+    }
+    sum = group_sum(scratch, sum);
+    if (WORK_ITEM == 0u) PART_FLOATS[WORK_GROUP] = sum;
+}
+
+KERNEL norm_total(GLOBAL u8* arena, GLOBAL u8* other, const GradientNormArguments a) {
+    SHARED float scratch[WORK_GROUP_SIZE];
+    const float whole = sqrt(group_sum(scratch, WORK_ITEM < a.parts ? PART_FLOATS[WORK_ITEM] : 0.0f));
+    if (WORK_ITEM != 0u) return;
+    const float limit = FLOATS(a.limit)[0];
+    const float scale = PRESENT(a.scale) ? FLOATS(a.scale)[0] : 1.0f;
+    const float norm = whole / scale;
+    const int valid = !PRESENT(a.scale) || norm <= 3.402823466e+38f;  // neither infinite nor NaN
+    FLOATS(a.norm)[0] = valid ? norm : 0.0f;
+    FLOATS(a.factor)[0] = valid ? (limit > 0.0f && norm > limit ? limit / norm : 1.0f) / scale : 0.0f;
+    if (PRESENT(a.scale)) {
+        const float good = valid ? FLOATS(a.good)[0] + 1.0f : 0.0f;
+        const int grows = good == a.growth;
+        BYTES(a.valid)[0] = (u8)valid;
+        FLOATS(a.good)[0] = grows ? 0.0f : good;
+        if (grows) FLOATS(a.scale)[0] = scale < 8388608.0f ? scale * 2.0f : 16777216.0f;
+        if (!valid) FLOATS(a.scale)[0] = scale > 2.0f ? scale * 0.5f : 1.0f;
+    }
+}
+
+// 1 - beta^t, accurate to its last bits even where beta is close to 1 and t is small.
+FUNCTION float missing_weight(float beta, float t) { return -expm1(t * log1p(beta - 1.0f)); }
+
+// Whether the replica is updated.
+FUNCTION int updates(GLOBAL u8* arena, const UpdateArguments a) {
+    return BYTES(a.alive)[0] != 0 && (!PRESENT(a.valid) || BYTES(a.valid)[0] != 0);
+}
+
+FUNCTION float rate_of(GLOBAL u8* arena, const UpdateArguments a) {
+    return FLOATS(a.learning_rates)[PRESENT(a.window_index) ? UINTS(a.window_index)[0] : 0u];
+}
+
+// A work-group updates UPDATE_ELEMENTS elements. Its first work-item computes what is the same for all of them.
+KERNEL adamw(GLOBAL u8* arena, GLOBAL u8* other, const AdamWArguments a) {
+    SHARED float common[2];
+    const float rate = rate_of(arena, a.update);
+    const float beta1 = FLOATS(a.beta1)[0];
+    const float beta2 = FLOATS(a.beta2)[0];
+    const float epsilon = FLOATS(a.epsilon)[0];
+    const float decay = 1.0f - rate * FLOATS(a.update.weight_decay)[0];
+    const float factor = PRESENT(a.update.factor) ? FLOATS(a.update.factor)[0] : 1.0f;
+    const int alive = updates(arena, a.update);
+    if (WORK_ITEM == 0u) {
+        const float t = (float)(UINTS(a.iteration)[0] + 1u);
+        common[0] = rate / missing_weight(beta1, t);
+        common[1] = 1.0f / sqrt(missing_weight(beta2, t));
+    }
+    BARRIER;
+    const float step = common[0];
+    const float inverse_root = common[1];
+    const i64 first = (i64)WORK_GROUP * UPDATE_ELEMENTS;
+    for (u32 e = WORK_ITEM; e < UPDATE_ELEMENTS; e += WORK_GROUP_SIZE) {
+        const i64 i = first + e;
+        if (alive && i < a.update.count) {
+            const float w = FLOATS(a.update.weights)[i];
+            const float g = FLOATS(a.update.gradient)[i] * factor;
+            const float m = beta1 * FLOATS(a.first_moment)[i] + (1.0f - beta1) * g;
+            const float v = beta2 * FLOATS(a.second_moment)[i] + (1.0f - beta2) * g * g;
+            FLOATS(a.first_moment)[i] = m;
+            FLOATS(a.second_moment)[i] = v;
+            FLOATS(a.update.weights)
+            [i] = w * (i < a.update.decayed ? decay : 1.0f) - step * m / (sqrt(v) * inverse_root + epsilon);
+        }
+    }
+}
+
+KERNEL sgd(GLOBAL u8* arena, GLOBAL u8* other, const SgdArguments a) {
+    const float rate = rate_of(arena, a.update);
+    const float decay = FLOATS(a.update.weight_decay)[0];
+    const float factor = PRESENT(a.update.factor) ? FLOATS(a.update.factor)[0] : 1.0f;
+    const float momentum = FLOATS(a.momentum)[0];
+    const int alive = updates(arena, a.update);
+    const i64 first = (i64)WORK_GROUP * UPDATE_ELEMENTS;
+    for (u32 e = WORK_ITEM; e < UPDATE_ELEMENTS; e += WORK_GROUP_SIZE) {
+        const i64 i = first + e;
+        if (alive && i < a.update.count) {
+            const float w = FLOATS(a.update.weights)[i];
+            const float g = FLOATS(a.update.gradient)[i] * factor + (i < a.update.decayed ? decay : 0.0f) * w;
+            const float u = momentum * FLOATS(a.velocity)[i] + g;
+            FLOATS(a.velocity)[i] = u;
+            FLOATS(a.update.weights)[i] = w - rate * (a.nesterov ? g + momentum * u : u);
+        }
+    }
+}
+
+KERNEL advance(GLOBAL u8* arena, GLOBAL u8* other, const AdvanceArguments a) {
+    if (WORK_ITEM != 0u) return;
+    if (PRESENT(a.window_index)) {
+        const u32 window_index = UINTS(a.window_index)[0];
+        FLOATS(a.losses)[window_index] = FLOATS(a.loss)[0];
+        FLOATS(a.norms)[window_index] = FLOATS(a.norm)[0];
+        UINTS(a.window_index)[0] = window_index + 1u;
+    }
+    if (BYTES(a.alive)[0] != 0) UINTS(a.iteration)[0] += 1u;
+}

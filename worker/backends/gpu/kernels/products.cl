@@ -1,0 +1,102 @@
+// Numbers of 16 bits, and matrix products where no library computes them.
+
+// ---- Numbers of 16 bits, as u16, so that neither language needs an extension (after Giesen, "half to float done
+// quick")
+// ----
+
+#define BFLOAT16 2u
+#define FLOAT16 3u
+
+// Rounds to nearest, ties to even. Beyond the largest number the result is infinity; NaN stays NaN.
+FUNCTION u16 narrowed(float number, u32 precision) {
+    u32 x = BITS_OF(number);
+    const u32 sign = x & 0x80000000u;
+    x ^= sign;
+    u32 narrow;
+    if (precision == BFLOAT16) {
+        narrow = x > 0x7F800000u ? 0x7FC0u : (x + 0x7FFFu + (x >> 16 & 1u)) >> 16;
+    } else if (x >= 0x47800000u) {
+        narrow = x > 0x7F800000u ? 0x7E00u : 0x7C00u;
+    } else if (x < 0x38800000u) {  // a subnormal number: the addition aligns its bits
+        narrow = BITS_OF(FLOAT_OF(x) + 0.5f) - 0x3F000000u;
+    } else {
+        narrow = (x + 0xC8000FFFu + (x >> 13 & 1u)) >> 13;
+    }
+    return (u16)(narrow | sign >> 16);
+}
+
+FUNCTION float widened(u16 number, u32 precision) {
+    const u32 x = number;
+    if (precision == BFLOAT16) return FLOAT_OF(x << 16);
+    const u32 exponent = x & 0x7C00u;
+    u32 wide = ((x & 0x7FFFu) << 13) + 0x38000000u;
+    if (exponent == 0x7C00u) wide += 0x38000000u;
+    if (exponent == 0u) wide = BITS_OF(FLOAT_OF(wide + 0x00800000u) - FLOAT_OF(0x38800000u));
+    return FLOAT_OF(wide | (x & 0x8000u) << 16);
+}
+
+// A work-group rounds UPDATE_ELEMENTS elements.
+KERNEL round_operand(GLOBAL u8* arena, GLOBAL u8* other, const RoundArguments a) {
+    const i64 first = (i64)WORK_GROUP * UPDATE_ELEMENTS;
+    for (u32 e = WORK_ITEM; e < UPDATE_ELEMENTS; e += WORK_GROUP_SIZE)
+        if (first + e < a.count)
+            ((GLOBAL u16*)BYTES(a.to))[first + e] = narrowed(FLOATS(a.from)[first + e], a.precision);
+}
+
+// ---- Matrix products, where no library computes them ----
+
+// A work-group computes one TILE x TILE tile of C; the tiles are numbered row by row. A work-item computes 4 x 4
+// elements of it, 16 apart. A_AT and B_AT give the index of an element of op(A) and op(B). A_DEPTH_FIRST and
+// B_DEPTH_FIRST say whether k runs along memory, so that neighbouring work-items load neighbouring elements.
+#define MULTIPLY(name, POINTER, NUMBER, A_AT, B_AT, A_DEPTH_FIRST, B_DEPTH_FIRST)                        \
+    KERNEL name(GLOBAL u8* arena, GLOBAL u8* other, const MultiplyArguments a) {                         \
+        SHARED float a_tile[TILE_DEPTH * TILE];                                                          \
+        SHARED float b_tile[TILE_DEPTH * TILE];                                                          \
+        const u32 tiles = (a.n + TILE - 1u) / TILE;                                                      \
+        const u32 first_m = WORK_GROUP / tiles * TILE;                                                   \
+        const u32 first_n = WORK_GROUP % tiles * TILE;                                                   \
+        POINTER A = (POINTER)BYTES(a.a);                                                                 \
+        POINTER B = (POINTER)BYTES(a.b);                                                                 \
+        GLOBAL float* C = FLOATS(a.c);                                                                   \
+        float sum[16];                                                                                   \
+        for (u32 i = 0; i < 16u; ++i) sum[i] = 0.0f;                                                     \
+        for (u32 first_k = 0; first_k < a.k; first_k += TILE_DEPTH) {                                    \
+            for (u32 e = WORK_ITEM; e < TILE_DEPTH * TILE; e += WORK_GROUP_SIZE) {                       \
+                const u32 ak = A_DEPTH_FIRST ? e % TILE_DEPTH : e / TILE;                                \
+                const u32 am = A_DEPTH_FIRST ? e / TILE_DEPTH : e % TILE;                                \
+                const u32 bk = B_DEPTH_FIRST ? e % TILE_DEPTH : e / TILE;                                \
+                const u32 bn = B_DEPTH_FIRST ? e / TILE_DEPTH : e % TILE;                                \
+                a_tile[ak * TILE + am] = first_k + ak < a.k && first_m + am < a.m                        \
+                                             ? NUMBER(A[A_AT((i64)(first_m + am), (i64)(first_k + ak))]) \
+                                             : 0.0f;                                                     \
+                b_tile[bk * TILE + bn] = first_k + bk < a.k && first_n + bn < a.n                        \
+                                             ? NUMBER(B[B_AT((i64)(first_k + bk), (i64)(first_n + bn))]) \
+                                             : 0.0f;                                                     \
+            }                                                                                            \
+            BARRIER;                                                                                     \
+            for (u32 k = 0; k < TILE_DEPTH; ++k) {                                                       \
+                for (u32 i = 0; i < 16u; ++i)                                                            \
+                    sum[i] += a_tile[k * TILE + WORK_ITEM / 16u + i / 4u * 16u] *                        \
+                              b_tile[k * TILE + WORK_ITEM % 16u + i % 4u * 16u];                         \
+            }                                                                                            \
+            BARRIER;                                                                                     \
+        }                                                                                                \
+        for (u32 i = 0; i < 16u; ++i) {                                                                  \
+            const u32 m = first_m + WORK_ITEM / 16u + i / 4u * 16u;                                      \
+            const u32 n = first_n + WORK_ITEM % 16u + i % 4u * 16u;                                      \
+            if (m < a.m && n < a.n) C[(i64)m * a.n + n] = a.add ? C[(i64)m * a.n + n] + sum[i] : sum[i]; \
+        }                                                                                                \
+    }
+
+#define A_PLAIN(row, depth) (row) * a.k + (depth)
+#define A_TRANSPOSED(row, depth) (depth) * a.m + (row)
+#define B_PLAIN(depth, column) (depth) * a.n + (column)
+#define B_TRANSPOSED(depth, column) (column) * a.k + (depth)
+#define UNCHANGED(number) (number)
+#define WIDENED(number) widened(number, a.precision)
+MULTIPLY(multiply, GLOBAL const float*, UNCHANGED, A_PLAIN, B_PLAIN, 1, 0)
+MULTIPLY(multiply_by_transposed, GLOBAL const float*, UNCHANGED, A_PLAIN, B_TRANSPOSED, 1, 1)
+MULTIPLY(multiply_transposed, GLOBAL const float*, UNCHANGED, A_TRANSPOSED, B_PLAIN, 0, 0)
+MULTIPLY(multiply_rounded, GLOBAL const u16*, WIDENED, A_PLAIN, B_PLAIN, 1, 0)
+MULTIPLY(multiply_by_transposed_rounded, GLOBAL const u16*, WIDENED, A_PLAIN, B_TRANSPOSED, 1, 1)
+MULTIPLY(multiply_transposed_rounded, GLOBAL const u16*, WIDENED, A_TRANSPOSED, B_PLAIN, 0, 0)
