@@ -1,5 +1,6 @@
-// The native worker's configuration: every leaf key, once. The orchestrator checks studies against this table, the
-// worker reads its configuration by it. A new key is a row here and its use in the worker.
+// The native worker's configuration: every leaf key, once, with everything that other code needs to know about it. The
+// orchestrator checks studies against this table, and the worker reads its configuration by it. A new key is a row here
+// and its use in the worker.
 #pragma once
 
 #include <array>
@@ -19,56 +20,82 @@ struct WorkerKey {
     double high;                ///< numeric: greatest value allowed
     std::string_view choices;   ///< text: allowed values, separated by '|'; empty: any
     std::string_view fallback;  ///< default as written in YAML; empty: none, see `meaning`
-    std::string_view meaning;   ///< one line for --help, errors and the README
+    std::string_view meaning;   ///< one line for --help, errors and the documentation
+    /// "key=value": the key has an effect only where that key has that value; empty: always.
+    std::string_view applies_when = {};
+    std::string_view excludes = {};  ///< keys that cannot be given together with this one, separated by '|'
+    /// Whether trials that train side by side (fused) may have different values.
+    bool per_replica = false;
+    /// Whether the result of the training depends on it; checkpoints are bound to such keys alone.
+    bool changes_result = true;
 };
+
+/// Calls visit(item) for each item of a list such as "relu|gelu|silu".
+template <class F>
+constexpr void each_choice(std::string_view choices, F&& visit) {
+    while (!choices.empty()) {
+        const auto bar = choices.find('|');
+        visit(choices.substr(0, bar));
+        choices = bar == std::string_view::npos ? std::string_view{} : choices.substr(bar + 1);
+    }
+}
+
+/// Whether `value` is an item of such a list.
+constexpr bool has_choice(std::string_view choices, std::string_view value) {
+    bool found = false;
+    each_choice(choices, [&](std::string_view choice) { found = found || choice == value; });
+    return found;
+}
 
 namespace worker_key_detail {
 inline constexpr double none = std::numeric_limits<double>::infinity();
 using T = WorkerKey::Type;
+inline constexpr bool shared = false, per_replica = true, same_result = false;
 }  // namespace worker_key_detail
 
 // clang-format off
 inline constexpr std::array worker_keys = [] {
-    using worker_key_detail::none;
+    using worker_key_detail::none, worker_key_detail::shared, worker_key_detail::per_replica;
+    using worker_key_detail::same_result;
     using worker_key_detail::T;
     return std::array{
         WorkerKey{"", "task", T::text, 0, 0, "image-classification|classification", "classification", "what is trained"},
         WorkerKey{"data", "format", T::text, 0, 0, "idx|synthetic", "idx", "idx: IDX files, plain or gzip; synthetic: Gaussian clusters, made from the seed"},
-        WorkerKey{"data", "path", T::text, 0, 0, "", "", "idx: a folder, or the name of one below /usr/share/datasets"},
+        WorkerKey{"data", "path", T::text, 0, 0, "", "", "idx: a folder, or the name of one below /usr/share/datasets", "format=idx"},
         WorkerKey{"data", "validation", T::real, 0.001, 0.9, "", "0.1", "fraction of the training samples kept for validation"},
         WorkerKey{"data", "subset", T::integer, 1, 1e9, "", "", "use only so many training samples (before the split); default all"},
-        WorkerKey{"data", "placement", T::text, 0, 0, "auto|device|staged", "auto", "of samples: in the device's memory; or in the host's, from where batches come ahead of use. auto: staged where they are more than half of the device's memory"},
-        WorkerKey{"data", "samples", T::integer, 16, 1e8, "", "4096", "synthetic: training samples (a quarter as many for testing)"},
-        WorkerKey{"data", "features", T::integer, 1, 65536, "", "32", "synthetic: features of a sample"},
-        WorkerKey{"data", "classes", T::integer, 2, 4096, "", "4", "synthetic: classes"},
-        WorkerKey{"data", "noise", T::real, 0, 100, "", "1.0", "synthetic: standard deviation of each cluster (centres have deviation 1)"},
+        WorkerKey{"data", "placement", T::text, 0, 0, "auto|device|staged", "auto", "of samples: in the device's memory; or in the host's, from where batches come ahead of use. auto: staged where they are more than half of the device's memory", "", "", shared, same_result},
+        WorkerKey{"data", "samples", T::integer, 16, 1e8, "", "4096", "synthetic: training samples (a quarter as many for testing)", "format=synthetic"},
+        WorkerKey{"data", "features", T::integer, 1, 65536, "", "32", "synthetic: features of a sample", "format=synthetic"},
+        WorkerKey{"data", "classes", T::integer, 2, 4096, "", "4", "synthetic: classes", "format=synthetic"},
+        WorkerKey{"data", "noise", T::real, 0, 100, "", "1.0", "synthetic: standard deviation of each cluster (centres have deviation 1)", "format=synthetic"},
         WorkerKey{"model", "type", T::text, 0, 0, "mlp", "mlp", "the model family"},
-        WorkerKey{"model", "hidden", T::list, 1, 65536, "", "", "widths of the hidden layers, one by one; or use width and depth"},
-        WorkerKey{"model", "width", T::integer, 1, 65536, "", "256", "width of each hidden layer, unless hidden is given"},
-        WorkerKey{"model", "depth", T::integer, 0, 64, "", "2", "number of hidden layers, unless hidden is given"},
-        WorkerKey{"model", "activation", T::text, 0, 0, "relu|gelu|silu", "relu", "after each hidden layer"},
-        WorkerKey{"model", "norm", T::text, 0, 0, "none|layer", "none", "normalisation before each activation"},
-        WorkerKey{"model", "dropout", T::real, 0, 0.95, "", "0.0", "probability that a hidden unit is dropped in training"},
+        WorkerKey{"model", "hidden", T::list, 1, 65536, "", "", "widths of the hidden layers, one by one; or use width and depth", "type=mlp", "width|depth"},
+        WorkerKey{"model", "width", T::integer, 1, 65536, "", "256", "width of each hidden layer, unless hidden is given", "type=mlp"},
+        WorkerKey{"model", "depth", T::integer, 0, 64, "", "2", "number of hidden layers, unless hidden is given", "type=mlp"},
+        WorkerKey{"model", "activation", T::text, 0, 0, "relu|gelu|silu", "relu", "after each hidden layer", "type=mlp"},
+        WorkerKey{"model", "norm", T::text, 0, 0, "none|layer", "none", "normalisation before each activation", "type=mlp"},
+        WorkerKey{"model", "dropout", T::real, 0, 0.95, "", "0.0", "probability that a hidden unit is dropped in training", "", "", per_replica},
         WorkerKey{"training", "batch_size", T::integer, 1, 1e6, "", "256", "samples of one optimizer update (all micro-batches together)"},
-        WorkerKey{"training", "accumulation", T::integer, 1, 1e6, "", "1", "micro-batches of one update, equal but for the last"},
-        WorkerKey{"training", "memory_target", T::real, 0, 1, "", "0.95", "memory in use by all programs, as a fraction, above which micro-batches shrink until it falls again; 0: they never do"},
+        WorkerKey{"training", "accumulation", T::integer, 1, 1e6, "", "1", "micro-batches of one update, equal but for the last", "", "", shared, same_result},
+        WorkerKey{"training", "memory_target", T::real, 0, 1, "", "0.95", "memory in use by all programs, as a fraction, above which micro-batches shrink until it falls again; 0: they never do", "", "", shared, same_result},
         WorkerKey{"training", "optimizer", T::text, 0, 0, "adamw|sgd", "adamw", "AdamW, or SGD with momentum"},
-        WorkerKey{"training", "lr", T::real, 0, 1e3, "", "0.001", "peak learning rate"},
-        WorkerKey{"training", "weight_decay", T::real, 0, 1e3, "", "0.01", "decoupled (AdamW) or added to the gradient (SGD); weights only"},
-        WorkerKey{"training", "momentum", T::real, 0, 0.9999, "", "0.9", "SGD"},
-        WorkerKey{"training", "nesterov", T::flag, 0, 0, "", "false", "SGD"},
-        WorkerKey{"training", "beta1", T::real, 0, 0.9999, "", "0.9", "AdamW"},
-        WorkerKey{"training", "beta2", T::real, 0, 0.999999, "", "0.999", "AdamW"},
-        WorkerKey{"training", "epsilon", T::real, 1e-16, 1, "", "1.0e-8", "AdamW"},
-        WorkerKey{"training", "schedule", T::text, 0, 0, "constant|cosine|one-cycle", "cosine", "of the learning rate, over all epochs of the budget"},
-        WorkerKey{"training", "warmup", T::real, 0, 1e6, "", "0.0", "epochs of linear warm-up (one-cycle: 30 % of the budget if 0)"},
-        WorkerKey{"training", "label_smoothing", T::real, 0, 0.99, "", "0.0", "probability mass spread evenly over all classes"},
-        WorkerKey{"training", "clip", T::real, 0, none, "", "0.0", "largest norm of the gradient; 0: not clipped"},
+        WorkerKey{"training", "lr", T::real, 0, 1e3, "", "0.001", "peak learning rate", "", "", per_replica},
+        WorkerKey{"training", "weight_decay", T::real, 0, 1e3, "", "0.01", "decoupled (AdamW) or added to the gradient (SGD); weights only", "", "", per_replica},
+        WorkerKey{"training", "momentum", T::real, 0, 0.9999, "", "0.9", "SGD", "optimizer=sgd", "", per_replica},
+        WorkerKey{"training", "nesterov", T::flag, 0, 0, "", "false", "SGD", "optimizer=sgd"},
+        WorkerKey{"training", "beta1", T::real, 0, 0.9999, "", "0.9", "AdamW", "optimizer=adamw", "", per_replica},
+        WorkerKey{"training", "beta2", T::real, 0, 0.999999, "", "0.999", "AdamW", "optimizer=adamw", "", per_replica},
+        WorkerKey{"training", "epsilon", T::real, 1e-16, 1, "", "1.0e-8", "AdamW", "optimizer=adamw", "", per_replica},
+        WorkerKey{"training", "schedule", T::text, 0, 0, "constant|cosine|one-cycle", "cosine", "of the learning rate, over all epochs of the budget", "", "", per_replica},
+        WorkerKey{"training", "warmup", T::real, 0, 1e6, "", "0.0", "epochs of linear warm-up (one-cycle: 30 % of the budget if 0)", "", "", per_replica},
+        WorkerKey{"training", "label_smoothing", T::real, 0, 0.99, "", "0.0", "probability mass spread evenly over all classes", "", "", per_replica},
+        WorkerKey{"training", "clip", T::real, 0, none, "", "0.0", "largest norm of the gradient; 0: not clipped", "", "", per_replica},
         WorkerKey{"training", "precision", T::text, 0, 0, "float32|tf32|bfloat16|float16|auto", "float32", "of matrix products; sums and weights are float32 always. auto: the fastest of this device at an equal loss, as measured"},
         WorkerKey{"training", "augment_shift", T::integer, 0, 1000, "", "0", "images: shifted by up to so many pixels in each direction, anew each time they are seen; 0: not"},
         WorkerKey{"training", "augment_flip", T::flag, 0, 0, "", "false", "images: half of them mirrored, left to right, anew each time they are seen"},
         WorkerKey{"training", "eval_every", T::integer, 0, 1e9, "", "0", "iterations of one step; 0: one epoch"},
-        WorkerKey{"training", "seed", T::integer, 0, 9007199254740991.0, "", "", "of the trial; default: drawn from the study's seed and the trial's number"},
+        WorkerKey{"training", "seed", T::integer, 0, 9007199254740991.0, "", "", "of the trial; default: drawn from the study's seed and the trial's number", "", "", per_replica},
     };
 }();
 // clang-format on

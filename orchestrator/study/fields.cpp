@@ -346,11 +346,7 @@ std::optional<double> fraction(Diagnostics& diagnostics, const Node& node, strin
 
 std::vector<string_view> words_of(string_view choices) {
     std::vector<string_view> words;
-    while (!choices.empty()) {
-        const auto bar = choices.find('|');
-        words.push_back(choices.substr(0, bar));
-        choices = bar == string_view::npos ? string_view() : choices.substr(bar + 1);
-    }
+    each_choice(choices, [&](string_view choice) { words.push_back(choice); });
     return words;
 }
 

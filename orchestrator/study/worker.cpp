@@ -339,23 +339,22 @@ void check_accumulation(Diagnostics& diagnostics, const ReadSpace& space, const 
 void check_native(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker) {
     const auto given = [&](string_view name) { return worker.locations.count(string(name)) != 0 || has(space, name); };
     const auto location = [&](string_view name) { return location_of(space, worker, name); };
-    for (const string_view name : {"width", "depth"}) {
-        if (!given("hidden") || !given(name)) continue;
-        diagnostics.error(location("hidden"),
-                          "'hidden' and '" + string(name) + "' exclude each other: hidden lists all widths");
-        diagnostics.note(location(name), "'" + string(name) + "' is here");
-    }
+    for (const WorkerKey& key : worker_keys)
+        each_choice(key.excludes, [&](string_view other) {
+            if (!given(key.name) || !given(other)) return;
+            diagnostics.error(location(key.name), "'" + string(key.name) + "' and '" + string(other) +
+                                                      "' exclude each other: " + string(key.meaning));
+            diagnostics.note(location(other), "'" + string(other) + "' is here");
+        });
     check_accumulation(diagnostics, space, worker);
     const auto format = worker.params.find("format");
-    const bool synthetic = format != worker.params.end() && format->second == Value(string("synthetic"));
-    if (synthetic) {
-        if (given("path")) diagnostics.error(location("path"), "'worker.data.path' is for format: idx");
-        return;
-    }
-    for (const string_view name : {"samples", "features", "classes", "noise"})
-        if (given(name))
-            diagnostics.error(location(name), "'worker.data." + string(name) + "' is for format: synthetic");
-    if (!given("path"))
+    const string used = "format=" + (format == worker.params.end() ? string(find_worker_key("format")->fallback)
+                                                                   : to_text(format->second));
+    for (const WorkerKey& key : worker_keys)
+        if (key.applies_when.starts_with("format=") && key.applies_when != used && given(key.name))
+            diagnostics.error(location(key.name), "'worker.data." + string(key.name) + "' is for format: " +
+                                                      string(key.applies_when.substr(string_view("format=").size())));
+    if (used == "format=idx" && !given("path"))
         diagnostics.error(worker.location,
                           "'worker.data.path' is missing: a folder of IDX files, or the name of one below "
                           "/usr/share/datasets");

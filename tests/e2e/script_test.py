@@ -258,14 +258,14 @@ class Client(Script):
     def test_the_peak_of_a_trial_is_not_that_of_an_earlier_one_in_its_process(self):
         first, second = map(int, self.alone("""
             import hpo
-            from hpo import _peak
+            from hpo._memory import peak
             hpo.trial()
             held = bytearray(100 << 20)
             held[::4096] = b"x" * len(held[::4096])
-            first = _peak.bytes()
+            first = peak.bytes()
             del held
-            _peak.begin()
-            print(first, _peak.bytes())
+            peak.begin()
+            print(first, peak.bytes())
             """).split())
         self.assertGreater(first, 100 << 20)
         self.assertLess(second, first - (80 << 20))

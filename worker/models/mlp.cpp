@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "worker/models/padding.hpp"
 #include "worker/models/settings.hpp"
 
 namespace hpo {
@@ -186,27 +187,43 @@ void Mlp::backward(Stream& stream, const Tensor& weights, const Tensor& gradient
     }
 }
 
-Result<std::unique_ptr<Model>> make_mlp(const Params& params, std::int64_t features, std::int64_t classes) {
-    MlpShape shape;
+void normalise_mlp(const Params& given, Params& all) {
+    if (!given.contains("hidden"))
+        all["hidden"] = std::vector<std::int64_t>(static_cast<std::size_t>(std::get<std::int64_t>(all.at("depth"))),
+                                                  std::get<std::int64_t>(all.at("width")));
+    all.erase("width");
+    all.erase("depth");
+}
+
+void pad_mlp(Params& all) {
+    // Below the first width, a device with thousands of cores finishes before the next launch reaches it.
+    constexpr std::int64_t least_width = 128, coarse_width = 512;
+    auto widths = std::get<std::vector<std::int64_t>>(all.at("hidden"));
+    for (std::int64_t& width : widths) width = padded_extent(width, least_width, coarse_width);
+    all["hidden"] = std::move(widths);
+    all["activation"] = std::string("gelu");
+}
+
+Result<std::unique_ptr<Model>> make_mlp(const Params& params, const DataShape& shape) {
+    MlpShape mlp;
     auto hidden = list_setting(params, "hidden");
     if (!hidden) return hidden.error();
-    shape.hidden = *hidden;
+    mlp.hidden = *hidden;
     if (!params.contains("hidden")) {
-        const auto width = integer_setting(params, "width");
+        const auto width = integer_setting(params, "width"), depth = integer_setting(params, "depth");
         if (!width) return width.error();
-        const auto depth = integer_setting(params, "depth");
         if (!depth) return depth.error();
-        shape.hidden.assign(static_cast<std::size_t>(*depth), *width);
+        mlp.hidden.assign(static_cast<std::size_t>(*depth), *width);
     }
     const auto activation = text_setting(params, "activation");
     if (!activation) return activation.error();
-    shape.activation = *activation == "relu"   ? Activation::relu
-                       : *activation == "gelu" ? Activation::gelu
-                                               : Activation::silu;
+    mlp.activation = *activation == "relu"   ? Activation::relu
+                     : *activation == "gelu" ? Activation::gelu
+                                             : Activation::silu;
     const auto norm = text_setting(params, "norm");
     if (!norm) return norm.error();
-    shape.layer_norm = *norm == "layer";
-    return std::unique_ptr<Model>(std::make_unique<Mlp>(std::move(shape), features, classes));
+    mlp.layer_norm = *norm == "layer";
+    return std::unique_ptr<Model>(std::make_unique<Mlp>(std::move(mlp), shape.features, shape.classes));
 }
 
 }  // namespace hpo

@@ -4,6 +4,7 @@
 // that first logits are small; biases are 0, norms 1 and 0.
 #pragma once
 
+#include "worker/data/dataset.hpp"
 #include "worker/models/model.hpp"
 
 namespace hpo {
@@ -60,7 +61,12 @@ class Mlp : public Model {
     Tensor gradient_[2];       ///< [rows, widest hidden]: of a layer's output, by turns
 };
 
-/// From the leaf keys hidden or width and depth, activation, norm.
-Result<std::unique_ptr<Model>> make_mlp(const Params& params, std::int64_t features, std::int64_t classes);
+// The MLP's row of the registry (see ModelKind).
+/// Puts `hidden` in place of width and depth.
+void normalise_mlp(const Params& given, Params& all);
+/// Rounds the widths up, and takes the activation that needs the most memory.
+void pad_mlp(Params& all);
+/// From the keys hidden (or width and depth), activation and norm.
+Result<std::unique_ptr<Model>> make_mlp(const Params& params, const DataShape& shape);
 
 }  // namespace hpo

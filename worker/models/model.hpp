@@ -102,8 +102,4 @@ class Model {
 /// Places `parameters` (in network order, `first` not yet set) in one block, the decayed ones first.
 ParameterBlock place_parameters(std::vector<Parameter> parameters);
 
-/// The model `params` describe (the leaf keys of section `model` in worker_keys.hpp; an absent one has its default) for
-/// samples of `features` numbers and `classes` classes. Fails on a value out of its range.
-Result<std::unique_ptr<Model>> make_model(const Params& params, std::int64_t features, std::int64_t classes);
-
 }  // namespace hpo

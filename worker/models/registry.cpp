@@ -1,27 +1,35 @@
-// The models by name. A new one: its file, its row here, and its name among the choices of `type` in worker_keys.hpp.
+// A new kind of model: its file, its row here, and its name among the choices of `type` in worker_keys.hpp.
+#include "worker/models/registry.hpp"
+
+#include <array>
+
 #include "worker/models/mlp.hpp"
 #include "worker/models/settings.hpp"
 
 namespace hpo {
 namespace {
 
-struct Row {
-    const char* name;
-    Result<std::unique_ptr<Model>> (*make)(const Params&, std::int64_t features, std::int64_t classes);
-};
+constexpr std::array<std::string_view, 3> classification_metrics{"loss", "val_loss", "val_accuracy"};
 
-constexpr Row models[] = {
-    {"mlp", make_mlp},
+constexpr std::array kinds{
+    ModelKind{"mlp", classification_metrics, normalise_mlp, pad_mlp, make_mlp},
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Model>> make_model(const Params& params, std::int64_t features, std::int64_t classes) {
+std::span<const ModelKind> model_kinds() { return kinds; }
+
+const ModelKind& model_kind_of(const Params& params) {
+    const auto type = text_setting(params, "type");
+    for (const ModelKind& kind : kinds)
+        if (type && *type == kind.name) return kind;
+    throw Fatal("a type of model without a row in the registry");
+}
+
+Result<std::unique_ptr<Model>> make_model(const Params& params, const DataShape& shape) {
     const auto type = text_setting(params, "type");
     if (!type) return type.error();
-    for (const auto& row : models)
-        if (*type == row.name) return row.make(params, features, classes);
-    return Error{"type: no model is called " + *type};
+    return model_kind_of(params).make(params, shape);
 }
 
 }  // namespace hpo

@@ -1,74 +1,119 @@
 #include "worker/models/settings.hpp"
 
-#include <cstdlib>
-
-#include "hpo/worker_keys.hpp"
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
 
 namespace hpo {
 namespace {
 
-const Value* find(const Params& params, std::string_view name) {
-    const auto found = params.find(std::string(name));
-    return found == params.end() ? nullptr : &found->second;
+std::string full_name(const WorkerKey& key) {
+    return key.section.empty() ? std::string(key.name) : std::string(key.section) + "." + std::string(key.name);
 }
 
-const WorkerKey& row(std::string_view name) {
-    const WorkerKey* key = find_worker_key(name);
-    if (!key) throw Fatal("no such worker key: " + std::string(name));
-    return *key;
-}
-
-Error refused(const WorkerKey& key, const Value& value, const std::string& wanted) {
-    return Error{std::string(key.name) + ": " + to_text(value) + " is not " + wanted};
-}
-
-bool inside(const WorkerKey& key, std::int64_t number) {
-    return static_cast<double>(number) >= key.low && static_cast<double>(number) <= key.high;
-}
-
-std::string range(const WorkerKey& key) {
-    return "from " + std::to_string(static_cast<std::int64_t>(key.low)) + " to " +
+std::string range_text(const WorkerKey& key) {
+    if (key.type == WorkerKey::Type::real) return to_text(key.low) + " to " + to_text(key.high);
+    return std::to_string(static_cast<std::int64_t>(key.low)) + " to " +
            std::to_string(static_cast<std::int64_t>(key.high));
 }
 
-bool has_word(std::string_view words, std::string_view word) {
-    while (true) {
-        const auto bar = words.find('|');
-        if (words.substr(0, bar) == word) return true;
-        if (bar == std::string_view::npos) return false;
-        words.remove_prefix(bar + 1);
+Error wrong(const WorkerKey& key, const Value& value, const std::string& expected) {
+    return {full_name(key) + ": " + to_text(value) + " is not " + expected};
+}
+
+/// A whole number, which may have been given as 256.0.
+std::optional<std::int64_t> as_integer(const Value& value) {
+    const double number = number_or(value, std::nan(""));
+    if (!(std::abs(number) <= 0x1p53) || number != std::floor(number)) return std::nullopt;
+    return static_cast<std::int64_t>(number);
+}
+
+}  // namespace
+
+Result<Value> checked_value(const WorkerKey& key, const Value& value) {
+    const auto inside = [&](double number) { return number >= key.low && number <= key.high; };
+    switch (key.type) {
+        case WorkerKey::Type::integer: {
+            const auto number = as_integer(value);
+            if (!number || !inside(static_cast<double>(*number)))
+                return wrong(key, value, "a whole number from " + range_text(key));
+            return Value{*number};
+        }
+        case WorkerKey::Type::real: {
+            const double number = number_or(value, std::nan(""));
+            if (!std::isfinite(number) || !inside(number)) return wrong(key, value, "a number from " + range_text(key));
+            return Value{number};
+        }
+        case WorkerKey::Type::text: {
+            const auto* word = std::get_if<std::string>(&value);
+            if (word == nullptr && key.choices.empty()) return wrong(key, value, "a text");
+            if (!key.choices.empty() && (word == nullptr || !has_choice(key.choices, *word)))
+                return wrong(key, value, "one of " + std::string(key.choices));
+            return value;
+        }
+        case WorkerKey::Type::flag:
+            if (!std::holds_alternative<bool>(value)) return wrong(key, value, "true or false");
+            return value;
+        case WorkerKey::Type::list: {
+            const auto* list = std::get_if<std::vector<std::int64_t>>(&value);
+            if (list == nullptr || list->size() > 64 || !std::all_of(list->begin(), list->end(), inside))
+                return wrong(key, value, "a list of at most 64 whole numbers from " + range_text(key));
+            return value;
+        }
     }
+    return value;
+}
+
+Value default_value(const WorkerKey& key) {
+    const std::string_view text = key.fallback;
+    switch (key.type) {
+        case WorkerKey::Type::integer: {
+            std::int64_t number = 0;
+            std::from_chars(text.data(), text.data() + text.size(), number);
+            return number;
+        }
+        case WorkerKey::Type::real: {
+            double number = 0;
+            std::from_chars(text.data(), text.data() + text.size(), number);
+            return number;
+        }
+        case WorkerKey::Type::flag:
+            return text == "true";
+        case WorkerKey::Type::text:
+        case WorkerKey::Type::list:
+            break;
+    }
+    return std::string(text);
+}
+
+namespace {
+
+/// The checked value of a key, or its default.
+template <class T>
+Result<T> setting(const Params& params, std::string_view name, const T* otherwise = nullptr) {
+    const WorkerKey* key = find_worker_key(name);
+    if (!key) throw Fatal("no such worker key: " + std::string(name));
+    const auto found = params.find(std::string(name));
+    if (found == params.end()) return otherwise ? *otherwise : std::get<T>(default_value(*key));
+    auto checked = checked_value(*key, found->second);
+    if (!checked) return checked.error();
+    return std::get<T>(*std::move(checked));
 }
 
 }  // namespace
 
 Result<std::int64_t> integer_setting(const Params& params, std::string_view name) {
-    const WorkerKey& key = row(name);
-    const Value* value = find(params, name);
-    if (!value) return std::strtoll(std::string(key.fallback).c_str(), nullptr, 10);
-    const auto* number = std::get_if<std::int64_t>(value);
-    if (!number || !inside(key, *number)) return refused(key, *value, "a whole number " + range(key));
-    return *number;
+    return setting<std::int64_t>(params, name);
 }
 
 Result<std::string> text_setting(const Params& params, std::string_view name) {
-    const WorkerKey& key = row(name);
-    const Value* value = find(params, name);
-    if (!value) return std::string(key.fallback);
-    const auto* text = std::get_if<std::string>(value);
-    if (!text || !has_word(key.choices, *text)) return refused(key, *value, "one of " + std::string(key.choices));
-    return *text;
+    return setting<std::string>(params, name);
 }
 
 Result<std::vector<std::int64_t>> list_setting(const Params& params, std::string_view name) {
-    const WorkerKey& key = row(name);
-    const Value* value = find(params, name);
-    if (!value) return std::vector<std::int64_t>{};
-    const auto* list = std::get_if<std::vector<std::int64_t>>(value);
-    if (!list) return refused(key, *value, "a list of whole numbers");
-    for (auto item : *list)
-        if (!inside(key, item)) return refused(key, *value, "a list of whole numbers " + range(key));
-    return *list;
+    const std::vector<std::int64_t> none;
+    return setting(params, name, &none);
 }
 
 }  // namespace hpo

@@ -1,4 +1,4 @@
-// Reading a model's leaf keys: a value given, or the default of worker_keys.hpp; range and words checked by that table.
+// Values of leaf keys, checked against the table in worker_keys.hpp, or its defaults.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,19 @@
 
 #include "hpo/result.hpp"
 #include "hpo/value.hpp"
+#include "hpo/worker_keys.hpp"
 
 namespace hpo {
 
-/// `name` must be a key of the table and of the type asked for: anything else is a bug. Fails on a value of another
-/// type or outside the table's bounds or words.
+/// `value` in the key's own type (256.0 becomes 256). The error names the key and what it may be.
+Result<Value> checked_value(const WorkerKey& key, const Value& value);
+/// The table's default; an empty text where there is none.
+Value default_value(const WorkerKey& key);
+
+/// The value of key `name` in `params`, or its default; a list defaults to an empty one. `name` must be a key of the
+/// table with this type: anything else is a bug. Errors are checked_value's.
 Result<std::int64_t> integer_setting(const Params& params, std::string_view name);
 Result<std::string> text_setting(const Params& params, std::string_view name);
-/// Absent: an empty list.
 Result<std::vector<std::int64_t>> list_setting(const Params& params, std::string_view name);
 
 }  // namespace hpo

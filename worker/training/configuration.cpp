@@ -1,118 +1,27 @@
 #include "worker/training/configuration.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <string>
 #include <vector>
 
 #include "hpo/worker_keys.hpp"
+#include "worker/models/registry.hpp"
+#include "worker/models/settings.hpp"
 
 namespace hpo {
 namespace {
-
-using KeyType = WorkerKey::Type;
-
-std::string full_name(const WorkerKey& key) {
-    return key.section.empty() ? std::string(key.name) : std::string(key.section) + "." + std::string(key.name);
-}
-
-bool is_word_of(std::string_view words, std::string_view word) {
-    while (!words.empty()) {
-        const auto end = words.find('|');
-        if (words.substr(0, end) == word) return true;
-        if (end == std::string_view::npos) break;
-        words.remove_prefix(end + 1);
-    }
-    return false;
-}
-
-std::string range_text(const WorkerKey& key) {
-    if (key.type == KeyType::real) return to_text(key.low) + " to " + to_text(key.high);
-    return std::to_string(static_cast<std::int64_t>(key.low)) + " to " +
-           std::to_string(static_cast<std::int64_t>(key.high));
-}
-
-Error wrong(const WorkerKey& key, const Value& value, const std::string& expected) {
-    return {full_name(key) + ": " + to_text(value) + " is not " + expected};
-}
-
-/// A whole number, also when it came as 256.0.
-std::optional<std::int64_t> as_integer(const Value& value) {
-    const double number = number_or(value, std::nan(""));
-    if (!(std::abs(number) <= 0x1p53) || number != std::floor(number)) return std::nullopt;
-    return static_cast<std::int64_t>(number);
-}
-
-/// The value in the key's own type, or what is wrong with it.
-Result<Value> check(const WorkerKey& key, const Value& value) {
-    const auto inside = [&](double number) { return number >= key.low && number <= key.high; };
-    switch (key.type) {
-        case KeyType::integer: {
-            const auto number = as_integer(value);
-            if (!number || !inside(static_cast<double>(*number)))
-                return wrong(key, value, "a whole number from " + range_text(key));
-            return Value{*number};
-        }
-        case KeyType::real: {
-            const double number = number_or(value, std::nan(""));
-            if (!std::isfinite(number) || !inside(number)) return wrong(key, value, "a number from " + range_text(key));
-            return Value{number};
-        }
-        case KeyType::text: {
-            const auto* word = std::get_if<std::string>(&value);
-            if (word == nullptr) return wrong(key, value, "a word");
-            if (!key.choices.empty() && !is_word_of(key.choices, *word))
-                return wrong(key, value, "one of " + std::string(key.choices));
-            return value;
-        }
-        case KeyType::flag:
-            if (!std::holds_alternative<bool>(value)) return wrong(key, value, "true or false");
-            return value;
-        case KeyType::list: {
-            const auto* list = std::get_if<std::vector<std::int64_t>>(&value);
-            if (list == nullptr || list->size() > 64 || !std::all_of(list->begin(), list->end(), inside))
-                return wrong(key, value, "a list of at most 64 whole numbers from " + range_text(key));
-            return value;
-        }
-    }
-    return value;
-}
-
-/// The table's default, as YAML writes it.
-Value fallback_of(const WorkerKey& key) {
-    const std::string_view text = key.fallback;
-    switch (key.type) {
-        case KeyType::integer: {
-            std::int64_t number = 0;
-            std::from_chars(text.data(), text.data() + text.size(), number);
-            return number;
-        }
-        case KeyType::real: {
-            double number = 0;
-            std::from_chars(text.data(), text.data() + text.size(), number);
-            return number;
-        }
-        case KeyType::flag:
-            return text == "true";
-        case KeyType::text:
-        case KeyType::list:
-            break;
-    }
-    return std::string(text);
-}
 
 Result<Params> complete(const Params& given) {
     Params all;
     for (const auto& [name, value] : given) {
         const WorkerKey* key = find_worker_key(name);
         if (key == nullptr) return Error{name + ": not a key of the native worker"};
-        auto checked = check(*key, value);
+        auto checked = checked_value(*key, value);
         if (!checked) return checked.error();
         all.emplace(name, *std::move(checked));
     }
     for (const WorkerKey& key : worker_keys)
-        if (!key.fallback.empty()) all.try_emplace(std::string(key.name), fallback_of(key));
+        if (!key.fallback.empty()) all.try_emplace(std::string(key.name), default_value(key));
     return all;
 }
 
@@ -187,15 +96,15 @@ std::string to_text(Precision precision) {
 Result<Configuration> read_configuration(const Params& given) {
     auto all = complete(given);
     if (!all) return all.error();
-    for (const char* other : {"width", "depth"})
-        if (given.contains("hidden") && given.contains(other))
-            return Error{std::string("model.hidden: cannot stand beside model.") + other};
-
-    if (!given.contains("hidden"))
-        (*all)["hidden"] =
-            std::vector<std::int64_t>(static_cast<std::size_t>(whole(*all, "depth")), whole(*all, "width"));
-    all->erase("width");
-    all->erase("depth");
+    for (const auto& [name, value] : given) {
+        Result<void> allowed;
+        each_choice(find_worker_key(name)->excludes, [&](std::string_view other) {
+            if (given.contains(std::string(other)))
+                allowed = Error{name + " and " + std::string(other) + " exclude each other: keep one"};
+        });
+        if (!allowed) return allowed.error();
+    }
+    model_kind_of(*all).normalise(given, *all);
 
     Configuration configuration;
     configuration.data = data_of(*all);

@@ -44,8 +44,7 @@ struct Configuration {
     DataConfig data;
     TrainingConfig training;
     std::optional<std::uint64_t> seed;  ///< of the trial, if the configuration names one
-    Params all;                         ///< every key with its value, defaults filled in, `hidden` for width and depth;
-                                        ///< make_model takes its part from here
+    Params all;  ///< every key with its value, defaults filled in, and the model's keys normalised (see ModelKind)
 };
 
 std::string to_text(Precision precision);

@@ -10,11 +10,6 @@
 
 namespace hpo {
 
-/// The extent that `extent` is padded to: a power of two that is at least `least`; above `coarse` also three quarters
-/// of one; and above four times `coarse` the extent itself, since large extents keep a device busy and padding would
-/// cost them time and memory.
-std::int64_t padded_extent(std::int64_t extent, std::int64_t least, std::int64_t coarse);
-
 /// The configuration of the bucket of a trial: of all trials that may train side by side with it, the one that takes
 /// the most memory.
 Configuration bucket_of(Configuration configuration);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "worker/models/registry.hpp"
+
 namespace hpo {
 namespace {
 
@@ -32,7 +34,7 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
         return Error{"training.augment_shift: " + std::to_string(training.augment_shift) +
                      " pixels are more than images of " + std::to_string(shape.height) + " x " +
                      std::to_string(shape.width) + " keep anything of"};
-    auto model = make_model(configuration.all, shape.features, shape.classes);
+    auto model = make_model(configuration.all, shape);
     if (!model) return model.error();
 
     GroupPlan plan;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "worker/models/registry.hpp"
 #include "worker/training/process_memory.hpp"
 #include "worker/training/trial_messages.hpp"
 
@@ -83,7 +84,7 @@ void Trial::leave_trainer() {
 void Trial::report_step(bool evaluated) {
     const Report report = measured(evaluated);
     keep_if_best(report);
-    host_.log(step_line(report, run_.steps));
+    host_.log(step_line(report, run_.steps, model_kind_of(configuration_.all).metrics));
     host_.report(report);
 }
 

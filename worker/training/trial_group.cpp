@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "worker/data/memory.hpp"
+#include "worker/models/registry.hpp"
 #include "worker/training/fusion.hpp"
 #include "worker/training/process_memory.hpp"
 #include "worker/training/trial_messages.hpp"
@@ -52,10 +53,13 @@ void TrialGroup::add(const to_worker::Run& run, TrialHost& host) {
     guarded(run.id, host, [&] {
         if (run.steps < 1)
             throw InvalidTrial("the budget is " + std::to_string(run.steps) + " steps; it must be at least 1");
-        if (!is_metric(run.objective.metric))
-            throw InvalidTrial("objective.metric: " + run.objective.metric +
-                               " is not one of loss, val_loss and val_accuracy");
         const Configuration asked = value_or_throw(read_configuration(run.params));
+        const auto metrics = model_kind_of(asked.all).metrics;
+        if (std::find(metrics.begin(), metrics.end(), run.objective.metric) == metrics.end()) {
+            std::string names;
+            for (const std::string_view name : metrics) names += (names.empty() ? "" : ", ") + std::string(name);
+            throw InvalidTrial("objective.metric: " + run.objective.metric + " is not one of " + names);
+        }
         if (trials_.empty()) begin_group(run, asked, host);
         Configuration configuration = resolved_for_group(asked);
         GroupPlan plan_alone = value_or_throw(plan_group(configuration, context_.data->shape, context_.data->sizes, 1));

@@ -1,8 +1,9 @@
 #include "worker/training/trial_messages.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstdio>
+
+#include "hpo/worker_keys.hpp"
 
 namespace hpo {
 namespace {
@@ -14,21 +15,15 @@ std::string format(const char* pattern, Arguments... arguments) {
     return buffer.data();
 }
 
-/// Whether a key has no effect in this configuration.
-bool has_no_effect(const std::string& key, const Configuration& configuration) {
-    const auto is = [&](std::initializer_list<std::string_view> names) {
-        return std::find(names.begin(), names.end(), key) != names.end();
-    };
-    const bool synthetic = configuration.data.format == "synthetic";
-    if (is({"samples", "features", "classes", "noise"})) return !synthetic;
-    if (is({"momentum", "nesterov"})) return configuration.training.optimizer != OptimizerKind::sgd;
-    if (is({"beta1", "beta2", "epsilon"})) return configuration.training.optimizer != OptimizerKind::adamw;
-    return is({"seed"});
+/// Whether a key has an effect in this configuration.
+bool applies(const WorkerKey& key, const Params& all) {
+    const auto equals = key.applies_when.find('=');
+    if (equals == std::string_view::npos) return true;
+    const auto found = all.find(std::string(key.applies_when.substr(0, equals)));
+    return found != all.end() && to_text(found->second) == key.applies_when.substr(equals + 1);
 }
 
 }  // namespace
-
-bool is_metric(std::string_view name) { return name == "loss" || name == "val_loss" || name == "val_accuracy"; }
 
 std::string megabytes(std::int64_t bytes) { return format("%.1f MB", static_cast<double>(bytes) / 1e6); }
 
@@ -37,7 +32,8 @@ std::string configuration_line(const to_worker::Run& run, const Configuration& c
     std::string line = format("trial %lld, attempt %lld:", static_cast<long long>(run.id.trial),
                               static_cast<long long>(run.id.attempt));
     for (const auto& [key, value] : configuration.all)
-        if (!has_no_effect(key, configuration)) line += " " + key + "=" + to_text(value);
+        if (key != "seed" && applies(*find_worker_key(key), configuration.all))
+            line += " " + key + "=" + to_text(value);
     line += format(" seed=%llu", static_cast<unsigned long long>(configuration.seed.value_or(run.seed)));
     line += format("; %lld parameters, %lld samples to train on, %lld to validate, %lld to test",
                    static_cast<long long>(plan.model->block().count()), static_cast<long long>(data.sizes.train),
@@ -48,11 +44,11 @@ std::string configuration_line(const to_worker::Run& run, const Configuration& c
            device;
 }
 
-std::string step_line(const Report& report, std::int64_t steps) {
+std::string step_line(const Report& report, std::int64_t steps, std::span<const std::string_view> metrics) {
     std::string line = format("step %lld/%lld:", static_cast<long long>(report.step), static_cast<long long>(steps));
-    for (const char* name : {"loss", "val_loss", "val_accuracy"})
-        if (const auto found = report.metrics.find(name); found != report.metrics.end())
-            line += format(" %s %.4f,", name, found->second);
+    for (const std::string_view name : metrics)
+        if (const auto found = report.metrics.find(std::string(name)); found != report.metrics.end())
+            line += format(" %s %.4f,", found->first.c_str(), found->second);
     line += format(" %.1f it/s, %.0f samples/s, gradient %.3g, lr %.3g", report.iterations_per_second.value_or(0),
                    report.samples_per_second.value_or(0), report.gradient_norm.value_or(0),
                    report.learning_rate.value_or(0));
@@ -68,8 +64,7 @@ std::string test_line(double accuracy, double loss, std::int64_t step) {
 std::string binding_text(const to_worker::Run& run, const Configuration& configuration, std::uint32_t fingerprint) {
     std::string text;
     for (const auto& [key, value] : configuration.all)
-        if (key != "accumulation" && key != "memory_target" && key != "placement")
-            text += key + "=" + to_text(value) + "\n";
+        if (find_worker_key(key)->changes_result) text += key + "=" + to_text(value) + "\n";
     text += format("seed %llu, data seed %llu, data %08x, steps %lld, ",
                    static_cast<unsigned long long>(configuration.seed.value_or(run.seed)),
                    static_cast<unsigned long long>(run.data_seed), fingerprint, static_cast<long long>(run.steps));

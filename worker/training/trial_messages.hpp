@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -12,15 +13,13 @@
 
 namespace hpo {
 
-/// Whether steps report a metric of this name.
-bool is_metric(std::string_view name);
-
 /// "23.4 MB"
 std::string megabytes(std::int64_t bytes);
 
 std::string configuration_line(const to_worker::Run& run, const Configuration& configuration, const GroupPlan& plan,
                                std::size_t arena_bytes, const DeviceData& data, const std::string& device);
-std::string step_line(const Report& report, std::int64_t steps);
+/// `metrics`: the names of those to write, in this order.
+std::string step_line(const Report& report, std::int64_t steps, std::span<const std::string_view> metrics);
 std::string test_line(double accuracy, double loss, std::int64_t step);
 
 /// A text of everything that the bits of a trial's training follow from. The number of micro-batches is left out, since

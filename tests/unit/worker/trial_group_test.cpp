@@ -6,6 +6,8 @@
 
 #include "tests/support/temporary_folder.hpp"
 #include "tests/unit/worker/fixture.hpp"
+#include "worker/models/padding.hpp"
+#include "worker/models/registry.hpp"
 #include "worker/training/fusion.hpp"
 
 namespace hpo {
@@ -294,7 +296,7 @@ TEST(TrialGroup, TheArenaIsWhatPlanSaysForAnyNumberOfTrials) {
         arenas.push_back(static_cast<std::int64_t>(fused.worker.context.arena->bytes()));
     }
     // Weights, two moments, and the best weights, of a model as large as the bucket has any.
-    const auto model = make_model({{"hidden", std::vector<std::int64_t>{128, 128}}}, 20, 5);
+    const auto model = make_model({{"hidden", std::vector<std::int64_t>{128, 128}}}, fused.worker.context.data->shape);
     const std::int64_t beside = answer.colocated.host_bytes - 4 * 4 * (*model)->block().elements;
     for (std::int64_t trial = 1; trial <= 4; ++trial)
         EXPECT_EQ(arenas[static_cast<std::size_t>(trial - 1)], answer.arena_bytes + (trial - 1) * beside);

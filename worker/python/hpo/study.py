@@ -33,7 +33,8 @@ import tempfile
 import threading
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type, Union
 
-from . import Params, _number
+from . import Params
+from ._connection import json_number
 
 __all__ = ["AskedTrial", "Best", "Pruned", "Study", "StudyError"]
 
@@ -218,7 +219,7 @@ class Study:
     def _numbers(self, metrics: Union[Mapping[str, Any], float, None], values: Mapping[str, Any]) -> Dict[str, Any]:
         given: Mapping[str, Any] = metrics if isinstance(metrics, Mapping) else \
             {} if metrics is None else {self.metric: metrics}
-        return {str(name): _number(value) for name, value in {**given, **values}.items()}
+        return {str(name): json_number(value) for name, value in {**given, **values}.items()}
 
     def _say(self, request: Mapping[str, Any]) -> Dict[str, Any]:
         line = json.dumps(request, separators=(",", ":")).encode() + b"\n"

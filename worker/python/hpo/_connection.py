@@ -1,0 +1,99 @@
+"""The connection to hpo, and the thread that shows it that a script makes progress."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import select
+import socket
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Callable, List, Mapping, Optional, Tuple
+
+if TYPE_CHECKING:
+    from . import Trial
+
+PROTOCOL_VERSION = 2  # docs/protocol.md
+
+
+def json_number(value: Any) -> Any:
+    """A number as the protocol writes it. JSON cannot hold numbers that are not finite, so these become texts."""
+    number = float(value)
+    if math.isfinite(number):
+        return number
+    return "nan" if math.isnan(number) else "inf" if number > 0 else "-inf"
+
+
+class Connection:
+    """The connection to hpo, with one JSON object a line. It stays open until the process ends.
+
+    `abilities` are the capabilities of the protocol's `hello`. Raises OSError where hpo cannot be reached."""
+
+    def __init__(self, endpoint: str, token: str, abilities: List[str]) -> None:
+        self.current: Optional["Trial"] = None
+        self.alive_every = 5.0
+        self.once = "once" in abilities
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._bytes = b""
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.connect(endpoint)
+        self._poll = select.poll()
+        self._poll.register(self._socket, select.POLLIN)
+        self.send({"type": "hello", "version": PROTOCOL_VERSION, "token": token, "pid": self._pid, "slots": 1,
+                   "backend": "", "capabilities": abilities})
+
+    def in_another_process(self) -> bool:
+        """Whether this process was forked from the trial's process. It must not speak for the trial then."""
+        return os.getpid() != self._pid
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        line = json.dumps(message, separators=(",", ":")).encode() + b"\n"
+        with self._lock:
+            self._socket.sendall(line)
+
+    def receive(self, wait: bool = True) -> Any:
+        """The next message; None if there is none yet and `wait` is false. Raises ConnectionError when hpo has gone."""
+        while b"\n" not in self._bytes:
+            if not wait and not self._poll.poll(0):
+                return None
+            more = self._socket.recv(65536)
+            if not more:
+                raise ConnectionError("hpo has closed the connection")
+            self._bytes += more
+        line, self._bytes = self._bytes.split(b"\n", 1)
+        message = json.loads(line)
+        if message.get("type") == "welcome":
+            self.alive_every = float(message.get("alive_every", 5.0))
+        return message
+
+
+class Heartbeat(threading.Thread):
+    """Sends `alive` while a script makes progress between its reports: its processor time grows, or its main thread has
+    moved on. A script that hangs falls silent, and hpo ends it after the study's progress timeout."""
+
+    def __init__(self, link: Connection) -> None:
+        super().__init__(name="hpo", daemon=True)
+        self._link = link
+        self._main = threading.main_thread().ident
+        self.start()
+
+    def run(self) -> None:
+        before: Tuple[float, Any] = (0.0, None)
+        while True:
+            time.sleep(self._link.alive_every)
+            now = (time.process_time(), self._position())
+            current = self._link.current
+            if current is not None and not current._finished and (now[0] - before[0] > 0.05 or now[1] != before[1]):
+                try:
+                    current.alive()
+                except OSError:
+                    return
+            before = now
+
+    def _position(self) -> Any:
+        frames: Callable[[], Mapping[Any, Any]] = getattr(sys, "_current_frames", dict)
+        frame = frames().get(self._main)
+        return None if frame is None else (id(frame), frame.f_lasti)
