@@ -150,7 +150,7 @@ Result<SessionRegistry> SessionRegistry::open() {
         if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0 && still_named(at, lock, lock_name))
             return SessionRegistry(std::move(*folder), std::move(lock), name);
     }
-    return Error{registry_folder().string() + " has no free place for process " + std::to_string(::getpid())};
+    return Error{registry_folder().string() + " has no free entry for process " + std::to_string(::getpid())};
 }
 
 Result<void> SessionRegistry::publish(const SessionReservations& reservations) {

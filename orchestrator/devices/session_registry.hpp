@@ -36,14 +36,14 @@ struct SessionReservations {
 
 class SessionRegistry {
    public:
-    /// Takes a place on the session registry until destruction. Fails, and says why, where the folder cannot be made or
+    /// Registers this session until destruction. Fails, and says why, where the folder cannot be made or
     /// is somebody else's; a session does without then.
     static Result<SessionRegistry> open();
 
     /// Replaces what this session said before; readers see the one or the other.
     Result<void> publish(const SessionReservations& reservations);
 
-    /// One session at a time looks at the session registry, decides and publishes: whoever holds the turn (until it is
+    /// One session at a time looks at the session registry, decides and publishes: whoever holds the lock (until it is
     /// destroyed) sees all that others have decided. It waits for it a tenth of a second at most (its holder may be
     /// suspended); empty then, and one goes on without.
     [[nodiscard]] Descriptor lock() const;

@@ -63,14 +63,14 @@ std::vector<std::int64_t> Engine::workers() const {
     return pids;
 }
 
-// ---- What comes in. A store that fails ends the study: nothing is launched or acknowledged on words that were not
-// kept.
+// ---- What comes in. A store that fails ends the study: nothing is launched, and no worker is answered, because of an
+// event that was not stored.
 
 template <class F>
 void Engine::guarded(F&& handle) {
     try {
         handle();
-        fill();
+        advance();
     } catch (const StoreFailed& failed) {
         conclude(End::failed, std::string("the study's database cannot be written: ") + failed.what());
     }
@@ -102,8 +102,8 @@ void Engine::on(WorkerIndex index, const execution::What& what) {
                        [&](const execution::Garbage& garbage) {
                            const auto& jobs = workers_.at(static_cast<std::size_t>(index)).jobs;
                            say(Notice::Level::warning, jobs.size() == 1 ? jobs.front().id.trial : 0,
-                               count(garbage.lines, "line", "lines") + " from the worker in place " +
-                                   std::to_string(index) + " ignored: " + garbage.example);
+                               count(garbage.lines, "line", "lines") + " from worker " + std::to_string(index) +
+                                   " ignored: " + garbage.example);
                        },
                    },
                    what);
@@ -114,24 +114,31 @@ void Engine::tick() {
     guarded([this] {
         parts_.ledger.summarize();
         if (closing_) return;
-        const auto& budget = parts_.study.budget;
-        if (budget.seconds && seconds() >= *budget.seconds)
-            return conclude(End::finished, "the time budget is used up");
-        // Were we held up ourselves (a suspended machine, a blocked terminal, a locked database), nobody's words were
-        // read: silence counts from now.
-        const Seconds now = parts_.clock.now();
-        if (last_tick_ && (now - *last_tick_).count() > held_up_after)
-            for (Worker& worker : workers_) {
-                worker.heard = now;
-                for (Job& job : worker.jobs) job.heard = now;
-            }
-        last_tick_ = now;
+        if (out_of_time()) return conclude(End::finished, "the time budget is used up");
+        forgive_own_delay();
         end_the_silent();
         measure();
         set_lost_devices_aside();
         diagnose_pending();
-        placement_due_ = true;  // other programs may have made room
+        placement_due_ = true;  // other programs may have freed memory
     });
+}
+
+bool Engine::out_of_time() const {
+    const auto& budget = parts_.study.budget;
+    return budget.seconds && seconds() >= *budget.seconds;
+}
+
+/// Where this process was held up itself (a suspended machine, a blocked terminal, a locked database), it read no
+/// messages of workers: their silence counts from now.
+void Engine::forgive_own_delay() {
+    const Seconds now = parts_.clock.now();
+    if (last_tick_ && (now - *last_tick_).count() > held_up_after)
+        for (Worker& worker : workers_) {
+            worker.heard = now;
+            for (Job& job : worker.jobs) job.heard = now;
+        }
+    last_tick_ = now;
 }
 
 void Engine::end_the_silent() {
@@ -208,18 +215,26 @@ Result<void> Engine::stop_trial(std::int64_t number) {
 
 // ---- How it ends.
 
-/// Trials start where there is room, and when nothing is left, the study ends.
-void Engine::fill() {
-    if (std::exchange(placement_due_, false) && !closing_) place_trials();
+/// What follows from whatever has happened: trials start where they fit, and without any the study ends.
+void Engine::advance() {
     if (closing_) return;
+    if (std::exchange(placement_due_, false)) place_trials();
+    if (closing_ || has_work()) return;
+    end_paused_trials();
+    if (!more_to_close_) conclude(End::finished, supply_.why_over());
+}
+
+bool Engine::has_work() const {
     const bool busy = std::any_of(workers_.begin(), workers_.end(),
                                   [](const Worker& w) { return w.state != State::empty && !w.idle(); });
-    if (busy || !pending_diagnoses_.empty() || work_left() > 0) return;
+    return busy || !pending_diagnoses_.empty() || work_left() > 0;
+}
+
+/// Paused trials that no rule promotes any more end with the study, some at a time.
+void Engine::end_paused_trials() {
     const auto closed = parts_.ledger.close_paused(closed_at_once);
     for (const std::int64_t trial : closed) trial_ended(trial);
     more_to_close_ = closed.size() == closed_at_once;
-    if (more_to_close_) return;
-    conclude(End::finished, supply_.why_over());
 }
 
 /// Asks a worker to leave: Shutdown, TERM, and KILL after the grace period. What it holds stays reserved until it is

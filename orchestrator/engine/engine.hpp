@@ -15,6 +15,7 @@
 #include "hpo/clock.hpp"
 #include "hpo/messages.hpp"
 #include "hpo/study.hpp"
+#include "orchestrator/engine/device_health.hpp"
 #include "orchestrator/engine/ledger.hpp"
 #include "orchestrator/engine/supply.hpp"
 #include "orchestrator/execution/executor.hpp"
@@ -173,7 +174,11 @@ class Engine {
     template <class F>
     void guarded(F&& handle);
     void end_the_silent();
-    void fill();
+    void advance();
+    void forgive_own_delay();
+    void end_paused_trials();
+    [[nodiscard]] bool out_of_time() const;
+    [[nodiscard]] bool has_work() const;
     void conclude(End end, const std::string& reason);
     void leave(WorkerIndex index, const std::string& reason, AttemptId culprit = {});
     void say(Notice::Level level, std::int64_t trial, const std::string& text) const;
@@ -208,15 +213,6 @@ class Engine {
     [[nodiscard]] std::int64_t work_left() const;
     [[nodiscard]] bool assigned(std::int64_t trial) const;
     [[nodiscard]] Params configuration(std::int64_t trial) const;
-
-    /// Of an accelerator, as far as its trials and workers show.
-    struct Faults {
-        int in_a_row = 0;               ///< failures under trials, since one of its trials ended well
-        std::set<std::int64_t> trials;  ///< under which
-        int starts = 0;                 ///< workers that did not start, since one did
-    };
-    /// Seconds in which the loss of a device is noticed: readings come every second.
-    static constexpr double diagnosed_after = 3;
 
     // What workers say, and how trials end (engine_workers.cpp).
     void on_ready(WorkerIndex index, const from_worker::Hello& hello);
@@ -258,7 +254,6 @@ class Engine {
     void leave_device(int device, const std::string& reason);
     void give_up(int device, const std::string& why);
     bool failed_under(std::span<const int> devices, std::span<const std::int64_t> trials, const std::string& reason);
-    bool failed_under(int device, std::span<const std::int64_t> trials, const std::string& reason);
     void start_failed(int device, const std::string& message);
     void diagnose_pending();
     bool died_together(const PendingDiagnosis& first);
@@ -270,15 +265,11 @@ class Engine {
     std::map<std::int64_t, Requirements> requirements_;  ///< of trials that have not ended
     FootprintModel model_;                               ///< of what was measured
     std::vector<PendingDiagnosis> pending_diagnoses_;
-    std::map<int, Seconds> cool_downs_;  ///< accelerators on which a worker did not start: nothing else does until then
-    std::set<std::string> remarks_;      ///< that were told
-    std::set<int> lost_;                 ///< accelerators that were said to be lost
-    std::map<int, Faults> faults_;       ///< of accelerators
-    std::set<int> given_up_;             ///< accelerators that failed too often for this session
-    std::string given_up_why_;           ///< the last of them, as text
-    bool asks_ = false;                  ///< workers answer `plan`: footprints are exact
-    bool shrinks_ = false;               ///< workers can train a batch in micro-batches
-    bool placement_due_ = true;          ///< something changed that may let a trial start
+    DeviceHealth health_;
+    std::set<std::string> remarks_;  ///< that were told
+    bool asks_ = false;              ///< workers answer `plan`: footprints are exact
+    bool shrinks_ = false;           ///< workers can train a batch in micro-batches
+    bool placement_due_ = true;      ///< something changed that may let a trial start
     std::string waits_;
     std::optional<Seconds> waits_since_;
     Seconds started_{0};

@@ -7,20 +7,10 @@
 
 namespace hpo {
 
-namespace {
-
-constexpr int device_failures_allowed = 3;  // of a device, or of workers that are to start on it
-
-}  // namespace
-
 /// The machine as it is read, without the devices that this session has given up.
 Machine Engine::machine_now(std::span<const std::int64_t> workers, std::int64_t reusable) const {
     Machine machine = parts_.machine(workers, reusable);
-    for (const int device : given_up_) {
-        Accelerator& gone = machine.accelerators.at(static_cast<std::size_t>(device));
-        gone.usable = false;
-        gone.memory = 0;  // nothing waits for it
-    }
+    health_.remove_given_up(machine);
     return machine;
 }
 
@@ -29,26 +19,21 @@ Machine Engine::machine_now(std::span<const std::int64_t> workers, std::int64_t 
 void Engine::set_lost_devices_aside() {
     if (!parts_.on_device) return;
     const Machine machine = machine_now({}, 0);
-    bool any = false;
-    for (std::size_t index = 0; index < machine.accelerators.size(); ++index) {
-        const auto device = static_cast<int>(index);
-        if (given_up_.contains(device)) continue;
-        if (machine.accelerators[index].usable) {
-            any = true;
-            if (lost_.erase(device))
-                say(Notice::Level::info, 0, "device " + machine.accelerators[index].id + " is back");
-            continue;
-        }
-        if (!lost_.insert(device).second) continue;
+    const auto name = [&](int device) {
+        return "device " + machine.accelerators.at(static_cast<std::size_t>(device)).id;
+    };
+    const DeviceHealth::Changes changes = health_.read(machine);
+    for (const int device : changes.back) say(Notice::Level::info, 0, name(device) + " is back");
+    for (const int device : changes.lost) {
         launch_failures_ = 0;
-        const std::string reason = "device " + machine.accelerators[index].id + " was lost";
+        const std::string reason = name(device) + " was lost";
         say(Notice::Level::warning, 0, reason + ": set aside, its trials are queued again");
         leave_device(device, reason);
     }
-    if (any) return;
-    conclude(End::failed, given_up_.empty()
-                              ? "no device is left: every one that the study may use was lost"
-                              : "no device is left, " + given_up_why_ + "; hpo run --backend cpu resumes without one");
+    if (changes.any_usable) return;
+    const std::string& why = health_.why_given_up();
+    conclude(End::failed, why.empty() ? "no device is left: every one that the study may use was lost"
+                                      : "no device is left, " + why + "; hpo run --backend cpu resumes without one");
 }
 
 void Engine::leave_device(int device, const std::string& reason) {
@@ -58,53 +43,34 @@ void Engine::leave_device(int device, const std::string& reason) {
             leave(static_cast<WorkerIndex>(index), reason);
 }
 
-/// Not used any more by this session: it fails again and again, though its driver does not say that it is lost.
 void Engine::give_up(int device, const std::string& why) {
-    given_up_.insert(device);
-    given_up_why_ = "device " + parts_.machine({}, 0).accelerators.at(static_cast<std::size_t>(device)).id + ' ' + why;
-    say(Notice::Level::warning, 0, given_up_why_ + "\n  it is not used any more in this run");
-    leave_device(device, given_up_why_);
+    const std::string reason =
+        "device " + parts_.machine({}, 0).accelerators.at(static_cast<std::size_t>(device)).id + ' ' + why;
+    health_.give_up(device, reason);
+    say(Notice::Level::warning, 0, reason + "\n  it is not used any more in this run");
+    leave_device(device, reason);
     placement_due_ = true;
     set_lost_devices_aside();
 }
 
-/// The device failed under these trials. Several failures in a row under different trials are the device's own: true,
-/// it is given up and the trials are not to blame. One trial alone may be what it fails at.
+/// The devices failed under these trials: which of several did nobody can tell, so that each may be given up. True: one
+/// is, and the trials are not to blame.
 bool Engine::failed_under(std::span<const int> devices, std::span<const std::int64_t> trials,
                           const std::string& reason) {
-    // Which of several failed nobody can tell: each is in doubt.
-    bool given_up = false;
-    for (const int device : devices) given_up = failed_under(device, trials, reason) || given_up;
-    return given_up;
-}
-
-bool Engine::failed_under(int device, std::span<const std::int64_t> trials, const std::string& reason) {
-    if (given_up_.contains(device)) return true;
-    Faults& faults = faults_[device];
-    ++faults.in_a_row;
-    faults.trials.insert(trials.begin(), trials.end());
-    if (faults.in_a_row < device_failures_allowed || faults.trials.size() < 2) {
-        // Next time rather on another one.
-        cool_downs_[device] = parts_.clock.now() + Seconds(diagnosed_after);
-        return false;
+    bool gone = false;
+    for (const int device : devices) {
+        if (!health_.given_up(device))
+            if (const auto why = health_.failed(device, trials, reason, parts_.clock.now())) give_up(device, *why);
+        gone = gone || health_.given_up(device);
     }
-    give_up(device, "failed " + std::to_string(faults.in_a_row) + " times in a row, under " +
-                        count(static_cast<std::int64_t>(faults.trials.size()), "trial", "trials") + ": " + reason);
-    return true;
+    return gone;
 }
 
-/// A worker did not come to say hello. Its device may have been lost, which shows in the next readings: until then
-/// nothing else starts there, and all that fails there is one failure.
 void Engine::start_failed(int device, const std::string& message) {
     placement_due_ = true;
     say(Notice::Level::error, 0, message);
-    const Seconds now = parts_.clock.now();
-    const bool cooling_down = cool_downs_.contains(device) && now < cool_downs_.at(device);
-    cool_downs_[device] = now + Seconds(diagnosed_after);
-    if (cooling_down || closing_ || given_up_.contains(device)) return;
-    if (const int times = ++faults_[device].starts; times >= device_failures_allowed)
-        give_up(device,
-                "is of no use: " + count(times, "launch", "launches") + " of a worker failed in a row: " + message);
+    const auto why = health_.start_failed(device, message, parts_.clock.now());
+    if (why && !closing_) give_up(device, *why);
 }
 
 /// Workers that died shortly before their device was found lost are not to blame; nor are trials for the memory that
@@ -116,9 +82,8 @@ void Engine::diagnose_pending() {
     for (std::size_t i = 0; i < pending_diagnoses_.size();) {
         PendingDiagnosis& open = pending_diagnoses_[i];
         const std::vector<int> devices = devices_of(open.job.held.reservation);
-        const bool lost_device = std::any_of(devices.begin(), devices.end(), [this](int device) {
-            return lost_.contains(device) || given_up_.contains(device);
-        });
+        const bool lost_device =
+            std::any_of(devices.begin(), devices.end(), [this](int device) { return health_.is_gone(device); });
         for (const int device : devices) open.others = at_least(open.others, others_of(machine, device));
         if (!lost_device && now < open.until) {
             ++i;
@@ -135,7 +100,7 @@ void Engine::diagnose_pending() {
         else if (lost_device || (diagnosis.device_failed && failed_under(devices, {&id.trial, 1}, diagnosis.reason)))
             requeue_without_blame(id.trial, "its device was lost: " + diagnosis.reason);
         else if (!diagnosis.device_failed && died_together(diagnosis))
-            i = 0;  // further suspects were judged with it
+            i = 0;  // others were diagnosed with it
         else
             lost(id, diagnosis.reason);
         if (closing_) return;

@@ -137,7 +137,7 @@ std::string Engine::learn_from(std::int64_t trial, const Allocation& given, cons
     death.alone = given.alone;
     death.on_device = device_memory;
     const TrialRecord& record = parts_.ledger.record().trial(trial);
-    death.deaths = record.memory_deaths + (record.state == TrialState::running ? 1 : 0);  // or it is in the books
+    death.deaths = record.memory_deaths + (record.state == TrialState::running ? 1 : 0);  // else it is counted already
     death.micro_batches = whole(params, "accumulation", 1);
     if (shrinks_) death.more_micro_batches = next_accumulation(whole(params, "batch_size", 1), death.micro_batches);
     death.capacity = capacity_of(machine);

@@ -127,8 +127,7 @@ Machine Engine::read_machine() const {
     }
     std::erase(workers, 0);
     Machine machine = machine_now(workers, reusable);
-    for (const auto& [device, until] : cool_downs_)
-        if (parts_.clock.now() < until) machine.accelerators.at(static_cast<std::size_t>(device)).usable = false;
+    health_.set_cooling_aside(machine, parts_.clock.now());
     return machine;
 }
 

@@ -40,7 +40,7 @@ void Engine::on_ready(WorkerIndex index, const from_worker::Hello& hello) {
     worker.state = State::ready;
     worker.greeted = true;
     for (const int device : devices_of({.device = worker.device, .more = worker.more}))
-        if (device != host_only) faults_[device].starts = 0;
+        if (device != host_only) health_.started(device);
     worker.pid = hello.pid;
     worker.slots = static_cast<std::size_t>(std::clamp<std::int64_t>(hello.slots, 1, most_slots));
     worker.plans = can(hello, "plan");
@@ -161,7 +161,7 @@ void Engine::on_finished(WorkerIndex index, const from_worker::Finished& message
         closing.erase(again);
     if (!closing.empty()) parts_.ledger.closing(trial, std::move(closing));
     for (const int device : devices_of(job.held.reservation))
-        if (device != host_only) faults_[device] = {};
+        if (device != host_only) health_.worked(device);
     if (worker.once || message.last) {
         // It exits by itself. What it does on the way (keeping a model, say) is its own affair.
         worker.state = State::leaving;
@@ -300,7 +300,7 @@ void Engine::on_exited(WorkerIndex index, const execution::Exited& exited) {
     const bool silent = gone.state == State::leaving && charged.attempt != 0 && gone.plans;
     if (held_up.size() == 1 && on_device && (gone.state == State::ready || silent)) {
         pending_diagnoses_.push_back({.job = held_up.front(),
-                                      .until = parts_.clock.now() + Seconds(diagnosed_after),
+                                      .until = parts_.clock.now() + Seconds(DeviceHealth::noticed_after),
                                       .reason = reason,
                                       .device_failed = device_failed || silent});
         return;

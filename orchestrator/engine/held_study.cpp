@@ -19,9 +19,9 @@ Result<std::unique_ptr<HeldStudy>> HeldStudy::take(
     if (!store) return store.error();
     if (const std::string before = (*store)->source(); !before.empty())
         if (const auto welcome = accepted(before); !welcome) return welcome.error();
-    Store& books = **store;
+    Store& events = **store;
     std::unique_ptr<HeldStudy> held(new HeldStudy{std::move(*lock), std::move(takeback), std::move(*store),
-                                                  Ledger(study, books, std::move(*proposer), std::move(*rules))});
+                                                  Ledger(study, events, std::move(*proposer), std::move(*rules))});
     if (const auto replayed = held->ledger.replay(); !replayed) return replayed.error();
     return held;
 }

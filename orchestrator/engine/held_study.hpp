@@ -1,4 +1,4 @@
-// A study that this process holds: its folder is locked, its books are open and read.
+// A study that this process holds: its folder is locked, its ledger is open and read.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// The study's books: the record of what happened, and the sampler and rules that learn from it. Each entry is stored
-// before anyone acts on it; opening the books again replays the entries, which rebuilds everything.
+// The ledger of a study: its stored events, and the sampler and rules that learn from them. An event is stored before
+// anyone acts on it; opening the ledger again replays the events, which rebuilds everything.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,7 @@ class Ledger {
     void measured(std::int64_t trial, Footprint peak);
     /// Final numbers that its script gave.
     void closing(std::int64_t trial, Metrics values);
-    /// A step, judged: on stop, pause and completion the trial has already ended or paused in the books when this
+    /// A step, judged: on stop, pause and completion the trial has already ended or paused in the ledger when this
     /// returns.
     Verdict report(std::int64_t trial, Report report);
     /// The same for a trial whose end is told: the last step of its budget leaves it running.
@@ -66,7 +66,7 @@ class Ledger {
     void amend(std::int64_t trial, const std::string& reason);
     void finish(std::int64_t trial, TrialState state, const std::string& rule, const std::string& reason);
     void requeue(std::int64_t trial, Outcome outcome, bool charged, const std::string& reason);
-    /// A paused trial goes on: queued again.
+    /// A paused trial is promoted: it is queued again and resumes.
     void promote(std::int64_t trial);
     /// Paused trials that the rules let go on, the most promising first, `most` of them. `last`: no new trials will
     /// come.

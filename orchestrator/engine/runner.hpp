@@ -1,4 +1,4 @@
-// Runs a study on this machine: takes its folder, replays its books, and drives the engine with real processes, time,
+// Runs a study on this machine: takes its folder, replays its ledger, and drives the engine with real processes, time,
 // signals and the control socket until the study or the session ends.
 #pragma once
 

@@ -1,0 +1,99 @@
+// Devices that are lost, come back, fail under trials, or on which no worker starts.
+#include "orchestrator/engine/device_health.hpp"
+
+#include <gmock/gmock.h>
+
+#include <array>
+
+namespace hpo {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class Health : public ::testing::Test {
+   protected:
+    Health() { machine_.accelerators = {{.id = "GPU-0", .memory = 8}, {.id = "GPU-1", .memory = 8}}; }
+    std::optional<std::string> fails_under(std::int64_t trial) {
+        return health_.failed(0, std::array{trial}, "exit status 69", now_);
+    }
+
+    Machine machine_;
+    DeviceHealth health_;
+    Seconds now_{100};
+};
+
+TEST_F(Health, ALossAndAReturnAreToldOnce) {
+    machine_.accelerators[1].usable = false;
+    auto changes = health_.read(machine_);
+    EXPECT_THAT(changes.lost, ElementsAre(1));
+    EXPECT_TRUE(changes.any_usable);
+    EXPECT_TRUE(health_.is_gone(1));
+    EXPECT_THAT(health_.read(machine_).lost, IsEmpty());
+    machine_.accelerators[1].usable = true;
+    changes = health_.read(machine_);
+    EXPECT_THAT(changes.back, ElementsAre(1));
+    EXPECT_FALSE(health_.is_gone(1));
+}
+
+TEST_F(Health, ThreeFailuresInARowUnderDifferentTrialsAreTheDevicesOwn) {
+    EXPECT_FALSE(fails_under(1));
+    EXPECT_FALSE(fails_under(2));
+    const auto why = fails_under(1);
+    ASSERT_TRUE(why);
+    EXPECT_THAT(*why, HasSubstr("failed 3 times in a row, under 2 trials: exit status 69"));
+}
+
+TEST_F(Health, ATrialThatItAlwaysFailsAtIsNotTheDevicesFault) {
+    for (int times = 0; times < 10; ++times) EXPECT_FALSE(fails_under(1)) << times;
+}
+
+TEST_F(Health, ATrialThatEndsWellForgivesTheFailuresBefore) {
+    EXPECT_FALSE(fails_under(1));
+    EXPECT_FALSE(fails_under(2));
+    health_.worked(0);
+    EXPECT_FALSE(fails_under(3));
+}
+
+TEST_F(Health, NothingStartsForAMomentOnADeviceThatHasJustFailed) {
+    fails_under(1);
+    Machine soon = machine_, later = machine_;
+    health_.set_cooling_aside(soon, now_ + Seconds(1));
+    health_.set_cooling_aside(later, now_ + Seconds(4));
+    EXPECT_FALSE(soon.accelerators[0].usable);
+    EXPECT_TRUE(soon.accelerators[1].usable);
+    EXPECT_TRUE(later.accelerators[0].usable);
+}
+
+TEST_F(Health, ManyLaunchesThatFailAtOnceAreOneFailure) {
+    for (int times = 0; times < 10; ++times) EXPECT_FALSE(health_.start_failed(0, "no driver", now_));
+    now_ += Seconds(5);
+    EXPECT_FALSE(health_.start_failed(0, "no driver", now_));
+    now_ += Seconds(5);
+    const auto why = health_.start_failed(0, "no driver", now_);
+    ASSERT_TRUE(why);
+    EXPECT_THAT(*why, HasSubstr("3 launches of a worker failed in a row: no driver"));
+}
+
+TEST_F(Health, AWorkerThatStartsForgivesTheLaunchesBefore) {
+    for (int times = 0; times < 10; ++times) {
+        EXPECT_FALSE(health_.start_failed(0, "no driver", now_)) << times;
+        health_.started(0);
+        now_ += Seconds(5);
+    }
+}
+
+TEST_F(Health, WhatWasGivenUpHasNoCapacityAndIsNeitherLostNorBack) {
+    health_.give_up(0, "device GPU-0 failed");
+    health_.remove_given_up(machine_);
+    EXPECT_EQ(machine_.accelerators[0].memory, 0);
+    EXPECT_FALSE(machine_.accelerators[0].usable);
+    EXPECT_THAT(health_.read(machine_).lost, IsEmpty());
+    EXPECT_TRUE(health_.is_gone(0));
+    EXPECT_EQ(health_.why_given_up(), "device GPU-0 failed");
+    EXPECT_FALSE(health_.start_failed(0, "no driver", now_));
+}
+
+}  // namespace
+}  // namespace hpo
