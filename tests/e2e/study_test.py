@@ -166,7 +166,7 @@ class Study(Case):
         child.send_signal(signal.SIGINT)
         out, error = child.communicate(timeout=20)
         self.assertEqual(child.returncode, 130, error)
-        words = shlex.split(next(line for line in out.splitlines() if line.startswith("Go on")))[2:]
+        words = shlex.split(next(line for line in out.splitlines() if line.startswith("Resume ")))[1:]
         self.assertEqual(words[:3], ["hpo", "run", str(study)])
         begun = len(self.trials("small"))
         self.hpo(*words[1:], "--trials", begun)

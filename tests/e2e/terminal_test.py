@@ -87,7 +87,7 @@ class Terminal(Case):
         screen.until("weight_decay")
         seen, screen.text = screen.text, ""
         screen.press("\x1b")
-        screen.until("enter look")  # an escape and a letter at once would be one key
+        screen.until("enter details")  # an escape and a letter at once would be one key
         screen.press("q")
         self.assertEqual(screen.wait(), 0)
         self.assertIn("\x1b[?1049h", seen)
