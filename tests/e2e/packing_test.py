@@ -314,7 +314,7 @@ class DeviceLost(Fakes):
 
 class OutOfMemory(Fakes):
     """Row 36: never a failed trial where something is left to try, never the same launch twice. tests/unit/engine/memory_test.cpp and
-    shapes_test.cpp prove it case by case; these show that the cases come through, from the process that lacks memory to the next booking."""
+    joining_test.cpp prove it case by case; these show that the cases come through, from the process that lacks memory to the next booking."""
 
     def test_row_36_trials_that_take_more_than_was_said_grow_or_crash_are_booked_more_and_only_the_impossible_fails(self):
         self.machine("device GPU-a 4GiB Fake")
@@ -449,7 +449,7 @@ class Check(Fakes):
         self.assertEqual(told["at_once"], 9)
         self.assertEqual(told["packing"]["limit"], "device memory")
         text = self.hpo("check", study, environment=self.environment)
-        self.assertIn("4.000 GiB, 409.6 MiB kept free, 1.000 GiB used by others: 2.600 GiB for trials; 2 book 2.000 GiB (76 %)", text)
+        self.assertIn("4.000 GiB, 409.6 MiB kept free, 1.000 GiB used by others: 2.600 GiB for trials; 2 reserve 2.000 GiB (76 %)", text)
 
     def test_check_says_what_is_declared_and_what_is_learned(self):
         self.machine("device GPU-a 8GiB Fake")
