@@ -180,23 +180,22 @@ class Asha final : public StoppingRule {
         return !last ? last : trial.value ? trial.value : best_.at(trial).value;
     }
 
-    /// "7th of 21 when it came to rung 2 (3 steps), the best 7 go on"; `past`: "7th of 30 at rung 2 (3 steps), the best
-    /// 10 went on".
+    /// "7th of 21 at rung 2 (3 steps); the best 6 are promoted"; `past`: "7th of 30 at rung 2 (3 steps); the best 6
+    /// were promoted".
     [[nodiscard]] std::string standing(const Waiting& at, bool past) const {
         const Rung& rung = rungs_[at.rung];
         const std::size_t number = place(at) + 1;
-        const std::string where = ordinal(number) + " of " + std::to_string(rung.ranking.size()) +
-                                  (past ? " at rung " : " when it came to rung ") + std::to_string(at.rung + 1) + " (" +
-                                  counted(rung.step, "step") + "), ";
+        const std::string where = ordinal(number) + " of " + std::to_string(rung.ranking.size()) + " at rung " +
+                                  std::to_string(at.rung + 1) + " (" + counted(rung.step, "step") + "); ";
         const std::size_t places = past ? std::max<std::size_t>(quota(rung), 1) : quota(rung);
         if (places == 0)
-            return where + "which promotes from " + counted(static_cast<std::int64_t>(factor_), "trial") + " on";
+            return where + "promotes once " + counted(static_cast<std::int64_t>(factor_), "trial") + " arrive";
         if (number <= places) {
             if (past) return where + "among the best " + std::to_string(places) + " when the study ended";
-            return where + "where no place is free";
+            return where + "promotion quota full";
         }
-        if (places == 1) return where + (past ? "the best one went on" : "the best one goes on");
-        return where + "the best " + std::to_string(places) + (past ? " went on" : " go on");
+        if (places == 1) return where + (past ? "the best one was promoted" : "the best one is promoted");
+        return where + "the best " + std::to_string(places) + (past ? " were promoted" : " are promoted");
     }
 
     Objective objective_;

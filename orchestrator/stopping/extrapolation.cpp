@@ -305,17 +305,17 @@ class Extrapolation final : public StoppingRule {
         const Foretold entry = entry_at(*course.waits, trial, course);
         const std::size_t number = place(rung, entry) + 1;
         const std::string reached =
-            std::to_string(rung.ranking.size()) + " that reached step " + std::to_string(rung.step) + ", ";
+            std::to_string(rung.ranking.size()) + " at step " + std::to_string(rung.step) + "; ";
         const std::string where =
             "predicted to end at " + shown(oriented(entry.end)) + ", " + ordinal(number) + " of " + reached;
         const std::size_t places = past ? std::max<std::size_t>(quota(rung), 1) : quota(rung);
-        if (places == 0) return where + "where " + std::to_string(factor_) + " must have come before one goes on";
+        if (places == 0) return where + "promotes once " + std::to_string(factor_) + " trials arrive";
         if (number <= places) {
             if (past) return where + "among the best " + std::to_string(places) + " when the study ended";
-            return where + "where no place is free";
+            return where + "promotion quota full";
         }
-        if (places == 1) return where + (past ? "the best one went on" : "the best one goes on");
-        return where + "the best " + std::to_string(places) + (past ? " went on" : " go on");
+        if (places == 1) return where + (past ? "the best one was promoted" : "the best one is promoted");
+        return where + "the best " + std::to_string(places) + (past ? " were promoted" : " are promoted");
     }
 
     Objective objective_;

@@ -119,11 +119,10 @@ TEST(Median, WaitsForEnoughOtherTrialsAtTheStep) {
 
 TEST(Asha, ATrialPausesAtARungUnlessItIsAmongTheBest) {
     auto asha = rule("asha");
-    EXPECT_EQ(asha->report(trial(1, {0.5})).reason,
-              "1st of 1 when it came to rung 1 (1 step), which promotes from 3 trials on");
+    EXPECT_EQ(asha->report(trial(1, {0.5})).reason, "1st of 1 at rung 1 (1 step); promotes once 3 trials arrive");
     EXPECT_EQ(asha->report(trial(2, {0.6})).action, Action::pause);
     EXPECT_EQ(asha->report(trial(3, {0.7})).action, Action::go_on);
-    EXPECT_EQ(asha->report(trial(4, {0.4})).reason, "4th of 4 when it came to rung 1 (1 step), the best one goes on");
+    EXPECT_EQ(asha->report(trial(4, {0.4})).reason, "4th of 4 at rung 1 (1 step); the best one is promoted");
     EXPECT_THAT(asha->promotions(), IsEmpty()) << "the one place is taken";
 }
 
@@ -169,7 +168,7 @@ TEST(Asha, WhenNoMoreTrialsAreExpectedTheBestOfEachRungGoesOnSoThatOneReachesThe
         EXPECT_EQ(asha->report(trial(2, curve)).action, rung ? Action::pause : Action::go_on) << step;
     }
     EXPECT_THAT(asha->promotions(), IsEmpty()) << "trial 1 was second of two";
-    EXPECT_EQ(asha->verdict_on_paused(1), "2nd of 2 at rung 1 (1 step), the best one went on");
+    EXPECT_EQ(asha->verdict_on_paused(1), "2nd of 2 at rung 1 (1 step); the best one was promoted");
     EXPECT_EQ(asha->verdict_on_paused(2), "");
 }
 
@@ -185,8 +184,7 @@ TEST(Asha, NoMoreThanOneInFactorGoesOnThoughEachTrialIsBetterThanThoseBefore) {
         promote_all();
         EXPECT_EQ(gone_on, n / 3) << "after " << n;
     }
-    EXPECT_EQ(asha->report(trial(31, {0.9})).reason,
-              "1st of 31 when it came to rung 1 (1 step), where no place is free");
+    EXPECT_EQ(asha->report(trial(31, {0.9})).reason, "1st of 31 at rung 1 (1 step); promotion quota full");
     EXPECT_EQ(asha->verdict_on_paused(31), "1st of 31 at rung 1 (1 step), among the best 10 when the study ended");
 
     asha->expect_trials(false);
@@ -204,7 +202,7 @@ TEST(Asha, AFreePlaceIsForTheBestOfThoseThatWait) {
     asha->report(trial(2, {0.5}));
     asha->report(trial(3, {0.4}));
     EXPECT_EQ(asha->report(trial(4, {0.7})).action, Action::go_on) << "a better one waits, but there are two places";
-    EXPECT_EQ(asha->report(trial(5, {0.75})).reason, "2nd of 5 when it came to rung 1 (1 step), where no place is free")
+    EXPECT_EQ(asha->report(trial(5, {0.75})).reason, "2nd of 5 at rung 1 (1 step); promotion quota full")
         << "the last one is for trial 1";
     EXPECT_THAT(asha->promotions(), ElementsAre(1));
     asha->promoted(1);
@@ -245,8 +243,7 @@ TEST(Asha, AScriptThatReportsEveryFewStepsIsJudgedAtItsFirstReportBeyondARung) {
     sparse.curve[0].step = 2;
     sparse.curve[1].step = 5;
     EXPECT_EQ(asha->report(upto(sparse, 1)).action, Action::go_on);
-    EXPECT_EQ(asha->report(sparse).reason,
-              "1st of 1 when it came to rung 1 (3 steps), which promotes from 3 trials on");
+    EXPECT_EQ(asha->report(sparse).reason, "1st of 1 at rung 1 (3 steps); promotes once 3 trials arrive");
 }
 
 TEST(Asha, ABudgetThatEndsAtTheFirstRungHasNoRungs) {
@@ -293,7 +290,7 @@ TEST(Rules, PromotionsAndWordsOnPausedTrialsComeThrough) {
     Rules rules = rules_of({{"plateau", {}}, {"asha", {}}});
     for (std::int64_t n = 1; n <= 3; ++n) rules.report(trial(n, {1.0 - 0.1 * static_cast<double>(n)}));
     EXPECT_THAT(rules.promotions(), ElementsAre(1));
-    EXPECT_EQ(rules.verdict_on_paused(2), "2nd of 3 at rung 1 (1 step), the best one went on");
+    EXPECT_EQ(rules.verdict_on_paused(2), "2nd of 3 at rung 1 (1 step); the best one was promoted");
     rules.promoted(1);
     EXPECT_THAT(rules.promotions(), IsEmpty());
     EXPECT_EQ(rules.report(trial(1, {0.9})).action, Action::go_on);
