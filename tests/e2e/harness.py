@@ -2,6 +2,7 @@
 
 Files of tests run side by side, a process for each class. They see nothing of one another: what sessions tell of each other lies in a folder
 of this process ($XDG_RUNTIME_DIR). A class that must have the machine for itself says so with a line `alone = "WHY"` (classes.cmake.in)."""
+import contextlib
 import json
 import os
 import pathlib
@@ -83,7 +84,8 @@ class Case(unittest.TestCase):
                 if stream:
                     stream.close()
         for pid in processes_of(self.folder):
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it ended by itself meanwhile
+                os.kill(pid, signal.SIGKILL)
         self._folder.cleanup()
 
     def hpo(self, *arguments, status=0, timeout=DEADLINE * 2, environment=None, stdin=subprocess.DEVNULL):

@@ -113,8 +113,8 @@ TEST(Extrapolation, TrialsPauseAtTheFirstStepOnceItIsSeenToTell) {
 TEST(Extrapolation, SaysWhereATrialIsPredictedToEndAndItsPlace) {
     const PlayedStudy study = play(20 * steps, [](auto trial, auto step) { return fall(uniform(trial, 0), step); });
     EXPECT_THAT(study.reason,
-                testing::MatchesRegex("predicted to end at 0\\.[0-9]+, [0-9]+(st|nd|rd|th) of [0-9]+ that "
-                                      "reached step [0-9]+, .*"));
+                testing::MatchesRegex("predicted to end at 0\\.[0-9]+, [0-9]+(st|nd|rd|th) of [0-9]+ at step "
+                                      "[0-9]+; .*"));
 }
 
 TEST(Extrapolation, PredictsTheEndsOfPausedTrials) {

@@ -185,7 +185,7 @@ TEST(Asha, NoMoreThanOneInFactorGoesOnThoughEachTrialIsBetterThanThoseBefore) {
         EXPECT_EQ(gone_on, n / 3) << "after " << n;
     }
     EXPECT_EQ(asha->report(trial(31, {0.9})).reason, "1st of 31 at rung 1 (1 step); promotion quota full");
-    EXPECT_EQ(asha->verdict_on_paused(31), "1st of 31 at rung 1 (1 step), among the best 10 when the study ended");
+    EXPECT_EQ(asha->verdict_on_paused(31), "1st of 31 at rung 1 (1 step); among the best 10 when the study ended");
 
     asha->expect_trials(false);
     EXPECT_EQ(asha->promotions().front(), 31) << "the ranking is final now";
