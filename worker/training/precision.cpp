@@ -34,7 +34,7 @@ std::int64_t iterations_for(std::int64_t batch) {
 /// choice: a search draws a new batch size and new widths for almost every trial, and measuring each of them would cost
 /// more than it gains.
 std::string choice_key(const Configuration& configuration, const Device& device) {
-    return "precision 2\n" + device.name() + "\n" + fusion_key(bucket_of(configuration), 0);
+    return "precision 3\n" + device.name() + "\n" + fusion_key(bucket_of(configuration), 0);
 }
 
 std::optional<Precision> named(const std::string& name) {
@@ -50,10 +50,13 @@ Configuration with(Configuration configuration, Precision precision, bool measur
     return configuration;
 }
 
-/// Trains one replica from the beginning for a few iterations.
+/// Trains one replica from the beginning for a few iterations, at a learning rate that suits any model: a search also
+/// draws rates at which training is chaotic, and there two losses differ however well the products agree.
 PrecisionRun short_training(Configuration configuration, Precision precision, Device& device, const DeviceData& data,
                             const Clock& clock, const ShouldContinue& should_continue) {
     configuration.training.precision = precision;
+    configuration.training.lr = TrainingConfig{}.lr;
+    configuration.training.warmup = 0;
     // A bucket's batch may be larger than the training split.
     const std::int64_t batch = std::min(configuration.training.batch_size, data.sizes.train);
     const std::int64_t iterations = iterations_for(batch);

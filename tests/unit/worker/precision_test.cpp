@@ -186,6 +186,18 @@ TEST_F(PrecisionOf, TrialsOfOneBucketShareAChoice) {
     EXPECT_EQ(kept(), 2U);
 }
 
+TEST_F(PrecisionOf, AutoIsMeasuredAtALearningRateThatIsNotChaotic) {
+    const auto measured_at = [](double lr) {
+        const hpo::testing::TemporaryFolder empty;
+        Worker worker("opencl", empty.path());
+        FakeHost host;
+        run_trial(small_run(in("auto", {{"lr", lr}, {"warmup", 0.5}}), 1), worker.context, host);
+        return host.said.substr(0, host.said.find('\n'));
+    };
+    EXPECT_THAT(measured_at(10), HasSubstr("precision auto"));
+    EXPECT_EQ(measured_at(10), measured_at(0.001));
+}
+
 TEST_F(PrecisionOf, AKeptChoiceIsFollowed) {
     Worker worker = start_worker();
     FakeHost host;
