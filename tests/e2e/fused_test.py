@@ -25,7 +25,7 @@ worker:
   data: {format: synthetic, samples: 2500, features: 16, classes: 6, noise: 2.0}
   model: {type: mlp, depth: 2, norm: layer}
   training: {schedule: one-cycle, label_smoothing: 0.05}
-budget: {trials: 10, epochs: 8}
+budget: {trials: 10, epochs: 6}
 sampler: {type: random}
 stopping: [{rule: divergence}, {rule: plateau, patience: 3}]
 """
