@@ -509,9 +509,10 @@ std::string search_text(const Study& study) {
         const std::string name = "  " + dimension.name;
         text += name + std::string(name.size() < 20 ? 20 - name.size() : 1, ' ') + describe(dimension) + '\n';
     }
-    text += row("budget", std::to_string(trials_of(study)) + (trials_of(study) == 1 ? " trial" : " trials") +
-                              " of up to " + std::to_string(study.budget.epochs) + " steps" +
-                              (study.budget.seconds ? ", " + duration_text(*study.budget.seconds) : ""));
+    text +=
+        row("budget", std::to_string(trials_of(study)) + (trials_of(study) == 1 ? " trial" : " trials") + " of up to " +
+                          std::to_string(study.budget.epochs) + (study.command.empty() ? " epochs" : " steps") +
+                          (study.budget.seconds ? ", " + duration_text(*study.budget.seconds) : ""));
     text += row("sampler", sampler_text(study));
     text += row("stopping", rules_text(study));
     return text;

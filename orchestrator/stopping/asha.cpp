@@ -27,6 +27,7 @@
 
 #include "orchestrator/stopping/followed.hpp"
 #include "orchestrator/stopping/metric.hpp"
+#include "orchestrator/stopping/promotion.hpp"
 #include "orchestrator/stopping/registry.hpp"
 
 namespace hpo {
@@ -187,15 +188,7 @@ class Asha final : public StoppingRule {
         const std::size_t number = place(at) + 1;
         const std::string where = ordinal(number) + " of " + std::to_string(rung.ranking.size()) + " at rung " +
                                   std::to_string(at.rung + 1) + " (" + counted(rung.step, "step") + "); ";
-        const std::size_t places = past ? std::max<std::size_t>(quota(rung), 1) : quota(rung);
-        if (places == 0)
-            return where + "promotes once " + counted(static_cast<std::int64_t>(factor_), "trial") + " arrive";
-        if (number <= places) {
-            if (past) return where + "among the best " + std::to_string(places) + " when the study ended";
-            return where + "promotion quota full";
-        }
-        if (places == 1) return where + (past ? "the best one was promoted" : "the best one is promoted");
-        return where + "the best " + std::to_string(places) + (past ? " were promoted" : " are promoted");
+        return where + promotion_text(number, quota(rung), factor_, past);
     }
 
     Objective objective_;

@@ -25,6 +25,7 @@
 #include "orchestrator/stopping/curve_model.hpp"
 #include "orchestrator/stopping/followed.hpp"
 #include "orchestrator/stopping/metric.hpp"
+#include "orchestrator/stopping/promotion.hpp"
 #include "orchestrator/stopping/registry.hpp"
 
 namespace hpo {
@@ -308,14 +309,7 @@ class Extrapolation final : public StoppingRule {
             std::to_string(rung.ranking.size()) + " at step " + std::to_string(rung.step) + "; ";
         const std::string where =
             "predicted to end at " + shown(oriented(entry.end)) + ", " + ordinal(number) + " of " + reached;
-        const std::size_t places = past ? std::max<std::size_t>(quota(rung), 1) : quota(rung);
-        if (places == 0) return where + "promotes once " + std::to_string(factor_) + " trials arrive";
-        if (number <= places) {
-            if (past) return where + "among the best " + std::to_string(places) + " when the study ended";
-            return where + "promotion quota full";
-        }
-        if (places == 1) return where + (past ? "the best one was promoted" : "the best one is promoted");
-        return where + "the best " + std::to_string(places) + (past ? " were promoted" : " are promoted");
+        return where + promotion_text(number, quota(rung), factor_, past);
     }
 
     Objective objective_;
