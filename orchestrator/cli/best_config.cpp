@@ -6,8 +6,8 @@
 #include "hpo/units.hpp"
 #include "hpo/wire.hpp"
 #include "hpo/worker_keys.hpp"
-#include "orchestrator/exchange/trial_json.hpp"
-#include "orchestrator/script/template.hpp"
+#include "orchestrator/export/trial_json.hpp"
+#include "orchestrator/script/syntax/template.hpp"
 #include "orchestrator/study/entries.hpp"
 #include "orchestrator/study/study_file.hpp"
 

@@ -27,8 +27,8 @@
 #include "orchestrator/scheduling/footprints.hpp"
 #include "orchestrator/scheduling/out_of_memory.hpp"
 #include "orchestrator/script/home.hpp"
-#include "orchestrator/script/metrics.hpp"
-#include "orchestrator/script/template.hpp"
+#include "orchestrator/script/syntax/metrics.hpp"
+#include "orchestrator/script/syntax/template.hpp"
 #include "orchestrator/script/terminal.hpp"
 #include "orchestrator/study/study_file.hpp"
 

@@ -75,11 +75,11 @@ constexpr std::array table{
             "hpo stop phase1/7               trial 7 of phase1\n"
             "hpo stop phase1                 the study; hpo run resumes it",
             commands::stop},
-    Command{"convert", "Make a study of a W&B sweep, or an experiment of NNI or Katib",
+    Command{"convert", "Make a study of another tool's sweep or experiment",
             "hpo convert sweep.yaml -o study.yaml           says what could not be converted, with its line\n"
             "hpo convert search_space.json --from nni",
             commands::convert},
-    Command{"export", "Write a study for Optuna, TensorBoard or a spreadsheet",
+    Command{"export", "Write a study for another program",
             "hpo export phase1 --to optuna phase1.db        for optuna.load_study, also while it runs\n"
             "hpo export phase1 --to csv -                   one row per trial; jsonl: whole trials with their steps\n"
             "hpo export phase1 --to tensorboard logs/phase1",

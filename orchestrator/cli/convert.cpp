@@ -11,23 +11,24 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "hpo/printable.hpp"
 #include "hpo/result.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/study_source.hpp"
-#include "orchestrator/exchange/import.hpp"
-#include "orchestrator/exchange/output.hpp"
+#include "orchestrator/export/output.hpp"
+#include "orchestrator/import/convert.hpp"
+#include "orchestrator/import/registry.hpp"
 
 namespace hpo::commands {
 
 namespace {
 
 namespace fs = std::filesystem;
-using exchange::Origin;
 
 struct ConvertArguments {
-    std::string file, from = "auto", path;
+    std::string file, from{importing::any_tool}, path;
     bool force = false;
 };
 
@@ -46,9 +47,9 @@ Result<std::string> read_file(const fs::path& file) {
 }
 
 void write_file(const ConvertArguments& arguments, const std::string& yaml) {
-    auto output = exchange::Output::at(arguments.path, exchange::Output::Kind::file, arguments.force);
+    auto output = exporting::Output::at(arguments.path, exporting::Output::Kind::file, arguments.force);
     if (!output) throw Fatal(output.error().message);
-    auto file = exchange::FileWriter::create(output->temporary(), output->path());
+    auto file = exporting::FileWriter::create(output->temporary(), output->path());
     if (!file) throw Fatal(file.error().message);
     auto written = file->write(yaml);
     if (written) written = file->close(true);
@@ -59,19 +60,22 @@ void write_file(const ConvertArguments& arguments, const std::string& yaml) {
         std::fprintf(stderr, "hpo: what was there lies in %s now\n", printable(aside->string()).c_str());
 }
 
+/// "a, b or c".
+std::string listed(const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) text += (text.empty() ? "" : &name == &names.back() ? " or " : ", ") + name;
+    return text;
+}
+
 int convert_command(const ConvertArguments& arguments) {
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGXFSZ, SIG_IGN);
     const auto text = read_file(arguments.file);
     if (!text) throw Fatal(text.error().message);
-    const Origin origin = arguments.from == "wandb"   ? Origin::wandb
-                          : arguments.from == "nni"   ? Origin::nni
-                          : arguments.from == "katib" ? Origin::katib
-                                                      : Origin::automatic;
-    const auto beside = [&](const std::string& name) {
+    const auto read_beside = [&](const std::string& name) {
         return read_file(fs::path(arguments.file).parent_path() / name);
     };
-    const auto conversion = exchange::convert(*text, arguments.file, origin, known_parts(), beside);
+    const auto conversion = importing::convert(*text, arguments.file, arguments.from, known_parts(), read_beside);
     if (!conversion) throw Fatal(conversion.error().message);
     const bool to_file = !arguments.path.empty() && arguments.path != "-";
     if (to_file)
@@ -89,13 +93,14 @@ int convert_command(const ConvertArguments& arguments) {
 
 CommandAction convert(CLI::App& app) {
     const auto arguments = std::make_shared<ConvertArguments>();
-    app.add_option("file", arguments->file,
-                   "A sweep of W&B, an experiment or search space of NNI, or an experiment of Katib")
-        ->required();
+    std::vector<std::string> titles;
+    for (const importing::Format* format : importing::formats()) titles.emplace_back(format->title);
+    app.add_option("file", arguments->file, "The file to convert: " + listed(titles))->required();
     app.add_option("-o,--output", arguments->path, "The study file to make; default: print it");
-    app.add_option("--from", arguments->from, "What the file is: auto (by its content), wandb, nni or katib")
-        ->check(CLI::IsMember({"auto", "wandb", "nni", "katib"}))
-        ->capture_default_str();
+    std::vector<std::string> tools = importing::tool_names();
+    const std::string described = "What the file is of: auto (its content says), " + listed(tools);
+    tools.emplace_back(importing::any_tool);
+    app.add_option("--from", arguments->from, described)->check(CLI::IsMember(tools))->capture_default_str();
     app.add_flag("--force", arguments->force, "Set aside what is there, under another name");
     return [arguments] { return convert_command(*arguments); };
 }

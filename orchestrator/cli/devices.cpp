@@ -18,7 +18,7 @@
 #include "orchestrator/devices/selection.hpp"
 #include "orchestrator/devices/session_registry.hpp"
 #include "orchestrator/engine/runner.hpp"
-#include "orchestrator/exchange/trial_json.hpp"
+#include "orchestrator/export/trial_json.hpp"
 #include "orchestrator/view/table.hpp"
 #include "orchestrator/view/terminal.hpp"
 

@@ -16,7 +16,7 @@
 #include "orchestrator/engine/live_machine.hpp"
 #include "orchestrator/engine/one_worker.hpp"
 #include "orchestrator/engine/workers.hpp"
-#include "orchestrator/exchange/output.hpp"
+#include "orchestrator/export/output.hpp"
 
 namespace hpo::commands {
 
@@ -52,9 +52,9 @@ void refuse_what_cannot_be_trained(const Study& study, const TrainArguments& arg
 }
 
 /// Where the weights will lie. Asked before training, so that nothing is trained for a file that cannot be made.
-exchange::Output place_for(const TrainArguments& arguments) {
+exporting::Output place_for(const TrainArguments& arguments) {
     if (arguments.output.empty()) throw Fatal("-o: the name of a file for the weights is missing", 2);
-    auto output = exchange::Output::at(arguments.output, exchange::Output::Kind::file, arguments.force);
+    auto output = exporting::Output::at(arguments.output, exporting::Output::Kind::file, arguments.force);
     if (!output) throw Fatal("-o " + output.error().message);
     if (const auto told = can_be_told(output->path()); !told) throw Fatal("-o " + told.error().message);
     return std::move(*output);

@@ -1,11 +1,11 @@
-// Studies as JSON for programs, and with exchange/trial_json.hpp their trials. Keys stand in the order of the
+// Studies as JSON for programs, and with export/trial_json.hpp their trials. Keys stand in the order of the
 // documentation; what is absent is null; numbers that are not finite are the strings "nan", "inf" and "-inf".
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "orchestrator/cli/study_snapshot.hpp"
-#include "orchestrator/exchange/trial_json.hpp"
+#include "orchestrator/export/trial_json.hpp"
 
 namespace hpo {
 

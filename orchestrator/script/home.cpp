@@ -5,7 +5,7 @@
 #include <fstream>
 #include <set>
 
-#include "orchestrator/script/template.hpp"
+#include "orchestrator/script/syntax/template.hpp"
 
 namespace hpo::script {
 

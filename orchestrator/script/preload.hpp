@@ -16,10 +16,6 @@
 
 namespace hpo::script {
 
-/// How many words of the command start the Python interpreter, with its options; the next one is the script, -m or -c.
-/// Nothing: the command is none of Python's, or which script it runs is not the same for all trials.
-std::optional<std::size_t> interpreter_arguments(const std::vector<std::string>& command);
-
 /// What starts the interpreter that the study's trials are forked from; empty without `worker.preload`. `python`: the
 /// folder of the Python client.
 std::vector<std::string> preload_command(const Study& study, const std::filesystem::path& python);

@@ -1,5 +1,5 @@
 // The few calls of SQLite that the store makes, with owners and words for errors. Included by this folder, and by
-// exchange/, which writes the database of another program.
+// export/, which writes the database of another program.
 #pragma once
 
 #include <cstdint>

@@ -6,8 +6,8 @@
 #include <fstream>
 
 #include "hpo/wire.hpp"
-#include "orchestrator/script/template.hpp"
-#include "orchestrator/script/trial_values.hpp"
+#include "orchestrator/script/syntax/configuration_file.hpp"
+#include "orchestrator/script/syntax/template.hpp"
 #include "orchestrator/study/sections.hpp"
 #include "orchestrator/study/study_file.hpp"
 

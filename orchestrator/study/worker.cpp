@@ -4,10 +4,10 @@
 #include <cmath>
 #include <set>
 
-#include "orchestrator/script/metrics.hpp"
-#include "orchestrator/script/preload.hpp"
-#include "orchestrator/script/template.hpp"
-#include "orchestrator/script/trial_values.hpp"
+#include "orchestrator/script/syntax/configuration_file.hpp"
+#include "orchestrator/script/syntax/interpreter.hpp"
+#include "orchestrator/script/syntax/metrics.hpp"
+#include "orchestrator/script/syntax/template.hpp"
 #include "orchestrator/study/sections.hpp"
 
 namespace hpo::study {

@@ -1,10 +1,13 @@
 // Studies of other tools: whatever the bytes, converting ends with a study that reads back, or with printable errors;
 // what could be understood is never written as something that is no study. After a line "#other" stands the file that
-// the first one may name; a first byte of 'w', 'n' or 'k' after "#from " forces the tool.
+// the first one may name; the first letter of a tool after "#from " forces it.
 #include <cstdint>
 #include <cstdlib>
+#include <string>
+#include <vector>
 
-#include "orchestrator/exchange/import.hpp"
+#include "orchestrator/import/convert.hpp"
+#include "orchestrator/import/registry.hpp"
 #include "orchestrator/study/study_file.hpp"
 #include "orchestrator/study/utf8.hpp"
 
@@ -41,12 +44,11 @@ bool too_large(const std::string& error) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     std::string_view text(reinterpret_cast<const char*>(data), size);
-    exchange::Origin origin = exchange::Origin::automatic;
+    std::string_view tool = importing::any_tool;
+    const std::vector<std::string> tools = importing::tool_names();
     if (text.starts_with("#from ") && text.size() > 6)
-        origin = text[6] == 'w'   ? exchange::Origin::wandb
-                 : text[6] == 'n' ? exchange::Origin::nni
-                 : text[6] == 'k' ? exchange::Origin::katib
-                                  : exchange::Origin::automatic;
+        for (const std::string& name : tools)
+            if (name.front() == text[6]) tool = name;
     std::string other;
     if (const auto at = text.find("\n#other\n"); at != std::string_view::npos) {
         other = text.substr(at + 8);
@@ -54,7 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     const Vocabulary known{samplers, rules};
     const auto conversion =
-        exchange::convert(text, "fuzz.yaml", origin, known, [&](const std::string&) -> Result<std::string> {
+        importing::convert(text, "fuzz.yaml", tool, known, [&](const std::string&) -> Result<std::string> {
             if (other.empty()) return Error{"space.json: No such file or directory"};
             return other;
         });

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "orchestrator/script/metrics.hpp"
+#include "orchestrator/script/syntax/metrics.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "orchestrator/script/last_output.hpp"
+#include "orchestrator/script/syntax/last_output.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "orchestrator/script/metrics.hpp"
+#include "orchestrator/script/syntax/metrics.hpp"
 
 #include <gmock/gmock.h>
 

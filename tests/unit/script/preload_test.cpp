@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "orchestrator/script/syntax/interpreter.hpp"
+
 namespace hpo::script {
 namespace {
 

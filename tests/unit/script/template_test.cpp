@@ -1,4 +1,4 @@
-#include "orchestrator/script/template.hpp"
+#include "orchestrator/script/syntax/template.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,0 +1,94 @@
+#include "orchestrator/export/trial_json.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "hpo/random.hpp"
+#include "hpo/wire.hpp"
+
+namespace hpo {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+template <class Map>
+Json object(const Map& map) {
+    Json json = Json::object();
+    for (const auto& [name, value] : map) json[name] = wire::from(value);
+    return json;
+}
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+/// Bytes; what is not known is null.
+Json memory(const Footprint& footprint) {
+    const auto known = [](std::int64_t bytes) { return bytes > 0 ? Json(bytes) : Json(nullptr); };
+    return {{"host_bytes", known(footprint.host_bytes)}, {"device_bytes", known(footprint.device_bytes)}};
+}
+
+/// In the zone of `parts_of`, the seconds with so many decimals.
+std::string time_text(double time, decltype(gmtime_r)* parts_of, const char* format, int decimals) {
+    const auto units = static_cast<long long>(std::pow(10, decimals));
+    const auto count = static_cast<long long>(std::floor(time * static_cast<double>(units)));
+    const auto seconds = static_cast<std::time_t>(count / units);
+    std::tm parts{};
+    parts_of(&seconds, &parts);
+    char whole[32], text[64];
+    std::strftime(whole, sizeof whole, format, &parts);
+    std::snprintf(text, sizeof text, "%s.%0*lld", whole, decimals, count % units);
+    return text;
+}
+
+}  // namespace
+
+const Report* counting_report(const TrialRecord& trial) {
+    if (trial.curve.empty()) return nullptr;
+    // Steps stand in their order.
+    const auto counts = std::lower_bound(trial.curve.begin(), trial.curve.end(), trial.best_step,
+                                         [](const Report& report, std::int64_t step) { return report.step < step; });
+    const bool found = counts != trial.curve.end() && counts->step == trial.best_step;
+    return found ? &*counts : &trial.curve.back();
+}
+
+std::string utc_text(double time) { return time > 0 ? time_text(time, gmtime_r, "%Y-%m-%dT%H:%M:%S", 3) + 'Z' : ""; }
+
+std::string local_text(double time) { return time_text(time, localtime_r, "%Y-%m-%d %H:%M:%S", 6); }
+
+Json trial_json(const TrialRecord& trial) {
+    const Report* counts = counting_report(trial);
+    return {
+        {"trial", trial.number},
+        {"state", to_text(trial.state)},
+        {"attempt", trial.attempt},
+        {"params", object(trial.params)},
+        {"values", object(counts ? counts->metrics : Metrics())},
+        {"closing", object(trial.closing)},
+        {"value", wire::from(trial.value)},
+        {"best_step", trial.best_step > 0 ? Json(trial.best_step) : Json(nullptr)},
+        {"steps", trial.steps()},
+        {"steps_trained", trial.trained},
+        {"device", text_or_null(trial.allocation.device)},
+        {"booked", memory(trial.allocation.footprint)},
+        {"peak", memory(trial.peak)},
+        {"micro_batches", trial.allocation.micro_batches > 0 ? Json(trial.allocation.micro_batches) : Json(nullptr)},
+        {"rule", text_or_null(trial.rule)},
+        {"reason", text_or_null(trial.reason)},
+        {"failures", trial.failures},
+        {"queued", text_or_null(utc_text(trial.queued_at))},
+        {"started", text_or_null(utc_text(trial.started_at))},
+        {"ended", text_or_null(utc_text(trial.ended_at))}};
+}
+
+Json whole_trial_json(const Study& study, const TrialRecord& trial) {
+    Json json = trial_json(trial);
+    json["seed"] = trial_seed(study.seed, static_cast<std::uint64_t>(trial.number));
+    Json& curve = json["curve"] = Json::array();
+    for (const Report& report : trial.curve) curve.push_back(Json(wire::from(report)));
+    return json;
+}
+
+}  // namespace hpo

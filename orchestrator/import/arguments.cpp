@@ -1,0 +1,70 @@
+#include "orchestrator/import/arguments.hpp"
+
+#include <algorithm>
+
+#include "orchestrator/script/syntax/template.hpp"
+
+namespace hpo::importing {
+
+std::string without_placeholders(std::string_view text) {
+    const auto inner = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+               c == '-';
+    };
+    std::string out;
+    while (!text.empty()) {
+        std::size_t end = 1;
+        if (text.front() == '{')
+            while (end < text.size() && inner(text[end])) ++end;
+        const std::string_view braced = end < text.size() && text[end] == '}' ? text.substr(0, end + 1) : "";
+        if (!script::placeholders(braced).empty()) {
+            out += '{' + std::string(braced) + '}';
+            text.remove_prefix(braced.size());
+        } else {
+            out += text.front();
+            text.remove_prefix(1);
+        }
+    }
+    return out;
+}
+
+std::optional<std::vector<std::string>> split_shell_line(std::string_view line) {
+    std::vector<std::string> words;
+    std::string word;
+    bool begun = false;
+    char quote = 0;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+        const char c = line[i];
+        const bool escapes = c == '\\' && quote != '\'' && i + 1 < line.size() &&
+                             (quote == 0 || line[i + 1] == '"' || line[i + 1] == '\\');
+        if (escapes) {
+            word += line[++i];
+            begun = true;
+        } else if (quote != 0) {
+            if (quote == '"' && (c == '$' || c == '`')) return {};
+            if (c == quote)
+                quote = 0;
+            else
+                word += c;
+        } else if (c == '"' || c == '\'') {
+            quote = c;
+            begun = true;
+        } else if (c == ' ' || c == '\t') {
+            if (begun) words.push_back(std::move(word));
+            word.clear();
+            begun = false;
+        } else if (std::string_view("$`|&;<>()*?[]#~\n\r\\").find(c) != std::string_view::npos) {
+            return {};
+        } else {
+            word += c;
+            begun = true;
+        }
+    }
+    if (quote != 0) return {};
+    if (begun) words.push_back(std::move(word));
+    // NAME=value before a command sets a variable.
+    if (words.empty() || words.front().empty() || words.front().find('=') != std::string::npos) return {};
+    return words;
+}
+
+}  // namespace hpo::importing

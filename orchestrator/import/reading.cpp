@@ -1,0 +1,126 @@
+#include "orchestrator/import/reading.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "orchestrator/study/fields.hpp"
+
+namespace hpo::importing {
+
+namespace {
+
+using study::Node;
+
+constexpr std::int64_t many_steps = 1000;
+
+}  // namespace
+
+std::string without_tabs(std::string_view text) {
+    std::string spaced(text);
+    const auto first = spaced.find_first_not_of(" \t\r\n");
+    if (first == std::string::npos || (spaced[first] != '{' && spaced[first] != '[')) return spaced;
+    bool quoted = false;
+    for (std::size_t i = 0; i < spaced.size(); ++i) {
+        if (quoted && spaced[i] == '\\')
+            ++i;
+        else if (spaced[i] == '"')
+            quoted = !quoted;
+        else if (!quoted && spaced[i] == '\t')
+            spaced[i] = ' ';
+    }
+    return spaced;
+}
+
+bool Reading::knows_sampler(std::string_view name) const {
+    return std::any_of(known.samplers.begin(), known.samplers.end(),
+                       [&](const PartOptions& part) { return part.name == name; });
+}
+
+void Reading::leave_out_others(const Node& map, const std::vector<std::string_view>& known_keys,
+                               const std::string& what) const {
+    for (const study::Entry& entry : map.entries)
+        if (std::find(known_keys.begin(), known_keys.end(), entry.key) == known_keys.end())
+            builder.remark("", entry.location,
+                           "'" + entry.key + "' of " + what + " has no counterpart here: it is left out");
+}
+
+void choose_epochs(StudyBuilder& builder, std::int64_t otherwise) {
+    Study& study = builder.study;
+    study.budget.epochs = builder.epochs() > 0 ? builder.epochs() : otherwise > 0 ? otherwise : many_steps;
+    if (builder.epochs() == 0 && otherwise <= 0)
+        builder.remark(
+            "budget", 0,
+            "how many steps a trial takes is not said there: write for epochs how often the script reports the "
+            "objective; it is ended at " +
+                std::to_string(many_steps));
+    for (const PartSpec& rule : study.stopping)
+        if (rule.type == "asha")
+            study.budget.epochs =
+                std::max(study.budget.epochs, static_cast<std::int64_t>(number_or(rule.options.at("grace"), 1)) + 1);
+    study.budget.epochs = std::min<std::int64_t>(study.budget.epochs, 1000000);
+}
+
+void add_halving(StudyBuilder& builder, std::int64_t grace, double factor, const study::Location& location,
+                 const std::string& what) {
+    const auto whole = static_cast<std::int64_t>(std::clamp(std::round(factor), 2.0, 1000.0));
+    grace = std::clamp<std::int64_t>(grace, 1, 999999);
+    builder.study.stopping.push_back({"asha", {{"grace", grace}, {"factor", whole}}});
+    builder.remark(
+        "stopping", location,
+        what + " becomes asha: rungs at " + std::to_string(grace) + ", " + std::to_string(grace * whole) +
+            ", ... steps, the best one in " + std::to_string(whole) +
+            " goes on; the others pause and may be promoted, which trains a script without checkpoints anew (the "
+            "client's checkpoint=True avoids that)");
+}
+
+std::string metric_name_of(std::string_view name) {
+    std::string fit;
+    for (const char c : name.substr(0, 64)) {
+        const bool kept = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+                          c == '_' || c == '-' || c == '/';
+        fit += kept ? c : '_';
+    }
+    const bool letter = !fit.empty() && ((fit[0] >= 'a' && fit[0] <= 'z') || (fit[0] >= 'A' && fit[0] <= 'Z'));
+    return letter || fit.starts_with('_') ? fit : ("_" + fit).substr(0, 64);
+}
+
+void use_random(StudyBuilder& builder) {
+    builder.study.sampler = {"random", {}};
+    builder.study.policy.scaled = false;
+}
+
+void use_grid(const Reading& reading, const study::Location& location) {
+    Study& study = reading.builder.study;
+    double count = 1, longest = 2;  // the longest range, in values
+    for (const Dimension& dimension : study.space) {
+        if (dimension.kind == Kind::categorical) {
+            count *= static_cast<double>(dimension.choices.size());
+        } else if (dimension.low < dimension.high) {
+            const double values =
+                dimension.kind == Kind::integer || dimension.step
+                    ? std::floor((dimension.high - dimension.low) / dimension.step.value_or(1) + 0.5) + 1
+                    : HUGE_VAL;
+            count *= values;
+            longest = std::max(longest, values);
+        }
+    }
+    study.sampler = {reading.knows_sampler("grid") ? "grid" : "sobol", {}};
+    study.policy.scaled = false;  // the combinations as they are declared
+    if (count <= 1e6) {
+        study.budget.trials = static_cast<std::int64_t>(count);
+        if (study.sampler.type == "grid" && longest > 16)  // of so many values it takes all anyway
+            study.sampler.options["points"] = static_cast<std::int64_t>(longest);
+        if (study.sampler.type != "grid")
+            reading.builder.remark("sampler", location,
+                                   "a grid search: every combination is tried once (" +
+                                       std::to_string(study.budget.trials) +
+                                       " at most), in an order that spreads them (sobol)");
+        return;
+    }
+    reading.builder.remark("sampler", location,
+                           "a grid over a continuum, or of more than a million combinations: here points that fill the "
+                           "space evenly (sobol), as many as the budget has trials");
+    study.sampler = {"sobol", {}};
+}
+
+}  // namespace hpo::importing

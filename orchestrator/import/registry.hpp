@@ -1,0 +1,37 @@
+// The formats that can be converted to studies. A new one is a file here, which defines its row and fills a study
+// builder, and a line in registry.cpp: `hpo convert` takes names, help and errors from the rows.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orchestrator/import/reading.hpp"
+
+namespace hpo::importing {
+
+struct Format {
+    std::string_view tool;   ///< its name for --from; several formats may be of one tool
+    std::string_view title;  ///< "a W&B sweep"
+    std::string_view signs;  ///< by which it is recognized: "'parameters' with 'method'"
+    /// Whether a file looks like one, by its top-level keys.
+    bool (*matches)(const study::Node& root);
+    /// Fills `reading.builder` from a file that matches.
+    void (*read)(const Reading& reading, const study::Node& root);
+};
+
+/// Sweeps of Weights & Biases (docs.wandb.ai/models/sweeps/sweep-config-keys).
+extern const Format wandb_sweep;
+/// NNI, configurations of version 2 and 1 (nni.readthedocs.io: "Search Space" and "Experiment Config Reference").
+extern const Format nni_space;
+extern const Format nni_experiment;
+/// Experiments of Katib (kubeflow.org/docs/components/katib).
+extern const Format katib_experiment;
+
+std::span<const Format* const> formats();
+
+/// The tools of all formats, each once: "wandb", "nni", ...
+std::vector<std::string> tool_names();
+
+}  // namespace hpo::importing

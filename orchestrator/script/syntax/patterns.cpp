@@ -1,0 +1,232 @@
+// Metrics in a script's output by regular expressions.
+#include <boost/regex.hpp>
+
+#include "orchestrator/script/syntax/metrics.hpp"
+#include "orchestrator/script/syntax/numbers.hpp"
+
+namespace hpo::script {
+
+namespace {
+
+constexpr std::size_t most_pattern_bytes = 1000;
+
+/// What {number} stands for in a pattern: all of a number, as programs print it.
+constexpr string_view number_token = "{number}";
+constexpr string_view number_expression =
+    R"((?>[+-]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?(?i:nan|inf(?:inity)?)))";
+
+/// A group with a name, as it stands in the text of a pattern.
+struct NamedGroup {
+    string name;
+    std::size_t body = 0, end = 0;  ///< between the name and the closing bracket
+};
+
+/// The bracket that closes the group whose inside begins at `at`; the text's size: none does.
+std::size_t closing_bracket(string_view text, std::size_t at) {
+    bool in_class = false;
+    for (int depth = 0; at < text.size(); ++at) {
+        if (text[at] == '\\')
+            ++at;
+        else if (in_class)
+            in_class = text[at] != ']';
+        else if (text[at] == '[')
+            in_class = true;
+        else if (text[at] == '(')
+            ++depth;
+        else if (text[at] == ')' && depth-- == 0)
+            return at;
+    }
+    return text.size();
+}
+
+std::vector<NamedGroup> named_groups(string_view pattern) {
+    std::vector<NamedGroup> groups;
+    for (std::size_t at = 0; at < pattern.size(); ++at) {
+        const string_view rest = pattern.substr(at);
+        if (rest.starts_with('\\')) {
+            ++at;
+            continue;
+        }
+        const std::size_t skip = rest.starts_with("(?P<") ? 4 : rest.starts_with("(?<") ? 3 : 0;
+        const auto end = rest.find('>');
+        if (skip == 0 || rest.size() <= skip || !is_letter(rest[skip]) || end == string_view::npos) continue;
+        const std::size_t body = at + end + 1;
+        groups.push_back({string(rest.substr(skip, end - skip)), body, closing_bracket(pattern, body)});
+    }
+    return groups;
+}
+
+/// As Boost takes it. Throws std::invalid_argument.
+string perl_of(string_view pattern) {
+    string perl;
+    for (std::size_t at = 0; at < pattern.size(); ++at) {
+        const string_view rest = pattern.substr(at);
+        if (rest.starts_with('\\') && rest.size() > 1) {
+            perl += rest.substr(0, 2);
+            ++at;
+        } else if (rest.starts_with("(?P<") && rest.size() > 4 && is_letter(rest[4])) {
+            perl += "(?<";
+            at += 3;
+        } else if (rest.starts_with(number_token)) {
+            perl += number_expression;
+            at += number_token.size() - 1;
+        } else if (rest.size() > 1 && rest[0] == '{' && is_letter(rest[1]) && rest.find('}') != string_view::npos) {
+            throw std::invalid_argument("has '" + string(rest.substr(0, rest.find('}') + 1)) +
+                                        "', which stands for nothing: {number} is a number, (?<loss>{number}) the "
+                                        "metric loss, \\{ a brace");
+        } else {
+            perl += rest.front();
+        }
+    }
+    return perl;
+}
+
+/// The pattern with {number} in its groups with names.
+string cured(string pattern) {
+    auto groups = named_groups(pattern);
+    for (auto group = groups.rbegin(); group != groups.rend(); ++group)
+        if (group->end <= pattern.size()) pattern.replace(group->body, group->end - group->body, number_token);
+    return pattern;
+}
+
+/// Where the number begins that goes on at `from`: that of "6.2e-03" where a match begins with its "03", and that of
+/// "-0.5" where one begins with its "0.5". `from`: no number does.
+std::size_t number_begins(string_view line, std::size_t from) {
+    constexpr std::size_t longest = 32;
+    const auto is_digit = [&](std::size_t at) { return (line[at] >= '0' && line[at] <= '9') || line[at] == '.'; };
+    std::size_t begin = from;
+    for (std::size_t at = from; at-- > 0 && from - at <= longest;) {
+        const bool signs =
+            line[at] == '-' && at + 1 == begin && (at == 0 || string_view(" :=\t").find(line[at - 1]) < 4);
+        if (!signs && !is_digit(at)) continue;
+        if (const auto number = number_at_begin(line.substr(at)); number && at + number->second > from) begin = at;
+    }
+    return begin;
+}
+
+class PatternReader final : public LineReader {
+   public:
+    /// Throws boost::regex_error.
+    explicit PatternReader(const std::vector<string>& patterns) {
+        for (const string& pattern : patterns) {
+            Pattern& made = patterns_.emplace_back();
+            for (NamedGroup& group : named_groups(pattern)) made.names.push_back(std::move(group.name));
+            made.expression = boost::regex(perl_of(pattern), boost::regex::perl);
+            if (made.names.empty() && made.expression.mark_count() < 2)
+                throw std::invalid_argument(
+                    "needs a group with the metric's name, such as loss: (?<loss>{number}), or two groups: the name "
+                    "and the number");
+            if (made.cure = cured(pattern); !made.names.empty() && made.cure != pattern)
+                made.whole = boost::regex(perl_of(made.cure), boost::regex::perl);
+        }
+    }
+
+    void read(string_view line, Metrics& metrics) override {
+        for (const Pattern& pattern : patterns_) {
+            try {
+                read(pattern, line, metrics);
+            } catch (const std::runtime_error&) {
+                // The pattern is too costly for this line (Boost counts its steps): the line has no metric.
+            }
+        }
+    }
+
+    string warning() override { return std::exchange(warning_, {}); }
+
+   private:
+    struct Pattern {
+        boost::regex expression;
+        std::vector<string> names;
+        string cure;         ///< with {number}
+        boost::regex whole;  ///< of the cure; empty: it is the same
+    };
+    using Iterator = boost::regex_iterator<string_view::const_iterator>;
+
+    void read(const Pattern& pattern, string_view line, Metrics& metrics) {
+        const Iterator none;
+        Iterator found(line.begin(), line.end(), pattern.expression);
+        if (found == none && !warned_ && !pattern.whole.empty()) {
+            Iterator missed(line.begin(), line.end(), pattern.whole);
+            if (missed != none)
+                for (const string& name : pattern.names)
+                    if ((*missed)[name].matched)
+                        warn(pattern, name, "does not see '" + (*missed)[name].str() + "'", line);
+        }
+        for (; found != none; ++found) {
+            const auto& match = *found;
+            if (pattern.names.empty()) add_text(metrics, match[1].str(), match[2].str());
+            for (const string& name : pattern.names) {
+                if (!match[name].matched) continue;
+                const string text = match[name].str();
+                const auto from = static_cast<std::size_t>(match[name].first - line.begin());
+                const std::size_t begin = number_begins(line, from);
+                const auto number = number_at_begin(line.substr(begin));
+                if (number && (begin < from || number->second > text.size()))
+                    warn(pattern, name, "reads '" + text + "' of '" + string(line.substr(begin, number->second)) + "'",
+                         line);
+                else if (number && number_at_begin(trim(text))->second != trim(text).size())
+                    warn(pattern, name, "reads '" + text + "', which is no number", line);
+                else
+                    add_text(metrics, name, text);
+            }
+        }
+    }
+
+    void warn(const Pattern& pattern, const string& name, const string& what, string_view line) {
+        if (std::exchange(warned_, true)) return;
+        warning_ = "the pattern of '" + name + "' " + what + ", which is not used; write {number} for the number: \"" +
+                   pattern.cure + "\". The line: " + string(line.substr(0, most_quoted_bytes));
+    }
+
+    std::vector<Pattern> patterns_;
+    string warning_;
+    bool warned_ = false;
+};
+
+}  // namespace
+
+string problem_of_pattern(const string& pattern) {
+    if (pattern.size() > most_pattern_bytes) return "is longer than 1000 bytes";
+    try {
+        PatternReader reader({pattern});
+        return {};
+    } catch (const boost::regex_error& error) {
+        return "is no regular expression (error at its byte " + std::to_string(error.position() + 1) + ")";
+    } catch (const std::exception& error) {
+        return error.what();
+    }
+}
+
+bool gives(const std::vector<string>& patterns, string_view metric) {
+    return patterns.empty() || std::any_of(patterns.begin(), patterns.end(), [&](const string& pattern) {
+               const auto groups = named_groups(pattern);
+               const auto named = [&](const NamedGroup& group) { return group.name == metric; };
+               return groups.empty() || std::any_of(groups.begin(), groups.end(), named);
+           });
+}
+
+string pattern_warning(const string& pattern) {
+    for (const NamedGroup& group : named_groups(pattern)) {
+        string missed;
+        try {
+            const boost::regex body(perl_of(string_view(pattern).substr(group.body, group.end - group.body)));
+            for (const char* sample : {"9.3e-05", "nan", "-0.5"})
+                if (!boost::regex_match(sample, body)) missed += (missed.empty() ? "" : ", ") + string(sample);
+        } catch (const std::exception&) {
+            continue;  // it needs what stands around it
+        }
+        if (!missed.empty())
+            return "the pattern of '" + group.name + "' does not read " + missed +
+                   "; {number} reads every number: " + cured(pattern);
+    }
+    return {};
+}
+
+Result<std::unique_ptr<LineReader>> make_pattern_reader(const std::vector<string>& patterns) {
+    for (const string& pattern : patterns)
+        if (const string problem = problem_of_pattern(pattern); !problem.empty())
+            return Error{"the pattern '" + pattern + "' " + problem};
+    return std::unique_ptr<LineReader>(std::make_unique<PatternReader>(patterns));
+}
+
+}  // namespace hpo::script

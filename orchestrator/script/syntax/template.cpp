@@ -1,0 +1,148 @@
+#include "orchestrator/script/syntax/template.hpp"
+
+#include <algorithm>
+
+namespace hpo::script {
+
+namespace {
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_inner(char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '.' || c == '-'; }
+
+constexpr std::string_view functions[] = {"flag:", "params:"};
+
+/// Where the placeholder ends that begins here; 0: none does.
+std::size_t end_of_placeholder(std::string_view rest) {
+    if (rest.empty() || !is_letter(rest[0])) return 0;
+    for (const std::string_view function : functions)
+        if (rest.starts_with(function)) {
+            const auto end = rest.find_first_of("{}\n");
+            return end == std::string_view::npos ? 0 : end;
+        }
+    std::size_t end = 1;
+    while (end < rest.size() && is_inner(rest[end])) ++end;
+    return end;
+}
+
+/// Calls `text(stretch)` and `name(placeholder)` for what the template is made of, in its order.
+template <class Text, class Name>
+void walk(std::string_view rest, Text&& text, Name&& name) {
+    while (!rest.empty()) {
+        const auto open = rest.find('{');
+        text(rest.substr(0, open));
+        if (open == std::string_view::npos) return;
+        rest.remove_prefix(open);
+        const bool doubled = rest.starts_with("{{");
+        const std::size_t begin = doubled ? 2 : 1;
+        const std::size_t end = begin + end_of_placeholder(rest.substr(begin));
+        const bool closed = end > begin && rest.substr(end).starts_with(doubled ? "}}" : "}");
+        if (!closed) {
+            text(rest.substr(0, 1));
+            rest.remove_prefix(1);
+        } else if (doubled) {
+            text(rest.substr(1, end));
+            rest.remove_prefix(end + 2);
+        } else {
+            name(rest.substr(begin, end - begin));
+            rest.remove_prefix(end + 1);
+        }
+    }
+}
+
+}  // namespace
+
+bool hides(std::string_view name) {
+    return name != "seed" && std::find(own_names.begin(), own_names.end(), name) != own_names.end();
+}
+
+std::vector<std::string_view> placeholders(std::string_view text) {
+    std::vector<std::string_view> names;
+    walk(
+        text, [](std::string_view) {}, [&](std::string_view name) { names.push_back(name); });
+    return names;
+}
+
+Placeholder take_apart(std::string_view placeholder) {
+    const auto colon = placeholder.find(':');
+    if (colon == std::string_view::npos) return {Placeholder::Kind::value, std::string(placeholder), {}};
+    const std::string_view function = placeholder.substr(0, colon), rest = placeholder.substr(colon + 1);
+    if (function == "params") {
+        Placeholder params{Placeholder::Kind::params, std::string(rest), {}};
+        const bool known = rest.ends_with(".json") || rest.ends_with(".yaml") || rest.ends_with(".yml");
+        if (!known || !is_file_name(rest))
+            params.problem =
+                "names a file with all parameters that ends in .json, .yaml or .yml, such as "
+                "{params:config.yaml}";
+        return params;
+    }
+    const auto second = rest.find(':');
+    Placeholder flag{Placeholder::Kind::flag, std::string(rest.substr(0, second)), {}};
+    if (second != std::string_view::npos) {
+        const std::string_view texts = rest.substr(second + 1);
+        const auto third = texts.find(':');
+        flag.if_true = texts.substr(0, third);
+        if (third != std::string_view::npos) flag.if_false = texts.substr(third + 1);
+    }
+    if (flag.if_true.empty() || flag.if_false == std::string())
+        flag.problem =
+            "gives a text where a parameter is true: {flag:tied:--tied}, or also where it is false: "
+            "{flag:tied:--tied:--no-tied}";
+    return flag;
+}
+
+bool is_file_name(std::string_view name) {
+    return !name.empty() && name.size() <= 64 && name[0] != '.' && name[0] != '-' &&
+           std::all_of(name.begin(), name.end(), is_inner);
+}
+
+std::optional<std::string> fill(std::string_view text, const Lookup& lookup) {
+    std::string filled;
+    bool whole = true;
+    walk(
+        text, [&](std::string_view stretch) { filled += stretch; },
+        [&](std::string_view name) {
+            const auto value = lookup(std::string(name));
+            whole = whole && value.has_value();
+            if (value) filled += *value;
+        });
+    return whole ? std::optional(filled) : std::nullopt;
+}
+
+std::vector<std::string> fill(const std::vector<std::string>& command, const std::vector<Stretch>& optional,
+                              const Lookup& lookup) {
+    const auto has_value = [&](std::size_t at) { return fill(command[at], lookup).has_value(); };
+    std::vector<std::string> filled;
+    bool option = false;  // the last one is an option of its own
+    for (std::size_t at = 0; at < command.size(); ++at) {
+        const auto stretch =
+            std::find_if(optional.begin(), optional.end(), [&](const Stretch& s) { return s.first == at; });
+        if (stretch != optional.end()) {
+            bool whole = true;
+            for (std::size_t i = stretch->first; i < stretch->second; ++i) whole = whole && has_value(i);
+            option = option && whole;
+            if (!whole) {
+                at = stretch->second - 1;
+                continue;
+            }
+        }
+        const std::string& argument = command[at];
+        auto text = fill(argument, lookup);
+        if (text)
+            filled.push_back(std::move(*text));
+        else if (option && argument.starts_with('{') && !argument.starts_with("{flag:"))
+            filled.pop_back();
+        option = text.has_value() && argument.starts_with('-') && argument.find_first_of("={") == std::string::npos;
+    }
+    return filled;
+}
+
+std::string variable_of(std::string_view name) {
+    std::string variable = "HPO_PARAM_";
+    for (const char c : name) {
+        const bool kept = (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        variable += kept ? c : c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : '_';
+    }
+    return variable;
+}
+
+}  // namespace hpo::script

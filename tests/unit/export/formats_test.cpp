@@ -1,0 +1,79 @@
+// The bytes of TensorBoard's files and what Optuna keeps, against values that were computed by others.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "hpo/protobuf.hpp"
+#include "orchestrator/export/optuna.hpp"
+#include "orchestrator/export/records.hpp"
+#include "support.hpp"
+
+namespace hpo::exporting {
+
+using protobuf::Message;
+
+namespace {
+
+using namespace std::string_literals;
+
+TEST(Crc32c, GivesTheChecksumsOfRfc3720) {
+    EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8a9136aaU);
+    EXPECT_EQ(crc32c(std::string(32, '\xff')), 0x62a8ab43U);
+    std::string rising;
+    for (char c = 0; c < 32; ++c) rising += c;
+    EXPECT_EQ(crc32c(rising), 0x46dd794eU);
+    EXPECT_EQ(crc32c("123456789"), 0xe3069283U);
+    EXPECT_EQ(crc32c(""), 0U);
+}
+
+TEST(Records, AreFramedByLengthAndMaskedSums) {
+    const std::string record = framed("abc");
+    ASSERT_EQ(record.size(), 8 + 4 + 3 + 4);
+    EXPECT_EQ(record.substr(0, 8), "\3\0\0\0\0\0\0\0"s);
+    EXPECT_EQ(record.substr(12, 3), "abc");
+    EXPECT_EQ(masked(0), 0xa282ead8U);
+    EXPECT_EQ(masked(1), 0xa282ead8U + (1U << 17));
+}
+
+TEST(Message, EncodesAsTheDocumentationsExamplesDo) {
+    EXPECT_EQ(Message().number(1, 150).encoded(), "\x08\x96\x01"s);
+    EXPECT_EQ(Message().bytes(2, "testing").encoded(), "\x12\x07testing"s);
+    EXPECT_EQ(Message().message(3, Message().number(1, 150)).encoded(), "\x1a\x03\x08\x96\x01"s);
+    EXPECT_EQ(Message().number(1, -2).encoded(), "\x08\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01"s);
+    EXPECT_EQ(Message().real(1, 1.0).encoded(), "\x09\0\0\0\0\0\0\xf0\x3f"s);
+    EXPECT_EQ(Message().single(2, 1.0F).encoded(), "\x15\0\0\x80\x3f"s);
+}
+
+TEST(Optuna, WritesDistributionsAsOptunaDoes) {
+    Dimension real{"lr"};
+    real.low = 1e-4, real.high = 1, real.log = true;
+    EXPECT_EQ(nlohmann::json::parse(distribution_json(real)), nlohmann::json::parse(R"({"name": "FloatDistribution",
+        "attributes": {"step": null, "low": 0.0001, "high": 1.0, "log": true}})"));
+    Dimension stepped{"z"};
+    stepped.step = 0.25;
+    EXPECT_EQ(nlohmann::json::parse(distribution_json(stepped)), nlohmann::json::parse(R"({"name": "FloatDistribution",
+        "attributes": {"step": 0.25, "low": 0.0, "high": 1.0, "log": false}})"));
+    Dimension whole{"n"};
+    whole.kind = Kind::integer, whole.low = 1, whole.high = 8;
+    EXPECT_EQ(distribution_json(whole),
+              R"({"name":"IntDistribution","attributes":{"log":false,"step":1,"low":1,"high":8}})");
+    Dimension choice{"c"};
+    choice.kind = Kind::categorical;
+    choice.choices = {std::string("a"), std::int64_t{1}, true, 2.5, std::vector<std::int64_t>{64, 32}};
+    EXPECT_EQ(distribution_json(choice),
+              R"({"name":"CategoricalDistribution","attributes":{"choices":["a",1,true,2.5,"[64, 32]"]}})");
+}
+
+TEST(Optuna, KeepsTheIndexOfACategory) {
+    Dimension choice{"c"};
+    choice.kind = Kind::categorical;
+    choice.choices = {std::string("a"), std::int64_t{1}, 2.5};
+    EXPECT_EQ(internal_value(choice, std::string("a")), 0);
+    EXPECT_EQ(internal_value(choice, 1.0), 1);
+    EXPECT_EQ(internal_value(choice, 2.5), 2);
+    EXPECT_EQ(internal_value(Dimension{"x"}, 0.5), 0.5);
+    EXPECT_EQ(internal_value(Dimension{"n"}, std::int64_t{7}), 7);
+}
+
+}  // namespace
+}  // namespace hpo::exporting

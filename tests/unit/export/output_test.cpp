@@ -1,0 +1,124 @@
+// Files and folders that come to be whole or not at all, in the place of nothing.
+#include "orchestrator/export/output.hpp"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include "orchestrator/export/optuna.hpp"
+#include "support.hpp"
+
+namespace hpo::exporting {
+namespace {
+
+using hpo::testing::TemporaryFolder;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::string refused(const std::filesystem::path& path, Output::Kind kind = Output::Kind::file, bool force = false) {
+    const auto output = Output::at(path, kind, force);
+    return output ? "(accepted)" : output.error().message;
+}
+
+TEST(Output, GivesAFileItsNameAtTheEndAlone) {
+    const TemporaryFolder folder;
+    {
+        auto output = Output::at(folder / "out.csv", Output::Kind::file, false);
+        ASSERT_TRUE(output);
+        put(output->temporary(), "half");
+        EXPECT_FALSE(std::filesystem::exists(folder / "out.csv"));
+    }
+    EXPECT_THAT(names_in(folder), IsEmpty());
+    auto output = Output::at(folder / "out.csv", Output::Kind::file, false);
+    put(output->temporary(), "whole");
+    EXPECT_EQ(*output->finish(), "");
+    EXPECT_THAT(names_in(folder), ElementsAre("out.csv"));
+    EXPECT_EQ(text_of(folder / "out.csv"), "whole");
+}
+
+TEST(Output, RefusesWhatIsThereAndWithForceSetsItAside) {
+    const TemporaryFolder folder;
+    put(folder / "out.csv", "old");
+    EXPECT_THAT(refused(folder / "out.csv"),
+                HasSubstr("out.csv: exists already; choose another name, or give --force"));
+    auto output = Output::at(folder / "out.csv", Output::Kind::file, true);
+    ASSERT_TRUE(output);
+    put(output->temporary(), "new");
+    const auto aside = output->finish();
+    EXPECT_EQ(text_of(folder / "out.csv"), "new");
+    EXPECT_EQ(text_of(*aside), "old");
+    EXPECT_EQ(names_in(folder).size(), 2);
+}
+
+TEST(Output, LosesNothingWhenForcedTwiceInASecond) {
+    const TemporaryFolder folder;
+    put(folder / "out", "0");
+    for (const char* text : {"1", "2", "3"}) {
+        auto output = Output::at(folder / "out", Output::Kind::file, true);
+        put(output->temporary(), text);
+        ASSERT_TRUE(output->finish());
+    }
+    EXPECT_EQ(names_in(folder).size(), 4);
+    EXPECT_EQ(text_of(folder / "out"), "3");
+}
+
+TEST(Output, LeavesAloneWhatSomebodyElseMadeMeanwhile) {
+    const TemporaryFolder folder;
+    auto output = Output::at(folder / "out", Output::Kind::file, false);
+    put(output->temporary(), "mine");
+    put(folder / "out", "theirs");
+    EXPECT_THAT(output->finish().error().message, HasSubstr("was made by somebody else meanwhile"));
+    EXPECT_EQ(text_of(folder / "out"), "theirs");
+}
+
+TEST(Output, WritesWhereALinkLeads) {
+    const TemporaryFolder folder;
+    put(folder / "target", "old");
+    std::filesystem::create_symlink("target", folder / "link");
+    auto output = Output::at(folder / "link", Output::Kind::file, true);
+    put(output->temporary(), "new");
+    ASSERT_TRUE(output->finish());
+    EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+    EXPECT_EQ(text_of(folder / "target"), "new");
+}
+
+TEST(Output, TakesAnEmptyFolderAndRefusesAFullOne) {
+    const TemporaryFolder folder;
+    std::filesystem::create_directory(folder / "logs");
+    auto output = Output::at(folder / "logs/", Output::Kind::folder, false);
+    ASSERT_TRUE(output);
+    put(output->temporary() / "a", "");
+    EXPECT_EQ(*output->finish(), "");
+    EXPECT_TRUE(std::filesystem::exists(folder / "logs/a"));
+    EXPECT_THAT(refused(folder / "logs", Output::Kind::folder), HasSubstr("exists already"));
+}
+
+TEST(Output, SaysWhatIsWrongWithAPlace) {
+    const TemporaryFolder folder;
+    std::filesystem::create_directory(folder / "folder");
+    put(folder / "file", "");
+    ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+    EXPECT_THAT(refused(folder / "folder", Output::Kind::file, true), HasSubstr("folder: a folder; name a file"));
+    EXPECT_THAT(refused(folder / "file", Output::Kind::folder, true), HasSubstr("file: a file; name a folder"));
+    EXPECT_THAT(refused(folder / "pipe", Output::Kind::file, true), HasSubstr("neither a file nor a folder"));
+    EXPECT_THAT(refused(folder / "no/such"), HasSubstr("no: No such file or directory"));
+    EXPECT_THAT(refused(folder / "no/such", Output::Kind::folder), HasSubstr("no: No such file or directory"));
+    EXPECT_THAT(refused(folder / "file/below"), HasSubstr("Not a directory"));
+    EXPECT_THAT(refused(".."), HasSubstr("'..' is no name"));
+}
+
+TEST(Output, RefusesADatabasesPlaceWhereAJournalLies) {
+    const TemporaryFolder folder;
+    EXPECT_TRUE(no_journal_beside(folder / "out.db"));
+    put(folder / "out.db-journal", "");
+    EXPECT_THAT(no_journal_beside(folder / "out.db").error().message, HasSubstr("out.db-journal: belongs to"));
+}
+
+TEST(FileWriter, NamesThePlaceWhenTheDiskIsFull) {
+    EXPECT_EQ(write_error("out.csv", ENOSPC).message,
+              "out.csv: the disk is full; nothing was left behind: free some space, then run again");
+    EXPECT_EQ(write_error("out.csv", EACCES).message, "out.csv: Permission denied");
+}
+
+}  // namespace
+}  // namespace hpo::exporting

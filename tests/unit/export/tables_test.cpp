@@ -1,0 +1,85 @@
+// Trials as CSV and JSON Lines.
+#include "orchestrator/export/tables.hpp"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "support.hpp"
+
+namespace hpo::exporting {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<std::string> lines_of(Result<void> (*write)(const Study&, const StudyRecord&, const Sink&),
+                                  const StudyRecord& record) {
+    std::vector<std::string> lines;
+    const auto done = write(small_study(), record, [&](std::string_view bytes) -> Result<void> {
+        lines.emplace_back(bytes);
+        return {};
+    });
+    EXPECT_TRUE(done);
+    return lines;
+}
+
+TEST(Csv, QuotesCellsThatNeedItAndNoOthers) {
+    EXPECT_EQ(csv_cell("plain text; 0.5"), "plain text; 0.5");
+    EXPECT_EQ(csv_cell(""), "");
+    EXPECT_EQ(csv_cell("a,b"), "\"a,b\"");
+    EXPECT_EQ(csv_cell("the \"best\""), "\"the \"\"best\"\"\"");
+    EXPECT_EQ(csv_cell("two\nlines"), "\"two\nlines\"");
+    EXPECT_EQ(csv_cell("\r"), "\"\r\"");
+}
+
+TEST(Csv, HasARowATrialAndAnEmptyCellForWhatIsAbsent) {
+    StudyRecord record;
+    record.trials = {small_trial(1, TrialState::complete, {0.5, 0.25, 0.75}), small_trial(2, TrialState::queued, {})};
+    record.trials[1].params = {{"optimizer", small_study().space[0].choices[1]}, {"momentum", 0.1}};
+    record.trials[0].reason = "its end";
+    record.trials[0].closing = {{"test_acc", 0.875}};
+    EXPECT_THAT(
+        lines_of(write_csv, record),
+        ElementsAre("trial,state,value,best_step,steps,attempt,params.optimizer,params.momentum,values.loss,"
+                    "values.val_loss,closing.test_acc,rule,reason,seed,started,ended,device,peak_host_bytes,peak_"
+                    "device_bytes\r\n",
+                    "1,complete,0.25,2,3,1,adamw,,0.5,0.25,0.875,,its end,1570786285010682,2027-01-15T08:00:01.250Z,"
+                    "2027-01-15T08:00:11.250Z,,,\r\n",
+                    "2,queued,,,0,1,\"sgd, slow \"\"one\"\"\",0.1,,,,,,1904990373728484,,,,,\r\n"));
+}
+
+TEST(Csv, WritesNumbersThatAreNotFiniteAsWords) {
+    StudyRecord record;
+    record.trials = {small_trial(1, TrialState::diverged, {NAN})};
+    EXPECT_THAT(lines_of(write_csv, record)[1], HasSubstr(",adamw,,nan,nan,"));
+}
+
+TEST(JsonLines, HoldWholeTrialsWithTheirSteps) {
+    StudyRecord record;
+    record.trials = {small_trial(1, TrialState::stopped, {0.5, INFINITY})};
+    const auto lines = lines_of(write_jsonl, record);
+    ASSERT_EQ(lines.size(), 1);
+    EXPECT_EQ(lines[0].find('\n'), lines[0].size() - 1);
+    const auto trial = nlohmann::json::parse(lines[0]);
+    EXPECT_EQ(trial["state"], "stopped");
+    EXPECT_EQ(trial["value"], 0.5);
+    EXPECT_EQ(trial["curve"].size(), 2);
+    EXPECT_EQ(trial["curve"][1]["metrics"]["val_loss"], "inf");
+    EXPECT_EQ(trial["curve"][1]["step"], 2);
+}
+
+TEST(JsonLines, EndWithTheFirstFailureOfWhoTakesThem) {
+    StudyRecord record;
+    record.trials = {small_trial(1, TrialState::complete, {1}), small_trial(2, TrialState::complete, {1})};
+    int taken = 0;
+    const auto done = write_jsonl(small_study(), record, [&](std::string_view) -> Result<void> {
+        ++taken;
+        return Error{"full"};
+    });
+    EXPECT_EQ(done.error().message, "full");
+    EXPECT_EQ(taken, 1);
+}
+
+}  // namespace
+}  // namespace hpo::exporting

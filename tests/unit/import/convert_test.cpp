@@ -1,0 +1,418 @@
+// Studies of other tools become studies of hpo: what they mean, and what is said where they mean something else.
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "orchestrator/import/arguments.hpp"
+#include "orchestrator/import/convert.hpp"
+#include "orchestrator/study/study_file.hpp"
+
+namespace hpo::importing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+struct Converted {
+    Study study;
+    std::string yaml;
+    std::vector<std::string> remarks;
+
+    [[nodiscard]] std::string all() const {
+        std::string text;
+        for (const std::string& remark : remarks) text += remark + '\n';
+        return text;
+    }
+    /// "float 0.1 to 0.9, log"
+    [[nodiscard]] std::string dimension(const std::string& name) const {
+        for (const Dimension& dimension : study.space)
+            if (dimension.name == name) return describe(dimension);
+        return "(none)";
+    }
+};
+
+Converted converted(const std::string& text, const std::string& name = "sweep.yaml", const std::string& other = "") {
+    const auto conversion = convert(text, name, any_tool, {}, [&](const std::string& file) -> Result<std::string> {
+        if (other.empty()) return Error{file + ": No such file or directory"};
+        return other;
+    });
+    EXPECT_TRUE(conversion) << conversion.error().message;
+    if (!conversion) return {};
+    auto study = parse_study(conversion->yaml, "s.yaml");
+    EXPECT_TRUE(study) << conversion->yaml;
+    for (const std::string& remark : conversion->remarks) {
+        // Each stands in the file too, cut into lines.
+        const std::string begin = remark.substr(0, 40);
+        EXPECT_THAT(conversion->yaml, HasSubstr("# " + begin));
+    }
+    return {std::move(*study), conversion->yaml, conversion->remarks};
+}
+
+std::string problem(const std::string& text, std::string_view tool = any_tool) {
+    const auto conversion = convert(text, "sweep.yaml", tool, {}, [](const std::string& file) -> Result<std::string> {
+        return Error{file + ": No such file or directory"};
+    });
+    return conversion ? "(accepted)" : conversion.error().message;
+}
+
+/// A sweep with these parameters.
+std::string sweep(const std::string& parameters, const std::string& more = "") {
+    return "program: train.py\nmethod: random\nmetric: {name: val_loss, goal: minimize}\nrun_cap: 8\n" + more +
+           "parameters:\n" + parameters;
+}
+
+TEST(Wandb, TheDocumentedSweepBecomesAStudyOfTheSameRuns) {
+    const auto result = converted(R"(program: train.py
+name: sweepdemo
+method: bayes
+metric: {goal: maximize, name: val/accuracy}
+run_cap: 30
+parameters:
+  learning_rate: {min: 0.0001, max: 0.1}
+  batch_size: {values: [256, 512]}
+  epochs: {values: [5, 10, 15]}
+  optimizer: {values: ["adam", "sgd"]}
+)");
+    const Study& study = result.study;
+    EXPECT_EQ(study.name, "sweepdemo");
+    EXPECT_EQ(study.objective.metric, "val/accuracy");
+    EXPECT_EQ(study.objective.direction, Direction::maximize);
+    EXPECT_EQ(study.budget.trials, 30);
+    EXPECT_EQ(study.budget.epochs, 15);
+    EXPECT_EQ(study.sampler.type, "auto");
+    EXPECT_THAT(study.command,
+                ElementsAre("python3", "train.py", "--learning_rate={learning_rate}", "--batch_size={batch_size}",
+                            "--epochs={epochs}", "--optimizer={optimizer}"));
+    EXPECT_EQ(result.dimension("learning_rate"), "float 0.0001 to 0.1");
+    EXPECT_EQ(result.dimension("batch_size"), "one of 256, 512");
+    EXPECT_THAT(result.remarks,
+                ElementsAre(StartsWith("sweep.yaml:4: each wandb.log() that holds val/accuracy is a step"),
+                            HasSubstr("shim: wandb gives the script a stand-in")));
+    EXPECT_EQ(study.shim, "wandb");
+    EXPECT_TRUE(study.policy.scaled);
+}
+
+TEST(Wandb, EveryDistributionHasItsRange) {
+    const auto result = converted(sweep(R"(
+  int: {min: 1, max: 3}
+  mixed: {min: 1, max: 3.0}
+  stepped: {distribution: q_uniform, min: 0.0, max: 0.52, q: 0.1}
+  whole_steps: {distribution: q_uniform, min: 10, max: 60, q: 16}
+  exponents: {distribution: log_uniform, min: 0, max: 1}
+  values: {distribution: log_uniform_values, min: 1e-4, max: 1e-1}
+  inverse: {distribution: inv_log_uniform, min: 0, max: 1}
+  inverse_values: {distribution: inv_log_uniform_values, min: 0.5, max: 2}
+  whole_log: {distribution: q_log_uniform_values, q: 1, min: 1, max: 1000}
+)"));
+    EXPECT_EQ(result.dimension("int"), "int 1 to 3");
+    EXPECT_EQ(result.dimension("mixed"), "float 1 to 3");
+    EXPECT_EQ(result.dimension("stepped"), "float 0 to 0.5 by 0.1");
+    EXPECT_EQ(result.dimension("whole_steps"), "int 16 to 64 by 16");
+    EXPECT_EQ(result.dimension("exponents"), "float 1 to 2.71828, log");
+    EXPECT_EQ(result.dimension("values"), "float 0.0001 to 0.1, log");
+    EXPECT_EQ(result.dimension("inverse"), "float 0.367879 to 1, log");
+    EXPECT_EQ(result.dimension("inverse_values"), "float 0.5 to 2, log");
+    EXPECT_EQ(result.dimension("whole_log"), "int 1 to 1000, log");
+    EXPECT_THAT(result.all(), Not(HasSubstr("sweep.yaml:7")));
+    EXPECT_THAT(result.all(), Not(HasSubstr("sweep.yaml:15")));
+}
+
+TEST(Wandb, WhatHasNoBoundsOrNoStepsGetsThemWithARemarkAtItsLine) {
+    const auto result = converted(sweep(R"(
+  n: {distribution: normal, mu: 1, sigma: 0.5}
+  l: {distribution: log_normal, mu: 0, sigma: 1}
+  q: {distribution: q_log_uniform_values, q: 8, min: 16, max: 512}
+  b: {distribution: beta, a: 2, b: 2}
+)"));
+    EXPECT_EQ(result.dimension("n"), "float 0 to 2");
+    EXPECT_EQ(result.dimension("l"), "float 0.135335 to 7.38906, log");
+    EXPECT_EQ(result.dimension("q"), "int 16 to 512, log");
+    EXPECT_EQ(result.dimension("b"), "float 0 to 1");
+    EXPECT_THAT(result.remarks,
+                Contains(StartsWith("sweep.yaml:7: a normal distribution (mu 1, sigma 0.5) has no bounds")));
+    EXPECT_THAT(result.remarks, Contains(StartsWith("sweep.yaml:8: a lognormal distribution")));
+    EXPECT_THAT(result.remarks,
+                Contains(StartsWith("sweep.yaml:9: a logarithmic range cannot keep to multiples of 8")));
+    EXPECT_THAT(result.remarks, Contains(StartsWith("sweep.yaml:10: a beta distribution")));
+}
+
+TEST(Wandb, ValuesReachTheScriptAsPythonWritesThem) {
+    const auto result = converted(sweep(R"(
+  flag: {values: [true, False]}
+  layers: {values: [[64, 'a'], ~, {x: 1}]}
+  same: {values: [1, 1.0, 2], probabilities: [0.5, 0.25, 0.25]}
+  fixed: {value: [1, true]}
+  none: {value: null}
+)"));
+    EXPECT_EQ(result.dimension("flag"), "one of True, False");
+    EXPECT_EQ(result.dimension("layers"), "one of [64, 'a'], None, {'x': 1}");
+    EXPECT_EQ(result.dimension("same"), "one of 1, 2");
+    EXPECT_THAT(result.study.command, Contains("--fixed=[1, True]"));
+    EXPECT_THAT(result.study.command, Contains("--none=None"));
+    EXPECT_THAT(result.all(), HasSubstr("sweep.yaml:9: 1.0 stands there twice"));
+    EXPECT_THAT(result.all(), HasSubstr("the probabilities are left out"));
+}
+
+TEST(Wandb, ParametersWithinAParameterAreOneDictionary) {
+    const auto result = converted(sweep(R"(
+  head:
+    parameters:
+      width: {min: 1, max: 8}
+      act: {values: [relu, gelu]}
+      deep: {parameters: {on: {value: true}}}
+)"));
+    EXPECT_EQ(result.dimension("head.width"), "int 1 to 8");
+    EXPECT_THAT(result.study.command,
+                Contains("--head={'width': {head.width}, 'act': '{head.act}', 'deep': {'on': True}}"));
+}
+
+TEST(Wandb, MacrosOfTheCommandAreWrittenOut) {
+    const auto command = [](const std::string& words) {
+        return converted(sweep("  lr: {min: 0.1, max: 0.2}\n  v: {value: true}\n  w: {value: false}\n  f: {values: "
+                               "[true, false]}\n",
+                               "command: " + words + "\n"))
+            .study.command;
+    };
+    EXPECT_THAT(command("[\"${env}\", \"${interpreter}\", \"${program}\", \"${args_no_hyphens}\"]"),
+                ElementsAre("python3", "train.py", "lr={lr}", "v=True", "w=False", "f={f}"));
+    EXPECT_THAT(command("[\"${env}\", A=1, \"${program}\", --quiet, \"${args_no_boolean_flags}\"]"),
+                ElementsAre("/usr/bin/env", "A=1", "train.py", "--quiet", "--lr={lr}", "{f_flag}", "--v"));
+    EXPECT_THAT(command("[run, \"${args_json}\"]"),
+                ElementsAre("run", "{\"lr\": {lr}, \"v\": true, \"w\": false, \"f\": {f}}"));
+    EXPECT_THAT(command("[run, \"${args_json_file}\", \"{lr}\"]"), ElementsAre("run", "{params_file}", "{{lr}}"));
+    EXPECT_THAT(command("[run, \"--data=${envvar:DATA}/x\", \"${args}\"]"), Contains("--data=DATA/x"));
+}
+
+TEST(Wandb, AFlagIsAnArgumentThatIsThereOrNot) {
+    const auto result =
+        converted(sweep("  f: {values: [true, false]}\n", "command: [run, --quiet, \"${args_no_boolean_flags}\"]\n"));
+    EXPECT_EQ(result.dimension("f_flag"), "one of --f, only with f = True");
+    // Not behind --quiet, which would be taken for its name and left out with it.
+    EXPECT_THAT(result.study.command, ElementsAre("run", "{f_flag}", "--quiet"));
+}
+
+TEST(Wandb, ARandomSearchAndAGridAreOfTheSpaceAsItIsDeclared) {
+    const auto result = converted(sweep("  lr: {min: 0.1, max: 0.2}\n"));
+    EXPECT_EQ(result.study.sampler.type, "random");
+    EXPECT_FALSE(result.study.policy.scaled);
+    EXPECT_THAT(result.yaml, HasSubstr("policy: {regularization: off}"));
+}
+
+TEST(Wandb, GoalsAndTagsAndNestingThatWandbTakesAreTaken) {
+    const auto result = converted(
+        "project: p\nsweep:\n  method: bayes\n  program: t.py\n  run_cap: 3\n"
+        "  metric: {name: acc, goal: maximum}\n"
+        "  parameters:\n    lr: {min: !!float 1e-4, max: !!float \"0.1\"}\n"
+        "    n: {value: !!int 3}\n    s: {values: [!!str 5, a]}\n");
+    EXPECT_EQ(result.study.objective.direction, Direction::maximize);
+    EXPECT_EQ(result.dimension("lr"), "float 0.0001 to 0.1");
+    EXPECT_EQ(result.study.worker, (Params{{"n", std::int64_t{3}}}));
+    EXPECT_THAT(result.all(), HasSubstr("sweep.yaml:1: 'project' of the file has no counterpart here"));
+    EXPECT_THAT(problem("program: a\nmethod: grid\nparameters: {a: {value: !!python/name:os.system x}}\n"),
+                HasSubstr("tags (!name) are not used"));
+}
+
+TEST(Wandb, AFileOfParametersHoldsTheFixedOnesToo) {
+    const auto result = converted(sweep("  lr: {min: 0.1, max: 0.2}\n  n: {value: 3}\n  v: {value: true}\n",
+                                        "command: [run, \"${args_json_file}\"]\n"));
+    EXPECT_EQ(result.study.worker, (Params{{"n", std::int64_t{3}}, {"v", true}}));
+}
+
+TEST(Wandb, NamesThatMeanSomethingInCommandsAreChanged) {
+    const auto result =
+        converted(sweep("  seed: {min: 1, max: 5}\n  \"a b\": {min: 1, max: 5}\n  a_b: {min: 1, max: 2}\n"));
+    EXPECT_THAT(result.study.command,
+                ElementsAre("python3", "train.py", "--seed={seed_}", "--a b={a_b}", "--a_b={a_b_2}"));
+    EXPECT_THAT(result.remarks, Contains(StartsWith("sweep.yaml:6: 'seed' is called seed_ here")));
+}
+
+TEST(Wandb, SmallBatchesAreAllowedInWriting) {
+    const auto result = converted(sweep("  batch_size: {values: [32, 64]}\n"));
+    EXPECT_EQ(result.study.policy.min_batch_size, 32);
+    EXPECT_THAT(result.remarks, Contains(StartsWith("sweep.yaml:6: batches of 32 are allowed")));
+}
+
+TEST(Wandb, HyperbandBecomesAsha) {
+    const auto rule = [](const std::string& text) {
+        const Study study = converted(sweep("  lr: {min: 0.1, max: 0.2}\n", "early_terminate: " + text + "\n")).study;
+        EXPECT_EQ(study.stopping.size(), 1);
+        return to_text(study.stopping[0].options.at("grace")) + "/" + to_text(study.stopping[0].options.at("factor")) +
+               " of " + std::to_string(study.budget.epochs);
+    };
+    EXPECT_EQ(rule("{type: hyperband, min_iter: 3}"), "3/3 of 1000");
+    EXPECT_EQ(rule("{type: hyperband, max_iter: 27, s: 2, eta: 3}"), "3/3 of 27");
+    EXPECT_EQ(rule("{type: hyperband, min_iter: 5000}"), "5000/3 of 5001");
+    EXPECT_THAT(converted(sweep("  lr: {min: 0.1, max: 0.2}\n", "early_terminate: {type: envelope}\n")).all(),
+                HasSubstr("early termination by 'envelope' is not known"));
+}
+
+TEST(Wandb, AGridHasAsManyTrialsAsCombinations) {
+    const std::string head = "program: t\nmethod: grid\nmetric: {name: loss}\nparameters:\n";
+    const Study study = converted(head + "  a: {values: [1, 2, 3]}\n  b: {min: 1, max: 4}\n  c: {value: 1}\n").study;
+    EXPECT_EQ(study.budget.trials, 12);
+    EXPECT_EQ(study.sampler.type, "sobol");
+    EXPECT_THAT(converted(head + "  a: {min: 0.0, max: 1.0}\n").all(),
+                HasSubstr("sweep.yaml:2: a grid over a continuum"));
+}
+
+TEST(Wandb, WhatIsWrongInASweepIsAnErrorAtItsPlace) {
+    EXPECT_THAT(problem(sweep("  a: {min: 3, max: 1}\n")),
+                StartsWith("sweep.yaml:6:3: 'a': the least value (3) is above the greatest (1)"));
+    EXPECT_THAT(problem(sweep("  a: {distribution: log_uniform_values, min: 0, max: 1}\n")),
+                HasSubstr("a logarithmic range begins above 0, found 0"));
+    EXPECT_THAT(problem(sweep("  a: {distribution: gauss}\n")), HasSubstr("no distribution 'gauss'"));
+    EXPECT_THAT(problem(sweep("  a: {min: 1}\n")), HasSubstr("needs 'min' and 'max'"));
+    EXPECT_THAT(problem(sweep("  a: {values: []}\n")), HasSubstr("needs 'values', a list of at least one"));
+    EXPECT_THAT(problem(sweep("  a: 3\n")), HasSubstr("must be a map such as"));
+    EXPECT_THAT(problem(sweep("  a: {distribution: q_uniform, q: 0, min: 1, max: 2}\n")),
+                HasSubstr("'q' must be above 0"));
+    EXPECT_THAT(problem("program: a\nmethod: grid\nparameters: {a: {value: 1}}\nmetric: {name: x, goal: up}\n"),
+                HasSubstr("'goal' is minimize or maximize, found up"));
+    EXPECT_THAT(problem("method: [\n"), HasSubstr("this '[' is not closed"));
+}
+
+TEST(Wandb, KeysWithoutACounterpartAreSaid) {
+    const auto result = converted(sweep("  a: {min: 1, max: 2}\n", "imageuri: x\ncommand: [a, \"${gpu}\"]\n"));
+    EXPECT_THAT(result.all(), HasSubstr("sweep.yaml:5: 'imageuri' of the sweep has no counterpart here"));
+    EXPECT_THAT(result.all(), HasSubstr("sweep.yaml:6: the macro ${gpu} is not known"));
+}
+
+TEST(Wandb, WordsOfSeveralLinesStayComments) {
+    const auto result = converted(sweep("  \"a\\nb\": {min: 1, max: 2}\n",
+                                        "description: |\n  first\n  seed: 7\ncommand: [a, \"${x\\nseed: 8}\"]\n"));
+    EXPECT_THAT(result.yaml, HasSubstr("# first seed: 7"));
+    EXPECT_EQ(result.study.seed, 1);
+    EXPECT_EQ(result.dimension("a_b"), "int 1 to 2");
+}
+
+TEST(Format, IsSeenInTheContentAndCanBeForced) {
+    EXPECT_THAT(problem("study: s\nworker: {}\n"),
+                HasSubstr("none of the formats that can be converted: a W&B sweep has"));
+    EXPECT_THAT(problem(""), HasSubstr("none of the formats that can be converted: a W&B sweep has"));
+    const std::string both =
+        "method: random\nparameters: {a: {min: 1, max: 2}}\ntrialCommand: x y\nsearchSpace: {a: {_type: uniform, "
+        "_value: [0, 1]}}\n";
+    EXPECT_THAT(problem(both),
+                HasSubstr("could be a W&B sweep or an experiment of NNI: --from wandb or --from nni decides"));
+    EXPECT_EQ(problem(both, "wandb"), "(accepted)");
+    EXPECT_EQ(problem(both, "nni"), "(accepted)");
+    EXPECT_THAT(problem("study: s\n", "wandb"), HasSubstr("no file of wandb: a W&B sweep has"));
+}
+
+const std::string space_json = R"({
+	"lr": {"_type": "loguniform", "_value": [1e-4, 0.1]},
+	"bs":	{"_type":"choice","_value":[16,32]},
+	"drop":{"_type":"quniform","_value":[0.05, 0.5, 0.1]},
+	"n":{"_type":"randint","_value":[1,10]},
+	"old":{"_type":"randint","_value":[5]},
+	"model": {"_type":"choice","_value":[
+		{"_name":"LeNet","k":{"_type":"uniform","_value":[0,1]},"act":{"_type":"choice","_value":[{"_name":"p","s":{"_type":"normal","_value":[0,1]}}]}},
+		{"_name":"Empty"}]}
+})";
+
+TEST(Nni, ASearchSpaceHasItsDistributionsAndConditions) {
+    const auto result = converted(space_json, "search_space.json");
+    EXPECT_EQ(result.dimension("lr"), "float 0.0001 to 0.1, log");
+    EXPECT_EQ(result.dimension("bs"), "one of 16, 32");
+    EXPECT_EQ(result.dimension("drop"), "float 0.1 to 0.5 by 0.1");
+    EXPECT_EQ(result.dimension("n"), "int 1 to 9");
+    EXPECT_EQ(result.dimension("old"), "int 0 to 4");
+    EXPECT_EQ(result.dimension("model"), "one of LeNet, Empty");
+    EXPECT_EQ(result.dimension("model.k"), "float 0 to 1, only with model = LeNet");
+    EXPECT_EQ(result.dimension("model.act.s"), "float -2 to 2, only with model = LeNet and model.act = p");
+    EXPECT_THAT(result.study.command, ElementsAre("python3", "train.py"));
+    EXPECT_EQ(result.study.shim, "nni");
+    EXPECT_EQ(result.study.name, "search_space");
+    EXPECT_THAT(result.remarks, Contains(StartsWith("search_space.json:4: the bounds themselves are left out")));
+    EXPECT_THAT(result.all(), HasSubstr("search_space.json: a search space names no script"));
+}
+
+TEST(Nni, AnExperimentOfVersion2BringsItsCommandBudgetAndRules) {
+    const auto result = converted(R"(experimentName: MNIST example
+searchSpaceFile: search_space.json
+trialCommand: python3 mnist.py --data "my {lr} data"
+trialCodeDirectory: code
+trialConcurrency: 4
+trialGpuNumber: 0
+maxExperimentDuration: 90m
+maxTrialNumber: 100
+tuner: {name: TPE, classArgs: {optimize_mode: minimize}}
+assessor: {name: Medianstop, classArgs: {start_step: 5}}
+trainingService: {platform: local}
+)",
+                                  "config.yml", R"({"lr": {"_type": "uniform", "_value": [0, 1]}})");
+    const Study& study = result.study;
+    EXPECT_EQ(study.name, "MNIST-example");
+    EXPECT_THAT(study.command, ElementsAre("env", "--chdir=code", "python3", "mnist.py", "--data", "my {{lr}} data"));
+    EXPECT_EQ(study.objective.direction, Direction::minimize);
+    EXPECT_EQ(study.objective.at, Objective::At::last);
+    EXPECT_EQ(study.resources.parallel, 4);
+    EXPECT_EQ(study.resources.backend, "cpu");
+    EXPECT_EQ(study.budget.trials, 100);
+    EXPECT_EQ(study.budget.seconds, 5400);
+    ASSERT_EQ(study.stopping.size(), 1);
+    EXPECT_EQ(study.stopping[0].type, "median");
+    EXPECT_THAT(result.all(), HasSubstr("config.yml:3: shim: nni gives the script a stand-in"));
+}
+
+TEST(Nni, AnExperimentOfVersion1IsReadToo) {
+    const auto result = converted(R"(authorName: x
+experimentName: old
+trialConcurrency: 2
+maxExecDuration: 1h
+maxTrialNum: 10
+trainingServicePlatform: pai
+searchSpacePath: s.json
+tuner: {builtinTunerName: Evolution, classArgs: {optimize_mode: maximize}}
+trial: {command: "cd x && python3 t.py 2>&1 | tee log", codeDir: ., gpuNum: 2}
+)",
+                                  "config.yml", "{\"x\": {\"_type\": \"lognormal\", \"_value\": [0, 1]}}");
+    EXPECT_THAT(result.study.command, ElementsAre("sh", "-c", "cd x && python3 t.py 2>&1 | tee log"));
+    EXPECT_THAT(
+        result.remarks,
+        ElementsAre(HasSubstr("config.yml:6: hpo trains on this machine alone, not by 'pai'"),
+                    HasSubstr("config.yml:8: 'Evolution' has no counterpart"), HasSubstr("config.yml:9: shim: nni"),
+                    HasSubstr("config.yml:9: a trial gets one GPU at most"),
+                    HasSubstr("s.json:1: a lognormal distribution"), HasSubstr("config.yml: how many steps")));
+}
+
+TEST(Nni, StudiesAreNamedAfterTheirFolderWhereTheFileIsNamedAfterItsKind) {
+    const std::string experiment =
+        "trialCommand: python3 t.py\nmaxTrialNumber: 3\nsearchSpace: {a: {_type: uniform, _value: [0, 1]}}\n";
+    EXPECT_EQ(converted(experiment, "trials/mnist-pytorch/config_tpe.yml").study.name, "mnist-pytorch");
+    EXPECT_EQ(converted(experiment, "config.yml").study.name, "config");
+    EXPECT_EQ(converted(experiment, "trials/efficient net/b0.yml").study.name, "b0");
+    EXPECT_EQ(converted(experiment, "../config.yml").study.name, "config");
+    EXPECT_EQ(converted("experimentName: \"\u4e2d .a b\"\n" + experiment, "x.yml").study.name, "a-b");
+}
+
+TEST(Nni, WhatIsWrongIsToldWithItsFile) {
+    EXPECT_THAT(problem("trialCommand: a b\nsearchSpaceFile: no.json\n"),
+                StartsWith("sweep.yaml:2:18: no.json: No such file or directory"));
+    EXPECT_THAT(problem("{\"a\": {\"_type\": \"unform\", \"_value\": [0, 1]}}"),
+                HasSubstr("no type 'unform'; known: choice"));
+    EXPECT_THAT(problem("{\"a\": {\"_type\": \"uniform\", \"_value\": [0]}}"), HasSubstr("a list of 2 numbers"));
+    EXPECT_THAT(problem("{\"a\": {\"_type\": \"uniform\", \"_value\": [0, \"1\"]}}"), HasSubstr("a list of 2 numbers"));
+    EXPECT_THAT(problem("{\"a\": {\"_type\": \"quniform\", \"_value\": [0.1, 0.2, 5]}}"),
+                HasSubstr("no multiple of 5"));
+}
+
+TEST(Arguments, AreCutAsAShellWould) {
+    EXPECT_THAT(*split_shell_line(R"(python3 a.py "two words" 'it''s' x\ y "a\"b" "\n")"),
+                ElementsAre("python3", "a.py", "two words", "its", "x y", "a\"b", "\\n"));
+    EXPECT_THAT(*split_shell_line("a '' b"), ElementsAre("a", "", "b"));
+    for (const char* line :
+         {"a | b", "a && b", "a; b", "a > f", "a $X", "a \"$X\"", "a `b`", "A=1 b", "a 'b", "ls *", "a # b", ""})
+        EXPECT_FALSE(split_shell_line(line)) << line;
+}
+
+TEST(Arguments, BracesOfTheirOwnStayText) {
+    EXPECT_EQ(without_placeholders("{lr} {{lr}} {1} {} {a b} {x"), "{{lr}} {{{lr}}} {1} {} {a b} {x");
+}
+
+}  // namespace
+}  // namespace hpo::importing
