@@ -125,9 +125,10 @@ class Extrapolation final : public StoppingRule {
     [[nodiscard]] std::vector<Gate> gates() const override {
         std::vector<Gate> gates;
         for (std::size_t i = 0; i < rungs_.size(); ++i)
-            if (in_force(i)) gates.push_back({rungs_[i].step, 1 / static_cast<double>(factor_)});
+            gates.push_back({rungs_[i].step, 1 / static_cast<double>(factor_), in_force(i)});
         return gates;
     }
+    [[nodiscard]] double least_full_share() const override { return least_full; }
 
     [[nodiscard]] std::optional<Forecast> forecast(std::int64_t trial) const override {
         const auto found = courses_.find(trial);

@@ -27,6 +27,7 @@ struct Verdict {
 struct Gate {
     std::int64_t step = 0;
     double share = 1;
+    bool certain = true;  ///< false: trials pause there only in some studies, by what the rule has seen
 };
 
 /// Where an unfinished trial is expected to end.
@@ -91,6 +92,8 @@ class StoppingRule {
 
     /// Where it pauses trials, by step; empty: nowhere. For forecasts.
     [[nodiscard]] virtual std::vector<Gate> gates() const { return {}; }
+    /// The least share of all steps that belongs to trials which it trains in full, whatever their curves look like.
+    [[nodiscard]] virtual double least_full_share() const { return 0; }
 
     /// Where a trial that it paused would end; absent: the rule does not know better than its value so far.
     [[nodiscard]] virtual std::optional<Forecast> forecast(std::int64_t trial) const {

@@ -74,15 +74,22 @@ std::vector<std::int64_t> Rules::promotions(std::size_t most) const {
 }
 
 std::vector<Gate> Rules::gates() const {
-    std::map<std::int64_t, double> shares;
+    std::map<std::int64_t, Gate> by_step;
     for (const auto& rule : rules_)
         for (const Gate& gate : rule->gates()) {
-            const auto [at, first] = shares.try_emplace(gate.step, gate.share);
-            if (!first) at->second = std::min(at->second, gate.share);
+            Gate& known = by_step.try_emplace(gate.step, gate).first->second;
+            known.share = std::min(known.share, gate.share);
+            known.certain |= gate.certain;
         }
     std::vector<Gate> gates;
-    for (const auto& [step, share] : shares) gates.push_back({step, share});
+    for (const auto& [step, gate] : by_step) gates.push_back(gate);
     return gates;
+}
+
+double Rules::least_full_share() const {
+    double share = 0;
+    for (const auto& rule : rules_) share = std::max(share, rule->least_full_share());
+    return share;
 }
 
 std::optional<Forecast> Rules::forecast(std::int64_t trial) const {

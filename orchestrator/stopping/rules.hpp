@@ -20,6 +20,7 @@ class Rules final : public StoppingRule {
     [[nodiscard]] bool holds(std::int64_t trial) const override;
     /// Of all rules; where several pause at one step the smallest share.
     [[nodiscard]] std::vector<Gate> gates() const override;
+    [[nodiscard]] double least_full_share() const override;
     /// The first rule's that has one.
     [[nodiscard]] std::optional<Forecast> forecast(std::int64_t trial) const override;
     [[nodiscard]] std::int64_t forecasts_made() const override;

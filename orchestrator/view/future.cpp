@@ -16,10 +16,19 @@ constexpr std::int64_t most_played = 300;
 class Future {
    public:
     Future(const Study& study, const Past& past, std::uint64_t number)
-        : study_(study), past_(past), number_(number), rungs_(past.rungs), begun_(past.trials), tried_(past.tried) {
+        : study_(study),
+          past_(past),
+          number_(number),
+          rungs_(past.rungs),
+          begun_(past.trials),
+          tried_(past.tried),
+          steps_(past.steps),
+          full_(past.full) {
         limit_ = std::min(study.budget.trials, begun_ + most_played);
         // The share that ends early, and what a trial costs, are known as well as so many trials tell.
         frailty_ = std::exp(gauss(0, 0) / std::sqrt(past.survival.count() + 1));
+        // The share of full trainings changes with what the rules see: mostly it falls.
+        full_share_ = past.least_full + 1.2 * draw(0, 4) * (past.full_share - past.least_full);
         for (std::size_t i = 0; i < past.examples.size(); ++i) sample_.push_back(pick(0, 1 + i));
     }
 
@@ -46,6 +55,7 @@ class Future {
         double loss = 0;        ///< at the last of them
         bool ranked = false;    ///< it has a loss
         bool ends = false;      ///< where it gets to next
+        bool full = false;      ///< nothing pauses it
     };
     struct Arrival {
         double time = 0;
@@ -96,6 +106,7 @@ class Future {
         const std::int64_t to = end.value_or(target(trial));
         double seconds = trial.pace * std::max(0.0, static_cast<double>(to - trial.steps) - part);
         if (starts) seconds += past_.start + past_.again * trial.pace * static_cast<double>(trial.steps);
+        steps_ += std::max<std::int64_t>(0, to - trial.steps);
         trial.steps = std::max(to, trial.steps);
         trials_.push_back(trial);
         running_.push({now_ + seconds, trials_.size() - 1});
@@ -103,7 +114,8 @@ class Future {
 
     /// A trial of the record goes on.
     void take(const UnderWay& known) {
-        Trial trial{.number = ++taken_, .pace = known.pace, .steps = known.steps, .rungs = known.rungs};
+        Trial trial{
+            .number = ++taken_, .pace = known.pace, .steps = known.steps, .rungs = known.rungs, .full = known.full};
         if (known.pace <= 0) trial.pace = past_.examples[sample_[pick(trial.number, 1)]].pace;
         if (known.loss) trial.loss = *known.loss, trial.ranked = true;
         if (!known.running) return queued_.push_back(trial);
@@ -162,6 +174,8 @@ class Future {
         trial.ranked = true;
         ++trial.rungs;
         rung.losses.insert(std::upper_bound(rung.losses.begin(), rung.losses.end(), trial.loss), trial.loss);
+        if (trial.rungs == 1 && full_to_come()) trial.full = true, full_ += study_.budget.epochs;
+        if (trial.full) return run(trial, false, trial.steps, 0);
         const std::size_t places = quota(rung);
         const bool among = places > 0 && trial.loss <= rung.losses[places - 1];
         const auto better = std::partition_point(rung.waiting.begin(), rung.waiting.end(),
@@ -172,6 +186,11 @@ class Future {
         }
         rung.waiting.insert(better, {trial.loss, trial.pace});
         decide(trial);
+    }
+
+    /// Whether the trial that comes to the first rung is trained in full, so that such trials get their share of steps.
+    [[nodiscard]] bool full_to_come() const {
+        return full_share_ > 0 && static_cast<double>(full_) <= full_share_ * static_cast<double>(steps_);
     }
 
     /// Of `n` trials one in n + 1 is a new best: what patience waits for.
@@ -222,9 +241,9 @@ class Future {
     std::vector<Trial> trials_;
     std::vector<Trial> queued_;
     std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> running_;
-    std::int64_t begun_ = 0, limit_ = 0, tried_ = 0, decided_ = 0;
+    std::int64_t begun_ = 0, limit_ = 0, tried_ = 0, decided_ = 0, steps_ = 0, full_ = 0;
     std::uint64_t taken_ = 0, promoted_ = 0;
-    double frailty_ = 1;
+    double frailty_ = 1, full_share_ = 0;
     double now_ = 0, half_ = 0, last_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// How a study may go on: drawn, from its past and its rules. Pure.
+// Simulates the rest of a study from its record and its rules. Pure.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,13 @@
 
 namespace hpo::view {
 
-/// Seconds until the study has used up its trials, in each of a number of drawn futures, least first. `past` tells.
+/// Seconds until the study has used up its budget of trials, one figure a simulation, in ascending order.
+/// `past.tells()` must hold.
 ///
-/// A future is the study played on: places are given to those that may go on at a rung, the best first, else to new
-/// trials; a trial comes to the next rung with a standing there like its last one or with any; once no trial is to
-/// come, the best of each rung goes on (stopping/asha.cpp). New trials are like ones that came before. The same past
-/// draws the same futures, and trials keep their luck from one moment to the next.
+/// A simulation goes on with the study: a free slot takes the best trial that may be promoted, else a new trial. A new
+/// trial costs what one of the trials before it did. At the next rung a trial ranks as it did at the last one or, two
+/// times in three, anywhere. Once all trials have started, the best of each rung is promoted (stopping/asha.cpp). The
+/// same past gives the same simulations, and a trial draws the same numbers from one moment to the next.
 std::vector<double> draw_futures(const Study& study, const Past& past);
 
 }  // namespace hpo::view

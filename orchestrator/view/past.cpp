@@ -61,7 +61,8 @@ std::optional<std::int64_t> Survival::end(std::int64_t from, std::int64_t to, do
 }
 
 Past::Past(const Study& study, const StudyRecord& record, const Moment& moment) {
-    cut(study);
+    cut(study, record);
+    find_full(study, record);
     bool measured = true;  // each trial's seconds are known; else each step costs the same
     double cost = 0, steps = 0, attempts = 0, running = 0;
     const auto paces = step_seconds(record);
@@ -95,11 +96,49 @@ Past::Past(const Study& study, const StudyRecord& record, const Moment& moment) 
                               [](const TrialRecord& trial) { return !goes_on(trial); });
 }
 
-void Past::cut(const Study& study) {
-    if (const auto rules = Rules::make(study))
-        for (const Gate& gate : rules->gates())
-            if (gate.step < study.budget.epochs) rungs.push_back({gate.step, gate.share});
+void Past::cut(const Study& study, const StudyRecord& record) {
+    const auto rules = Rules::make(study);
+    if (!rules) return;
+    const auto paused_at = [&](std::int64_t step) {
+        return std::any_of(record.trials.begin(), record.trials.end(), [&](const TrialRecord& trial) {
+            return trial.steps() == step && (trial.state == TrialState::paused || trial.state == TrialState::stopped);
+        });
+    };
+    for (const Gate& gate : rules->gates())
+        if (gate.step < study.budget.epochs && (gate.certain || paused_at(gate.step)))
+            rungs.push_back({gate.step, gate.share});
     may_end = study.stopping.size() > (rungs.empty() ? 0 : 1);
+    least_full = full_share = rules->least_full_share();
+}
+
+/// The record does not say which trials are trained in full whatever their rank: they are the worst of those that went
+/// on at the first rung without a pause, as many as went on there beyond the rung's share.
+void Past::find_full(const Study& study, const StudyRecord& record) {
+    for (const TrialRecord& trial : record.trials) steps += trial.steps();
+    if (full_share <= 0 || rungs.empty()) return;
+    const std::int64_t first = rungs.front().step;
+    std::size_t came = 0, went_on = 0;
+    std::vector<std::pair<double, std::int64_t>> without_pause;
+    for (const TrialRecord& trial : record.trials) {
+        if (trial.steps() < first) continue;
+        ++came;
+        const bool waits = trial.steps() == first && !goes_on(trial);
+        if (waits) continue;
+        ++went_on;
+        if (const auto loss = loss_at(trial, first, study.objective); loss && trial.attempt <= 1)
+            without_pause.emplace_back(*loss, trial.number);
+    }
+    std::sort(without_pause.rbegin(), without_pause.rend());
+    const auto promoted = static_cast<std::size_t>(static_cast<double>(came) * rungs.front().share + 1e-9);
+    std::size_t count = std::min(without_pause.size(), went_on - std::min(went_on, promoted));
+    for (const auto& [loss, number] : without_pause) {
+        if (count-- == 0) break;
+        full_trials_.insert(number);
+    }
+    full = static_cast<std::int64_t>(full_trials_.size()) * study.budget.epochs;
+    if (full > study.budget.epochs && steps > 0)
+        full_share = std::clamp(static_cast<double>(full - study.budget.epochs / 2) / static_cast<double>(steps),
+                                full_share, 0.9);
 }
 
 bool Past::at_a_rung(std::int64_t step) const {
@@ -137,13 +176,14 @@ void Past::add(const TrialRecord& trial, const Objective& objective, std::int64_
         for (std::size_t i = 0; i + (rests ? 1 : 0) < came_to; ++i)
             before_pauses_ += static_cast<double>(rungs[i].step);
     }
-    for (std::size_t i = 0; i + (rests ? 1 : 0) < came_to; ++i) ++rungs[i].gone_on;
+    const bool is_full = full_trials_.contains(trial.number);
+    for (std::size_t i = 0; i + (rests ? 1 : 0) < came_to; ++i) rungs[i].gone_on += is_full ? 0 : 1;
     rank(trial, objective, came_to, trial.state == TrialState::paused && rests, pace);
     if (pace > 0) examples.push_back({pace, came_to > 0 ? loss_at(trial, rungs[0].step, objective) : std::nullopt});
     if (goes_on(trial))
         under_way.push_back({pace, steps, came_to,
                              came_to > 0 ? loss_at(trial, rungs[came_to - 1].step, objective) : std::nullopt,
-                             trial.state == TrialState::running, trial.attempt > 0});
+                             trial.state == TrialState::running, trial.attempt > 0, is_full});
 }
 
 void Past::rank(const TrialRecord& trial, const Objective& objective, std::size_t came_to, bool waits, double pace) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "hpo/units.hpp"
@@ -10,7 +11,11 @@
 namespace hpo::view {
 namespace {
 
-constexpr double doubt = 1.25;  // what futures are drawn from is itself a sample
+/// The range is wider than the drawn futures by this factor on either side: what they are drawn from is itself a
+/// sample.
+constexpr double sample_margin = 1.25;
+/// And by this one where trials pause at rungs: whether one goes on changes with each that arrives.
+constexpr double rung_margin = 1.5;
 
 /// To whole seconds, tens of seconds, minutes: what a forecast is worth.
 std::string coarse(double seconds) {
@@ -22,8 +27,6 @@ std::string coarse(double seconds) {
 
 }  // namespace
 
-double TimeLeft::middle() const { return least > 0 ? std::sqrt(least * most) : most; }
-
 std::optional<TimeLeft> time_left(const Study& study, const StudyRecord& record, const Moment& moment) {
     std::optional<TimeLeft> left;
     if (const Past past(study, record, moment); past.tells() && moment.seconds > 0) {
@@ -31,18 +34,22 @@ std::optional<TimeLeft> time_left(const Study& study, const StudyRecord& record,
         const auto at = [&](double share) {
             return futures[static_cast<std::size_t>(share * static_cast<double>(futures.size() - 1))];
         };
-        left = TimeLeft{at(0.05) / doubt, at(0.95) * doubt};
+        const double mean = std::accumulate(futures.begin(), futures.end(), 0.0) / static_cast<double>(futures.size());
+        const double margin = past.rungs.empty() ? sample_margin : rung_margin;
+        left = TimeLeft{at(0.05) / margin, at(0.95) * margin, mean};
     }
     if (study.budget.seconds) {
         const double budget = std::max(0.0, *study.budget.seconds - moment.seconds);
-        left = left ? TimeLeft{std::min(left->least, budget), std::min(left->most, budget)} : TimeLeft{0, budget};
+        left = left ? TimeLeft{std::min(left->least, budget), std::min(left->most, budget),
+                               std::min(left->expected, budget)}
+                    : TimeLeft{0, budget, budget};
     }
     return left;
 }
 
 double part_done(const Study& study, const StudyRecord& record, const Moment& moment) {
     if (const auto left = time_left(study, record, moment); left && moment.held)
-        return moment.seconds / std::max(1e-9, moment.seconds + left->middle());
+        return moment.seconds / std::max(1e-9, moment.seconds + left->expected);
     return static_cast<double>(count_ended(record)) /
            static_cast<double>(std::max<std::int64_t>(1, study.budget.trials));
 }
@@ -50,7 +57,7 @@ double part_done(const Study& study, const StudyRecord& record, const Moment& mo
 std::string time_left_text(const TimeLeft& left) {
     if (left.least <= 0) return "at most " + coarse(left.most) + " left";
     const std::string least = coarse(left.least), most = coarse(left.most);
-    if (left.most < 1.2 * left.least || least == most) return "about " + coarse(left.middle()) + " left";
+    if (left.most < 1.2 * left.least || least == most) return "about " + coarse(left.expected) + " left";
     const bool both_in_seconds = least.ends_with(" s") && most.ends_with(" s");
     return (both_in_seconds ? least.substr(0, least.size() - 2) : least) + " to " + most + " left";
 }

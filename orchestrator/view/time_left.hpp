@@ -1,9 +1,9 @@
 // How long a study will still take: a range, from what its budgets, its rungs and its own pace allow. Pure.
 //
-// What is left is drawn a few dozen times (future.hpp) from what the study's trials cost, where they ended and how they
-// stand at the rungs (past.hpp). The range holds nine of ten of these futures, and a quarter more on either side, as
-// the past is itself a sample. In a small study with rungs that is wide to the end: whether the last trial at a rung
-// goes on is half of what is left then, and nothing foretells it.
+// The rest of the study is simulated a few dozen times (future.hpp) from what its trials have cost, where they ended
+// and how they rank at the rungs (past.hpp). The range holds nine of ten of these simulations and a margin on either
+// side, as what they are drawn from is itself a sample. In a small study with rungs the range stays wide to the end:
+// whether the last trial at a rung is promoted is then half of what is left, and nothing predicts it.
 #pragma once
 
 #include <optional>
@@ -19,8 +19,7 @@ namespace hpo::view {
 struct TimeLeft {
     double least = 0;
     double most = 0;
-    /// The one figure where there is room for one: in the middle by ratio, so that it is off by equal factors.
-    [[nodiscard]] double middle() const;
+    double expected = 0;  ///< the mean, where there is room for one figure
 };
 
 /// Absent until a trial has ended or paused, unless the study has a budget of time.

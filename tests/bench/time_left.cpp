@@ -39,7 +39,7 @@ void replay(const char* file) {
     if (events.empty()) throw Fatal(std::string(file) + " has no events");
     const auto held = held_at(events, study->objective);
     const double end = held.back();
-    std::printf("%s: %.1f s\n  at      true     said                    middle/true\n", study->name.c_str(), end);
+    std::printf("%s: %.1f s\n  at      true     said                    expected/true\n", study->name.c_str(), end);
     StudyRecord record;
     double next = 0;
     int inside = 0, within_two = 0, count = 0;
@@ -49,7 +49,7 @@ void replay(const char* file) {
         next = held[i] + end / 40;
         const auto said = view::time_left(*study, record, {held[i], 1, true});
         if (!said) continue;
-        const double left = end - held[i], ratio = said->middle() / left;
+        const double left = end - held[i], ratio = said->expected / left;
         std::printf("  %3.0f %%  %7.1f  %7.1f to %7.1f  %8.2f\n", 100 * held[i] / end, left, said->least, said->most,
                     ratio);
         if (held[i] < end / 4) continue;
@@ -57,8 +57,8 @@ void replay(const char* file) {
         inside += said->least <= left && left <= said->most ? 1 : 0;
         within_two += ratio > 0.5 && ratio < 2 ? 1 : 0;
     }
-    std::printf("from a quarter on: in the range %d of %d, the middle within a factor of two %d\n\n", inside, count,
-                within_two);
+    std::printf("from a quarter on: in the range %d of %d, the expected value within a factor of two %d\n\n", inside,
+                count, within_two);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 Needs the release build with bench_time_left. Scripts sleep instead of computing, so that other work on the machine does
 not count; studies/debug.yaml computes.
 """
+import itertools
 import os
 import pathlib
 import subprocess
@@ -39,9 +40,15 @@ space:
   momentum: {{type: float, low: 0.0, high: 0.99}}
 worker: {{command: [python3, {script}, {keeps}]}}
 budget: {{trials: {trials}, epochs: 20}}
-stopping: [{{rule: divergence}}, {{rule: plateau, patience: 3}}, {{rule: asha, grace: 1, factor: 3}}]
+stopping: {rules}
 sampler: {{type: {sampler}}}
 """
+
+
+RULES = {
+    "asha": "[{rule: divergence}, {rule: plateau, patience: 3}, {rule: asha, grace: 1, factor: 3}]",
+    "auto": "auto",
+}
 
 
 def record(folder, study, *options):
@@ -54,13 +61,11 @@ def main():
         folder = pathlib.Path(name)
         script = folder / "train.py"
         script.write_text(SCRIPT)
-        for trials in 40, 64:
-            for sampler in "tpe", "gp":
-                for keeps in "keeps", "anew":
-                    study = folder / f"{keeps}-{sampler}-{trials}.yaml"
-                    study.write_text(STUDY.format(name=study.stem, script=script, keeps=keeps, trials=trials,
-                                                  sampler=sampler))
-                    record(folder, study)
+        for trials, sampler, keeps, rules in itertools.product((40, 64), ("tpe", "gp"), ("keeps", "anew"), RULES):
+            study = folder / f"{rules}-{keeps}-{sampler}-{trials}.yaml"
+            study.write_text(STUDY.format(name=study.stem, script=script, keeps=keeps, trials=trials, sampler=sampler,
+                                          rules=RULES[rules]))
+            record(folder, study)
         record(folder, ROOT / "studies/debug.yaml", "--trials", "64")
         said = subprocess.run([BUILD / "tests/bench/bench_time_left", *sorted(folder.glob("runs/*/study.db"))],
                               stdout=subprocess.PIPE, text=True, check=True).stdout

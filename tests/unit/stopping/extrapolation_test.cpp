@@ -101,13 +101,16 @@ TEST(Extrapolation, NoTrialPausesAtTheFirstStepWhereThatTellsNothing) {
         return step == 1 ? 1.0 + uniform(trial, 1) : fall(uniform(trial, 0), step);
     });
     EXPECT_EQ(study.paused_at_1, 0);
-    EXPECT_EQ(study.gates.front().step, 2);
+    EXPECT_EQ(study.gates.front().step, 1);
+    EXPECT_FALSE(study.gates.front().certain);
+    EXPECT_TRUE(study.gates.at(1).certain);
 }
 
 TEST(Extrapolation, TrialsPauseAtTheFirstStepOnceItIsSeenToTell) {
     const PlayedStudy study = play(40 * steps, [](auto trial, auto step) { return fall(uniform(trial, 0), step); });
     EXPECT_GT(study.paused_at_1, 100);
     EXPECT_EQ(study.gates.front().step, 1);
+    EXPECT_TRUE(study.gates.front().certain);
 }
 
 TEST(Extrapolation, SaysWhereATrialIsPredictedToEndAndItsPlace) {
