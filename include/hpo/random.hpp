@@ -19,6 +19,7 @@ enum class Purpose : std::uint32_t {
     synthetic = 7,
     startup = 8,
     augment = 9,
+    start = 10,
 };
 
 using PhiloxBlock = std::array<std::uint32_t, 4>;

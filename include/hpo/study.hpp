@@ -130,6 +130,10 @@ struct Study {
     std::string shim;
     WorkerEnvironment environment;
     Budget budget;
+    /// Configurations that are tried first, in this order; what one of them leaves out is drawn. Within the space.
+    std::vector<Params> start;
+    /// Studies whose trials the sampler learns from: names, or folders.
+    std::vector<std::string> warm_start;
     PartSpec sampler{"auto", {}};
     std::vector<PartSpec> stopping;
     Policy policy;

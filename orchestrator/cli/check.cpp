@@ -499,6 +499,27 @@ std::string script_text(const Study& study, Load& load, Json& json) {
     return text;
 }
 
+/// "lr 0.001, width 64".
+std::string configuration_text(const Params& params) {
+    std::string text;
+    for (const auto& [name, value] : params) text += (text.empty() ? "" : ", ") + name + ' ' + to_text(value);
+    return text;
+}
+
+/// The configurations that are tried first.
+std::string start_text(const Study& study) {
+    constexpr std::size_t shown = 5;
+    const auto all = static_cast<std::int64_t>(study.start.size()), most = trials_of(study);
+    std::string text;
+    for (std::size_t i = 0; i < std::min(study.start.size(), shown); ++i) {
+        const bool whole = study.start[i].size() == study.space.size();
+        text += row(i == 0 ? "start" : "", configuration_text(study.start[i]) + (whole ? "" : ", the rest drawn"));
+    }
+    if (study.start.size() > shown) text += row("", "and " + std::to_string(study.start.size() - shown) + " more");
+    if (all > most) text += row("", "only " + std::to_string(most) + " of them: budget.trials");
+    return text;
+}
+
 /// What is searched, and how.
 std::string search_text(const Study& study) {
     std::string text = row("study", study.name + ": " +
@@ -513,7 +534,7 @@ std::string search_text(const Study& study) {
         row("budget", std::to_string(trials_of(study)) + (trials_of(study) == 1 ? " trial" : " trials") + " of up to " +
                           std::to_string(study.budget.epochs) + (study.command.empty() ? " epochs" : " steps") +
                           (study.budget.seconds ? ", " + duration_text(*study.budget.seconds) : ""));
-    text += row("sampler", sampler_text(study));
+    text += start_text(study) + row("sampler", sampler_text(study));
     text += row("stopping", rules_text(study));
     return text;
 }

@@ -121,6 +121,8 @@ Study repeat_study(const Study& study) {
     again.name = study.name.substr(0, longest_name - suffix.size()) + suffix;
     again.seed = study.seed < 1'000'000 ? study.seed + 1'000'000 : study.seed - 1'000'000;
     again.stopping.clear();
+    again.start.clear();
+    again.warm_start.clear();
     again.sampler = {"random", {}};
     again.budget.seconds.reset();
     again.budget.patience.reset();

@@ -210,12 +210,17 @@ double CubeMap::odds(std::size_t dimension, const Params& params) const {
     return median / (1 - median);
 }
 
-Params CubeMap::params(const Point& point) const {
+Params CubeMap::params(const Point& point) const { return params(point, {}); }
+
+Params CubeMap::params(const Point& point, const Params& given) const {
     Params made;
     for (const std::size_t i : order_) {
         const Dimension& d = space_[i];
         if (!holds(d, made)) continue;
-        made[d.name] = value_at(d, bend(std::clamp(point[i], 0.0, 1.0), odds(i, made)));
+        if (const auto found = given.find(d.name); found != given.end())
+            made[d.name] = found->second;
+        else
+            made[d.name] = value_at(d, bend(std::clamp(point[i], 0.0, 1.0), odds(i, made)));
     }
     return made;
 }

@@ -47,6 +47,8 @@ class CubeMap {
 
     /// The active parameters of a point. Coordinates are clamped to [0, 1].
     [[nodiscard]] Params params(const Point& point) const;
+    /// The same with these values in the place of the point's, as far as they are active; others follow from them.
+    [[nodiscard]] Params params(const Point& point, const Params& given) const;
 
     /// A flag a dimension.
     [[nodiscard]] std::vector<bool> active(const Point& point) const;

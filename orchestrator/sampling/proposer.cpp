@@ -68,6 +68,7 @@ Result<Proposer> Proposer::make(const Study& study) {
 Proposer::Proposer(const Study& study, CubeMap map, std::unique_ptr<Sampler> sampler)
     : name_(study.sampler.type),
       seed_(study.seed),
+      start_(study.start),
       direction_(study.objective.direction),
       map_(std::move(map)),
       sampler_(std::move(sampler)),
@@ -94,17 +95,49 @@ std::string Proposer::exhausted() const {
 }
 
 std::optional<Proposal> Proposer::propose(std::int64_t trial) {
-    if (const auto points = sampler_->points(); points && trial > *points) return std::nullopt;
     if ((bound_ && seen_.size() >= *bound_) || (left_ && left_->combinations.empty())) return std::nullopt;
-    std::vector<Site> pending;
-    pending.reserve(pending_.size());
-    for (const auto& [number, site] : pending_) pending.push_back(site);
+    if (auto first = wanted_first(trial)) return first;
+    if (const auto points = sampler_->points())
+        return next_of_grid(std::max<std::int64_t>(1, trial - static_cast<std::int64_t>(start_.size())), *points);
+    const std::vector<Site> sites = pending();
     for (int retry = 0; retry < sampler_retries; ++retry) {
-        const Point point = map_.canonical(sampler_->propose(trial, pending, retry));
+        const Point point = map_.canonical(sampler_->propose(trial, sites, retry));
         Params params = map_.params(point);
         if (!seen_.contains(key_of(params))) return Proposal{point, std::move(params)};
     }
     return unseen(trial);
+}
+
+std::vector<Site> Proposer::pending() const {
+    std::vector<Site> sites;
+    sites.reserve(pending_.size());
+    for (const auto& [number, site] : pending_) sites.push_back(site);
+    return sites;
+}
+
+/// A configuration of `start`, what it leaves out drawn from the priors. Nothing: it is another trial's turn, or an
+/// earlier trial has the configuration.
+std::optional<Proposal> Proposer::wanted_first(std::int64_t trial) const {
+    const auto index = static_cast<std::size_t>(trial) - 1;
+    if (index >= start_.size()) return std::nullopt;
+    std::uint64_t element = 0;
+    for (int retry = 0; retry < sampler_retries; ++retry) {
+        Point drawn(map_.space().size());
+        for (double& x : drawn) x = draw_unit(seed_, Purpose::start, static_cast<std::uint64_t>(trial), element++);
+        Params params = map_.params(drawn, start_[index]);
+        if (!seen_.contains(key_of(params))) return Proposal{*map_.point(params), std::move(params)};
+    }
+    return std::nullopt;
+}
+
+/// Points of a grid that `start` has tried already are passed over.
+std::optional<Proposal> Proposer::next_of_grid(std::int64_t number, std::int64_t points) {
+    for (; number <= points; ++number) {
+        const Point point = map_.canonical(sampler_->propose(number, {}, 0));
+        Params params = map_.params(point);
+        if (!seen_.contains(key_of(params))) return Proposal{point, std::move(params)};
+    }
+    return std::nullopt;
 }
 
 /// The sampler insists on what is known: draw from the priors, and in small spaces look for what is left.

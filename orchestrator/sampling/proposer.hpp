@@ -57,11 +57,15 @@ class Proposer {
    private:
     Proposer(const Study& study, CubeMap map, std::unique_ptr<Sampler> sampler);
     void enumerate();
+    [[nodiscard]] std::vector<Site> pending() const;
+    [[nodiscard]] std::optional<Proposal> wanted_first(std::int64_t trial) const;
+    [[nodiscard]] std::optional<Proposal> next_of_grid(std::int64_t number, std::int64_t points);
     void tell(const TrialRecord& trial, std::optional<double> value, std::optional<double> deviation);
     [[nodiscard]] std::optional<Proposal> unseen(std::int64_t trial);
 
     std::string name_;  ///< the sampler's
     std::uint64_t seed_;
+    std::vector<Params> start_;  ///< configurations of the first trials
     Direction direction_;
     CubeMap map_;
     std::unique_ptr<Sampler> sampler_;

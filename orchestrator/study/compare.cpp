@@ -43,6 +43,8 @@ std::string refusal_of(const std::string& key, const Study& before, const Study&
     if (key.starts_with("budget.")) return {};
     if (key == "study") return "another name is another study";
     if (key.starts_with("stopping")) return "the decisions so far were made by the rules before";
+    if (key.starts_with("start.")) return "they come first, and the study has begun";
+    if (key == "warm_start") return "the trials so far were proposed with what other studies told";
     if (key.starts_with("sampler")) return "the trials so far were proposed by the sampler before";
     if (key == "seed" || key.starts_with("policy.")) return "trials drawn before and after would not belong together";
     return "trials before and after could not be compared";

@@ -44,6 +44,9 @@ struct ReadWorker {
 /// Dimensions that are broken are reported and left out. With `native`, names and ranges are those of worker_keys.hpp.
 ReadSpace read_space(Diagnostics& diagnostics, const Node* node, bool native);
 
+/// Configurations to try first, each within `space`.
+std::vector<Params> read_start(Diagnostics& diagnostics, const Node* node, const ReadSpace& space);
+
 ReadWorker read_worker(Diagnostics& diagnostics, const Node* node);
 
 /// `native`: the worker computes on the CPU and says its footprint itself; keys that are for scripts are errors.

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <set>
 
+#include "hpo/dimension_value.hpp"
 #include "orchestrator/study/sections.hpp"
 
 namespace hpo::study {
@@ -19,13 +20,6 @@ constexpr std::array<string_view, 4> role_names{"none", "batch_size", "learning_
 template <std::size_t N>
 std::vector<string_view> list(const std::array<string_view, N>& words) {
     return {words.begin(), words.end()};
-}
-
-/// Equal as parameters: 1 and 1.0 are the same number.
-bool same(const Value& a, const Value& b) {
-    if (a == b) return true;
-    const double none = std::nan("");
-    return number_or(a, none) == number_or(b, none);
 }
 
 class SpaceReader {
@@ -143,7 +137,7 @@ class SpaceReader {
                                               : natural_value(diagnostics_, item, path);
             if (!value) continue;
             const auto twin = std::find_if(dimension.choices.begin(), dimension.choices.end(),
-                                           [&](const Value& other) { return same(other, *value); });
+                                           [&](const Value& other) { return same_value(other, *value); });
             if (twin != dimension.choices.end())
                 diagnostics_.error(item.location, "'" + path + "' holds " + printable(to_text(*value)) + " twice");
             else
@@ -300,7 +294,7 @@ class SpaceReader {
                 return condition.any_of.emplace_back(static_cast<std::int64_t>(number)), void();
         } else {
             for (const Value& choice : parent.choices)
-                if (same(choice, *value)) return condition.any_of.push_back(choice);
+                if (same_value(choice, *value)) return condition.any_of.push_back(choice);
         }
         diagnostics_.error(node.location, "'" + parent.name + "' is never " + printable(to_text(*value)) + "; it is " +
                                               describe_values(parent));

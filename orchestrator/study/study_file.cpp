@@ -47,6 +47,7 @@ class StudyReader {
         const Node* worker = file.take("worker");
         external_ = worker == nullptr;
         const Node* budget = file.take("budget");
+        const Node* start = file.take("start");
         const Node* sampler = file.take("sampler");
         const Node* stopping = file.take("stopping");
         const Node* policy = file.take("policy");
@@ -58,6 +59,7 @@ class StudyReader {
         const ReadSpace varied = read_space(diagnostics_, space, fixed.native && fixed.known);
         if (fixed.known) read_objective(objective, fixed.native);
         read_budget(budget);
+        if (fixed.known) study_.start = read_start(diagnostics_, start, varied);
         read_sampler(sampler);
         read_stopping(stopping);
         read_policy(policy);

@@ -254,6 +254,11 @@ std::vector<Group> groups_of(const Study& study) {
     if (study.budget.patience) budget.fields.emplace_back("patience", std::to_string(*study.budget.patience));
     groups.push_back(std::move(budget));
 
+    for (std::size_t i = 0; i < study.start.size(); ++i) {
+        groups.push_back({"start", std::to_string(i + 1), {}});
+        for (const auto& [name, value] : study.start[i]) groups.back().fields.emplace_back(name, yaml(value));
+    }
+    if (!study.warm_start.empty()) groups.push_back({"", "", {{"warm_start", list_text(study.warm_start, yaml_text)}}});
     groups.push_back(part("sampler", "", "type", study.sampler));
     for (const PartSpec& rule : study.stopping) groups.push_back(part("stopping", rule.type, "rule", rule));
     groups.push_back({"policy",
@@ -276,13 +281,14 @@ std::string write_study(const Study& study) {
         for (const auto& [key, text] : group.fields)
             flow += (flow.size() > 1 ? ", " : "") + study::yaml_text(key) + ": " + text;
         flow += "}\n";
-        const bool nested = group.section == "space" || group.section == "worker" || group.section == "stopping";
+        const bool list = group.section == "stopping" || group.section == "start";
+        const bool nested = list || group.section == "space" || group.section == "worker";
         if (nested && group.section != section) {
             out += group.section + ":";
             out += group.fields.empty() ? " {}\n" : "\n";
         }
         section = group.section;
-        if (group.section == "stopping") {
+        if (list) {
             out += "  - " + flow;
         } else if (!nested && !group.section.empty()) {
             out += group.section + ": " + flow;
@@ -301,6 +307,8 @@ Study fix_parameters(const Study& study, const Params& params) {
     fixed.name = study.name.substr(0, 59) + "-best";
     for (const auto& [name, value] : params) fixed.worker.insert_or_assign(name, value);
     fixed.space.clear();
+    fixed.start.clear();
+    fixed.warm_start.clear();
     fixed.stopping.clear();
     fixed.sampler = {"auto", {}};
     fixed.budget.trials = 1;

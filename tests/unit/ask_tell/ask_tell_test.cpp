@@ -63,6 +63,21 @@ class Asked {
     int lines_ = 0;
 };
 
+TEST(AskTell, GivesTheConfigurationsOfStartFirstAlsoOverSessions) {
+    Study study = asked_study();
+    study.start = {{{"x", 0.125}}, {{"x", 0.875}}};
+    MemoryStore store;
+    {
+        Asked killed(study, store);
+        EXPECT_EQ(killed.ask(1)[0]["params"], (json{{"x", 0.125}}));
+    }
+    Asked resumed(study, store);
+    const json trials = resumed.ask(3);
+    EXPECT_EQ(trials[0]["params"], (json{{"x", 0.125}}));
+    EXPECT_EQ(trials[1]["params"], (json{{"x", 0.875}}));
+    EXPECT_EQ(trials[2]["trial"], 3);
+}
+
 TEST(AskTell, GivesTrialsJudgesReportsAndTakesTheEnd) {
     MemoryStore store;
     Asked hpo(asked_study(), store);

@@ -166,6 +166,65 @@ TEST(Proposer, RefusesUnknownSamplersAndOptionsByName) {
     EXPECT_EQ(option.error().message, "sampler tpe has no option \"gama\"");
 }
 
+TEST(Proposer, TriesTheConfigurationsOfStartFirstAndDrawsWhatTheyLeaveOut) {
+    for (const char* sampler : {"auto", "random", "sobol", "tpe", "gp", "cmaes", "grid"}) {
+        Study study = study_of({real("x"), choice("c", 3), real("y")}, sampler);
+        study.start = {{{"x", 0.25}, {"c", std::string("b")}, {"y", 0.001}}, {{"c", std::string("c")}}};
+        Proposer proposer = made(study), resumed = made(study);
+        std::set<Params> seen;
+        for (std::int64_t trial = 1; trial <= 12; ++trial) {
+            const auto proposal = proposer.propose(trial);
+            ASSERT_TRUE(proposal) << sampler << trial;
+            EXPECT_EQ(resumed.propose(trial)->params, proposal->params) << sampler << trial;
+            EXPECT_EQ(proposal->params.size(), 3u);
+            EXPECT_TRUE(seen.insert(proposal->params).second);
+            if (trial == 1) {
+                EXPECT_EQ(proposal->params, study.start[0]) << sampler;
+            }
+            if (trial == 2) {
+                EXPECT_EQ(proposal->params.at("c"), Value(std::string("c"))) << sampler;
+            }
+            for (Proposer* one : {&proposer, &resumed}) {
+                one->proposed(record(trial, *proposal));
+                one->tell(ended(record(trial, *proposal), TrialState::complete, 0.1 * static_cast<double>(trial)));
+            }
+        }
+    }
+}
+
+TEST(Proposer, AGridHasTheConfigurationsOfStartBesideItsPointsAndEachOfThemOnce) {
+    Study study = study_of({choice("a", 3), choice("b", 2)}, "grid");
+    study.start = {{{"a", std::string("b")}, {"b", std::string("b")}}};
+    Proposer proposer = made(study);
+    std::set<Params> seen;
+    for (std::int64_t trial = 1;; ++trial) {
+        const auto proposal = proposer.propose(trial);
+        if (!proposal) break;
+        EXPECT_TRUE(seen.insert(proposal->params).second) << trial;
+        proposer.proposed(record(trial, *proposal));
+    }
+    EXPECT_EQ(seen.size(), 6u);
+    study.space.push_back(real("x"));
+    study.start = {{{"x", 0.123}}};
+    Proposer wide = made(study);
+    std::int64_t trials = 0;
+    while (const auto proposal = wide.propose(trials + 1)) wide.proposed(record(++trials, *proposal));
+    EXPECT_EQ(trials, 1 + 3 * 2 * 5);
+}
+
+TEST(Proposer, AStartOfWhichAnotherParameterDependsDecidesWhetherThatExists) {
+    Dimension child = real("child");
+    child.when = {{"parent", {std::string("a")}}};
+    Study study = study_of({child, choice("parent", 2)}, "random");
+    study.start = {{{"parent", std::string("b")}}, {{"parent", std::string("a")}, {"child", 0.5}}};
+    Proposer proposer = made(study);
+    const auto first = proposer.propose(1);
+    EXPECT_EQ(first->params, study.start[0]);
+    EXPECT_EQ(first->point, (Point{0.5, 0.75}));
+    proposer.proposed(record(1, *first));
+    EXPECT_EQ(proposer.propose(2)->params, study.start[1]);
+}
+
 TEST(Proposer, SobolNamesItsLimit) {
     Space space;
     for (int i = 0; i < 3668; ++i) space.push_back(real("x" + std::to_string(i)));

@@ -1,0 +1,120 @@
+// The configurations that a study tries first.
+#include <algorithm>
+#include <set>
+
+#include "hpo/dimension_value.hpp"
+#include "orchestrator/study/sections.hpp"
+#include "orchestrator/study/study_file.hpp"
+
+namespace hpo::study {
+
+namespace {
+
+using std::string;
+
+const Dimension* find_dimension(const Space& space, const string& name) {
+    const auto found = std::find_if(space.begin(), space.end(), [&](const Dimension& d) { return d.name == name; });
+    return found == space.end() ? nullptr : &*found;
+}
+
+string choices_text(const std::vector<Value>& values) {
+    string text;
+    for (const Value& value : values) text += (text.empty() ? "" : " or ") + to_text(value);
+    return printable(text, 200);
+}
+
+class StartReader {
+   public:
+    StartReader(Diagnostics& diagnostics, const ReadSpace& space) : diagnostics_(diagnostics), space_(space) {}
+
+    std::vector<Params> read(const Node& list) {
+        std::vector<Params> all;
+        std::set<Params> seen;
+        for (const Node& item : list.items) {
+            const Fields fields(diagnostics_, &item, "start", "{lr: 0.001}");
+            if (fields.node() == nullptr) continue;
+            if (item.entries.empty()) {
+                diagnostics_.error(item.location, "a configuration of 'start' names no parameter; leave it out");
+                continue;
+            }
+            const auto params = configuration(item);
+            if (!params) continue;
+            if (seen.insert(*params).second)
+                all.push_back(*params);
+            else
+                diagnostics_.error(item.location, "'start' holds this configuration twice");
+        }
+        return all;
+    }
+
+   private:
+    std::optional<Params> configuration(const Node& item) {
+        Params params;
+        bool sound = true;
+        for (const Entry& entry : item.entries) {
+            const auto value = read_value(entry);
+            if (value)
+                params[entry.key] = *value;
+            else
+                sound = false;
+        }
+        for (const Entry& entry : item.entries)
+            if (sound && !exists(entry, params)) sound = false;
+        return sound ? std::optional(std::move(params)) : std::nullopt;
+    }
+
+    std::optional<Value> read_value(const Entry& entry) {
+        const auto& broken = space_.broken;
+        if (std::find(broken.begin(), broken.end(), entry.key) != broken.end()) return std::nullopt;
+        const Dimension* dimension = find_dimension(space_.space, entry.key);
+        if (dimension == nullptr) {
+            std::vector<std::string_view> names;
+            for (const Dimension& other : space_.space) names.emplace_back(other.name);
+            diagnostics_.error(entry.location, "'start' needs parameters of 'space', found '" + printable(entry.key) +
+                                                   "'" + suggestion(entry.key, names));
+            return std::nullopt;
+        }
+        const auto written = natural_value(diagnostics_, entry.value, "start." + entry.key);
+        if (!written) return std::nullopt;
+        auto value = held_value(*dimension, *written);
+        if (!value)
+            diagnostics_.error(entry.value.location, "'" + entry.key + "' is never " + printable(to_text(*written)) +
+                                                         ": 'space' has " + describe(*dimension) +
+                                                         "; change one of the two");
+        return value;
+    }
+
+    /// Whether the parameter's conditions hold in this configuration. One that leaves them open would be tried
+    /// without the value that it gives.
+    bool exists(const Entry& entry, const Params& params) {
+        for (const Condition& condition : find_dimension(space_.space, entry.key)->when) {
+            const auto found = params.find(condition.parameter);
+            const bool holds = found != params.end() && std::find(condition.any_of.begin(), condition.any_of.end(),
+                                                                  found->second) != condition.any_of.end();
+            if (holds) continue;
+            const string where = "'" + entry.key + "' exists only where '" + condition.parameter + "' is " +
+                                 choices_text(condition.any_of);
+            diagnostics_.error(
+                entry.location,
+                where + (found == params.end() ? ": say that too" : ", and here it is " + to_text(found->second)));
+            return false;
+        }
+        return true;
+    }
+
+    Diagnostics& diagnostics_;
+    const ReadSpace& space_;
+};
+
+}  // namespace
+
+std::vector<Params> read_start(Diagnostics& diagnostics, const Node* node, const ReadSpace& space) {
+    if (node == nullptr || node->kind == Node::Kind::null) return {};
+    if (node->kind != Node::Kind::list) {
+        diagnostics.error(node->location, "'start' must be a list of configurations, such as [{lr: 0.001}]");
+        return {};
+    }
+    return StartReader(diagnostics, space).read(*node);
+}
+
+}  // namespace hpo::study

@@ -1,0 +1,69 @@
+// Configurations that a study tries first.
+#include <gmock/gmock.h>
+
+#include "tests/unit/study/support.hpp"
+
+namespace hpo {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const std::string searched = R"(study: s
+worker: {command: [train]}
+objective: {metric: loss, direction: minimize}
+space:
+  lr: {type: float, low: 0.001, high: 0.1, log: true}
+  width: {type: int, low: 16, high: 64, step: 16}
+  dropout: {type: float, low: 0, high: 0.5, step: 0.1}
+  optimizer: {type: categorical, choices: [adamw, sgd]}
+  momentum: {type: float, low: 0.8, high: 0.99, when: {optimizer: sgd}}
+)";
+
+std::string start_problem(const std::string& start) { return first_line(problem(searched + "start: " + start)); }
+
+TEST(Start, IsAListOfConfigurationsInTheTermsOfTheSpace) {
+    const auto study = parse(searched + "start: [{lr: 0.01, width: 32.0}, {optimizer: sgd, momentum: 0.9}]");
+    ASSERT_TRUE(study) << study.error().message;
+    EXPECT_THAT(study->start, ElementsAre(Params{{"lr", 0.01}, {"width", std::int64_t{32}}},
+                                          Params{{"optimizer", std::string("sgd")}, {"momentum", 0.9}}));
+}
+
+TEST(Start, IsWrittenAndReadBackAsTheSameConfigurations) {
+    const auto study = parse(searched + "start: [{lr: 0.01, width: 32}, {dropout: 0.3}]");
+    ASSERT_TRUE(study);
+    const std::string written = write_study(*study);
+    EXPECT_THAT(written, HasSubstr("start:\n  - {lr: 0.01, width: 32}\n  - {dropout: 0.3}\nsampler:"));
+    EXPECT_EQ(parse(written)->start, study->start);
+    EXPECT_TRUE(fix_parameters(*study, {}).start.empty());
+}
+
+TEST(Start, AMistakeHasItsPlaceAndCure) {
+    EXPECT_EQ(start_problem("{lr: 0.01}"),
+              "s.yaml:10:8: 'start' must be a list of configurations, such as [{lr: 0.001}]");
+    EXPECT_EQ(start_problem("[0.01]"), "s.yaml:10:9: 'start' must be a map ({lr: 0.001}), found 0.01");
+    EXPECT_EQ(start_problem("[{}]"), "s.yaml:10:9: a configuration of 'start' names no parameter; leave it out");
+    EXPECT_EQ(start_problem("[{lrr: 0.01}]"),
+              "s.yaml:10:10: 'start' needs parameters of 'space', found 'lrr'; did you mean 'lr'?");
+    EXPECT_EQ(start_problem("[{lr: 0.5}]"),
+              "s.yaml:10:14: 'lr' is never 0.5: 'space' has float 0.001 to 0.1, log; change one of the two");
+    EXPECT_EQ(start_problem("[{width: 40}]"),
+              "s.yaml:10:17: 'width' is never 40: 'space' has int 16 to 64 by 16; change one of the two");
+    EXPECT_EQ(start_problem("[{optimizer: adam}]"),
+              "s.yaml:10:21: 'optimizer' is never adam: 'space' has one of adamw, sgd; change one of the two");
+    EXPECT_EQ(start_problem("[{momentum: 0.9}]"),
+              "s.yaml:10:10: 'momentum' exists only where 'optimizer' is sgd: say that too");
+    EXPECT_EQ(start_problem("[{optimizer: adamw, momentum: 0.9}]"),
+              "s.yaml:10:28: 'momentum' exists only where 'optimizer' is sgd, and here it is adamw");
+    EXPECT_EQ(start_problem("[{lr: 0.01}, {lr: 1.0e-2}]"), "s.yaml:10:21: 'start' holds this configuration twice");
+}
+
+TEST(Start, CannotChangeWhenTheStudyHasBegun) {
+    const auto before = parse(searched), after = parse(searched + "start: [{lr: 0.01}]");
+    ASSERT_TRUE(before && after);
+    EXPECT_EQ(refusal(compare(*before, *after)),
+              "  start.1.lr: (absent) -> 0.01 (they come first, and the study has begun)\n");
+}
+
+}  // namespace
+}  // namespace hpo
