@@ -88,7 +88,7 @@ class Fused(Case):
 
     def test_the_first_study_fused_in_little_memory_and_killed_finds_what_the_cpu_finds(self):
         # What is proposed and stopped must not depend on who is first.
-        same = ["--set", "sampler.type=sobol", "--set", "stopping=[{rule: divergence}, {rule: plateau, patience: 2}]", "--set", "budget.epochs=8",
+        same = ["--set", "sampler.type=sobol", "--set", "stopping=[{rule: divergence}, {rule: plateau, patience: 2}]", "--set", "budget.epochs=8", "--set", "budget.trials=16",
                 "--set", "worker.data.samples=3000", "--quiet"]
         self.hpo("run", DEBUG, "--backend", "cpu", *same)
         on_cpu = {trial["trial"]: trial for trial in self.trials("debug")}
@@ -119,7 +119,7 @@ class Fused(Case):
         self.assertLessEqual(max(body["device_bytes"] for _, body in launches), 12 << 20)
 
     def test_killed_and_run_again_it_ends_as_without_the_kill(self):
-        arguments = ["--backend", "opencl", "--set", "resources.slots=4", "--jobs", "4"]
+        arguments = ["--backend", "opencl", "--set", "resources.slots=4", "--jobs", "4", "--set", "budget.epochs=4"]
         whole = self.run_it(*arguments)
         child = self.start("run", "fused.yaml", "--quiet", "--fresh", *arguments)
         wait_for(lambda: sum(trial["steps"] for trial in self.trials_so_far("fused")) > 20 or child.poll() is not None)

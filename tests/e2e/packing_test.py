@@ -460,7 +460,7 @@ class Check(Fakes):
         self.assertIn("no trial fits: each needs 16.00 MiB of memory", self.error)
 
     def test_check_foretells_how_many_of_one_shape_train_side_by_side(self):
-        study = self.study(synthetic(trials=24, epochs=4, parallel="auto"))
+        study = self.study(synthetic(trials=24, epochs=2, parallel="auto"))
         for more in (["resources.slots=8", "resources.parallel=6"], ["resources.slots=3", "resources.parallel=3"], ["resources.slots=32"]):
             with self.subTest(more=more):
                 arguments = [study, "--set", "resources.backend=opencl", *(word for key in more for word in ("--set", key))]
