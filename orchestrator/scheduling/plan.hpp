@@ -53,6 +53,13 @@ inline bool computes_on(int asked, int device, const std::vector<int>& more) {
     return asked == device || std::find(more.begin(), more.end(), asked) != more.end();
 }
 
+/// All devices of a reservation; host_only alone where it is on the host.
+inline std::vector<int> devices_of(const Reservation& reservation) {
+    std::vector<int> devices{reservation.device};
+    devices.insert(devices.end(), reservation.more.begin(), reservation.more.end());
+    return devices;
+}
+
 /// A trial that waits; in the order in which trials should start.
 struct Waiting {
     std::int64_t trial = 0;

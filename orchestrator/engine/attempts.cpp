@@ -1,0 +1,215 @@
+#include "orchestrator/engine/attempts.hpp"
+
+#include <utility>
+
+#include "hpo/random.hpp"
+#include "orchestrator/engine/text.hpp"
+#include "orchestrator/scheduling/out_of_memory.hpp"
+
+namespace hpo {
+
+namespace {
+
+constexpr std::int64_t told_unused = 3;    // reports of an attempt that are told one by one
+constexpr std::int64_t told_lines = 1000;  // lines that an attempt may send to the log
+
+/// The message that starts an attempt.
+to_worker::Run run_message(const EngineContext& context, AttemptId id, Params params, bool several_slots) {
+    const EngineParts& parts = context.parts;
+    to_worker::Run run;
+    run.id = id;
+    run.params = std::move(params);
+    run.steps = parts.study.budget.epochs;
+    const auto fixed = run.params.find("seed");
+    run.seed = fixed != run.params.end() ? static_cast<std::uint64_t>(number_or(fixed->second, 0))
+                                         : trial_seed(parts.study.seed, static_cast<std::uint64_t>(id.trial));
+    run.data_seed = parts.study.seed;
+    run.objective = parts.study.objective;
+    run.folder = parts.checkpoints(id.trial).string();
+    run.resume = id.attempt > 1;
+    if (const auto& curve = context.trial(id.trial).curve; run.resume && !curve.empty())
+        run.done = to_worker::Done{curve.back().step, curve.back().iteration, curve.back().seconds};
+    if (several_slots) run.log = parts.log_file(id.trial).string();
+    return run;
+}
+
+}  // namespace
+
+void Attempts::begin(WorkerIndex index, Job& job) {
+    EngineContext& context = uses_.context;
+    const EngineParts& parts = context.parts;
+    Worker& worker = uses_.pool.at(index);
+    const std::int64_t trial = job.id.trial;
+    const Reservation& reservation = job.held.reservation;
+    TrialRequirements& needs = uses_.requirements.of(trial);
+    Allocation allocation{reservation.footprint, "", reservation.alone, needs.micro_batches, worker.environment};
+    std::string where = "cpu " + std::to_string(index);
+    if (reservation.device != host_only) {
+        where = "gpu ";
+        for (const int device : devices_of(reservation)) {
+            const bool first = device == reservation.device;
+            allocation.device += (first ? "" : ",") + uses_.machine.id_of(device);
+            where += (first ? "" : "+") + std::to_string(device);
+        }
+    }
+    job.id = {trial, parts.ledger.launch(trial, where, std::move(allocation))};
+    job.phase = Job::Phase::running;
+    job.begun = job.heard = context.now();
+    job.taken = !std::exchange(worker.ailing, false);
+    if (const std::string why = std::exchange(needs.shrunk, {}); !why.empty())
+        context.say(
+            Notice::Level::info, trial,
+            "its batch is trained in " + std::to_string(needs.micro_batches) + " micro-batches: as it is it " + why);
+    parts.executor.log_to(index, parts.log_file(trial));
+    parts.executor.send(index, run_message(context, job.id, uses_.requirements.configuration(trial), worker.slots > 1));
+}
+
+void Attempts::reported(WorkerIndex index, const from_worker::Reported& message) {
+    EngineContext& context = uses_.context;
+    const EngineParts& parts = context.parts;
+    const Worker& worker = uses_.pool.at(index);
+    const std::int64_t step = message.report.step, steps = parts.study.budget.epochs;
+    Job* job = uses_.pool.find(index, message.id);
+    if (!job || job->phase != Job::Phase::running || worker.state != Worker::State::ready)
+        return not_used(job, message.id.trial, "attempt " + std::to_string(message.id.attempt) + " had ended");
+    if (step < 1 || step > steps || step <= job->last_step) {
+        not_used(job, message.id.trial,
+                 "step " + std::to_string(step) + " came after step " + std::to_string(job->last_step) + " of " +
+                     std::to_string(steps));
+        return parts.executor.send(index, to_worker::Decision{job->id, step, to_worker::Action::go_on});
+    }
+    job->last_step = step;
+    uses_.ends.reported(step);
+    const Verdict verdict = parts.ledger.report(job->id.trial, message.report);
+    const TrialRecord& trial = context.trial(job->id.trial);
+    // Every step's warning is in its report; a person is told once an attempt.
+    if (!message.report.warning.empty() && !std::exchange(job->warned, true))
+        context.say(Notice::Level::warning, trial.number, message.report.warning);
+    if (!worker.shared)
+        record_usage(*job, {message.report.peak_device_bytes.value_or(0), message.report.peak_bytes.value_or(0), 0});
+    if (trial.state != TrialState::running) job->phase = Job::Phase::ending;
+    job->complete = trial.state == TrialState::complete;
+    parts.executor.send(index, to_worker::Decision{job->id, step, verdict.action});
+}
+
+void Attempts::logged(WorkerIndex index, const from_worker::Log& message) {
+    if (Job* job = uses_.pool.find(index, message.id); job && ++job->logged <= told_lines)
+        uses_.context.say(Notice::Level::info, message.id.trial, message.text);
+}
+
+void Attempts::finished(WorkerIndex index, const from_worker::Finished& message) {
+    EngineContext& context = uses_.context;
+    Worker& worker = uses_.pool.at(index);
+    const Job* found = uses_.pool.find(index, message.id);
+    if (!found || found->phase == Job::Phase::reserved || worker.state != Worker::State::ready) return;
+    const Job job = *found;
+    const std::int64_t trial = job.id.trial;
+    const bool shared = worker.shared;
+    if (Job* heir = uses_.pool.let_go(index, job.id)) {
+        Footprint& reserved = heir->held.reservation.footprint;
+        reserved = at_least(reserved, uses_.requirements.of(heir->id.trial).footprint);
+    }
+    context.placement_due = true;
+    sum_up(job);
+    worker.ailing = message.outcome == Outcome::failed || message.outcome == Outcome::out_of_memory;
+    // What only says the trial's value again is no news.
+    Metrics closing = message.values;
+    if (const auto again = closing.find(context.parts.study.objective.metric);
+        again != closing.end() && context.trial(trial).value == again->second)
+        closing.erase(again);
+    if (!closing.empty()) context.parts.ledger.closing(trial, std::move(closing));
+    for (const int device : devices_of(job.held.reservation))
+        if (device != host_only) uses_.health.worked(device);
+    if (worker.once || message.last) uses_.pool.retire(index);
+    if (job.phase != Job::Phase::ending) return ended_by_worker(job, message, shared, worker.device != host_only);
+    if (message.outcome == Outcome::complete && !message.message.empty()) note_more_to_report(trial, message.message);
+    uses_.ends.announce(trial);
+}
+
+void Attempts::ended_by_worker(const Job& job, const from_worker::Finished& message, bool shared, bool on_device) {
+    const std::int64_t trial = job.id.trial;
+    switch (message.outcome) {
+        case Outcome::complete:
+            return uses_.ends.finish(trial, TrialState::complete, "", message.message);
+        case Outcome::diverged:
+            return uses_.ends.finish(trial, TrialState::diverged, "", message.message);
+        case Outcome::out_of_memory: {
+            if (shared) return uses_.memory.ran_out_among_others(trial, message.message);
+            const auto memory = find_out_of_memory(message.message, on_device);
+            return uses_.memory.ran_out(job, message.message, memory ? memory->device : on_device);
+        }
+        default:
+            break;
+    }
+    // Of what the exception says, not of the lines of code that raised it.
+    const auto exception = std::string_view(message.message).substr(0, message.message.find("\n  File \""));
+    if (const auto memory = find_out_of_memory(exception, on_device))
+        return uses_.memory.ran_out(job, memory->line, memory->device);
+    uses_.ends.fail(
+        trial, message.message.empty() ? "the worker said " + std::string(to_text(message.outcome)) : message.message);
+}
+
+void Attempts::measure() {
+    const EngineParts& parts = uses_.context.parts;
+    if (!parts.usage) return;
+    std::vector<std::int64_t> pids;
+    std::vector<Worker*> measured;
+    for (Worker& worker : uses_.pool.workers()) {
+        if (!worker.pid || worker.jobs.empty()) continue;
+        pids.push_back(worker.pid);
+        measured.push_back(&worker);
+    }
+    if (pids.empty()) return;
+    std::vector<Footprint> used = parts.usage(pids);
+    for (std::size_t i = 0; i < measured.size() && i < used.size(); ++i) {
+        if (measured[i]->shared) continue;
+        Job& job = measured[i]->jobs.front();
+        // Readings from before it began show what the worker's last trial held.
+        if (uses_.context.now() - job.begun < read_anew_after) {
+            used[i].device_bytes = 0;
+            if (measured[i]->warm) used[i].host_bytes = 0;
+        }
+        record_usage(job, used[i]);
+    }
+}
+
+void Attempts::record_usage(Job& job, const Footprint& used) {
+    RequirementsTable& requirements = uses_.requirements;
+    if (requirements.record_usage(job, used)) uses_.context.placement_due = true;
+    if (job.last_step > 0) requirements.keep_peak(job, [this](std::int64_t trial) { return hold(trial); });
+}
+
+void Attempts::sum_up(const Job& job) {
+    const auto warn = [&](const std::string& text) { uses_.context.say(Notice::Level::warning, job.id.trial, text); };
+    if (job.unused > told_unused) warn(count(job.unused, "report", "reports") + " in all were not used");
+    if (job.logged > told_lines)
+        warn("of " + std::to_string(job.logged) + " lines for the log, " + std::to_string(told_lines) + " were kept");
+    uses_.requirements.keep_peak(job, [this](std::int64_t trial) { return hold(trial); });
+    if (job.phase == Job::Phase::running) uses_.requirements.of(job.id.trial).lasted = uses_.context.now() - job.begun;
+}
+
+bool Attempts::hold(std::int64_t trial) const { return uses_.diagnoses.holds(trial) || uses_.pool.holds(trial); }
+
+/// A trial ended with the last step of its budget, but its worker had more to report: perhaps its reports are not what
+/// the study takes for steps.
+void Attempts::note_more_to_report(std::int64_t trial, const std::string& why) {
+    const TrialRecord& record = uses_.context.trial(trial);
+    if (record.state != TrialState::complete || !record.reason.empty()) return;
+    uses_.context.parts.ledger.amend(trial, why);
+    if (++had_more_ == 1) uses_.context.say(Notice::Level::warning, trial, why);
+}
+
+std::string Attempts::about_unread_reports() const {
+    if (had_more_ <= 1) return {};
+    return count(had_more_, "trial was", "trials were") +
+           " ended with the last step of budget.epochs and had more to report: the reason of each says what that may "
+           "mean";
+}
+
+/// A report that makes no sense, or comes too late. A flood of them is told in numbers.
+void Attempts::not_used(Job* job, std::int64_t trial, const std::string& why) {
+    if (!job || ++job->unused <= told_unused)
+        uses_.context.say(Notice::Level::warning, trial, "a report was not used: " + why);
+}
+
+}  // namespace hpo

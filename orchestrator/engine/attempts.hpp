@@ -1,0 +1,62 @@
+// Attempts from their beginning in a worker to the end that the worker tells of them. How they end with their worker is
+// told in worker_ends.hpp.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "hpo/messages.hpp"
+#include "orchestrator/engine/context.hpp"
+#include "orchestrator/engine/device_health.hpp"
+#include "orchestrator/engine/machine_view.hpp"
+#include "orchestrator/engine/memory_failures.hpp"
+#include "orchestrator/engine/pending_diagnoses.hpp"
+#include "orchestrator/engine/requirements.hpp"
+#include "orchestrator/engine/trial_ends.hpp"
+#include "orchestrator/engine/worker_pool.hpp"
+
+namespace hpo {
+
+class Attempts {
+   public:
+    /// All references outlive it.
+    struct Uses {
+        EngineContext& context;
+        WorkerPool& pool;
+        const MachineView& machine;
+        DeviceHealth& health;
+        RequirementsTable& requirements;
+        TrialEnds& ends;
+        MemoryFailures& memory;
+        PendingDiagnoses& diagnoses;
+    };
+    explicit Attempts(const Uses& uses) : uses_(uses) {}
+
+    /// The trial that is reserved for a worker begins in it.
+    void begin(WorkerIndex index, Job& job);
+    /// A step: stored, judged, and answered.
+    void reported(WorkerIndex index, const from_worker::Reported& message);
+    void logged(WorkerIndex index, const from_worker::Log& message);
+    /// The worker has ended the attempt, as it was told or by itself.
+    void finished(WorkerIndex index, const from_worker::Finished& message);
+    /// About once a second: what the workers' process trees hold.
+    void measure();
+    /// Figures that an attempt leaves behind, however it ended.
+    void sum_up(const Job& job);
+
+    /// Whether a worker holds the trial, or is asked about it, or what follows its last attempt is not decided yet.
+    [[nodiscard]] bool hold(std::int64_t trial) const;
+    /// Trials of this session that were complete and had more to report, as text; empty: none.
+    [[nodiscard]] std::string about_unread_reports() const;
+
+   private:
+    void record_usage(Job& job, const Footprint& used);
+    void note_more_to_report(std::int64_t trial, const std::string& why);
+    void not_used(Job* job, std::int64_t trial, const std::string& why);
+    void ended_by_worker(const Job& job, const from_worker::Finished& message, bool shared, bool on_device);
+
+    Uses uses_;
+    std::int64_t had_more_ = 0;  ///< complete trials that had more to report
+};
+
+}  // namespace hpo

@@ -1,0 +1,76 @@
+// What the parts of the engine share: what they are given from outside, whom they tell, and how the session ends.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "hpo/clock.hpp"
+#include "hpo/event.hpp"
+#include "hpo/study.hpp"
+#include "orchestrator/engine/ledger.hpp"
+#include "orchestrator/execution/executor.hpp"
+#include "orchestrator/scheduling/plan.hpp"
+
+namespace hpo {
+
+/// Something worth a line for a person or a log.
+struct Notice {
+    enum class Level { info, warning, error };
+    Level level = Level::info;
+    std::int64_t trial = 0;  ///< 0: of the study
+    std::string text;
+};
+
+/// What the engine is given. All references outlive it.
+struct EngineParts {
+    const Study& study;
+    Ledger& ledger;
+    Executor& executor;
+    const Clock& clock;
+    /// What the machine has at this moment. Memory held by the process trees of `workers` (pids) is not others' use;
+    /// that of `reusable` (0: none) is free besides.
+    std::function<Machine(std::span<const std::int64_t> workers, std::int64_t reusable)> machine;
+    /// The memory that the process trees of `workers` hold at this moment, one by one (cores aside); 0: not known.
+    std::function<std::vector<Footprint>(std::span<const std::int64_t> workers)> usage;
+    /// How a worker of this index is started, on accelerators of the machine or (`host_only`) on the host alone.
+    std::function<LaunchSpec(WorkerIndex, std::span<const int> devices)> worker;
+    /// Where a trial's log and its checkpoints lie; empty: nowhere.
+    std::function<std::filesystem::path(std::int64_t trial)> log_file;
+    std::function<std::filesystem::path(std::int64_t trial)> checkpoints;
+    std::function<void(const Notice&)> notice;
+    /// A trial has reached a final state, and no worker holds it any more.
+    std::function<void(const TrialRecord&)> trial_ended;
+    /// Trials need an accelerator each, or as many as `resources.trial.gpus` says.
+    bool on_device = false;
+};
+
+/// How a session ends.
+enum class SessionEnd { none, finished, interrupted, failed };
+
+struct EngineContext {
+    EngineParts parts;
+    SessionEnd end = SessionEnd::none;
+    std::string end_reason;
+    bool placement_due = true;  ///< something changed that may let a trial start
+
+    void say(Notice::Level level, std::int64_t trial, const std::string& text) const {
+        if (parts.notice) parts.notice({level, trial, text});
+    }
+    /// The session is to end. The first reason counts; the engine winds the session up as soon as the event at hand has
+    /// been dealt with.
+    void conclude(SessionEnd how, const std::string& reason) {
+        if (closing()) return;
+        end = how;
+        end_reason = reason;
+    }
+    [[nodiscard]] bool closing() const { return end != SessionEnd::none; }
+
+    [[nodiscard]] const TrialRecord& trial(std::int64_t number) const { return parts.ledger.record().trial(number); }
+    [[nodiscard]] Seconds now() const { return parts.clock.now(); }
+};
+
+}  // namespace hpo

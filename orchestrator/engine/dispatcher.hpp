@@ -1,0 +1,66 @@
+// Which trial goes where: what trials need is found out, placement (scheduling/placement.hpp) decides, and workers are
+// launched, given trials, or released.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "orchestrator/engine/attempts.hpp"
+#include "orchestrator/engine/launch_failures.hpp"
+#include "orchestrator/engine/supply.hpp"
+#include "orchestrator/scheduling/placement.hpp"
+
+namespace hpo {
+
+class Dispatcher {
+   public:
+    /// All references outlive it.
+    struct Uses {
+        EngineContext& context;
+        WorkerPool& pool;
+        const MachineView& machine;
+        DeviceHealth& health;
+        LaunchFailures& launches;
+        RequirementsTable& requirements;
+        TrialEnds& ends;
+        PendingDiagnoses& diagnoses;
+        Attempts& attempts;
+        Supply& supply;
+    };
+    explicit Dispatcher(const Uses& uses) : uses_(uses) {}
+
+    /// Workers that say what trials need are wanted before anything is known of any trial.
+    void warm_up();
+    /// Starts trials while some fit: one after the other, since each changes what is left. What the machine has is read
+    /// before each.
+    void place_trials();
+    /// A worker said hello: the trial that is reserved for it begins.
+    void worker_ready(WorkerIndex index, const from_worker::Hello& hello);
+    /// A worker said what a trial needs, or why it cannot train it.
+    void planned(WorkerIndex index, const from_worker::PlanAnswer& answer);
+
+    /// Trials that some worker could start on now or soon; of promotions no more are counted than there are workers.
+    [[nodiscard]] std::int64_t work_left() const;
+    /// What trials in workers, and those whose last attempt is not diagnosed yet, hold; in the order of their launch.
+    [[nodiscard]] std::vector<HeldResources> held_resources() const;
+    /// Which trial waits for what other programs use, with the numbers; empty: none does.
+    [[nodiscard]] const std::string& waits() const { return waits_; }
+
+   private:
+    [[nodiscard]] bool may_launch() const;
+    [[nodiscard]] PlacementState state() const;
+    void launch(WorkerIndex index, int device, const std::vector<int>& more = {});
+    void start(const PlacementDecision::Start& start, Reservation reservation);
+    std::int64_t next_trial();
+    bool find_requirements(std::int64_t trial);
+    void ask_a_worker(std::int64_t trial);
+    void refuse(const Admission::Reason& never);
+    void tell_who_waits(const std::optional<Admission::Reason>& kept_out);
+
+    Uses uses_;
+    std::string waits_;
+    std::optional<Seconds> waits_since_;
+};
+
+}  // namespace hpo

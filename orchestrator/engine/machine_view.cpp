@@ -1,0 +1,46 @@
+#include "orchestrator/engine/machine_view.hpp"
+
+#include <vector>
+
+namespace hpo {
+
+Machine MachineView::for_trials() const {
+    std::vector<std::int64_t> workers;
+    std::int64_t reusable = 0;
+    for (const Worker& worker : pool_.workers()) {
+        if (worker.spent) continue;  // nothing is reserved for it any more: what it holds is in use like others'
+        if (!worker.idle())
+            workers.push_back(worker.pid);
+        else if (reusable == 0)
+            reusable = worker.pid;
+    }
+    std::erase(workers, 0);
+    Machine machine = context_.parts.machine(workers, reusable);
+    health_.remove_given_up(machine);
+    health_.set_cooling_aside(machine, context_.now());
+    return machine;
+}
+
+Machine MachineView::devices() const {
+    Machine machine = context_.parts.machine({}, 0);
+    health_.remove_given_up(machine);
+    return machine;
+}
+
+std::optional<int> MachineView::usable_device() const {
+    const Machine machine = for_trials();
+    for (std::size_t device = 0; device < machine.accelerators.size(); ++device)
+        if (machine.accelerators[device].usable) return static_cast<int>(device);
+    return std::nullopt;
+}
+
+std::string MachineView::id_of(int device) const {
+    return context_.parts.machine({}, 0).accelerators.at(static_cast<std::size_t>(device)).id;
+}
+
+bool MachineView::is_unified(int device) const {
+    return device != host_only &&
+           context_.parts.machine({}, 0).accelerators.at(static_cast<std::size_t>(device)).unified;
+}
+
+}  // namespace hpo

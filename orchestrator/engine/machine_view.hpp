@@ -1,0 +1,36 @@
+// The machine as this session may use it at a moment: as it is read, without the devices that the session has given up.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "orchestrator/engine/context.hpp"
+#include "orchestrator/engine/device_health.hpp"
+#include "orchestrator/engine/worker_pool.hpp"
+
+namespace hpo {
+
+class MachineView {
+   public:
+    /// All references outlive it.
+    MachineView(const EngineContext& context, const WorkerPool& pool, const DeviceHealth& health)
+        : context_(context), pool_(pool), health_(health) {}
+
+    /// What it has for trials. The memory of one idle worker is free for the trial that it would take; that of further
+    /// ones is in use until they take one or leave. Devices that cool down are set aside.
+    [[nodiscard]] Machine for_trials() const;
+    /// Without regard to the workers: which devices there are, and which of them are usable.
+    [[nodiscard]] Machine devices() const;
+    /// The device that a worker which is to plan is started on; nothing: none is usable.
+    [[nodiscard]] std::optional<int> usable_device() const;
+
+    [[nodiscard]] std::string id_of(int device) const;
+    [[nodiscard]] bool is_unified(int device) const;
+
+   private:
+    const EngineContext& context_;
+    const WorkerPool& pool_;
+    const DeviceHealth& health_;
+};
+
+}  // namespace hpo

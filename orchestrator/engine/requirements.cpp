@@ -1,0 +1,193 @@
+#include "orchestrator/engine/requirements.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "orchestrator/scheduling/capacity.hpp"
+#include "orchestrator/scheduling/out_of_memory.hpp"
+
+namespace hpo {
+
+namespace {
+
+constexpr double worth_storing = 1.02;  // times the peak that is stored already
+
+std::int64_t whole(const Params& params, const char* name, std::int64_t otherwise) {
+    const auto found = params.find(name);
+    return found == params.end() ? otherwise : static_cast<std::int64_t>(number_or(found->second, double(otherwise)));
+}
+
+bool is_measured(const Footprint& used) { return used.device_bytes > 0 || used.host_bytes > 0; }
+
+/// A learned bound may be too generous: it does not make the trial wait for what other programs use, nor fail. What was
+/// declared stands.
+std::int64_t capped(std::int64_t bound, std::int64_t all, std::int64_t used,
+                    const std::optional<std::int64_t>& declared) {
+    return std::min(bound, std::max({all - used, all / 2, declared.value_or(0)}));
+}
+
+}  // namespace
+
+RequirementsTable::RequirementsTable(const Study& study, Ledger& ledger, bool on_device)
+    : study_(study),
+      ledger_(ledger),
+      on_device_(on_device),
+      model_(study.resources.trial, on_device),
+      asks_(study.command.empty()),
+      shrinks_(study.command.empty()) {}
+
+bool RequirementsTable::learn_capabilities(const Worker& worker) {
+    shrinks_ = shrinks_ || worker.shrinks;
+    if (!worker.plans || std::exchange(asks_, true)) return false;
+    trials_.clear();
+    return true;
+}
+
+const TrialRequirements* RequirementsTable::known(std::int64_t trial) const {
+    const auto found = trials_.find(trial);
+    return found == trials_.end() || !found->second.known ? nullptr : &found->second;
+}
+
+bool RequirementsTable::wants_own_worker(std::int64_t trial) const {
+    const auto found = trials_.find(trial);
+    return found != trials_.end() && found->second.own_worker;
+}
+
+Params RequirementsTable::configuration(std::int64_t trial) const {
+    Params params = ledger_.record().trial(trial).params;
+    params.insert(study_.worker.begin(), study_.worker.end());
+    if (const auto found = trials_.find(trial); found != trials_.end() && found->second.micro_batches > 0)
+        params["accumulation"] = found->second.micro_batches;
+    return params;
+}
+
+void RequirementsTable::answered(const from_worker::PlanAnswer& answer, bool unified) {
+    TrialRequirements& needs = trials_[answer.id];
+    needs.footprint = answer.footprint;
+    needs.colocated = answer.colocated;
+    needs.fusion_key = answer.fusion_key;
+    // On a unified device the process's memory holds the device's, which the planner adds.
+    if (unified)
+        for (Footprint* part : {&needs.footprint, &needs.colocated})
+            part->host_bytes = std::max<std::int64_t>(0, part->host_bytes - part->device_bytes);
+    needs.footprint = at_least(needs.footprint, needs.minimum);
+    needs.alone = needs.must_run_alone;
+    needs.known = true;
+}
+
+void RequirementsTable::predict(std::int64_t trial, const Machine& machine) {
+    TrialRequirements& needs = trials_[trial];
+    const Prediction prediction = model_.predict(configuration(trial));
+    const Footprint capacity = capacity_of(machine), others = others_of(machine);
+    const DeclaredFootprint& declared = study_.resources.trial;
+    Footprint& footprint = needs.footprint = prediction.footprint;
+    footprint.host_bytes = capped(footprint.host_bytes, capacity.host_bytes, others.host_bytes, declared.host_bytes);
+    if (on_device_)
+        footprint.device_bytes =
+            capped(footprint.device_bytes, capacity.device_bytes, others.device_bytes, declared.device_bytes);
+    footprint = at_least(footprint, needs.minimum);
+    needs.alone = needs.must_run_alone || prediction.alone;
+    needs.known = true;
+}
+
+void RequirementsTable::recall(const Machine& machine) {
+    for (const TrialRecord& trial : ledger_.record().trials)
+        if (is_measured(trial.peak)) model_.measured(configuration(trial.number), trial.peak);
+    for (const std::int64_t number : ledger_.unfinished()) {
+        const TrialRecord& trial = ledger_.record().trial(number);
+        if (trial.memory_deaths == 0) continue;
+        TrialRequirements& needs = trials_[number];
+        needs.own_worker = true;
+        needs.micro_batches = trial.allocation.micro_batches;
+        needs.minimum = trial.allocation.footprint;
+        needs.must_run_alone = trial.allocation.alone;
+        // Where nothing is left to try it is tried once more as it was: this session may have more to give.
+        if (trial.requeued == Outcome::out_of_memory)
+            (void)learn_from(number, {trial.allocation, trial.peak, on_device_, others_of(machine)}, machine);
+    }
+}
+
+bool RequirementsTable::record_usage(Job& job, const Footprint& used) {
+    job.held.used = at_least(job.held.used, used);
+    if (job.last_step == 0 || !is_measured(job.held.used)) return false;
+    TrialRequirements& needs = trials_[job.id.trial];
+    const Reservation before = job.held.reservation;
+    Footprint& reserved = job.held.reservation.footprint;
+    const Footprint with_error = with_measurement_error(job.held.used);
+    if (asks_) {
+        reserved = at_least(reserved, job.held.used);  // exact, unless it turns out not to be
+    } else {
+        if (job.held.used.host_bytes > 0) reserved.host_bytes = with_error.host_bytes;
+        if (job.held.used.device_bytes > 0) reserved.device_bytes = with_error.device_bytes;
+        reserved = at_least(reserved, needs.minimum);
+        job.held.reservation.alone = needs.must_run_alone;
+    }
+    needs.footprint = reserved;
+    needs.alone = job.held.reservation.alone;
+    return before.alone != job.held.reservation.alone || before.footprint.host_bytes > reserved.host_bytes ||
+           before.footprint.device_bytes > reserved.device_bytes;
+}
+
+void RequirementsTable::keep_peak(const Job& job, const std::function<bool(std::int64_t trial)>& assigned) {
+    const Footprint& used = job.held.used;
+    const Footprint& stored = ledger_.record().trial(job.id.trial).peak;
+    const auto news = [](std::int64_t now, std::int64_t before) {
+        return double(now) > worth_storing * double(before);
+    };
+    if (job.phase == Job::Phase::reserved || !is_measured(used)) return;
+    if (!news(used.host_bytes, stored.host_bytes) && !news(used.device_bytes, stored.device_bytes)) return;
+    ledger_.measured(job.id.trial, used);
+    model_.measured(configuration(job.id.trial), used);
+    if (asks_) return;
+    for (auto& [trial, needs] : trials_)
+        if (!assigned(trial)) needs.known = false;
+}
+
+Result<std::string> RequirementsTable::learn_from(std::int64_t trial, const OutOfMemory& what, const Machine& machine) {
+    const Params params = configuration(trial);
+    const TrialRecord& record = ledger_.record().trial(trial);
+    MemoryDeath death;
+    death.reserved = what.given.footprint;
+    death.used = what.used;
+    death.alone = what.given.alone;
+    death.on_device = what.device_memory;
+    death.deaths = record.memory_deaths + (record.state == TrialState::running ? 1 : 0);  // else it is counted already
+    death.micro_batches = whole(params, "accumulation", 1);
+    if (shrinks_) death.more_micro_batches = next_accumulation(whole(params, "batch_size", 1), death.micro_batches);
+    death.capacity = capacity_of(machine);
+    death.others = what.others;
+    const bool unified = std::any_of(machine.accelerators.begin(), machine.accelerators.end(),
+                                     [](const Accelerator& device) { return device.unified; });
+    if (unified) {  // one pool: what the one kind has reserved the other has not
+        death.capacity.device_bytes -= what.given.footprint.host_bytes;
+        death.capacity.host_bytes -= what.given.footprint.device_bytes;
+    }
+    const Result<NextTry> next = after_out_of_memory(death);
+    if (!next) return next.error();
+    TrialRequirements& needs = trials_[trial];
+    needs.minimum = next->reservation;
+    needs.must_run_alone = next->alone;
+    needs.known = false;  // asked or predicted again, with the minimum
+    if (next->micro_batches > death.micro_batches) needs.micro_batches = next->micro_batches;
+    return next->how;
+}
+
+void RequirementsTable::run_alone(std::int64_t trial) {
+    trials_[trial].must_run_alone = true;
+    trials_[trial].known = false;
+}
+
+bool RequirementsTable::shrink(std::int64_t trial, const std::string& why) {
+    if (!shrinks_) return false;
+    const Params params = configuration(trial);
+    const auto more = next_accumulation(whole(params, "batch_size", 1), whole(params, "accumulation", 1));
+    if (!more) return false;
+    TrialRequirements& needs = trials_[trial];
+    if (needs.shrunk.empty()) needs.shrunk = why;
+    needs.micro_batches = *more;
+    needs.minimum = {0, 0, 0};
+    needs.known = false;
+    return true;
+}
+
+}  // namespace hpo

@@ -1,0 +1,97 @@
+// What the trials of a study need, as far as it is known: said by a worker, predicted from what others took, or learned
+// when one ran out of memory. It reads no machine and starts nothing.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "hpo/clock.hpp"
+#include "hpo/messages.hpp"
+#include "hpo/study.hpp"
+#include "orchestrator/engine/ledger.hpp"
+#include "orchestrator/engine/worker_pool.hpp"
+#include "orchestrator/scheduling/footprints.hpp"
+#include "orchestrator/scheduling/plan.hpp"
+
+namespace hpo {
+
+/// What a trial that has not ended needs, as far as it is known.
+struct TrialRequirements {
+    bool known = false;
+    Footprint footprint;
+    bool alone = false;              ///< the footprint is a guess
+    std::string fusion_key;          ///< empty: no trial may share its worker, or (no plan) any may
+    Footprint colocated{0, 0, 0};    ///< in a worker with others of its fusion key
+    bool own_worker = false;         ///< it was in a worker that died with several trials, or ran out of memory in one
+    std::int64_t micro_batches = 0;  ///< of one update; 0: as configured
+    std::string shrunk;              ///< why not as configured, to be told once
+    Footprint minimum{0, 0, 0};      ///< at least so much, after it ran out of memory
+    Seconds lasted{0};               ///< its last attempt
+    bool must_run_alone = false;     ///< nothing may run beside it, after it ran out of memory
+};
+
+/// An attempt that ran out of memory, and what is known of it.
+struct OutOfMemory {
+    Allocation given;
+    Footprint used{0, 0, 0};     ///< most it was seen to take
+    bool device_memory = false;  ///< the device's ran out; else the host's
+    Footprint others{0, 0, 0};   ///< what other programs used
+};
+
+class RequirementsTable {
+   public:
+    /// Both references outlive it. `on_device`: trials need an accelerator each.
+    RequirementsTable(const Study& study, Ledger& ledger, bool on_device);
+
+    /// Workers say what a trial needs; else it is predicted.
+    [[nodiscard]] bool asks_workers() const { return asks_; }
+    /// What a worker can do, as its hello says. True: it is the first that says what trials need. It knows better than
+    /// what was guessed, all of which is forgotten: then call recall().
+    bool learn_capabilities(const Worker& worker);
+
+    /// Of a trial that has not ended; made where there are none.
+    [[nodiscard]] TrialRequirements& of(std::int64_t trial) { return trials_[trial]; }
+    /// nullptr: they are not known yet.
+    [[nodiscard]] const TrialRequirements* known(std::int64_t trial) const;
+    [[nodiscard]] bool wants_own_worker(std::int64_t trial) const;
+    /// Fixed keys and the trial's own, as the worker takes them.
+    [[nodiscard]] Params configuration(std::int64_t trial) const;
+    /// The trial has ended.
+    void forget(std::int64_t trial) { trials_.erase(trial); }
+
+    /// What a worker answered. `unified`: its device's memory is the host's.
+    void answered(const from_worker::PlanAnswer& answer, bool unified);
+    /// Known from now on, from what was measured and declared.
+    void predict(std::int64_t trial, const Machine& machine);
+    /// What earlier sessions learned: peaks, and what an attempt that ran out of memory is to be followed by.
+    void recall(const Machine& machine);
+
+    /// A reservation gives way to what the trial takes as soon as that is known: after its first step. True: memory
+    /// became free by it.
+    bool record_usage(Job& job, const Footprint& used);
+    /// Stored when it is news, so that the next session knows it and other trials' requirements are learned from it.
+    /// What waits (is not `assigned`) is predicted anew then.
+    void keep_peak(const Job& job, const std::function<bool(std::int64_t trial)>& assigned);
+
+    /// What the trial's next attempt is to be given after one that ran out of memory, as text; an Error says why
+    /// nothing is left to try.
+    Result<std::string> learn_from(std::int64_t trial, const OutOfMemory& death, const Machine& machine);
+    /// The next attempt is with nothing beside it.
+    void run_alone(std::int64_t trial);
+    /// A trial that no empty machine has room for is trained in smaller micro-batches of the same batch. False: it
+    /// cannot.
+    bool shrink(std::int64_t trial, const std::string& why);
+
+   private:
+    const Study& study_;
+    Ledger& ledger_;
+    bool on_device_;
+    std::map<std::int64_t, TrialRequirements> trials_;
+    FootprintModel model_;
+    bool asks_;     ///< workers answer `plan`: footprints are exact
+    bool shrinks_;  ///< workers can train a batch in micro-batches
+};
+
+}  // namespace hpo

@@ -1,0 +1,40 @@
+// How trials end, or are tried again, and what follows for the session.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "orchestrator/engine/context.hpp"
+#include "orchestrator/engine/requirements.hpp"
+#include "orchestrator/engine/trial_failures.hpp"
+#include "orchestrator/engine/worker_pool.hpp"
+
+namespace hpo {
+
+class TrialEnds {
+   public:
+    /// All references outlive it.
+    TrialEnds(EngineContext& context, const WorkerPool& pool, RequirementsTable& requirements)
+        : context_(context), pool_(pool), requirements_(requirements) {}
+
+    /// Ended as `state`, in the store and for everybody.
+    void finish(std::int64_t trial, TrialState state, const std::string& rule, const std::string& reason);
+    /// As failed. `cause`: see TrialFailures.
+    void fail(std::int64_t trial, const std::string& reason, const std::string& cause = {});
+    /// The attempt is charged with its worker's end: the trial is tried again, or has failed.
+    void charge(AttemptId id, const std::string& reason);
+    /// A trial that runs, in the store, is queued again and nobody is blamed.
+    void requeue_without_blame(std::int64_t trial, const std::string& reason);
+    /// The store says that it has ended, and no worker holds it any more. Nothing where it has not ended.
+    void announce(std::int64_t trial);
+    /// It took a step.
+    void reported(std::int64_t step) { failures_.reported(step); }
+
+   private:
+    EngineContext& context_;
+    const WorkerPool& pool_;
+    RequirementsTable& requirements_;
+    TrialFailures failures_;
+};
+
+}  // namespace hpo

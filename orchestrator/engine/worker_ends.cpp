@@ -1,0 +1,176 @@
+#include "orchestrator/engine/worker_ends.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "orchestrator/engine/text.hpp"
+#include "orchestrator/execution/limits.hpp"
+#include "orchestrator/scheduling/out_of_memory.hpp"
+
+namespace hpo {
+
+void WorkerEnds::exited(WorkerIndex index, const execution::Exited& exited) {
+    uses_.context.placement_due = true;
+    End end{.worker = uses_.pool.remove(index), .exited = exited};
+    end.cause = end.worker.kill_reason.empty() ? exited.cause : end.worker.kill_reason;
+    end.how = !end.cause.empty() ? end.cause
+              : exited.signal    ? "the worker died of " + signal_name(exited.signal)
+                                 : "the worker exited with status " + std::to_string(exited.code);
+    if (!end.worker.greeted) return ended_before_hello(end);
+    end.reason = end.how + quoted(exited.log_tail);
+    end.device_failed = end.on_device() && exited.signal == 0 && exited.code == device_failed_status;
+    release_ended_trials(end);
+    // It was on its way out when the trial was handed to it: what ended it is another trial's.
+    if (end.held.size() == 1 && end.by_itself() && end.cause.empty() && !exited.out_of_memory_kill &&
+        !end.held.front().taken)
+        return uses_.context.parts.ledger.requeue(end.held.front().id.trial, Outcome::lost, false,
+                                                  "its worker exited before it started the trial");
+    const AttemptId charged = charged_by(end);
+    queue_uncharged(end, charged);
+    if (charged.trial != 0 && !is_final(uses_.context.trial(charged.trial).state)) charge(end, charged);
+}
+
+void WorkerEnds::ended_before_hello(const End& end) {
+    if (uses_.context.closing()) return;
+    const std::string& output = end.exited.log_tail;
+    const bool ended_by_executor = !end.exited.cause.empty();
+    std::string message = end.how + (ended_by_executor ? "" : " before it said hello") + quoted(output);
+    if (is_shortage(0, output)) return ran_short(message);
+    const Study& study = uses_.context.parts.study;
+    if (!ended_by_executor && !study.command.empty() && !study.metrics)
+        message +=
+            "\n  no argument of worker.command has a placeholder, so that the program must speak with hpo itself "
+            "(Python: import hpo). To have it run as it is, give it a placeholder, such as \"--lr={lr}\", or "
+            "'metrics: {}' below 'worker', and hpo reads what it prints";
+    end.on_device() ? uses_.devices.start_failed(end.worker.device, message) : start_failed(message);
+}
+
+/// Attempts of the worker that had ended in the store, or end well with it; `end.held` are the others.
+void WorkerEnds::release_ended_trials(End& end) {
+    const bool may_end_a_trial =
+        end.worker.once && end.by_itself() && end.cause.empty() && end.exited.signal == 0 && end.exited.code == 0;
+    for (const Job& job : end.worker.jobs) {
+        uses_.attempts.sum_up(job);
+        const TrialRecord& trial = uses_.context.trial(job.id.trial);
+        uses_.ends.announce(trial.number);
+        if (job.phase != Job::Phase::running || trial.state != TrialState::running) continue;
+        if (may_end_a_trial && job.last_step > 0)  // it had no more to say
+            uses_.ends.finish(trial.number, TrialState::complete, "", "");
+        else
+            end.held.push_back(job);
+    }
+}
+
+/// The attempt that is to answer for the worker's end; trial 0: none.
+AttemptId WorkerEnds::charged_by(const End& end) const {
+    if (!end.by_itself()) return end.worker.culprit;
+    if (end.held.size() == 1) return end.held.front().id;
+    if (end.held.empty() && end.worker.planning) return {end.worker.planning, 0};
+    return end.worker.culprit;
+}
+
+void WorkerEnds::queue_uncharged(const End& end, AttemptId charged) {
+    const bool several = end.held.size() > 1;
+    if (end.device_failed && several) {
+        std::vector<std::int64_t> trials;
+        for (const Job& job : end.held) trials.push_back(job.id.trial);
+        uses_.devices.failed_under(devices_of({.device = end.worker.device, .more = end.worker.more}), trials,
+                                   end.reason);
+    }
+    for (const Job& job : end.held) {
+        if (job.id == charged || uses_.context.trial(job.id.trial).state != TrialState::running) continue;
+        if (end.by_itself()) uses_.requirements.of(job.id.trial).own_worker = true;
+        uses_.ends.requeue_without_blame(job.id.trial, end.reason);
+    }
+    if (end.by_itself() && several)
+        uses_.context.say(Notice::Level::warning, 0,
+                          "a worker with " + count(static_cast<std::int64_t>(end.held.size()), "trial", "trials") +
+                              " ended; none is blamed, each is tried again in a worker of its own: " + end.reason);
+}
+
+/// One attempt is to answer for it, unless memory or the device is the cause.
+void WorkerEnds::charge(const End& end, AttemptId charged) {
+    const execution::Exited& exited = end.exited;
+    if (end.held.size() != 1) return uses_.ends.charge(charged, end.reason);
+    Job job = end.held.front();
+    if (exited.out_of_memory_kill) {
+        job.held.used.host_bytes = std::max(job.held.used.host_bytes, exited.peak_bytes);
+        return uses_.memory.ran_out(job, "killed by the kernel's out-of-memory killer", false);
+    }
+    if (end.by_itself() && !end.device_failed)
+        if (const auto found = find_out_of_memory(exited.log_tail, end.on_device()))
+            return uses_.memory.ran_out(job, end.how + ": " + found->line, found->device);
+    // A worker that hangs may hang in its device's driver.
+    const bool silent = end.worker.state == Worker::State::leaving && charged.attempt != 0 && end.worker.plans;
+    if (!end.on_device() || !(end.by_itself() || silent)) return uses_.ends.charge(charged, end.reason);
+    uses_.diagnoses.add({.job = job,
+                         .until = uses_.context.now() + Seconds(DeviceHealth::noticed_after),
+                         .reason = end.reason,
+                         .device_failed = end.device_failed || silent});
+}
+
+void WorkerEnds::launch_failed(WorkerIndex index, const execution::LaunchFailed& failed) {
+    uses_.pool.remove(index);
+    is_shortage(failed.error, failed.message) ? ran_short(failed.message) : start_failed(failed.message);
+}
+
+void WorkerEnds::start_failed(const std::string& message) {
+    uses_.context.placement_due = true;
+    uses_.context.say(Notice::Level::error, 0, message);
+    if (uses_.context.closing()) return;
+    if (const auto why = uses_.launches.failed(message)) uses_.context.conclude(SessionEnd::failed, *why);
+}
+
+void WorkerEnds::ran_short(const std::string& message) {
+    uses_.context.placement_due = true;
+    if (uses_.context.closing()) return;
+    const auto shortage = uses_.launches.ran_short(message, !uses_.pool.running().empty(), uses_.context.now());
+    if (shortage.begins)
+        uses_.context.say(Notice::Level::warning, 0,
+                          message + "\n  no worker is started for a while, then it is tried again");
+    if (shortage.over) uses_.context.conclude(SessionEnd::failed, *shortage.over);
+}
+
+// ---- Ends whose cause is known only later.
+
+void WorkerEnds::diagnose_pending() {
+    if (uses_.diagnoses.empty() || uses_.context.closing()) return;
+    uses_.diagnoses.read(uses_.machine.for_trials());
+    while (!uses_.context.closing()) {
+        const auto due = uses_.diagnoses.take_due(uses_.health, uses_.context.now());
+        if (!due) return;
+        settle(due->diagnosis, due->device_lost);
+    }
+}
+
+void WorkerEnds::settle(const PendingDiagnosis& diagnosis, bool device_lost) {
+    const AttemptId id = diagnosis.job.id;
+    if (diagnosis.out_of_memory) return uses_.memory.go_on(diagnosis.job, diagnosis.reason, true, diagnosis.others);
+    if (uses_.context.trial(id.trial).state != TrialState::running) return;
+    const std::vector<int> devices = devices_of(diagnosis.job.held.reservation);
+    if (device_lost ||
+        (diagnosis.device_failed && uses_.devices.failed_under(devices, {&id.trial, 1}, diagnosis.reason)))
+        return uses_.ends.requeue_without_blame(id.trial, "its device was lost: " + diagnosis.reason);
+    if (diagnosis.device_failed || !died_together(diagnosis)) uses_.ends.charge(id, diagnosis.reason);
+}
+
+/// A fault of one process may end all that share its device: several that died within moments there are none of them
+/// to blame, and none is charged. Each is tried again with nothing beside it, where it is clear whose fault it is.
+bool WorkerEnds::died_together(const PendingDiagnosis& first) {
+    std::vector<PendingDiagnosis> all = uses_.diagnoses.take_deaths_with(
+        first, [&](std::int64_t trial) { return uses_.context.trial(trial).state == TrialState::running; });
+    if (all.empty()) return false;
+    all.insert(all.begin(), first);
+    const std::string together = count(static_cast<std::int64_t>(all.size()), "worker", "workers") + " on device " +
+                                 uses_.machine.id_of(first.job.held.reservation.device) + " died at the same time";
+    uses_.context.say(Notice::Level::warning, 0,
+                      together + "; none is blamed, each trial is tried again alone: " + first.reason);
+    for (const PendingDiagnosis& diagnosis : all) {
+        uses_.requirements.run_alone(diagnosis.job.id.trial);
+        uses_.ends.requeue_without_blame(diagnosis.job.id.trial, together + ": " + diagnosis.reason);
+    }
+    uses_.context.placement_due = true;
+    return true;
+}
+
+}  // namespace hpo

@@ -1,0 +1,64 @@
+// How workers end without being done, and what follows for the trials that they held.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "orchestrator/engine/attempts.hpp"
+#include "orchestrator/engine/device_failures.hpp"
+#include "orchestrator/engine/launch_failures.hpp"
+
+namespace hpo {
+
+class WorkerEnds {
+   public:
+    /// All references outlive it.
+    struct Uses {
+        EngineContext& context;
+        WorkerPool& pool;
+        const MachineView& machine;
+        const DeviceHealth& health;
+        DeviceFailures& devices;
+        LaunchFailures& launches;
+        RequirementsTable& requirements;
+        TrialEnds& ends;
+        MemoryFailures& memory;
+        PendingDiagnoses& diagnoses;
+        Attempts& attempts;
+    };
+    explicit WorkerEnds(const Uses& uses) : uses_(uses) {}
+
+    void exited(WorkerIndex index, const execution::Exited& exited);
+    void launch_failed(WorkerIndex index, const execution::LaunchFailed& failed);
+    /// Attempts whose cause is known now. Workers that died shortly before their device was found lost are not to
+    /// blame; nor are trials for the memory that others took.
+    void diagnose_pending();
+
+   private:
+    /// A worker that is gone, and what is known of its end.
+    struct End {
+        Worker worker;
+        const execution::Exited& exited;
+        std::string cause{};         ///< why it was ended, as text; empty: it ended by itself
+        std::string how{};           ///< the cause, or how it ended by itself
+        std::string reason{};        ///< the same with the end of its output
+        std::vector<Job> held{};     ///< attempts that end with the worker, not by themselves
+        bool device_failed = false;  ///< so it said
+
+        [[nodiscard]] bool on_device() const { return worker.device != host_only; }
+        [[nodiscard]] bool by_itself() const { return worker.state == Worker::State::ready; }
+    };
+    void ended_before_hello(const End& end);
+    void release_ended_trials(End& end);
+    [[nodiscard]] AttemptId charged_by(const End& end) const;
+    void queue_uncharged(const End& end, AttemptId charged);
+    void charge(const End& end, AttemptId charged);
+    void start_failed(const std::string& message);
+    void ran_short(const std::string& message);
+    bool died_together(const PendingDiagnosis& first);
+    void settle(const PendingDiagnosis& diagnosis, bool device_lost);
+
+    Uses uses_;
+};
+
+}  // namespace hpo

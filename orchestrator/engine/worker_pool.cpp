@@ -1,0 +1,241 @@
+#include "orchestrator/engine/worker_pool.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace hpo {
+
+namespace {
+
+constexpr double ending_patience = 60;  // seconds from the decision that ends an attempt to the worker's last message
+constexpr std::int64_t most_slots = 1024;
+
+bool can(const from_worker::Hello& hello, const char* what) {
+    return std::find(hello.capabilities.begin(), hello.capabilities.end(), what) != hello.capabilities.end();
+}
+
+/// The attempt that a message names; trial 0: it is of the worker as a whole.
+AttemptId attempt_of(const WorkerMessage& message) {
+    return std::visit(
+        [](const auto& m) -> AttemptId {
+            if constexpr (requires { m.id.trial; })
+                return m.id;
+            else
+                return {};
+        },
+        message);
+}
+
+}  // namespace
+
+Job* WorkerPool::find(WorkerIndex index, AttemptId id) {
+    std::vector<Job>& jobs = at(index).jobs;
+    const auto job = std::find_if(jobs.begin(), jobs.end(), [&](const Job& other) { return other.id == id; });
+    return job == jobs.end() ? nullptr : &*job;
+}
+
+void WorkerPool::launch(WorkerIndex index, const LaunchSpec& spec, int device, const std::vector<int>& more) {
+    Worker worker;
+    worker.state = State::starting;
+    worker.device = device;
+    worker.more = more;
+    worker.heard = clock_.now();
+    worker.environment = spec.told;
+    at(index) = std::move(worker);
+    executor_.launch(index, spec);
+}
+
+bool WorkerPool::greet(WorkerIndex index, const from_worker::Hello& hello) {
+    Worker& worker = at(index);
+    if (worker.state != State::starting) return false;
+    worker.state = State::ready;
+    worker.greeted = true;
+    worker.pid = hello.pid;
+    worker.slots = static_cast<std::size_t>(std::clamp<std::int64_t>(hello.slots, 1, most_slots));
+    worker.plans = can(hello, "plan");
+    worker.shrinks = can(hello, "micro_batch");
+    worker.once = can(hello, "once");
+    return true;
+}
+
+void WorkerPool::note_life(WorkerIndex index, const WorkerMessage& message) {
+    Worker& worker = at(index);
+    worker.heard = clock_.now();
+    const AttemptId id = attempt_of(message);
+    for (Job& job : worker.jobs)
+        if (job.phase == Job::Phase::running && (job.id == id || id.trial == 0))
+            job.heard = worker.heard, job.taken = job.taken || job.id == id;
+}
+
+void WorkerPool::forgive_silence() {
+    const Seconds now = clock_.now();
+    for (Worker& worker : workers_) {
+        worker.heard = now;
+        for (Job& job : worker.jobs) job.heard = now;
+    }
+}
+
+Job& WorkerPool::reserve(WorkerIndex index, bool joins, std::string fusion_key, Reservation reservation) {
+    Worker& worker = at(index);
+    Job job;
+    job.id = {reservation.trial, 0};
+    job.joins = joins;
+    job.order = ++launches_;
+    job.held.reservation = std::move(reservation);
+    worker.shared = !worker.jobs.empty();
+    worker.fusion_key = std::move(fusion_key);
+    return worker.jobs.emplace_back(std::move(job));
+}
+
+Job* WorkerPool::let_go(WorkerIndex index, AttemptId id) {
+    Worker& worker = at(index);
+    const auto job =
+        std::find_if(worker.jobs.begin(), worker.jobs.end(), [&](const Job& other) { return other.id == id; });
+    if (job == worker.jobs.end()) return nullptr;
+    const bool carried = !job->joins;
+    worker.jobs.erase(job);
+    worker.warm = true;
+    if (worker.jobs.empty()) {
+        worker.fusion_key.clear();
+        worker.shared = false;
+        return nullptr;
+    }
+    Job& heir = worker.jobs.front();
+    if (!carried || !heir.joins) return nullptr;
+    heir.joins = false;
+    return &heir;
+}
+
+void WorkerPool::ask_plan(WorkerIndex index, const to_worker::Plan& question) {
+    Worker& worker = at(index);
+    worker.planning = question.id;
+    worker.heard = clock_.now();
+    executor_.send(index, question);
+}
+
+void WorkerPool::stop_trial(std::int64_t trial) {
+    for (std::size_t index = 0; index < workers_.size(); ++index)
+        for (Job& job : workers_[index].jobs) {
+            if (job.id.trial != trial || job.phase != Job::Phase::running) continue;
+            job.phase = Job::Phase::ending;
+            job.heard = clock_.now();
+            executor_.send(static_cast<WorkerIndex>(index), to_worker::Stop{job.id});
+        }
+}
+
+void WorkerPool::end(WorkerIndex index, const std::string& reason, AttemptId culprit) {
+    Worker& worker = at(index);
+    if (worker.state == State::empty) return;
+    if (worker.kill_reason.empty()) worker.kill_reason = reason;
+    if (worker.state != State::leaving) worker.culprit = culprit;
+    worker.state = State::leaving;
+    executor_.send(index, to_worker::Shutdown{});
+    executor_.terminate(index, resources_.grace);
+}
+
+void WorkerPool::end_all(const std::string& reason) {
+    for (std::size_t index = 0; index < workers_.size(); ++index) end(static_cast<WorkerIndex>(index), reason);
+}
+
+void WorkerPool::end_on_device(int device, const std::string& reason) {
+    for (std::size_t index = 0; index < workers_.size(); ++index)
+        if (computes_on(device, workers_[index].device, workers_[index].more) &&
+            workers_[index].state != State::leaving)
+            end(static_cast<WorkerIndex>(index), reason);
+}
+
+void WorkerPool::end_idle_but_one(const std::string& reason) {
+    bool first = true;
+    for (std::size_t index = 0; index < workers_.size(); ++index)
+        if (workers_[index].idle() && !std::exchange(first, false)) end(static_cast<WorkerIndex>(index), reason);
+}
+
+void WorkerPool::end_silent() {
+    const Seconds now = clock_.now();
+    const double patience = resources_.progress_timeout;
+    const auto silent_for = [now](Seconds heard, double seconds) { return (now - heard).count() > seconds; };
+    // An attempt that was told to end is not kept alive by its messages, but one that has taken all its steps may still
+    // be keeping its model.
+    const auto is_silent = [&](const Job& job) {
+        const bool hurries = job.phase == Job::Phase::ending && !job.complete;
+        return job.phase != Job::Phase::reserved &&
+               silent_for(job.heard, hurries ? std::min(patience, ending_patience) : patience);
+    };
+    const std::string reason =
+        "silent for " + to_text(Value(std::int64_t(patience))) + " s (resources.progress_timeout)";
+    for (std::size_t i = 0; i < workers_.size(); ++i) {
+        Worker& worker = workers_[i];
+        const auto index = static_cast<WorkerIndex>(i);
+        if (worker.spent && silent_for(worker.heard, patience)) {
+            worker.spent = false;
+            end(index, reason);
+            continue;
+        }
+        const bool owes_answer = worker.state == State::starting || (worker.state == State::ready && worker.planning);
+        if (owes_answer && silent_for(worker.heard, patience)) {
+            end(index, reason, {worker.planning, 0});
+            continue;
+        }
+        if (worker.state != State::ready) continue;
+        const auto job = std::find_if(worker.jobs.begin(), worker.jobs.end(), is_silent);
+        if (job == worker.jobs.end()) continue;
+        end(index, reason, job->phase == Job::Phase::ending ? AttemptId{} : job->id);
+    }
+}
+
+void WorkerPool::retire(WorkerIndex index) {
+    Worker& worker = at(index);
+    worker.state = State::leaving;
+    worker.spent = true;
+    executor_.send(index, to_worker::Shutdown{});
+}
+
+void WorkerPool::kill_all() {
+    for (std::size_t index = 0; index < workers_.size(); ++index)
+        if (workers_[index].state != State::empty) executor_.kill(static_cast<WorkerIndex>(index));
+}
+
+Worker WorkerPool::remove(WorkerIndex index) { return std::exchange(at(index), {}); }
+
+bool WorkerPool::empty() const {
+    return std::all_of(workers_.begin(), workers_.end(), [](const Worker& w) { return w.state == State::empty; });
+}
+
+bool WorkerPool::busy() const {
+    return std::any_of(workers_.begin(), workers_.end(),
+                       [](const Worker& w) { return w.state != State::empty && !w.idle(); });
+}
+
+bool WorkerPool::any_starting() const {
+    return std::any_of(workers_.begin(), workers_.end(), [](const Worker& w) { return w.state == State::starting; });
+}
+
+bool WorkerPool::has_room(bool may_launch) const {
+    return std::any_of(workers_.begin(), workers_.end(),
+                       [&](const Worker& w) { return (may_launch && w.state == State::empty) || w.has_free_slot(); });
+}
+
+bool WorkerPool::holds(std::int64_t trial) const {
+    return std::any_of(workers_.begin(), workers_.end(), [&](const Worker& w) {
+        return w.planning == trial ||
+               std::any_of(w.jobs.begin(), w.jobs.end(), [&](const Job& job) { return job.id.trial == trial; });
+    });
+}
+
+std::vector<std::int64_t> WorkerPool::running() const {
+    std::vector<std::int64_t> trials;
+    for (const Worker& worker : workers_)
+        for (const Job& job : worker.jobs)
+            if (job.phase == Job::Phase::running) trials.push_back(job.id.trial);
+    std::sort(trials.begin(), trials.end());
+    return trials;
+}
+
+std::vector<std::int64_t> WorkerPool::pids() const {
+    std::vector<std::int64_t> pids;
+    for (const Worker& worker : workers_)
+        if (worker.pid) pids.push_back(worker.pid);
+    return pids;
+}
+
+}  // namespace hpo

@@ -1,0 +1,148 @@
+// The workers of a session: which are there, what each trains, when it was heard last, and how it is started and ended.
+// It knows nothing of why: that is decided by those who call it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "hpo/clock.hpp"
+#include "hpo/messages.hpp"
+#include "hpo/study.hpp"
+#include "orchestrator/execution/executor.hpp"
+#include "orchestrator/scheduling/placement.hpp"
+
+namespace hpo {
+
+/// What a trial in a worker holds.
+struct HeldResources {
+    Reservation reservation;
+    Footprint used{0, 0, 0};  ///< most it was seen to take in this attempt; 0: not measured
+};
+
+/// A trial in a worker, from the moment it is reserved until the worker has let it go.
+struct Job {
+    enum class Phase { reserved, running, ending };
+    Phase phase = Phase::reserved;
+    AttemptId id;            ///< reserved: attempt 0
+    bool joins = false;      ///< reserved as one beside others of its fusion key; else with all that the worker takes
+    Seconds begun{0};        ///< running: since then
+    Seconds heard{0};        ///< last sign of life; ending: the decision
+    std::int64_t order = 0;  ///< of its launch among all launches
+    std::int64_t last_step = 0;  ///< reported in this attempt
+    std::int64_t unused = 0;     ///< reports of this attempt that were not used
+    std::int64_t logged = 0;     ///< lines it sent to the log in this attempt
+    bool warned = false;         ///< a warning of this attempt was told
+    bool taken = false;          ///< running: its worker was well, or has sent a message about it
+    bool complete = false;       ///< ending: it has taken all its steps, and may take its time
+    HeldResources held;
+};
+
+struct Worker {
+    using State = PlacementWorker::State;
+    State state = State::empty;
+    int device = host_only;
+    std::vector<int> more;  ///< further devices
+    std::vector<Job> jobs;
+    std::size_t slots = 1;      ///< jobs at once
+    std::string fusion_key;     ///< that its jobs have in common; empty: they need none, or there are none
+    bool shared = false;        ///< had several jobs at once since it was idle: nobody can tell which holds what
+    std::int64_t planning = 0;  ///< trial it was asked about; 0: none
+    Seconds heard{0};           ///< starting, planning: last sign of life
+    std::int64_t pid = 0;       ///< as it said
+    bool plans = false;         ///< can answer `plan`
+    bool shrinks = false;       ///< can train a batch in micro-batches
+    bool ailing = false;        ///< the last trial of it failed: it may be about to end
+    bool once = false;          ///< trains one trial, then exits
+    bool warm = false;          ///< has trained one before those that it has now
+    bool spent = false;         ///< leaving, after its one trial, at its own pace
+    bool greeted = false;       ///< it said hello
+    AttemptId culprit;          ///< leaving: the attempt that is charged for it; trial 0: none
+    std::string environment;    ///< its cores and variables, for people
+    std::string kill_reason;    ///< why we ended it, for the attempts' reason
+
+    [[nodiscard]] bool idle() const { return state == State::ready && jobs.empty() && planning == 0; }
+    [[nodiscard]] bool has_free_slot() const { return state == State::ready && planning == 0 && jobs.size() < slots; }
+};
+
+class WorkerPool {
+   public:
+    using State = Worker::State;
+
+    /// All references outlive it. `workers`: so many at once.
+    WorkerPool(const Resources& resources, Executor& executor, const Clock& clock, int workers)
+        : resources_(resources), executor_(executor), clock_(clock), workers_(static_cast<std::size_t>(workers)) {}
+
+    [[nodiscard]] const std::vector<Worker>& workers() const { return workers_; }
+    [[nodiscard]] std::vector<Worker>& workers() { return workers_; }
+    [[nodiscard]] Worker& at(WorkerIndex index) { return workers_.at(static_cast<std::size_t>(index)); }
+    [[nodiscard]] const Worker& at(WorkerIndex index) const { return workers_.at(static_cast<std::size_t>(index)); }
+    /// nullptr: the worker does not have it.
+    [[nodiscard]] Job* find(WorkerIndex index, AttemptId id);
+
+    // How a worker begins.
+
+    void launch(WorkerIndex index, const LaunchSpec& spec, int device, const std::vector<int>& more = {});
+    /// It said hello. False: it is not waited for any more.
+    bool greet(WorkerIndex index, const from_worker::Hello& hello);
+    /// What it says is a sign of life: of the attempt that a message names, of all its attempts where it names none.
+    void note_life(WorkerIndex index, const WorkerMessage& message);
+    /// This process was held up itself (a suspended machine, a blocked terminal, a locked database) and read no
+    /// messages: the silence of workers counts from now.
+    void forgive_silence();
+
+    // What it trains.
+
+    Job& reserve(WorkerIndex index, bool joins, std::string fusion_key, Reservation reservation);
+    /// The job is over. The job that carries from now on what the worker takes whatever it trains, and did not before;
+    /// nullptr: none does.
+    Job* let_go(WorkerIndex index, AttemptId id);
+    void ask_plan(WorkerIndex index, const to_worker::Plan& question);
+    /// Tells the worker that trains it to stop the trial.
+    void stop_trial(std::int64_t trial);
+
+    // How it ends.
+
+    /// Asks a worker to leave: Shutdown, TERM, and KILL after the grace period. What it holds stays reserved until it
+    /// is gone. `culprit`: the attempt that is charged.
+    void end(WorkerIndex index, const std::string& reason, AttemptId culprit = {});
+    void end_all(const std::string& reason);
+    void end_on_device(int device, const std::string& reason);
+    /// What idle workers hold is given back, but for the first one's, whose memory counts as free already.
+    void end_idle_but_one(const std::string& reason);
+    /// Those that have not been heard for `resources.progress_timeout`, and those that go on long after their trial was
+    /// to end.
+    void end_silent();
+    /// It has trained its one trial, and exits by itself. What it does on the way (keeping a model, say) is its own
+    /// affair.
+    void retire(WorkerIndex index);
+    /// KILL, now.
+    void kill_all();
+    /// It is gone, and the index is free. What it was.
+    Worker remove(WorkerIndex index);
+
+    // What there is.
+
+    [[nodiscard]] bool empty() const;
+    /// A worker has a job, or does something else than wait for one.
+    [[nodiscard]] bool busy() const;
+    [[nodiscard]] bool any_starting() const;
+    /// A worker could take a trial or, where one `may_launch`, be started for one.
+    [[nodiscard]] bool has_room(bool may_launch) const;
+    /// A worker has the trial, or is asked about it.
+    [[nodiscard]] bool holds(std::int64_t trial) const;
+    /// Trials that workers train at this moment, by number.
+    [[nodiscard]] std::vector<std::int64_t> running() const;
+    /// Processes of the living workers.
+    [[nodiscard]] std::vector<std::int64_t> pids() const;
+
+   private:
+    const Resources& resources_;
+    Executor& executor_;
+    const Clock& clock_;
+    std::vector<Worker> workers_;
+    std::int64_t launches_ = 0;
+};
+
+}  // namespace hpo
