@@ -180,8 +180,8 @@ void print(std::string_view text) {
 int run_cli(int argc, char** argv) {
     // Before anything else: helpers start in a millisecond or two and read no options.
     if (argc > 1 && std::strcmp(argv[1], supervisor_command) == 0) return run_supervisor(argc, argv);
-    if (argc > 1 && std::strcmp(argv[1], device_helper_word) == 0) return run_device_helper(argc, argv);
-    if (argc > 1 && std::strcmp(argv[1], script_word) == 0) return run_script(argc, argv);
+    if (argc > 1 && std::strcmp(argv[1], device_helper_command) == 0) return run_device_helper(argc, argv);
+    if (argc > 1 && std::strcmp(argv[1], script_command) == 0) return run_script(argc, argv);
     try {
         return parse_and_run(argc, argv);
     } catch (const Refusal& refusal) {

@@ -136,7 +136,7 @@ std::string draw(const Machine& machine) {
                    known ? size_text(used_by_others(device, machine.ours, reserved.used)) : "-",
                    reserved.studies.empty() && device.unified ? "-" : size_text(reserved.bytes),
                    names(reserved.studies), printable(device.id)});
-        if (device.lost) notes += printable(words_of(device)) + " cannot be used: " + printable(device.reason) + "\n";
+        if (device.lost) notes += printable(name_of(device)) + " cannot be used: " + printable(device.reason) + "\n";
     }
     if (machine.libraries.is_object())
         for (const auto& [library, cost] :

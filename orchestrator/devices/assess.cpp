@@ -19,9 +19,9 @@ DeviceReadings assess(const std::vector<DeviceReading>& first, const DeviceReadi
     std::erase_if(now.devices, [](const DeviceReading& device) { return device.id.empty(); });
 
     for (DeviceReading& device : now.devices) {
-        const auto begun = find(first, device.id);
-        if (device.lost || begun == first.end() || !begun->ecc_errors || !device.ecc_errors) continue;
-        const std::int64_t errors = *device.ecc_errors - *begun->ecc_errors;
+        const auto initial = find(first, device.id);
+        if (device.lost || initial == first.end() || !initial->ecc_errors || !device.ecc_errors) continue;
+        const std::int64_t errors = *device.ecc_errors - *initial->ecc_errors;
         if (errors <= 0) continue;
         device.lost = true;
         device.reason = std::to_string(errors) + " uncorrectable error" + (errors > 1 ? "s" : "") + " in its memory";
@@ -60,7 +60,7 @@ DeviceReadings merge(DeviceReadings nvidia, const DeviceReadings& opencl) {
     return nvidia;
 }
 
-std::string words_of(const DeviceReading& device) {
+std::string name_of(const DeviceReading& device) {
     return "GPU " + std::to_string(device.index) + " (" + device.name + ", " + device.id + ")";
 }
 

@@ -1,4 +1,4 @@
-// What readings mean beside those before them. Pure.
+// Judges readings of devices by comparing them with earlier ones. Pure.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace hpo {
 
-/// `now`, with what only the past can tell: a device that has gone missing, or that the driver cannot name any more, is
-/// there as it was and lost; one whose memory has erred since `first` (the first reading of each device) is lost, until
-/// a reset sets the count back. Devices that never had a name are left out, and told in `problem`.
+/// Returns `now`, completed by what earlier readings tell. A device that is missing, or that the driver cannot name any
+/// more, is listed as it was before, as lost. A device whose memory had errors since `first` (the first reading of each
+/// device) is lost until a reset sets the count back. Devices that never had an id are left out; `problem` names them.
 DeviceReadings assess(const std::vector<DeviceReading>& first, const DeviceReadings& before, DeviceReadings now);
 
-/// One list. An NVIDIA device that OpenCL lists too (the same UUID or PCI address) is there once, as CUDA's; the others
-/// of OpenCL are numbered after CUDA's.
+/// Joins two lists. An NVIDIA device that OpenCL lists too (with the same UUID or PCI address) appears once, as a CUDA
+/// device. OpenCL's other devices are numbered after the CUDA devices.
 DeviceReadings merge(DeviceReadings nvidia, const DeviceReadings& opencl);
 
 /// "GPU 1 (NVIDIA H200, GPU-8f6c...)"
-std::string words_of(const DeviceReading& device);
+std::string name_of(const DeviceReading& device);
 
 }  // namespace hpo

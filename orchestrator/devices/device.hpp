@@ -1,5 +1,5 @@
-// What is known of the GPUs of this machine. Plain values: read by nvml.hpp and opencl.hpp in a helper process, carried
-// by device_codec.hpp, kept by monitor.hpp.
+// Readings of this machine's GPUs as plain values. nvml.hpp and opencl.hpp make them in a helper process,
+// device_codec.hpp transfers them, and monitor.hpp keeps them.
 #pragma once
 
 #include <cstdint>
@@ -16,32 +16,33 @@ struct DeviceProcess {
     std::int64_t bytes = 0;  ///< of the device's memory
 };
 
-/// One device at one moment. Bytes.
+/// The state of one device when it was read. Sizes are in bytes.
 struct DeviceReading {
-    std::string id;    ///< UUID as the driver writes it, "GPU-8f6c..."; made up, but stable, where a driver has none
+    std::string id;    ///< UUID as the driver writes it, "GPU-8f6c..."; where a driver gives none, a stable name made
+                       ///< from its properties
     std::string name;  ///< "NVIDIA H200"
     DeviceKind kind = DeviceKind::cuda;
-    std::int64_t index = 0;            ///< its number in `hpo devices`; of CUDA devices, the driver's
-    std::int64_t opencl = -1;          ///< its number among OpenCL's devices; -1: it is not one of them
-    std::int64_t memory = 0;           ///< installed; what the driver keeps for itself counts as used
-    std::optional<std::int64_t> used;  ///< absent: the driver does not say
-    bool unified = false;              ///< its memory is the host's: one pool
-    bool cpu = false;                  ///< a CPU that OpenCL offers (PoCL): a study never uses it unasked
-    /// Who holds how much; absent where the driver hides it. Processes of other containers may be missing.
+    std::int64_t index = 0;            ///< its number in `hpo devices`; the driver's for CUDA devices
+    std::int64_t opencl = -1;          ///< its number among OpenCL's devices; -1 if it is none
+    std::int64_t memory = 0;           ///< installed; what the driver needs itself counts as used
+    std::optional<std::int64_t> used;  ///< absent if the driver does not tell
+    bool unified = false;              ///< whether it shares the host's memory
+    bool cpu = false;                  ///< a CPU that OpenCL offers (PoCL); used only if a study names it
+    /// Memory by process; absent where the driver hides it. Processes of other containers may be missing.
     std::optional<std::vector<DeviceProcess>> processes;
-    std::string pci;                         ///< "00000000:65:00.0"; empty: not known
+    std::string pci;                         ///< "00000000:65:00.0"; empty if not known
     std::optional<std::int64_t> ecc_errors;  ///< uncorrectable memory errors since the driver or the device was reset
-    bool lost = false;                       ///< cannot be used: fallen off the bus, needs a reset, or its memory erred
-    std::string reason;                      ///< why it is lost, as text
+    bool lost = false;                       ///< cannot be used: off the bus, needs a reset, or memory errors
+    std::string reason;                      ///< why it is lost
 };
 
 struct DeviceReadings {
     std::vector<DeviceReading> devices;
-    /// One sentence when something is slow or fails, or is absent where a GPU is; it names the cure. Empty: all is
-    /// well, also where there is no GPU and no library.
+    /// One sentence, with the cure, if something is slow, fails, or is missing although there is a GPU. Empty if
+    /// everything works, also where there is no GPU and no library.
     std::string problem;
-    double age = 0;      ///< seconds since they were taken
-    bool stale = false;  ///< newer ones are missing: these are the last good ones
+    double age = 0;      ///< seconds since the devices were read
+    bool stale = false;  ///< whether later readings failed; these are the last good ones then
 };
 
 }  // namespace hpo

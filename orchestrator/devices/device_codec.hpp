@@ -1,4 +1,4 @@
-// DeviceReadings as one line of JSON: what the helper tells the monitor.
+// Converts DeviceReadings to one line of JSON and back: the messages from the helper to the monitor.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,10 @@
 
 namespace hpo {
 
-/// Without a newline. `age` and `stale` are the receiver's.
+/// Returns the line without a newline. `age` and `stale` are left out: the receiver sets them.
 std::string to_line(const DeviceReadings& readings);
 
-/// Nothing for what to_line() would not have written.
+/// Returns nothing for a line that to_line() would not write.
 std::optional<DeviceReadings> readings_of(std::string_view line);
 
 }  // namespace hpo

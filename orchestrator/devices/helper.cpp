@@ -20,7 +20,7 @@ namespace {
 
 constexpr int asker = STDIN_FILENO;
 
-/// Of NVIDIA's devices; the library is tried again at each reading as long as it cannot be loaded.
+/// Reads NVIDIA's devices. As long as the library cannot be loaded, each reading tries again.
 DeviceReadings read_nvidia() {
     static std::optional<Nvml> nvml;
     if (!nvml) {
@@ -46,7 +46,7 @@ bool send_all(std::string_view text) {
 int run_device_helper(int argc, char** argv) {
     if (argc != 4) return 2;
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != std::atol(argv[3])) return 0;  // it died before that
+    if (::getppid() != std::atol(argv[3])) return 0;  // the parent died before prctl()
     ::prctl(PR_SET_NAME, device_helper_name);
     const rlimit no_core{0, 0};
     ::setrlimit(RLIMIT_CORE, &no_core);

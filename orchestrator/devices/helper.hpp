@@ -1,17 +1,17 @@
 // The helper process that loads the drivers' libraries: `hpo __devices nvml|opencl PARENT`, started by DeviceMonitor.
-// Standard input is a socket: for each byte that comes, one reading goes back as a line (device_codec.hpp). It ends
-// when the socket closes, and is killed with its parent, whatever a library does.
+// Standard input is a socket: for each byte that arrives, it sends one reading back as a line (device_codec.hpp). It
+// ends when the socket closes, and the kernel kills it with its parent, whatever a library does.
 #pragma once
 
 namespace hpo {
 
-/// The command line's word for it.
-inline constexpr const char* device_helper_word = "__devices";
+/// The command of `hpo` that runs it.
+inline constexpr const char* device_helper_command = "__devices";
 
-/// What a helper calls itself, for ps.
+/// Name of the helper's process, as ps shows it.
 inline constexpr const char* device_helper_name = "hpo-devices";
 
-/// Returns the exit status.
+/// Runs the helper; returns the exit status.
 int run_device_helper(int argc, char** argv);
 
 }  // namespace hpo

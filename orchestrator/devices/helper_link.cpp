@@ -12,7 +12,7 @@
 
 namespace hpo {
 
-std::string HelperLink::start(const std::filesystem::path& program, const char* what) {
+std::string HelperLink::start(const std::filesystem::path& program, const char* library) {
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return std::strerror(errno);
     Descriptor ours(ends[0]);
@@ -23,7 +23,7 @@ std::string HelperLink::start(const std::filesystem::path& program, const char* 
     posix_spawn_file_actions_adddup2(&files, theirs.get(), STDIN_FILENO);
     posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    // A session of its own: Ctrl-C is the orchestrator's.
+    // The helper gets a session of its own, so that Ctrl-C reaches the orchestrator only.
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
     sigset_t none, all;
@@ -33,8 +33,9 @@ std::string HelperLink::start(const std::filesystem::path& program, const char* 
     posix_spawnattr_setsigdefault(&attributes, &all);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 
-    std::string path = program.string(), word = device_helper_word, kind = what, parent = std::to_string(::getpid());
-    char* arguments[] = {path.data(), word.data(), kind.data(), parent.data(), nullptr};
+    std::string path = program.string(), command = device_helper_command, name = library,
+                parent = std::to_string(::getpid());
+    char* arguments[] = {path.data(), command.data(), name.data(), parent.data(), nullptr};
     const int error = ::posix_spawn(&pid_, path.c_str(), &files, &attributes, arguments, environ);
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&attributes);

@@ -1,4 +1,4 @@
-// The monitor's end of one helper process (helper.hpp). Nothing here blocks.
+// The monitor's end of one helper process (helper.hpp). No function blocks.
 #pragma once
 
 #include <sys/types.h>
@@ -17,34 +17,35 @@ class HelperLink {
     HelperLink() = default;
     HelperLink(const HelperLink&) = delete;
     HelperLink& operator=(const HelperLink&) = delete;
-    /// Kills it, and waits for nothing.
+    /// Kills the helper without waiting for its end.
     ~HelperLink() { kill(); }
 
-    /// `what` is nvml or opencl. An empty string, or why it could not be started.
-    std::string start(const std::filesystem::path& program, const char* what);
+    /// Starts a helper for `library`, nvml or opencl. Returns an empty string, or why it could not be started.
+    std::string start(const std::filesystem::path& program, const char* library);
 
-    /// Whether one was started and neither kill()ed nor seen to have ended.
+    /// Whether a helper was started and neither killed nor found to have ended.
     [[nodiscard]] bool running() const { return static_cast<bool>(socket_); }
-    /// To wait on; -1: none.
+    /// The descriptor to poll for answers; -1 if no helper runs.
     [[nodiscard]] int fd() const { return socket_.get(); }
 
+    /// Asks for a reading.
     void ask();
 
-    /// The newest answer that has arrived whole since the last call.
+    /// Returns the newest complete answer that has arrived since the last call.
     std::optional<std::string> answer();
 
-    /// How it ended by itself, as text, once that is known; nothing while it runs, or after kill().
+    /// Returns how it ended by itself, once that is known; nothing while it runs and after kill().
     std::optional<std::string> ended();
 
     void kill();
 
-    /// Whether the one before is gone for good. One that is stuck in the kernel may outlive its kill by far.
+    /// Whether the previous helper is gone. One that is stuck in the kernel may take long to die.
     bool reaped();
 
    private:
-    pid_t pid_ = 0;  ///< not yet waited for
+    pid_t pid_ = 0;  ///< not reaped yet; 0 if there is none
     Descriptor socket_;
-    bool closed_ = false;  ///< its end of the socket
+    bool closed_ = false;  ///< whether the helper has closed the socket
     LineSplitter lines_{1 << 20};
 };
 

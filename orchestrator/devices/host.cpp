@@ -26,7 +26,8 @@ std::optional<std::int64_t> meminfo(const fs::path& root, const std::string& key
     return std::nullopt;
 }
 
-/// What the kernel says without /proc. Of what is free it leaves out the pages of files, which it would take back.
+/// Memory by sysinfo(), for a machine without /proc. Its free memory leaves out cached pages of files, which the kernel
+/// could reclaim.
 struct Installed {
     std::int64_t all = 0;
     std::int64_t free = 0;
@@ -39,8 +40,8 @@ Installed installed() {
             static_cast<std::int64_t>(info.freeram + info.bufferram) * unit};
 }
 
-/// Of what a control group uses, the pages of files, which the kernel takes back when memory is wanted, as for
-/// MemAvailable: else a group that has read its data once would be full for ever.
+/// The cached pages of files in a control group's usage. The kernel reclaims them when memory is needed, so they count
+/// as available, as in MemAvailable: otherwise a group that has read its data once would look full for ever.
 std::int64_t reclaimable(const fs::path& group) {
     std::ifstream file(group / "memory.stat");
     std::int64_t own = 0, with_children = 0;
@@ -49,18 +50,18 @@ std::int64_t reclaimable(const fs::path& group) {
         if (key == "inactive_file" || key == "active_file") own += bytes;
         if (key == "total_inactive_file" || key == "total_active_file") with_children += bytes;
     }
-    return std::max(own, with_children);  // the first version has both, the second counts children in
+    return std::max(own, with_children);  // version 1 has both keys; in version 2 the first includes children
 }
 
-/// The first word of a file as a number; nothing for "max", an empty or a missing file.
+/// Reads the number at the beginning of a file; nothing for "max", an empty or a missing file.
 std::optional<std::int64_t> number_in(const fs::path& file) {
     std::ifstream stream(file);
     std::int64_t number = 0;
     return stream >> number ? std::optional(number) : std::nullopt;
 }
 
-/// The folders of this process's control group and of those around it, the innermost first: any of them may set the
-/// limit.
+/// Returns the folders of this process's control group and of the groups around it, the innermost first: each of them
+/// may set a limit.
 std::vector<fs::path> control_groups(const fs::path& root, const std::string& controller) {
     std::ifstream file(root / "proc/self/cgroup");
     fs::path base, inner;
@@ -74,7 +75,7 @@ std::vector<fs::path> control_groups(const fs::path& root, const std::string& co
         const bool v1 = ("," + names + ",").find("," + controller + ",") != std::string::npos;
         if (!v1 && !(v2 && base.empty())) continue;
         base = root / "sys/fs/cgroup" / (v1 ? names : "");
-        // Mounted under another order of its names, or under this one alone.
+        // The mount may have its names in another order, or only this one.
         if (std::error_code none; v1 && !fs::exists(base, none)) base = root / "sys/fs/cgroup" / controller;
         inner = fs::path(path).relative_path();
     }

@@ -1,4 +1,4 @@
-// Process trees and what they hold.
+// Process trees and the memory that they hold.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// From "pid (any name) state parent ...": the name may hold spaces and brackets, so the last bracket counts.
+/// The file is "pid (any name) state parent ...". The name may contain spaces and brackets, so the last bracket counts.
 std::optional<std::int64_t> parent_of(const fs::path& process) {
     const Descriptor file(::open((process / "stat").c_str(), O_RDONLY | O_CLOEXEC));
     char buffer[512];
@@ -32,7 +32,7 @@ std::optional<std::int64_t> parent_of(const fs::path& process) {
 
 using Children = std::unordered_map<std::int64_t, std::vector<std::int64_t>>;
 
-/// By parent, every process there is.
+/// Returns the children of each process.
 Children all_children(const fs::path& proc) {
     Children children;
     std::error_code failed;
@@ -67,7 +67,7 @@ std::vector<std::vector<std::int64_t>> trees(std::span<const std::int64_t> roots
         for (std::size_t next = 0; next < tree.size(); ++next)
             if (const auto below = children.find(tree[next]); below != children.end())
                 for (const std::int64_t child : below->second)
-                    // A pid that changed hands while /proc was read could close a circle.
+                    // A pid that was reused while /proc was read could make a cycle.
                     if (std::find(tree.begin(), tree.end(), child) == tree.end()) tree.push_back(child);
     }
     return all;

@@ -19,32 +19,32 @@ namespace hpo {
 namespace {
 
 constexpr Seconds longest_pause{30};
-constexpr Seconds told_after{1};  ///< that somebody waits for a first answer
-constexpr Seconds well_for{60};   ///< after which what went wrong before is forgotten
+constexpr Seconds wait_reported_after{1};  ///< of waiting for a first answer
+constexpr Seconds well_for{60};            ///< without a failure, after which earlier ones are forgotten
 
-/// One library, and the helper that asks it.
+/// One library and the helper that uses it.
 class Source {
    public:
-    /// `what` of helper.hpp; `words` name it, and `tool` is the program that shows what is wrong with it.
-    Source(const char* what, const char* message, const char* tool, bool once, const DeviceMonitor::Options& options)
-        : what_(what), message_(message), tool_(tool), once_(once), options_(options) {}
+    /// `library` is as in HelperLink::start(); messages call it `name`; `tool` is the program that shows its problems.
+    Source(const char* library, const char* name, const char* tool, bool once, const DeviceMonitor::Options& options)
+        : library_(library), name_(name), tool_(tool), once_(once), options_(options) {}
 
     void poll(Seconds now) {
         if (const auto line = link_.answer())
             if (auto readings = readings_of(*line)) take(std::move(*readings), now);
         if (const auto how = link_.ended()) {
-            fail(std::string(message_) + "'s library has crashed (" + *how + "); see what " + tool_ + " says", now);
+            fail(std::string(name_) + "'s library has crashed (" + *how + "); see what " + tool_ + " says", now);
         } else if (link_.running() && waiting_ && now - asked_ >= patience_) {
             link_.kill();
-            fail(std::string(message_) + " has not answered within " + duration_text(patience_.count()) +
-                     "; see what " + tool_ + " says",
+            fail(std::string(name_) + " has not answered within " + duration_text(patience_.count()) + "; see what " +
+                     tool_ + " says",
                  now);
             patience_ = std::max(patience_, std::min(2 * patience_, longest_pause));
         }
         const bool reaped = link_.reaped();
         if (done_) return;
         if (!link_.running() && now >= next_start_ && reaped) {
-            const std::string error = link_.start(options_.program, what_);
+            const std::string error = link_.start(options_.program, library_);
             if (!error.empty()) return fail("hpo cannot start its helper for devices: " + error, now);
             ask(now);
         } else if (link_.running() && !waiting_ && now - asked_ >= options_.every) {
@@ -52,13 +52,13 @@ class Source {
         }
     }
 
-    /// Neither a first reading nor a first failure yet.
+    /// Whether there is neither a first reading nor a first failure yet.
     [[nodiscard]] bool pending() const { return !answered_ && trouble_.empty(); }
     [[nodiscard]] int fd() const { return link_.fd(); }
-    [[nodiscard]] const char* message() const { return message_; }
+    [[nodiscard]] const char* name() const { return name_; }
     [[nodiscard]] const std::string& trouble() const { return trouble_; }
 
-    /// The last good readings; their age counts from `taken`.
+    /// The last good readings.
     [[nodiscard]] DeviceReadings readings(Seconds now) const {
         DeviceReadings current = last_;
         current.problem = trouble_;
@@ -80,7 +80,7 @@ class Source {
             link_.kill();
             done_ = true;
         }
-        // The library works and its driver does not: nothing is known of the devices, which is not that they are gone.
+        // The library works but its driver does not: this does not mean that the devices are gone.
         fresh_ = !readings.devices.empty() || readings.problem.empty();
         if (fresh_) {
             last_ = assess(first_, last_, std::move(readings));
@@ -109,8 +109,8 @@ class Source {
         pause_ = std::min(2 * pause_, longest_pause);
     }
 
-    const char* what_;
-    const char* message_;
+    const char* library_;
+    const char* name_;
     const char* tool_;
     bool once_;
     DeviceMonitor::Options options_;
@@ -123,10 +123,10 @@ class Source {
     Seconds pause_ = options_.patience;
     std::optional<Seconds> well_since_;
 
-    std::vector<DeviceReading> first_;  ///< of each device
-    DeviceReadings last_;               ///< good ones
-    bool answered_ = false;             ///< there are some
-    bool fresh_ = false;                ///< they are the answer to the last question
+    std::vector<DeviceReading> first_;  ///< the first reading of each device
+    DeviceReadings last_;               ///< the last good readings
+    bool answered_ = false;             ///< whether `last_` is set
+    bool fresh_ = false;                ///< whether `last_` answers the last question
     Seconds taken_{0};
     std::string trouble_;
 };
@@ -150,11 +150,11 @@ struct DeviceMonitor::State {
         latest = nvidia ? nvidia->readings(now) : DeviceReadings{};
         if (opencl) latest = merge(std::move(latest), opencl->readings(now));
 
-        const bool told = !before.problem.empty();
-        if (!told && !latest.problem.empty()) {
+        const bool had_problem = !before.problem.empty();
+        if (!had_problem && !latest.problem.empty()) {
             notices.push_back({true, latest.problem});
             trouble_since = now;
-        } else if (told && latest.problem.empty()) {
+        } else if (had_problem && latest.problem.empty()) {
             notices.push_back({false, "GPUs are read again after " + duration_text((now - trouble_since).count())});
         }
         for (const DeviceReading& device : latest.devices) {
@@ -162,9 +162,9 @@ struct DeviceMonitor::State {
             const auto old = std::find_if(before.devices.begin(), before.devices.end(), same);
             const bool was_lost = old != before.devices.end() && old->lost;
             if (device.lost && !was_lost)
-                notices.push_back({true, words_of(device) + " is set aside: " + device.reason});
+                notices.push_back({true, name_of(device) + " is set aside: " + device.reason});
             else if (!device.lost && was_lost)
-                notices.push_back({false, words_of(device) + " can be used again"});
+                notices.push_back({false, name_of(device) + " can be used again"});
         }
     }
 
@@ -179,12 +179,12 @@ DeviceMonitor::DeviceMonitor(Options options) : state_(std::make_unique<State>(s
 DeviceMonitor::~DeviceMonitor() = default;
 DeviceMonitor::DeviceMonitor(DeviceMonitor&&) noexcept = default;
 
-void DeviceMonitor::start(Seconds now, const std::function<void(const std::string&)>& say) {
+void DeviceMonitor::start(Seconds now, const std::function<void(const std::string&)>& on_wait) {
     using std::chrono::steady_clock;
-    const auto begun = steady_clock::now();
+    const auto started = steady_clock::now();
     const Seconds patience = state_->options.patience_at_first;
-    const auto elapsed = [&] { return Seconds(steady_clock::now() - begun); };
-    bool silent = static_cast<bool>(say);
+    const auto elapsed = [&] { return Seconds(steady_clock::now() - started); };
+    bool silent = static_cast<bool>(on_wait);
     poll(now);
     while (elapsed() < patience) {
         std::vector<pollfd> pending;
@@ -192,18 +192,18 @@ void DeviceMonitor::start(Seconds now, const std::function<void(const std::strin
         for (const auto* source : {&state_->nvidia, &state_->opencl}) {
             if (!*source || !(*source)->pending()) continue;
             pending.push_back({(*source)->fd(), POLLIN, 0});
-            waited_for += (waited_for.empty() ? "" : " and ") + std::string((*source)->message());
+            waited_for += (waited_for.empty() ? "" : " and ") + std::string((*source)->name());
         }
         if (pending.empty()) return;
-        if (silent && elapsed() >= told_after) {
+        if (silent && elapsed() >= wait_reported_after) {
             silent = false;
-            say("waiting for " + waited_for + " to answer, for up to " + duration_text(patience.count()) +
-                " (HPO_GPU_WAIT): one that sleeps takes a while to wake; nvidia-persistenced keeps it awake");
+            on_wait("waiting for " + waited_for + " to answer, for up to " + duration_text(patience.count()) +
+                    " (HPO_GPU_WAIT): a sleeping driver takes a while to wake up; nvidia-persistenced keeps it awake");
         }
-        const Seconds until = silent ? std::min(patience, told_after) : patience;
+        const Seconds until = silent ? std::min(patience, wait_reported_after) : patience;
         ::poll(pending.data(), pending.size(), static_cast<int>((until - elapsed()).count() * 1000) + 1);
         const bool dying = std::any_of(pending.begin(), pending.end(), [](auto& fd) { return fd.revents & POLLHUP; });
-        if (dying) ::poll(nullptr, 0, 1);  // its status comes a moment after its last word
+        if (dying) ::poll(nullptr, 0, 1);  // its exit status comes shortly after its socket closes
         poll(now + elapsed());
     }
     poll(now + elapsed());

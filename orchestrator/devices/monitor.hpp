@@ -1,6 +1,6 @@
-// Live readings of the GPUs that never hold anybody up. The drivers' libraries are loaded by a helper process, `hpo`
-// itself re-executed (helper.hpp): a library that hangs, crashes or leaks does so there. Where no NVIDIA driver is
-// loaded there is no helper. Linux.
+// Reads the GPUs regularly without ever blocking. A helper process, which is `hpo` itself, executed again (helper.hpp),
+// loads the drivers' libraries, so that a library that hangs, crashes or leaks does so there. Where no NVIDIA driver is
+// loaded, no helper is started. Linux only.
 #pragma once
 
 #include <filesystem>
@@ -15,46 +15,48 @@
 namespace hpo {
 
 struct DeviceNotice {
-    bool warning = false;  ///< trouble begins; else: it is over
+    bool warning = false;  ///< whether a problem has begun; otherwise one is over
     std::string text;      ///< one sentence
 };
 
-/// Seconds that a session waits for the first answer of the GPUs' drivers: HPO_GPU_WAIT (from 0.1 to 600), else 15.
+/// Seconds that a session waits for the first answer of the GPUs' drivers: HPO_GPU_WAIT (from 0.1 to 600) or 15.
 Seconds first_wait();
 
 class DeviceMonitor {
    public:
     struct Options {
-        std::filesystem::path program;  ///< `hpo`: what is re-executed
-        bool opencl = false;            ///< also list OpenCL's devices, once, at the start
+        std::filesystem::path program;  ///< `hpo`, which is executed as the helper
+        bool opencl = false;            ///< whether OpenCL's devices are listed too, once, at the start
         Seconds every{1};               ///< between two readings
-        /// For the first answer: a driver that sleeps, of eight GPUs, takes up to ten seconds to wake.
+        /// Limit for the first answer: a sleeping driver of eight GPUs takes up to ten seconds to wake up.
         Seconds patience_at_first = first_wait();
-        /// For each later one. A helper that takes longer is killed, and started again after a pause. Pause and
-        /// patience double each time, up to 30 s, so that a driver that wakes up slowly is heard in the end.
+        /// Limit for each later answer. A helper that takes longer is killed and started again after a pause. Pause and
+        /// limit double each time, up to 30 s, so that a driver that wakes up slowly is read in the end.
         Seconds patience{2};
     };
 
-    /// Starts nothing.
+    /// Does not start a helper; start() does.
     explicit DeviceMonitor(Options options);
-    /// The helpers die at once; also when this process is killed.
+    /// Kills the helpers at once. They also die when this process is killed.
     ~DeviceMonitor();
     DeviceMonitor(DeviceMonitor&&) noexcept;
     DeviceMonitor& operator=(DeviceMonitor&&) = delete;
 
-    /// The first reading: waits for it until it is here, has failed, or `patience_at_first` is over. `now` is the
-    /// caller's time as in poll(). `say` hears once what is waited for, where that takes longer than a second.
-    void start(Seconds now, const std::function<void(const std::string&)>& say = {});
+    /// Takes the first reading: waits until it has arrived or failed, or `patience_at_first` is over. `now` is the
+    /// caller's time as in poll(). If that takes longer than a second, `on_wait` is called once with a text that says
+    /// what is waited for.
+    void start(Seconds now, const std::function<void(const std::string&)>& on_wait = {});
 
-    /// Takes what has arrived, asks again when it is time, and looks after the helpers. Never blocks, never fails; may
-    /// be called as often as one likes, and should be once a second. `now` never goes back.
+    /// Takes answers that have arrived, asks again when it is time, and restarts helpers. Never blocks and never fails.
+    /// Should be called at least once a second. `now` must not go back.
     void poll(Seconds now);
 
-    /// As of the last poll(). Without trouble it is `every` and the caller's pace old at most.
+    /// Returns the readings as of the last poll(). Unless there is a problem, they are at most `every` and the time
+    /// between two calls old.
     [[nodiscard]] const DeviceReadings& latest() const;
 
-    /// What is worth telling since the last call: one warning when trouble begins (the helper is slow, hangs, crashes;
-    /// the library fails; a device is set aside), one line when it is over.
+    /// Returns the notices since the last call: one warning when a problem begins (the helper is slow, hangs or
+    /// crashes, the library fails, a device is lost), and one notice when it is over.
     std::vector<DeviceNotice> take_notices();
 
    private:

@@ -14,7 +14,7 @@ std::optional<fs::path> mps_pipes(const fs::path& root) {
     std::ifstream file(root / pipes.relative_path() / "nvidia-cuda-mps-control.pid");
     long long pid = 0;
     if (!(file >> pid) || pid <= 0) return std::nullopt;
-    // The file of a daemon that was killed stays, and its number may be another's by now.
+    // The file of a daemon that was killed remains, and another process may have its pid by now.
     std::ifstream process(root / "proc" / std::to_string(pid) / "comm");
     std::string name;
     std::getline(process, name);

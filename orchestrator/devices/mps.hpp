@@ -1,7 +1,7 @@
-// NVIDIA's Multi-Process Service: a daemon through which several processes compute on a GPU at once, instead of taking
-// turns. CUDA finds it by the folder of its pipes. hpo uses one that runs and never starts one.
+// Finds NVIDIA's Multi-Process Service (MPS): a daemon through which several processes compute on a GPU at the same
+// time instead of in turns. CUDA finds it by the folder of its pipes. hpo uses a daemon that runs and never starts one.
 //
-// Its price: a fault of one process may end all that share the GPU.
+// With MPS a fault of one process may end all processes that share the GPU.
 #pragma once
 
 #include <filesystem>
@@ -9,8 +9,8 @@
 
 namespace hpo {
 
-/// The folder of the pipes of a control daemon that lives: the one that CUDA_MPS_PIPE_DIRECTORY names, or the usual
-/// one. `root`: of the file system, for tests.
+/// Returns the folder of the pipes of a control daemon that runs: the one that CUDA_MPS_PIPE_DIRECTORY names, or the
+/// usual one. `root` is prepended to all paths, for tests.
 std::optional<std::filesystem::path> mps_pipes(const std::filesystem::path& root = "/");
 
 }  // namespace hpo

@@ -13,7 +13,7 @@
 
 namespace hpo {
 
-// The interface, as NVIDIA documents it (NVML API Reference) and keeps it: the versions in the names never change.
+// The interface as the NVML API Reference documents it. NVIDIA keeps it stable: the versions in the names never change.
 namespace nvml {
 using Device = void*;
 enum Code : int {
@@ -37,7 +37,7 @@ struct PciInfo {
 };
 constexpr int uncorrected_errors = 1, since_reset = 0;
 constexpr unsigned long long not_available = ~0ULL;
-/// pid, 4 bytes of padding, bytes of memory, two instance numbers.
+/// nvmlProcessInfo_t: pid, 4 bytes of padding, bytes of memory, two instance numbers.
 constexpr std::size_t process_bytes = 24;
 /// Drivers 535.43 to 535.98 appended another number to the same version of the structure.
 constexpr std::size_t longer_process_bytes = 32;
@@ -52,7 +52,7 @@ struct Nvml::Library {
     int (*uuid)(nvml::Device, char*, unsigned);
     int (*name)(nvml::Device, char*, unsigned);
     int (*memory)(nvml::Device, nvml::Memory*);
-    // Those that old drivers lack may be null.
+    // Functions that old drivers lack are null.
     int (*pci)(nvml::Device, nvml::PciInfo*);
     int (*ecc_errors)(nvml::Device, int, int, unsigned long long*);
     int (*processes)(nvml::Device, unsigned*, void*);
@@ -85,7 +85,7 @@ const char* cure(int code) {
     }
 }
 
-/// In a container of its own numbers for processes the driver lists none, or only the container's.
+/// Whether this process is in a pid namespace: there the driver lists no processes, or only those of the namespace.
 bool own_process_numbers() {
     char name[64] = {};
     return ::readlink("/proc/self/ns/pid", name, sizeof name - 1) > 0 && std::strcmp(name, "pid:[4026531836]") != 0;
@@ -136,7 +136,7 @@ Result<Nvml> Nvml::load() {
         !find(handle, "nvmlDeviceGetCount_v2", l.count) || !find(handle, "nvmlDeviceGetHandleByIndex_v2", l.handle) ||
         !find(handle, "nvmlDeviceGetUUID", l.uuid) || !find(handle, "nvmlDeviceGetName", l.name) ||
         !find(handle, "nvmlDeviceGetMemoryInfo", l.memory))
-        return Error{path + " is no management library of an NVIDIA driver of this decade: " +
+        return Error{path + " is not the management library of a supported NVIDIA driver: " +
                      (chosen ? std::string("correct ") + nvml_variable : "update the driver")};
     find(handle, "nvmlDeviceGetPciInfo_v3", l.pci);
     find(handle, "nvmlDeviceGetTotalEccErrors", l.ecc_errors);
@@ -177,7 +177,7 @@ DeviceReadings Nvml::read() {
     DeviceReadings readings;
     const auto failed = [&](int code) {
         ready_ = false;
-        readings.problem = "the NVIDIA driver says: " + library_->message(code) + "; " + cure(code);
+        readings.problem = "the NVIDIA driver reports: " + library_->message(code) + "; " + cure(code);
         return readings;
     };
     if (!ready_)
@@ -199,7 +199,7 @@ DeviceReading Nvml::read_device(unsigned index) {
     const auto failed = [&](int code) {
         device.lost = true;
         device.reason = code == nvml::reset_required ? "it needs a reset (nvidia-smi --gpu-reset)"
-                                                     : "the driver says: " + library_->message(code);
+                                                     : "the driver reports: " + library_->message(code);
         return device;
     };
     nvml::Device handle = nullptr;
@@ -223,7 +223,7 @@ DeviceReading Nvml::read_device(unsigned index) {
         device.memory = static_cast<std::int64_t>(memory.total);
         device.used = static_cast<std::int64_t>(memory.total - memory.free);
     } else if (code == nvml::not_supported) {
-        device.unified = true;  // a chip whose GPU has no memory of its own
+        device.unified = true;  // the GPU has no memory of its own
         device.memory = read_host().memory;
         device.used = device.memory - available_memory();
     } else {

@@ -1,5 +1,5 @@
-// NVIDIA's management library: loaded at run time, its stable C interface declared in nvml.cpp. Any call may hang or
-// crash with the driver: for the helper process alone.
+// Reads devices through NVIDIA's management library, which is loaded at run time; nvml.cpp declares its stable C
+// interface. Each call may hang or crash with the driver, so only the helper process uses this.
 #pragma once
 
 #include <filesystem>
@@ -10,23 +10,23 @@
 
 namespace hpo {
 
-/// The environment variable that names the library where the driver lies elsewhere.
+/// Environment variable with the path of the library, where it is not in the usual place.
 inline constexpr const char* nvml_variable = "HPO_NVML_LIBRARY";
 
 /// Whether this machine runs NVIDIA's driver (or `nvml_variable` is set), so that the library should be there.
 bool nvidia_driver_expected();
 
-/// A sentence when an NVIDIA GPU is in this machine and no NVIDIA driver is; else empty. `root` is prepended to /proc
-/// and /sys.
+/// Returns a sentence if this machine has an NVIDIA GPU but no NVIDIA driver; otherwise an empty text. `root` is
+/// prepended to /proc and /sys.
 std::string gpu_without_driver(const std::filesystem::path& root = "/");
 
 class Nvml {
    public:
-    /// Loads `nvml_variable`, or libnvidia-ml.so.1; the error says what to do.
+    /// Loads the library that `nvml_variable` names, or libnvidia-ml.so.1. The error says what to do.
     static Result<Nvml> load();
 
-    /// Of every device this user may see. One that does not answer is there with what is known of it (perhaps its index
-    /// alone) and `lost`.
+    /// Reads every device that this user may see. A device that does not answer is listed as lost with what is known of
+    /// it, perhaps its index only.
     DeviceReadings read();
 
    private:
@@ -34,7 +34,7 @@ class Nvml {
     explicit Nvml(Library* library) : library_(library) {}
     DeviceReading read_device(unsigned index);
 
-    Library* library_;  // never unloaded: drivers leave threads and handlers behind
+    Library* library_;  // never unloaded: the driver leaves threads and handlers behind
     bool ready_ = false;
 };
 

@@ -12,7 +12,7 @@
 namespace hpo {
 namespace {
 
-// The interface, as Khronos documents it (The OpenCL Specification, and the extensions cl_khr_device_uuid,
+// The interface as Khronos documents it (The OpenCL Specification, and the extensions cl_khr_device_uuid,
 // cl_khr_pci_bus_info, cl_nv_device_attribute_query and cl_amd_device_attribute_query).
 using Handle = void*;
 constexpr std::int32_t success = 0;
@@ -88,7 +88,7 @@ std::string short_hash(const std::string& text) {
 DeviceReading read_device(const OpenCl& opencl, Handle handle, const std::string& platform) {
     DeviceReading device;
     device.kind = DeviceKind::opencl;
-    device.name = text(opencl.device_info, handle, amd_board_name);  // AMD's device name is its chip's
+    device.name = text(opencl.device_info, handle, amd_board_name);  // AMD's device name is that of the chip
     if (device.name.empty()) device.name = text(opencl.device_info, handle, device_name);
     if (device.name.empty()) device.name = "OpenCL device";
     std::uint64_t type = 0, memory = 0;
@@ -128,11 +128,11 @@ DeviceReadings read_opencl() {
     };
     if (!find("clGetPlatformIDs", opencl.platforms) || !find("clGetDeviceIDs", opencl.devices) ||
         !find("clGetPlatformInfo", opencl.platform_info) || !find("clGetDeviceInfo", opencl.device_info)) {
-        readings.problem = std::string(chosen ? named : "libOpenCL.so.1") + " is no OpenCL loader";
+        readings.problem = std::string(chosen ? named : "libOpenCL.so.1") + " is not an OpenCL loader";
         return readings;
     }
     std::uint32_t count = 0;
-    if (opencl.platforms(0, nullptr, &count) != success) return readings;  // also: no driver is installed
+    if (opencl.platforms(0, nullptr, &count) != success) return readings;  // also where no driver is installed
     std::vector<Handle> platforms(count);
     if (count == 0 || opencl.platforms(count, platforms.data(), nullptr) != success) return readings;
     std::set<std::string> known;
@@ -144,7 +144,7 @@ DeviceReadings read_opencl() {
         if (opencl.devices(platform, all_types, size, devices.data(), nullptr) != success) continue;
         for (Handle handle : devices) {
             DeviceReading device = read_device(opencl, handle, name);
-            const std::string id = device.id;  // alike ones, which nothing else tells apart, are numbered
+            const std::string id = device.id;  // devices with equal properties are numbered
             for (int n = 2; !known.insert(device.id).second; ++n) device.id = id + '-' + std::to_string(n);
             device.index = device.opencl = static_cast<std::int64_t>(readings.devices.size());
             readings.devices.push_back(std::move(device));

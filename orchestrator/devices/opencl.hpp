@@ -1,16 +1,16 @@
-// OpenCL's devices: the loader is loaded at run time, its C interface declared in opencl.cpp. It loads every driver
-// that is installed, which can take seconds: for the helper process alone, once.
+// Lists OpenCL's devices. The loader is loaded at run time; opencl.cpp declares its C interface. It loads every
+// installed driver, which can take seconds, so the helper process alone uses this, once.
 #pragma once
 
 #include "orchestrator/devices/device.hpp"
 
 namespace hpo {
 
-/// The environment variable that names the loader where it lies elsewhere.
+/// Environment variable with the path of the loader, where it is not in the usual place.
 inline constexpr const char* opencl_variable = "HPO_OPENCL_LIBRARY";
 
-/// All devices of all platforms; none, without a problem, where OpenCL is not installed. OpenCL does not say how much
-/// of a device's memory is used.
+/// Returns all devices of all platforms. Where OpenCL is not installed, there are none, and no problem is reported.
+/// OpenCL does not tell how much of a device's memory is used.
 DeviceReadings read_opencl();
 
 }  // namespace hpo

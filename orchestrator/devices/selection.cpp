@@ -22,7 +22,7 @@ std::optional<std::int64_t> number(std::string_view text) {
     return read.ec == std::errc() && read.ptr == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
-/// What `name` may mean; a whole UUID means one device, even if it begins another's.
+/// Returns the devices that `name` fits. A complete UUID fits one device, even if another UUID begins with it.
 std::vector<const DeviceReading*> meant_by(const std::vector<DeviceReading>& devices, const std::string& name) {
     std::vector<const DeviceReading*> found;
     const auto index = number(name);
@@ -33,7 +33,7 @@ std::vector<const DeviceReading*> meant_by(const std::vector<DeviceReading>& dev
     return found;
 }
 
-/// As CUDA reads the variable: numbers or beginnings of UUIDs, up to the first that means no device.
+/// Reads CUDA_VISIBLE_DEVICES as CUDA does: numbers or beginnings of UUIDs, up to the first that fits no device.
 std::vector<DeviceReading> visible_of(const std::vector<DeviceReading>& devices, std::string_view visible) {
     std::vector<DeviceReading> found;
     while (!visible.empty()) {
@@ -62,9 +62,9 @@ Result<std::vector<DeviceReading>> select_devices(const DeviceReadings& readings
         const auto meant = meant_by(readings.devices, name);
         const std::string place = "resources.devices: " + printable(name);
         if (meant.empty())
-            return Error{place + " is no device of this machine; there is " + list_of(readings.devices) +
+            return Error{place + " is not a device of this machine; there is " + list_of(readings.devices) +
                          (readings.problem.empty() ? "" : "; " + readings.problem)};
-        if (meant.size() > 1) return Error{place + " means several devices: " + list_of(readings.devices)};
+        if (meant.size() > 1) return Error{place + " fits several devices: " + list_of(readings.devices)};
         const auto same = [&](const DeviceReading& other) { return other.id == meant.front()->id; };
         if (std::any_of(chosen.begin(), chosen.end(), same))
             return Error{place + " names a device that is listed already: " + meant.front()->id};

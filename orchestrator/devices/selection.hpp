@@ -1,4 +1,4 @@
-// Which of the devices a study may use, and how much of one is left to it. Pure.
+// Decides which devices a study may use, and how much of a device others use. Pure.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,21 @@
 
 namespace hpo {
 
-/// The devices that `names` mean (`resources.devices`), in that order: each a UUID, the beginning of one that fits no
-/// other, or a number of `hpo devices`. Fails for a name that is unknown, means several or is there twice, and says
-/// what there is. A named device may be lost.
+/// Returns the devices with these names (`resources.devices`), in their order. A name is a UUID, the beginning of one
+/// that fits no other device, or a number of `hpo devices`. An Error, with a list of the devices, if a name is unknown,
+/// fits several devices or names one twice. A named device may be lost.
 ///
-/// No names: every CUDA device that is not lost, of those that CUDA_VISIBLE_DEVICES names where it is set (`visible`).
+/// Without names returns every CUDA device that is not lost and that CUDA_VISIBLE_DEVICES (`visible`) names, if it is
+/// set.
 Result<std::vector<DeviceReading>> select_devices(const DeviceReadings& readings, std::span<const std::string> names,
                                                   const std::optional<std::string>& visible = std::nullopt);
 
-/// Bytes of the device that anything but `ours` uses. `ours` are all pids of our trials' process trees. Where the
-/// driver hides who uses what, our part is taken to be `our_bytes` (what we have reserved there). 0 where it does not
-/// say how much is used.
+/// Returns the bytes of the device that other processes than `ours` use. `ours` are the pids of our trials' process
+/// trees. Where the driver hides memory by process, our part is taken to be `our_bytes`, which is what we have reserved
+/// there. Returns 0 if the driver does not tell how much is used.
 std::int64_t used_by_others(const DeviceReading& device, std::span<const std::int64_t> ours, std::int64_t our_bytes);
 
-/// Bytes of the device that `ours` use; absent where the driver hides who uses what.
+/// Returns the bytes of the device that `ours` use; nothing where the driver hides memory by process.
 std::optional<std::int64_t> used_by(const DeviceReading& device, std::span<const std::int64_t> ours);
 
 }  // namespace hpo

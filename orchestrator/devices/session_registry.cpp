@@ -22,8 +22,8 @@ constexpr std::size_t most_bytes = 256 * 1024;  // of a session's file
 constexpr int longest_lock_ms = 100;
 constexpr const char *lock_ending = ".lock", *ending = ".json", *temporary_suffix = ".new";
 
-/// The folder, open, if it is a folder of this user's alone; else why not. Whatever happens to its name afterwards, the
-/// files are looked up in the folder that was checked.
+/// Opens the folder, and fails if it is not this user's alone. Files are looked up in the opened folder, whatever
+/// happens to its name afterwards.
 Result<Descriptor> open_folder(bool make) {
     const std::string path = registry_folder().string();
     if (make && ::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
@@ -37,7 +37,7 @@ Result<Descriptor> open_folder(bool make) {
     return folder;
 }
 
-/// A plain file of this user's, open for reading. What blocks (a FIFO), points elsewhere or is foreign is none.
+/// Opens a regular file of this user for reading; refuses FIFOs, which could block, links and files of other users.
 Descriptor open_plain(int folder, const std::string& name) {
     Descriptor file(::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     struct stat info {};
@@ -45,7 +45,7 @@ Descriptor open_plain(int folder, const std::string& name) {
     return file;
 }
 
-/// Whether `name` still is the open file: a reader may have taken it for a dead session's and removed it.
+/// Whether `name` is still the open file: a reader may have taken it for a dead session's and removed it.
 bool still_named(int folder, const Descriptor& file, const std::string& name) {
     struct stat open {
     }, named{};
@@ -117,7 +117,7 @@ std::optional<SessionReservations> read_session(int folder, const std::string& n
     return reservations_of(std::string_view(text).substr(0, static_cast<std::size_t>(size)));
 }
 
-/// Locked while its session lives. A dead one's files are removed under its lock.
+/// A session's file is locked while the session runs. Files of a dead one are removed under that lock.
 bool lives(int folder, const std::string& name) {
     const Descriptor lock = open_plain(folder, name + lock_ending);
     if (!lock) return false;
@@ -141,7 +141,7 @@ Result<SessionRegistry> SessionRegistry::open() {
     auto folder = open_folder(true);
     if (!folder) return folder.error();
     const int at = folder->get();
-    // A container with process numbers of its own may share the folder: who finds its place taken goes on to the next.
+    // Containers with pid namespaces of their own may share the folder: when the name is taken, the next one is tried.
     for (int n = 1; n <= 16; ++n) {
         const std::string name = std::to_string(::getpid()) + (n > 1 ? "-" + std::to_string(n) : "");
         const std::string lock_name = name + lock_ending;
@@ -155,7 +155,7 @@ Result<SessionRegistry> SessionRegistry::open() {
 
 Result<void> SessionRegistry::publish(const SessionReservations& reservations) {
     std::string text = text_of(reservations);
-    if (text == said_) return {};
+    if (text == published_) return {};
     const std::string temporary = name_ + temporary_suffix;
     const auto failed = [&] { return Error{(registry_folder() / temporary).string() + ": " + std::strerror(errno)}; };
     {
@@ -166,7 +166,7 @@ Result<void> SessionRegistry::publish(const SessionReservations& reservations) {
         if (::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) return failed();
     }
     if (::renameat(folder_.get(), temporary.c_str(), folder_.get(), (name_ + ending).c_str()) != 0) return failed();
-    said_ = std::move(text);
+    published_ = std::move(text);
     return {};
 }
 

@@ -1,6 +1,6 @@
 // The session registry: what each running session of this user has reserved, for other sessions, `hpo devices` and `hpo
-// top`. One small file a session in a folder that is this user's alone: $XDG_RUNTIME_DIR/hpo, or /tmp/hpo-UID. The
-// kernel drops a session's lock with its process, so that nobody believes the dead. Nothing here waits for anybody.
+// top`. Each session has a small file in a folder of this user: $XDG_RUNTIME_DIR/hpo or /tmp/hpo-UID. The kernel drops
+// a session's lock when its process ends, so that files of dead sessions are not believed.
 #pragma once
 
 #include <cstdint>
@@ -14,40 +14,40 @@
 
 namespace hpo {
 
-/// What a session holds of one device. Bytes.
+/// What a session has reserved of one device. Sizes are in bytes.
 struct DeviceReservation {
     std::string device;                 ///< a DeviceReading's id, or "host"
-    std::int64_t reserved = 0;          ///< predicted upper bounds, or what was measured
-    std::int64_t capacity = 0;          ///< of the device
-    std::int64_t reserve = 0;           ///< left free on purpose
-    std::int64_t others = 0;            ///< used by what the session did not start
-    std::int64_t used = 0;              ///< by its trials, measured
-    double cores = 0;                   ///< reserved; of the host
+    std::int64_t reserved = 0;          ///< predicted upper bounds, or measured sizes
+    std::int64_t capacity = 0;          ///< memory of the device
+    std::int64_t reserve = 0;           ///< left free by resources.gpu_reserve
+    std::int64_t others = 0;            ///< used by processes that the session did not start
+    std::int64_t used = 0;              ///< measured use of its trials
+    double cores = 0;                   ///< reserved cores, for the host
     std::int64_t trials = 0;            ///< running there
-    std::optional<std::int64_t> limit;  ///< of what the session may book; absent: all but the reserve
+    std::optional<std::int64_t> limit;  ///< most that it may reserve; absent: all but `reserve`
 };
 
 struct SessionReservations {
     std::string study;
     std::int64_t pid = 0;
-    std::vector<DeviceReservation> devices;  ///< the host, then the accelerators it may use, in its order
-    std::string waits;                       ///< why a trial waits for memory that others use; empty: none does
+    std::vector<DeviceReservation> devices;  ///< the host, then its accelerators in its order
+    std::string waits;                       ///< why a trial waits for memory that others use; empty if none does
 };
 
 class SessionRegistry {
    public:
-    /// Registers this session until destruction. Fails, and says why, where the folder cannot be made or
-    /// is somebody else's; a session does without then.
+    /// Registers this session until destruction. Fails if the folder cannot be made or belongs to another user; a
+    /// session goes on without a registry then.
     static Result<SessionRegistry> open();
 
-    /// Replaces what this session said before; readers see the one or the other.
+    /// Replaces what this session has published before, atomically.
     Result<void> publish(const SessionReservations& reservations);
 
-    /// One session at a time looks at the session registry, decides and publishes: whoever holds the lock (until it is
-    /// destroyed) sees all that others have decided. It waits for it a tenth of a second at most (its holder may be
-    /// suspended); empty then, and one goes on without.
+    /// Takes the lock under which a session reads the registry, decides and publishes, so that it sees what all others
+    /// have decided. The lock is held until it is destroyed. Waits at most a tenth of a second, because the holder may
+    /// be suspended, and returns an empty descriptor then; the caller goes on without the lock.
     [[nodiscard]] Descriptor lock() const;
-    /// Somebody has removed the folder (at logout $XDG_RUNTIME_DIR goes away): nobody sees this session any more.
+    /// Whether the folder was removed ($XDG_RUNTIME_DIR goes away at logout): other sessions do not see this one then.
     [[nodiscard]] bool lost() const;
 
     SessionRegistry(SessionRegistry&&) noexcept = default;
@@ -59,14 +59,14 @@ class SessionRegistry {
         : folder_(std::move(folder)), lock_(std::move(lock)), name_(std::move(name)) {}
     Descriptor folder_, lock_;
     std::string name_;
-    std::string said_;
+    std::string published_;
 };
 
-/// What the living sessions say; what dead ones left is removed. Files that are not what a session writes are no
-/// sessions.
+/// Returns what the running sessions have published, and removes the files of dead ones. Files that no session could
+/// have written are ignored.
 std::vector<SessionReservations> read_sessions();
 
-/// Where the session registry is, or would be.
+/// Returns the path of the registry's folder, whether or not it exists.
 std::filesystem::path registry_folder();
 
 }  // namespace hpo

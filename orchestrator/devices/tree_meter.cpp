@@ -31,7 +31,7 @@ std::map<std::int64_t, TreeReading> TreeMeter::pass(std::span<const std::int64_t
     ++passes_;
     const std::vector<std::vector<std::int64_t>> found = trees(roots, root_);
     resident_.clear();
-    std::set<std::int64_t> in_company;  // of other processes of their tree: alone, a process's share is all it has
+    std::set<std::int64_t> in_company;  // processes in trees of several: a single process holds all its memory alone
     for (const auto& tree : found)
         for (const std::int64_t pid : tree) {
             resident_[pid] = resident_memory(pid, root_);
@@ -58,7 +58,7 @@ std::map<std::int64_t, TreeReading> TreeMeter::pass(std::span<const std::int64_t
     return readings;
 }
 
-/// A process whose share nobody has read yet counts like the others of its tree.
+/// A process whose share was not read yet counts with the average of its tree.
 std::optional<std::int64_t> TreeMeter::estimate(const std::vector<std::int64_t>& tree) const {
     if (tree.empty()) return 0;
     if (tree.size() == 1) return resident_.at(tree.front());
@@ -97,7 +97,7 @@ std::vector<std::optional<TreeReading>> TreeWatch::latest(std::span<const std::i
         all.push_back(reading == readings_.end() ? std::nullopt : std::optional(reading->second));
     }
     if (new_root_ && !thread_.joinable()) {
-        // Signals are the main thread's.
+        // The main thread handles signals.
         sigset_t every, before;
         sigfillset(&every);
         ::pthread_sigmask(SIG_SETMASK, &every, &before);
@@ -108,7 +108,7 @@ std::vector<std::optional<TreeReading>> TreeWatch::latest(std::span<const std::i
     return all;
 }
 
-/// A new root is looked at at once, unless that would be more of a core than is allowed.
+/// A new root is read at once, unless that would use more of a core than is allowed.
 void TreeWatch::work() {
     const ThreadTime time;
     TreeMeter meter(time);

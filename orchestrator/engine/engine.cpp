@@ -40,30 +40,29 @@ void Engine::start() {
     });
 }
 
-void Engine::on(WorkerIndex index, const execution::What& what) {
-    using namespace execution;
+void Engine::on(WorkerIndex index, const execution::Event& event) {
     guarded([&] {
         std::visit(Overloaded{
-                       [&](const Ready& ready) { dispatcher_.worker_ready(index, ready.hello); },
-                       [&](const Said& said) { hear(index, said.message); },
-                       [&](const Exited& exited) { worker_ends_.exited(index, exited); },
-                       [&](const LaunchFailed& failed) { worker_ends_.launch_failed(index, failed); },
-                       [&](const Remark& remark) {
-                           if (remarks_.insert(remark.text).second)
-                               context_.say(Notice::Level::warning, 0, remark.text);
+                       [&](const execution::Ready& ready) { dispatcher_.worker_ready(index, ready.hello); },
+                       [&](const execution::Received& received) { on_message(index, received.message); },
+                       [&](const execution::Exited& exited) { worker_ends_.exited(index, exited); },
+                       [&](const execution::LaunchFailed& failed) { worker_ends_.launch_failed(index, failed); },
+                       [&](const execution::Notice& notice) {
+                           if (remarks_.insert(notice.text).second)
+                               context_.say(Notice::Level::warning, 0, notice.text);
                        },
-                       [&](const Garbage& garbage) {
+                       [&](const execution::MalformedLines& malformed) {
                            const auto& jobs = pool_.at(index).jobs;
                            context_.say(Notice::Level::warning, jobs.size() == 1 ? jobs.front().id.trial : 0,
-                                        count(garbage.lines, "line", "lines") + " from worker " +
-                                            std::to_string(index) + " ignored: " + garbage.example);
+                                        count(malformed.lines, "line", "lines") + " from worker " +
+                                            std::to_string(index) + " ignored: " + malformed.example);
                        },
                    },
-                   what);
+                   event);
     });
 }
 
-void Engine::hear(WorkerIndex index, const WorkerMessage& message) {
+void Engine::on_message(WorkerIndex index, const WorkerMessage& message) {
     pool_.note_life(index, message);
     std::visit(Overloaded{
                    [&](const from_worker::PlanAnswer& answer) { dispatcher_.planned(index, answer); },

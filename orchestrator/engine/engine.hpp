@@ -29,7 +29,7 @@ class Engine {
 
     /// Launches what can be launched. Call once, after the ledger's replay.
     void start();
-    void on(WorkerIndex index, const execution::What& what);
+    void on(WorkerIndex index, const execution::Event& event);
     /// About once a second: silence, measurements, lost devices, the time budget.
     void tick();
 
@@ -68,7 +68,7 @@ class Engine {
     template <class F>
     void guarded(F&& handle);
     void advance();
-    void hear(WorkerIndex index, const WorkerMessage& message);
+    void on_message(WorkerIndex index, const WorkerMessage& message);
     void finish_what_was_stored();
     void forgive_own_delay();
     [[nodiscard]] bool out_of_time() const;

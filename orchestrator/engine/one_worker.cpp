@@ -20,22 +20,22 @@ struct OneWorker::Impl {
     int signal = 0;
     Interrupts signals{loop, [this](int number) { signal = number; }};
     std::int64_t slots = 1;
-    std::function<void(const execution::What&)> listener;
+    std::function<void(const execution::Event&)> listener;
     std::unique_ptr<LocalExecutor> executor;
 
     /// Runs the loop until `what` hands over an answer; an Error if the worker ends first.
     template <class Answer, class Handle>
     Result<Answer> wait(Handle&& handle) {
         std::optional<Result<Answer>> answer;
-        listener = [&](const execution::What& what) {
-            if (const auto* exited = std::get_if<execution::Exited>(&what))
+        listener = [&](const execution::Event& event) {
+            if (const auto* exited = std::get_if<execution::Exited>(&event))
                 answer = Error{(exited->signal ? "the worker died of " + signal_name(exited->signal)
                                                : "the worker exited with status " + std::to_string(exited->code)) +
                                (exited->log_tail.empty() ? "" : "; the end of its output:\n" + exited->log_tail)};
-            else if (const auto* failed = std::get_if<execution::LaunchFailed>(&what))
+            else if (const auto* failed = std::get_if<execution::LaunchFailed>(&event))
                 answer = Error{failed->message};
             else
-                handle(what, answer);
+                handle(event, answer);
         };
         while (!answer && signal == 0) loop.run_one();
         if (signal != 0) {
@@ -56,12 +56,12 @@ Result<std::unique_ptr<OneWorker>> OneWorker::start(const Study& study, const Pr
     auto executor = LocalExecutor::make(
         impl.loop,
         {.tag = "hpo-one-" + std::to_string(getpid()), .program = programs.hpo, .limits = raise_soft_limits()},
-        [&impl](WorkerIndex, const execution::What& what) { impl.listener(what); });
+        [&impl](WorkerIndex, const execution::Event& event) { impl.listener(event); });
     if (!executor) return executor.error();
     impl.executor = std::move(*executor);
     impl.executor->launch(0, worker_launch(study, programs, {}, 0, target));
-    const auto slots = impl.wait<std::int64_t>([](const execution::What& what, auto& answer) {
-        if (const auto* ready = std::get_if<execution::Ready>(&what)) answer = ready->hello.slots;
+    const auto slots = impl.wait<std::int64_t>([](const execution::Event& event, auto& answer) {
+        if (const auto* ready = std::get_if<execution::Ready>(&event)) answer = ready->hello.slots;
     });
     if (!slots) return slots.error();
     impl.slots = std::max<std::int64_t>(1, *slots);
@@ -72,10 +72,10 @@ std::int64_t OneWorker::slots() const { return impl_->slots; }
 
 Result<from_worker::PlanAnswer> OneWorker::plan(const Params& params, std::int64_t epochs, std::uint64_t data_seed) {
     impl_->executor->send(0, to_worker::Plan{1, params, epochs, data_seed});
-    return impl_->wait<from_worker::PlanAnswer>([](const execution::What& what, auto& answer) {
-        const auto* said = std::get_if<execution::Said>(&what);
-        if (!said) return;
-        if (const auto* plan = std::get_if<from_worker::PlanAnswer>(&said->message))
+    return impl_->wait<from_worker::PlanAnswer>([](const execution::Event& event, auto& answer) {
+        const auto* received = std::get_if<execution::Received>(&event);
+        if (!received) return;
+        if (const auto* plan = std::get_if<from_worker::PlanAnswer>(&received->message))
             answer = plan->error.empty() ? Result<from_worker::PlanAnswer>(*plan) : Error{plan->error};
     });
 }
@@ -87,14 +87,14 @@ Result<from_worker::Finished> OneWorker::run(std::span<const to_worker::Run> run
         open.push_back(run.id);
         impl_->executor->send(0, run);
     }
-    return impl_->wait<from_worker::Finished>([&](const execution::What& what, auto& answer) {
-        const auto* said = std::get_if<execution::Said>(&what);
-        if (!said) return;
-        if (const auto* reported = std::get_if<from_worker::Reported>(&said->message);
+    return impl_->wait<from_worker::Finished>([&](const execution::Event& event, auto& answer) {
+        const auto* received = std::get_if<execution::Received>(&event);
+        if (!received) return;
+        if (const auto* reported = std::get_if<from_worker::Reported>(&received->message);
             reported && std::count(open.begin(), open.end(), reported->id) > 0)
             impl_->executor->send(0,
                                   to_worker::Decision{reported->id, reported->report.step, decide(reported->report)});
-        if (const auto* finished = std::get_if<from_worker::Finished>(&said->message);
+        if (const auto* finished = std::get_if<from_worker::Finished>(&received->message);
             finished && std::erase(open, finished->id) > 0 && open.empty())
             answer = *finished;
     });

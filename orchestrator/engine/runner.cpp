@@ -85,8 +85,8 @@ class Session {
                                              .program = programs_.hpo,
                                              .limits = raise_soft_limits(),
                                              .alive_every = alive_every},
-                                            [this](WorkerIndex index, const execution::What& what) {
-                                                engine_->on(index, what);
+                                            [this](WorkerIndex index, const execution::Event& event) {
+                                                engine_->on(index, event);
                                                 after_event();
                                             });
         if (!executor) return executor.error();
@@ -420,7 +420,7 @@ Result<RunOutcome> run_study(const Study& study, const StudyFolder& folder, cons
 
     if (!sweep(study_tag(folder)))
         return Error{"processes of an earlier run of " + study.name +
-                     " would not die; see ps for HPO_MARK=" + study_tag(folder)};
+                     " would not die; see ps for HPO_TAG=" + study_tag(folder)};
     const auto notice = [&](Notice::Level level, const std::string& text) { observer.notice({level, 0, text}); };
     auto machine = open_machine(study, programs, [&](const DeviceNotice& said) {
         notice(said.warning ? Notice::Level::warning : Notice::Level::info, said.text);

@@ -40,7 +40,7 @@ void WorkerPool::launch(WorkerIndex index, const LaunchSpec& spec, int device, c
     worker.device = device;
     worker.more = more;
     worker.heard = clock_.now();
-    worker.environment = spec.told;
+    worker.environment = spec.description;
     at(index) = std::move(worker);
     executor_.launch(index, spec);
 }

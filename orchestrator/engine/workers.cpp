@@ -56,7 +56,8 @@ std::string ranges_of(const std::vector<int>& cpus) {
 }
 
 /// Variables of one value in one line. Of the study's own the names alone: a value may be a secret.
-std::string told(const LaunchSpec& spec, const std::map<std::string, std::string>& by_hpo, const Study& study) {
+std::string description_of(const LaunchSpec& spec, const std::map<std::string, std::string>& by_hpo,
+                           const Study& study) {
     std::map<std::string, std::string> names_by_value;
     std::string own;
     const auto add = [](std::string& list, const std::string& name) { list += (list.empty() ? "" : ", ") + name; };
@@ -94,7 +95,7 @@ LaunchSpec worker_launch(const Study& study, const Programs& programs, const Wor
     LaunchSpec spec;
     const bool native = study.command.empty();
     spec.command = native ? std::vector<std::string>{programs.worker.string()} : study.command;
-    if (study.metrics) spec.command = {programs.hpo.string(), script_word, script_task(study)};
+    if (study.metrics) spec.command = {programs.hpo.string(), script_command, script_task(study)};
     spec.preload = script::preload_command(study, programs.python);
     if (!native) spec.folder = study.home;
     if (!native && !study.metrics && !study.cwd.empty()) {
@@ -128,7 +129,7 @@ LaunchSpec worker_launch(const Study& study, const Programs& programs, const Wor
         if (study.resources.slots) spec.environment["HPO_SLOTS"] = std::to_string(*study.resources.slots);
         return spec;
     }
-    spec.told = told(spec, spec.environment, study);
+    spec.description = description_of(spec, spec.environment, study);
     complete_environment(spec, study, programs);
     return spec;
 }

@@ -41,12 +41,12 @@ void set_affinity(const std::vector<int>& cpus) {
     CPU_ZERO(&set);
     for (const int cpu : cpus)
         if (cpu >= 0 && cpu < CPU_SETSIZE) CPU_SET(cpu, &set);
-    // A hint: a machine that has taken the core away still runs the worker.
+    // Errors are ignored: the worker also runs where a core is no longer available.
     (void)::sched_setaffinity(0, sizeof set, &set);
 }
 
 void reset_signals() {
-    // As the kernel has it: posix_spawn leaves two signals ignored that signal() does not let us touch.
+    // By the system call: posix_spawn leaves two signals ignored that signal() refuses to change.
     struct {
         void (*handler)(int) = nullptr;
         unsigned long flags = 0;
@@ -60,16 +60,16 @@ void reset_signals() {
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-/// The child's side; comes back with what failed.
+/// Runs in the child, and returns only if a step has failed.
 Failure become(const Start& start, char** argv, char** envp, pid_t supervisor, int input, int output, int error) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != supervisor) ::_exit(127);  // it died before the line above
+    if (::getppid() != supervisor) ::_exit(127);  // the supervisor died before prctl()
     ::setpgid(0, 0);
     set_affinity(start.cpus);
     apply(of_children);
     if (input < 0) input = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (input < 0 || ::dup2(input, 0) < 0 || ::dup2(output, 1) < 0 || ::dup2(error, 2) < 0) return {redirect, errno};
-    // What is above 2 closes at exec, whoever opened it; the pipe for our own failure as well.
+    // All descriptors above 2 close at exec, also the pipe that reports a failure.
     (void)::syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
     if (!start.folder.empty() && ::chdir(start.folder.c_str()) != 0) return {enter, errno};
     reset_signals();

@@ -1,4 +1,5 @@
-// How a supervisor starts a worker: fork, exec and all that lies between, with the errno of whatever fails.
+// Starts a worker for a supervisor: fork, exec and the steps between them. The errno of the step that fails is
+// returned.
 #pragma once
 
 #include <sys/types.h>
@@ -12,23 +13,24 @@
 namespace hpo::supervisor {
 
 struct Child {
-    pid_t pid = 0;       ///< 0: it did not start
+    pid_t pid = 0;       ///< 0 if it could not be started
     Descriptor output;   ///< read end of its stdout and stderr, non-blocking
     int error = 0;       ///< errno
-    std::string failed;  ///< what was tried: "run ./train.py", "enter /no/such"
+    std::string failed;  ///< the action that failed: "start ./train.py", "enter /no/such"
 };
 
-/// The worker leads a process group of its own, is killed by the kernel when the caller dies, and has descriptors 0
-/// (empty), 1 and 2 (the pipe) alone. Returns once exec has succeeded or failed.
-/// `input` is its standard input and `output` its standard output, if they are given; then the pipe is its standard
-/// error alone.
+/// Starts the worker in a process group of its own. The kernel kills it when the caller dies. It has the descriptors 0
+/// (empty), 1 and 2 (the pipe) and no others. Returns once exec has succeeded or failed.
+/// `input` and `output`, where they are not -1, become its standard input and standard output; with an `output` the
+/// pipe carries its standard error only.
 Child start_child(const Start& start, int input = -1, int output = -1);
 
-/// Soft limits of workers; until it is called, those of this process.
+/// Sets the soft limits of the workers that are started from now on. Before the first call they are those of this
+/// process.
 void limit_children(const SoftLimits& limits);
 
-/// The environment that a worker is started with: this process's, with what `added` (NAME=value) holds added or
-/// replaced.
+/// Returns the environment that a worker is started with: that of this process, where the variables in `added`
+/// (NAME=value) are added or replaced.
 std::vector<std::string> merged_environment(const std::vector<std::string>& added);
 
 }  // namespace hpo::supervisor

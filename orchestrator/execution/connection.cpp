@@ -16,14 +16,14 @@ using boost::system::error_code;
 
 namespace {
 
-/// Of one turn: what a worker that talks without end can hold the others up by. A hundred reports or so.
+/// Bytes that are read at once, about a hundred reports: a worker that sends without end delays the others by no more.
 constexpr std::size_t message_bytes = 16 * 1024;
-/// Of messages that the peer has not read.
+/// Limit of the messages that the peer has not read yet.
 constexpr std::size_t queue_bytes = 4 * 1024 * 1024;
 
 void clean(std::string& text) { text = printable(text, true); }
 
-/// By their names.
+/// Makes the names of metrics printable.
 void clean(Metrics& metrics) {
     const auto fit = [](const auto& metric) { return printable(metric.first) == metric.first; };
     if (std::all_of(metrics.begin(), metrics.end(), fit)) return;
@@ -51,9 +51,9 @@ WorkerConnection::WorkerConnection(Socket socket) : socket_(std::move(socket)), 
 void WorkerConnection::read() {
     socket_.async_read_some(asio::buffer(buffer_), [self = shared_from_this()](error_code error, std::size_t size) {
         if (error) {
-            const auto garbage = self->events_.garbage;
+            const auto malformed = self->events_.malformed;
             const auto closed = self->events_.closed;
-            if (garbage && !self->lines_.rest().empty()) garbage("an unfinished line at the end");
+            if (malformed && !self->lines_.rest().empty()) malformed("an unfinished line at the end");
             self->close();
             if (closed) closed();
             return;
@@ -65,19 +65,20 @@ void WorkerConnection::read() {
 
 void WorkerConnection::take(std::size_t size) {
     const auto dropped = lines_.dropped();
-    // Copies of the callbacks: a message may change who listens (hello), or close us.
+    // Callbacks are copied before they are called: a message may replace them (hello) or close this connection.
     lines_.feed(std::string_view(buffer_).substr(0, size), [&](std::string_view line) {
         auto report = wire::quick_report(line);
         auto decoded = report ? Result<WorkerMessage>(*std::move(report)) : wire::decode_worker(line);
         if (decoded) {
             make_printable(*decoded);
             if (const auto tell = events_.message) tell(*std::move(decoded));
-        } else if (const auto tell = events_.garbage) {
+        } else if (const auto tell = events_.malformed) {
             tell(printable(decoded.error().message));
         }
     });
     for (auto count = dropped; count < lines_.dropped(); ++count)
-        if (const auto tell = events_.garbage) tell("a line of more than " + std::to_string(max_line_bytes) + " bytes");
+        if (const auto tell = events_.malformed)
+            tell("a line of more than " + std::to_string(max_line_bytes) + " bytes");
 }
 
 bool WorkerConnection::send(const OrchestratorMessage& message) {
@@ -93,7 +94,7 @@ void WorkerConnection::write() {
     writing_ = std::exchange(queued_, {});
     asio::async_write(socket_, asio::buffer(writing_), [self = shared_from_this()](error_code error, std::size_t) {
         self->writing_.clear();
-        // A broken connection is noticed by reading, when what the peer still said has been taken in.
+        // read() notices that a connection is broken, after it has taken in what the peer had sent before.
         if (!error && self->socket_.is_open() && !self->queued_.empty()) self->write();
     });
 }

@@ -1,4 +1,4 @@
-// One worker's socket: lines in, decoded; lines out, queued. Both in bounded memory.
+// The socket of one worker. Lines that arrive are decoded, messages to the worker are queued; both take bounded memory.
 #pragma once
 
 #include <boost/asio/local/stream_protocol.hpp>
@@ -12,8 +12,8 @@
 
 namespace hpo {
 
-/// Every text of a message, but what is only compared, without control characters (newlines stay): the one place where
-/// words of workers are made fit for terminals, logs and the database.
+/// Removes control characters other than newlines from all texts of a message, except those that are only compared.
+/// After this, no text of a worker can harm a terminal, a log or the database.
 void make_printable(WorkerMessage& message);
 
 class WorkerConnection : public std::enable_shared_from_this<WorkerConnection> {
@@ -21,19 +21,19 @@ class WorkerConnection : public std::enable_shared_from_this<WorkerConnection> {
     using Socket = boost::asio::local::stream_protocol::socket;
     struct Events {
         std::function<void(WorkerMessage&&)> message;
-        std::function<void(const std::string& why)> garbage;  ///< a line that is no message; `why` is printable
-        std::function<void()> closed;                         ///< by the peer; nothing follows
+        std::function<void(const std::string& why)> malformed;  ///< a line is not a message; `why` is printable
+        std::function<void()> closed;                           ///< the peer has closed it; no event follows
     };
 
     explicit WorkerConnection(Socket socket);
-    /// Changes who is told; once authenticated, a connection belongs to a place.
+    /// Replaces the callbacks: a connection that has authenticated itself belongs to a worker.
     void listen(Events events) { events_ = std::move(events); }
     void read();
-    /// False: the peer has not read for so long that the queue is full; the message is lost.
+    /// Returns false, and drops the message, if the queue is full because the peer does not read.
     bool send(const OrchestratorMessage& message);
-    /// Process at the other end when it connected, as the kernel knows it: 0 where it does not say.
+    /// Pid of the process at the other end at the time when it connected; 0 if the kernel does not tell.
     [[nodiscard]] std::int64_t peer() const;
-    /// No more events.
+    /// Closes the socket; no event follows.
     void close();
 
    private:

@@ -1,4 +1,4 @@
-// What a worker's environment says about threads and memory.
+// The environment variables that tell a worker's libraries how many threads and how much memory to use.
 #pragma once
 
 #include <map>
@@ -6,9 +6,9 @@
 
 namespace hpo {
 
-/// For a worker that may use `cores` cores (rounded, at least 1): as many threads in OpenMP (PyTorch's too), OpenBLAS,
-/// MKL, numexpr, Numba, TensorFlow and Accelerate; glibc's allocator keeps what it has got, so that big buffers are not
-/// mapped and cleared at each use; Python's output comes line by line.
+/// Returns the variables for a worker that may use `cores` cores (rounded, at least 1). They set as many threads for
+/// OpenMP (also PyTorch's), OpenBLAS, MKL, numexpr, Numba, TensorFlow and Accelerate. They make glibc's allocator keep
+/// the memory that it has, so that big buffers are not mapped and cleared at each use, and Python flush each line.
 std::map<std::string, std::string> worker_environment(double cores);
 
 }  // namespace hpo

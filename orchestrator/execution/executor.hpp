@@ -1,4 +1,4 @@
-// The seam between the engine and running processes: places where workers live, messages to and from them.
+// The interface between the engine and running workers: it starts and ends them and carries messages to and from them.
 #pragma once
 
 #include <cstdint>
@@ -14,73 +14,75 @@
 
 namespace hpo {
 
-/// A worker's place, numbered from 0. At most one worker process tree lives in a place at a time.
+/// Number of a worker within a session, from 0. At most one worker has an index at a time; when it and all its
+/// descendants are gone, the next worker can be started with that index.
 using WorkerIndex = int;
 
 struct LaunchSpec {
     std::vector<std::string> command;                ///< argv; command[0] is an absolute path or found on PATH
     std::map<std::string, std::string> environment;  ///< added to, or replacing, the orchestrator's own
-    std::vector<int> cpus;                           ///< affinity; empty: unchanged
-    std::filesystem::path folder;                    ///< working directory; empty: the orchestrator's
-    /// Starts an interpreter (worker/python/hpo/preload.py) that stays in the place, and of which workers are forked;
-    /// empty: each worker is started by its command. An interpreter that cannot serve is told by a Remark, and not
-    /// used.
+    std::vector<int> cpus;                           ///< CPU affinity; if empty, it is left unchanged
+    std::filesystem::path folder;                    ///< working directory; if empty, the orchestrator's
+    /// Command of an interpreter (worker/python/hpo/preload.py) that is kept for this index and that workers are forked
+    /// from. If empty, each worker is started by `command`. When the interpreter cannot be used, a Notice says why, and
+    /// workers are started by `command`.
     std::vector<std::string> preload;
-    std::string told;  ///< cores and environment, in lines for people; the executor has no use for it
+    std::string description;  ///< cores and environment, one a line, for people; the executor does not read it
 };
 
 namespace execution {
 
-struct Ready {  ///< the worker said hello (and was welcomed)
+struct Ready {  ///< the worker has sent hello and has been sent welcome
     from_worker::Hello hello;
 };
-struct Said {  ///< a well-formed message other than hello
+struct Received {  ///< a well-formed message other than hello
     WorkerMessage message;
 };
-struct Garbage {  ///< lines that were not messages; told at most once a second a place
+struct MalformedLines {  ///< lines that were not messages; reported at most once a second for each worker
     std::int64_t lines = 0;
     std::string example;  ///< why the last one was refused; printable
 };
-struct Remark {  ///< something that the user should know
+struct Notice {  ///< something that the user should know
     std::string text;
 };
 struct Exited {                       ///< the worker and all its descendants are gone
     int code = 0;                     ///< exit status; meaningless if signal != 0
-    int signal = 0;                   ///< that ended it; 0: it exited
-    bool out_of_memory_kill = false;  ///< by the kernel's out-of-memory killer, as far as can be told
+    int signal = 0;                   ///< signal that ended it; 0 if it exited
+    bool out_of_memory_kill = false;  ///< whether it seems that the kernel's out-of-memory killer ended it
     std::string log_tail;             ///< last lines of its output, printable
-    std::int64_t peak_bytes = 0;      ///< largest resident set, 0: unknown
-    std::string cause;                ///< why the executor itself ended it, as text; empty: it did not
+    std::int64_t peak_bytes = 0;      ///< largest resident set; 0 if unknown
+    std::string cause;                ///< why the executor itself ended it; empty if it did not
 };
 struct LaunchFailed {     ///< fork, exec or the connection failed; nothing is left behind
     int error = 0;        ///< errno
     std::string message;  ///< with the command and strerror
 };
 
-using What = std::variant<Ready, Said, Garbage, Remark, Exited, LaunchFailed>;
+using Event = std::variant<Ready, Received, MalformedLines, Notice, Exited, LaunchFailed>;
 
 }  // namespace execution
 
-/// Called from the event loop, never from within an Executor call. After Exited or LaunchFailed the place is free
+/// Called from the event loop, never from within a call of the Executor. After Exited or LaunchFailed the index is free
 /// again.
-using ExecutionListener = std::function<void(WorkerIndex, const execution::What&)>;
+using ExecutionListener = std::function<void(WorkerIndex, const execution::Event&)>;
 
-/// Not thread-safe; all calls from the event loop's thread. Destruction kills everything that is left, at once.
+/// Not thread-safe: all calls come from the event loop's thread. The destructor kills all workers at once.
 class Executor {
    public:
     virtual ~Executor() = default;
 
-    /// Starts a worker in a free place; the outcome comes as Ready or LaunchFailed (also when it exits before hello:
-    /// Exited). A worker that never says hello is the caller's to time out.
+    /// Starts a worker with a free index. The outcome comes as Ready or LaunchFailed, or as Exited if the worker exits
+    /// before hello. The caller limits the time until hello.
     virtual void launch(WorkerIndex index, const LaunchSpec& spec) = 0;
-    /// Queues a message. Ignored when the place's worker is gone: Exited is on its way.
+    /// Queues a message. It is ignored when the worker is gone: Exited is on its way then.
     virtual void send(WorkerIndex index, const OrchestratorMessage& message) = 0;
-    /// Where the worker's stdout and stderr go from now on (appended, capped); empty: nowhere but the tail.
+    /// Appends the worker's stdout and stderr to `file` from now on, up to a cap. With an empty path only the last
+    /// lines are kept, for Exited::log_tail.
     virtual void log_to(WorkerIndex index, const std::filesystem::path& file) = 0;
-    /// TERM to the worker's process group, KILL to the whole tree after `grace` seconds. Whoever wants a gentler end
-    /// sends to_worker::Shutdown first.
+    /// Sends SIGTERM to the worker's process group, and SIGKILL to the whole tree after `grace` seconds. For a gentler
+    /// end, send to_worker::Shutdown first.
     virtual void terminate(WorkerIndex index, double grace) = 0;
-    /// KILL to the whole tree, now.
+    /// Sends SIGKILL to the whole process tree now.
     virtual void kill(WorkerIndex index) = 0;
 };
 

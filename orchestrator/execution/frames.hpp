@@ -1,5 +1,5 @@
-// What the orchestrator and a supervisor say to each other over two pipes: frames of a kind, a size and a text. Both
-// ends are the same program on the same machine, so that numbers are in native order and there is no version.
+// The format in which the orchestrator and a supervisor talk over two pipes: frames of a kind, a size and a payload.
+// Both ends are the same program on the same machine, so numbers are in native byte order and there is no version.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,20 @@
 
 namespace hpo::supervisor {
 
-/// To the supervisor. Orders are carried out as they come; `terminate` and `kill` without a worker do nothing.
+/// Kinds of frames to the supervisor, with their payload. Orders are carried out in the order in which they arrive;
+/// `terminate` and `kill` do nothing when there is no worker.
 enum class Order : std::uint32_t {
     start = 1,      ///< pack_start()
     terminate = 2,  ///< grace in milliseconds
-    kill = 3,       ///< nothing
+    kill = 3,       ///< empty
 };
 
-/// From the supervisor.
-enum class Notice : std::uint32_t {
-    failed = 1,  ///< the worker did not start: fields errno and what was tried
+/// Kinds of frames from the supervisor, with their payload.
+enum class Event : std::uint32_t {
+    failed = 1,  ///< the worker could not be started: fields errno and the action that failed
     output = 2,  ///< bytes of the worker's stdout and stderr
     exited = 3,  ///< worker and descendants are gone: fields code, signal, 1 if killed for memory, peak bytes
-    remark = 4,  ///< something that its user should know: a text
+    notice = 4,  ///< a text that the user should see
 };
 
 inline constexpr std::size_t max_frame_bytes = 8 * 1024 * 1024;
@@ -36,13 +37,13 @@ std::string frame(Kind kind, std::string_view payload) {
     return bytes;
 }
 
-/// Cuts a byte stream into frames.
+/// Splits a stream of bytes into frames.
 class FrameReader {
    public:
-    /// Calls `take(kind, payload)` for each whole frame; the view lives until `take` returns. False: not a stream of
-    /// frames.
+    /// Calls `on_frame(kind, payload)` for each complete frame; the payload is valid until `on_frame` returns. Returns
+    /// false if the bytes are not a valid sequence of frames.
     template <class F>
-    bool feed(std::string_view bytes, F&& take) {
+    bool feed(std::string_view bytes, F&& on_frame) {
         kept_.append(bytes);
         std::size_t at = 0;
         std::uint32_t header[2];
@@ -50,7 +51,7 @@ class FrameReader {
             std::memcpy(header, kept_.data() + at, sizeof header);
             if (header[1] > max_frame_bytes) return false;
             if (kept_.size() - at < sizeof header + header[1]) break;
-            take(header[0], std::string_view(kept_).substr(at + sizeof header, header[1]));
+            on_frame(header[0], std::string_view(kept_).substr(at + sizeof header, header[1]));
             at += sizeof header + header[1];
         }
         kept_.erase(0, at);
@@ -61,7 +62,7 @@ class FrameReader {
     std::string kept_;
 };
 
-/// Fields, each ended by a NUL, which none of them may hold.
+/// Joins fields, each followed by a NUL byte. A field must not contain one.
 inline std::string pack(const std::vector<std::string>& fields) {
     std::string bytes;
     for (const auto& field : fields) bytes.append(field).push_back('\0');
@@ -78,13 +79,14 @@ inline std::vector<std::string> unpack(std::string_view bytes) {
     return fields;
 }
 
-/// A worker to start. `environment` is added to, or replaces, the supervisor's own (NAME=value).
+/// Payload of Order::start. The variables in `environment` (NAME=value) are added to the supervisor's own and replace
+/// those of the same name.
 struct Start {
     std::vector<std::string> command;
     std::vector<std::string> environment;
     std::vector<int> cpus;
     std::string folder;
-    std::vector<std::string> preload;  ///< what starts the interpreter that the worker is forked from; empty: none
+    std::vector<std::string> preload;  ///< command of the interpreter that the worker is forked from; may be empty
 };
 
 inline std::string pack(const Start& start) {
@@ -97,7 +99,7 @@ inline std::string pack(const Start& start) {
     fields.insert(fields.end(), start.environment.begin(), start.environment.end());
     return pack(fields);
 }
-/// Of bytes that pack() made; throws std::out_of_range or std::invalid_argument for others.
+/// Reverses pack(const Start&). Throws std::out_of_range or std::invalid_argument for bytes that it did not write.
 inline Start unpack_start(std::string_view bytes) {
     const std::vector<std::string> fields = unpack(bytes);
     std::size_t at = 0;

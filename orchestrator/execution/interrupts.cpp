@@ -21,13 +21,13 @@ namespace {
 constexpr std::array taken{SIGINT, SIGTERM, SIGHUP, SIGALRM};
 std::array<struct sigaction, taken.size()> before;
 
-// What the handlers need. They call nothing but what POSIX allows them.
+// State of the handlers below, which call only functions that are async-signal-safe.
 int write_end = -1;
 timer_t last_resort;
 itimerspec patience{};
 std::atomic<bool> leaving{false};
 
-void on_signal(int number) {
+void handle_signal(int number) {
     const int kept = errno;
     int none = 0;
     const bool first = interrupted_by.compare_exchange_strong(none, number);
@@ -38,22 +38,22 @@ void on_signal(int number) {
 }
 
 void on_last_resort(int) {
-    static constexpr std::string_view words = "hpo: left at once; what would not die is ended by the next run\n";
+    static constexpr std::string_view text = "hpo: exited at once; the next run ends the processes that are left\n";
     pollfd ready{STDERR_FILENO, POLLOUT, 0};
-    if (::poll(&ready, 1, 0) == 1) (void)!::write(STDERR_FILENO, words.data(), words.size());
+    if (::poll(&ready, 1, 0) == 1) (void)!::write(STDERR_FILENO, text.data(), text.size());
     ::_exit(exit_status_of(interrupted_by));
 }
 
-// After a session that a signal ended: what is left is to say how it went, and a further signal cuts that short.
-void on_signal_after(int) { ::_exit(exit_status_of(interrupted_by)); }
+// After a session that a signal ended, the report of it is left to print; a further signal cuts that short.
+void handle_later_signal(int) { ::_exit(exit_status_of(interrupted_by)); }
 
 [[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
 
 }  // namespace
 
-Interrupts::Interrupts(boost::asio::io_context& loop, std::function<void(int)> hear,
+Interrupts::Interrupts(boost::asio::io_context& loop, std::function<void(int)> on_signal,
                        std::chrono::milliseconds leave_within)
-    : signals_(loop), hear_(std::move(hear)) {
+    : signals_(loop), on_signal_(std::move(on_signal)) {
     Descriptor read_end, other_end;
     if (!make_pipe(read_end, other_end)) fail("a pipe for signals");
     for (const Descriptor* end : {&read_end, &other_end}) ::fcntl(end->get(), F_SETFL, O_NONBLOCK);
@@ -68,10 +68,10 @@ Interrupts::Interrupts(boost::asio::io_context& loop, std::function<void(int)> h
     write_end = other_end.release();
     signals_.assign(read_end.release());
 
-    // Without SA_RESTART: a signal wakes whatever is held up.
+    // SA_RESTART is not set, so that a signal interrupts a system call that blocks.
     for (std::size_t i = 0; i < taken.size(); ++i) {
         struct sigaction action {};
-        action.sa_handler = taken[i] == SIGALRM ? on_last_resort : on_signal;
+        action.sa_handler = taken[i] == SIGALRM ? on_last_resort : handle_signal;
         sigemptyset(&action.sa_mask);
         ::sigaction(taken[i], nullptr, &before[i]);
         outlives_terminal_ = outlives_terminal_ || (taken[i] == SIGHUP && before[i].sa_handler == SIG_IGN);
@@ -83,7 +83,7 @@ Interrupts::Interrupts(boost::asio::io_context& loop, std::function<void(int)> h
 Interrupts::~Interrupts() {
     for (std::size_t i = 0; i < taken.size(); ++i) {
         const bool ends = interrupted_by != 0 && (taken[i] == SIGINT || taken[i] == SIGTERM);
-        if (ends) before[i].sa_handler = on_signal_after;
+        if (ends) before[i].sa_handler = handle_later_signal;
         ::sigaction(taken[i], &before[i], nullptr);
     }
     ::timer_delete(last_resort);
@@ -95,7 +95,7 @@ void Interrupts::listen() {
         if (error) return;
         const int number = byte_;
         listen();
-        hear_(number);
+        on_signal_(number);
     });
 }
 

@@ -1,5 +1,4 @@
-// SIGINT, SIGTERM and SIGHUP, heard in the event loop, and in spite of it: whatever the loop is held up by, two of them
-// end the process.
+// Handles SIGINT, SIGTERM and SIGHUP in the event loop. Two of them end the process even when the loop is blocked.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -11,25 +10,25 @@ namespace hpo {
 
 class Interrupts {
    public:
-    /// From now until destruction signals are told to `hear`, from the loop, and the first one to `interrupted_by`
-    /// (hpo/interrupted.hpp). A second one (SIGHUP apart) leaves the process `leave_within` to end by itself; then it
-    /// exits as it is, with the first one's status: what is stored is stored, and supervisors kill what is theirs. A
-    /// SIGHUP that was ignored at the start (nohup) stays so. One at a time in a process; throws std::system_error
-    /// where there are no descriptors or timers.
-    Interrupts(boost::asio::io_context& loop, std::function<void(int signal)> hear,
+    /// From now until destruction the loop calls `on_signal` for each signal; the first one is also stored in
+    /// `interrupted_by` (hpo/interrupted.hpp). After a second signal other than SIGHUP the process has `leave_within`
+    /// to end by itself; then it exits at once with the status of the first: events are stored already, and supervisors
+    /// kill their workers. A SIGHUP that was ignored at the start (nohup) stays ignored. A process has at most one
+    /// Interrupts at a time. Throws std::system_error if there are no descriptors or timers left.
+    Interrupts(boost::asio::io_context& loop, std::function<void(int signal)> on_signal,
                std::chrono::milliseconds leave_within = std::chrono::milliseconds(900));
     ~Interrupts();
     Interrupts(const Interrupts&) = delete;
     Interrupts& operator=(const Interrupts&) = delete;
 
-    /// SIGHUP was ignored at the start: the program is meant to outlive its terminal.
+    /// Whether SIGHUP was ignored at the start: the program is meant to outlive its terminal then.
     [[nodiscard]] bool outlives_terminal() const { return outlives_terminal_; }
 
    private:
     void listen();
 
     boost::asio::posix::stream_descriptor signals_;
-    std::function<void(int)> hear_;
+    std::function<void(int)> on_signal_;
     unsigned char byte_ = 0;
     bool outlives_terminal_ = false;
 };

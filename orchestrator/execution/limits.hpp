@@ -1,6 +1,6 @@
-// Soft limits on this process: raised to the hard ones for `hpo` itself, which holds descriptors and starts processes
-// for all workers at once. Workers get back what the user had set: select() breaks on descriptors of 1024 and more, and
-// a limit on processes may guard against a script's own mistakes.
+// Soft limits of this process. `hpo` raises its own to the hard limits, because it holds descriptors and starts
+// processes for all workers. Workers get the limits that the user had set: select() breaks on descriptors from 1024 on,
+// and a limit on processes may guard against a script's own mistakes.
 #pragma once
 
 #include <sys/resource.h>
@@ -15,18 +15,19 @@ struct SoftLimits {
     rlim_t processes = RLIM_INFINITY;
 };
 
-/// Raises both; returns what they were before the first call.
+/// Raises both limits and returns their values before the first call.
 SoftLimits raise_soft_limits();
 
-/// As arguments of a supervisor's command line, and back; what is missing or no number is no limit.
+/// Converts limits to arguments of a supervisor's command line and back, from `argv[first]` on. An argument that is
+/// missing or not a number means no limit.
 std::vector<std::string> to_arguments(const SoftLimits& limits);
 SoftLimits soft_limits_from(int argc, char** argv, int first);
 
-/// Of the calling process, at most; above the hard limit they are left alone. Safe after fork().
+/// Lowers the soft limits of the calling process to `limits`; never raises one. Safe after fork().
 void apply(const SoftLimits& limits);
 
-/// Whether a launch failed for want of something that others may give back in a moment: processes, descriptors, memory
-/// of the kernel. `error` is the errno, `words` are what a program that died of it wrote; each may say nothing.
+/// Whether a launch failed because of a shortage that may end soon: of processes, descriptors or memory of the kernel.
+/// `error` is an errno or 0, `output` is what the program wrote before it ended, or empty.
 bool is_shortage(int error, const std::string& output);
 
 }  // namespace hpo

@@ -32,11 +32,11 @@ using std::chrono::seconds;
 
 namespace {
 
-constexpr std::size_t most_strangers = 64;     ///< connections that have not said hello
-constexpr seconds hello_within{10};            ///< of a connection
-constexpr seconds exit_after_close_within{3};  ///< of a worker that has closed its connection
-constexpr seconds last_messages_within{1};     ///< of a worker that has exited
-constexpr seconds garbage_told_every{1};
+constexpr std::size_t most_unidentified = 64;  ///< connections that have not said hello
+constexpr seconds hello_within{10};            ///< after a connection was made
+constexpr seconds exit_after_close_within{3};  ///< time for a worker that has closed its connection
+constexpr seconds last_messages_within{1};     ///< time for messages of a worker that has exited
+constexpr seconds malformed_lines_every{1};
 constexpr milliseconds sweep_again{5};
 constexpr milliseconds destruction_within{2000};
 
@@ -49,22 +49,22 @@ std::string random_token() {
     return token;
 }
 
-/// One worker's place. `life` tells the events of one worker from those of the next.
+/// What is known of one worker index. `launches` tells timers of the present worker from those of an earlier one.
 struct LocalWorker {
     explicit LocalWorker(WorkerIndex n, std::int64_t log_bytes) : number(n), log(log_bytes) {}
 
     WorkerIndex number;
-    std::int64_t life = 0;
+    std::int64_t launches = 0;
     bool occupied = false;
     std::string command;
     std::string token;  ///< until hello
     std::string cause;
     std::shared_ptr<SupervisorLink> supervisor;
     std::shared_ptr<WorkerConnection> connection;
-    std::optional<execution::Exited> exited;  ///< told once the connection has been read to its end
+    std::optional<execution::Exited> exited;  ///< reported once the connection has been read to its end
     WorkerLog log;
-    execution::Garbage garbage;
-    bool garbage_timer = false;
+    execution::MalformedLines malformed;
+    bool malformed_timer = false;
 };
 
 }  // namespace
@@ -85,7 +85,7 @@ class LocalExecutor::Impl {
     std::vector<pid_t> end(milliseconds within) {
         if (!alive_) return {};
         alive_.reset();
-        for (const auto& stranger : strangers_) stranger->close();
+        for (const auto& connection : unidentified_) connection->close();
         for (auto& [number, worker] : workers_) {
             if (worker.connection) worker.connection->close();
             if (worker.supervisor) worker.supervisor->close();
@@ -103,11 +103,11 @@ class LocalExecutor::Impl {
 
     void launch(WorkerIndex number, const LaunchSpec& spec) {
         LocalWorker& worker = workers_.try_emplace(number, number, options_.log_bytes).first->second;
-        if (worker.occupied) throw std::logic_error("the place is not free");
+        if (worker.occupied) throw std::logic_error("a worker with this index is still running");
         worker.occupied = true;
-        ++worker.life;
+        ++worker.launches;
         worker.cause.clear();
-        worker.garbage = {};
+        worker.malformed = {};
         worker.command = spec.command.empty() ? std::string() : spec.command[0];
         std::string what = "start " + worker.command;
         int error = 0;
@@ -162,9 +162,9 @@ class LocalExecutor::Impl {
         return found == workers_.end() || !found->second.occupied ? nullptr : &found->second;
     }
 
-    void tell(LocalWorker& worker, const execution::What& what) { listener_(worker.number, what); }
+    void notify(LocalWorker& worker, const execution::Event& event) { listener_(worker.number, event); }
 
-    /// From the event loop, unless we are gone by then.
+    /// Runs `act` from the event loop, unless this executor is gone by then.
     template <class F>
     void later(F&& act) {
         asio::post(loop_, [alive = std::weak_ptr<bool>(alive_), act = std::forward<F>(act)] {
@@ -180,11 +180,11 @@ class LocalExecutor::Impl {
             act();
         });
     }
-    /// As after(), for what concerns the worker that lives in the room now.
+    /// As above, unless the worker that runs now has ended by then.
     template <class F>
     void after(LocalWorker& worker, std::chrono::steady_clock::duration delay, F&& act) {
-        after(delay, [&worker, life = worker.life, act = std::forward<F>(act)] {
-            if (worker.occupied && worker.life == life) act();
+        after(delay, [&worker, launch = worker.launches, act = std::forward<F>(act)] {
+            if (worker.occupied && worker.launches == launch) act();
         });
     }
 
@@ -203,10 +203,10 @@ class LocalExecutor::Impl {
                 if (text.find('\0') != std::string::npos) return EINVAL;
         if (!worker.supervisor) {
             worker.supervisor = std::make_shared<SupervisorLink>(
-                loop_, SupervisorLink::Events{[this, &worker](supervisor::Notice kind, std::string_view payload) {
-                                                  take_notice(worker, kind, payload);
-                                              },
-                                              [this, &worker] { supervisor_gone(worker); }});
+                loop_, SupervisorLink::Callbacks{[this, &worker](supervisor::Event kind, std::string_view payload) {
+                                                     on_supervisor_event(worker, kind, payload);
+                                                 },
+                                                 [this, &worker] { on_supervisor_gone(worker); }});
             if (const int error = worker.supervisor->start(options_.program, tag_of(worker), options_.limits);
                 error != 0) {
                 worker.supervisor.reset();
@@ -221,11 +221,11 @@ class LocalExecutor::Impl {
         return options_.tag + ":" + std::to_string(worker.number);
     }
 
-    void take_notice(LocalWorker& worker, supervisor::Notice kind, std::string_view payload) {
-        if (kind == supervisor::Notice::output) return worker.log.append(payload);
-        if (kind == supervisor::Notice::remark) return tell(worker, execution::Remark{std::string(payload)});
+    void on_supervisor_event(LocalWorker& worker, supervisor::Event kind, std::string_view payload) {
+        if (kind == supervisor::Event::output) return worker.log.append(payload);
+        if (kind == supervisor::Event::notice) return notify(worker, execution::Notice{std::string(payload)});
         const auto fields = supervisor::unpack(payload);
-        if (kind == supervisor::Notice::failed) return launch_failed(worker, std::stoi(fields.at(0)), fields.at(1));
+        if (kind == supervisor::Event::failed) return launch_failed(worker, std::stoi(fields.at(0)), fields.at(1));
         execution::Exited exited;
         exited.code = std::stoi(fields.at(0));
         exited.signal = std::stoi(fields.at(1));
@@ -237,10 +237,10 @@ class LocalExecutor::Impl {
     void launch_failed(LocalWorker& worker, int error, const std::string& what) {
         worker.occupied = false;
         worker.log.open({});
-        tell(worker, execution::LaunchFailed{error, "cannot " + what + ": " + std::strerror(error)});
+        notify(worker, execution::LaunchFailed{error, "cannot " + what + ": " + std::strerror(error)});
     }
 
-    /// The process is gone; what it said before is still to be told.
+    /// The process is gone; messages that it sent before may still be unread.
     void end(LocalWorker& worker, execution::Exited exited) {
         worker.exited = std::move(exited);
         if (!worker.connection) return finish(worker);
@@ -255,13 +255,13 @@ class LocalExecutor::Impl {
         exited.log_tail = worker.log.tail();
         worker.log.open({});
         worker.token.clear();
-        tell_garbage(worker);
+        report_malformed_lines(worker);
         worker.occupied = false;
-        tell(worker, exited);
+        notify(worker, exited);
     }
 
-    /// Its worker got a KILL from the kernel; what the worker had started goes by the mark.
-    void supervisor_gone(LocalWorker& worker) {
+    /// The kernel has killed its worker; the processes that the worker had started are found by the tag.
+    void on_supervisor_gone(LocalWorker& worker) {
         worker.supervisor.reset();
         if (!worker.occupied || worker.exited) return;
         if (worker.cause.empty()) worker.cause = "its supervisor was killed";
@@ -290,44 +290,45 @@ class LocalExecutor::Impl {
     void accept() {
         acceptor_.async_accept([this, alive = std::weak_ptr<bool>(alive_)](error_code error, Unix::socket socket) {
             if (alive.expired() || error == asio::error::operation_aborted) return;
-            // Out of descriptors, most likely: the connection waits for better times.
+            // Most likely there are no descriptors left: the connection waits until there are.
             if (error) return after(milliseconds(100), [this] { accept(); });
-            if (strangers_.size() < most_strangers) receive(std::make_shared<WorkerConnection>(std::move(socket)));
+            if (unidentified_.size() < most_unidentified)
+                receive(std::make_shared<WorkerConnection>(std::move(socket)));
             accept();
         });
     }
 
     void receive(const std::shared_ptr<WorkerConnection>& connection) {
-        strangers_.insert(connection);
-        const auto drop = [this, connection = connection.get()] { send_away(connection->shared_from_this()); };
+        unidentified_.insert(connection);
+        const auto on_end = [this, connection = connection.get()] { drop(connection->shared_from_this()); };
         connection->listen({[this, connection = connection.get()](WorkerMessage&& message) {
-                                introduce(connection->shared_from_this(), std::move(message));
+                                identify(connection->shared_from_this(), std::move(message));
                             },
-                            [drop](const std::string&) { drop(); }, drop});
+                            [on_end](const std::string&) { on_end(); }, on_end});
         connection->read();
         after(hello_within, [this, weak = std::weak_ptr<WorkerConnection>(connection)] {
-            if (const auto late = weak.lock()) send_away(late);
+            if (const auto late = weak.lock()) drop(late);
         });
     }
 
-    void send_away(const std::shared_ptr<WorkerConnection>& connection) {
-        if (strangers_.erase(connection) > 0) connection->close();
+    void drop(const std::shared_ptr<WorkerConnection>& connection) {
+        if (unidentified_.erase(connection) > 0) connection->close();
     }
 
-    /// A stranger's first message.
-    void introduce(const std::shared_ptr<WorkerConnection>& connection, WorkerMessage&& message) {
-        const auto* hello = std::get_if<from_worker::Hello>(&message);
+    /// The first message of a connection decides whose it is: it must be a hello with the token of a worker.
+    void identify(const std::shared_ptr<WorkerConnection>& connection, WorkerMessage&& first) {
+        const auto* hello = std::get_if<from_worker::Hello>(&first);
         LocalWorker* worker = nullptr;
         if (hello != nullptr && !hello->token.empty())
             for (auto& [number, candidate] : workers_)
                 if (candidate.occupied && candidate.token == hello->token) worker = &candidate;
-        if (worker == nullptr) return send_away(connection);
-        strangers_.erase(connection);
+        if (worker == nullptr) return drop(connection);
+        unidentified_.erase(connection);
         worker->token.clear();
         worker->connection = connection;
-        connection->listen({[this, worker](WorkerMessage&& said) { take_message(*worker, std::move(said)); },
-                            [this, worker](const std::string& why) { take_garbage(*worker, why); },
-                            [this, worker] { connection_closed(*worker); }});
+        connection->listen({[this, worker](WorkerMessage&& message) { on_message(*worker, std::move(message)); },
+                            [this, worker](const std::string& why) { on_malformed_line(*worker, why); },
+                            [this, worker] { on_connection_closed(*worker); }});
         if (hello->version < oldest_protocol_version || hello->version > protocol_version)
             return kill_because(
                 *worker, "it speaks version " + std::to_string(hello->version) + " of the protocol; this hpo speaks " +
@@ -337,15 +338,15 @@ class LocalExecutor::Impl {
         execution::Ready ready{*hello};
         ready.hello.pid =
             worker_process(static_cast<pid_t>(hello->pid), static_cast<pid_t>(connection->peer()), ::getpid());
-        tell(*worker, ready);
+        notify(*worker, ready);
     }
 
-    void take_message(LocalWorker& worker, WorkerMessage&& message) {
-        if (std::holds_alternative<from_worker::Hello>(message)) return take_garbage(worker, "a second hello");
-        tell(worker, execution::Said{std::move(message)});
+    void on_message(LocalWorker& worker, WorkerMessage&& message) {
+        if (std::holds_alternative<from_worker::Hello>(message)) return on_malformed_line(worker, "a second hello");
+        notify(worker, execution::Received{std::move(message)});
     }
 
-    void connection_closed(LocalWorker& worker) {
+    void on_connection_closed(LocalWorker& worker) {
         worker.connection.reset();
         if (worker.exited) return finish(worker);
         after(worker, exit_after_close_within, [this, &worker] {
@@ -353,21 +354,21 @@ class LocalExecutor::Impl {
         });
     }
 
-    void take_garbage(LocalWorker& worker, const std::string& why) {
-        ++worker.garbage.lines;
-        worker.garbage.example = why;
-        if (!worker.garbage_timer) tell_garbage(worker);
+    void on_malformed_line(LocalWorker& worker, const std::string& why) {
+        ++worker.malformed.lines;
+        worker.malformed.example = why;
+        if (!worker.malformed_timer) report_malformed_lines(worker);
     }
 
-    void tell_garbage(LocalWorker& worker) {
-        if (worker.garbage.lines == 0) return;
-        const auto garbage = std::exchange(worker.garbage, {});
-        worker.garbage_timer = true;
-        after(garbage_told_every, [this, &worker] {
-            worker.garbage_timer = false;
-            if (worker.occupied) tell_garbage(worker);
+    void report_malformed_lines(LocalWorker& worker) {
+        if (worker.malformed.lines == 0) return;
+        const auto malformed = std::exchange(worker.malformed, {});
+        worker.malformed_timer = true;
+        after(malformed_lines_every, [this, &worker] {
+            worker.malformed_timer = false;
+            if (worker.occupied) report_malformed_lines(worker);
         });
-        tell(worker, garbage);
+        notify(worker, malformed);
     }
 
     LocalOptions options_;
@@ -377,8 +378,8 @@ class LocalExecutor::Impl {
     Unix::acceptor acceptor_;
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
     std::list<asio::steady_timer> timers_;
-    std::set<std::shared_ptr<WorkerConnection>> strangers_;
-    std::map<WorkerIndex, LocalWorker> workers_;  ///< never erased: rooms are referred to
+    std::set<std::shared_ptr<WorkerConnection>> unidentified_;
+    std::map<WorkerIndex, LocalWorker> workers_;  ///< never erased: callbacks hold references
 };
 
 Result<std::unique_ptr<LocalExecutor>> LocalExecutor::make(asio::io_context& loop, LocalOptions options,

@@ -1,4 +1,4 @@
-// Workers as processes of this machine, each below its supervisor, on one event loop and one thread.
+// Runs workers as processes of this machine, each below a supervisor, on one event loop and one thread.
 #pragma once
 
 #include <sys/types.h>
@@ -21,29 +21,29 @@ class io_context;
 namespace hpo {
 
 struct LocalOptions {
-    /// Tells this study's processes from all others', also after a crash (processes.hpp): stable for its folder,
-    /// without
-    /// ':'. At most one executor a mark at a time.
+    /// Distinguishes the processes of this study from all others, also after a crash (processes.hpp). It stays the same
+    /// for a study's folder and contains no ':'. At most one executor uses a tag at a time.
     std::string tag;
-    /// What is executed, with `warden_word`, for a supervisor; it calls run_warden().
+    /// Program that is executed with `supervisor_command` as a supervisor; it calls run_supervisor().
     std::filesystem::path program = "/proc/self/exe";
     SoftLimits limits;                         ///< of workers
-    double alive_every = 5;                    ///< seconds, told to workers
+    double alive_every = 5;                    ///< seconds between a worker's signs of life; sent to workers
     std::int64_t log_bytes = 4 * 1024 * 1024;  ///< cap of one log file
 };
 
 class LocalExecutor final : public Executor {
    public:
-    /// Fails if there is no place for the socket. `loop` and `listener` outlive the executor. Nothing is started, and
-    /// nothing swept, before the first launch: the caller sweeps (processes.hpp) once it holds the study.
+    /// Fails if the folder of the workers' socket cannot be made. `loop` and `listener` must outlive the executor. It
+    /// does not kill what an earlier session left behind: the caller does (sweep() in processes.hpp) once it holds the
+    /// study.
     static Result<std::unique_ptr<LocalExecutor>> make(boost::asio::io_context& loop, LocalOptions options,
                                                        ExecutionListener listener);
-    /// As end(2 s).
+    /// Calls end() with 2 seconds.
     ~LocalExecutor() override;
 
-    /// Kills everything and waits until it is gone: usually milliseconds; for what is stuck in the kernel, or below a
-    /// supervisor that is, `within` and as long again. What is left then. Nothing may be asked of the executor
-    /// afterwards.
+    /// Kills all workers and waits until they are gone, which usually takes milliseconds. Processes that are stuck in
+    /// the kernel, or below a supervisor that is, are waited for at most twice `within`; returns those that are left.
+    /// The executor must not be used afterwards.
     std::vector<pid_t> end(std::chrono::milliseconds within);
 
     void launch(WorkerIndex index, const LaunchSpec& spec) override;
@@ -52,10 +52,11 @@ class LocalExecutor final : public Executor {
     void terminate(WorkerIndex index, double grace) override;
     void kill(WorkerIndex index) override;
 
-    /// Makes folder() and the workers' socket anew, perhaps elsewhere, where somebody has removed them (at logout
-    /// $XDG_RUNTIME_DIR goes away); workers that are connected stay so. Each launch does this first.
+    /// Makes folder() and the workers' socket again, perhaps elsewhere, if they have been removed ($XDG_RUNTIME_DIR
+    /// goes away at logout). Workers that are connected stay connected. Each launch calls this first.
     Result<void> keep_folder();
-    /// The private folder (0700) of the workers' socket, for other sockets as well; removed by the destructor.
+    /// The private folder (mode 0700) of the workers' socket, which other sockets may use too. The destructor removes
+    /// it.
     [[nodiscard]] const std::filesystem::path& folder() const;
 
    private:

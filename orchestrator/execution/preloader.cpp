@@ -18,7 +18,7 @@ namespace {
 
 constexpr int socket_bytes = 1024 * 1024;  ///< an order with a large environment is one packet
 
-/// It imports in the environment of the trials, but speaks for none of them.
+/// The interpreter gets the environment of the trials, but not what a worker needs to connect.
 Start interpreter_for(const Start& worker) {
     Start start = worker;
     start.command = worker.preload;
@@ -83,13 +83,13 @@ Descriptor Preloader::order(const Start& worker) {
     return {};
 }
 
-std::optional<pid_t> Preloader::listen() {
+std::optional<pid_t> Preloader::read() {
     std::optional<pid_t> running;
     char buffer[2048];
     while (socket_) {
         const ssize_t size = ::recv(socket_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
         if (size < 0 && errno == EAGAIN) return running;
-        // It ended with an order that it had not read: that is told first, once, and the end of its output after it.
+        // ECONNRESET: it ended with an order that it had not read. This is reported once, before the end of its output.
         if (size < 0 && (errno == EINTR || errno == ECONNRESET)) continue;
         if (size <= 0) {
             socket_.reset();
@@ -98,11 +98,11 @@ std::optional<pid_t> Preloader::listen() {
         }
         const std::string_view text(buffer, static_cast<std::size_t>(size));
         const auto space = text.find(' ');
-        const std::string_view word = text.substr(0, space);
+        const std::string_view kind = text.substr(0, space);
         const std::string_view rest = space == std::string_view::npos ? std::string_view() : text.substr(space + 1);
-        if (word == "standby") standby_ = number_in(rest);
-        if (word == "running") running = number_in(rest), standby_ = 0;
-        if (word == "unfit") problem_ = rest;
+        if (kind == "standby") standby_ = number_in(rest);
+        if (kind == "running") running = number_in(rest), standby_ = 0;
+        if (kind == "unfit") problem_ = rest;
     }
     return running;
 }
@@ -118,7 +118,7 @@ void Preloader::reaped(pid_t pid, int status) {
 
 void Preloader::end() {
     socket_.reset();
-    // Children that were not reaped: neither can be a stranger's pid.
+    // These are children that were not reaped, so no other process can have their pids.
     for (const pid_t pid : {pid_, standby_})
         if (pid != 0) ::kill(pid, SIGKILL);
 }

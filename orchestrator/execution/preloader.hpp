@@ -1,8 +1,8 @@
-// The interpreter that a supervisor keeps beside its workers: it has imported what the study names, and workers are
-// forked from it. worker/python/hpo/preload.py is its other end, and says what the two tell each other.
+// The Python interpreter that a supervisor keeps running: it has imported the modules that the study names, and workers
+// are forked from it. worker/python/hpo/preload.py is the other end and describes their protocol.
 //
-// A worker that comes from it is the supervisor's own child, leads a process group of its own and is killed by the
-// kernel when the supervisor dies, as one that start_child() has started.
+// A worker that is forked from it is the supervisor's own child, leads a process group of its own and is killed by the
+// kernel when the supervisor dies, like a worker that start_child() has started.
 #pragma once
 
 #include <sys/types.h>
@@ -17,26 +17,27 @@ namespace hpo::supervisor {
 
 class Preloader {
    public:
-    /// Starts the interpreter for workers such as `worker`; ready() tells whether that succeeded.
+    /// Starts the interpreter for workers such as `worker`; see ready() for whether that succeeded.
     explicit Preloader(const Start& worker);
 
     [[nodiscard]] bool ready() const { return pid_ != 0; }
-    /// Why it cannot be used; empty: it can, as far as is known.
+    /// Why it cannot be used; empty as long as no reason is known.
     [[nodiscard]] const std::string& problem() const { return problem_; }
 
-    /// Orders a worker. Its output is to be read from what is returned; empty: see problem().
+    /// Orders a worker and returns the read end of its output; empty if that failed, see problem().
     Descriptor order(const Start& worker);
-    /// Hears what it has to say: the pid of the worker that was ordered, once it runs.
-    std::optional<pid_t> listen();
-    /// The process was reaped: it is the interpreter, or the process that waits to be a worker.
+    /// Reads the messages that have arrived, without blocking. Returns the pid of the worker that was ordered once it
+    /// runs.
+    std::optional<pid_t> read();
+    /// To be called for each child that was reaped: it may be the interpreter or the process that waits to be a worker.
     void reaped(pid_t pid, int status);
-    /// It belongs to the place, not to the worker that runs there.
+    /// Whether `pid` belongs to the preloader, not to the worker.
     [[nodiscard]] bool keeps(pid_t pid) const { return pid == pid_ || pid == standby_; }
-    /// Kills it. What waits to be a worker ends by itself, or by this.
+    /// Kills the interpreter and the process that waits to be a worker.
     void end();
 
     [[nodiscard]] int socket() const { return socket_.get(); }
-    Descriptor output;  ///< what it prints while it imports
+    Descriptor output;  ///< what the interpreter prints while it imports
 
    private:
     Descriptor socket_;

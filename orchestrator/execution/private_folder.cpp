@@ -36,25 +36,25 @@ fs::path base_folder() {
     return "/tmp";
 }
 
-/// The folder, open and locked; else none, and errno says why: EWOULDBLOCK if somebody else holds it, ENOENT if it is
-/// gone.
+/// Opens and locks the folder. On failure returns no descriptor and sets errno: EWOULDBLOCK if another process holds
+/// it, ENOENT if it is gone.
 Descriptor lock(const fs::path& folder) {
     Descriptor handle(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (handle && ::flock(handle.get(), LOCK_EX | LOCK_NB) != 0) handle.reset();
     return handle;
 }
 
-/// "hpo-", 16 digits of a mark, '-', and what makes it unique.
-bool is_ours(const std::string& name) {
+/// "hpo-", 16 digits of the tag's hash, '-', and what makes the name unique.
+bool has_our_form(const std::string& name) {
     return name.starts_with("hpo-") && name.find_first_not_of("0123456789abcdef", 4) == 20 && name[20] == '-';
 }
 
-/// Folders of ours alone: in /tmp anybody may have made one of that name.
+/// Removes only folders of this user: in /tmp anybody may have made one with such a name.
 void remove_left_over(const fs::path& base) {
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(base, error)) {
         struct stat info {};
-        if (!is_ours(entry.path().filename().string())) continue;
+        if (!has_our_form(entry.path().filename().string())) continue;
         if (::lstat(entry.path().c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != ::geteuid()) continue;
         if (const Descriptor unowned = lock(entry.path())) fs::remove_all(entry.path(), error);
     }
@@ -69,7 +69,7 @@ Result<PrivateFolder> PrivateFolder::make(const std::string& tag) {
         std::string name = (base / ("hpo-" + short_name(tag) + "-XXXXXX")).string();
         if (::mkdtemp(name.data()) == nullptr)
             return Error{"cannot make a private folder in " + base.string() + ": " + std::strerror(errno)};
-        // Between the two, another may have taken it for one that was left.
+        // Between mkdtemp() and lock() another process may have taken it for a folder that was left over.
         Descriptor handle = lock(name);
         const int why = errno;
         if (handle && ::access(name.c_str(), F_OK) == 0) return PrivateFolder(name, std::move(handle));

@@ -1,7 +1,6 @@
-// A folder that no other user can look into (0700), for Unix sockets: below $XDG_RUNTIME_DIR, else below /tmp, $TMPDIR,
-// /var/tmp or /dev/shm, whichever can be written and has a short enough name. Removed with its
-// sockets by its owner's end. A living owner holds a lock on it: what a killed one left is removed by whoever makes the
-// next.
+// A folder for Unix sockets that no other user can read (mode 0700): below $XDG_RUNTIME_DIR, else below /tmp, $TMPDIR,
+// /var/tmp or /dev/shm, the first one that is writable and has a short enough name. The owner removes it at its end and
+// holds a lock on it until then; the folder of an owner that was killed is removed when the next one is made.
 #pragma once
 
 #include <filesystem>
@@ -15,8 +14,8 @@ namespace hpo {
 
 class PrivateFolder {
    public:
-    /// `mark` stands, shortened, in the name. Paths of sockets in it keep within the 108 bytes
-    /// that an address holds, for names of up to 20 bytes.
+    /// Makes a folder whose name contains a hash of `tag`. Sockets in it with names of up to 20 bytes have paths within
+    /// the 108 bytes of an address.
     static Result<PrivateFolder> make(const std::string& tag);
 
     PrivateFolder(PrivateFolder&& other) noexcept : path_(std::move(other.path_)), lock_(std::move(other.lock_)) {

@@ -20,7 +20,7 @@
 namespace hpo {
 namespace {
 
-/// All of a file of /proc, at most `limit` bytes; empty if it cannot be read.
+/// Reads a file of /proc, at most `limit` bytes; empty if it cannot be read.
 std::string read_file(const std::string& path, std::size_t limit) {
     std::string text;
     const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -32,7 +32,7 @@ std::string read_file(const std::string& path, std::size_t limit) {
     return text;
 }
 
-/// From "pid (any name) state parent ...": the name may hold spaces and brackets, so the last bracket counts.
+/// The file is "pid (any name) state parent ...". The name may contain spaces and brackets, so the last bracket counts.
 pid_t parent_of(pid_t pid) {
     const std::string stat = read_file("/proc/" + std::to_string(pid) + "/stat", 4096);
     const auto name_end = stat.rfind(')');
@@ -53,7 +53,7 @@ bool environment_has_tag(std::string_view environment, const std::string& entry)
     return false;
 }
 
-/// Numbers in the text, from the beginning.
+/// Returns the numbers at the beginning of the text.
 std::vector<long long> numbers_of(std::string_view text) {
     std::vector<long long> numbers;
     while (!text.empty()) {
@@ -67,7 +67,7 @@ std::vector<long long> numbers_of(std::string_view text) {
     return numbers;
 }
 
-/// As the kernel lists them, a thread of the parent at a time; nothing where it does not.
+/// Returns the children that the kernel lists for each thread of the parent; nothing if it does not list children.
 std::optional<std::vector<pid_t>> listed_children(pid_t parent) {
     static const bool lists = ::access("/proc/thread-self/children", R_OK) == 0;
     if (!lists) return std::nullopt;
@@ -83,7 +83,7 @@ std::optional<std::vector<pid_t>> listed_children(pid_t parent) {
     return pids;
 }
 
-/// Of one process, and of those that it waited for; in clock ticks.
+/// Processor time of a process and of the children that it has waited for, in clock ticks.
 long long processor_ticks(pid_t pid) {
     const std::string stat = read_file("/proc/" + std::to_string(pid) + "/stat", 4096);
     const auto name_end = stat.rfind(')');
@@ -114,12 +114,12 @@ std::vector<pid_t> children_of(pid_t parent) {
     return pids;
 }
 
-pid_t worker_process(pid_t said, pid_t peer, pid_t orchestrator) {
-    if (peer <= 0) return said;
+pid_t worker_process(pid_t reported, pid_t peer, pid_t orchestrator) {
+    if (peer <= 0) return reported;
     for (pid_t pid = peer, parent; pid > 1; pid = parent) {
         parent = parent_of(pid);
         if (parent == orchestrator) break;  // its supervisor
-        if (pid == said) return said;
+        if (pid == reported) return reported;
     }
     return peer;
 }
@@ -131,7 +131,7 @@ double processor_seconds_below(pid_t root) {
         if (next > 0) ticks += processor_ticks(tree[next]);
         const auto listed = listed_children(tree[next]);
         for (const pid_t pid : listed ? *listed : children_of(tree[next]))
-            // A pid that changed hands while /proc was read could close a circle.
+            // A pid that was reused while /proc was read could make a cycle.
             if (std::find(tree.begin(), tree.end(), pid) == tree.end()) tree.push_back(pid);
     }
     return static_cast<double>(ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK));
@@ -140,11 +140,14 @@ double processor_seconds_below(pid_t root) {
 namespace {
 
 bool has_tag(pid_t pid, const std::string& tag) {
-    return pid != ::getpid() && environment_has_tag(read_file("/proc/" + std::to_string(pid) + "/environ", 4 << 20),
-                                                    std::string(tag_variable) + "=" + tag);
+    if (pid == ::getpid()) return false;
+    const std::string environment = read_file("/proc/" + std::to_string(pid) + "/environ", 4 << 20);
+    return environment_has_tag(environment, std::string(tag_variable) + "=" + tag) ||
+           environment_has_tag(environment, std::string(old_tag_variable) + "=" + tag);
 }
 
-/// What tells a process from a later one of its pid: when it started, in ticks since the system did; empty: it is gone.
+/// Start of a process in ticks since the system's start, which tells it from a later one with its pid; empty if it is
+/// gone.
 std::string start_time(pid_t pid) {
     const std::string stat = read_file("/proc/" + std::to_string(pid) + "/stat", 4096);
     auto at = stat.rfind(')');
@@ -152,11 +155,11 @@ std::string start_time(pid_t pid) {
     return at == std::string::npos ? std::string() : stat.substr(at, stat.find(' ', at + 1) - at);
 }
 
-/// SIGKILL if `wanted` holds of the process, and not of another that has taken its pid meanwhile. Where pidfds are
-/// refused (seccomp, an old kernel) the time of its start says so.
+/// Sends SIGKILL to the process if `wanted` returns true, and never to another one that got its pid meanwhile. Where
+/// pidfds are refused (seccomp, an old kernel), the start times are compared.
 template <class F>
 bool kill_if(pid_t pid, F&& wanted) {
-    // The pidfd first: if the pid changes hands before its environment is read, the signal goes to the dead one.
+    // The pidfd is opened first: if the pid is reused before the environment is read, the signal reaches the dead one.
     const Descriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
     const bool refused = !handle && errno != ESRCH;
     const std::string started = refused ? start_time(pid) : "";
@@ -188,7 +191,7 @@ std::size_t kill_tagged(const std::string& tag, Supervisors supervisors) {
 
 bool sweep(const std::string& tag, std::chrono::milliseconds deadline, Supervisors supervisors) {
     const auto end = std::chrono::steady_clock::now() + deadline;
-    // Twice clean, for a process that was between two programs had no environment to be read.
+    // Two rounds must find nothing: during exec a process has no environment that could be read.
     for (int clean = 0; clean < 2;) {
         clean = kill_tagged(tag, supervisors) == 0 ? clean + 1 : 0;
         if (clean == 2) break;

@@ -1,5 +1,5 @@
-// Looking at other processes through /proc, and killing what a study left behind. A bare pid may be anybody's a moment
-// later: nothing here signals one that it does not hold, as an unreaped child or by a pidfd.
+// Functions that read /proc, and kill the processes that a study left behind. A pid may belong to another process a
+// moment later, so they send signals only to processes that they hold, by a pidfd.
 #pragma once
 
 #include <sys/types.h>
@@ -11,44 +11,48 @@
 
 namespace hpo {
 
-/// The name of the mark in a worker's environment. Its value is the study's mark, ':' and the place.
-inline constexpr const char* tag_variable = "HPO_MARK";
+/// Name of the environment variable that holds a worker's tag: the study's tag, ':' and the worker index.
+inline constexpr const char* tag_variable = "HPO_TAG";
 
-/// What a supervisor calls itself, for ps and for those who look for what is none.
+/// Its name up to version 0.1.0. Processes that such a version left behind are found by it.
+inline constexpr const char* old_tag_variable = "HPO_MARK";
+
+/// Name of a supervisor's process, as ps shows it; sweeps recognise supervisors by it.
 inline constexpr const char* supervisor_name = "hpo-supervisor";
 
-/// Whether a sweep takes supervisors along. Supervisors that sweep at the same time must not kill each other half-way.
+/// Whether a sweep kills supervisors too. Supervisors that sweep at the same time must not kill each other half-way.
 enum class Supervisors { too, spared };
 
-/// Every process below /proc; a snapshot.
+/// Returns all processes in /proc.
 std::vector<pid_t> all_processes();
 
-/// Those whose parent is `parent`, zombies included.
+/// Returns the processes whose parent is `parent`, including zombies.
 std::vector<pid_t> children_of(pid_t parent);
 
-/// The process that a worker's memory is measured from. `said`: its own word, believed where that process is `peer`,
-/// which holds the socket, or an ancestor of it below its supervisor (a child of `orchestrator`); else `peer`: in a pid
-/// namespace of its own a worker does not know its number. `peer` 0: not known, and `said` stands.
-pid_t worker_process(pid_t said, pid_t peer, pid_t orchestrator);
+/// Returns the process at which measuring of a worker's memory starts. `reported` is the pid that the worker has sent.
+/// It is used if it is `peer`, which holds the socket, or an ancestor of `peer` below the supervisor (a child of
+/// `orchestrator`). Otherwise `peer` is used: in a pid namespace a worker does not know its pid. With `peer` 0 (not
+/// known) `reported` is used.
+pid_t worker_process(pid_t reported, pid_t peer, pid_t orchestrator);
 
-/// Seconds of processor time that the descendants of `root` have used, with those that they waited for; `root` itself
-/// does not count. Shrinks where a process ends that nobody waits for. Reads the tree alone, not all of /proc, where
-/// the kernel lists children (CONFIG_PROC_CHILDREN).
+/// Returns the seconds of processor time that the descendants of `root` have used, including children that they have
+/// waited for; `root` itself does not count. The figure shrinks when a process ends that nobody waits for. Where the
+/// kernel lists children (CONFIG_PROC_CHILDREN), only the tree is read, not all of /proc.
 double processor_seconds_below(pid_t root);
 
-/// Processes of this user, but the caller, whose mark is `mark` or begins with `mark` and ':'; a snapshot.
+/// Returns this user's processes, except the caller, whose tag is `tag` or begins with `tag` and ':'.
 std::vector<pid_t> tagged(const std::string& tag);
 
-/// One round: SIGKILL to every process of this user, but the caller, whose mark is `mark` or begins with `mark` and
-/// ':'. Returns how many were found.
+/// Sends SIGKILL once to every process that tagged() would return. Returns how many there were.
 std::size_t kill_tagged(const std::string& tag, Supervisors supervisors = Supervisors::too);
 
-/// Rounds until nothing with the mark is left. False: something would not die before the deadline. For a run that
-/// begins: it clears what an orchestrator and a supervisor that were killed together left running.
+/// Calls kill_tagged() until no process is left. Returns false if one is still there after `deadline`. A session calls
+/// it at its start, because an orchestrator and a supervisor that were killed together leave workers running.
 bool sweep(const std::string& tag, std::chrono::milliseconds deadline = std::chrono::seconds(2),
            Supervisors supervisors = Supervisors::too);
 
-/// Kills of the kernel for want of memory so far, on the whole machine; 0: it does not say.
+/// Returns how many processes of the whole machine the kernel has killed for want of memory so far; 0 if it does not
+/// tell.
 long long out_of_memory_kills();
 
 }  // namespace hpo

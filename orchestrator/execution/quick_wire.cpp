@@ -7,7 +7,7 @@
 namespace hpo::wire {
 namespace {
 
-/// Another form than the one that is read here. Thrown and caught within this file; costs nothing where it is not.
+/// Thrown, and caught within this file, when the line does not have the form that is read here.
 struct AnotherForm {};
 
 class Scanner {
@@ -44,10 +44,10 @@ class Scanner {
     double number() {
         skip_blanks();
         if (!left_.empty() && left_.front() == '"') {
-            const std::string_view word = text();
-            if (word == "nan") return std::numeric_limits<double>::quiet_NaN();
-            if (word == "inf") return std::numeric_limits<double>::infinity();
-            if (word == "-inf") return -std::numeric_limits<double>::infinity();
+            const std::string_view name = text();
+            if (name == "nan") return std::numeric_limits<double>::quiet_NaN();
+            if (name == "inf") return std::numeric_limits<double>::infinity();
+            if (name == "-inf") return -std::numeric_limits<double>::infinity();
             throw AnotherForm();
         }
         bool whole = true;
@@ -80,7 +80,7 @@ class Scanner {
         return number;
     }
 
-    /// Bytes of the number ahead, by JSON's grammar.
+    /// Length of the number that follows, by JSON's grammar.
     std::size_t number_size(bool& whole) const {
         std::size_t at = 0;
         const auto next = [&] { return at < left_.size() ? left_[at] : '\0'; };

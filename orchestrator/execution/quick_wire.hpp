@@ -1,5 +1,5 @@
-// The two messages that every step sends, faster than the codec of all messages (hpo/wire.hpp), which stays the
-// measure: what is said here is what it says.
+// A faster codec for the two messages that every step sends. It gives the same results as the codec of all messages
+// (hpo/wire.hpp).
 #pragma once
 
 #include <optional>
@@ -10,11 +10,11 @@
 
 namespace hpo::wire {
 
-/// A report in the form in which workers write it: plain ASCII without escapes, known keys, a number each. Nothing:
-/// another message or another form of it, which decode_worker() is to read.
+/// Decodes a report that has the form in which workers write it: plain ASCII without escapes, known keys with a number
+/// each. Returns nothing for any other message or form, which decode_worker() reads.
 std::optional<from_worker::Reported> quick_report(std::string_view line);
 
-/// As encode().
+/// Returns the same line as encode().
 std::string quick_encode(const to_worker::Decision& decision);
 
 }  // namespace hpo::wire

@@ -30,11 +30,11 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr std::size_t chunk_bytes = 64 * 1024;
-/// Unsent notices above which the worker's output waits in its pipe, and the worker with it.
+/// When so many bytes of events are unsent, the worker's output is left in its pipe, and the worker waits.
 constexpr std::size_t backlog_bytes = 256 * 1024;
-/// Output taken after the end; what still writes then is no descendant.
+/// Most output that is read after the worker's end; whoever writes more then is not a descendant.
 constexpr std::size_t last_output_bytes = 1024 * 1024;
-/// Between two looks at what is left to kill, should no SIGCHLD come.
+/// Pause between two rounds of killing, if no SIGCHLD comes.
 constexpr milliseconds kill_again{10};
 
 class Supervisor {
@@ -45,11 +45,11 @@ class Supervisor {
     void wait_for_something();
     void take_signals();
     void take_orders();
-    void carry_out(std::uint32_t kind, std::string_view payload);
+    void execute(std::uint32_t kind, std::string_view payload);
     void start(Start start);
     void start_by_command(const Start& start);
-    void began(pid_t pid, Descriptor output);
-    void hear_preloader();
+    void worker_started(pid_t pid, Descriptor output);
+    void read_preloader();
     void give_preloader_up();
     void cleared();
     void take_from(Descriptor& output, std::size_t most);
@@ -57,19 +57,19 @@ class Supervisor {
     [[nodiscard]] std::vector<pid_t> left_of_worker();
     void kill_children();
     void sweep_orphans();
-    void tell_end();
+    void report_exit();
     void flush();
     [[nodiscard]] bool killing() const { return doomed_ || clearing_ || (worker_ != 0 && (ended_ || kill_ordered_)); }
 
     Descriptor signals_;
     FrameReader orders_;
-    std::string notices_;  ///< not yet written
+    std::string events_;   ///< not yet written
     bool doomed_ = false;  ///< the orchestrator is gone: kill, then exit
     bool childless_ = true;
 
-    pid_t worker_ = 0;  ///< 0: none, the place is free
+    pid_t worker_ = 0;  ///< 0 if there is none
     Descriptor output_;
-    bool ended_ = false;  ///< the worker was reaped; its descendants may live
+    bool ended_ = false;  ///< the worker was reaped; descendants may still run
     bool kill_ordered_ = false;
     int status_ = 0;
     rusage usage_{};
@@ -77,10 +77,10 @@ class Supervisor {
     std::optional<Clock::time_point> kill_at_;  ///< end of the grace period
 
     std::optional<Preloader> preloader_;
-    bool preloads_ = true;          ///< false: it could not be used
-    std::optional<Start> pending_;  ///< ordered from it, does not run yet
+    bool preloads_ = true;          ///< false once it could not be used
+    std::optional<Start> pending_;  ///< worker that was ordered from it and does not run yet
     Descriptor pending_output_;
-    bool clearing_ = false;  ///< it is given up while a worker was ordered from it: nobody may run before all are gone
+    bool clearing_ = false;  ///< it was given up with a worker ordered: all its processes must be gone first
 };
 
 int Supervisor::run() {
@@ -108,8 +108,8 @@ int Supervisor::run() {
     return 0;
 }
 
-/// The orchestrator is gone. If another supervisor of the study was killed too, nobody but those left can end what it
-/// kept.
+/// Called when the orchestrator is gone. If another supervisor of the study was killed too, only the remaining ones can
+/// end its worker.
 void Supervisor::sweep_orphans() {
     const char* tag = std::getenv(tag_variable);
     if (tag == nullptr) return;
@@ -128,15 +128,15 @@ void Supervisor::wait_for_something() {
     const auto wanted = [](int fd, bool want, short what) { return pollfd{want ? fd : -1, what, 0}; };
     pollfd fds[] = {wanted(0, !doomed_, POLLIN),
                     wanted(signals_.get(), true, POLLIN),
-                    wanted(output_.get(), notices_.size() < backlog_bytes, POLLIN),
-                    wanted(1, !doomed_ && !notices_.empty(), POLLOUT),
+                    wanted(output_.get(), events_.size() < backlog_bytes, POLLIN),
+                    wanted(1, !doomed_ && !events_.empty(), POLLOUT),
                     wanted(preloader_ ? preloader_->socket() : -1, true, POLLIN),
-                    wanted(preloader_ ? preloader_->output.get() : -1, notices_.size() < backlog_bytes, POLLIN)};
+                    wanted(preloader_ ? preloader_->output.get() : -1, events_.size() < backlog_bytes, POLLIN)};
     if (::poll(fds, std::size(fds), timeout) < 0) return;
     if (fds[0].revents != 0) take_orders();
     if (fds[1].revents != 0) take_signals();
     if (preloader_ && fds[5].revents != 0) take_from(preloader_->output, chunk_bytes);
-    if (preloader_ && fds[4].revents != 0) hear_preloader();
+    if (preloader_ && fds[4].revents != 0) read_preloader();
     if (fds[2].revents != 0) take_from(output_, chunk_bytes);
     if (kill_at_ && Clock::now() >= *kill_at_) kill_ordered_ = true;
 }
@@ -153,20 +153,20 @@ void Supervisor::take_orders() {
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
     const bool sound =
         size > 0 && orders_.feed({buffer, static_cast<std::size_t>(size)},
-                                 [&](std::uint32_t kind, std::string_view text) { carry_out(kind, text); });
+                                 [&](std::uint32_t kind, std::string_view text) { execute(kind, text); });
     if (!sound) doomed_ = true;
 }
 
-void Supervisor::carry_out(std::uint32_t kind, std::string_view payload) {
-    // Of a worker that runs the orchestrator may have heard before this process was given time to.
-    if (pending_ && !clearing_) hear_preloader();
+void Supervisor::execute(std::uint32_t kind, std::string_view payload) {
+    // The orchestrator may know of a running worker before this process has read the preloader's message about it.
+    if (pending_ && !clearing_) read_preloader();
     switch (static_cast<Order>(kind)) {
         case Order::start:
             if (worker_ == 0 && !pending_ && !doomed_) start(unpack_start(payload));
             break;
         case Order::terminate:
             if (pending_) kill_ordered_ = true, give_preloader_up();
-            // The worker is not reaped, so that its pid and its group are its own still.
+            // The worker was not reaped, so no other process can have its pid or its group.
             if (worker_ == 0 || ended_) break;
             ::kill(-worker_, SIGTERM);
             kill_at_ = Clock::now() + milliseconds(std::atoll(std::string(payload).c_str()));
@@ -193,12 +193,12 @@ void Supervisor::start(Start start) {
 void Supervisor::start_by_command(const Start& start) {
     Child child = start_child(start);
     if (child.pid == 0)
-        notices_ += frame(Notice::failed, pack({std::to_string(child.error), child.failed}));
+        events_ += frame(Event::failed, pack({std::to_string(child.error), child.failed}));
     else
-        began(child.pid, std::move(child.output));
+        worker_started(child.pid, std::move(child.output));
 }
 
-void Supervisor::began(pid_t pid, Descriptor output) {
+void Supervisor::worker_started(pid_t pid, Descriptor output) {
     worker_ = pid;
     output_ = std::move(output);
     ended_ = childless_ = false;
@@ -206,37 +206,36 @@ void Supervisor::began(pid_t pid, Descriptor output) {
     kills_before_ = out_of_memory_kills();
 }
 
-void Supervisor::hear_preloader() {
-    const auto running = preloader_->listen();
+void Supervisor::read_preloader() {
+    const auto running = preloader_->read();
     if (running && pending_) {
         pending_.reset();
-        began(*running, std::move(pending_output_));
+        worker_started(*running, std::move(pending_output_));
     }
     if (!preloader_->problem().empty()) give_preloader_up();
 }
 
-/// From now on each worker is started by its command. What it has forked and nobody took ends with it.
+/// From now on each worker is started by its command. A process that was forked for a worker ends with the preloader.
 void Supervisor::give_preloader_up() {
     if (!preloads_ || !preloader_) return;
     preloads_ = false;
     take_from(preloader_->output, last_output_bytes);
     const std::string why = preloader_->problem().empty() ? "its imports had not ended" : preloader_->problem();
-    notices_ +=
-        frame(Notice::remark, "worker.preload is not used, each trial starts an interpreter of its own: " + why);
+    events_ += frame(Event::notice, "worker.preload is not used, each trial starts an interpreter of its own: " + why);
     preloader_->end();
-    // A worker may have been forked already that nobody has heard of.
+    // It may have forked a worker already without having reported it.
     clearing_ = pending_.has_value();
     if (!clearing_) preloader_.reset();
 }
 
-/// Nothing is left of the preloader, nor of what was ordered from it.
+/// Called when no process of the preloader and of the worker ordered from it is left.
 void Supervisor::cleared() {
     clearing_ = false;
     preloader_.reset();
     pending_output_.reset();
     const Start start = *std::exchange(pending_, std::nullopt);
     if (kill_ordered_)
-        notices_ += frame(Notice::exited, pack({"0", std::to_string(SIGKILL), "0", "0"}));
+        events_ += frame(Event::exited, pack({"0", std::to_string(SIGKILL), "0", "0"}));
     else
         start_by_command(start);
 }
@@ -249,14 +248,14 @@ void Supervisor::take_from(Descriptor& output, std::size_t most) {
         if (size < 0 && errno == EAGAIN) return;
         if (size <= 0) return output.reset();
         taken += static_cast<std::size_t>(size);
-        notices_ += frame(Notice::output, {buffer, static_cast<std::size_t>(size)});
+        events_ += frame(Event::output, {buffer, static_cast<std::size_t>(size)});
     }
 }
 
-/// Takes in who has died: the worker, and orphans that came to us as their sub-reaper.
+/// Reaps the worker and the orphans that this process has inherited as their sub-reaper.
 void Supervisor::reap() {
     if (worker_ != 0 && !ended_) {
-        // While the worker is a zombie, its process group cannot be another's: its members die with it, all at once.
+        // As long as the worker is a zombie, no other process group can have its id: all members are killed at once.
         siginfo_t info{};
         if (::waitid(P_PID, static_cast<id_t>(worker_), &info, WEXITED | WNOWAIT | WNOHANG) == 0 && info.si_pid != 0)
             ::kill(-worker_, SIGKILL);
@@ -270,8 +269,8 @@ void Supervisor::reap() {
             childless_ = pid < 0;
             break;
         }
-        // It may be the worker that was ordered, or the preloader: what they said comes before their end.
-        if (preloader_ && !clearing_) hear_preloader();
+        // It may be the ordered worker or the preloader, whose messages are read before its end is handled.
+        if (preloader_ && !clearing_) read_preloader();
         if (preloader_) preloader_->reaped(pid, status);
         if (pid != worker_) continue;
         ended_ = true;
@@ -281,23 +280,23 @@ void Supervisor::reap() {
     if (preloader_ && preloads_ && !preloader_->ready()) give_preloader_up();
     if (clearing_ && childless_ && !doomed_) return cleared();
     if (worker_ != 0 && ended_ && (childless_ || left_of_worker().empty()))
-        tell_end();
+        report_exit();
     else if (killing())
         kill_children();
 }
 
-/// Children alone, of whatever depth they came from: they cannot be reaped behind our back, so that no pid here is a
-/// stranger's. Their own children come to us when they die.
+/// Returns only direct children, among them orphans from deeper levels: nobody else can reap them, so no other process
+/// can have their pids. Their own children are inherited when they die.
 std::vector<pid_t> Supervisor::left_of_worker() {
     std::vector<pid_t> children = children_of(::getpid());
     if (doomed_ || clearing_ || !preloader_) return children;
-    // What is the preloader's own was told before it became our child.
-    (void)preloader_->listen();
+    // The preloader reports a process of its own before that becomes a child of this process.
+    (void)preloader_->read();
     std::erase_if(children, [this](pid_t pid) { return preloader_->keeps(pid); });
     return children;
 }
 
-/// A group dies in one stroke, which no fork outruns.
+/// Kills whole groups, so that no process can escape by forking.
 void Supervisor::kill_children() {
     for (const pid_t pid : left_of_worker()) {
         const pid_t group = ::getpgid(pid);
@@ -306,31 +305,31 @@ void Supervisor::kill_children() {
     }
 }
 
-void Supervisor::tell_end() {
+void Supervisor::report_exit() {
     take_from(output_, last_output_bytes);
     output_.reset();
     const int signal = WIFSIGNALED(status_) ? WTERMSIG(status_) : 0;
-    // A shell that was the worker tells its program's signal so.
+    // If the worker is a shell, its exit status is 128 plus the signal of its program.
     const bool killed = signal == SIGKILL || (WIFEXITED(status_) && WEXITSTATUS(status_) == 128 + SIGKILL);
     const bool no_memory = killed && !kill_ordered_ && out_of_memory_kills() > kills_before_;
-    notices_ += frame(Notice::exited,
-                      pack({std::to_string(WIFEXITED(status_) ? WEXITSTATUS(status_) : 0), std::to_string(signal),
-                            no_memory ? "1" : "0", std::to_string(static_cast<long long>(usage_.ru_maxrss) * 1024)}));
+    events_ += frame(Event::exited,
+                     pack({std::to_string(WIFEXITED(status_) ? WEXITSTATUS(status_) : 0), std::to_string(signal),
+                           no_memory ? "1" : "0", std::to_string(static_cast<long long>(usage_.ru_maxrss) * 1024)}));
     worker_ = 0;
     kill_at_.reset();
 }
 
 void Supervisor::flush() {
-    while (!notices_.empty()) {
-        const ssize_t size = ::write(1, notices_.data(), notices_.size());
+    while (!events_.empty()) {
+        const ssize_t size = ::write(1, events_.data(), events_.size());
         if (size < 0 && errno == EINTR) continue;
         if (size < 0 && errno == EAGAIN) return;
         if (size < 0) {
             doomed_ = true;
-            notices_.clear();
+            events_.clear();
             return;
         }
-        notices_.erase(0, static_cast<std::size_t>(size));
+        events_.erase(0, static_cast<std::size_t>(size));
     }
 }
 

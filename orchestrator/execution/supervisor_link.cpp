@@ -22,9 +22,9 @@ using std::chrono::milliseconds;
 
 namespace {
 
-/// Of one turn: what a worker that floods its output can hold the others up by.
-constexpr std::size_t notice_bytes = 64 * 1024;
-constexpr milliseconds longest_pause{16};  ///< between two looks whether a dying supervisor is gone
+/// Bytes that are read at once: a worker that floods its output delays the others by no more.
+constexpr std::size_t event_bytes = 64 * 1024;
+constexpr milliseconds longest_pause{16};  ///< between two checks whether a dying supervisor is gone
 
 std::vector<std::string> environment_with(const std::string& entry) {
     const std::string name = entry.substr(0, entry.find('=') + 1);
@@ -36,16 +36,16 @@ std::vector<std::string> environment_with(const std::string& entry) {
 
 }  // namespace
 
-SupervisorLink::SupervisorLink(asio::io_context& loop, Events events)
-    : events_(std::move(events)), timer_(loop), orders_(loop), notices_(loop), buffer_(notice_bytes, '\0') {}
+SupervisorLink::SupervisorLink(asio::io_context& loop, Callbacks callbacks)
+    : callbacks_(std::move(callbacks)), timer_(loop), orders_(loop), events_(loop), buffer_(event_bytes, '\0') {}
 
 SupervisorLink::~SupervisorLink() = default;
 
 int SupervisorLink::start(const std::filesystem::path& program, const std::string& tag, const SoftLimits& limits) {
-    Descriptor orders_read, orders_write, notices_read, notices_write;
-    if (!make_pipe(orders_read, orders_write) || !make_pipe(notices_read, notices_write)) return errno;
+    Descriptor orders_read, orders_write, events_read, events_write;
+    if (!make_pipe(orders_read, orders_write) || !make_pipe(events_read, events_write)) return errno;
     std::vector<std::string> arguments{program.string(), supervisor_command};
-    for (std::string& word : to_arguments(limits)) arguments.push_back(std::move(word));
+    for (std::string& argument : to_arguments(limits)) arguments.push_back(std::move(argument));
     std::vector<std::string> variables = environment_with(std::string(tag_variable) + "=" + tag);
     const auto pointers = [](std::vector<std::string>& strings) {
         std::vector<char*> list;
@@ -56,7 +56,7 @@ int SupervisorLink::start(const std::filesystem::path& program, const std::strin
     posix_spawn_file_actions_t files;
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_adddup2(&files, orders_read.get(), STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&files, notices_write.get(), STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&files, events_write.get(), STDOUT_FILENO);
     const int error =
         ::posix_spawn(&pid_, program.c_str(), &files, nullptr, pointers(arguments).data(), pointers(variables).data());
     posix_spawn_file_actions_destroy(&files);
@@ -65,29 +65,29 @@ int SupervisorLink::start(const std::filesystem::path& program, const std::strin
         return error;
     }
     orders_.assign(orders_write.release());
-    notices_.assign(notices_read.release());
+    events_.assign(events_read.release());
     read();
     return 0;
 }
 
 void SupervisorLink::read() {
-    notices_.async_read_some(asio::buffer(buffer_), [self = shared_from_this()](error_code error, std::size_t size) {
-        if (!self->events_.gone) return;
+    events_.async_read_some(asio::buffer(buffer_), [self = shared_from_this()](error_code error, std::size_t size) {
+        if (!self->callbacks_.gone) return;
         const auto take = [&](std::uint32_t kind, std::string_view payload) {
-            if (self->events_.notice) self->events_.notice(static_cast<supervisor::Notice>(kind), payload);
+            if (self->callbacks_.event) self->callbacks_.event(static_cast<supervisor::Event>(kind), payload);
         };
         if (error || !self->frames_.feed(std::string_view(self->buffer_).substr(0, size), take)) return self->ended();
         self->read();
     });
 }
 
-/// Its pipe is closed: it is dying, or it says nonsense.
+/// Called when the pipe is closed or carries invalid frames.
 void SupervisorLink::ended() {
     destroy();
     await_end(milliseconds(1));
 }
 
-/// Asked now and then: where pidfds are refused (seccomp) it works as well.
+/// Polls, because pidfds may be refused (seccomp).
 void SupervisorLink::await_end(milliseconds pause) {
     if (!reaped()) {
         timer_.expires_after(pause);
@@ -96,7 +96,7 @@ void SupervisorLink::await_end(milliseconds pause) {
         });
         return;
     }
-    const auto gone = std::move(events_.gone);
+    const auto gone = std::move(callbacks_.gone);
     close();
     if (gone) gone();
 }
@@ -125,11 +125,11 @@ void SupervisorLink::write() {
 }
 
 void SupervisorLink::close() {
-    events_ = {};
+    callbacks_ = {};
     error_code ignored;
     timer_.cancel(ignored);
     orders_.close(ignored);
-    notices_.close(ignored);
+    events_.close(ignored);
 }
 
 bool SupervisorLink::wait(std::chrono::steady_clock::time_point deadline) {

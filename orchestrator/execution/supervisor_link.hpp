@@ -1,4 +1,4 @@
-// The orchestrator's end of one supervisor: starts it, sends orders, takes notices, and notices its end.
+// The orchestrator's end of one supervisor: starts it, sends orders, receives events and notices its end.
 #pragma once
 
 #include <sys/types.h>
@@ -20,22 +20,23 @@ namespace hpo {
 
 class SupervisorLink : public std::enable_shared_from_this<SupervisorLink> {
    public:
-    struct Events {
-        std::function<void(supervisor::Notice, std::string_view)> notice;
-        std::function<void()> gone;  ///< the supervisor is dead and reaped; nothing follows
+    struct Callbacks {
+        std::function<void(supervisor::Event, std::string_view payload)> event;
+        std::function<void()> gone;  ///< the supervisor was reaped; no callback follows
     };
 
-    SupervisorLink(boost::asio::io_context& loop, Events events);
+    SupervisorLink(boost::asio::io_context& loop, Callbacks callbacks);
     ~SupervisorLink();
 
-    /// Executes `program __warden` with HPO_MARK=mark; `limits` are those of workers. 0, or the errno of what failed.
+    /// Executes `program __supervisor` with HPO_TAG=tag and the soft limits of workers. Returns 0 or the errno of the
+    /// step that failed.
     int start(const std::filesystem::path& program, const std::string& tag, const SoftLimits& limits);
     void order(supervisor::Order order, std::string_view payload = {});
-    /// Closes the pipe, upon which the supervisor kills all below it and exits. No more events.
+    /// Closes the pipe, upon which the supervisor kills all its descendants and exits. No callback follows.
     void close();
-    /// After close(): blocks until it has exited and reaps it. False: it is stuck.
+    /// After close(): blocks until the supervisor has exited and was reaped. Returns false at the deadline.
     bool wait(std::chrono::steady_clock::time_point deadline);
-    /// After close(): KILL to the supervisor itself.
+    /// After close(): sends SIGKILL to the supervisor itself.
     void destroy();
 
    private:
@@ -45,11 +46,11 @@ class SupervisorLink : public std::enable_shared_from_this<SupervisorLink> {
     void await_end(std::chrono::milliseconds pause);
     bool reaped();
 
-    Events events_;
-    pid_t pid_ = 0;  ///< a child that was not reaped: nobody else's; 0: none
+    Callbacks callbacks_;
+    pid_t pid_ = 0;  ///< a child that was not reaped; 0 if there is none
     boost::asio::steady_timer timer_;
     boost::asio::posix::stream_descriptor orders_;
-    boost::asio::posix::stream_descriptor notices_;
+    boost::asio::posix::stream_descriptor events_;
     supervisor::FrameReader frames_;
     std::string buffer_;
     std::string queued_;

@@ -23,7 +23,7 @@ void WorkerLog::open(const std::filesystem::path& file) {
     recent_.clear();
     size_ = 0;
     if (file.empty()) return;
-    // Never a device, a pipe or a link that somebody put there: opening or writing it could block, or harm a file.
+    // Devices, pipes and links are refused: opening or writing one could block, or alter another file.
     file_ = Descriptor(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, 0644));
     struct stat info {};
     if (!file_ || ::fstat(file_.get(), &info) != 0 || !S_ISREG(info.st_mode)) return file_.reset();
@@ -33,9 +33,9 @@ void WorkerLog::open(const std::filesystem::path& file) {
     const std::time_t now = std::time(nullptr);
     std::tm parts{};
     ::localtime_r(&now, &parts);
-    char tag[64];
-    std::strftime(tag, sizeof tag, "[another attempt begins, %Y-%m-%d %H:%M:%S]\n", &parts);
-    write(tag);
+    char line[64];
+    std::strftime(line, sizeof line, "[another attempt begins, %Y-%m-%d %H:%M:%S]\n", &parts);
+    write(line);
 }
 
 void WorkerLog::append(std::string_view bytes) {

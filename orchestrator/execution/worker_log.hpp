@@ -1,5 +1,5 @@
-// A worker's stdout and stderr: a capped file, and the last lines for messages. A log never hurts a trial: what cannot
-// be written is dropped.
+// The log of a worker's stdout and stderr: a file of limited size, and the last lines for messages. What cannot be
+// written is dropped, so that a log never harms a trial.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ class WorkerLog {
    public:
     explicit WorkerLog(std::int64_t cap_bytes) : cap_(cap_bytes) {}
 
-    /// Appends to `file` from now on, up to the cap (what it holds already counts); empty: to no file. Behind what an
-    /// earlier attempt left it says first that another one begins, and when. Begins a new tail.
+    /// Appends to `file` from now on, up to the cap (present content counts); with an empty path, to no file. After the
+    /// output of an earlier attempt a line says that another attempt begins, and when. Clears the tail.
     void open(const std::filesystem::path& file);
     void append(std::string_view bytes);
-    /// The last 20 lines at most, printable.
+    /// Returns at most the last 20 lines, printable.
     [[nodiscard]] std::string tail() const;
 
    private:

@@ -15,7 +15,7 @@
 namespace hpo {
 
 /// The command line's word for it: `hpo __script TASK`.
-inline constexpr const char* script_word = "__script";
+inline constexpr const char* script_command = "__script";
 
 /// The argument TASK: what of the study the adapter needs.
 std::string script_task(const Study& study);

@@ -92,7 +92,7 @@ class Devices(Case):
 
     def test_a_lost_device_is_listed_with_the_reason(self):
         self.script("device GPU-1111 8GiB Imaginary\nfail 999 nvmlDeviceGetMemoryInfo\n")
-        self.assertIn("GPU 0 (Imaginary, GPU-1111) cannot be used: the driver says", self.devices())
+        self.assertIn("GPU 0 (Imaginary, GPU-1111) cannot be used: the driver reports", self.devices())
         self.assertIn("code 999", self.as_json()["devices"][0]["lost"])
 
     def test_a_library_that_is_missing_fails_or_crashes_is_one_line_with_the_cure(self):

@@ -28,7 +28,7 @@ os.environ["XDG_RUNTIME_DIR"] = _runtime.name
 
 
 def processes_of(folder):
-    """Pids whose environment says that they belong to a study below `folder` (HPO_MARK holds device and inode)."""
+    """Pids whose environment says that they belong to a study below `folder` (HPO_TAG holds device and inode)."""
     marks = set()
     for path in pathlib.Path(folder).glob("runs/*"):
         info = path.stat()
@@ -45,7 +45,7 @@ def processes_of(folder):
         if state in "ZX":
             continue
         for item in environment.split(b"\0"):
-            if item.startswith(b"HPO_MARK=") and item[9:].decode().split(":")[0] in marks:
+            if item.startswith(b"HPO_TAG=") and item[8:].decode().split(":")[0] in marks:
                 found.append(int(entry))
     return found
 

@@ -39,7 +39,7 @@ LOOK = """
             "threads": [thread.name for thread in threading.enumerate()],
             "name": open("/proc/self/comm").read(),
             "cpus": sorted(os.sched_getaffinity(0)),
-            "environment": {n: v for n, v in os.environ.items() if n not in ("HPO_TOKEN", "HPO_ENDPOINT", "HPO_MARK")},
+            "environment": {n: v for n, v in os.environ.items() if n not in ("HPO_TOKEN", "HPO_ENDPOINT", "HPO_TAG")},
             "children": open(f"/proc/self/task/{os.getpid()}/children").read(),
         }
     seen = look()
@@ -212,7 +212,7 @@ class Fallback(Preload):
             trial = hpo.trial()
             for process in filter(str.isdigit, os.listdir("/proc")):
                 try:
-                    ours = os.environ["HPO_MARK"] in open(f"/proc/{process}/environ").read()
+                    ours = os.environ["HPO_TAG"] in open(f"/proc/{process}/environ").read()
                     if ours and open(f"/proc/{process}/comm").read() == "hpo-preload\\n":
                         os.kill(int(process), signal.SIGKILL)
                 except OSError:
@@ -248,7 +248,7 @@ class Keeps(Preload):
         others = []
         for process in filter(str.isdigit, os.listdir("/proc")):
             try:
-                if os.environ["HPO_MARK"] in open(f"/proc/{process}/environ").read():
+                if os.environ["HPO_TAG"] in open(f"/proc/{process}/environ").read():
                     others.append(open(f"/proc/{process}/comm").read().strip())
             except OSError:
                 pass

@@ -191,7 +191,7 @@ TEST_F(Monitor, AnotherLibraryIsRefused) {
     ::setenv("HPO_NVML_LIBRARY", "libz.so.1", 1);
     DeviceMonitor monitor(options());
     monitor.start(now_);
-    EXPECT_THAT(monitor.latest().problem, HasSubstr("libz.so.1 is no management library"));
+    EXPECT_THAT(monitor.latest().problem, HasSubstr("libz.so.1 is not the management library"));
 }
 
 TEST_F(Monitor, WithoutADriverThereIsNoHelperAndNoWarning) {

@@ -17,18 +17,19 @@ int run_child_orchestrator(int, char** argv) {
     Bench bench(options);
     std::set<WorkerIndex> ready;
     std::int64_t trial = 0;
-    bench.listener = [&](WorkerIndex index, const execution::What& what) {
-        if (std::holds_alternative<execution::Ready>(what)) {
+    bench.listener = [&](WorkerIndex index, const execution::Event& event) {
+        if (std::holds_alternative<execution::Ready>(event)) {
             if (ready.insert(index).second && ready.size() == static_cast<std::size_t>(workers)) {
                 std::puts("ready");
                 std::fflush(stdout);
             }
             bench.run_trial(index, script, 3, {++trial, 1});
-        } else if (const auto* said = std::get_if<execution::Said>(&what)) {
-            if (const auto* report = std::get_if<from_worker::Reported>(&said->message)) bench.go_on(index, *report);
-            if (std::holds_alternative<from_worker::Finished>(said->message))
+        } else if (const auto* received = std::get_if<execution::Received>(&event)) {
+            if (const auto* report = std::get_if<from_worker::Reported>(&received->message))
+                bench.go_on(index, *report);
+            if (std::holds_alternative<from_worker::Finished>(received->message))
                 bench.run_trial(index, script, 3, {++trial, 1});
-        } else if (std::holds_alternative<execution::Exited>(what)) {
+        } else if (std::holds_alternative<execution::Exited>(event)) {
             bench.launch(index, start);
         }
         bench.log.clear();

@@ -24,7 +24,7 @@ TEST(End, AWorkerThatDiesOfASignalIsToldWithTheSignalAndItsLastOutput) {
     bench.launch(0);
     bench.next<Ready>(0);
     bench.run_trial(0, "say=about to fall;die=SIGSEGV@2");
-    bench.go_on(0, bench.next_said<from_worker::Reported>(0));
+    bench.go_on(0, bench.next_message<from_worker::Reported>(0));
     const auto exited = bench.next<Exited>(0);
     EXPECT_EQ(exited.signal, SIGSEGV);
     EXPECT_EQ(exited.log_tail, "about to fall");
@@ -55,7 +55,7 @@ TEST(End, WhatAWorkerSaidBeforeItsEndIsToldBeforeItsEnd) {
     bench.next<Ready>(0);
     bench.run_trial(0, "flood=2000;nowait;exit=0@end", 1);
     bench.next<Exited>(0);
-    EXPECT_EQ(bench.count<execution::Said>(0), 2003U);  // started, 2001 reports, finished
+    EXPECT_EQ(bench.count<execution::Received>(0), 2003U);  // started, 2001 reports, finished
     EXPECT_TRUE(std::holds_alternative<Exited>(bench.log.back().second));
 }
 
@@ -133,7 +133,7 @@ TEST_P(Descendants, DieWithTheirWorkerBeforeItsEndIsTold) {
     bench.launch(0);
     bench.next<Ready>(0);
     bench.run_trial(0, std::string(GetParam()) + "@1;exit=5@2");
-    bench.go_on(0, bench.next_said<from_worker::Reported>(0));
+    bench.go_on(0, bench.next_message<from_worker::Reported>(0));
     const auto began = steady_clock::now();
     EXPECT_EQ(bench.next<Exited>(0).code, 5);
     EXPECT_LT(seconds_since(began), 2);

@@ -46,7 +46,7 @@ inline std::vector<pid_t> tagged(const std::string& tag) {
         std::ifstream file("/proc/" + std::to_string(pid) + "/environ");
         std::stringstream text;
         text << file.rdbuf();
-        if (text.str().find("HPO_MARK=" + tag) != std::string::npos) found.push_back(pid);
+        if (text.str().find("HPO_TAG=" + tag) != std::string::npos) found.push_back(pid);
     }
     return found;
 }
@@ -80,9 +80,9 @@ class Bench {
     explicit Bench(LocalOptions options = {}) {
         if (options.tag.empty()) options.tag = new_tag();
         tag = options.tag;
-        auto made = LocalExecutor::make(loop, options, [this](WorkerIndex index, const execution::What& what) {
-            log.emplace_back(index, what);
-            if (listener) listener(index, what);
+        auto made = LocalExecutor::make(loop, options, [this](WorkerIndex index, const execution::Event& event) {
+            log.emplace_back(index, event);
+            if (listener) listener(index, event);
         });
         if (!made) throw std::runtime_error(made.error().message);
         executor = *std::move(made);
@@ -104,8 +104,8 @@ class Bench {
         const bool came = until([&] {
             for (; seen < log.size(); ++seen)
                 if (log[seen].first == index)
-                    if (const auto* what = std::get_if<T>(&log[seen].second)) {
-                        result = *what;
+                    if (const auto* event = std::get_if<T>(&log[seen].second)) {
+                        result = *event;
                         ++seen;
                         return true;
                     }
@@ -115,17 +115,17 @@ class Bench {
         return result;
     }
     template <class T>
-    T next_said(WorkerIndex index) {
+    T next_message(WorkerIndex index) {
         for (;;) {
-            const auto said = next<execution::Said>(index);
+            const auto received = next<execution::Received>(index);
             if (HasFailed()) return {};
-            if (const auto* message = std::get_if<T>(&said.message)) return *message;
+            if (const auto* message = std::get_if<T>(&received.message)) return *message;
         }
     }
     template <class T>
     [[nodiscard]] std::size_t count(WorkerIndex index) const {
         std::size_t found = 0;
-        for (const auto& [where, what] : log) found += where == index && std::holds_alternative<T>(what);
+        for (const auto& [worker, event] : log) found += worker == index && std::holds_alternative<T>(event);
         return found;
     }
 
@@ -153,16 +153,16 @@ class Bench {
     /// Answers reports with `continue` until the trial is over.
     from_worker::Finished finish(WorkerIndex index) {
         for (;;) {
-            const auto said = next<execution::Said>(index);
+            const auto received = next<execution::Received>(index);
             if (HasFailed()) return {};
-            if (const auto* report = std::get_if<from_worker::Reported>(&said.message)) go_on(index, *report);
-            if (const auto* end = std::get_if<from_worker::Finished>(&said.message)) return *end;
+            if (const auto* report = std::get_if<from_worker::Reported>(&received.message)) go_on(index, *report);
+            if (const auto* end = std::get_if<from_worker::Finished>(&received.message)) return *end;
         }
     }
 
     boost::asio::io_context loop;
     std::string tag;
-    std::vector<std::pair<WorkerIndex, execution::What>> log;
+    std::vector<std::pair<WorkerIndex, execution::Event>> log;
     ExecutionListener listener;
     std::unique_ptr<LocalExecutor> executor;
 

@@ -228,8 +228,8 @@ TEST(Launch, DescriptorsStayFlatOverAThousandLaunches) {
     int launched = 0;
     int ended = 0;
     const auto began = std::chrono::steady_clock::now();
-    bench.listener = [&](WorkerIndex index, const execution::What& what) {
-        ASSERT_TRUE(std::holds_alternative<Exited>(what));
+    bench.listener = [&](WorkerIndex index, const execution::Event& event) {
+        ASSERT_TRUE(std::holds_alternative<Exited>(event));
         ++ended;
         if (launched < 1000) ++launched, launch_once(index);
     };

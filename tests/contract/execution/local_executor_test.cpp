@@ -16,7 +16,7 @@ TEST(LocalExecutor, StartsAWorkerThroughASupervisorAndRunsATrialToItsEnd) {
     bench.launch(0);
     EXPECT_EQ(bench.next<Ready>(0).hello.backend, "cpu");
     bench.run_trial(0, "", 5);
-    EXPECT_EQ(bench.next_said<from_worker::Started>(0).id, (AttemptId{1, 1}));
+    EXPECT_EQ(bench.next_message<from_worker::Started>(0).id, (AttemptId{1, 1}));
     EXPECT_EQ(bench.finish(0).outcome, Outcome::complete);
     bench.executor->send(0, to_worker::Shutdown{});
     const auto exited = bench.next<Exited>(0);
@@ -51,13 +51,13 @@ TEST(LocalExecutor, AWarmWorkersNextTrialStartsWithinTwoMilliseconds) {
             return std::chrono::duration<double>(now - std::exchange(began, now)).count();
         };
         bench.run_trial(0, "", 20, {trial, 1});
-        bench.next_said<from_worker::Started>(0);
+        bench.next_message<from_worker::Started>(0);
         starts.push_back(lap());
         for (int step = 1; step <= 20; ++step) {
-            bench.go_on(0, bench.next_said<from_worker::Reported>(0));
+            bench.go_on(0, bench.next_message<from_worker::Reported>(0));
             if (step > 1) steps.push_back(lap());
         }
-        bench.next_said<from_worker::Finished>(0);
+        bench.next_message<from_worker::Finished>(0);
     }
     // The median: other programs have the machine as well.
     std::sort(starts.begin(), starts.end());
@@ -72,7 +72,7 @@ TEST(LocalExecutor, AnswersAPlan) {
     bench.launch(0);
     bench.next<Ready>(0);
     bench.executor->send(0, to_worker::Plan{7, {{"lr", 0.1}}, 3, 1});
-    const auto answer = bench.next_said<from_worker::PlanAnswer>(0);
+    const auto answer = bench.next_message<from_worker::PlanAnswer>(0);
     EXPECT_EQ(answer.id, 7);
     EXPECT_GT(answer.footprint.host_bytes, 0);
 }

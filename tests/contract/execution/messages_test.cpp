@@ -7,7 +7,7 @@ namespace hpo::testing_execution {
 namespace {
 
 using execution::Exited;
-using execution::Garbage;
+using execution::MalformedLines;
 using execution::Ready;
 using std::chrono::duration;
 using std::chrono::steady_clock;
@@ -39,14 +39,15 @@ TEST_P(NotMessages, AreCountedInBoundedMemoryAndTheStreamGoesOn) {
     const auto before = resident_bytes();
     std::int64_t lines = 0;
     std::string why;
-    bench.listener = [&](WorkerIndex, const execution::What& what) {
-        if (const auto* garbage = std::get_if<Garbage>(&what)) lines += garbage->lines, why = garbage->example;
+    bench.listener = [&](WorkerIndex, const execution::Event& event) {
+        if (const auto* malformed = std::get_if<MalformedLines>(&event))
+            lines += malformed->lines, why = malformed->example;
     };
     bench.run_trial(0, GetParam().script);
     EXPECT_EQ(bench.finish(0).outcome, Outcome::complete);
     EXPECT_TRUE(bench.until([&] { return lines >= GetParam().lines; })) << lines;
     EXPECT_THAT(why, HasSubstr(GetParam().why));
-    EXPECT_LE(bench.count<Garbage>(0), 5U);
+    EXPECT_LE(bench.count<MalformedLines>(0), 5U);
     EXPECT_LT(resident_bytes() - before, quarantine_bytes + (64 << 20));
 }
 
@@ -66,7 +67,7 @@ TEST(Words, AnUnfinishedLineAtTheEndIsToldBeforeTheEnd) {
     bench.launch(0);
     bench.next<Ready>(0);
     bench.run_trial(0, "cut@1");
-    EXPECT_EQ(bench.next<Garbage>(0).example, "an unfinished line at the end");
+    EXPECT_EQ(bench.next<MalformedLines>(0).example, "an unfinished line at the end");
     EXPECT_EQ(bench.next<Exited>(0).code, 0);
 }
 
@@ -75,10 +76,10 @@ TEST(Words, NonFiniteLossesArrive) {
     bench.launch(0);
     bench.next<Ready>(0);
     bench.run_trial(0, "nan@1");
-    const auto report = bench.next_said<from_worker::Reported>(0);
+    const auto report = bench.next_message<from_worker::Reported>(0);
     EXPECT_TRUE(std::isnan(report.report.metrics.at("loss")));
     bench.go_on(0, report);
-    EXPECT_EQ(bench.next_said<from_worker::Finished>(0).outcome, Outcome::diverged);
+    EXPECT_EQ(bench.next_message<from_worker::Finished>(0).outcome, Outcome::diverged);
 }
 
 TEST(Words, WrongStepsAndOtherAttemptsArePassedOnForTheCallerToFence) {
@@ -86,9 +87,9 @@ TEST(Words, WrongStepsAndOtherAttemptsArePassedOnForTheCallerToFence) {
     bench.launch(0);
     bench.next<Ready>(0);
     bench.run_trial(0, "step=-5@1;old@1", 1, {4, 2});
-    EXPECT_EQ(bench.next_said<from_worker::Reported>(0).report.step, -5);
-    EXPECT_EQ(bench.next_said<from_worker::Reported>(0).id, (AttemptId{4, 1}));
-    EXPECT_EQ(bench.next_said<from_worker::Reported>(0).id, (AttemptId{4, 2}));
+    EXPECT_EQ(bench.next_message<from_worker::Reported>(0).report.step, -5);
+    EXPECT_EQ(bench.next_message<from_worker::Reported>(0).id, (AttemptId{4, 1}));
+    EXPECT_EQ(bench.next_message<from_worker::Reported>(0).id, (AttemptId{4, 2}));
 }
 
 TEST(Words, AWrongTokenIsTurnedAwayAndTheWorkerNeverReady) {
@@ -117,7 +118,7 @@ TEST(Words, AWorkerThatNeverReadsIsKilledWhenItsQueueIsFull) {
     bench.launch(0);
     bench.next<Ready>(0);
     bench.run_trial(0, "deaf@1", 1);
-    bench.next_said<from_worker::Reported>(0);
+    bench.next_message<from_worker::Reported>(0);
     const auto before = resident_bytes();
     to_worker::Run big;
     big.id = {2, 1};
@@ -139,10 +140,10 @@ double slowest_round_trip(const std::string& other, const std::function<bool(con
     double slowest = 0;
     auto last = steady_clock::now();
     std::size_t round_trips = 0;
-    bench.listener = [&](WorkerIndex index, const execution::What& what) {
-        const auto* said = std::get_if<execution::Said>(&what);
-        if (index != 1 || said == nullptr) return;
-        const auto* report = std::get_if<from_worker::Reported>(&said->message);
+    bench.listener = [&](WorkerIndex index, const execution::Event& event) {
+        const auto* received = std::get_if<execution::Received>(&event);
+        if (index != 1 || received == nullptr) return;
+        const auto* report = std::get_if<from_worker::Reported>(&received->message);
         if (report == nullptr) return;
         slowest = std::max(slowest, duration<double>(steady_clock::now() - last).count());
         last = steady_clock::now();
@@ -152,13 +153,13 @@ double slowest_round_trip(const std::string& other, const std::function<bool(con
     };
     const auto before = resident_bytes();
     EXPECT_TRUE(bench.until([&] { return over(bench); }, std::chrono::seconds(60)));
-    EXPECT_LT(resident_bytes() - before, std::int64_t{1} << 30);  // the test keeps what was said
+    EXPECT_LT(resident_bytes() - before, std::int64_t{1} << 30);  // the test keeps all messages
     EXPECT_GT(round_trips, 10U);
     return slowest;
 }
 
 TEST(Words, AMillionLinesFromOneWorkerDoNotDelayTheOthers) {
-    const auto finished = [](const Bench& bench) { return bench.count<execution::Said>(0) >= 20'000; };
+    const auto finished = [](const Bench& bench) { return bench.count<execution::Received>(0) >= 20'000; };
     std::size_t polls = 0;
     EXPECT_LT(slowest_round_trip("flood=1000000;nowait",
                                  [&](const Bench& bench) { return ++polls % 5000 == 0 && finished(bench); }),
@@ -170,7 +171,7 @@ TEST(Words, AFloodOfOutputDoesNotDelayTheOthers) {
     EXPECT_LT(slowest_round_trip("spew=300000000;exit=0@end;nowait",
                                  [&](const Bench& bench) {
                                      return ++polls % 100 == 0 &&
-                                            bench.count<Exited>(0) + (bench.count<execution::Said>(0) > 2) > 0;
+                                            bench.count<Exited>(0) + (bench.count<execution::Received>(0) > 2) > 0;
                                  }),
               1.0);
 }

@@ -13,8 +13,8 @@ namespace {
 
 using execution::Exited;
 using execution::LaunchFailed;
+using execution::Notice;
 using execution::Ready;
-using execution::Remark;
 using std::chrono::milliseconds;
 
 /// The fake worker stands where hpo's adapter does: executed by what was forked.
@@ -71,7 +71,7 @@ TEST(Preload, WorkersAreForkedFromOneInterpreterAndEachLeavesNothing) {
         // The supervisor, the interpreter, what waits to be a worker and its child; no other process.
         EXPECT_TRUE(eventually([&] { return tagged(bench.tag).size() == interpreters(bench.tag).size() + 1; }));
     }
-    EXPECT_EQ(bench.count<Remark>(0), 0U);
+    EXPECT_EQ(bench.count<Notice>(0), 0U);
     bench.executor.reset();
     EXPECT_EQ(tagged(bench.tag).size(), 0U);
 }
@@ -93,7 +93,7 @@ TEST(Preload, AWorkersEndIsTheOneOfItsProcess) {
     bench.next<Ready>(0);
     bench.executor->terminate(0, 0.05);
     EXPECT_EQ(bench.next<Exited>(0).signal, SIGKILL);
-    EXPECT_EQ(bench.count<Remark>(0), 0U);
+    EXPECT_EQ(bench.count<Notice>(0), 0U);
 }
 
 TEST(Preload, AnInterpreterThatCannotServeIsTheEndOfForkingNotOfTheWorker) {
@@ -105,14 +105,14 @@ TEST(Preload, AnInterpreterThatCannotServeIsTheEndOfForkingNotOfTheWorker) {
             bench.executor->kill(0);
             bench.next<Exited>(0);
         }
-        EXPECT_EQ(bench.count<Remark>(0), 1U);
+        EXPECT_EQ(bench.count<Notice>(0), 1U);
         EXPECT_EQ(interpreters(bench.tag).size(), 0U);
     }
     Bench bench;
     LaunchSpec spec = forked("");
     spec.preload[0] = "/no/such/python";
     bench.executor->launch(0, spec);
-    EXPECT_THAT(bench.next<Remark>(0).text, ::testing::HasSubstr("/no/such/python: No such file or directory"));
+    EXPECT_THAT(bench.next<Notice>(0).text, ::testing::HasSubstr("/no/such/python: No such file or directory"));
     bench.next<Ready>(0);
 }
 
@@ -126,7 +126,7 @@ TEST(Preload, AWorkerThatIsKilledWhileModulesAreImportedIsGone) {
     bench.executor->launch(0, spec);
     EXPECT_TRUE(eventually([&] { return interpreter(bench.tag) != 0; }));
     bench.executor->kill(0);
-    EXPECT_THAT(bench.next<Remark>(0).text, ::testing::HasSubstr("its imports had not ended"));
+    EXPECT_THAT(bench.next<Notice>(0).text, ::testing::HasSubstr("its imports had not ended"));
     EXPECT_EQ(bench.next<Exited>(0).signal, SIGKILL);
     EXPECT_EQ(tagged(bench.tag).size(), 1U);
     bench.executor->launch(0, spec);
@@ -157,7 +157,7 @@ TEST(Preload, AWorkerThatIsKilledBeforeTheSupervisorHeardOfItEndsAloneAndTheInte
     bench.loop.poll();
     ::kill(supervisor, SIGCONT);
     EXPECT_EQ(bench.next<Exited>(0).signal, SIGKILL);
-    EXPECT_EQ(bench.count<Remark>(0), 0U);
+    EXPECT_EQ(bench.count<Notice>(0), 0U);
     EXPECT_EQ(interpreter(bench.tag), imports);
 }
 
@@ -187,7 +187,7 @@ TEST(Preload, AnInterpreterKilledAtRandomInstantsLosesNoWorkerAndStartsNoneTwice
         bench.executor->launch(0, forked(""));
         ASSERT_TRUE(bench.until([&] { return std::holds_alternative<Ready>(bench.log.back().second); }))
             << "round " << round;
-        EXPECT_LE(bench.count<Remark>(0), 1U);
+        EXPECT_LE(bench.count<Notice>(0), 1U);
         bench.executor.reset();
         EXPECT_EQ(tagged(bench.tag).size(), 0U);
     }

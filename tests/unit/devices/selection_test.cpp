@@ -65,7 +65,7 @@ TEST(SelectDevices, AWholeIdMeansItsDeviceAlsoWhenItBeginsAnother) {
 
 TEST(SelectDevices, AnUnknownNameIsRefusedWithWhatThereIs) {
     EXPECT_EQ(refused({"0", "7"}),
-              "resources.devices: 7 is no device of this machine; there is 0 (Imaginary, GPU-aaaa-1), "
+              "resources.devices: 7 is not a device of this machine; there is 0 (Imaginary, GPU-aaaa-1), "
               "1 (Imaginary, GPU-aabb-2), 2 (Imaginary, GPU-cccc-3), 3 (Imaginary, OCL-1234)");
     EXPECT_THAT(refused({""}), HasSubstr("is no device"));
     EXPECT_THAT(refused({"-1"}), HasSubstr("is no device"));
@@ -81,7 +81,7 @@ TEST(SelectDevices, OnAMachineWithoutDevicesSaysThatAndWhy) {
 }
 
 TEST(SelectDevices, ABeginningOfSeveralAndANameTwiceAreRefused) {
-    EXPECT_THAT(refused({"GPU-aa"}), HasSubstr("GPU-aa means several devices"));
+    EXPECT_THAT(refused({"GPU-aa"}), HasSubstr("GPU-aa fits several devices"));
     EXPECT_THAT(refused({"0", "GPU-aaaa"}), HasSubstr("listed already"));
 }
 

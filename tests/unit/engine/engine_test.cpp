@@ -397,7 +397,7 @@ TEST(Engine, ThreeFailedLaunchesInARowEndTheStudyAndFailNoTrial) {
 }
 
 /// Fails each launch so, a second apart, until one comes later than `seconds`; returns how many there were.
-int launches_within(Played& play, double seconds, const execution::What& failure) {
+int launches_within(Played& play, double seconds, const execution::Event& failure) {
     int launches = 0;
     for (; play.clock.now().count() < seconds && !play.engine->done(); play.tick())
         while (!play.executor.launched.empty()) {

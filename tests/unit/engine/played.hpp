@@ -68,7 +68,7 @@ class Played {
         engine->on(index,
                    execution::Ready{{.pid = 100 + index, .slots = slots, .capabilities = std::move(capabilities)}});
     }
-    void say(WorkerIndex index, WorkerMessage message) { engine->on(index, execution::Said{std::move(message)}); }
+    void say(WorkerIndex index, WorkerMessage message) { engine->on(index, execution::Received{std::move(message)}); }
     void exit(WorkerIndex index, int signal, int code = 0) {
         engine->on(index, execution::Exited{code, signal, false, "last words", 0});
     }

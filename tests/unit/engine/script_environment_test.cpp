@@ -23,10 +23,10 @@ struct ScriptEnvironment : ::testing::Test {
 TEST_F(ScriptEnvironment, FollowsTheCoresOfItsPlaceAndIsTold) {
     EXPECT_EQ(launch().environment.at("OMP_NUM_THREADS"), "4");
     EXPECT_EQ(launch().cpus, plan.cpus[0]);
-    EXPECT_THAT(launch().told, HasSubstr("cores 0-2, 5\n"));
-    EXPECT_THAT(launch().told, HasSubstr("MKL_NUM_THREADS, NUMBA_NUM_THREADS"));
+    EXPECT_THAT(launch().description, HasSubstr("cores 0-2, 5\n"));
+    EXPECT_THAT(launch().description, HasSubstr("MKL_NUM_THREADS, NUMBA_NUM_THREADS"));
     EXPECT_EQ(launch(1).environment.at("OMP_NUM_THREADS"), "1");
-    EXPECT_THAT(launch(1).told, HasSubstr("cores 6\n"));
+    EXPECT_THAT(launch(1).description, HasSubstr("cores 6\n"));
     EXPECT_FALSE(launch().environment.contains("CUDA_VISIBLE_DEVICES")) << "a script sees what there is";
 }
 
@@ -64,10 +64,10 @@ TEST_F(ScriptEnvironment, ThereAreNoMorePlacesThanALimitOnProcessesHasRoomFor) {
 TEST_F(ScriptEnvironment, OfAGpuNamesItByItsIdAndKeepsFrameworksFromTakingAllOfIt) {
     target = {"cuda", "GPU-8f6c", {}};
     EXPECT_EQ(launch().environment.at("CUDA_VISIBLE_DEVICES"), "GPU-8f6c");
-    EXPECT_THAT(launch().told, HasSubstr("XLA_PYTHON_CLIENT_PREALLOCATE = false"));
+    EXPECT_THAT(launch().description, HasSubstr("XLA_PYTHON_CLIENT_PREALLOCATE = false"));
     study.environment.tuned = false;
     EXPECT_EQ(launch().environment.at("CUDA_VISIBLE_DEVICES"), "GPU-8f6c");
-    EXPECT_EQ(launch().told, "CUDA_VISIBLE_DEVICES = GPU-8f6c");
+    EXPECT_EQ(launch().description, "CUDA_VISIBLE_DEVICES = GPU-8f6c");
     EXPECT_TRUE(launch().cpus.empty());
 }
 
@@ -81,9 +81,9 @@ TEST_F(ScriptEnvironment, OfTheStudyWinsAndItsValuesAreNotRepeated) {
     EXPECT_EQ(spec.environment.at("API_KEY"), "secret");
     EXPECT_FALSE(spec.environment.contains("MALLOC_TRIM_THRESHOLD_"));
     EXPECT_EQ(spec.environment.at("PYTHONPATH"), "/share:/mine");
-    EXPECT_THAT(spec.told,
+    EXPECT_THAT(spec.description,
                 HasSubstr("by the study: API_KEY, MALLOC_TRIM_THRESHOLD_ (as hpo's), OMP_NUM_THREADS, PYTHONPATH"));
-    EXPECT_THAT(spec.told, Not(HasSubstr("secret")));
+    EXPECT_THAT(spec.description, Not(HasSubstr("secret")));
 }
 
 }  // namespace

@@ -164,12 +164,12 @@ bool killed(pid_t pid) {
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
-TEST(Sweep, KillsTheMarksProcessesAndNoOthers) {
+TEST(Sweep, KillsTheTagsProcessesAndNoOthers) {
     const std::string tag = "unit." + std::to_string(::getpid());
-    const pid_t ours = sleeper("HPO_MARK=" + tag + ":3");
-    const pid_t plain = sleeper("HPO_MARK=" + tag);
-    const pid_t others[] = {sleeper("HPO_MARK=" + tag + "1:3"), sleeper("XHPO_MARK=" + tag + ":3"),
-                            sleeper("OTHER=HPO_MARK=" + tag)};
+    const pid_t ours = sleeper("HPO_TAG=" + tag + ":3");
+    const pid_t plain = sleeper("HPO_TAG=" + tag);
+    const pid_t others[] = {sleeper("HPO_TAG=" + tag + "1:3"), sleeper("XHPO_TAG=" + tag + ":3"),
+                            sleeper("OTHER=HPO_TAG=" + tag)};
     EXPECT_EQ(kill_tagged(tag + ":3"), 1U);
     EXPECT_TRUE(killed(ours));
     EXPECT_TRUE(sweep(tag));
@@ -180,6 +180,14 @@ TEST(Sweep, KillsTheMarksProcessesAndNoOthers) {
         ::kill(other, SIGKILL);
         ::waitpid(other, nullptr, 0);
     }
+}
+
+TEST(Sweep, KillsWhatAnOlderVersionLeftBehind) {
+    const std::string tag = "unit.old." + std::to_string(::getpid());
+    const pid_t left = sleeper(std::string(old_tag_variable) + "=" + tag + ":0");
+    EXPECT_THAT(tagged(tag), ::testing::ElementsAre(left));
+    EXPECT_TRUE(sweep(tag));
+    EXPECT_TRUE(killed(left));
 }
 
 TEST(Processes, ChildrenAreFoundWhateverTheyCallThemselves) {
