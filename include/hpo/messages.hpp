@@ -50,6 +50,7 @@ struct PlanAnswer {
     /// Trials with the same key may share a worker, whatever else differs; empty: this one may not.
     std::string fusion_key;
     Footprint colocated{0, 0, 0};  ///< additional need of the trial in a worker that trains another with its fusion key
+    std::vector<std::string> data;  ///< lines for people on what was understood of the data, where asked for
 };
 struct Started {
     AttemptId id;
@@ -89,6 +90,7 @@ struct Plan {
     Params params;
     std::int64_t epochs = 1;
     std::uint64_t data_seed = 0;
+    bool explain_data = false;  ///< the answer is to tell what was understood of the data
 };
 /// How far earlier attempts of the trial came: the state at its last reported step.
 struct Done {

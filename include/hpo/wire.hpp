@@ -225,6 +225,7 @@ inline Json body(const WorkerMessage& message) {
                              {"parameters", m.parameters},
                              {"iterations_per_step", m.iterations_per_step},
                              {"flops_per_step", m.flops_per_step}});
+                if (!m.data.empty()) json["data"] = m.data;
                 if (m.fusion_key.empty()) return json;
                 json["fusion_key"] = m.fusion_key;
                 json["colocated"] = {{"device_bytes", m.colocated.device_bytes},
@@ -266,11 +267,13 @@ inline Json body(const OrchestratorMessage& message) {
                               return Json{{"type", "welcome"}, {"version", m.version}, {"alive_every", m.alive_every}};
                           },
                           [](const Plan& m) {
-                              return Json{{"type", "plan"},
-                                          {"id", m.id},
-                                          {"params", from(m.params)},
-                                          {"epochs", m.epochs},
-                                          {"data_seed", m.data_seed}};
+                              Json json{{"type", "plan"},
+                                        {"id", m.id},
+                                        {"params", from(m.params)},
+                                        {"epochs", m.epochs},
+                                        {"data_seed", m.data_seed}};
+                              if (m.explain_data) json["explain_data"] = true;
+                              return json;
                           },
                           [](const Run& m) {
                               Json json{
@@ -352,6 +355,8 @@ inline WorkerMessage worker_message(const Json& json) {
         answer.parameters = to_int(member(json, "parameters"));
         answer.iterations_per_step = to_int(member(json, "iterations_per_step"));
         answer.flops_per_step = to_double(member(json, "flops_per_step"));
+        if (const auto found = json.find("data"); found != json.end())
+            for (const Json& line : *found) answer.data.push_back(to_string(line));
         // Version 1 called them shape and beside.
         const bool renamed = json.contains("fusion_key");
         answer.fusion_key = text_or_empty(renamed ? "fusion_key" : "shape");
@@ -378,7 +383,8 @@ inline OrchestratorMessage orchestrator_message(const Json& json) {
         return Welcome{static_cast<int>(to_int(member(json, "version"))), to_double(member(json, "alive_every"))};
     if (type == "plan")
         return Plan{to_int(member(json, "id")), to_params(member(json, "params")), to_int(member(json, "epochs")),
-                    static_cast<std::uint64_t>(to_int(member(json, "data_seed")))};
+                    static_cast<std::uint64_t>(to_int(member(json, "data_seed"))),
+                    json.contains("explain_data") && flag("explain_data")};
     if (type == "run")
         return Run{to_id(json),
                    to_params(member(json, "params")),

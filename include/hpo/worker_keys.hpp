@@ -5,6 +5,7 @@
 
 #include <array>
 #include <limits>
+#include <string>
 #include <string_view>
 
 #include "hpo/options.hpp"
@@ -21,7 +22,7 @@ struct WorkerKey {
     std::string_view choices;   ///< text: allowed values, separated by '|'; empty: any
     std::string_view fallback;  ///< default as written in YAML; empty: none, see `meaning`
     std::string_view meaning;   ///< one line for --help, errors and the documentation
-    /// "key=value": the key has an effect only where that key has that value; empty: always.
+    /// "key=value", or "key=a|b": the key has an effect only where that key has (one of) these values; empty: always.
     std::string_view applies_when = {};
     std::string_view excludes = {};  ///< keys that cannot be given together with this one, separated by '|'
     /// Whether trials that train side by side (fused) may have different values.
@@ -47,6 +48,23 @@ constexpr bool has_choice(std::string_view choices, std::string_view value) {
     return found;
 }
 
+/// "relu, gelu, silu": such a list for people.
+inline std::string choices_text(std::string_view choices, std::string_view between = ", ") {
+    std::string text;
+    each_choice(choices, [&](std::string_view choice) {
+        text += text.empty() ? "" : std::string(between);
+        text += choice;
+    });
+    return text;
+}
+
+/// Whether `key` has an effect where the key `name` has `value`, as far as that one decides.
+constexpr bool applies_with(const WorkerKey& key, std::string_view name, std::string_view value) {
+    const auto equals = key.applies_when.find('=');
+    if (equals == std::string_view::npos || key.applies_when.substr(0, equals) != name) return true;
+    return has_choice(key.applies_when.substr(equals + 1), value);
+}
+
 namespace worker_key_detail {
 inline constexpr double none = std::numeric_limits<double>::infinity();
 using T = WorkerKey::Type;
@@ -59,16 +77,21 @@ inline constexpr std::array worker_keys = [] {
     using worker_key_detail::same_result;
     using worker_key_detail::T;
     return std::array{
-        WorkerKey{"", "task", T::text, 0, 0, "image-classification|classification", "classification", "what is trained"},
-        WorkerKey{"data", "format", T::text, 0, 0, "idx|synthetic", "idx", "idx: IDX files, plain or gzip; synthetic: Gaussian clusters, made from the seed"},
-        WorkerKey{"data", "path", T::text, 0, 0, "", "", "idx: a folder, or the name of one below /usr/share/datasets", "format=idx"},
+        WorkerKey{"", "task", T::text, 0, 0, "auto|classification|regression|image-classification", "auto", "what is trained: classes or numbers are predicted; auto: by the data's targets"},
+        WorkerKey{"data", "format", T::text, 0, 0, "idx|csv|synthetic", "idx", "idx: IDX files; csv: a table with a header; both plain or gzip. synthetic: Gaussian clusters, or for regression sums of sines, made from the seed"},
+        WorkerKey{"data", "path", T::text, 0, 0, "", "", "idx: a folder, or the name of one below /usr/share/datasets; csv: a file", "format=idx|csv"},
+        WorkerKey{"data", "target", T::text, 0, 0, "", "", "csv: the column to predict", "format=csv"},
+        WorkerKey{"data", "ignore", T::text, 0, 0, "", "", "csv: columns to leave out, with commas between their names", "format=csv"},
+        WorkerKey{"data", "categorical", T::text, 0, 0, "", "", "csv: columns whose numbers are names, such as codes, with commas between them; columns with other texts than numbers are categorical anyway", "format=csv"},
+        WorkerKey{"data", "split", T::text, 0, 0, "random|stratified|time", "", "csv: which rows validate and test: any, in equal proportions of the classes, or the last ones; default stratified for classes, otherwise random", "format=csv"},
+        WorkerKey{"data", "test", T::real, 0.001, 0.9, "", "", "csv: fraction of the rows kept for testing; default 0.1", "format=csv"},
         WorkerKey{"data", "validation", T::real, 0.001, 0.9, "", "0.1", "fraction of the training samples kept for validation"},
         WorkerKey{"data", "subset", T::integer, 1, 1e9, "", "", "use only so many training samples (before the split); default all"},
         WorkerKey{"data", "placement", T::text, 0, 0, "auto|device|staged", "auto", "of samples: in the device's memory; or in the host's, from where batches come ahead of use. auto: staged where they are more than half of the device's memory", "", "", shared, same_result},
         WorkerKey{"data", "samples", T::integer, 16, 1e8, "", "4096", "synthetic: training samples (a quarter as many for testing)", "format=synthetic"},
         WorkerKey{"data", "features", T::integer, 1, 65536, "", "32", "synthetic: features of a sample", "format=synthetic"},
         WorkerKey{"data", "classes", T::integer, 2, 4096, "", "4", "synthetic: classes", "format=synthetic"},
-        WorkerKey{"data", "noise", T::real, 0, 100, "", "1.0", "synthetic: standard deviation of each cluster (centres have deviation 1)", "format=synthetic"},
+        WorkerKey{"data", "noise", T::real, 0, 100, "", "1.0", "synthetic: standard deviation of each cluster (centres have deviation 1), or of the noise in the target (which varies by 1)", "format=synthetic"},
         WorkerKey{"model", "type", T::text, 0, 0, "mlp", "mlp", "the model family"},
         WorkerKey{"model", "hidden", T::list, 1, 65536, "", "", "widths of the hidden layers, one by one; or use width and depth", "type=mlp", "width|depth"},
         WorkerKey{"model", "width", T::integer, 1, 65536, "", "256", "width of each hidden layer, unless hidden is given", "type=mlp"},

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "hpo/printable.hpp"
 #include "hpo/random.hpp"
 #include "hpo/units.hpp"
 #include "hpo/worker_keys.hpp"
@@ -379,6 +380,8 @@ std::string native_text(const CheckContext& context, const Target& target, Load&
     load.question.parallel = most_at_once(study, load.question.workers, load.question.slots);
     load.question.parallel_by_default = load.question.parallel && !study.resources.parallel;
     const Samples samples = plan_samples(context, **worker, load.question.machine);
+    const auto data = (*worker)->explain_data(samples.front().params, study.seed);
+    if (!data) throw Fatal(data.error().message);
     const Sample& middle = typical(samples);
     const Range parameters = range_over(samples, [](const Sample& sample) { return sample.answer.parameters; });
     const Range memory = range_over(samples, [](const Sample& sample) { return sample.answer.footprint.host_bytes; });
@@ -394,7 +397,10 @@ std::string native_text(const CheckContext& context, const Target& target, Load&
     load.typical = order[order.size() / 2];
     load.largest = order.back();
 
-    std::string text = row("trial", text_of(parameters, whole) + " parameters");
+    std::string text;
+    for (const std::string& line : *data) text += row(text.empty() ? "data" : "", printable(line));
+    json["data"] = *data;
+    text += row("trial", text_of(parameters, whole) + " parameters");
     const auto as_bytes = [](double n) { return bytes_text(n); };
     text += row("", text_of(memory, as_bytes) + " of memory, data included");
     if (load.question.on_device) {

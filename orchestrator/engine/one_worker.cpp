@@ -44,6 +44,16 @@ struct OneWorker::Impl {
         }
         return std::move(*answer);
     }
+
+    Result<from_worker::PlanAnswer> plan(const to_worker::Plan& question) {
+        executor->send(0, question);
+        return wait<from_worker::PlanAnswer>([](const execution::Event& event, auto& answer) {
+            const auto* received = std::get_if<execution::Received>(&event);
+            if (!received) return;
+            if (const auto* plan = std::get_if<from_worker::PlanAnswer>(&received->message))
+                answer = plan->error.empty() ? Result<from_worker::PlanAnswer>(*plan) : Error{plan->error};
+        });
+    }
 };
 
 OneWorker::OneWorker() : impl_(std::make_unique<Impl>()) {}
@@ -71,13 +81,13 @@ Result<std::unique_ptr<OneWorker>> OneWorker::start(const Study& study, const Pr
 std::int64_t OneWorker::slots() const { return impl_->slots; }
 
 Result<from_worker::PlanAnswer> OneWorker::plan(const Params& params, std::int64_t epochs, std::uint64_t data_seed) {
-    impl_->executor->send(0, to_worker::Plan{1, params, epochs, data_seed});
-    return impl_->wait<from_worker::PlanAnswer>([](const execution::Event& event, auto& answer) {
-        const auto* received = std::get_if<execution::Received>(&event);
-        if (!received) return;
-        if (const auto* plan = std::get_if<from_worker::PlanAnswer>(&received->message))
-            answer = plan->error.empty() ? Result<from_worker::PlanAnswer>(*plan) : Error{plan->error};
-    });
+    return impl_->plan({1, params, epochs, data_seed});
+}
+
+Result<std::vector<std::string>> OneWorker::explain_data(const Params& params, std::uint64_t data_seed) {
+    const auto answer = impl_->plan({1, params, 1, data_seed, true});
+    if (!answer) return answer.error();
+    return answer->data;
 }
 
 Result<from_worker::Finished> OneWorker::run(std::span<const to_worker::Run> runs,

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "hpo/messages.hpp"
 #include "hpo/result.hpp"
@@ -25,6 +26,9 @@ class OneWorker {
     [[nodiscard]] std::int64_t slots() const;
 
     Result<from_worker::PlanAnswer> plan(const Params& params, std::int64_t epochs, std::uint64_t data_seed);
+
+    /// What the native worker understood of a trial's data, in lines for people.
+    Result<std::vector<std::string>> explain_data(const Params& params, std::uint64_t data_seed);
 
     /// Runs attempts to their end, side by side as far as there are slots; `decide` answers each report. Returns the
     /// end of the last one to end. A worker that dies is an Error with the end of its output.

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "hpo/tasks.hpp"
 #include "orchestrator/study/overrides.hpp"
 #include "orchestrator/study/sections.hpp"
 
@@ -29,6 +30,25 @@ bool is_word(string_view text, string_view extra) {
 template <class T, class U>
 void assign(T& into, const std::optional<U>& value) {
     if (value) into = *value;
+}
+
+/// Of a metric of the native worker's tasks.
+std::optional<Direction> known_direction(string_view metric) {
+    for (const TaskInfo& task : tasks)
+        for (const TaskMetric& one : task.metrics)
+            if (one.name == metric) return one.direction;
+    return std::nullopt;
+}
+
+/// The tasks that a native worker may have. A table alone decides for itself, which is known once it is read.
+std::vector<Task> possible_tasks(const Params& worker) {
+    const auto value = [&](const char* key) {
+        const auto found = worker.find(key);
+        return found == worker.end() ? string(find_worker_key(key)->fallback) : to_text(found->second);
+    };
+    const string task = value("task");
+    if (task == "auto" && value("format") == "csv") return {Task::classification, Task::regression};
+    return {task == info_of(Task::regression).name ? Task::regression : Task::classification};
 }
 
 /// Reads the sections one by one into a study; `study` is whole if the diagnostics stay clean.
@@ -57,7 +77,7 @@ class StudyReader {
 
         const ReadWorker fixed = external_ ? no_worker() : read_worker(diagnostics_, worker);
         const ReadSpace varied = read_space(diagnostics_, space, fixed.native && fixed.known);
-        if (fixed.known) read_objective(objective, fixed.native);
+        if (fixed.known) read_objective(objective, fixed);
         read_budget(budget);
         if (fixed.known) study_.start = read_start(diagnostics_, start, varied);
         read_sampler(sampler);
@@ -99,7 +119,7 @@ class StudyReader {
                                    printable(*name));
     }
 
-    void read_objective(const Node* node, bool native) {
+    void read_objective(const Node* node, const ReadWorker& worker) {
         Fields fields(diagnostics_, node, "objective");
         const Node* metric = fields.take("metric");
         const Node* direction = fields.take("direction");
@@ -114,7 +134,7 @@ class StudyReader {
             if (const auto index = word(diagnostics_, *direction, "objective.direction", {"minimize", "maximize"}))
                 given = static_cast<Direction>(*index);
         if (external_) return read_external_objective(node, metric, given);
-        if (!native) {
+        if (!worker.native) {
             if (metric == nullptr || direction == nullptr) {
                 const Location location = node == nullptr ? Location{} : node->location;
                 diagnostics_.error(location,
@@ -132,13 +152,19 @@ class StudyReader {
             assign(objective.direction, given);
             return;
         }
-        static const std::vector<string_view> metrics{"val_accuracy", "val_loss", "loss"};
+        const std::vector<Task> possible = possible_tasks(worker.params);
+        objective.metric = possible.size() == 1 ? info_of(possible.front()).objective : "val_loss";
         if (metric != nullptr) {
+            std::vector<string_view> metrics;
+            for (const Task task : possible)
+                for (const TaskMetric& one : info_of(task).metrics)
+                    if (std::find(metrics.begin(), metrics.end(), one.name) == metrics.end())
+                        metrics.insert(metrics.begin(), one.name);
             const auto index = word(diagnostics_, *metric, "objective.metric", metrics);
             if (!index) return;
             objective.metric = metrics[*index];
         }
-        objective.direction = objective.metric == "val_accuracy" ? Direction::maximize : Direction::minimize;
+        objective.direction = known_direction(objective.metric).value_or(Direction::minimize);
         if (given && *given != objective.direction)
             diagnostics_.error(
                 direction->location,
@@ -157,10 +183,10 @@ class StudyReader {
                                       "found " +
                                           printable(*name));
         objective.metric = *name;
-        const bool known = *name == "val_accuracy" || *name == "val_loss" || *name == "loss";
+        const auto known = known_direction(*name);
         if (!given && !known)
             diagnostics_.error(node->location, "'objective.direction' is missing: minimize or maximize " + *name);
-        objective.direction = given.value_or(*name == "val_accuracy" ? Direction::maximize : Direction::minimize);
+        objective.direction = given.value_or(known.value_or(Direction::minimize));
     }
 
     void read_budget(const Node* node) {

@@ -17,7 +17,7 @@ struct StudyKey {
 inline constexpr std::array study_keys{
     StudyKey{"study", "", "name of the study and of its folder: letters, digits, . _ -"},
     StudyKey{"seed", "1", "seed of the proposals and of every trial"},
-    StudyKey{"objective.metric", "val_accuracy", "metric that ranks trials; a script's must be named"},
+    StudyKey{"objective.metric", "val_accuracy", "metric that ranks trials; of regression val_r2 unless named, of a table without a task val_loss; a script's must be named"},
     StudyKey{"objective.direction", "", "minimize or maximize; known for the native worker's metrics"},
     StudyKey{"objective.at", "best", "a trial's value is that of its best step, or of its last step (last)"},
     StudyKey{"space.NAME.type", "", "float, int or categorical"},

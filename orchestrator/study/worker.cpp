@@ -348,16 +348,20 @@ void check_native(Diagnostics& diagnostics, const ReadSpace& space, const ReadWo
         });
     check_accumulation(diagnostics, space, worker);
     const auto format = worker.params.find("format");
-    const string used = "format=" + (format == worker.params.end() ? string(find_worker_key("format")->fallback)
-                                                                   : to_text(format->second));
+    const string used =
+        format == worker.params.end() ? string(find_worker_key("format")->fallback) : to_text(format->second);
     for (const WorkerKey& key : worker_keys)
-        if (key.applies_when.starts_with("format=") && key.applies_when != used && given(key.name))
+        if (!applies_with(key, "format", used) && given(key.name))
             diagnostics.error(location(key.name), "'worker.data." + string(key.name) + "' is for format: " +
-                                                      string(key.applies_when.substr(string_view("format=").size())));
-    if (used == "format=idx" && !given("path"))
-        diagnostics.error(worker.location,
-                          "'worker.data.path' is missing: a folder of IDX files, or the name of one below "
-                          "/usr/share/datasets");
+                                                      hpo::choices_text(key.applies_when.substr(7), " or "));
+    const auto need = [&](string_view key, const char* what) {
+        if (!given(key)) diagnostics.error(worker.location, "'worker.data." + string(key) + "' is missing: " + what);
+    };
+    if (used == "idx") need("path", "a folder of IDX files, or the name of one below /usr/share/datasets");
+    if (used == "csv") {
+        need("path", "a CSV file, plain or gzip");
+        need("target", "the name of the column to predict");
+    }
 }
 
 /// Large batches train faster on the same hardware; small ones are allowed in writing alone.

@@ -1,4 +1,5 @@
 """A model that hpo-worker saves, computed once more with numpy alone: the format and its meaning are what safetensors.hpp says."""
+import csv
 import gzip
 import json
 import os
@@ -16,7 +17,7 @@ from harness import DEADLINE, WORKER
 FASHION = pathlib.Path("/usr/share/datasets/fashion-mnist")
 
 
-def train(params, steps, save):
+def train(params, steps, save, metric="val_accuracy"):
     """Speaks the orchestrator's side of the protocol for one trial; returns its `finished` message."""
     with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener:
         listener.bind(folder + "/socket")
@@ -35,7 +36,7 @@ def train(params, steps, save):
 
                 say(type="welcome", version=1, alive_every=5)
                 say(type="run", trial=1, attempt=1, params=params, steps=steps, seed=7, data_seed=1,
-                    objective={"metric": "val_accuracy", "direction": "maximize", "at": "best"},
+                    objective={"metric": metric, "direction": "maximize", "at": "best"},
                     folder="", resume=False, test=True, save=str(save))
                 for line in stream:
                     message = json.loads(line)
@@ -74,6 +75,73 @@ def logits(tensors, values):
         if i < layers - 1:
             x = numpy.maximum(x, 0)
     return x
+
+
+def encoded(encoding, row):
+    """A row of the table as the model's input."""
+    missing = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
+    features = []
+    for column in encoding["columns"]:
+        value = row[column["name"]]
+        if column["kind"] == "number":
+            absent = value in missing
+            number = column["median"] if absent else float(value)
+            features.append((number - column["mean"]) / column["deviation"])
+            features += [float(absent)] if "median" in column else []
+        else:
+            levels = column["levels"] + ["other"]
+            value = "" if value in missing else value
+            at = column["levels"].index(value) if value in column["levels"] else len(column["levels"])
+            features += [float(i == at) for i in range(len(levels))]
+    return features
+
+
+class SavedTableModel(unittest.TestCase):
+    def rows(self, file):
+        """The last 100 rows test where the split is by time."""
+        with open(file, newline="", encoding="utf-8") as text:
+            return list(csv.DictReader(text))[-100:]
+
+    def write(self, file, target):
+        with open(file, "w", encoding="utf-8") as text:
+            text.write('a,"b, c",d,y\n')
+            for i in range(1000):
+                a, b, d = i * 37 % 101 / 10, i * 53 % 97 / 20, ("up", "down", "left")[i % 3]
+                text.write(f"{a},{'NA' if i % 13 == 5 else b},{'rare' if i == 990 else d},{target(a, b, d)}\n")
+
+    def test_numpy_alone_reproduces_the_test_metrics_of_regression(self):
+        with tempfile.TemporaryDirectory() as folder:
+            table, file = pathlib.Path(folder, "table.csv"), pathlib.Path(folder, "model.safetensors")
+            self.write(table, lambda a, b, d: 1000 + 40 * numpy.sin(a) + 25 * b + (60 if d == "up" else 0))
+            params = {"format": "csv", "path": str(table), "target": "y", "split": "time", "hidden": [48, 32],
+                      "lr": 0.01, "batch_size": 64}
+            values = train(params, 8, file, "val_r2")["values"]
+            metadata, tensors = read_safetensors(file)
+            encoding, rows = json.loads(metadata["encoding"]), self.rows(table)
+            self.assertEqual((metadata["task"], metadata["outputs"]), ("regression", "1"))
+            scaled = logits(tensors, numpy.array([encoded(encoding, row) for row in rows]))[:, 0]
+            predicted = scaled * encoding["target"]["deviation"] + encoding["target"]["mean"]
+            wanted = numpy.array([float(row["y"]) for row in rows])
+            mse = ((predicted - wanted) ** 2).mean()
+            self.assertAlmostEqual(mse / values["test_mse"], 1, delta=1e-3)
+            self.assertAlmostEqual(abs(predicted - wanted).mean() / values["test_mae"], 1, delta=1e-3)
+            self.assertAlmostEqual(1 - mse / wanted.var(), values["test_r2"], delta=1e-3)
+            self.assertGreater(values["test_r2"], 0.8)
+
+    def test_numpy_alone_reproduces_the_test_accuracy_of_classes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            table, file = pathlib.Path(folder, "table.csv"), pathlib.Path(folder, "model.safetensors")
+            self.write(table, lambda a, b, d: "high" if a + b > 8 else "middle" if d == "up" else "low")
+            params = {"format": "csv", "path": str(table), "target": "y", "split": "time", "hidden": [32],
+                      "lr": 0.01, "batch_size": 64}
+            values = train(params, 6, file)["values"]
+            metadata, tensors = read_safetensors(file)
+            encoding, rows = json.loads(metadata["encoding"]), self.rows(table)
+            self.assertEqual(encoding["target"]["classes"], ["high", "low", "middle"])
+            best = logits(tensors, numpy.array([encoded(encoding, row) for row in rows])).argmax(1)
+            right = [encoding["target"]["classes"][i] == row["y"] for i, row in zip(best, rows)]
+            self.assertAlmostEqual(sum(right) / len(right), values["test_accuracy"], delta=0.011)
+            self.assertGreater(values["test_accuracy"], 0.85)
 
 
 @unittest.skipUnless(FASHION.exists(), "apt install dataset-fashion-mnist")

@@ -159,6 +159,21 @@ class Study(Case):
         self.hpo("check", study, status=1)
         self.assertIn("train-images-idx3-ubyte: truncated", self.error)
 
+    def test_check_tells_what_it_understood_of_a_table_or_where_it_is_wrong(self):
+        table = self.folder / "table.csv"
+        rows = [f"{i},{i % 7},{('up', 'down')[i % 2]},{i * 0.5}" for i in range(400)]
+        table.write_text("\n".join(["id,n,c,y", *rows]) + "\n")
+        study = self.study(f"study: table\nworker:\n  task: regression\n  data:\n    format: csv\n    path: {table}\n    target: y\n    ignore: id\n  model: {{type: mlp, hidden: [8]}}\nbudget: {{trials: 2, epochs: 2}}\n")
+        said = self.hpo("check", study)
+        for line in ("maximize val_r2", "400 rows, 4 columns, which become 4 features", "324 rows train, 36 validate, 40 test: at random",
+                     "target: y, numbers from 0 to 199.5", "numbers: n", "categories: c (2 levels)", "left out: id"):
+            self.assertIn(line, said)
+        self.assertEqual(json.loads(self.hpo("check", study, "--json"))["data"][0], "400 rows, 4 columns, which become 4 features")
+        rows[7] += ",1"
+        table.write_text("\n".join(["id,n,c,y", *rows]) + "\n")
+        self.hpo("check", study, status=1)
+        self.assertRegex(self.error, r"^\S*study\.yaml:6:\d+: .*data\.path: \S*table\.csv: line 9: 5 columns, where the header has 4")
+
     def test_the_command_that_it_prints_to_go_on_goes_on(self):
         study = self.study(synthetic(trials=40, samples=20000))
         child = self.start("run", study, "--seed", 9, "--set", "budget.epochs=20", "--set", "sampler.type=sobol")

@@ -37,11 +37,12 @@ class Buffer {
     [[nodiscard]] virtual std::size_t bytes() const = 0;
 };
 
-/// Labelled samples in a buffer. All replicas share it. The operations see a feature x as x * scale + shift.
+/// Samples in a buffer, each with its target: what a model is to say of it. All replicas share them. The operations see
+/// a feature x as x * scale + shift.
 struct Samples {
     const Buffer* buffer = nullptr;
     Tensor features;         ///< f32 or u8 [N, I]
-    Tensor labels;           ///< i32 [N, 1]
+    Tensor targets;          ///< i32 [N, 1], a class; or f32 [N, O], the numbers to predict
     Tensor rows;             ///< i32 [1, count]: which of the N rows belong to these samples; none: all of them
     std::int64_t count = 0;  ///< number of samples, below 2^31
     float scale = 1;
@@ -104,10 +105,10 @@ struct Augment {
 /// Where `extent` does not limit rows (evaluation), they are the samples from number `first` on, in their order. Where
 /// it does (training), extent.batch samples are drawn in each iteration; count / batch iterations make an epoch, and
 /// the samples left over rest in it. Row i of iteration t is sample (t mod epoch) * batch + i in the EpochOrder of
-/// (seed, t / epoch). Padding rows become 0 and get label 0.
+/// (seed, t / epoch). Padding rows and their targets become 0.
 struct Gather {
     Tensor output;           ///< [B, I] written
-    Tensor labels;           ///< i32 [B, 1] written
+    Tensor targets;          ///< [B, columns of the samples' targets] written, in their type
     std::int64_t first = 0;  ///< evaluation only
     // Training only:
     Extent extent;
@@ -208,6 +209,20 @@ struct CrossEntropy {
     Tensor correct;    ///< i32 [1, 1] by `write`: rows whose greatest logit (the first of equals) is the label's
     Tensor gradient;   ///< [B, C] written: the gradient of `loss`, times `scale`; may be `logits`; none: not computed
     float weight = 1;  ///< of a row; 1 / (rows of the whole batch) makes `loss` a mean
+    Write write = Write::set;
+    Tensor scale;    ///< per replica; none: 1
+    Tensor weights;  ///< per replica: its weight, in place of `weight`
+    Extent extent;   ///< padding rows add nothing, and their gradient is 0
+};
+
+/// The squared error, summed over the outputs: its mean over rows and outputs with weight 1 / (rows * outputs).
+struct SquaredError {
+    Tensor predictions;  ///< [B, O]
+    Tensor targets;      ///< f32 [B, O]
+    Tensor loss;         ///< [1, 1] by `write`: weight * the sum of (prediction - target)^2
+    Tensor absolute;     ///< [1, 1] by `write`: weight * the sum of |prediction - target|
+    Tensor gradient;     ///< [B, O] written: of `loss`, times `scale`; may be `predictions`; none: not computed
+    float weight = 1;    ///< of an element
     Write write = Write::set;
     Tensor scale;    ///< per replica; none: 1
     Tensor weights;  ///< per replica: its weight, in place of `weight`
@@ -327,6 +342,7 @@ class Stream {
     virtual void layer_norm(const LayerNorm& arguments) = 0;
     virtual void layer_norm_backward(const LayerNormBackward& arguments) = 0;
     virtual void cross_entropy(const CrossEntropy& arguments) = 0;
+    virtual void squared_error(const SquaredError& arguments) = 0;
     virtual void gradient_norm(const GradientNorm& arguments) = 0;
     virtual void adamw(const AdamW& arguments) = 0;
     virtual void sgd(const Sgd& arguments) = 0;

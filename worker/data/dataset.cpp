@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <array>
 
+#include "worker/data/split.hpp"
+#include "worker/data/table.hpp"
+
 namespace hpo {
 namespace {
 
 constexpr std::array formats{
     DataFormat{"idx", describe_idx, load_idx},
+    DataFormat{"csv", describe_csv, load_csv, split_csv, explain_csv},
     DataFormat{"synthetic", describe_synthetic, load_synthetic},
 };
 
@@ -27,7 +31,35 @@ Result<DataShape> describe_data(const DataConfig& config) {
     return (*format)->describe(config);
 }
 
-Result<void> load_data(const DataConfig& config, std::uint64_t data_seed, const RowSink& sink) {
+Result<Split> split_data(const DataConfig& config, const DataShape& shape, const SplitSizes& sizes,
+                         std::uint64_t data_seed) {
+    const auto format = find(config.format);
+    if (!format) return format.error();
+    if ((*format)->split) return (*format)->split(config, sizes, data_seed);
+    return make_split(sizes, shape.train, data_seed);
+}
+
+Result<std::vector<std::string>> explain_data(const DataConfig& config) {
+    const auto format = find(config.format);
+    if (!format) return format.error();
+    if ((*format)->explain) return (*format)->explain(config);
+    const auto shape = (*format)->describe(config);
+    if (!shape) return shape.error();
+    const std::string sample = std::visit(
+        Overloaded{[](const VectorShape& vector) { return std::to_string(vector.features) + " features"; },
+                   [](const ImageShape& image) {
+                       return "images of " + std::to_string(image.height) + " x " + std::to_string(image.width) +
+                              (image.channels == 1 ? "" : " x " + std::to_string(image.channels));
+                   }},
+        shape->sample);
+    const std::string target = shape->task == Task::classification
+                                   ? std::to_string(shape->outputs) + " classes"
+                                   : std::to_string(shape->outputs) + (shape->outputs == 1 ? " number" : " numbers");
+    return std::vector<std::string>{std::to_string(shape->train) + " samples to train and validate on, " +
+                                    std::to_string(shape->test) + " to test; " + sample + "; the target is " + target};
+}
+
+Result<DataFacts> load_data(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink) {
     const auto format = find(config.format);
     if (!format) return format.error();
     return (*format)->load(config, data_seed, sink);

@@ -1,24 +1,37 @@
-// Labelled samples: where they come from (one registry of formats), and how they get into a device's memory. Loading
-// streams: no second copy of the samples is made on the host.
+// Samples with their targets: where they come from (one registry of formats), and how they get into a device's memory.
+// Loading streams: no second copy of the samples is made on the host.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
+#include <vector>
 
 #include "hpo/result.hpp"
+#include "hpo/tasks.hpp"
 
 namespace hpo {
 
-/// The `data` section of a native worker's configuration (worker_keys.hpp documents the keys).
+/// Of the task and the `data` section of a native worker's configuration (worker_keys.hpp documents the keys).
 enum class Placement : std::uint8_t { automatic, device, staged };
 
+/// How samples are divided. automatic: stratified where targets are classes, else random.
+enum class SplitKind : std::uint8_t { automatic, random, stratified, time };
+
 struct DataConfig {
+    std::optional<Task> task;  ///< none: what the data is for
     std::string format = "idx";
     std::string path;
+    std::string target;       ///< name of a column
+    std::string ignore;       ///< names of columns, as a line of CSV
+    std::string categorical;  ///< the same
+    SplitKind split = SplitKind::automatic;
+    double test = 0.1;  ///< fraction of the rows of a table
     double validation = 0.1;
     std::int64_t subset = 0;  ///< 0: all
     std::int64_t samples = 4096;
@@ -29,43 +42,99 @@ struct DataConfig {
     friend bool operator==(const DataConfig&, const DataConfig&) = default;
 };
 
+/// What the numbers of a sample are, in the order in which they lie.
+struct VectorShape {
+    std::int64_t features = 0;
+    friend bool operator==(const VectorShape&, const VectorShape&) = default;
+};
+/// Row by row, channels last.
+struct ImageShape {
+    std::int64_t height = 0, width = 0, channels = 1;
+    friend bool operator==(const ImageShape&, const ImageShape&) = default;
+};
+using SampleShape = std::variant<VectorShape, ImageShape>;
+
 /// What can be known without loading the samples.
 struct DataShape {
-    std::int64_t train = 0;  ///< samples of the training file, before subset and split
+    std::int64_t train = 0;  ///< samples of the training part, before subset and split
     std::int64_t test = 0;
-    std::int64_t features = 0;
-    std::int64_t classes = 0;
-    bool pixels = false;      ///< a value is an unsigned byte; else a float
-    std::int64_t height = 0;  ///< of images, channels last; 0: they are none
-    std::int64_t width = 0;
+    SampleShape sample;
+    Task task = Task::classification;
+    std::int64_t outputs = 0;        ///< of a model: one for each class, or the numbers to predict
+    bool pixels = false;             ///< a feature is an unsigned byte; else a float
+    bool standardised = false;       ///< features are used as they are given
+    std::int64_t loading_bytes = 0;  ///< of the host, at most, that loading takes besides the samples themselves
     friend bool operator==(const DataShape&, const DataShape&) = default;
 
-    [[nodiscard]] std::int64_t row_bytes() const { return features * (pixels ? 1 : 4); }
+    /// Numbers of a sample.
+    [[nodiscard]] std::int64_t features() const {
+        if (const auto* image = std::get_if<ImageShape>(&sample)) return image->height * image->width * image->channels;
+        return std::get<VectorShape>(sample).features;
+    }
+    [[nodiscard]] std::int64_t row_bytes() const { return features() * (pixels ? 1 : 4); }
+    /// Numbers of a target: a class is one of 32 bits, the others are floats.
+    [[nodiscard]] std::int64_t target_columns() const { return task == Task::classification ? 1 : outputs; }
 };
 
 enum class Part { train, test };
 
-/// Takes rows as they are read: the values of `labels.size()` samples from number `first` on, in order.
-using RowSink = std::function<void(Part part, std::int64_t first, std::span<const std::byte> values,
-                                   std::span<const std::int32_t> labels)>;
+/// Samples as they are read.
+struct SampleBatch {
+    Part part = Part::train;
+    std::int64_t first = 0;                ///< number of the first one within its part; they come in order
+    std::int64_t count = 0;                ///< of samples
+    std::span<const std::byte> features;   ///< count * DataShape::row_bytes
+    std::span<const std::byte> targets{};  ///< count * DataShape::target_columns, of 4 bytes each
+};
+using SampleSink = std::function<void(const SampleBatch&)>;
+
+/// What is known of the data once it is loaded.
+struct DataFacts {
+    /// Of the training split, in the units of the file: where targets are numbers, the sink got
+    /// (target - mean) / deviation.
+    double target_mean = 0;
+    double target_deviation = 1;
+    /// How the features follow from the columns of a table, and what its classes are called: a JSON object
+    /// (safetensors.hpp); empty: features are the values of the file.
+    std::string encoding;
+};
+
+/// Rows of the training part: the ones to train on and the ones to validate.
+struct Split {
+    std::vector<std::int32_t> train;
+    std::vector<std::int32_t> validation;
+};
+struct SplitSizes {
+    std::int64_t train = 0;
+    std::int64_t validation = 0;
+};
 
 /// One row of the registry. `load` calls the sink at least once a megabyte.
 struct DataFormat {
     std::string_view name;
     Result<DataShape> (*describe)(const DataConfig& config);
-    Result<void> (*load)(const DataConfig& config, std::uint64_t data_seed, const RowSink& sink);
+    Result<DataFacts> (*load)(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink);
+    /// Where a split needs more than sizes and the seed; null: random (split.hpp).
+    Result<Split> (*split)(const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed) = nullptr;
+    /// Lines for people on what was understood of the data; null: what the shape tells.
+    Result<std::vector<std::string>> (*explain)(const DataConfig& config) = nullptr;
 };
 
 std::span<const DataFormat> data_formats();
 
 /// By config.format. Errors name the file or the key, and the cure where there is one.
 Result<DataShape> describe_data(const DataConfig& config);
-Result<void> load_data(const DataConfig& config, std::uint64_t data_seed, const RowSink& sink);
+Result<DataFacts> load_data(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink);
+/// Of shape.train samples, by the study's data seed: the same for every trial of a study.
+Result<Split> split_data(const DataConfig& config, const DataShape& shape, const SplitSizes& sizes,
+                         std::uint64_t data_seed);
+/// What was understood of the data, in lines for people. Lines with a warning begin with "warning: ".
+Result<std::vector<std::string>> explain_data(const DataConfig& config);
 
 // The formats.
 Result<DataShape> describe_idx(const DataConfig& config);
-Result<void> load_idx(const DataConfig& config, std::uint64_t data_seed, const RowSink& sink);
+Result<DataFacts> load_idx(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink);
 Result<DataShape> describe_synthetic(const DataConfig& config);
-Result<void> load_synthetic(const DataConfig& config, std::uint64_t data_seed, const RowSink& sink);
+Result<DataFacts> load_synthetic(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink);
 
 }  // namespace hpo

@@ -14,7 +14,7 @@ namespace {
 
 struct Placed {
     Tensor features;
-    Tensor labels;
+    Tensor targets;
     Tensor train, validation;  ///< i32: the rows of each side of the split; of the training file alone
     std::size_t bytes = 0;
 };
@@ -22,8 +22,8 @@ struct Placed {
 Placed place(const DataShape& shape, std::int64_t rows, const SplitSizes& sizes) {
     Layout layout(1);
     Placed placed;
-    placed.features = layout.add(shape.pixels ? Type::u8 : Type::f32, rows, shape.features);
-    placed.labels = layout.add(Type::i32, rows, 1);
+    placed.features = layout.add(shape.pixels ? Type::u8 : Type::f32, rows, shape.features());
+    placed.targets = layout.add(target_type(shape.task), rows, shape.target_columns());
     if (sizes.train > 0) placed.train = layout.add(Type::i32, 1, sizes.train);
     if (sizes.validation > 0) placed.validation = layout.add(Type::i32, 1, sizes.validation);
     placed.bytes = layout.bytes();
@@ -37,11 +37,11 @@ std::uint32_t checksum(std::uint32_t crc, std::span<const std::byte> bytes) {
     return static_cast<std::uint32_t>(crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
-/// Sums over the rows of the training split, as they come by.
+/// Sums over the features of the training split, as they come by.
 class Moments {
    public:
     Moments(const Split& split, const DataShape& shape)
-        : shape_(shape), trains_(static_cast<std::size_t>(shape.train), false) {
+        : shape_(shape), features_(shape.features()), trains_(static_cast<std::size_t>(shape.train), false) {
         for (const std::int32_t row : split.train) trains_[static_cast<std::size_t>(row)] = true;
     }
 
@@ -51,7 +51,7 @@ class Moments {
             if (!trains_[static_cast<std::size_t>(first) + i]) continue;
             const std::byte* row = values.data() + i * row_bytes;
             shape_.pixels ? add_pixels(reinterpret_cast<const std::uint8_t*>(row)) : add_floats(row);
-            count_ += static_cast<double>(shape_.features);
+            count_ += static_cast<double>(features_);
         }
     }
 
@@ -64,10 +64,10 @@ class Moments {
    private:
     void add_pixels(const std::uint8_t* row) {
         // Whole numbers, so that a double holds them exactly; 32 bits hold the squares of 4096 pixels.
-        for (std::int64_t begin = 0; begin < shape_.features; begin += 4096) {
+        for (std::int64_t begin = 0; begin < features_; begin += 4096) {
             std::uint32_t sum = 0;
             std::uint32_t squares = 0;
-            const std::int64_t end = std::min(begin + 4096, shape_.features);
+            const std::int64_t end = std::min(begin + 4096, features_);
             for (std::int64_t j = begin; j < end; ++j) {
                 sum += row[j];
                 squares += std::uint32_t{row[j]} * row[j];
@@ -77,7 +77,7 @@ class Moments {
         }
     }
     void add_floats(const std::byte* row) {
-        for (std::int64_t j = 0; j < shape_.features; ++j) {
+        for (std::int64_t j = 0; j < features_; ++j) {
             float value = 0;
             std::memcpy(&value, row + j * 4, 4);
             sum_ += value;
@@ -86,25 +86,46 @@ class Moments {
     }
 
     DataShape shape_;
+    std::int64_t features_;
     std::vector<bool> trains_;
     double sum_ = 0;
     double squares_ = 0;
     double count_ = 0;
 };
 
-/// Writes into a buffer of samples.
-class Target {
+/// The variance of numbers to predict: of the samples to validate or to test, as they come by.
+class TargetSpread {
    public:
-    Target(Device& device, Buffer& buffer, const Placed& placed)
+    void add(std::span<const std::byte> targets) {
+        for (std::size_t i = 0; i + 4 <= targets.size(); i += 4) {
+            float value = 0;
+            std::memcpy(&value, &targets[i], 4);
+            ++count_;
+            const double before = value - mean_;
+            mean_ += before / count_;
+            squares_ += before * (value - mean_);
+        }
+    }
+    [[nodiscard]] double variance() const { return count_ > 0 ? squares_ / count_ : 0; }
+
+   private:
+    double count_ = 0, mean_ = 0, squares_ = 0;
+};
+
+/// Writes into a buffer of samples.
+class Writer {
+   public:
+    Writer(Device& device, Buffer& buffer, const Placed& placed)
         : placed_(placed), host_(dynamic_cast<HostBuffer*>(&buffer)) {
         if (!host_) stream_ = device.stream(buffer, 1);
     }
 
-    void take(std::int64_t first, std::span<const std::byte> values, std::span<const std::int32_t> labels) const {
-        const auto rows = static_cast<std::int64_t>(labels.size());
-        const std::int64_t columns = placed_.features.columns;
-        write(placed_.features.slice(first * columns, rows, columns), values);
-        write(placed_.labels.slice(first, rows, 1), std::as_bytes(labels));
+    void take(const SampleBatch& batch) const {
+        const auto rows_of = [&](const Tensor& tensor) {
+            return tensor.slice(batch.first * tensor.columns, batch.count, tensor.columns);
+        };
+        write(rows_of(placed_.features), batch.features);
+        write(rows_of(placed_.targets), batch.targets);
     }
     void write(const Tensor& to, std::span<const std::byte> bytes) const {
         if (stream_)
@@ -160,35 +181,51 @@ Result<std::unique_ptr<DeviceData>> load_to_device(Device& device, const DataCon
         *buffer = *std::move(memory);
     }
     const auto samples = [](const Buffer& buffer, const Placed& placed, const Tensor& rows) {
-        const std::int64_t count = rows ? rows.columns : placed.labels.rows;
-        return Samples{&buffer, placed.features, placed.labels, rows, count};
+        const std::int64_t count = rows ? rows.columns : placed.targets.rows;
+        return Samples{&buffer, placed.features, placed.targets, rows, count};
     };
     data->train = samples(*data->train_buffer, train, train.train);
     data->validation = samples(*data->train_buffer, train, train.validation);
     data->test = samples(*data->test_buffer, test, {});
 
-    const Target to_train(device, *data->train_buffer, train);
-    const Target to_test(device, *data->test_buffer, test);
-    const Split split = make_split(*sizes, shape->train, data_seed);
+    const Writer to_train(device, *data->train_buffer, train);
+    const Writer to_test(device, *data->test_buffer, test);
+    const auto divided = split_data(config, *shape, *sizes, data_seed);
+    if (!divided) return divided.error();
+    const Split& split = *divided;
     to_train.write(train.train, std::as_bytes(std::span(split.train)));
     to_train.write(train.validation, std::as_bytes(std::span(split.validation)));
+    std::vector<bool> validates(static_cast<std::size_t>(shape->train), false);
+    for (const std::int32_t row : split.validation) validates[static_cast<std::size_t>(row)] = true;
     Moments moments(split, *shape);
+    TargetSpread validation_spread, test_spread;
+    const auto spread = [&](const SampleBatch& batch) {
+        if (batch.part == Part::test) return test_spread.add(batch.targets);
+        const std::size_t bytes = batch.targets.size() / static_cast<std::size_t>(batch.count);
+        for (std::int64_t i = 0; i < batch.count; ++i)
+            if (validates[static_cast<std::size_t>(batch.first + i)])
+                validation_spread.add(batch.targets.subspan(static_cast<std::size_t>(i) * bytes, bytes));
+    };
     std::uint32_t crc = 0;
-    const auto loaded = load_data(
-        config, data_seed,
-        [&](Part part, std::int64_t first, std::span<const std::byte> values, std::span<const std::int32_t> labels) {
-            (part == Part::train ? to_train : to_test).take(first, values, labels);
-            if (part == Part::train) moments.add(first, values);
-            crc = checksum(checksum(crc, values), std::as_bytes(labels));
-            if (progress) progress();
-        });
-    if (!loaded) return loaded.error();
+    const auto facts = load_data(config, data_seed, [&](const SampleBatch& batch) {
+        (batch.part == Part::train ? to_train : to_test).take(batch);
+        if (batch.part == Part::train && !shape->standardised) moments.add(batch.first, batch.features);
+        if (shape->task == Task::regression) spread(batch);
+        crc = checksum(checksum(crc, batch.features), batch.targets);
+        if (progress) progress();
+    });
+    if (!facts) return facts.error();
 
-    data->mean = static_cast<float>(moments.mean());
-    data->deviation = static_cast<float>(moments.deviation());
-    for (Samples* part : {&data->train, &data->validation, &data->test}) {
-        part->scale = static_cast<float>(1 / moments.deviation());
-        part->shift = static_cast<float>(-moments.mean() / moments.deviation());
+    data->facts = *facts;
+    data->validation_variance = validation_spread.variance();
+    data->test_variance = test_spread.variance();
+    if (!shape->standardised) {
+        data->mean = static_cast<float>(moments.mean());
+        data->deviation = static_cast<float>(moments.deviation());
+        for (Samples* part : {&data->train, &data->validation, &data->test}) {
+            part->scale = static_cast<float>(1 / moments.deviation());
+            part->shift = static_cast<float>(-moments.mean() / moments.deviation());
+        }
     }
     data->fingerprint = crc;
     return data;

@@ -34,17 +34,24 @@ struct DeviceData {
     std::unique_ptr<Buffer> train_buffer;  ///< of the training file: both sides of the split, and which is which
     std::unique_ptr<Buffer> test_buffer;
     // With the normalisation: scale = 1 / deviation and shift = -mean / deviation, by the mean and the deviation over
-    // all values of the training split (deviation 1 if they are all the same).
+    // all values of the training split (deviation 1 if they are all the same). Neither where shape.standardised.
     Samples train;
     Samples validation;
     Samples test;
     float mean = 0;
     float deviation = 1;
-    std::uint32_t fingerprint = 0;  ///< CRC-32 of values and labels: checkpoints are bound to it
+    DataFacts facts;
+    // Of targets that are numbers, as the samples have them.
+    double validation_variance = 0;
+    double test_variance = 0;
+    std::uint32_t fingerprint = 0;  ///< CRC-32 of features and targets: checkpoints are bound to it
 
     [[nodiscard]] std::int64_t bytes() const;
     [[nodiscard]] bool staged() const { return config.placement == Placement::staged; }
 };
+
+/// The type of a target's numbers.
+constexpr Type target_type(Task task) { return task == Task::classification ? Type::i32 : Type::f32; }
 
 /// What DeviceData::bytes() will be.
 std::int64_t data_bytes(const DataShape& shape, const SplitSizes& sizes);

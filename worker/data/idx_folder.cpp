@@ -69,7 +69,7 @@ Result<std::vector<std::int32_t>> read_labels(const fs::path& file) {
 struct Described {
     Files files;
     std::int64_t features = 0;
-    std::int64_t height = 0, width = 0;
+    SampleShape sample;
     std::vector<std::int32_t> labels;
 
     [[nodiscard]] std::int64_t count() const { return static_cast<std::int64_t>(labels.size()); }
@@ -83,22 +83,24 @@ Result<Described> describe_part(const std::string& path, const std::string& pref
     if (!shape) return shape.error();
     auto labels = read_labels(files->labels);
     if (!labels) return labels.error();
-    const bool image = shape->size() == 3 || shape->size() == 4;
-    Described part{*std::move(files), item_bytes(*shape), image ? (*shape)[1] : 0, image ? (*shape)[2] : 0,
-                   *std::move(labels)};
+    SampleShape sample = VectorShape{item_bytes(*shape)};
+    if (shape->size() == 3 || shape->size() == 4)
+        sample = ImageShape{(*shape)[1], (*shape)[2], shape->size() == 4 ? (*shape)[3] : 1};
+    Described part{*std::move(files), item_bytes(*shape), sample, *std::move(labels)};
     if ((*shape)[0] != part.count())
         return Error{part.files.labels.string() + ": " + std::to_string(part.count()) + " labels for the " +
                      std::to_string((*shape)[0]) + " images of " + part.files.images.string()};
     return part;
 }
 
-Result<void> load_part(const std::string& path, Part which, const std::string& prefix, const RowSink& sink) {
+Result<void> load_part(const std::string& path, Part which, const std::string& prefix, const SampleSink& sink) {
     const auto part = describe_part(path, prefix);
     if (!part) return part.error();
     const auto shape = read_idx(part->files.images, [&](std::int64_t first, std::span<const std::uint8_t> bytes) {
         const auto count = static_cast<std::int64_t>(bytes.size()) / part->features;
-        sink(which, first, std::as_bytes(bytes),
-             std::span(part->labels).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)));
+        const auto labels =
+            std::span(part->labels).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+        sink({which, first, count, std::as_bytes(bytes), std::as_bytes(labels)});
     });
     if (!shape) return shape.error();
     return {};
@@ -107,6 +109,8 @@ Result<void> load_part(const std::string& path, Part which, const std::string& p
 }  // namespace
 
 Result<DataShape> describe_idx(const DataConfig& config) {
+    if (config.task == Task::regression)
+        return Error{"task: the labels of IDX files are classes, so that regression cannot be trained on them"};
     const auto train = describe_part(config.path, "train");
     if (!train) return train.error();
     const auto test = describe_part(config.path, "t10k");
@@ -114,15 +118,19 @@ Result<DataShape> describe_idx(const DataConfig& config) {
     if (train->features != test->features)
         return Error{"data.path: " + config.path + ": training images have " + std::to_string(train->features) +
                      " pixels, test images " + std::to_string(test->features)};
-    DataShape shape{train->count(), test->count(), train->features, std::max(train->classes(), test->classes()), true};
-    shape.height = train->height;
-    shape.width = train->width;
+    DataShape shape;
+    shape.train = train->count();
+    shape.test = test->count();
+    shape.sample = train->sample;
+    shape.outputs = std::max(train->classes(), test->classes());
+    shape.pixels = true;
     return shape;
 }
 
-Result<void> load_idx(const DataConfig& config, std::uint64_t, const RowSink& sink) {
-    if (auto loaded = load_part(config.path, Part::train, "train", sink); !loaded) return loaded;
-    return load_part(config.path, Part::test, "t10k", sink);
+Result<DataFacts> load_idx(const DataConfig& config, std::uint64_t, const SampleSink& sink) {
+    if (auto loaded = load_part(config.path, Part::train, "train", sink); !loaded) return loaded.error();
+    if (auto loaded = load_part(config.path, Part::test, "t10k", sink); !loaded) return loaded.error();
+    return DataFacts{};
 }
 
 }  // namespace hpo

@@ -10,14 +10,32 @@ namespace hpo {
 namespace {
 
 /// Fisher and Yates.
-void shuffle(std::uint64_t seed, std::vector<std::int32_t>& items) {
+void shuffle(std::uint64_t seed, std::uint64_t purpose, std::vector<std::int32_t>& items) {
     PhiloxBlock block{};
     for (std::size_t left = items.size(), element = 0; left > 1; --left, ++element) {
-        if (element % 4 == 0) block = draw_block(seed, Purpose::split, 0, element / 4);
+        if (element % 4 == 0) block = draw_block(seed, Purpose::split, purpose, element / 4);
         // A 32-bit draw scaled to [0, left): its bias is below left / 2^32.
         const std::size_t pick = (std::uint64_t{block[element % 4]} * left) >> 32;
         std::swap(items[left - 1], items[pick]);
     }
+}
+
+/// Spreads the rows of each class evenly over the order.
+void stratify(std::span<const std::int32_t> classes, std::vector<std::int32_t>& rows) {
+    std::vector<std::int64_t> count, seen;
+    for (const std::int32_t one : classes) {
+        if (static_cast<std::size_t>(one) >= count.size()) count.resize(static_cast<std::size_t>(one) + 1);
+        ++count[static_cast<std::size_t>(one)];
+    }
+    seen.resize(count.size());
+    std::vector<float> position(classes.size());  // within its class, in (0, 1)
+    for (const std::int32_t row : rows) {
+        const auto at = static_cast<std::size_t>(row), its = static_cast<std::size_t>(classes[at]);
+        position[at] = static_cast<float>((static_cast<double>(seen[its]++) + 0.5) / static_cast<double>(count[its]));
+    }
+    std::stable_sort(rows.begin(), rows.end(), [&](std::int32_t a, std::int32_t b) {
+        return position[static_cast<std::size_t>(a)] < position[static_cast<std::size_t>(b)];
+    });
 }
 
 }  // namespace
@@ -33,10 +51,24 @@ Result<SplitSizes> split_sizes(const DataConfig& config, std::int64_t samples) {
     return SplitSizes{used - validation, validation};
 }
 
-Split make_split(const SplitSizes& sizes, std::int64_t samples, std::uint64_t data_seed) {
-    std::vector<std::int32_t> order(static_cast<std::size_t>(samples));
+std::vector<std::int32_t> split_order(SplitKind kind, std::int64_t rows, std::uint64_t data_seed, std::uint64_t purpose,
+                                      std::span<const std::int32_t> classes) {
+    std::vector<std::int32_t> order(static_cast<std::size_t>(rows));
     std::iota(order.begin(), order.end(), 0);
-    shuffle(data_seed, order);
+    if (kind == SplitKind::time) {
+        std::reverse(order.begin(), order.end());
+        return order;
+    }
+    shuffle(data_seed, purpose, order);
+    if (kind == SplitKind::stratified) stratify(classes, order);
+    return order;
+}
+
+Split make_split(const SplitSizes& sizes, std::int64_t samples, std::uint64_t data_seed) {
+    return cut_split(sizes, split_order(SplitKind::random, samples, data_seed, 0));
+}
+
+Split cut_split(const SplitSizes& sizes, const std::vector<std::int32_t>& order) {
     const auto middle = order.begin() + sizes.validation;
     return {{middle, middle + sizes.train}, {order.begin(), middle}};
 }

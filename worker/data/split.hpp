@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "hpo/result.hpp"
@@ -9,21 +10,19 @@
 
 namespace hpo {
 
-struct SplitSizes {
-    std::int64_t train = 0;
-    std::int64_t validation = 0;
-};
-
 /// Of `samples` training samples (the subset first, then the split). At least one on each side, or an error.
 Result<SplitSizes> split_sizes(const DataConfig& config, std::int64_t samples);
 
-/// Rows of the training file.
-struct Split {
-    std::vector<std::int32_t> train;
-    std::vector<std::int32_t> validation;
-};
+/// Rows in an order whose beginning can be taken as a part of them. random: any order. stratified: each beginning has
+/// the classes in about the same proportions as the whole. time: the last row first. `classes`: of each row, for
+/// stratified. `purpose` numbers independent orders of one seed.
+std::vector<std::int32_t> split_order(SplitKind kind, std::int64_t rows, std::uint64_t data_seed, std::uint64_t purpose,
+                                      std::span<const std::int32_t> classes = {});
 
-/// Of `samples`, by the study's data seed: the same for every trial of a study.
+/// The first of an order validate, those after them train.
+Split cut_split(const SplitSizes& sizes, const std::vector<std::int32_t>& order);
+
+/// A random split of `samples`.
 Split make_split(const SplitSizes& sizes, std::int64_t samples, std::uint64_t data_seed);
 
 }  // namespace hpo

@@ -1,9 +1,11 @@
 // Gaussian clusters: each class has a centre drawn from N(0, 1) in every feature; a sample is its class's centre plus
-// noise. Everything follows from the data seed.
+// noise. For regression features are N(0, 1), and the target is a sum of sines along random directions, with a variance
+// of about 1, plus noise. Everything follows from the data seed.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
+#include <utility>
 #include <vector>
 
 #include "hpo/random.hpp"
@@ -13,7 +15,15 @@ namespace hpo {
 namespace {
 
 // What the `iteration` of a draw means here.
-enum Stream : std::uint64_t { centres = 0, train_noise = 1, test_noise = 2 };
+enum Stream : std::uint64_t {
+    centres = 0,
+    train_noise = 1,
+    test_noise = 2,
+    train_target_noise = 3,
+    test_target_noise = 4,
+};
+
+constexpr std::size_t waves = 4;
 
 /// Box and Muller's transform: four numbers of N(0, 1) from the four words.
 std::array<double, 4> normals(const PhiloxBlock& block) {
@@ -37,38 +47,87 @@ void fill_normal(std::uint64_t seed, Stream stream, std::uint64_t first, double 
     }
 }
 
-void make(const DataConfig& config, std::uint64_t seed, Part part, std::int64_t count, const std::vector<float>& centre,
-          const RowSink& sink) {
-    const Stream stream = part == Part::train ? train_noise : test_noise;
-    const auto features = static_cast<std::size_t>(config.features);
+/// The samples of a part, and what their targets follow from.
+struct Source {
+    const DataConfig& config;
+    std::uint64_t seed;
+    Part part;
+    std::int64_t count;
+
+    [[nodiscard]] Stream noise() const { return part == Part::train ? train_noise : test_noise; }
+};
+
+/// Calls fill(first sample, features, targets) for some samples at a time, and passes them on.
+template <class Target, class Fill>
+void make(const Source& source, const SampleSink& sink, Fill&& fill) {
+    const auto features = static_cast<std::size_t>(source.config.features);
     const std::size_t at_once = std::max<std::size_t>(1, 65536 / features);
     std::vector<float> values;
-    std::vector<std::int32_t> labels;
-    for (std::int64_t first = 0; first < count; first += static_cast<std::int64_t>(labels.size())) {
-        labels.resize(std::min(at_once, static_cast<std::size_t>(count - first)));
-        values.resize(labels.size() * features);
-        fill_normal(seed, stream, static_cast<std::uint64_t>(first * config.features), config.noise, values);
+    std::vector<Target> targets;
+    for (std::int64_t first = 0; first < source.count; first += static_cast<std::int64_t>(targets.size())) {
+        targets.resize(std::min(at_once, static_cast<std::size_t>(source.count - first)));
+        values.resize(targets.size() * features);
+        fill(first, std::span(values), std::span(targets));
+        sink({source.part, first, static_cast<std::int64_t>(targets.size()), std::as_bytes(std::span(values)),
+              std::as_bytes(std::span(targets))});
+    }
+}
+
+void make_clusters(const Source& source, const std::vector<float>& centre, const SampleSink& sink) {
+    const DataConfig& config = source.config;
+    const auto features = static_cast<std::size_t>(config.features);
+    make<std::int32_t>(source, sink, [&](std::int64_t first, std::span<float> values, std::span<std::int32_t> labels) {
+        fill_normal(source.seed, source.noise(), static_cast<std::uint64_t>(first * config.features), config.noise,
+                    values);
         for (std::size_t i = 0; i < labels.size(); ++i) {
             labels[i] = static_cast<std::int32_t>((first + static_cast<std::int64_t>(i)) % config.classes);
             const float* of_class = centre.data() + static_cast<std::size_t>(labels[i]) * features;
             for (std::size_t j = 0; j < features; ++j) values[i * features + j] += of_class[j];
         }
-        sink(part, first, std::as_bytes(std::span(values)), labels);
-    }
+    });
+}
+
+void make_curved(const Source& source, const std::vector<float>& directions, const SampleSink& sink) {
+    const DataConfig& config = source.config;
+    const auto features = static_cast<std::size_t>(config.features);
+    make<float>(source, sink, [&](std::int64_t first, std::span<float> values, std::span<float> targets) {
+        fill_normal(source.seed, source.noise(), static_cast<std::uint64_t>(first * config.features), 1.0, values);
+        fill_normal(source.seed, source.part == Part::train ? train_target_noise : test_target_noise,
+                    static_cast<std::uint64_t>(first), config.noise, targets);
+        for (std::size_t i = 0; i < targets.size(); ++i)
+            for (std::size_t wave = 0; wave < waves; ++wave) {
+                double along = 0;
+                for (std::size_t j = 0; j < features; ++j)
+                    along += double{values[i * features + j]} * directions[wave * features + j];
+                // A sine of N(0, 1) has the variance (1 - exp(-2)) / 2.
+                targets[i] += static_cast<float>(std::sin(along) * std::sqrt(2 / (1 - std::exp(-2.0)) / waves));
+            }
+    });
 }
 
 }  // namespace
 
 Result<DataShape> describe_synthetic(const DataConfig& config) {
-    return DataShape{config.samples, config.samples / 4, config.features, config.classes, false};
+    DataShape shape;
+    shape.train = config.samples;
+    shape.test = config.samples / 4;
+    shape.sample = VectorShape{config.features};
+    shape.task = config.task.value_or(Task::classification);
+    shape.outputs = shape.task == Task::classification ? config.classes : 1;
+    return shape;
 }
 
-Result<void> load_synthetic(const DataConfig& config, std::uint64_t data_seed, const RowSink& sink) {
-    std::vector<float> centre(static_cast<std::size_t>(config.classes * config.features));
-    fill_normal(data_seed, centres, 0, 1.0, centre);
-    make(config, data_seed, Part::train, config.samples, centre, sink);
-    make(config, data_seed, Part::test, config.samples / 4, centre, sink);
-    return {};
+Result<DataFacts> load_synthetic(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink) {
+    const bool regression = config.task == Task::regression;
+    const auto features = static_cast<std::size_t>(config.features);
+    std::vector<float> numbers((regression ? waves : static_cast<std::size_t>(config.classes)) * features);
+    fill_normal(data_seed, centres, 0, regression ? 1 / std::sqrt(static_cast<double>(features)) : 1.0, numbers);
+    for (const auto& [part, count] :
+         {std::pair(Part::train, config.samples), std::pair(Part::test, config.samples / 4)}) {
+        const Source source{config, data_seed, part, count};
+        regression ? make_curved(source, numbers, sink) : make_clusters(source, numbers, sink);
+    }
+    return DataFacts{};
 }
 
 }  // namespace hpo

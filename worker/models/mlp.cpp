@@ -8,8 +8,8 @@
 
 namespace hpo {
 
-Mlp::Mlp(MlpShape shape, std::int64_t features, std::int64_t classes)
-    : Model(features, classes), shape_(std::move(shape)) {
+Mlp::Mlp(MlpShape shape, std::int64_t features, std::int64_t outputs)
+    : Model(features, outputs), shape_(std::move(shape)) {
     std::vector<Parameter> parameters;
     const auto add = [&](Parameter parameter) {
         parameters.push_back(std::move(parameter));
@@ -20,7 +20,7 @@ Mlp::Mlp(MlpShape shape, std::int64_t features, std::int64_t classes)
         Layer layer;
         layer.hidden = i < shape_.hidden.size();
         layer.inputs = inputs;
-        layer.outputs = layer.hidden ? shape_.hidden[i] : classes;
+        layer.outputs = layer.hidden ? shape_.hidden[i] : outputs;
         const std::string prefix = "layers." + std::to_string(i) + ".";
         const auto bound = std::sqrt((layer.hidden ? 6.0 : 1.0) / static_cast<double>(inputs));
         layer.weight = add({prefix + "weight", {layer.outputs, inputs}, 0, true, static_cast<float>(bound), 0});
@@ -143,9 +143,9 @@ Tensor Mlp::forward(Stream& stream, const Tensor& weights, const Tensor& input, 
 }
 
 void Mlp::backward(Stream& stream, const Tensor& weights, const Tensor& gradients, const Tensor& input,
-                   const Tensor& logits_gradient, const Training& training, Write write) {
+                   const Tensor& output_gradient, const Training& training, Write write) {
     const std::int64_t rows = input.rows;
-    Tensor gradient = logits_gradient;
+    Tensor gradient = output_gradient;
     for (std::size_t i = layers_.size(); i-- > 0;) {
         const Layer& layer = layers_[i];
         const Tensor bias_gradient = parameter(layer.bias, gradients);
@@ -223,7 +223,7 @@ Result<std::unique_ptr<Model>> make_mlp(const Params& params, const DataShape& s
     const auto norm = text_setting(params, "norm");
     if (!norm) return norm.error();
     mlp.layer_norm = *norm == "layer";
-    return std::unique_ptr<Model>(std::make_unique<Mlp>(std::move(mlp), shape.features, shape.classes));
+    return std::unique_ptr<Model>(std::make_unique<Mlp>(std::move(mlp), shape.features(), shape.outputs));
 }
 
 }  // namespace hpo

@@ -1,7 +1,7 @@
 // The multilayer perceptron: for each hidden layer linear, layer norm (if asked for), activation, dropout; then linear.
 //
 // Hidden weights are drawn by He et al. 2015 (uniform, sqrt(6 / fan_in)), the last layer's with 1 / sqrt(fan_in), so
-// that first logits are small; biases are 0, norms 1 and 0.
+// that first outputs are small; biases are 0, norms 1 and 0.
 #pragma once
 
 #include "worker/data/dataset.hpp"
@@ -10,14 +10,14 @@
 namespace hpo {
 
 struct MlpShape {
-    std::vector<std::int64_t> hidden;  ///< widths; may be empty: softmax regression
+    std::vector<std::int64_t> hidden;  ///< widths; may be empty: a linear model
     Activation activation = Activation::relu;
     bool layer_norm = false;
 };
 
 class Mlp : public Model {
    public:
-    Mlp(MlpShape shape, std::int64_t features, std::int64_t classes);
+    Mlp(MlpShape shape, std::int64_t features, std::int64_t outputs);
 
     [[nodiscard]] double forward_flops() const override;
     [[nodiscard]] double backward_flops() const override;
@@ -25,7 +25,7 @@ class Mlp : public Model {
     void set_replica_model(Stream& stream, int replica, const Model& model) const override;
     Tensor forward(Stream& stream, const Tensor& weights, const Tensor& input, const Training* training) override;
     void backward(Stream& stream, const Tensor& weights, const Tensor& gradients, const Tensor& input,
-                  const Tensor& logits_gradient, const Training& training, Write write) override;
+                  const Tensor& output_gradient, const Training& training, Write write) override;
 
    private:
     /// A linear layer with what follows it; tensors are [rows, outputs] unless said.

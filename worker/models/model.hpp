@@ -64,7 +64,7 @@ class Model {
 
     [[nodiscard]] const ParameterBlock& block() const { return block_; }
     [[nodiscard]] std::int64_t features() const { return features_; }
-    [[nodiscard]] std::int64_t classes() const { return classes_; }
+    [[nodiscard]] std::int64_t outputs() const { return outputs_; }  ///< logits of classes, or predictions
 
     /// Floating-point operations of the matrix products for one sample.
     [[nodiscard]] virtual double forward_flops() const = 0;
@@ -80,23 +80,23 @@ class Model {
     /// Draws `weights` [1, P] from the replicas' seeds (u64 per replica), and sets the padding to 0.
     void initialise(Stream& stream, const Tensor& weights, const Tensor& seed) const;
 
-    /// Logits [B, classes] for `input` [B, features], B at most the planned rows. `training` null: evaluation, without
-    /// dropout. Its results hold until the next forward; the logits may be overwritten by their gradient.
+    /// The outputs [B, outputs] for `input` [B, features], B at most the planned rows. `training` null: evaluation,
+    /// without dropout. They hold until the next forward, and may be overwritten by their gradient.
     virtual Tensor forward(Stream& stream, const Tensor& weights, const Tensor& input, const Training* training) = 0;
 
     /// Must follow a training `forward` with the same arguments. Computes `gradients` [1, P] from the gradient of the
-    /// logits, by `write`. It does not touch the padding, which must be zeroed once before the first step.
+    /// outputs, by `write`. It does not touch the padding, which must be zeroed once before the first step.
     virtual void backward(Stream& stream, const Tensor& weights, const Tensor& gradients, const Tensor& input,
-                          const Tensor& logits_gradient, const Training& training, Write write) = 0;
+                          const Tensor& output_gradient, const Training& training, Write write) = 0;
 
    protected:
-    Model(std::int64_t features, std::int64_t classes) : features_(features), classes_(classes) {}
+    Model(std::int64_t features, std::int64_t outputs) : features_(features), outputs_(outputs) {}
 
     ParameterBlock block_;
 
    private:
     std::int64_t features_;
-    std::int64_t classes_;
+    std::int64_t outputs_;
 };
 
 /// Places `parameters` (in network order, `first` not yet set) in one block, the decayed ones first.

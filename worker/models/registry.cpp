@@ -9,10 +9,8 @@
 namespace hpo {
 namespace {
 
-constexpr std::array<std::string_view, 3> classification_metrics{"loss", "val_loss", "val_accuracy"};
-
 constexpr std::array kinds{
-    ModelKind{"mlp", classification_metrics, normalise_mlp, pad_mlp, make_mlp},
+    ModelKind{"mlp", normalise_mlp, pad_mlp, make_mlp},
 };
 
 }  // namespace

@@ -12,8 +12,7 @@
 namespace hpo {
 
 struct ModelKind {
-    std::string_view name;                      ///< the value of `type`
-    std::span<const std::string_view> metrics;  ///< names that its steps report, in the order of the log's lines
+    std::string_view name;  ///< the value of `type`
     /// Replaces keys of `all` (which has all defaults) that say the same in several ways by one of them, so that equal
     /// models have equal parameters: checkpoints and fusion keys are made from these. `given` is what was given.
     void (*normalise)(const Params& given, Params& all);

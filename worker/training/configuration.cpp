@@ -32,7 +32,19 @@ std::string text(const Params& all, const char* name) { return std::get<std::str
 
 DataConfig data_of(const Params& all) {
     DataConfig data;
+    const std::string task = text(all, "task");
+    if (task != "auto") data.task = task == "regression" ? Task::regression : Task::classification;
     data.format = text(all, "format");
+    if (all.contains("target")) data.target = text(all, "target");
+    if (all.contains("ignore")) data.ignore = text(all, "ignore");
+    if (all.contains("categorical")) data.categorical = text(all, "categorical");
+    if (all.contains("test")) data.test = real(all, "test");
+    if (all.contains("split")) {
+        const std::string split = text(all, "split");
+        data.split = split == "random"       ? SplitKind::random
+                     : split == "stratified" ? SplitKind::stratified
+                                             : SplitKind::time;
+    }
     if (all.contains("path")) data.path = text(all, "path");
     data.validation = real(all, "validation");
     if (all.contains("subset")) data.subset = whole(all, "subset");

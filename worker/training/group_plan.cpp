@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "worker/data/device_data.hpp"
 #include "worker/models/registry.hpp"
 
 namespace hpo {
@@ -27,22 +28,26 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
         return Error{"training.batch_size: " + std::to_string(training.batch_size) + " is more than the " +
                      std::to_string(sizes.train) + " samples there are to train on"};
     const bool augmented = training.augment_shift > 0 || training.augment_flip;
-    if (augmented && (shape.height == 0 || shape.width == 0))
+    const auto* image = std::get_if<ImageShape>(&shape.sample);
+    if (augmented && !image)
         return Error{std::string(training.augment_flip ? "training.augment_flip" : "training.augment_shift") +
                      ": the data's samples are no images"};
-    if (augmented && training.augment_shift >= std::min(shape.height, shape.width))
+    if (augmented && training.augment_shift >= std::min(image->height, image->width))
         return Error{"training.augment_shift: " + std::to_string(training.augment_shift) +
-                     " pixels are more than images of " + std::to_string(shape.height) + " x " +
-                     std::to_string(shape.width) + " keep anything of"};
+                     " pixels are more than images of " + std::to_string(image->height) + " x " +
+                     std::to_string(image->width) + " keep anything of"};
+    if (shape.task == Task::regression && training.label_smoothing > 0)
+        return Error{"training.label_smoothing: is of classes, and the target is a number: leave it out"};
     auto model = make_model(configuration.all, shape);
     if (!model) return model.error();
 
     GroupPlan plan;
     plan.model = *std::move(model);
+    plan.task = shape.task;
     plan.shared = training;
     plan.fusion = fusion;
     plan.replicas = replicas;
-    if (augmented) plan.augment = {shape.height, shape.width, training.augment_shift, training.augment_flip};
+    if (augmented) plan.augment = {image->height, image->width, training.augment_shift, training.augment_flip};
     plan.micro_batch = configured_micro_batch(training);
     const bool short_of_memory = training.micro_batch > 0 && training.micro_batch < plan.micro_batch;
     if (short_of_memory) plan.micro_batch = training.micro_batch;
@@ -63,12 +68,15 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     plan.first_moment = layout.add(Type::f32, 1, parameters);
     if (two_moments) plan.second_moment = layout.add(Type::f32, 1, parameters);
     plan.model->plan(layout, plan.rows, training.precision, fusion);
-    plan.input = layout.add(Type::f32, plan.rows, shape.features);
-    plan.labels = layout.add(Type::i32, plan.rows, 1);
+    plan.input = layout.add(Type::f32, plan.rows, shape.features());
+    plan.targets = layout.add(target_type(shape.task), plan.rows, shape.target_columns());
     for (Tensor* table : {&plan.learning_rates, &plan.losses, &plan.norms})
         *table = layout.add(Type::f32, 1, plan.window);
     for (Tensor* number : {&plan.loss, &plan.norm, &plan.factor}) *number = layout.add(Type::f32, 1, 1);
-    plan.correct = layout.add(Type::i32, 1, 1);
+    if (plan.task == Task::classification)
+        plan.correct = layout.add(Type::i32, 1, 1);
+    else
+        plan.absolute = layout.add(Type::f32, 1, 1);
     plan.seed = layout.add_per_replica(Type::u64);
     plan.iteration = layout.add_per_replica(Type::u32);
     for (Tensor* flag : {&plan.alive, &plan.by_adamw, &plan.by_sgd}) *flag = layout.add_per_replica(Type::u8);
@@ -84,10 +92,13 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     if (configuration.data.placement == Placement::staged) {
         const std::int64_t rows = std::max(plan.rows, training.batch_size);
         const auto before = static_cast<std::int64_t>(aligned(static_cast<std::size_t>(rows * shape.row_bytes())));
-        plan.staged = layout.add(Type::u8, 1, before + 4 * rows);
+        const std::int64_t target_columns = shape.target_columns();
+        plan.staged = layout.add(Type::u8, 1, before + 4 * rows * target_columns);
         const std::size_t stride = plan.staged.replica_stride;
-        plan.staged_features = {plan.staged.offset, stride, rows, shape.features, shape.pixels ? Type::u8 : Type::f32};
-        plan.staged_labels = {plan.staged.offset + static_cast<std::size_t>(before), stride, rows, 1, Type::i32};
+        plan.staged_features = {plan.staged.offset, stride, rows, shape.features(),
+                                shape.pixels ? Type::u8 : Type::f32};
+        plan.staged_targets = {plan.staged.offset + static_cast<std::size_t>(before), stride, rows, target_columns,
+                               target_type(shape.task)};
     }
     plan.arena_bytes = layout.bytes();
 

@@ -25,6 +25,7 @@ Pace pace_of(const TrainingConfig& training, std::int64_t training_samples);
 
 struct GroupPlan {
     std::unique_ptr<Model> model;
+    Task task = Task::classification;
     TrainingConfig shared;  ///< what all replicas have in common: accumulation, nesterov, precision, augmentation and
                             ///< memory target; and, unless they are padded, batch size and optimizer
     Fusion fusion = Fusion::identical;
@@ -37,20 +38,22 @@ struct GroupPlan {
         0;  ///< iterations whose rates and losses the arena holds; the host reads them once in a window
 
     Tensor weights, gradient, first_moment, second_moment;  ///< [1, P]; the first moment is SGD's velocity
-    Tensor input, labels;                                   ///< [rows, features], i32 [rows, 1]
+    Tensor input, targets;                                  ///< [rows, features], [rows, target columns]
     Tensor learning_rates, losses, norms;                   ///< [1, window]
-    Tensor loss, norm, factor, correct;                     ///< [1, 1]
+    Tensor loss, norm, factor;                              ///< [1, 1]
+    Tensor correct;                                         ///< i32 [1, 1], of classification
+    Tensor absolute;                                        ///< [1, 1], of regression: the sum of absolute errors
     // Numbers per replica.
     Tensor seed, iteration, alive, window_index;
-    Tensor batch, batch_rows, sample_weight;  ///< see Extent; 1 / batch
+    Tensor batch, batch_rows, sample_weight;  ///< see Extent; 1 / batch, or 1 / (batch * outputs) in regression
     Tensor by_adamw, by_sgd;                  ///< 1 for live replicas with this optimizer
     Tensor weight_decay, dropout, smoothing, no_smoothing, clip, beta1, beta2, epsilon, momentum;
     LossScale scaling;  ///< with float16 only
     Augment augment;
 
     /// With staged data: the bytes (u8 [1, B]) of a replica's samples of a batch, or of a micro-batch of an evaluation,
-    /// and inside of them the features ([rows, features], in the data's type) and the labels (i32 [rows, 1]).
-    Tensor staged, staged_features, staged_labels;
+    /// and inside of them the features ([rows, features], in the data's type) and the targets.
+    Tensor staged, staged_features, staged_targets;
 
     std::size_t arena_bytes = 0;
     /// Elements of one replica that a checkpoint holds: weights, moments, the state of loss scaling.
@@ -73,7 +76,8 @@ constexpr std::int64_t configured_micro_batch(const TrainingConfig& training) {
     return (training.batch_size + training.accumulation - 1) / training.accumulation;
 }
 
-/// The error names the key: the batch is larger than the training split, or augmentation of what are no images. For
+/// The error names the key: the batch is larger than the training split, augmentation of what are no images, or
+/// smoothed labels in regression. For
 /// padded replicas `configuration` is the one of their bucket (fusion.hpp), whose batch may be larger than the split.
 Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape& shape, const SplitSizes& sizes,
                              int replicas, Fusion fusion = Fusion::identical);

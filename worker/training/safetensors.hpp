@@ -2,7 +2,14 @@
 //
 // Tensors: the model's parameters by their names (layers.0.weight [out, in], layers.0.bias [out], ...), and input.mean
 // and input.deviation, both [1]: the model expects (value - mean) / deviation. __metadata__: format "hpo-model",
-// version, classes, step, and configuration, a JSON object of every leaf key.
+// version, task, classes (or outputs, in regression), step, and configuration, a JSON object of every leaf key.
+//
+// Of a table also encoding, a JSON object that says how a row becomes the model's input: its `columns`, in the order of
+// the features. A number becomes (value - mean) / deviation; if the column has a `median`, that takes the place of a
+// missing value, and a second feature is 1 where it is missing, else 0. A category becomes a 1 at its place in `levels`
+// and 0 at the others, or, if it is not there, a 1 at one more place behind them; a missing category is the level "".
+// `target` has the names of the `classes` in the order of the outputs, or the `mean` and the `deviation` by which an
+// output is to be scaled back.
 #pragma once
 
 #include <cstdint>

@@ -114,7 +114,8 @@ void Trainer::write_per_replica(int replica) {
     number(plan_.epsilon, spec.training.epsilon);
     number(plan_.momentum, spec.training.momentum);
     const std::int64_t batch = spec.training.batch_size;
-    number(plan_.sample_weight, 1.0F / static_cast<float>(batch));
+    const std::int64_t weighed = plan_.task == Task::classification ? batch : batch * plan_.model->outputs();
+    number(plan_.sample_weight, 1.0F / static_cast<float>(weighed));
     const auto whole = [&](const Tensor& to, std::int64_t value) {
         stream_->write(to, replica, static_cast<std::uint32_t>(value));
     };
@@ -214,30 +215,52 @@ void Trainer::iterate(Optimizers used) {
     for (std::uint32_t& index = training.extent.micro_batch; index < plan_.micro_batches; ++index) {
         const std::int64_t rows = std::min(plan_.micro_batch, plan_.shared.batch_size - index * plan_.micro_batch);
         const Tensor input = plan_.input.first_rows(rows);
-        const Tensor labels = plan_.labels.first_rows(rows);
+        const Tensor targets = plan_.targets.first_rows(rows);
         const Write write = index == 0 ? Write::set : Write::add;
         stream_->gather(source(data_.train), {.output = input,
-                                              .labels = labels,
+                                              .targets = targets,
                                               .extent = training.extent,
                                               .seed = plan_.seed,
                                               .iteration = plan_.iteration,
                                               .augment = plan_.augment});
-        const Tensor logits = plan_.model->forward(*stream_, plan_.weights, input, &training);
-        CrossEntropy loss;
-        loss.logits = logits;
-        loss.labels = labels;
-        loss.smoothing = plan_.smoothing;
-        loss.loss = plan_.loss;
-        loss.correct = plan_.correct;
-        loss.gradient = logits;
-        loss.write = write;
-        loss.scale = plan_.scaling.scale;
-        loss.weights = plan_.sample_weight;
-        loss.extent = training.extent;
-        stream_->cross_entropy(loss);
-        plan_.model->backward(*stream_, plan_.weights, plan_.gradient, input, logits, training, write);
+        const Tensor outputs = plan_.model->forward(*stream_, plan_.weights, input, &training);
+        compute_loss({.outputs = outputs,
+                      .targets = targets,
+                      .gradient = outputs,
+                      .smoothing = plan_.smoothing,
+                      .scale = plan_.scaling.scale,
+                      .weights = plan_.sample_weight,
+                      .write = write,
+                      .extent = training.extent});
+        plan_.model->backward(*stream_, plan_.weights, plan_.gradient, input, outputs, training, write);
     }
     update(used);
+}
+
+void Trainer::compute_loss(const LossOf& of) {
+    if (plan_.task == Task::classification)
+        stream_->cross_entropy({.logits = of.outputs,
+                                .labels = of.targets,
+                                .smoothing = of.smoothing,
+                                .loss = plan_.loss,
+                                .correct = plan_.correct,
+                                .gradient = of.gradient,
+                                .weight = of.weight,
+                                .write = of.write,
+                                .scale = of.scale,
+                                .weights = of.weights,
+                                .extent = of.extent});
+    else
+        stream_->squared_error({.predictions = of.outputs,
+                                .targets = of.targets,
+                                .loss = plan_.loss,
+                                .absolute = plan_.absolute,
+                                .gradient = of.gradient,
+                                .weight = of.weight / static_cast<float>(plan_.model->outputs()),
+                                .write = of.write,
+                                .scale = of.scale,
+                                .weights = of.weights,
+                                .extent = of.extent});
 }
 
 void Trainer::update(Optimizers used) {
@@ -302,7 +325,7 @@ void Trainer::read_window(std::int64_t count) {
 /// Where a micro-batch is gathered from: the samples themselves, or the staged part of them.
 Samples Trainer::source(const Samples& samples) const {
     if (!stage_) return samples;
-    Samples staged{&arena_, plan_.staged_features, plan_.staged_labels, {}, plan_.staged_features.rows};
+    Samples staged{&arena_, plan_.staged_features, plan_.staged_targets, {}, plan_.staged_features.rows};
     staged.scale = samples.scale;
     staged.shift = samples.shift;
     staged.staged = true;
@@ -320,9 +343,10 @@ void Trainer::put(const Samples& from, std::int64_t sample, std::span<std::byte>
     }
     const auto bytes = static_cast<std::size_t>(data_.shape.row_bytes());
     const auto at = static_cast<std::size_t>(position), to = static_cast<std::size_t>(row);
-    const std::size_t labels = plan_.staged_labels.offset - plan_.staged.offset;
+    const std::size_t target_bytes = from.targets.first_rows(1).bytes();
+    const std::size_t targets = plan_.staged_targets.offset - plan_.staged.offset;
     std::memcpy(&part[to * bytes], data + from.features.offset + at * bytes, bytes);
-    std::memcpy(&part[labels + 4 * to], data + from.labels.offset + 4 * at, 4);
+    std::memcpy(&part[targets + target_bytes * to], data + from.targets.offset + target_bytes * at, target_bytes);
 }
 
 /// Stages the next batch of every replica, in the order that devices compute (see Gather).
@@ -373,25 +397,24 @@ bool Trainer::evaluate(const Samples& samples, int first, int count, const Shoul
     for (std::int64_t from = 0; from < all && (goes_on = should_continue()); from += plan_.rows) {
         const std::int64_t rows = std::min(plan_.rows, all - from);
         const Tensor input = plan_.input.first_rows(rows);
-        const Tensor labels = plan_.labels.first_rows(rows);
+        const Tensor targets = plan_.targets.first_rows(rows);
         if (stage_) stage_rows(samples, from, rows, first, count);
-        stream_->gather(source(samples), {.output = input, .labels = labels, .first = stage_ ? 0 : from});
-        CrossEntropy loss;
-        loss.logits = plan_.model->forward(*stream_, plan_.weights, input, nullptr);
-        loss.labels = labels;
-        loss.smoothing = plan_.no_smoothing;
-        loss.loss = plan_.loss;
-        loss.correct = plan_.correct;
-        loss.weight = 1.0F / static_cast<float>(all);
-        loss.write = from == 0 ? Write::set : Write::add;
-        stream_->cross_entropy(loss);
+        stream_->gather(source(samples), {.output = input, .targets = targets, .first = stage_ ? 0 : from});
+        compute_loss({.outputs = plan_.model->forward(*stream_, plan_.weights, input, nullptr),
+                      .targets = targets,
+                      .smoothing = plan_.no_smoothing,
+                      .weight = 1.0F / static_cast<float>(all),
+                      .write = from == 0 ? Write::set : Write::add});
     }
     stream_->select_replicas(0, replicas());
     for (int k = first; goes_on && k < first + count; ++k) {
         Evaluation& evaluation = replicas_[index(k)].evaluation;
         evaluation.loss = stream_->read<float>(plan_.loss, k);
-        evaluation.accuracy =
-            static_cast<double>(stream_->read<std::int32_t>(plan_.correct, k)) / static_cast<double>(all);
+        if (plan_.task == Task::classification)
+            evaluation.accuracy =
+                static_cast<double>(stream_->read<std::int32_t>(plan_.correct, k)) / static_cast<double>(all);
+        else
+            evaluation.absolute = stream_->read<float>(plan_.absolute, k);
     }
     return goes_on;
 }

@@ -55,8 +55,9 @@ struct ReplicaProgress {
 };
 
 struct Evaluation {
-    double loss = 0;      ///< mean cross-entropy, without label smoothing
-    double accuracy = 0;  ///< fraction of 1
+    double loss = 0;      ///< mean cross-entropy, without label smoothing; or mean squared error
+    double accuracy = 0;  ///< of classification: fraction of 1
+    double absolute = 0;  ///< of regression: mean absolute error
 };
 
 /// Called before each iteration and each micro-batch of an evaluation; false ends the work at once.
@@ -136,6 +137,16 @@ class Trainer {
     };
     [[nodiscard]] Optimizers optimizers() const;
     void iterate(Optimizers used);
+    /// The part of the task's loss that training and evaluation set differently.
+    struct LossOf {
+        Tensor outputs, targets;
+        Tensor gradient;  ///< none: not computed
+        Tensor smoothing, scale, weights;
+        float weight = 1;  ///< of a sample
+        Write write = Write::set;
+        Extent extent;
+    };
+    void compute_loss(const LossOf& of);
     void update(Optimizers used);
     void read_window(std::int64_t count);
     bool end_steps();

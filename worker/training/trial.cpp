@@ -3,7 +3,6 @@
 #include <cmath>
 #include <utility>
 
-#include "worker/models/registry.hpp"
 #include "worker/training/process_memory.hpp"
 #include "worker/training/trial_messages.hpp"
 
@@ -84,7 +83,7 @@ void Trial::leave_trainer() {
 void Trial::report_step(bool evaluated) {
     const Report report = measured(evaluated);
     keep_if_best(report);
-    host_.log(step_line(report, run_.steps, model_kind_of(configuration_.all).metrics));
+    host_.log(step_line(report, run_.steps, plan_.task));
     host_.report(report);
 }
 
@@ -116,8 +115,7 @@ Report Trial::measured(bool evaluated) {
                       ", from iteration " + std::to_string(replica.diverged_at + 1) + " on";
     } else if (evaluated) {
         const Evaluation& evaluation = trainer_->evaluation_of(replica_);
-        report.metrics["val_loss"] = evaluation.loss;
-        report.metrics["val_accuracy"] = evaluation.accuracy;
+        report.metrics.merge(task_metrics(plan_.task, evaluation, *context_.data, Part::train));
         if (!std::isfinite(evaluation.loss))
             divergence_ =
                 "the validation loss is " + loss_text(evaluation.loss) + " after step " + std::to_string(report.step);
@@ -177,10 +175,9 @@ void Trial::test_and_save() {
     if (run_.test) {
         if (!trainer_->evaluate_test(replica_, [this] { return host_.should_continue("evaluating"); }))
             throw StopRequested{};
-        values_["test_accuracy"] = trainer_->evaluation_of(replica_).accuracy;
-        values_["test_loss"] = trainer_->evaluation_of(replica_).loss;
-        host_.log(
-            test_line(values_["test_accuracy"], values_["test_loss"], kept ? progress_.best_step : progress_.step));
+        Metrics tested = task_metrics(plan_.task, trainer_->evaluation_of(replica_), *context_.data, Part::test);
+        host_.log(test_line(tested, kept ? progress_.best_step : progress_.step));
+        values_.merge(tested);
     }
     if (!run_.save.empty()) {
         if (!host_.should_continue("saving")) throw StopRequested{};

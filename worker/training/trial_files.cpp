@@ -57,13 +57,15 @@ Result<void> save_model(const std::filesystem::path& file, const Configuration& 
         std::visit(Overloaded{[&](const JsonText& held) { keys[entry.first] = nlohmann::json::parse(held.text); },
                               [&](const auto& held) { keys[entry.first] = held; }},
                    entry.second);
-    return write_safetensors(file,
-                             {{"format", "hpo-model"},
-                              {"version", "1"},
-                              {"classes", std::to_string(model.classes())},
-                              {"step", std::to_string(step)},
-                              {"configuration", keys.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)}},
-                             tensors);
+    std::map<std::string, std::string> metadata{
+        {"format", "hpo-model"},
+        {"version", "1"},
+        {"task", std::string(info_of(data.shape.task).name)},
+        {"step", std::to_string(step)},
+        {"configuration", keys.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)}};
+    metadata[data.shape.task == Task::classification ? "classes" : "outputs"] = std::to_string(model.outputs());
+    if (!data.facts.encoding.empty()) metadata["encoding"] = data.facts.encoding;
+    return write_safetensors(file, metadata, tensors);
 }
 
 }  // namespace hpo

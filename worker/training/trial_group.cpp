@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "worker/data/memory.hpp"
-#include "worker/models/registry.hpp"
 #include "worker/training/fusion.hpp"
 #include "worker/training/process_memory.hpp"
 #include "worker/training/trial_messages.hpp"
@@ -13,6 +12,18 @@
 namespace hpo {
 
 using from_worker::Finished;
+
+namespace {
+
+void check_objective(const std::string& metric, Task task) {
+    if (find_metric(task, metric)) return;
+    std::string names;
+    for (const TaskMetric& one : info_of(task).metrics) names += (names.empty() ? "" : ", ") + std::string(one.name);
+    throw InvalidTrial("objective.metric: " + metric + " is not one of " + names + ", which " +
+                       std::string(info_of(task).name) + " has");
+}
+
+}  // namespace
 
 TrialGroup::TrialGroup(WorkerContext& context, Ended on_end) : context_(context), on_end_(std::move(on_end)) {}
 
@@ -54,13 +65,8 @@ void TrialGroup::add(const to_worker::Run& run, TrialHost& host) {
         if (run.steps < 1)
             throw InvalidTrial("the budget is " + std::to_string(run.steps) + " steps; it must be at least 1");
         const Configuration asked = value_or_throw(read_configuration(run.params));
-        const auto metrics = model_kind_of(asked.all).metrics;
-        if (std::find(metrics.begin(), metrics.end(), run.objective.metric) == metrics.end()) {
-            std::string names;
-            for (const std::string_view name : metrics) names += (names.empty() ? "" : ", ") + std::string(name);
-            throw InvalidTrial("objective.metric: " + run.objective.metric + " is not one of " + names);
-        }
         if (trials_.empty()) begin_group(run, asked, host);
+        check_objective(run.objective.metric, context_.data->shape.task);
         Configuration configuration = resolved_for_group(asked);
         GroupPlan plan_alone = value_or_throw(plan_group(configuration, context_.data->shape, context_.data->sizes, 1));
         const GroupPlan plan = plan_for(1);
@@ -117,6 +123,7 @@ Configuration TrialGroup::resolved_for_group(Configuration asked) const {
     asked.training.precision = configuration_->training.precision;
     asked.training.measured_precision = false;
     asked.all["precision"] = configuration_->all.at("precision");
+    if (!asked.data.task) asked.all["task"] = std::string(info_of(context_.data->shape.task).name);
     return asked;
 }
 

@@ -1,6 +1,7 @@
 #include "worker/training/trial_messages.hpp"
 
 #include <array>
+#include <cmath>
 #include <cstdio>
 
 #include "hpo/worker_keys.hpp"
@@ -15,12 +16,16 @@ std::string format(const char* pattern, Arguments... arguments) {
     return buffer.data();
 }
 
+/// Four decimals, or four digits of numbers that these would not show.
+std::string metric_text(double value) {
+    const double size = std::abs(value);
+    return format(size == 0 || (size >= 0.001 && size < 1e5) || !std::isfinite(value) ? "%.4f" : "%.4g", value);
+}
+
 /// Whether a key has an effect in this configuration.
 bool applies(const WorkerKey& key, const Params& all) {
-    const auto equals = key.applies_when.find('=');
-    if (equals == std::string_view::npos) return true;
-    const auto found = all.find(std::string(key.applies_when.substr(0, equals)));
-    return found != all.end() && to_text(found->second) == key.applies_when.substr(equals + 1);
+    const auto found = all.find(std::string(key.applies_when.substr(0, key.applies_when.find('='))));
+    return key.applies_when.empty() || (found != all.end() && applies_with(key, found->first, to_text(found->second)));
 }
 
 }  // namespace
@@ -44,11 +49,27 @@ std::string configuration_line(const to_worker::Run& run, const Configuration& c
            device;
 }
 
-std::string step_line(const Report& report, std::int64_t steps, std::span<const std::string_view> metrics) {
+Metrics task_metrics(Task task, const Evaluation& evaluation, const DeviceData& data, Part part) {
+    const std::string prefix = part == Part::train ? "val_" : "test_";
+    Metrics metrics{{prefix + "loss", evaluation.loss}};
+    if (task == Task::classification) {
+        metrics[prefix + "accuracy"] = evaluation.accuracy;
+        return metrics;
+    }
+    const double unit = data.facts.target_deviation;
+    metrics[prefix + "mse"] = evaluation.loss * unit * unit;
+    metrics[prefix + "mae"] = evaluation.absolute * unit;
+    // Where all targets are the same, what they vary by cannot be explained: 1 for a perfect prediction, else 0.
+    const double variance = part == Part::train ? data.validation_variance : data.test_variance;
+    metrics[prefix + "r2"] = variance > 0 ? 1 - evaluation.loss / variance : evaluation.loss > 0 ? 0.0 : 1.0;
+    return metrics;
+}
+
+std::string step_line(const Report& report, std::int64_t steps, Task task) {
     std::string line = format("step %lld/%lld:", static_cast<long long>(report.step), static_cast<long long>(steps));
-    for (const std::string_view name : metrics)
-        if (const auto found = report.metrics.find(std::string(name)); found != report.metrics.end())
-            line += format(" %s %.4f,", found->first.c_str(), found->second);
+    for (const TaskMetric& metric : info_of(task).metrics)
+        if (const auto found = report.metrics.find(std::string(metric.name)); found != report.metrics.end())
+            line += " " + found->first + " " + metric_text(found->second) + ",";
     line += format(" %.1f it/s, %.0f samples/s, gradient %.3g, lr %.3g", report.iterations_per_second.value_or(0),
                    report.samples_per_second.value_or(0), report.gradient_norm.value_or(0),
                    report.learning_rate.value_or(0));
@@ -56,9 +77,12 @@ std::string step_line(const Report& report, std::int64_t steps, std::span<const 
     return line;
 }
 
-std::string test_line(double accuracy, double loss, std::int64_t step) {
-    return format("test, with the weights of step %lld: accuracy %.4f, loss %.4f", static_cast<long long>(step),
-                  accuracy, loss);
+std::string test_line(const Metrics& tested, std::int64_t step) {
+    std::string line = format("test, with the weights of step %lld:", static_cast<long long>(step));
+    for (const auto& [name, value] : tested)
+        line += " " + name.substr(name.find('_') + 1) + " " + metric_text(value) + ",";
+    line.pop_back();
+    return line;
 }
 
 std::string binding_text(const to_worker::Run& run, const Configuration& configuration, std::uint32_t fingerprint) {

@@ -2,14 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
-#include <string_view>
 
 #include "hpo/messages.hpp"
 #include "worker/data/device_data.hpp"
 #include "worker/training/configuration.hpp"
 #include "worker/training/group_plan.hpp"
+#include "worker/training/trainer.hpp"
 
 namespace hpo {
 
@@ -18,9 +17,13 @@ std::string megabytes(std::int64_t bytes);
 
 std::string configuration_line(const to_worker::Run& run, const Configuration& configuration, const GroupPlan& plan,
                                std::size_t arena_bytes, const DeviceData& data, const std::string& device);
-/// `metrics`: the names of those to write, in this order.
-std::string step_line(const Report& report, std::int64_t steps, std::span<const std::string_view> metrics);
-std::string test_line(double accuracy, double loss, std::int64_t step);
+/// The metrics of an evaluation by the names that tasks.hpp gives them; on the samples to validate (Part::train) or to
+/// test, whose names begin with test_ in place of val_.
+Metrics task_metrics(Task task, const Evaluation& evaluation, const DeviceData& data, Part part);
+
+/// The metrics of the report in the order of the task's.
+std::string step_line(const Report& report, std::int64_t steps, Task task);
+std::string test_line(const Metrics& tested, std::int64_t step);
 
 /// A text of everything that the bits of a trial's training follow from. The number of micro-batches is left out, since
 /// a trial that ran out of memory resumes with smaller ones.

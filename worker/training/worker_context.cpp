@@ -177,7 +177,7 @@ from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, WorkerConte
             for (const std::int64_t piece : data_pieces(shape, sizes)) bytes += taken(static_cast<std::size_t>(piece));
             return bytes;
         };
-        answer.footprint.host_bytes = context.process_bytes + plan.host_bytes;
+        answer.footprint.host_bytes = context.process_bytes + plan.host_bytes + shape.loading_bytes;
         if (on_host) answer.footprint.host_bytes += answer.arena_bytes;
         const bool staged = configuration.data.placement == Placement::staged;
         if (on_host || staged) answer.footprint.host_bytes += answer.data_bytes;
@@ -185,6 +185,7 @@ from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, WorkerConte
             answer.footprint.device_bytes = taken(plan.arena_bytes) + taken(context.device.stream_bytes(1)) +
                                             (staged ? 0 : samples_on_device()) +
                                             static_cast<std::int64_t>(memory.context_bytes);
+        if (question.explain_data) answer.data = value_or_throw(explain_data(configuration.data));
         answer.footprint.cores = 1;
         answer.parameters = alone.model->block().count();
         answer.iterations_per_step = alone.pace.iterations_per_step;

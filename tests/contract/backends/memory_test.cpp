@@ -13,10 +13,11 @@ constexpr std::int64_t all_rows = 61, features_of_each = 33;
 
 template <class T>
 struct Held {
-    Held(Device& device, std::int64_t listed) {
+    /// `outputs` 0: a target is a class; else so many numbers.
+    Held(Device& device, std::int64_t listed, std::int64_t outputs = 0) {
         Layout layout(1);
         samples.features = layout.add(type_of<T>(), all_rows, features_of_each);
-        samples.labels = layout.add(Type::i32, all_rows, 1);
+        samples.targets = outputs > 0 ? layout.add(Type::f32, all_rows, outputs) : layout.add(Type::i32, all_rows, 1);
         if (listed > 0) samples.rows = layout.add(Type::i32, 1, listed);
         samples.count = listed > 0 ? listed : all_rows;
         samples.scale = 0.5F;
@@ -29,7 +30,11 @@ struct Held {
             rows.push_back(static_cast<std::int32_t>(listed > 0 ? (i * 7 + 3) % all_rows : i));
         const auto loader = device.stream(*buffer, 1);
         loader->write(samples.features, 0, std::span<const T>(values));
-        loader->write(samples.labels, 0, std::span<const std::int32_t>(labels));
+        for (std::int64_t i = 0; i < all_rows * outputs; ++i) target_numbers.push_back(0.25F * static_cast<float>(i));
+        if (outputs > 0)
+            loader->write(samples.targets, 0, std::span<const float>(target_numbers));
+        else
+            loader->write(samples.targets, 0, std::span<const std::int32_t>(labels));
         if (listed > 0) loader->write(samples.rows, 0, std::span<const std::int32_t>(rows));
     }
 
@@ -47,6 +52,7 @@ struct Held {
     std::unique_ptr<Buffer> buffer;
     std::vector<T> values;
     std::vector<std::int32_t> labels, rows;
+    std::vector<float> target_numbers;
 };
 
 struct Taken {
@@ -83,7 +89,7 @@ void gathers_in_order(std::int64_t listed) {
         const Held<T> held(harness.device(), listed);
         Taken taken{harness};
         harness.start();
-        harness.stream().gather(held.samples, {.output = taken.output, .labels = taken.targets, .first = 20});
+        harness.stream().gather(held.samples, {.output = taken.output, .targets = taken.targets, .first = 20});
         std::vector<std::int64_t> numbers(11);
         std::iota(numbers.begin(), numbers.end(), 20);
         for (int k = 0; k < harness.replicas(); ++k) taken.expect(held, k, numbers);
@@ -92,6 +98,39 @@ void gathers_in_order(std::int64_t listed) {
 
 TEST(Gather, TakesRowsOfBytesInOrderAndNormalises) { gathers_in_order<std::uint8_t>(0); }
 TEST(Gather, TakesRowsOfFloatsInOrderAndNormalises) { gathers_in_order<float>(0); }
+TEST(Gather, TakesTargetsOfSeveralNumbers) {
+    constexpr std::int64_t outputs = 3;
+    fused_and_alone([&](Harness& harness) {
+        const Held<float> held(harness.device(), 37, outputs);
+        const Tensor output = harness.output(11, features_of_each), targets = harness.output(11, outputs);
+        const Extent extent = second_micro_batch(harness);
+        const Tensor seed = harness.per_replica<std::uint64_t>([](int) { return 5U; });
+        const Tensor iteration = harness.per_replica<std::uint32_t>([](int) { return 1U; });
+        harness.start();
+        const auto number_of = [&](std::int64_t sample, std::int64_t i) {
+            return static_cast<double>(held.target_numbers[number(held.rows[number(sample)] * outputs + i)]);
+        };
+        harness.stream().gather(held.samples, {.output = output, .targets = targets, .first = 20});
+        for (int k = 0; k < harness.replicas(); ++k) {
+            const Numbers got = harness.values(targets, k);
+            for (std::int64_t i = 0; i < 11 * outputs; ++i)
+                EXPECT_EQ(got[number(i)], number_of(20 + i / outputs, i % outputs)) << i;
+        }
+        harness.stream().gather(held.samples, {output, targets, 0, extent, seed, iteration, {}});
+        for (int k = 0; k < harness.replicas(); ++k) {
+            const auto name = number(harness.value_index_of(k));
+            const std::uint32_t epoch = 37 / batches[name];
+            const EpochOrder order(5, 1 / epoch, 37);
+            Numbers wanted;
+            for (std::uint32_t row = firsts[name]; row < ends[name]; ++row)
+                for (std::int64_t i = 0; i < outputs; ++i)
+                    wanted.push_back(number_of(order.at(1 % epoch * batches[name] + row), i));
+            wanted.resize(11 * outputs);  // padding is 0
+            EXPECT_EQ(harness.values(targets, k), wanted);
+        }
+    });
+}
+
 TEST(Gather, TakesTheRowsThatAreListed) { gathers_in_order<std::uint8_t>(37); }
 
 TEST(Gather, ShufflesAsTheDocumentedOrderSays) {

@@ -49,6 +49,7 @@ static float __uint_as_float(unsigned bits) {
 
 using std::exp;
 using std::expm1;
+using std::fabs;
 using std::log;
 using std::log1p;
 using std::round;
@@ -63,6 +64,7 @@ using std::sqrt;
 #include "worker/backends/gpu/kernels/activation.cl"
 #include "worker/backends/gpu/kernels/layer_norm.cl"
 #include "worker/backends/gpu/kernels/cross_entropy.cl"
+#include "worker/backends/gpu/kernels/squared_error.cl"
 #include "worker/backends/gpu/kernels/optimizers.cl"
 #include "worker/backends/gpu/kernels/products.cl"
 // clang-format on
@@ -196,6 +198,8 @@ const std::map<std::string, Entry> kernels{
     ENTRY(layer_norm_backward_rows, LayerNormBackwardArguments),
     ENTRY(cross_entropy_rows, CrossEntropyArguments),
     ENTRY(cross_entropy_total, CrossEntropyArguments),
+    ENTRY(squared_error_parts, SquaredErrorArguments),
+    ENTRY(squared_error_total, SquaredErrorArguments),
     ENTRY(norm_parts, GradientNormArguments),
     ENTRY(norm_total, GradientNormArguments),
     ENTRY(adamw, AdamWArguments),

@@ -131,7 +131,7 @@ TEST_F(IdxFiles, AFolderIsDescribedByHeadersAndLabels) {
     data_set(5, 5);
     const auto shape = describe_data(config());
     ASSERT_TRUE(shape) << shape.error().message;
-    EXPECT_EQ(*shape, (DataShape{5, 2, 6, 5, true, 2, 3}));
+    EXPECT_EQ(*shape, (DataShape{5, 2, ImageShape{2, 3, 1}, Task::classification, 5, true}));
 }
 
 TEST_F(IdxFiles, ANameIsLookedUpInTheFolderOfDataSetsThatTheEnvironmentNames) {
@@ -149,9 +149,10 @@ TEST_F(IdxFiles, AFolderIsLoadedRowByRow) {
     data_set(5, 5);
     std::vector<int> labels;
     std::size_t bytes = 0;
-    const auto loaded = load_data(config(), 0, [&](Part, std::int64_t, auto values, auto of_rows) {
-        bytes += values.size();
-        labels.insert(labels.end(), of_rows.begin(), of_rows.end());
+    const auto loaded = load_data(config(), 0, [&](const SampleBatch& batch) {
+        bytes += batch.features.size();
+        const auto* of_rows = reinterpret_cast<const std::int32_t*>(batch.targets.data());
+        labels.insert(labels.end(), of_rows, of_rows + batch.count);
     });
     ASSERT_TRUE(loaded) << loaded.error().message;
     EXPECT_EQ(bytes, 7U * 6U);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -42,6 +43,54 @@ TEST(Split, SizesRoundAndLeaveSomethingOnBothSides) {
     EXPECT_THAT(split_sizes(config, 49).error().message, ::testing::HasSubstr("data.subset"));
 }
 
+template <class T>
+void append(std::vector<T>& to, std::span<const std::byte> bytes) {
+    const auto* values = reinterpret_cast<const T*>(bytes.data());
+    to.insert(to.end(), values, values + bytes.size() / sizeof(T));
+}
+
+TEST(Split, AStratifiedOrderHasTheClassesInProportionInEachOfItsBeginnings) {
+    std::vector<std::int32_t> classes(1000);
+    for (std::size_t row = 0; row < classes.size(); ++row) classes[row] = row < 700 ? 0 : row < 990 ? 1 : 2;
+    const auto order = split_order(SplitKind::stratified, 1000, 5, 0, classes);
+    EXPECT_EQ(std::set<std::int32_t>(order.begin(), order.end()).size(), 1000U);
+    for (const std::size_t part : {50U, 100U, 500U, 900U}) {
+        std::array<double, 3> count{};
+        for (std::size_t i = 0; i < part; ++i)
+            ++count[static_cast<std::size_t>(classes[static_cast<std::size_t>(order[i])])];
+        EXPECT_NEAR(count[0], 0.7 * static_cast<double>(part), 1) << part;
+        EXPECT_NEAR(count[2], 0.01 * static_cast<double>(part), 1) << part;
+    }
+    EXPECT_NE(order, split_order(SplitKind::stratified, 1000, 6, 0, classes));
+}
+
+TEST(Split, ByTimeTheLastRowsValidate) {
+    const Split split = cut_split({6, 3}, split_order(SplitKind::time, 10, 5, 0));
+    EXPECT_THAT(split.validation, ::testing::ElementsAre(9, 8, 7));
+    EXPECT_THAT(split.train, ::testing::UnorderedElementsAre(6, 5, 4, 3, 2, 1));
+}
+
+TEST(Synthetic, NumbersToPredictVaryByOneAndFollowFromTheFeatures) {
+    DataConfig config;
+    config.format = "synthetic";
+    config.task = Task::regression;
+    config.samples = 8000;
+    config.noise = 0;
+    EXPECT_EQ(describe_data(config)->outputs, 1);
+    std::vector<float> targets;
+    ASSERT_TRUE(load_data(config, 9, [&](const SampleBatch& batch) {
+        if (batch.part == Part::train) append(targets, batch.targets);
+    }));
+    ASSERT_EQ(targets.size(), 8000U);
+    double sum = 0, squares = 0;
+    for (const float target : targets) {
+        sum += target;
+        squares += double{target} * target;
+    }
+    EXPECT_NEAR(sum / 8000, 0, 0.1);
+    EXPECT_NEAR(squares / 8000, 1, 0.3);
+}
+
 TEST(Synthetic, ClustersHaveTheDeviationAskedFor) {
     DataConfig config;
     config.format = "synthetic";
@@ -51,12 +100,11 @@ TEST(Synthetic, ClustersHaveTheDeviationAskedFor) {
     config.noise = 0.5;
     std::vector<float> values;
     std::vector<std::int32_t> labels;
-    const auto loaded = load_data(config, 9, [&](Part part, std::int64_t first, auto bytes, auto of_rows) {
-        if (part == Part::test) return;
-        ASSERT_EQ(first, static_cast<std::int64_t>(labels.size()));
-        const auto* floats = reinterpret_cast<const float*>(bytes.data());
-        values.insert(values.end(), floats, floats + bytes.size() / 4);
-        labels.insert(labels.end(), of_rows.begin(), of_rows.end());
+    const auto loaded = load_data(config, 9, [&](const SampleBatch& batch) {
+        if (batch.part == Part::test) return;
+        ASSERT_EQ(batch.first, static_cast<std::int64_t>(labels.size()));
+        append(values, batch.features);
+        append(labels, batch.targets);
     });
     ASSERT_TRUE(loaded);
     ASSERT_EQ(labels.size(), 4000U);
@@ -80,8 +128,8 @@ TEST(Synthetic, TestSamplesAreAQuarterAndDifferFromTheTrainingOnes) {
     EXPECT_EQ(describe_data(config)->test, 16);
     float train = 0;
     float test = 0;
-    ASSERT_TRUE(load_data(config, 1, [&](Part part, std::int64_t, auto bytes, auto) {
-        (part == Part::train ? train : test) = *reinterpret_cast<const float*>(bytes.data());
+    ASSERT_TRUE(load_data(config, 1, [&](const SampleBatch& batch) {
+        (batch.part == Part::train ? train : test) = *reinterpret_cast<const float*>(batch.features.data());
     }));
     EXPECT_NE(train, test);
 }

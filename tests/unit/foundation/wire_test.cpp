@@ -33,6 +33,20 @@ TEST(Wire, AReportSurvivesTheRoundTripWithItsNonFiniteNumbers) {
     EXPECT_EQ(back.report.warning, "loss rises");
 }
 
+TEST(Wire, AQuestionAboutTheDataAndItsAnswerSurviveTheRoundTrip) {
+    for (const bool asked : {true, false}) {
+        const auto question =
+            wire::decode_orchestrator(wire::encode(OrchestratorMessage{to_worker::Plan{3, {}, 1, 5, asked}}));
+        ASSERT_TRUE(question) << question.error().message;
+        EXPECT_EQ(std::get<to_worker::Plan>(*question).explain_data, asked);
+        from_worker::PlanAnswer sent;
+        if (asked) sent.data = {"3 rows", "target: \"y\""};
+        const auto answer = wire::decode_worker(wire::encode(WorkerMessage{sent}));
+        ASSERT_TRUE(answer) << answer.error().message;
+        EXPECT_EQ(std::get<from_worker::PlanAnswer>(*answer).data, sent.data);
+    }
+}
+
 TEST(Wire, ARunSurvivesTheRoundTrip) {
     to_worker::Run sent{{1, 1},
                         {{"lr", 0.5},

@@ -9,8 +9,8 @@ using List = std::vector<std::int64_t>;
 
 DataShape shape_of(std::int64_t features, std::int64_t classes) {
     DataShape shape;
-    shape.features = features;
-    shape.classes = classes;
+    shape.sample = VectorShape{features};
+    shape.outputs = classes;
     return shape;
 }
 

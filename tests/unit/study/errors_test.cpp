@@ -289,10 +289,14 @@ TEST(Worker, KeysThatContradictEachOtherAreRefused) {
     EXPECT_THAT(problem(synthetic + "space: {depth: {type: int, low: 1, high: 2}}", {"worker.model.hidden=[8]"}),
                 HasSubstr("'hidden' and 'depth' exclude each other"));
     EXPECT_THAT(problem(synthetic, {"worker.data.path=fashion-mnist"}),
-                HasSubstr("'worker.data.path' is for format: idx"));
+                HasSubstr("'worker.data.path' is for format: idx or csv"));
     EXPECT_THAT(problem("study: s\nworker: {data: {path: x, noise: 2}}"),
                 HasSubstr("'worker.data.noise' is for format: synthetic"));
     EXPECT_THAT(problem("study: s\nworker: {task: classification}"), HasSubstr("'worker.data.path' is missing"));
+    EXPECT_THAT(problem("study: s\nworker: {data: {format: csv, path: t.csv}}"),
+                HasSubstr("'worker.data.target' is missing: the name of the column to predict"));
+    EXPECT_THAT(problem("study: s\nworker: {data: {format: csv, path: t.csv, target: y, target: z}}"),
+                HasSubstr("'target'"));
     EXPECT_THAT(problem(synthetic, {"worker.training.accumulation=300"}),
                 HasSubstr("'accumulation' of 300 is more than a 'batch_size' of 256"));
 }

@@ -248,6 +248,26 @@ TEST(StudyFile, TheMetricDecidesTheDirectionWhereNoneIsWritten) {
     EXPECT_EQ(parse(synthetic + "objective: {metric: val_accuracy}\n")->objective.direction, Direction::maximize);
 }
 
+TEST(StudyFile, TheTaskDecidesWhichMetricsThereAre) {
+    const auto objective_of = [](const std::string& worker, const std::string& rest = "") {
+        const auto study = parse("study: s\nworker: " + worker + "\n" + rest);
+        return study ? study->objective.metric + (study->objective.direction == Direction::maximize ? " up" : " down")
+                     : study.error().message;
+    };
+    const std::string table = "data: {format: csv, path: t.csv, target: y}";
+    EXPECT_EQ(objective_of("{data: {format: synthetic}}"), "val_accuracy up");
+    EXPECT_EQ(objective_of("{task: regression, data: {format: synthetic}}"), "val_r2 up");
+    EXPECT_EQ(objective_of("{task: classification, " + table + "}"), "val_accuracy up");
+    EXPECT_EQ(objective_of("{task: regression, " + table + "}", "objective: {metric: val_mae}"), "val_mae down");
+    // A table that decides by itself has a loss, whatever it decides.
+    EXPECT_EQ(objective_of("{" + table + "}"), "val_loss down");
+    EXPECT_EQ(objective_of("{" + table + "}", "objective: {metric: val_r2}"), "val_r2 up");
+    EXPECT_THAT(objective_of("{task: regression, " + table + "}", "objective: {metric: val_accuracy}"),
+                HasSubstr("'objective.metric' must be val_r2, val_mae, val_mse, val_loss or loss, found val_accuracy"));
+    EXPECT_THAT(objective_of("{data: {format: synthetic}}", "objective: {metric: val_r2}"),
+                HasSubstr("'objective.metric' must be val_accuracy, val_loss or loss, found val_r2"));
+}
+
 TEST(StudyFile, ReadsWithWindowsLineEndsAndAByteOrderMark) {
     const auto study = parse("\xEF\xBB\xBFstudy: s\r\nworker: {data: {format: synthetic}}\r\nseed: 5\r\n");
     ASSERT_TRUE(study) << study.error().message;
@@ -326,6 +346,7 @@ TEST(ReadStudy, AFileThatCannotBeReadIsNamedWithTheReason) {
 TEST(ReadyStudies, EachReadsAndIsNamedLikeItsFile) {
     int count = 0;
     for (const auto& file : std::filesystem::directory_iterator(testing::source_folder() + "/studies")) {
+        if (file.is_directory()) continue;  // data
         const auto study = read_study(file.path());
         ASSERT_TRUE(study) << study.error().message;
         EXPECT_EQ(study->name, file.path().stem());

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "tests/support/temporary_folder.hpp"
-#include "tests/unit/worker/fixture.hpp"
+#include "tests/unit/worker/fused_trials.hpp"
 #include "worker/models/padding.hpp"
 #include "worker/models/registry.hpp"
 #include "worker/training/fusion.hpp"
@@ -13,7 +13,10 @@
 namespace hpo {
 namespace {
 
+using test::Curve;
+using test::curve_of;
 using test::FakeHost;
+using test::FusedTrials;
 using test::small_params;
 using test::small_run;
 using test::with;
@@ -35,14 +38,6 @@ to_worker::Run own_run(std::int64_t number, std::int64_t steps) {
     return run;
 }
 
-using Curve = std::vector<Metrics>;
-
-Curve curve_of(const FakeHost& host) {
-    Curve curve;
-    for (const Report& report : host.reports) curve.push_back(report.metrics);
-    return curve;
-}
-
 /// A device that has so many bytes and no more.
 class SmallDevice final : public Device {
    public:
@@ -61,33 +56,6 @@ class SmallDevice final : public Device {
    private:
     Device& device_;
     std::size_t bytes_;
-};
-
-class FusedTrials {
-   public:
-    explicit FusedTrials(std::string_view backend = "cpu") : worker(backend) { worker.context.slots = 8; }
-
-    FakeHost& add(const to_worker::Run& run) {
-        FakeHost& host = hosts[run.id.trial];
-        group.add(run, host);
-        return host;
-    }
-    void finish() {
-        while (!group.empty()) group.step();
-    }
-    /// In a worker of its own of the same kind.
-    Curve alone(const to_worker::Run& run) {
-        test::WorkerFixture other(worker.device->backend());
-        other.context.slots = worker.context.slots;
-        FakeHost host;
-        run_trial(run, other.context, host);
-        return curve_of(host);
-    }
-
-    test::WorkerFixture worker;
-    std::map<std::int64_t, from_worker::Finished> ended;
-    std::map<std::int64_t, FakeHost> hosts;
-    TrialGroup group{worker.context, [this](const from_worker::Finished& f) { ended[f.id.trial] = f; }};
 };
 
 class TrialGroupOn : public ::testing::TestWithParam<const char*> {};

@@ -402,12 +402,12 @@ TEST_F(TrialFolder, SavesAModelThatComputesWhatItComputed) {
     // The forward pass once more, by hand, over the test split.
     int correct = 0;
     int count = 0;
-    const auto loaded = load_data(
-        read_configuration(saving.params)->data, saving.data_seed,
-        [&](Part part, std::int64_t, std::span<const std::byte> values, std::span<const std::int32_t> labels) {
-            for (std::size_t row = 0; part == Part::test && row < labels.size(); ++row, ++count) {
+    const auto loaded =
+        load_data(read_configuration(saving.params)->data, saving.data_seed, [&](const SampleBatch& batch) {
+            const auto* labels = reinterpret_cast<const std::int32_t*>(batch.targets.data());
+            for (std::int64_t row = 0; batch.part == Part::test && row < batch.count; ++row, ++count) {
                 std::vector<float> x(20);
-                std::memcpy(x.data(), values.data() + row * 80, 80);
+                std::memcpy(x.data(), batch.features.data() + row * 80, 80);
                 for (float& value : x) value = (value - mean) / deviation;
                 for (int layer = 0; layer < 3; ++layer) {
                     const auto weight = tensor("layers." + std::to_string(layer) + ".weight");

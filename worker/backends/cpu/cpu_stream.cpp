@@ -197,13 +197,17 @@ void CpuStream::gather_rows(const Samples& samples, const Gather& arguments, int
 void CpuStream::gather(const Samples& samples, const Gather& arguments) {
     const Tensor& output = arguments.output;
     const Extent& extent = arguments.extent;
-    assert(output.columns == samples.features.columns && arguments.labels.rows == output.rows);
+    assert(output.columns == samples.features.columns && arguments.targets.rows == output.rows);
     assert(extent.limits_rows() || arguments.first + output.rows <= samples.count);
     assert(arguments.augment.height == 0 || extent.limits_rows());
+    const std::size_t target_bytes = arguments.targets.first_rows(1).bytes();
+    assert(samples.targets.first_rows(1).bytes() == target_bytes);
     const std::byte* source = static_cast<const CpuBuffer*>(samples.buffer)->data();
     for (int replica = first_; replica < end_; ++replica) {
-        const std::size_t part = samples.staged ? static_cast<std::size_t>(replica) * samples.labels.replica_stride : 0;
-        const auto* labels = reinterpret_cast<const std::int32_t*>(source + samples.labels.offset + part);
+        const std::size_t part =
+            samples.staged ? static_cast<std::size_t>(replica) * samples.targets.replica_stride : 0;
+        const std::byte* from = source + samples.targets.offset + part;
+        std::byte* to = arena_.data() + arguments.targets.replica(replica).offset;
         const Rows mine = valid_rows(extent, replica, output.rows);
         const std::int64_t first = extent.limits_rows() ? mine.first : arguments.first;
         Picked picked = extent.limits_rows() && !samples.staged
@@ -211,7 +215,6 @@ void CpuStream::gather(const Samples& samples, const Gather& arguments) {
                                      value<std::uint64_t>(arguments.seed, replica),
                                      value<std::uint32_t>(arguments.iteration, replica))
                             : Picked(samples, source, first);
-        auto* targets = at<std::int32_t>(arguments.labels, replica);
         for (std::int64_t begin = 0; begin < mine.count; begin += Picked::at_once) {
             const std::int64_t count = std::min(Picked::at_once, mine.count - begin);
             const std::span rows(picked.from(begin, count), static_cast<std::size_t>(count));
@@ -219,10 +222,13 @@ void CpuStream::gather(const Samples& samples, const Gather& arguments) {
                 gather_rows<std::uint8_t>(samples, arguments, replica, first, begin, rows);
             else
                 gather_rows<float>(samples, arguments, replica, first, begin, rows);
-            for (const std::int32_t row : rows) *targets++ = labels[row];
+            for (const std::int32_t row : rows) {
+                std::memcpy(to, from + static_cast<std::size_t>(row) * target_bytes, target_bytes);
+                to += target_bytes;
+            }
         }
         const auto padding = static_cast<std::size_t>(output.rows - mine.count);
-        std::fill_n(targets, padding, 0);
+        std::memset(to, 0, padding * target_bytes);
         std::fill_n(at(output, replica) + mine.count * output.columns,
                     padding * static_cast<std::size_t>(output.columns), 0.0F);
     }
@@ -352,6 +358,22 @@ void CpuStream::cross_entropy(const CrossEntropy& arguments) {
                                arguments.scale ? value(arguments.scale, replica) : 1.0F, at(arguments.loss, replica),
                                at<std::int32_t>(arguments.correct, replica), gradient);
         if (gradient) std::fill(gradient + valid * logits.columns, gradient + logits.elements(), 0.0F);
+    }
+}
+
+void CpuStream::squared_error(const SquaredError& arguments) {
+    const Tensor& predictions = arguments.predictions;
+    assert(arguments.targets.elements() == predictions.elements());
+    for (int replica = first_; replica < end_; ++replica) {
+        prepare(arguments.loss, replica, arguments.write);
+        prepare(arguments.absolute, replica, arguments.write);
+        const std::int64_t valid = valid_rows(arguments.extent, replica, predictions.rows).count * predictions.columns;
+        float* gradient = at(arguments.gradient, replica);
+        kernels_.squared_error(valid, at(predictions, replica), at(arguments.targets, replica),
+                               arguments.weights ? value(arguments.weights, replica) : arguments.weight,
+                               arguments.scale ? value(arguments.scale, replica) : 1.0F, at(arguments.loss, replica),
+                               at(arguments.absolute, replica), gradient);
+        if (gradient) std::fill(gradient + valid, gradient + predictions.elements(), 0.0F);
     }
 }
 

@@ -49,6 +49,7 @@ class CpuStream : public Stream {
     void layer_norm(const LayerNorm& arguments) override;
     void layer_norm_backward(const LayerNormBackward& arguments) override;
     void cross_entropy(const CrossEntropy& arguments) override;
+    void squared_error(const SquaredError& arguments) override;
     void gradient_norm(const GradientNorm& arguments) override;
     void adamw(const AdamW& arguments) override;
     void sgd(const Sgd& arguments) override;

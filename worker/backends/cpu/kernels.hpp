@@ -54,6 +54,9 @@ struct Kernels {
     void (*cross_entropy)(std::int64_t rows, std::int64_t columns, const float* logits, const std::int32_t* labels,
                           float smoothing, float weight, float scale, float* loss, std::int32_t* correct,
                           float* gradient);
+    /// As SquaredError, over all elements: adds to loss and absolute; gradient as above.
+    void (*squared_error)(std::int64_t count, const float* predictions, const float* targets, float weight, float scale,
+                          float* loss, float* absolute, float* gradient);
     /// output row r = source row indices[r] * scale + shift.
     void (*gather_f32)(std::int64_t rows, std::int64_t columns, const float* source, const std::int32_t* indices,
                        float scale, float shift, float* output);

@@ -346,6 +346,34 @@ void cross_entropy(int64_t rows, int64_t columns, const float* logits, const int
     *correct += hits;
 }
 
+// ---- Squared error ----
+
+void squared_error(int64_t count, const float* predictions, const float* targets, float weight, float scale,
+                   float* loss, float* absolute, float* gradient) {
+    const float share = 2 * weight * scale;
+    double squares = 0;
+    double sizes = 0;
+    constexpr int64_t block = 4096;  // floats within, doubles across, as in sum_of_squares
+    for (int64_t first = 0; first < count; first += block) {
+        const int64_t end = first + block < count ? first + block : count;
+        float block_squares = 0;
+        float block_sizes = 0;
+#pragma omp simd reduction(+ : block_squares, block_sizes)
+        for (int64_t i = first; i < end; ++i) {
+            const float error = predictions[i] - targets[i];
+            block_squares += error * error;
+            block_sizes += __builtin_fabsf(error);
+        }
+        squares += block_squares;
+        sizes += block_sizes;
+        if (!gradient) continue;
+#pragma omp simd
+        for (int64_t i = first; i < end; ++i) gradient[i] = (predictions[i] - targets[i]) * share;
+    }
+    *loss += static_cast<float>(weight * squares);
+    *absolute += static_cast<float>(weight * sizes);
+}
+
 // ---- Batches ----
 
 template <class T>
@@ -445,6 +473,7 @@ const Kernels HPO_KERNEL_TABLE = {
     .layer_norm = layer_norm,
     .layer_norm_backward = layer_norm_backward,
     .cross_entropy = cross_entropy,
+    .squared_error = squared_error,
     .gather_f32 = gather<float>,
     .gather_u8 = gather<uint8_t>,
     .sum_of_squares = sum_of_squares,

@@ -35,10 +35,10 @@ typedef struct {
 
 typedef struct {
     TensorRef features;  // where samples lie in their buffer; stride 0: all replicas share them
-    TensorRef sample_labels;
+    TensorRef sample_targets;
     u64 sample_rows;  // ABSENT: they are all the rows there are
     TensorRef output;
-    TensorRef labels;
+    TensorRef targets;
     TensorRef seed;
     TensorRef iteration;
     ExtentArguments extent;  // ABSENT: in order, from `first` on
@@ -47,7 +47,8 @@ typedef struct {
     u32 staged;  // samples lie in the order in which they are taken
     u32 rows;
     u32 columns;
-    u32 height;  // 0: not augmented
+    u32 target_columns;  // of four bytes each
+    u32 height;          // 0: not augmented
     u32 width;
     u32 most_shift;
     u32 flip;
@@ -132,6 +133,22 @@ typedef struct {
     u32 add;    // to loss and correct
     float weight;
 } CrossEntropyArguments;
+
+typedef struct {
+    TensorRef predictions;
+    TensorRef targets;
+    TensorRef loss;
+    TensorRef absolute;
+    TensorRef gradient;  // ABSENT: not wanted
+    TensorRef scale;     // ABSENT: 1
+    TensorRef weights;   // ABSENT: `weight` for all
+    ExtentArguments extent;
+    u32 rows;
+    u32 columns;
+    u32 parts;  // groups a replica
+    u32 add;    // to loss and absolute
+    float weight;
+} SquaredErrorArguments;
 
 typedef struct {
     TensorRef gradient;

@@ -38,6 +38,8 @@ using i64 = std::int64_t;
     K(layer_norm_backward_rows)       \
     K(cross_entropy_rows)             \
     K(cross_entropy_total)            \
+    K(squared_error_parts)            \
+    K(squared_error_total)            \
     K(norm_parts)                     \
     K(norm_total)                     \
     K(adamw)                          \

@@ -108,16 +108,32 @@ void GpuStream::gather(const Samples& samples, const Gather& arguments) {
     const Augment& augment = arguments.augment;
     const Extent& extent = arguments.extent;
     assert(augment.height == 0 || extent.limits_rows());
-    assert(output.columns == samples.features.columns && arguments.labels.rows == output.rows);
+    assert(output.columns == samples.features.columns && arguments.targets.rows == output.rows);
     assert(extent.limits_rows() || arguments.first + output.rows <= samples.count);
+    assert(arguments.targets.columns == samples.targets.columns && size_of(samples.targets.type) == 4);
     const auto lying = [&](const Tensor& tensor) { return samples.staged ? ref(tensor) : TensorRef{tensor.offset, 0}; };
     launch(samples.features.type == Type::u8 ? Kernel::gather_u8 : Kernel::gather_f32,
            divide_up(output.rows, SUBGROUPS),
-           GatherArguments{lying(samples.features), lying(samples.labels), samples.rows ? samples.rows.offset : ABSENT,
-                           ref(output), ref(arguments.labels), ref(arguments.seed), ref(arguments.iteration),
-                           ref(extent), word(samples.count), word(arguments.first), samples.staged ? 1U : 0U,
-                           word(output.rows), word(output.columns), word(augment.height), word(augment.width),
-                           word(augment.shift), augment.flip ? 1U : 0U, samples.scale, samples.shift},
+           GatherArguments{lying(samples.features),
+                           lying(samples.targets),
+                           samples.rows ? samples.rows.offset : ABSENT,
+                           ref(output),
+                           ref(arguments.targets),
+                           ref(arguments.seed),
+                           ref(arguments.iteration),
+                           ref(extent),
+                           word(samples.count),
+                           word(arguments.first),
+                           samples.staged ? 1U : 0U,
+                           word(output.rows),
+                           word(output.columns),
+                           word(arguments.targets.columns),
+                           word(augment.height),
+                           word(augment.width),
+                           word(augment.shift),
+                           augment.flip ? 1U : 0U,
+                           samples.scale,
+                           samples.shift},
            static_cast<const GpuBuffer*>(samples.buffer)->memory());
 }
 
@@ -237,6 +253,27 @@ void GpuStream::cross_entropy(const CrossEntropy& arguments) {
         arguments.write == Write::add, arguments.weight};
     launch(Kernel::cross_entropy_rows, parts, both);
     launch(Kernel::cross_entropy_total, 1, both);
+}
+
+void GpuStream::squared_error(const SquaredError& arguments) {
+    const Tensor& predictions = arguments.predictions;
+    assert(arguments.targets.elements() == predictions.elements());
+    const u32 parts = parts_of(divide_up(predictions.elements(), UPDATE_ELEMENTS));
+    const SquaredErrorArguments both{ref(predictions),
+                                     ref(arguments.targets),
+                                     ref(arguments.loss),
+                                     ref(arguments.absolute),
+                                     ref(arguments.gradient),
+                                     ref(arguments.scale),
+                                     ref(arguments.weights),
+                                     ref(arguments.extent),
+                                     word(predictions.rows),
+                                     word(predictions.columns),
+                                     parts,
+                                     arguments.write == Write::add,
+                                     arguments.weight};
+    launch(Kernel::squared_error_parts, parts, both);
+    launch(Kernel::squared_error_total, 1, both);
 }
 
 void GpuStream::gradient_norm(const GradientNorm& arguments) {

@@ -94,32 +94,35 @@ FUNCTION int changed_from(const GatherArguments a, u32 i, LOCAL const int* chang
 }
 
 // `other` holds the samples. A work-group gathers SUBGROUPS rows, one for each sub-group, whose first work-item finds
-// the sample.
-#define GATHER(name, type)                                                                                        \
-    KERNEL name(GLOBAL u8* arena, GLOBAL u8* other, const GatherArguments a) {                                    \
-        SHARED u32 samples[SUBGROUPS];                                                                            \
-        SHARED int changes[SUBGROUPS * CHANGES];                                                                  \
-        const u32 subgroup = WORK_ITEM / SUBGROUP_SIZE;                                                           \
-        const u32 row = WORK_GROUP * SUBGROUPS + subgroup;                                                        \
-        const u32 columns = row < a.rows ? a.columns : 0u;                                                        \
-        const int valid = row < valid_rows(arena, a.extent, a.rows);                                              \
-        if (columns > 0u && WORK_ITEM % SUBGROUP_SIZE == 0u) {                                                    \
-            const u32 sample = valid ? picked(arena, other, a, row) : 0u;                                         \
-            GLOBAL const int* labels =                                                                            \
-                (GLOBAL const int*)(other + a.sample_labels.offset + REPLICA * a.sample_labels.stride);           \
-            samples[subgroup] = sample;                                                                           \
-            INTS(a.labels)[row] = valid ? labels[sample] : 0;                                                     \
-            if (a.height > 0u) draw_changes(arena, a, row, changes + subgroup * CHANGES);                         \
-        }                                                                                                         \
-        BARRIER;                                                                                                  \
-        GLOBAL const type* from = (GLOBAL const type*)(other + a.features.offset + REPLICA * a.features.stride) + \
-                                  (columns > 0u ? (i64)samples[subgroup] * a.columns : 0);                        \
-        GLOBAL float* to = FLOATS(a.output) + (i64)row * a.columns;                                               \
-        for (u32 i = WORK_ITEM % SUBGROUP_SIZE; i < columns; i += SUBGROUP_SIZE) {                                \
-            const int j = a.height > 0u ? changed_from(a, i, changes + subgroup * CHANGES) : (int)i;              \
-            const float x = (j >= 0 ? (float)from[j] : 0.0f) * a.scale + a.shift;                                 \
-            to[i] = valid ? x : 0.0f;                                                                             \
-        }                                                                                                         \
+// the sample. Targets are copied as they are, classes or numbers.
+#define GATHER(name, type)                                                                                          \
+    KERNEL name(GLOBAL u8* arena, GLOBAL u8* other, const GatherArguments a) {                                      \
+        SHARED u32 samples[SUBGROUPS];                                                                              \
+        SHARED int changes[SUBGROUPS * CHANGES];                                                                    \
+        const u32 subgroup = WORK_ITEM / SUBGROUP_SIZE;                                                             \
+        const u32 row = WORK_GROUP * SUBGROUPS + subgroup;                                                          \
+        const u32 columns = row < a.rows ? a.columns : 0u;                                                          \
+        const u32 target_columns = row < a.rows ? a.target_columns : 0u;                                            \
+        const int valid = row < valid_rows(arena, a.extent, a.rows);                                                \
+        if (columns > 0u && WORK_ITEM % SUBGROUP_SIZE == 0u) {                                                      \
+            samples[subgroup] = valid ? picked(arena, other, a, row) : 0u;                                          \
+            if (a.height > 0u) draw_changes(arena, a, row, changes + subgroup * CHANGES);                           \
+        }                                                                                                           \
+        BARRIER;                                                                                                    \
+        const i64 sample = columns > 0u ? (i64)samples[subgroup] : 0;                                               \
+        GLOBAL const type* from = (GLOBAL const type*)(other + a.features.offset + REPLICA * a.features.stride) +   \
+                                  sample * a.columns;                                                               \
+        GLOBAL float* to = FLOATS(a.output) + (i64)row * a.columns;                                                 \
+        for (u32 i = WORK_ITEM % SUBGROUP_SIZE; i < columns; i += SUBGROUP_SIZE) {                                  \
+            const int j = a.height > 0u ? changed_from(a, i, changes + subgroup * CHANGES) : (int)i;                \
+            const float x = (j >= 0 ? (float)from[j] : 0.0f) * a.scale + a.shift;                                   \
+            to[i] = valid ? x : 0.0f;                                                                               \
+        }                                                                                                           \
+        GLOBAL const u32* from_targets =                                                                            \
+            (GLOBAL const u32*)(other + a.sample_targets.offset + REPLICA * a.sample_targets.stride) +              \
+            sample * a.target_columns;                                                                              \
+        for (u32 i = WORK_ITEM % SUBGROUP_SIZE; i < target_columns; i += SUBGROUP_SIZE)                             \
+            UINTS(a.targets)[(i64)row * a.target_columns + i] = valid ? from_targets[i] : 0u;                       \
     }
 GATHER(gather_f32, float)
 GATHER(gather_u8, u8)

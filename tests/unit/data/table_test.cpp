@@ -1,0 +1,300 @@
+#include "worker/data/table.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tests/support/temporary_folder.hpp"
+#include "worker/data/split.hpp"
+
+namespace hpo {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class Tables : public ::testing::Test {
+   protected:
+    DataConfig config(const std::string& text, const std::string& target) const {
+        DataConfig config;
+        config.format = "csv";
+        // A name for each text: what was read of one is kept for the next question.
+        config.path = std::filesystem::path(folder_.path()) / (std::to_string(std::hash<std::string>()(text)) + ".csv");
+        std::ofstream(config.path, std::ios::binary) << text;
+        config.target = target;
+        return config;
+    }
+    [[nodiscard]] std::string error(const std::string& text, const std::string& target = "y") const {
+        const auto shape = describe_data(config(text, target));
+        return shape ? "" : shape.error().message;
+    }
+
+    const testing::TemporaryFolder folder_;
+};
+
+/// Everything that the sink gets, by rows.
+struct Loaded {
+    std::vector<std::vector<float>> features[2];  ///< by Part
+    std::vector<float> numbers[2];
+    std::vector<std::int32_t> classes[2];
+    DataFacts facts;
+};
+
+Loaded load(const DataConfig& config, std::uint64_t seed = 1) {
+    Loaded loaded;
+    const auto shape = describe_data(config);
+    if (!shape) throw std::runtime_error(shape.error().message);
+    const auto width = static_cast<std::size_t>(shape->features());
+    const auto facts = load_data(config, seed, [&](const SampleBatch& batch) {
+        const auto part = static_cast<std::size_t>(batch.part);
+        EXPECT_EQ(batch.first, static_cast<std::int64_t>(loaded.features[part].size()));
+        EXPECT_EQ(batch.features.size(), static_cast<std::size_t>(batch.count) * width * 4);
+        EXPECT_EQ(batch.targets.size(), static_cast<std::size_t>(batch.count) * 4);
+        for (std::size_t row = 0; row < static_cast<std::size_t>(batch.count); ++row) {
+            std::vector<float> values(width);
+            std::memcpy(values.data(), batch.features.data() + row * width * 4, width * 4);
+            loaded.features[part].push_back(values);
+            float number = 0;
+            std::int32_t label = 0;
+            std::memcpy(&number, batch.targets.data() + row * 4, 4);
+            std::memcpy(&label, batch.targets.data() + row * 4, 4);
+            loaded.numbers[part].push_back(number);
+            loaded.classes[part].push_back(label);
+        }
+    });
+    if (!facts) throw std::runtime_error(facts.error().message);
+    loaded.facts = *facts;
+    EXPECT_EQ(static_cast<std::int64_t>(loaded.features[0].size()), shape->train);
+    EXPECT_EQ(static_cast<std::int64_t>(loaded.features[1].size()), shape->test);
+    return loaded;
+}
+
+/// 100 rows: a number that is missing in every tenth, a category with a rare value, and a target.
+std::string mixed(bool classes) {
+    std::string text = "n,c,y\n";
+    for (int i = 0; i < 100; ++i)
+        text += (i % 10 == 3 ? "NA" : std::to_string(i * i % 17)) + "," +
+                (i == 50      ? "rare"
+                 : i % 2 == 0 ? "even"
+                              : "odd") +
+                "," + (classes ? (i % 4 == 0 ? "yes" : "no") : std::to_string(0.5 + i)) + "\n";
+    return text;
+}
+
+TEST_F(Tables, ColumnsAreNumbersWithAnIndicatorOfMissingOnesOrLevelsAndOther) {
+    const auto shape = describe_data(config(mixed(false), "y"));
+    ASSERT_TRUE(shape) << shape.error().message;
+    EXPECT_EQ(shape->task, Task::regression);
+    EXPECT_EQ(shape->features(), 2 + 3);
+    EXPECT_EQ(shape->outputs, 1);
+    EXPECT_EQ(shape->test, 10);
+    EXPECT_EQ(shape->train, 90);
+    EXPECT_TRUE(shape->standardised);
+}
+
+TEST_F(Tables, WhatIsFittedIsOfTheTrainingSplitAlone) {
+    const DataConfig data = config(mixed(false), "y");
+    const Loaded loaded = load(data);
+    const auto sizes = split_sizes(data, 90);
+    const auto split = split_data(data, *describe_data(data), *sizes, 1);
+    ASSERT_TRUE(split);
+    double sum = 0, squares = 0, target = 0;
+    std::multiset<float> present;
+    for (const std::int32_t row : split->train) {
+        const auto& features = loaded.features[0][static_cast<std::size_t>(row)];
+        target += loaded.numbers[0][static_cast<std::size_t>(row)];
+        EXPECT_EQ(features[2] + features[3] + features[4], 1);
+        if (features[1] == 1) continue;
+        sum += features[0];
+        squares += double{features[0]} * features[0];
+        present.insert(features[0]);
+    }
+    const auto count = static_cast<double>(present.size());
+    EXPECT_NEAR(sum / count, 0, 1e-6);
+    EXPECT_NEAR(squares / count, 1, 1e-5);
+    EXPECT_NEAR(target, 0, 1e-4);
+    // The median takes the place of missing numbers, in every part.
+    auto middle = present.begin();
+    std::advance(middle, static_cast<std::ptrdiff_t>(present.size() / 2));
+    const double median = present.size() % 2 == 1 ? *middle : (*middle + *std::prev(middle)) / 2;
+    int missing = 0;
+    for (const auto& part : loaded.features)
+        for (const auto& features : part)
+            if (features[1] == 1) {
+                EXPECT_NEAR(features[0], median, 1e-5);
+                ++missing;
+            }
+    EXPECT_EQ(missing, 10);
+    // A wild value in a row that does not train changes nothing of what is fitted.
+    const auto roles = split_table(**survey_table(data), data, *sizes, 1).uses;
+    std::string wild = "n,c,y\n";
+    std::istringstream lines(mixed(false));
+    std::string line;
+    std::getline(lines, line);
+    for (std::size_t row = 0; std::getline(lines, line); ++row)
+        wild += (roles[row] == RowUse::train ? line : "1e9" + line.substr(line.find(','))) + "\n";
+    const auto encoding = nlohmann::json::parse(load(config(wild, "y")).facts.encoding);
+    const auto before = nlohmann::json::parse(loaded.facts.encoding);
+    EXPECT_EQ(encoding["columns"][0]["mean"], before["columns"][0]["mean"]);
+    EXPECT_EQ(encoding["columns"][0]["deviation"], before["columns"][0]["deviation"]);
+    EXPECT_EQ(encoding["target"]["mean"], before["target"]["mean"]);
+}
+
+TEST_F(Tables, TargetsOfRegressionAreStandardisedAndTheFactsSayHow) {
+    const Loaded loaded = load(config(mixed(false), "y"));
+    std::multiset<long> targets;
+    for (const auto& part : loaded.numbers)
+        for (const float number : part)
+            targets.insert(std::lround(number * loaded.facts.target_deviation + loaded.facts.target_mean - 0.5));
+    for (long i = 0; i < 100; ++i) EXPECT_EQ(targets.count(i), 1U) << i;
+}
+
+TEST_F(Tables, ALevelThatTheTrainingSplitDoesNotHaveIsOther) {
+    // By time, the last rows test: they have a level of their own.
+    std::string text = "c,x,y\n";
+    for (int i = 0; i < 100; ++i)
+        text += std::string(i < 90 ? (i % 2 == 0 ? "a" : "b") : "late") + "," + std::to_string(i % 7) + "," +
+                std::to_string(i * 1.5) + "\n";
+    DataConfig data = config(text, "y");
+    data.split = SplitKind::time;
+    const Loaded loaded = load(data);
+    ASSERT_EQ(loaded.features[1].size(), 10U);
+    for (const auto& features : loaded.features[1]) {
+        const std::vector<float> levels(features.begin(), features.begin() + 4);
+        EXPECT_THAT(levels, ElementsAre(0, 0, 0, 1));  // a, b, late, other
+    }
+    const auto encoding = nlohmann::json::parse(loaded.facts.encoding);
+    EXPECT_EQ(encoding["columns"][0]["levels"], (nlohmann::json{"a", "b", nullptr}));
+}
+
+TEST_F(Tables, ByTimeNoRowThatTrainsIsLaterThanOneThatValidatesOrTests) {
+    DataConfig data = config(mixed(false), "y");
+    data.split = SplitKind::time;
+    const Loaded loaded = load(data);
+    const auto split = split_data(data, *describe_data(data), *split_sizes(data, 90), 1);
+    ASSERT_TRUE(split);
+    const auto& numbers = loaded.numbers[0];
+    float latest = -1e9F, earliest = 1e9F;
+    for (const std::int32_t row : split->train) latest = std::max(latest, numbers[static_cast<std::size_t>(row)]);
+    for (const std::int32_t row : split->validation)
+        earliest = std::min(earliest, numbers[static_cast<std::size_t>(row)]);
+    EXPECT_LT(latest, earliest);
+    for (const float test : loaded.numbers[1]) EXPECT_GT(test, *std::max_element(numbers.begin(), numbers.end()));
+}
+
+TEST_F(Tables, ClassesAreInOrderAndEachPartHasThemInProportion) {
+    const DataConfig data = config(mixed(true), "y");
+    const Loaded loaded = load(data);
+    EXPECT_EQ(describe_data(data)->outputs, 2);
+    EXPECT_EQ(nlohmann::json::parse(loaded.facts.encoding)["target"]["classes"], (nlohmann::json{"no", "yes"}));
+    EXPECT_NEAR(std::count(loaded.classes[1].begin(), loaded.classes[1].end(), 1), 2.5, 0.5);
+    EXPECT_EQ(std::count(loaded.classes[0].begin(), loaded.classes[0].end(), 1) +
+                  std::count(loaded.classes[1].begin(), loaded.classes[1].end(), 1),
+              25);
+}
+
+TEST_F(Tables, FewWholeNumbersAreClassesUnlessTheTaskSaysOtherwise) {
+    std::string text = "x,y\n";
+    for (int i = 0; i < 60; ++i) text += std::to_string(i * 0.5) + "," + std::to_string(i % 11) + "\n";
+    DataConfig data = config(text, "y");
+    EXPECT_EQ(describe_data(data)->task, Task::classification);
+    EXPECT_EQ((*survey_table(data))->classes[10].name, "10");  // by number
+    data.task = Task::regression;
+    EXPECT_EQ(describe_data(data)->task, Task::regression);
+}
+
+TEST_F(Tables, ColumnsCanBeLeftOutAndNumbersCanBeNames) {
+    std::string text = "id,code,\"a, b\",y\n";
+    for (int i = 0; i < 40; ++i)
+        text += std::to_string(i) + "," + std::to_string(10 + i % 3) + ",1," + std::to_string(i * 0.1) + "\n";
+    DataConfig data = config(text, "y");
+    data.ignore = "id, \"a, b\"";
+    EXPECT_THAT(describe_data(data).error().message, HasSubstr("data.ignore: line 1, column 2: a quote in a field"));
+    data.ignore = "id,\"a, b\"";
+    data.categorical = "code";
+    EXPECT_EQ(describe_data(data)->features(), 4);
+    data.categorical = "cod";
+    EXPECT_THAT(describe_data(data).error().message, StartsWith("data.categorical: "));
+    EXPECT_THAT(describe_data(data).error().message, HasSubstr("has no column \"cod\"; it has id, code, a, b, y"));
+}
+
+TEST_F(Tables, WhatWasUnderstoodIsToldInLines) {
+    std::string text = "n,copy,same,c,y\n";
+    for (int i = 0; i < 1200; ++i) {
+        const std::string target = i % 3 == 0 ? "1" : "0";
+        text += std::to_string(i) + "," + target + ".0,x," +
+                (i % 100 == 0 ? "?"
+                 : i % 2 == 0 ? "a"
+                              : "b") +
+                "," + target + "\n";
+    }
+    const auto lines = explain_data(config(text, "y"));
+    ASSERT_TRUE(lines) << lines.error().message;
+    EXPECT_THAT(*lines, Contains("1,200 rows, 5 columns, which become 8 features"));
+    EXPECT_THAT(*lines,
+                Contains("972 rows train, 108 validate, 120 test: at random, with equal proportions of classes"));
+    EXPECT_THAT(*lines, Contains("target: y, 2 classes: 0 (800, 66.7 %), 1 (400, 33.3 %)"));
+    EXPECT_THAT(*lines, Contains("numbers: n, copy"));
+    EXPECT_THAT(*lines, Contains("categories: same (1 levels), c (3 levels, 12 missing)"));
+    EXPECT_THAT(*lines, Contains(HasSubstr("warning: column copy equals the target in every row: a leak?")));
+    EXPECT_THAT(*lines, Contains(HasSubstr("warning: column same has the same value in every row")));
+}
+
+TEST_F(Tables, ErrorsTellFileLineAndColumnAndTheCure) {
+    EXPECT_THAT(error("x,y\n1,2\n1,2,3\n"), HasSubstr(".csv: line 3: 3 columns, where the header has 2"));
+    EXPECT_THAT(error("x,y\n1,2\n3,\n4,5\n"), HasSubstr("line 3, column 2 (y): the target is missing (\"\")"));
+    EXPECT_THAT(error("x,y\n1,2\n3,NaN\n4,5\n"), HasSubstr("line 3, column 2 (y): the target is missing (\"NaN\")"));
+    EXPECT_THAT(error("x,y\n1,2\n3,inf\n4,5\n"), HasSubstr("line 3, column 2 (y): \"inf\" is not a finite number"));
+    EXPECT_THAT(error("x,y\n1e999,2\n3,1\n4,5\n"), HasSubstr("line 2, column 1 (x): \"1e999\" is not a finite number"));
+    EXPECT_THAT(error("x,y,y\n1,2,3\n"),
+                HasSubstr("line 1, column 3: a second column is called \"y\", as column 2 is; the target must be one"));
+    EXPECT_THAT(error("x,,y\n1,2,3\n"), HasSubstr("line 1, column 2: a column without a name"));
+    EXPECT_THAT(error("x,z\n1,2\n"), StartsWith("data.target: "));
+    EXPECT_THAT(error("x;y\n1;2\n"), HasSubstr("columns must be separated by commas"));
+    EXPECT_THAT(error("x,y\n1,5\n2,5\n3,5\n"), HasSubstr("has the same value in every row, \"5\": there is nothing"));
+    EXPECT_THAT(error("x,y\n1,2\n"), HasSubstr("has 1 rows below its header: at least 3 are needed"));
+    EXPECT_THAT(error(""), HasSubstr("is empty: a header"));
+    EXPECT_THAT(error("d,y\n2024-01-31,2\n2024-02-01,1.5\n2024-02-02,3\n"),
+                HasSubstr("column 1 (d) holds dates, such as \"2024-01-31\" in line 2: write them as numbers"));
+    std::string typo = "x,y\n", names = typo;
+    for (int i = 0; i < 2000; ++i) {
+        typo += (i == 700 ? "12;5" : std::to_string(i)) + "," + std::to_string(i * 0.3) + "\n";
+        names += "row " + std::to_string(i) + "," + std::to_string(i * 0.3) + "\n";
+    }
+    EXPECT_THAT(error(typo), HasSubstr("line 702, column 1 (x): \"12;5\" is no number, but 1999 other values are"));
+    EXPECT_THAT(error(names), HasSubstr("more than 1000 different texts, such as \"row 1000\": a name of the row? "
+                                        "Leave the column out by data.ignore: x"));
+    std::string wide = "y";
+    for (int i = 0; i < 1'000'000; ++i) wide += ",c" + std::to_string(i);
+    EXPECT_THAT(error(wide + "\n"), HasSubstr("more than 65536 columns"));
+    for (const std::string& text : {std::string("x,y\n1,2\n1,2,3\n"), std::string("x,y\n1,5\n2,5\n3,5\n")})
+        EXPECT_THAT(error(text), StartsWith("data.path: "));
+}
+
+TEST_F(Tables, ATaskThatTheTargetCannotServeIsRefused) {
+    DataConfig data = config(mixed(true), "y");
+    data.task = Task::regression;
+    EXPECT_THAT(describe_data(data).error().message,
+                HasSubstr("line 2, column 3 (y): \"yes\" is no number, which task: regression needs"));
+    DataConfig numbers = config(mixed(false), "y");
+    numbers.split = SplitKind::stratified;
+    EXPECT_THAT(describe_data(numbers).error().message, StartsWith("data.split: stratified is for classes"));
+}
+
+TEST_F(Tables, AFileThatChangesIsReadAgain) {
+    const DataConfig data = config("x,y\n1,1.5\n2,2.5\n3,3.5\n", "y");
+    EXPECT_EQ((*survey_table(data))->rows, 3);
+    std::ofstream(data.path, std::ios::app) << "4,4.5\n";
+    EXPECT_EQ((*survey_table(data))->rows, 4);
+}
+
+}  // namespace
+}  // namespace hpo

@@ -1,0 +1,344 @@
+// Tables in CSV files: rows become features by what table.hpp says of their columns. Everything that is fitted (means,
+// deviations, medians, the levels that are known) is of the training split alone.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "worker/data/csv.hpp"
+#include "worker/data/split.hpp"
+#include "worker/data/table.hpp"
+
+namespace hpo {
+namespace {
+
+using Fields = std::span<const std::string_view>;
+
+constexpr std::size_t batch_bytes = std::size_t{1} << 18;  // that are passed on at once
+
+/// The mean and the deviation of numbers as they come by (Welford 1962).
+class NumberFit {
+   public:
+    void add(double value) {
+        count_ += 1;
+        const double before = value - mean_;
+        mean_ += before / count_;
+        squares_ += before * (value - mean_);
+    }
+    [[nodiscard]] double mean() const { return mean_; }
+    /// 1 where all numbers are the same.
+    [[nodiscard]] double deviation() const {
+        const double variance = count_ > 0 ? squares_ / count_ : 0;
+        return variance > 1e-24 * mean_ * mean_ && variance > 0 ? std::sqrt(variance) : 1;
+    }
+
+   private:
+    double count_ = 0, mean_ = 0, squares_ = 0;
+};
+
+/// What is fitted of one column.
+struct Fit {
+    NumberFit moments;
+    std::vector<float> values;  ///< of numeric columns with missing values, for the median
+    double median = 0;
+    std::unordered_map<std::string_view, std::size_t> levels;  ///< of the table's; values of seen, by number
+    std::vector<bool> seen;                                    ///< whether the training split has the level
+};
+
+class TableLoader {
+   public:
+    TableLoader(const Table& table, std::vector<RowUse> uses) : table_(table), uses_(std::move(uses)) {
+        fits_.resize(table.columns.size());
+        for (std::size_t i = 0; i < fits_.size(); ++i) {
+            const TableColumn& column = table.columns[i];
+            for (std::size_t level = 0; level < column.levels.size(); ++level)
+                fits_[i].levels[column.levels[level]] = level;
+            fits_[i].seen.resize(column.levels.size());
+        }
+    }
+
+    Result<void> fit() {
+        auto read = each_row([this](std::size_t row, Fields fields) {
+            if (uses_[row] == RowUse::train) fit_row(fields);
+        });
+        if (!read) return read;
+        for (Fit& fit : fits_) {
+            if (fit.values.empty()) continue;
+            const auto middle = fit.values.begin() + static_cast<std::ptrdiff_t>(fit.values.size() / 2);
+            std::nth_element(fit.values.begin(), middle, fit.values.end());
+            fit.median = *middle;
+            if (fit.values.size() % 2 == 0)
+                fit.median = (fit.median + *std::max_element(fit.values.begin(), middle)) / 2;
+            std::vector<float>().swap(fit.values);
+        }
+        return {};
+    }
+
+    Result<void> encode(const SampleSink& sink) {
+        std::array<Waiting, 2> waiting{Waiting{Part::train}, Waiting{Part::test}};
+        auto read = each_row([&](std::size_t row, Fields fields) {
+            Waiting& its = waiting[uses_[row] == RowUse::test ? 1 : 0];
+            add_features(fields, its.features);
+            its.targets.push_back(target_of(row, fields));
+            if (its.features.size() * sizeof(float) >= batch_bytes) its.pass_on(sink);
+        });
+        if (!read) return read;
+        for (Waiting& its : waiting) its.pass_on(sink);
+        return {};
+    }
+
+    [[nodiscard]] DataFacts facts() const {
+        using Json = nlohmann::ordered_json;
+        Json columns = Json::array();
+        for (std::size_t i = 0; i < fits_.size(); ++i) {
+            const TableColumn& column = table_.columns[i];
+            const Fit& fit = fits_[i];
+            if (column.kind == ColumnKind::number) {
+                Json json{{"name", column.name},
+                          {"kind", "number"},
+                          {"mean", fit.moments.mean()},
+                          {"deviation", fit.moments.deviation()}};
+                if (column.missing > 0) json["median"] = fit.median;
+                columns.push_back(std::move(json));
+            } else if (column.kind == ColumnKind::category) {
+                Json levels = Json::array();
+                for (std::size_t level = 0; level < column.levels.size(); ++level)
+                    levels.push_back(fit.seen[level] ? Json(column.levels[level]) : Json(nullptr));
+                columns.push_back({{"name", column.name}, {"kind", "category"}, {"levels", std::move(levels)}});
+            }
+        }
+        const TableColumn& target = table_.columns[table_.target];
+        Json json{{"columns", std::move(columns)}, {"target", {{"name", target.name}}}};
+        DataFacts facts;
+        if (table_.task == Task::classification) {
+            for (const TableClass& one : table_.classes) json["target"]["classes"].push_back(one.name);
+        } else {
+            const NumberFit& moments = fits_[table_.target].moments;
+            facts.target_mean = moments.mean();
+            facts.target_deviation = moments.deviation();
+            json["target"]["mean"] = facts.target_mean;
+            json["target"]["deviation"] = facts.target_deviation;
+        }
+        facts.encoding = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+        return facts;
+    }
+
+   private:
+    /// Rows of a part that the sink has yet to get.
+    struct Waiting {
+        Part part;
+        std::int64_t first = 0;
+        std::vector<float> features{};
+        std::vector<std::uint32_t> targets{};  ///< bits
+
+        void pass_on(const SampleSink& sink) {
+            if (targets.empty()) return;
+            const auto count = static_cast<std::int64_t>(targets.size());
+            sink({part, first, count, std::as_bytes(std::span(features)), std::as_bytes(std::span(targets))});
+            first += count;
+            features.clear();
+            targets.clear();
+        }
+    };
+
+    template <class F>
+    Result<void> each_row(F&& visit) {
+        bool header = true;
+        std::size_t row = 0;
+        const auto changed = [&] { return Error{table_.file.string() + ": changed while it was read"}; };
+        auto read = read_csv(table_.file, [&](std::int64_t, Fields fields) -> Result<void> {
+            if (fields.size() != table_.columns.size() || (!header && row == uses_.size())) return changed();
+            if (!std::exchange(header, false)) visit(row++, fields);
+            return {};
+        });
+        if (!read) return read;
+        if (row != uses_.size()) return changed();
+        return {};
+    }
+
+    void fit_row(Fields fields) {
+        for (std::size_t i = 0; i < fields.size(); ++i) {
+            const TableColumn& column = table_.columns[i];
+            Fit& fit = fits_[i];
+            const bool number = column.kind == ColumnKind::number ||
+                                (column.kind == ColumnKind::target && table_.task == Task::regression);
+            if (number) {
+                const auto value = is_missing(fields[i]) ? std::nullopt : number_of(fields[i]);
+                if (!value) continue;
+                fit.moments.add(*value);
+                if (column.missing > 0) fit.values.push_back(static_cast<float>(*value));
+            } else if (column.kind == ColumnKind::category) {
+                if (const auto level = level_of(i, fields[i])) fit.seen[*level] = true;
+            }
+        }
+    }
+
+    [[nodiscard]] std::optional<std::size_t> level_of(std::size_t column, std::string_view field) const {
+        const auto& levels = fits_[column].levels;
+        const auto found = levels.find(is_missing(field) ? std::string_view() : trimmed_field(field));
+        return found == levels.end() ? std::nullopt : std::optional(found->second);
+    }
+
+    void add_features(Fields fields, std::vector<float>& to) const {
+        for (std::size_t i = 0; i < fields.size(); ++i) {
+            const TableColumn& column = table_.columns[i];
+            const Fit& fit = fits_[i];
+            if (column.kind == ColumnKind::number) {
+                const auto value = is_missing(fields[i]) ? std::nullopt : number_of(fields[i]);
+                to.push_back(
+                    static_cast<float>((value.value_or(fit.median) - fit.moments.mean()) / fit.moments.deviation()));
+                if (column.missing > 0) to.push_back(value ? 0.0F : 1.0F);
+            } else if (column.kind == ColumnKind::category) {
+                const std::size_t first = to.size();
+                to.resize(first + column.levels.size() + 1);
+                const auto level = level_of(i, fields[i]);
+                to[first + (level && fit.seen[*level] ? *level : column.levels.size())] = 1;
+            }
+        }
+    }
+
+    [[nodiscard]] std::uint32_t target_of(std::size_t row, Fields fields) const {
+        if (table_.task == Task::classification) return static_cast<std::uint32_t>(table_.labels[row]);
+        const NumberFit& moments = fits_[table_.target].moments;
+        const double value = number_of(fields[table_.target]).value_or(0);
+        return std::bit_cast<std::uint32_t>(static_cast<float>((value - moments.mean()) / moments.deviation()));
+    }
+
+    const Table& table_;
+    std::vector<RowUse> uses_;
+    std::vector<Fit> fits_;
+};
+
+std::string grouped(std::int64_t number) {
+    std::string digits = std::to_string(number);
+    for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
+        digits.insert(static_cast<std::size_t>(at), ",");
+    return digits;
+}
+
+/// "a, b (3 missing) and 7 more".
+class NameList {
+   public:
+    void add(const std::string& name, const std::string& remark) {
+        if (++count_ > most) return;
+        text_ += (text_.empty() ? "" : ", ") + shown_name(name) + (remark.empty() ? "" : " (" + remark + ")");
+    }
+    [[nodiscard]] std::string line(const char* title) const {
+        return std::string(title) + ": " + text_ +
+               (count_ > most ? " and " + std::to_string(count_ - most) + " more" : "");
+    }
+    [[nodiscard]] bool empty() const { return count_ == 0; }
+
+   private:
+    static constexpr std::size_t most = 20;
+    std::string text_;
+    std::size_t count_ = 0;
+};
+
+std::string short_text(double number) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%.6g", number);
+    return text;
+}
+
+std::string target_line(const Table& table) {
+    std::string line = "target: " + shown_name(table.columns[table.target].name) + ", ";
+    if (table.task == Task::regression)
+        return line + "numbers from " + short_text(table.target_low) + " to " + short_text(table.target_high);
+    line += std::to_string(table.classes.size()) + " classes: ";
+    std::vector<TableClass> order = table.classes;
+    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.count > b.count; });
+    NameList names;
+    for (const TableClass& one : order)
+        names.add(
+            one.name,
+            grouped(one.count) + ", " +
+                short_text(std::round(1000 * static_cast<double>(one.count) / static_cast<double>(table.rows)) / 10) +
+                " %");
+    return line + names.line("").substr(2);
+}
+
+}  // namespace
+
+Result<DataShape> describe_csv(const DataConfig& config) {
+    const auto table = survey_table(config);
+    if (!table) return table.error();
+    DataShape shape;
+    shape.test = test_rows(config, (*table)->rows);
+    shape.train = (*table)->rows - shape.test;
+    shape.sample = VectorShape{(*table)->features()};
+    shape.task = (*table)->task;
+    shape.outputs =
+        shape.task == Task::classification ? static_cast<std::int64_t>((*table)->classes.size()) : std::int64_t{1};
+    shape.standardised = true;
+    // The orders of rows with the places and labels that they are made from, uses and labels of the table; and the
+    // values whose medians are taken.
+    std::int64_t bytes_of_a_row = 6 * 4 + 1;
+    for (const TableColumn& column : (*table)->columns)
+        if (column.kind == ColumnKind::number && column.missing > 0) bytes_of_a_row += 4;
+    shape.loading_bytes = (*table)->rows * bytes_of_a_row + 4 * static_cast<std::int64_t>(batch_bytes);
+    return shape;
+}
+
+Result<Split> split_csv(const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed) {
+    const auto table = survey_table(config);
+    if (!table) return table.error();
+    return split_table(**table, config, sizes, data_seed).within;
+}
+
+Result<DataFacts> load_csv(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink) {
+    const auto table = survey_table(config);
+    if (!table) return table.error();
+    const auto sizes = split_sizes(config, (*table)->rows - test_rows(config, (*table)->rows));
+    if (!sizes) return sizes.error();
+    TableLoader loader(**table, split_table(**table, config, *sizes, data_seed).uses);
+    if (auto fitted = loader.fit(); !fitted) return fitted.error();
+    if (auto encoded = loader.encode(sink); !encoded) return encoded.error();
+    return loader.facts();
+}
+
+Result<std::vector<std::string>> explain_csv(const DataConfig& config) {
+    const auto surveyed = survey_table(config);
+    if (!surveyed) return surveyed.error();
+    const Table& table = **surveyed;
+    const std::int64_t tests = test_rows(config, table.rows);
+    const auto sizes = split_sizes(config, table.rows - tests);
+    if (!sizes) return sizes.error();
+    NameList numbers, categories, ignored;
+    std::vector<std::string> warnings;
+    for (const TableColumn& column : table.columns) {
+        const std::string missing = column.missing > 0 ? grouped(column.missing) + " missing" : "";
+        if (column.kind == ColumnKind::number) numbers.add(column.name, missing);
+        if (column.kind == ColumnKind::ignored) ignored.add(column.name, "");
+        if (column.kind == ColumnKind::category)
+            categories.add(column.name, std::to_string(column.levels.size()) + " levels" +
+                                            (column.rare > 0 ? ", other " + grouped(column.rare) : "") +
+                                            (missing.empty() ? "" : ", " + missing));
+        if (column.kind == ColumnKind::target || column.kind == ColumnKind::ignored) continue;
+        if (column.equals_target)
+            warnings.push_back("warning: column " + shown_name(column.name) +
+                               " equals the target in every row: a leak? data.ignore leaves it out");
+        else if (column.constant)
+            warnings.push_back("warning: column " + shown_name(column.name) + " has the same value in every row");
+    }
+    const char* const how = table.split == SplitKind::random       ? "at random"
+                            : table.split == SplitKind::stratified ? "at random, with equal proportions of classes"
+                                                                   : "by order, the last rows for testing";
+    std::vector<std::string> lines{grouped(table.rows) + " rows, " + std::to_string(table.columns.size()) +
+                                       " columns, which become " + std::to_string(table.features()) + " features",
+                                   grouped(sizes->train) + " rows train, " + grouped(sizes->validation) +
+                                       " validate, " + grouped(tests) + " test: " + how,
+                                   target_line(table)};
+    if (!numbers.empty()) lines.push_back(numbers.line("numbers"));
+    if (!categories.empty()) lines.push_back(categories.line("categories"));
+    if (!ignored.empty()) lines.push_back(ignored.line("left out"));
+    constexpr std::size_t most_warnings = 20;
+    if (warnings.size() > most_warnings) warnings.resize(most_warnings);
+    lines.insert(lines.end(), warnings.begin(), warnings.end());
+    return lines;
+}
+
+}  // namespace hpo

@@ -1,0 +1,414 @@
+#include "worker/data/table.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <unordered_map>
+
+#include "hpo/printable.hpp"
+#include "worker/data/csv.hpp"
+#include "worker/data/split.hpp"
+
+namespace hpo {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t most_rows = 1'000'000'000;
+constexpr std::int64_t most_features = 65'536;
+constexpr std::size_t most_values = 1000;         // different ones of a categorical column
+constexpr std::size_t most_levels = 64;           // of these, the most frequent ones get a feature
+constexpr std::int64_t least_level_rows = 5;      // and only if they have so many rows
+constexpr std::size_t most_classes = 4096;        // of a target with texts
+constexpr std::size_t most_numeric_classes = 20;  // of a target with whole numbers, unless the task is given
+
+std::string in_quotes(std::string_view text) { return "\"" + shown_name(std::string(text)) + "\""; }
+
+/// Three groups of digits with the same sign between them, such as 2024-01-31, 31.1.2024 or 1/31/24 10:00.
+bool is_date(std::string_view text) {
+    char sign = 0;
+    std::size_t at = 0;
+    for (int group = 0; group < 3; ++group) {
+        const std::size_t from = at;
+        while (at < text.size() && text[at] >= '0' && text[at] <= '9') ++at;
+        if (at == from || at - from > 4) return false;
+        if (group == 2) return true;
+        if (at == text.size() || (group == 1 && text[at] != sign)) return false;
+        sign = text[at++];
+        if (sign != '-' && sign != '.' && sign != '/') return false;
+    }
+    return false;
+}
+
+/// Of a column, while the file is read.
+struct Seen {
+    std::int64_t numbers = 0, others = 0;
+    std::int64_t other_line = 0;  ///< of the first value that is no number
+    std::string other;
+    std::string first;  ///< value
+    bool varies = false;
+    bool equals_target = true;
+};
+
+class Survey {
+   public:
+    Survey(const DataConfig& config, Table& table) : config_(config), table_(table) {}
+
+    Result<void> run() {
+        if (auto read = read_csv(table_.file, [this](auto line, auto fields) { return first_pass(line, fields); });
+            !read)
+            return read;
+        if (table_.columns.empty()) return broken("is empty: a header with the names of the columns is needed");
+        if (table_.rows < 3)
+            return broken("has " + std::to_string(table_.rows) +
+                          " rows below its header: at least 3 are needed, to train, to validate and to test");
+        if (auto settled = settle_columns(); !settled) return settled;
+        if (auto settled = settle_task(); !settled) return settled;
+        if (auto read = read_csv(table_.file, [this](auto line, auto fields) { return second_pass(line, fields); });
+            !read)
+            return read;
+        return settle_levels();
+    }
+
+   private:
+    [[nodiscard]] Error broken(const std::string& what) const { return {table_.file.string() + ": " + what}; }
+    [[nodiscard]] std::string place(std::int64_t line, std::size_t column) const {
+        return "line " + std::to_string(line) + ", column " + std::to_string(column + 1) + " (" +
+               shown_name(table_.columns[column].name) + "): ";
+    }
+    /// "FILE: column 3 (width)".
+    [[nodiscard]] Error of_column(std::size_t column, const std::string& what) const {
+        return broken("column " + std::to_string(column + 1) + " (" + shown_name(table_.columns[column].name) + ") " +
+                      what);
+    }
+
+    [[nodiscard]] Result<std::size_t> column_named(const std::string& name, const char* key) const {
+        std::string names;
+        for (std::size_t i = 0; i < table_.columns.size(); ++i) {
+            if (table_.columns[i].name == name) return i;
+            if (i < 12) names += (i > 0 ? ", " : "") + shown_name(table_.columns[i].name);
+        }
+        if (table_.columns.size() > 12) names += ", ...";
+        return Error{std::string(key) + ": " + table_.file.string() + " has no column " + in_quotes(name) +
+                     "; it has " + names};
+    }
+
+    Result<void> read_header(std::span<const std::string_view> fields) {
+        std::map<std::string_view, std::size_t> seen;
+        for (std::size_t i = 0; i < fields.size(); ++i) {
+            const std::string_view name = trimmed_field(fields[i]);
+            const std::string at = "line 1, column " + std::to_string(i + 1) + ": ";
+            if (name.empty()) return Error{at + "a column without a name"};
+            const auto [before, is_new] = seen.emplace(name, i);
+            if (!is_new)
+                return Error{at + "a second column is called " + in_quotes(name) + ", as column " +
+                             std::to_string(before->second + 1) + " is" +
+                             (name == config_.target ? "; the target must be one column" : "")};
+            table_.columns.push_back({std::string(name)});
+        }
+        if (fields.size() == 1)
+            return Error{"line 1: one column alone, " + in_quotes(fields[0]) +
+                         (fields[0].find_first_of(";\t") == std::string_view::npos
+                              ? ": a target and at least one other column are needed"
+                              : ": columns must be separated by commas")};
+        seen_.resize(fields.size());
+        const auto target = column_named(config_.target, "data.target");
+        if (!target) return target.error();
+        table_.target = *target;
+        for (const auto& [key, names, kind] :
+             {std::tuple("data.ignore", &config_.ignore, ColumnKind::ignored),
+              std::tuple("data.categorical", &config_.categorical, ColumnKind::category)}) {
+            const auto listed = csv_fields(*names);
+            if (!listed) return Error{std::string(key) + ": " + listed.error().message};
+            for (const std::string& name : *listed) {
+                const auto column = column_named(std::string(trimmed_field(name)), key);
+                if (!column) return column.error();
+                if (*column == table_.target && kind == ColumnKind::ignored)
+                    return Error{std::string(key) + ": " + in_quotes(name) + " is the target"};
+                if (*column == table_.target)
+                    return Error{std::string(key) + ": " + in_quotes(name) +
+                                 " is the target; task: classification makes classes of its numbers"};
+                if (table_.columns[*column].kind == ColumnKind::ignored)
+                    return Error{std::string(key) + ": " + in_quotes(name) + " is named in data.ignore, too"};
+                table_.columns[*column].kind = kind;
+            }
+        }
+        table_.columns[table_.target].kind = ColumnKind::target;
+        return {};
+    }
+
+    /// Types, missing values, and the values of the target.
+    Result<void> first_pass(std::int64_t line, std::span<const std::string_view> fields) {
+        if (table_.columns.empty()) return read_header(fields);
+        if (fields.size() != table_.columns.size())
+            return Error{"line " + std::to_string(line) + ": " + std::to_string(fields.size()) +
+                         " columns, where the header has " + std::to_string(table_.columns.size())};
+        if (++table_.rows > most_rows) return Error{"more than " + std::to_string(most_rows) + " rows"};
+        const std::string_view target = trimmed_field(fields[table_.target]);
+        const auto target_number = number_of(target);
+        for (std::size_t i = 0; i < fields.size(); ++i) {
+            TableColumn& column = table_.columns[i];
+            if (column.kind == ColumnKind::ignored) continue;
+            const std::string_view field = trimmed_field(fields[i]);
+            Seen& seen = seen_[i];
+            if (table_.rows == 1) seen.first = field;
+            seen.varies = seen.varies || field != seen.first;
+            if (i != table_.target && seen.equals_target && field != target) {
+                const auto number = number_of(field);
+                seen.equals_target = number && target_number && *number == *target_number;
+            }
+            if (is_missing(field)) {
+                if (i == table_.target)
+                    return Error{place(line, i) + "the target is missing (" + in_quotes(field) + ")"};
+                ++column.missing;
+                continue;
+            }
+            const auto number = number_of(field);
+            if (number && !std::isfinite(*number))
+                return Error{place(line, i) + in_quotes(field) + " is not a finite number"};
+            if (number) {
+                ++seen.numbers;
+            } else if (seen.others++ == 0) {
+                seen.other_line = line;
+                seen.other = field;
+            }
+        }
+        if (target_number) {
+            table_.target_low = table_.rows == 1 ? *target_number : std::min(table_.target_low, *target_number);
+            table_.target_high = table_.rows == 1 ? *target_number : std::max(table_.target_high, *target_number);
+            whole_targets_ = whole_targets_ && *target_number == std::floor(*target_number);
+        }
+        if (class_counts_.size() <= most_classes) ++class_counts_[std::string(target)];
+        return {};
+    }
+
+    /// A value among numbers that is none would make all of them names.
+    [[nodiscard]] Result<void> check_numeric(std::size_t i) const {
+        const Seen& seen = seen_[i];
+        const TableColumn& column = table_.columns[i];
+        if (seen.others == 0 || column.kind == ColumnKind::category) return {};
+        const bool is_target = i == table_.target;
+        const std::string cure = is_target ? "" : "; leave the column out by data.ignore: " + shown_name(column.name);
+        if (is_date(seen.other) && !is_target)
+            return of_column(i, "holds dates, such as " + in_quotes(seen.other) + " in line " +
+                                    std::to_string(seen.other_line) +
+                                    ": write them as numbers (a day's number, a month, a weekday)" + cure);
+        if (seen.numbers >= 9 * seen.others)
+            return Error{
+                table_.file.string() + ": " + place(seen.other_line, i) + in_quotes(seen.other) +
+                " is no number, but " + std::to_string(seen.numbers) + " other values are" +
+                (is_target ? "" : "; if these are names, say so by data.categorical: " + shown_name(column.name))};
+        return {};
+    }
+
+    Result<void> settle_columns() {
+        for (std::size_t i = 0; i < table_.columns.size(); ++i) {
+            TableColumn& column = table_.columns[i];
+            if (column.kind == ColumnKind::ignored) continue;
+            if (!config_.task || i != table_.target)
+                if (auto checked = check_numeric(i); !checked) return checked;
+            const Seen& seen = seen_[i];
+            if (column.kind == ColumnKind::number && seen.others > 0) column.kind = ColumnKind::category;
+            column.constant = !seen.varies;
+            column.equals_target = i != table_.target && seen.equals_target;
+        }
+        return {};
+    }
+
+    Result<void> settle_task() {
+        const Seen& target = seen_[table_.target];
+        const bool many = class_counts_.size() > most_classes;
+        const bool numbers = target.others == 0;
+        const bool few = whole_targets_ && class_counts_.size() <= most_numeric_classes;
+        table_.task = config_.task.value_or(numbers && !few ? Task::regression : Task::classification);
+        if (table_.task == Task::regression && !numbers)
+            return Error{table_.file.string() + ": " + place(target.other_line, table_.target) +
+                         in_quotes(target.other) + " is no number, which task: regression needs"};
+        if (class_counts_.size() == 1)
+            return of_column(table_.target, "is the target, and has the same value in every row, " +
+                                                in_quotes(target.first) + ": there is nothing to learn");
+        if (config_.split == SplitKind::stratified && table_.task == Task::regression)
+            return Error{"data.split: stratified is for classes, and the target is a number: use random or time"};
+        table_.split = config_.split != SplitKind::automatic ? config_.split
+                       : table_.task == Task::classification ? SplitKind::stratified
+                                                             : SplitKind::random;
+        if (table_.task == Task::regression) return {};
+        if (many)
+            return of_column(table_.target, "is the target, and has more than " + std::to_string(most_classes) +
+                                                " different values" +
+                                                (numbers ? ": for numbers, task: regression" : ""));
+        for (const auto& [name, count] : class_counts_) table_.classes.push_back({name, count});
+        if (numbers)
+            std::sort(table_.classes.begin(), table_.classes.end(), [](const TableClass& a, const TableClass& b) {
+                return std::pair(*number_of(a.name), a.name) < std::pair(*number_of(b.name), b.name);
+            });
+        for (std::size_t i = 0; i < table_.classes.size(); ++i)
+            class_numbers_[table_.classes[i].name] = static_cast<std::int32_t>(i);
+        table_.labels.reserve(static_cast<std::size_t>(table_.rows));
+        return {};
+    }
+
+    /// The values of categorical columns, and each row's class.
+    Result<void> second_pass(std::int64_t line, std::span<const std::string_view> fields) {
+        if (std::exchange(header_, false)) {
+            counts_.resize(table_.columns.size());
+            return {};
+        }
+        const auto changed = [] { return Error{"changed while it was read"}; };
+        if (fields.size() != counts_.size() || ++rows_again_ > table_.rows) return changed();
+        for (std::size_t i = 0; i < fields.size(); ++i) {
+            if (table_.columns[i].kind != ColumnKind::category) continue;
+            const std::string_view field = trimmed_field(fields[i]);
+            ++counts_[i][is_missing(field) ? std::string() : std::string(field)];
+            if (counts_[i].size() > most_values)
+                return Error{
+                    place(line, i) + "more than " + std::to_string(most_values) + " different texts, such as " +
+                    in_quotes(field) +
+                    ": a name of the row? Leave the column out by data.ignore: " + shown_name(table_.columns[i].name)};
+        }
+        if (table_.task == Task::regression) return {};
+        const auto found = class_numbers_.find(std::string(trimmed_field(fields[table_.target])));
+        if (found == class_numbers_.end()) return changed();
+        table_.labels.push_back(found->second);
+        return {};
+    }
+
+    Result<void> settle_levels() {
+        if (rows_again_ != table_.rows) return broken("changed while it was read");
+        for (std::size_t i = 0; i < table_.columns.size(); ++i) {
+            TableColumn& column = table_.columns[i];
+            std::vector<std::pair<std::int64_t, std::string>> order;
+            for (const auto& [value, count] : counts_[i])
+                (count >= least_level_rows ? static_cast<void>(order.emplace_back(-count, value))
+                                           : static_cast<void>(column.rare += count));
+            std::sort(order.begin(), order.end());
+            for (const auto& [count, value] : order)
+                column.levels.size() < most_levels ? column.levels.push_back(value)
+                                                   : static_cast<void>(column.rare -= count);
+        }
+        const std::int64_t features = table_.features();
+        if (features == 0) return broken("has no column but the target and those of data.ignore");
+        if (features > most_features)
+            return broken("becomes " + std::to_string(features) + " features: at most " +
+                          std::to_string(most_features) + " are possible");
+        return {};
+    }
+
+    const DataConfig& config_;
+    Table& table_;
+    std::vector<Seen> seen_;
+    std::map<std::string, std::int64_t> class_counts_;
+    std::unordered_map<std::string, std::int32_t> class_numbers_;
+    std::vector<std::unordered_map<std::string, std::int64_t>> counts_;
+    bool whole_targets_ = true;
+    bool header_ = true;
+    std::int64_t rows_again_ = 0;
+};
+
+/// What a survey depends on.
+struct SurveyKey {
+    std::string path, target, ignore, categorical;
+    std::optional<Task> task;
+    SplitKind split = SplitKind::automatic;
+    std::uintmax_t bytes = 0;
+    fs::file_time_type changed;
+    friend bool operator==(const SurveyKey&, const SurveyKey&) = default;
+};
+
+}  // namespace
+
+std::string_view trimmed_field(std::string_view text) {
+    const auto first = text.find_first_not_of(" \t");
+    if (first == std::string_view::npos) return {};
+    return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+std::string shown_name(const std::string& name) {
+    constexpr std::size_t most = 40;
+    return printable(name.substr(0, most)) + (name.size() > most ? "..." : "");
+}
+
+std::optional<double> number_of(std::string_view field) {
+    std::string_view text = trimmed_field(field);
+    if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
+    double number = 0;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (text.empty() || read.ptr != text.data() + text.size()) return std::nullopt;
+    // A number too large for a double is no finite one; one too small is 0.
+    if (read.ec == std::errc::result_out_of_range)
+        return text.find("e-") != std::string_view::npos || text.find("E-") != std::string_view::npos ? 0.0 : HUGE_VAL;
+    if (read.ec != std::errc{} || std::isnan(number)) return std::nullopt;
+    return number;
+}
+
+bool is_missing(std::string_view field) {
+    constexpr std::string_view words[] = {"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?"};
+    return std::find(std::begin(words), std::end(words), trimmed_field(field)) != std::end(words);
+}
+
+std::int64_t Table::features() const {
+    std::int64_t sum = 0;
+    for (const TableColumn& column : columns) sum += column.features();
+    return sum;
+}
+
+Result<const Table*> survey_table(const DataConfig& config) {
+    if (config.path.empty()) return Error{"data.path: needed for format csv: a file"};
+    if (config.target.empty()) return Error{"data.target: needed for format csv: the name of the column to predict"};
+    std::error_code missing;
+    const fs::path file = config.path;
+    if (!fs::exists(file, missing))
+        return Error{"data.path: no file " + file.string() +
+                     (file.is_absolute() ? "" : " in " + fs::current_path(missing).string())};
+    const SurveyKey key{config.path,
+                        config.target,
+                        config.ignore,
+                        config.categorical,
+                        config.task,
+                        config.split,
+                        fs::file_size(file, missing),
+                        fs::last_write_time(file, missing)};
+    static std::optional<std::pair<SurveyKey, Table>> last;
+    if (last && last->first == key) return &last->second;
+    last.reset();
+    Table table;
+    table.file = file;
+    Survey survey(config, table);
+    if (auto read = survey.run(); !read) {
+        // What is about a key begins with it.
+        const std::string& message = read.error().message;
+        const auto key_at = message.find("data.");
+        if (message.starts_with(file.string() + ": data.")) return Error{message.substr(key_at)};
+        return message.starts_with("data.") ? read.error() : Error{"data.path: " + message};
+    }
+    last.emplace(key, std::move(table));
+    return &last->second;
+}
+
+std::int64_t test_rows(const DataConfig& config, std::int64_t rows) {
+    return std::clamp<std::int64_t>(std::llround(config.test * static_cast<double>(rows)), 1, rows - 2);
+}
+
+TableSplit split_table(const Table& table, const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed) {
+    const auto for_testing = split_order(table.split, table.rows, data_seed, 1, table.labels);
+    TableSplit split;
+    split.uses.assign(static_cast<std::size_t>(table.rows), RowUse::unused);
+    const auto tests = static_cast<std::size_t>(test_rows(config, table.rows));
+    for (std::size_t i = 0; i < tests; ++i) split.uses[static_cast<std::size_t>(for_testing[i])] = RowUse::test;
+    std::vector<std::int32_t> rows, labels;  // of the training part
+    for (std::size_t row = 0; row < split.uses.size(); ++row) {
+        if (split.uses[row] == RowUse::test) continue;
+        rows.push_back(static_cast<std::int32_t>(row));
+        if (!table.labels.empty()) labels.push_back(table.labels[row]);
+    }
+    split.within =
+        cut_split(sizes, split_order(table.split, static_cast<std::int64_t>(rows.size()), data_seed, 0, labels));
+    for (const auto& [part, role] :
+         {std::pair(&split.within.train, RowUse::train), std::pair(&split.within.validation, RowUse::validation)})
+        for (const std::int32_t row : *part)
+            split.uses[static_cast<std::size_t>(rows[static_cast<std::size_t>(row)])] = role;
+    return split;
+}
+
+}  // namespace hpo

@@ -1,0 +1,89 @@
+// What the columns of a CSV file hold, and how they become features: found by reading the whole file, before anything
+// is trained.
+//
+// A column whose values are all numbers is numeric: it becomes one feature, standardised by the mean and the deviation
+// of the training split; where values are missing, the median of the training split takes their place, and a second
+// feature is 1. Any other column is categorical: each of its levels (values that are frequent enough) becomes a feature
+// that is 1 or 0, and one more, "other", stands for rare values and for those that the training split does not have. A
+// missing category is a level like others. A value is missing where the field is empty or one of NA, N/A, NaN, null,
+// None and ?.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hpo/result.hpp"
+#include "worker/data/dataset.hpp"
+
+namespace hpo {
+
+enum class ColumnKind : std::uint8_t { number, category, target, ignored };
+
+struct TableColumn {
+    std::string name;
+    ColumnKind kind = ColumnKind::number;
+    std::int64_t missing = 0;
+    std::vector<std::string> levels;  ///< categorical: the most frequent one first
+    std::int64_t rare = 0;            ///< categorical: rows whose value is no level
+    bool constant = false;
+    bool equals_target = false;  ///< in every row
+
+    /// Features that it becomes.
+    [[nodiscard]] std::int64_t features() const {
+        if (kind == ColumnKind::number) return missing > 0 ? 2 : 1;
+        return kind == ColumnKind::category ? static_cast<std::int64_t>(levels.size()) + 1 : 0;
+    }
+};
+
+struct TableClass {
+    std::string name;
+    std::int64_t count = 0;
+};
+
+struct Table {
+    std::filesystem::path file;
+    std::vector<TableColumn> columns;  ///< in the file's order
+    std::size_t target = 0;            ///< index of the column
+    std::int64_t rows = 0;
+    Task task = Task::classification;
+    SplitKind split = SplitKind::random;  ///< never automatic
+    std::vector<TableClass> classes;      ///< by number if their names are numbers, else by name
+    std::vector<std::int32_t> labels;     ///< of each row: indices into classes
+    double target_low = 0, target_high = 0;
+
+    [[nodiscard]] std::int64_t features() const;
+};
+
+/// Without blanks around it.
+std::string_view trimmed_field(std::string_view text);
+/// The name of a column as messages show it: cut where it is long.
+std::string shown_name(const std::string& name);
+/// A number as the whole of a field, blanks around it left out: 1, -0.5, 1e-3, +2. Not finite: inf.
+std::optional<double> number_of(std::string_view field);
+bool is_missing(std::string_view field);
+
+/// Reads the file that config.path names, unless the last one read is the same, unchanged: the worker has one thread
+/// that asks. Errors name the key, or the file, the line and the column.
+Result<const Table*> survey_table(const DataConfig& config);
+
+/// The parts of the rows: the test part is cut off first, then numbers count within the training part, of which a
+/// subset leaves some unused.
+enum class RowUse : std::uint8_t { unused, train, validation, test };
+struct TableSplit {
+    std::vector<RowUse> uses;  ///< of each row of the file
+    Split within;              ///< of the training part
+};
+std::int64_t test_rows(const DataConfig& config, std::int64_t rows);
+TableSplit split_table(const Table& table, const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed);
+
+// The format "csv" (dataset.hpp).
+Result<DataShape> describe_csv(const DataConfig& config);
+Result<DataFacts> load_csv(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink);
+Result<Split> split_csv(const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed);
+Result<std::vector<std::string>> explain_csv(const DataConfig& config);
+
+}  // namespace hpo
