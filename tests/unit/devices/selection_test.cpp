@@ -67,8 +67,8 @@ TEST(SelectDevices, AnUnknownNameIsRefusedWithWhatThereIs) {
     EXPECT_EQ(refused({"0", "7"}),
               "resources.devices: 7 is not a device of this machine; there is 0 (Imaginary, GPU-aaaa-1), "
               "1 (Imaginary, GPU-aabb-2), 2 (Imaginary, GPU-cccc-3), 3 (Imaginary, OCL-1234)");
-    EXPECT_THAT(refused({""}), HasSubstr("is no device"));
-    EXPECT_THAT(refused({"-1"}), HasSubstr("is no device"));
+    EXPECT_THAT(refused({""}), HasSubstr("is not a device"));
+    EXPECT_THAT(refused({"-1"}), HasSubstr("is not a device"));
 }
 
 TEST(SelectDevices, OnAMachineWithoutDevicesSaysThatAndWhy) {
