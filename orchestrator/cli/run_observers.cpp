@@ -69,7 +69,7 @@ class OnTerminal final : public RunObserver {
 
     void begun(const SessionView& view) override {
         alive_ = block_.print_above(greeting(study_, view));
-        bests_.begun(view.record);
+        bests_.start(view.record);
     }
     void happened(const StudyRecord& record, const StoredEvent& stored) override {
         if (const auto line = bests_.line(stored, record); !line.empty()) alive_ &= block_.print_above(line + '\n');

@@ -1,5 +1,5 @@
-// What a command leaves behind in a file or a folder: whole, or not at all. Everything is made beside its place under a
-// temporary name and renamed to it at the end. Nothing that is there is ever destroyed.
+// Writes a file or a folder either completely or not at all. It is made under a temporary name in the same folder and
+// renamed at the end. Existing files are never destroyed.
 #pragma once
 
 #include <cstdio>
@@ -13,26 +13,27 @@
 
 namespace hpo::exporting {
 
-/// Takes the next bytes. An Error ends the export.
+/// Writes the next bytes. An Error ends the export.
 using Sink = std::function<Result<void>(std::string_view)>;
 
-/// A place for a file or a folder, from the check that it is free to the rename.
+/// The path of a file or a folder, from the check that it is free to the rename.
 class Output {
    public:
     enum class Kind { file, folder };
 
-    /// Refused: a place where something is, unless `force` (an empty folder is free for a folder); something that is
-    /// neither file nor folder, or not of this kind; a folder around it that is missing. A link leads to its target.
+    /// Checks the path. Fails if something exists there, unless `force` is set or a folder is empty; if it is neither a
+    /// file nor a folder, or not of this kind; and if its parent folder is missing. Links are followed.
     static Result<Output> at(const std::filesystem::path& path, Kind kind, bool force);
 
-    /// Where to write: does not exist yet (file) or is an empty folder.
+    /// Returns where to write: a path that does not exist yet (for a file) or an empty folder.
     [[nodiscard]] const std::filesystem::path& temporary() const { return temporary_; }
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
-    /// Gives it its name. What was there has another one from now on, which is returned; empty: nothing was there.
+    /// Renames the output to its final name. What existed there is renamed, and its new name is returned; otherwise
+    /// returns an empty path.
     Result<std::filesystem::path> finish();
 
-    /// Removes what was not finished.
+    /// Removes the output if it was not finished.
     ~Output();
     Output(Output&& other) noexcept;
     Output& operator=(Output&&) = delete;
@@ -44,12 +45,12 @@ class Output {
     bool force_;
 };
 
-/// A new file that is written through, with the system's reason when that fails. Errors name `shown`.
+/// Writes a new file. Errors have the system's reason and name `shown`.
 class FileWriter {
    public:
     static Result<FileWriter> create(const std::filesystem::path& file, std::filesystem::path shown);
     Result<void> write(std::string_view bytes);
-    /// All bytes are with the system, and with `durable` on the disk.
+    /// Passes all bytes to the system; with `durable` waits until they are on the disk.
     Result<void> close(bool durable);
 
    private:
@@ -61,7 +62,7 @@ class FileWriter {
     std::filesystem::path shown_;
 };
 
-/// "PLACE: the disk is full: free some space, then run again", "PLACE: Permission denied", ...
+/// Returns an error such as "PATH: the disk is full: free some space, then run again" or "PATH: Permission denied".
 Error write_error(const std::filesystem::path& path, int code);
 
 }  // namespace hpo::exporting

@@ -1,4 +1,4 @@
-// The formats that a study can be exported to. A new one is a file here, which defines its row, and a line in
+// The formats that a study can be exported to. For a new one add a file, which defines its row, and a line in
 // registry.cpp: `hpo export` takes names, help and errors from the rows.
 #pragma once
 
@@ -16,13 +16,13 @@ namespace hpo::exporting {
 
 struct Format {
     std::string_view name;         ///< for --to
-    std::string_view description;  ///< "a row a trial": what is written, for people
+    std::string_view description;  ///< what is written, for people: "a row a trial"
     Output::Kind kind = Output::Kind::file;
-    bool every_step = true;  ///< needs all steps of all trials, not just those that count
-    /// Of a format that is text, and can go to standard output; else nullptr.
+    bool every_step = true;  ///< whether it needs all steps of all trials, not only those that count
+    /// Prints a text format, which can go to standard output; nullptr for other formats.
     Result<void> (*print)(const Study& study, const StudyRecord& record, const Sink& sink) = nullptr;
-    /// Of another one: makes the file at `path`, which does not exist, or fills the empty folder. Errors name `shown`,
-    /// where it will lie.
+    /// Writes another format: makes the file `path`, which must not exist, or fills the empty folder. Errors name
+    /// `shown`, its final path.
     Result<void> (*write)(const Study& study, const StudyRecord& record, const std::filesystem::path& path,
                           const std::filesystem::path& shown) = nullptr;
 };
@@ -34,10 +34,10 @@ extern const Format tensorboard_format;
 
 std::span<const Format* const> formats();
 
-/// nullptr: there is none of this name.
+/// Returns the format with this name, or nullptr.
 const Format* find_format(std::string_view name);
 
-/// What `hpo export` writes, in `path`, which does not exist or is an empty folder.
+/// Writes any format to `path`, which must not exist or be an empty folder.
 Result<void> write(const Format& format, const Study& study, const StudyRecord& record,
                    const std::filesystem::path& path, const std::filesystem::path& shown);
 

@@ -1,4 +1,4 @@
-// Trials as text, one a line: CSV and JSON Lines.
+// Writes trials as text, one on each line: CSV and JSON Lines.
 #pragma once
 
 #include "hpo/event.hpp"
@@ -7,16 +7,16 @@
 
 namespace hpo::exporting {
 
-/// RFC 4180 (lines end with CR LF, cells are quoted where they must be), one row a trial: trial, state, value,
-/// best_step, steps, attempt, a column "params.NAME" for each parameter of the space, "values.NAME" for each metric of
-/// the steps that count, rule, reason, seed, started, ended, device, peak_host_bytes, peak_device_bytes. What is
-/// absent is an empty cell; numbers are written with all their digits.
+/// Writes CSV by RFC 4180 (lines end with CR LF, cells are quoted where necessary) with a row for each trial: trial,
+/// state, value, best_step, steps, attempt, a column "params.NAME" for each parameter of the space, "values.NAME" for
+/// each metric of the steps that count, rule, reason, seed, started, ended, device, peak_host_bytes, peak_device_bytes.
+/// An absent value is an empty cell; numbers have all their digits.
 Result<void> write_csv(const Study& study, const StudyRecord& record, const Sink& sink);
 
-/// One object a trial: whole_trial_json().
+/// Writes whole_trial_json() of each trial.
 Result<void> write_jsonl(const Study& study, const StudyRecord& record, const Sink& sink);
 
-/// A cell of RFC 4180.
+/// Returns a cell, quoted if necessary.
 std::string csv_cell(std::string_view text);
 
 }  // namespace hpo::exporting

@@ -141,7 +141,7 @@ std::string report_event(const TrialRecord& trial, const Report& report) {
         .encoded();
 }
 
-/// One file in `folder`, begun.
+/// Starts a file in `folder`.
 class EventFile {
    public:
     static Result<EventFile> begin(const fs::path& folder, const fs::path& shown, double time) {
@@ -150,9 +150,9 @@ class EventFile {
         auto file = FileWriter::create(folder / name, shown / name);
         if (!file) return file.error();
         EventFile events(std::move(*file));
-        if (auto begun = events.add(event_at(time, 0).bytes(event_field::file_version, "brain.Event:2").encoded());
-            !begun)
-            return begun.error();
+        if (auto added = events.add(event_at(time, 0).bytes(event_field::file_version, "brain.Event:2").encoded());
+            !added)
+            return added.error();
         return events;
     }
     Result<void> add(const std::string& event) { return file_.write(framed(event)); }

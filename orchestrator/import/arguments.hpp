@@ -1,4 +1,4 @@
-// Commands of other tools as lists of arguments with placeholders.
+// Converts commands of other tools to lists of arguments with placeholders.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,11 @@
 
 namespace hpo::importing {
 
-/// `text` as it stands, whatever braces it has: {lr} becomes {{lr}}.
+/// Escapes braces, so that `text` has no placeholders: {lr} becomes {{lr}}.
 std::string without_placeholders(std::string_view text);
 
-/// The words of a command line as a shell cuts it: blanks, quotes, backslashes. Nothing where only a shell knows more:
-/// variables, pipes, redirections, patterns, several commands, or quotes that are not closed.
+/// Splits a command line into arguments like a shell, by blanks, quotes and backslashes. Returns nothing if that needs
+/// a shell: for variables, pipes, redirections, patterns, several commands, or quotes that are not closed.
 std::optional<std::vector<std::string>> split_shell_line(std::string_view line);
 
 }  // namespace hpo::importing

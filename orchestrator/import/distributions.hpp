@@ -1,5 +1,5 @@
-// Distributions of other tools as dimensions of a space. A study's numbers lie evenly between two bounds, or evenly in
-// their logarithms, and its categories are equally likely; what is shaped otherwise gets bounds and a remark.
+// Converts distributions of other tools to dimensions. A study draws numbers evenly between two bounds, or evenly in
+// their logarithm, and categories with equal probability; other distributions become ranges with a remark.
 #pragma once
 
 #include <optional>
@@ -15,44 +15,45 @@ struct Range {
     double low = 0;
     double high = 1;
     bool log = false;
-    std::optional<double> quantum;  ///< multiples of it alone
-    bool whole = false;  ///< without a quantum: whole numbers alone; with one: its multiples are written whole
+    std::optional<double> quantum;  ///< if present, only multiples of it
+    bool whole = false;             ///< whole numbers; with a quantum, its multiples are written as such
 };
 
-/// A dimension of the range, and remarks under "space.NAME" about what is lost. An empty text: done; else why it cannot
-/// be: "min is above max", "a logarithm needs a range above 0", ...
+/// Adds a dimension, and remarks under "space.NAME" about what is lost. Returns an empty text, or why it is not
+/// possible: "min is above max", "a logarithm needs a range above 0", ...
 std::string add_range(StudyBuilder& builder, const std::string& name, Range range, const study::Location& location);
 
-/// The middle 95 % of a normal distribution, evenly; of a lognormal one (`log`) evenly in the logarithm.
+/// Adds the middle 95 % of a normal distribution, drawn evenly, or of a lognormal one (`log`), drawn evenly in the
+/// logarithm. Returns as add_range() does.
 std::string add_normal(StudyBuilder& builder, const std::string& name, double mu, double sigma, bool log,
                        std::optional<double> quantum, bool whole, const study::Location& location);
 
-/// To six digits, as a person would write it.
+/// Rounds to six digits.
 double rounded(double number);
 
-/// How values of other kinds than numbers and texts reach the script.
+/// How values other than numbers and texts are passed to the script.
 enum class LiteralStyle {
-    json,    ///< true, null: for a file of parameters
+    json,    ///< true, null: in a file of parameters
     python,  ///< True, None: as str() writes them on a command line
 };
 
-/// A dimension of these choices: nodes of any kind. Lists and maps become texts, duplicates go.
+/// Adds a dimension with these choices. Lists and maps become texts; duplicates are dropped.
 std::string add_choices(StudyBuilder& builder, const std::string& name, const std::vector<const study::Node*>& choices,
                         LiteralStyle style);
 
-/// One value: true, 256, 0.1, "adam"; what is no single value as a text.
+/// Returns a node's value: true, 256, 0.1, "adam"; a list or map becomes a text.
 Value value_of(const study::Node& node, LiteralStyle style);
 
-/// A finite number; nullopt: something else.
+/// Returns a finite number; nothing for any other node.
 std::optional<double> number_of(const study::Node& node);
 /// Whether it is written without a point or an exponent.
 bool is_whole(const study::Node& node);
-/// True, False, yes, no, on and off, as YAML 1.1 reads them; nullopt: something else.
+/// Returns true or false as YAML 1.1 reads it (True, False, yes, no, on, off); nothing for any other node.
 std::optional<bool> flag_of(const study::Node& node);
-/// Its text; empty for everything but a scalar.
+/// Returns a scalar's text; empty for any other node.
 std::string text_of(const study::Node* node);
 
-/// The whole node as Python's or JSON's text of it: [64, 'a'], {"x": 1}.
+/// Returns the whole node as Python or JSON writes it: [64, 'a'], {"x": 1}.
 std::string literal(const study::Node& node, LiteralStyle style);
 
 }  // namespace hpo::importing

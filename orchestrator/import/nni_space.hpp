@@ -1,4 +1,4 @@
-// The search space of NNI.
+// Reads NNI's search space.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@ namespace hpo::importing {
 
 class NniSpace {
    public:
-    /// `reading` outlives it.
+    /// `reading` must outlive this object.
     explicit NniSpace(const Reading& reading) : reading_(reading), builder_(reading.builder) {}
 
-    /// A map of names to {_type: ..., _value: [...]}; what is wrong goes to the diagnostics.
+    /// Reads a map of names to {_type: ..., _value: [...]}. Errors are added to the diagnostics.
     void read(const study::Node& root);
 
    private:

@@ -1,4 +1,4 @@
-// The formats that can be converted to studies. A new one is a file here, which defines its row and fills a study
+// The formats that can be converted to studies. For a new one add a file, which defines its row and fills a study
 // builder, and a line in registry.cpp: `hpo convert` takes names, help and errors from the rows.
 #pragma once
 
@@ -12,10 +12,10 @@
 namespace hpo::importing {
 
 struct Format {
-    std::string_view tool;   ///< its name for --from; several formats may be of one tool
+    std::string_view tool;   ///< name for --from; a tool may have several formats
     std::string_view title;  ///< "a W&B sweep"
-    std::string_view signs;  ///< by which it is recognized: "'parameters' with 'method'"
-    /// Whether a file looks like one, by its top-level keys.
+    std::string_view signs;  ///< how it is recognized: "'parameters' with 'method'"
+    /// Whether a file has this format, by its top-level keys.
     bool (*matches)(const study::Node& root);
     /// Fills `reading.builder` from a file that matches.
     void (*read)(const Reading& reading, const study::Node& root);
@@ -31,7 +31,7 @@ extern const Format katib_experiment;
 
 std::span<const Format* const> formats();
 
-/// The tools of all formats, each once: "wandb", "nni", ...
+/// Returns the tools of all formats, each once: "wandb", "nni", ...
 std::vector<std::string> tool_names();
 
 }  // namespace hpo::importing

@@ -1,4 +1,4 @@
-// A study on its way from another tool: what has been understood so far, and what has to be said about it.
+// Builds a study from another tool's file, together with remarks about what could not be converted.
 #pragma once
 
 #include <map>
@@ -12,8 +12,8 @@
 
 namespace hpo::importing {
 
-/// Where a remark stands in the study: "" at its top, "objective", "space.lr", "worker", "budget", "sampler",
-/// "stopping", "policy", "resources".
+/// The section of the study in which a remark is written: "" for its top, "objective", "space.lr", "worker", "budget",
+/// "sampler", "stopping", "policy", "resources".
 using Section = std::string;
 
 class StudyBuilder {
@@ -21,32 +21,33 @@ class StudyBuilder {
     explicit StudyBuilder(std::string file_name) : file_name_(std::move(file_name)) {}
 
     Study study;
-    std::string title;        ///< of the first line: "a W&B sweep"
-    std::string description;  ///< the original's own words
+    std::string title;        ///< for the first line: "a W&B sweep"
+    std::string description;  ///< the original's description
 
-    /// What is different here, and what to do about it. `line` counts from 1; 0: of the file as a whole.
+    /// Adds a remark on what is different and what to do about it. `line` counts from 1; 0 means the file as a whole.
     void remark(const Section& section, int line, std::string text);
     void remark(const Section& section, const study::Location& location, std::string text) {
         remark(section, location.line, std::move(text));
     }
-    /// Remarks are of another file from here on; the way back too.
+    /// Makes further remarks refer to another file. Returns the name of the previous one.
     std::string switch_file(std::string file_name);
 
-    /// A word for the end of a section's line: where its numbers come from.
+    /// Sets a comment for the end of a section's line, such as where its numbers come from.
     void comment(const Section& section, std::string text) { comments_[section] = std::move(text); }
 
-    /// A parameter that varies; one that a study cannot name gets a name that it can. Returns the name it has.
+    /// Adds a parameter that varies. A name that is not valid in a study is changed. Returns the name in the study.
     std::string add(Dimension dimension, const study::Location& location);
-    /// One that does not vary, for the file of parameters.
+    /// Adds a parameter with a fixed value.
     void fix(const std::string& name, Value value);
-    /// The name that `name` has in the study, whether or not it is there yet.
+    /// Returns the name that `name` has in the study, whether or not it was added yet.
     [[nodiscard]] static std::string study_name_of(const std::string& name);
 
-    /// The most steps that parameters named after epochs allow; 0: none is named so.
+    /// Takes note of a parameter that is named after epochs, with its largest value. epochs() is the largest of all; 0
+    /// if there is none.
     void see_epochs(const std::string& name, double most);
     [[nodiscard]] std::int64_t epochs() const { return epochs_; }
 
-    /// The study with its comments. Ends what is open: its name, the policy for its batch sizes.
+    /// Returns the study with its comments, after completing it with a name and the policy for batch sizes.
     std::string text();
     [[nodiscard]] std::vector<std::string> remarks() const;
 
@@ -69,7 +70,7 @@ class StudyBuilder {
     int batch_line_ = 0;
 };
 
-/// A word that a study may be named: other characters become '-'; empty: none is left.
+/// Returns a name that a study may have: other characters become '-'; empty if none is left.
 std::string as_study_name(std::string_view text);
 
 }  // namespace hpo::importing

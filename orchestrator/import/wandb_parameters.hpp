@@ -1,4 +1,4 @@
-// The parameters of a W&B sweep, as dimensions of the space and as what the script is given.
+// Reads the parameters of a W&B sweep as dimensions of the space and as arguments of the script.
 #pragma once
 
 #include <string>
@@ -8,26 +8,26 @@
 
 namespace hpo::importing {
 
-/// One parameter of the sweep as the script is to get it.
+/// One parameter of the sweep in the form in which the script gets it.
 struct Argument {
     std::string name;       ///< as W&B writes it
-    std::string text;       ///< with placeholders, as Python's str() of the value
-    std::string json;       ///< with placeholders, as JSON of it
-    bool flag = false;      ///< true and false are its only values
-    bool constant = false;  ///< a flag that is always `on`
+    std::string text;       ///< with placeholders, as Python's str() writes the value
+    std::string json;       ///< with placeholders, as JSON
+    bool flag = false;      ///< whether true and false are its only values
+    bool constant = false;  ///< whether a flag always has the value `on`
     bool on = false;
-    std::string flag_name;  ///< of a flag that varies: the parameter that holds "--name" while it is on
+    std::string flag_name;  ///< for a flag that varies: the parameter with the value "--name" while it is on
 };
 
-/// Reads them one by one into the draft's space.
+/// Adds parameters one by one to the study builder's space.
 class SweepParameters {
    public:
-    /// `words`: how true and false reach the script as arguments. Constants are parameters of the study too: they stand
-    /// in wandb.config.
+    /// `style` decides how true and false are written as arguments. Constants are parameters of the study too, because
+    /// wandb.config has them.
     SweepParameters(const Reading& reading, LiteralStyle style)
         : reading_(reading), builder_(reading.builder), style_(style) {}
 
-    /// What is wrong goes to the diagnostics; the argument is not to be used then.
+    /// Reads one parameter. Errors are added to the diagnostics; the argument must not be used then.
     Argument read(const study::Entry& entry) { return parameter(entry, ""); }
 
    private:
@@ -44,7 +44,7 @@ class SweepParameters {
     LiteralStyle style_;
 };
 
-/// A text as Python ('a') or JSON ("a") writes it.
+/// Returns a text as Python ('a') or JSON ("a") writes it.
 std::string quoted_text(const std::string& text, LiteralStyle style);
 
 }  // namespace hpo::importing

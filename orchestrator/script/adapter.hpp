@@ -1,10 +1,11 @@
-// Runs an unchanged script as a worker: `hpo` itself re-executed, which speaks the protocol for a command that does
-// not. It says hello, takes one trial, runs the command with the trial's parameters, reads its metrics, and ends it (by
-// TERM, then KILL, to its process group) when the study says so. What the command leaves behind, the supervisor ends.
+// The adapter, which runs an unchanged script as a worker: `hpo` itself, executed again, speaks the protocol for the
+// command. It takes one trial, runs the command with the trial's parameters, reads its metrics, and ends it (SIGTERM,
+// then SIGKILL, to its process group) when the study decides so. The supervisor kills what the command leaves behind.
 //
-// The command's end is the trial's: status 0 after a step is complete; another status is failed with the end of its
-// output, or out of memory where these say so; a signal that the adapter did not send ends the adapter too, so that the
-// trial is tried again. A command that goes on beyond the last step of the budget is ended there.
+// The command's end decides the trial's outcome. Status 0 after at least one step is complete. Another status is
+// failed, with the end of its output as the reason, or out of memory where the output says so. A signal that the
+// adapter did not send ends the adapter too, so that the trial is tried again. A command that goes on after the last
+// step of the budget is ended.
 #pragma once
 
 #include <string>
@@ -14,10 +15,10 @@
 
 namespace hpo {
 
-/// The command line's word for it: `hpo __script TASK`.
+/// The command of `hpo` that runs it: `hpo __script TASK`.
 inline constexpr const char* script_command = "__script";
 
-/// The argument TASK: what of the study the adapter needs.
+/// Returns the argument TASK: the part of the study that the adapter needs.
 std::string script_task(const Study& study);
 
 /// Runs one trial. Returns the exit status.

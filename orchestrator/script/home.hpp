@@ -1,4 +1,4 @@
-// The folders that a script's relative paths mean.
+// Resolves a script's relative paths.
 #pragma once
 
 #include <functional>
@@ -9,17 +9,17 @@
 
 namespace hpo::script {
 
-/// Absolute: `study.home`, or the current folder.
+/// Returns `study.home` or the current folder, as an absolute path.
 std::string home_of(const Study& study);
 
-/// The command as it is to be given where the working folder is not `home`: a word that is the path of a file there is
-/// made absolute. `own(word)`: it names a file of the trial instead.
+/// Returns the command for a working folder other than `home`: arguments that are paths of files in `home` are made
+/// absolute, unless `own(argument)` says that they name a file of the trial.
 std::vector<std::string> seen_from_elsewhere(std::vector<std::string> command, const std::string& home,
-                                             const std::function<bool(const std::string& word)>& own);
+                                             const std::function<bool(const std::string& argument)>& own);
 
-/// Parameters of the space that the study hands to its unchanged script by their HPO_PARAM_ variables alone, and that
-/// nothing it names reads there: no placeholder, no word of the command, no file of the command in `home`. Whether a
-/// module that the script imports does, nobody can tell. Nothing where the script speaks the protocol.
+/// Returns the parameters of the space that an unchanged script gets only as HPO_PARAM_ variables, and that nothing in
+/// the study seems to read: no placeholder, no argument of the command, no file of the command in `home`. A module that
+/// the script imports may still read them. Returns nothing if the script speaks the protocol.
 std::vector<std::string> unused_parameters(const Study& study);
 
 }  // namespace hpo::script

@@ -1,4 +1,4 @@
-// What a command prints: copied to the trial's log, its end kept, and handed on to be read.
+// The output of a command: it is copied to the trial's log and passed on to a reader, and its end is kept.
 #pragma once
 
 #include <array>
@@ -12,17 +12,18 @@ namespace hpo::script {
 
 class CommandOutput {
    public:
-    /// `pipe`: standard error, and standard output where there is no terminal for it. Both do not block.
+    /// `pipe` carries standard error, and standard output if `terminal` is empty. Both must be non-blocking.
     void open(Descriptor pipe, Descriptor terminal);
-    /// To be waited for; -1: closed. The end of the stream says nothing about the command: others may hold it.
+    /// Returns the descriptors to poll; -1 for a closed one. The end of a stream does not mean that the command has
+    /// ended, nor the reverse: other processes may have it open.
     [[nodiscard]] std::array<int, 2> descriptors() const { return {streams_[0].get(), streams_[1].get()}; }
 
-    /// Takes what is there, up to `most` bytes of each stream, and hands it to `read` with the stream's number. True:
-    /// there was something.
+    /// Reads up to `most` bytes of each stream and passes them to `read` with the stream's number. Returns whether
+    /// there was any output.
     using Read = std::function<void(std::string_view bytes, std::size_t stream)>;
     bool take(std::size_t most, const Read& read);
 
-    /// The end of what was printed, some kilobytes.
+    /// Returns the last kilobytes of the output.
     [[nodiscard]] const std::string& tail() const { return tail_; }
 
    private:

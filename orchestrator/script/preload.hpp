@@ -1,5 +1,5 @@
-// Scripts that are forked from an interpreter that has imported already what they need: worker/python/hpo/preload.py,
-// which a supervisor keeps (execution/preloader.hpp).
+// Starts scripts as forks of an interpreter that has imported their modules already: worker/python/hpo/preload.py,
+// which a supervisor keeps running (execution/preloader.hpp).
 #pragma once
 
 #include <sys/types.h>
@@ -16,21 +16,23 @@
 
 namespace hpo::script {
 
-/// What starts the interpreter that the study's trials are forked from; empty without `worker.preload`. `python`: the
-/// folder of the Python client.
+/// Returns the command of the interpreter that the study's trials are forked from; empty without `worker.preload`.
+/// `python` is the folder of the Python client.
 std::vector<std::string> preload_command(const Study& study, const std::filesystem::path& python);
 
-/// A process that waits to become the script: a child of this one, from before this one was the adapter.
+/// A process that waits to become the script. It is a child of this process and was forked before this became the
+/// adapter.
 struct Prepared {
     pid_t pid = 0;
-    Descriptor tells;   ///< what it is to run
+    Descriptor tells;   ///< carries the order what to run
     Descriptor output;  ///< its stdout and stderr
 };
 
-/// What the preloaded interpreter left to its adapter, if there is one; once.
+/// Returns the process that the preloaded interpreter has prepared for this adapter, if there is one. Only the first
+/// call returns it.
 std::optional<Prepared> take_prepared();
 
-/// As supervisor::start_child().
+/// Starts the script in the prepared process, like supervisor::start_child().
 supervisor::Child start_prepared(Prepared prepared, supervisor::Start order);
 
 }  // namespace hpo::script

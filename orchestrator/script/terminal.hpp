@@ -1,5 +1,5 @@
-// A pseudo-terminal as a program's standard output: programs in C and others keep back what they print, until some
-// kilobytes are full, unless they print to a terminal.
+// Gives a program a pseudo-terminal as standard output: programs in C and other languages buffer some kilobytes of
+// their output unless they print to a terminal.
 #pragma once
 
 #include <optional>
@@ -11,25 +11,26 @@
 
 namespace hpo::script {
 
-/// Two ends that close at exec. What is written to `program` is read from `reader`, byte for byte (no line ends are
-/// translated, nothing is echoed). `reader` does not block; it fails with EIO once nobody has the other end open. It is
-/// nobody's controlling terminal: its end signals nobody.
+/// Both ends of a terminal; they close at exec. What is written to `program` is read from `reader` byte for byte (line
+/// ends are not translated, nothing is echoed). `reader` does not block, and fails with EIO once no process has the
+/// other end open. It is no process's controlling terminal, so its end sends no signal.
 struct Terminal {
     Descriptor reader;
     Descriptor program;
 };
 
-/// Fails where there are none (no /dev/pts in a container, say).
+/// Opens a terminal. Fails where there are none (for example without /dev/pts in a container).
 Result<Terminal> open_terminal();
 
-/// Whether the command profits from a terminal: its program is compiled (an ELF file, looked for as execvp() does), and
-/// no word of it names Python, which is told by a variable, or a shell, whose programs are not known.
+/// Whether the command profits from a terminal: its program is compiled (an ELF file, found as execvp() does), and no
+/// argument names Python, which has a variable for that, or a shell, whose programs are not known.
 bool profits_from_terminal(const std::vector<std::string>& command);
 
-/// The variables that tell programs on it to print plain text.
+/// Variables that make programs print plain text on the terminal.
 inline const std::vector<std::string> terminal_variables{"TERM=dumb", "NO_COLOR=1"};
 
-/// Where execvp() finds a program that can be executed, in `path` or else in $PATH; empty: nowhere.
+/// Returns the path at which execvp() finds an executable program, in `path` or otherwise in $PATH; empty if it finds
+/// none.
 std::string path_of(const std::string& program, const std::optional<std::string>& path = {});
 
 }  // namespace hpo::script

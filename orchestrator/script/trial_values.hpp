@@ -1,4 +1,4 @@
-// What placeholders become in one trial, and the files that are written for it into its folder.
+// The values of placeholders in one trial, and the files that are written into its folder.
 #pragma once
 
 #include <optional>
@@ -11,22 +11,22 @@
 
 namespace hpo::script {
 
-/// Seeds of scripts are below this: NumPy takes 32 bits, others a signed int.
+/// Upper bound of scripts' seeds: NumPy takes 32 bits, other libraries a signed int.
 inline constexpr std::uint64_t seeds = std::uint64_t{1} << 31;
 
 class TrialValues {
    public:
-    /// `home`: what {home} gives. `run` outlives it.
+    /// `home` is the value of {home}. `run` must outlive this object.
     TrialValues(const to_worker::Run& run, std::string home) : run_(run), home_(std::move(home)) {}
 
-    /// For a command. {params_file} and {params:NAME} write their file.
+    /// Returns the value for a command. For {params_file} and {params:NAME} also writes the file.
     std::optional<std::string> operator()(const std::string& placeholder);
-    /// For a file.
+    /// Returns the value for a configuration file.
     [[nodiscard]] std::optional<Value> value(const std::string& placeholder);
 
     /// Writes a file into the trial's folder.
     void write(const std::string& name, const std::string& text);
-    /// Of a file that could not be written; empty: none.
+    /// Returns why a file could not be written; empty if all could.
     [[nodiscard]] const std::string& problem() const { return problem_; }
 
    private:

@@ -10,7 +10,7 @@ namespace {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-/// Dotted keys and texts, in the order of the file.
+/// Returns dotted keys with their texts, in the order of the file.
 Pairs flat(const Study& study) {
     Pairs pairs;
     for (const study::Group& group : study::groups_of(study))
@@ -23,7 +23,7 @@ Pairs flat(const Study& study) {
     return pairs;
 }
 
-/// Whether a trial's first steps are the same whatever number of steps is planned. A script's are its own affair.
+/// Whether a trial's first steps do not depend on the planned number of steps. For scripts this is assumed.
 bool same_start_for_any_budget(const Study& study) {
     if (!study.command.empty() || !has_worker(study)) return true;
     const auto schedule = study.worker.find("schedule");
@@ -50,7 +50,7 @@ std::string refusal_of(const std::string& key, const Study& before, const Study&
     return "trials before and after could not be compared";
 }
 
-/// The names of one kind in their order: it decides which coordinate is which, and which rule speaks first.
+/// Returns the names of one kind in their order, which determines the coordinates and which rule decides first.
 template <class Items, class Name>
 std::string order_of(const Items& items, Name&& name) {
     std::string text;

@@ -12,7 +12,7 @@ namespace {
 
 using std::string;
 
-/// Values a dimension can take; nothing: a continuum.
+/// Returns how many values a dimension can take; nothing for a continuous one.
 std::optional<double> values_of(const Dimension& dimension) {
     if (dimension.kind == Kind::categorical) return static_cast<double>(dimension.choices.size());
     if (dimension.low == dimension.high) return 1;
@@ -25,11 +25,11 @@ Value value_at(const Dimension& dimension, std::size_t index) {
     return static_cast<std::int64_t>(dimension.low + static_cast<double>(index) * dimension.step.value_or(1));
 }
 
-/// Counts by walking through the values of the parameters that others depend on, parents before children.
+/// Counts configurations by enumerating the values of parameters that others depend on, parents before children.
 class Counter {
    public:
     explicit Counter(const Space& space) : space_(space) {
-        // Parents first: what depends on nothing unplaced is next. The study file has no circles.
+        // Parents come first: next is a dimension whose parents are all placed. Studies have no cycles.
         std::vector<bool> placed(space.size(), false);
         while (order_.size() < space.size()) {
             const std::size_t before = order_.size();
@@ -47,7 +47,7 @@ class Counter {
         }
     }
 
-    /// Nothing: too many combinations of parents to walk through.
+    /// Returns nothing if there are too many combinations of parents to enumerate.
     std::optional<double> count() {
         const double total = from(0);
         return steps_ > max_steps ? std::nullopt : std::optional(total);

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t shown_problems = 20;
 constexpr std::size_t shown_columns = 110;
 
-/// What other tools call the same thing: {word, our key}.
+/// Names that other tools use, with the key of hpo: {name, key}.
 constexpr std::pair<std::string_view, std::string_view> synonyms[] = {{"steps", "epochs"},
                                                                       {"max_epochs", "epochs"},
                                                                       {"n_trials", "trials"},
@@ -56,14 +56,14 @@ constexpr std::pair<std::string_view, std::string_view> synonyms[] = {{"steps", 
                                                                       {"medianstop", "median"},
                                                                       {"nan", "divergence"}};
 
-/// The candidate that other tools call `word`; empty: there is none.
+/// Returns the candidate that other tools call `word`; empty if there is none.
 std::string_view synonym(std::string_view word, const std::vector<std::string_view>& candidates) {
     for (const auto& [other, ours] : synonyms)
         if (other == word && std::find(candidates.begin(), candidates.end(), ours) != candidates.end()) return ours;
     return {};
 }
 
-/// Code points of a valid stretch of UTF-8.
+/// Counts the code points of valid UTF-8.
 std::size_t width(std::string_view text) {
     return static_cast<std::size_t>(std::count_if(
         text.begin(), text.end(), [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }));
@@ -73,7 +73,8 @@ char folded(char letter) {
     return letter == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours that lead from `a` to `b` (optimal string alignment).
+/// Returns how many insertions, deletions, replacements and swaps of neighbours turn `a` into `b` (optimal string
+/// alignment distance).
 std::size_t edit_distance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> before, last(b.size() + 1), row(b.size() + 1);
     std::iota(last.begin(), last.end(), std::size_t{0});
@@ -173,7 +174,7 @@ void Diagnostics::render(std::string& out, Location location, std::string_view m
     out += ":" + std::to_string(location.line) + ":" + std::to_string(width(line.substr(0, start)) + 1) + ": ";
     out += message;
 
-    // A window of the line that holds the place, begun at a whole code point.
+    // Of a long line a window around the location is shown, which starts at a code point.
     std::size_t from =
         start + std::min<std::size_t>(length, 40) > shown_columns ? start - std::min<std::size_t>(start, 40) : 0;
     while (from > 0 && (static_cast<unsigned char>(line[from]) & 0xC0) == 0x80) --from;

@@ -16,18 +16,19 @@ namespace hpo::study {
 
 namespace {
 
-/// Ends the parse; thrown through yaml-cpp and caught in parse_yaml.
+/// Thrown to end parsing; passes through yaml-cpp and is caught in parse_yaml.
 struct Refused {
     Location location;
     std::string message;
-    std::optional<Location> first;  ///< of two equal keys
+    std::optional<Location> first;  ///< location of the first of two equal keys
 };
 
 constexpr std::string_view list_as_key = "a key must be a word, not a list or a map";
 
 constexpr std::string_view core_tag = "tag:yaml.org,2002:";
 
-/// !!str, !!int, ...: what YAML itself has. Others make objects of whatever program reads the file.
+/// Whether a tag is one of YAML itself (!!str, !!int, ...). Others would make objects of the program that reads the
+/// file.
 bool is_core(std::string_view tag) {
     if (!tag.starts_with(core_tag)) return false;
     tag.remove_prefix(core_tag.size());
@@ -36,7 +37,7 @@ bool is_core(std::string_view tag) {
     return false;
 }
 
-/// Builds the tree on a stack of its own and refuses what is too deep, too large or not needed.
+/// Builds the tree on a stack of its own. Refuses documents that are too deep or too large, and features not needed.
 class Builder final : public YAML::EventHandler {
    public:
     Builder(std::string_view text, int source, Tags tags) : text_(text), source_(source), tags_(tags) {}
@@ -59,7 +60,7 @@ class Builder final : public YAML::EventHandler {
                   const std::string& value) override {
         Node node = leaf(mark, anchor, Node::Kind::scalar);
         refuse_tag(mark, tag);
-        // The tag, not the quotes, says what it is: !!float 1e-4, !!int "5", !!str 5.
+        // The tag decides the type, not the quotes: !!float 1e-4, !!int "5", !!str 5.
         node.plain = tag == "?" || (tag.starts_with(core_tag) && tag != std::string(core_tag) + "str");
         node.text = value;
         node.location.length = node.plain ? static_cast<int>(value.size()) : quoted_length(mark);
@@ -88,13 +89,13 @@ class Builder final : public YAML::EventHandler {
     }
 
    private:
-    /// A list or map under construction. `key`: of a map, read and waiting for its value.
+    /// A list or map under construction. `key` is a key that was read and whose value comes next.
     struct Level {
         Node node;
         std::optional<Entry> key;
     };
 
-    /// Bytes of the quoted text at `mark`. yaml-cpp takes one that the file's end cuts off for whole; this does not.
+    /// Returns the length of the quoted text at `mark`. Unlike yaml-cpp it notices a text that the file's end cuts off.
     int quoted_length(const YAML::Mark& mark) const {
         const auto start = static_cast<std::size_t>(std::max(mark.pos, 0));
         if (start >= text_.size() || (text_[start] != '"' && text_[start] != '\'')) return 1;  // a block scalar
@@ -150,7 +151,7 @@ class Builder final : public YAML::EventHandler {
         if (level.node.kind == Node::Kind::list) {
             level.node.items.push_back(std::move(node));
         } else if (level.key) {
-            // A value that is not there is told of at its key, not where yaml-cpp noticed.
+            // A missing value is reported at its key, not where yaml-cpp noticed it.
             if (node.kind == Node::Kind::null) node.location = level.key->location;
             level.key->value = std::move(node);
             level.node.entries.push_back(std::move(*level.key));
@@ -174,7 +175,7 @@ class Builder final : public YAML::EventHandler {
     std::vector<Level> stack_;
 };
 
-/// What yaml-cpp says, and what a person needs to hear.
+/// Messages of yaml-cpp, with a message that helps a person.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 11> cures{{
     {"illegal map value", "a ':' where no key may stand: check the indentation, or quote a value that holds ': '"},
     {"end of map not found", "this line does not belong to the map above: check its indentation"},
@@ -195,7 +196,7 @@ std::string explained(const std::string& message) {
     return "not YAML: " + printable(message, 200);
 }
 
-/// The innermost bracket that is open at the end of the text. yaml-cpp tells of one far from it, or as something else.
+/// Returns the innermost bracket that is open at the end of the text. yaml-cpp reports it far away or as another error.
 std::optional<Refused> unclosed_bracket(std::string_view text, int source) {
     std::vector<Location> open;
     Location at{source, 1, 1, 1};
@@ -233,7 +234,7 @@ std::optional<Refused> unclosed_bracket(std::string_view text, int source) {
     return Refused{open.back(), std::string("this '") + kinds.back() + "' is not closed", {}};
 }
 
-/// `key:value` on the line or the one above it reads as one long word, and what follows as nonsense.
+/// Finds `key:value` on the line or the one above it: YAML reads it as a single text, so the error appears after it.
 std::string missing_space(std::string_view text, Location location, std::string_view message) {
     if (message != "illegal map value") return {};
     for (int line = 1; line <= location.line && !text.empty(); ++line) {
@@ -252,7 +253,7 @@ std::string missing_space(std::string_view text, Location location, std::string_
     return {};
 }
 
-/// The first byte that no study file holds, before yaml-cpp sees any.
+/// Returns the first byte that a study file must not contain. This is checked before yaml-cpp reads the text.
 std::optional<Refused> refused_bytes(std::string_view text, int source) {
     if (text.size() > max_bytes) return Refused{{source, 0, 1, 1}, "larger than 256 KiB: this is not a study file", {}};
     Location at{source, 1, 1, 1};
@@ -298,7 +299,7 @@ std::optional<Node> parse_yaml(std::string_view text, int source, Diagnostics& d
         else
             diagnostics.error(location, explained(error.msg) + missing_space(text, location, error.msg));
     } catch (const std::exception& error) {
-        // yaml-cpp lets a few exceptions of the standard library out, for instance of numbers in directives.
+        // yaml-cpp does not catch some exceptions of the standard library, for instance for numbers in directives.
         diagnostics.error({source, 0, 1, 1}, explained(error.what()));
     }
     return {};

@@ -1,4 +1,4 @@
-// A YAML document as a tree with places. The only part of the study part that knows yaml-cpp.
+// Reads a YAML document as a tree with locations. The only file that uses yaml-cpp.
 #pragma once
 
 #include <optional>
@@ -20,10 +20,10 @@ struct Node {
     enum class Kind { null, scalar, list, map };
     Kind kind = Kind::null;
     Location location;
-    std::string text;            ///< of a scalar
-    bool plain = true;           ///< a scalar without quotes
-    std::vector<Node> items;     ///< of a list
-    std::vector<Entry> entries;  ///< of a map, in the order of the file, each key once
+    std::string text;            ///< text of a scalar
+    bool plain = true;           ///< whether a scalar is written without quotes
+    std::vector<Node> items;     ///< items of a list
+    std::vector<Entry> entries;  ///< entries of a map in the order of the file; each key occurs once
 };
 
 struct Entry {
@@ -32,18 +32,18 @@ struct Entry {
     Node value;
 };
 
-/// Which tags a document may have: none, or YAML's own, such as !!float.
+/// Tags that a document may have: none, or those of YAML itself, such as !!float.
 enum class Tags { none, core };
 
-/// The one document of `text`, whose places are of `source`; nothing, and an error, if it is not one well-formed
-/// document within the limits. Anchors, aliases and tags are refused: a study needs none, and aliases are how small
-/// files become large. An empty document is a null node.
+/// Parses the document in `text`, with locations in `source`. Reports an error and returns nothing if it is not a
+/// single well-formed document within the limits. Anchors, aliases and tags are refused: a study does not need them,
+/// and aliases can make a small file large. An empty document is a null node.
 std::optional<Node> parse_yaml(std::string_view text, int source, Diagnostics& diagnostics, Tags tags = Tags::none);
 
-/// Why any text is no YAML, with line and column; empty: it is.
+/// Returns why a text is not YAML, with line and column; empty if it is.
 std::string problem_of_yaml(const std::string& text);
 
-/// nullptr: no such key.
+/// Returns the value of a key, or nullptr if there is no such key.
 const Node* find(const Node& map, std::string_view key);
 
 }  // namespace hpo::study

@@ -1,4 +1,4 @@
-// A study as keys and YAML texts: what write_study() lays out and compare() compares.
+// Lists a study's keys with their values as YAML, for write_study() and compare().
 #pragma once
 
 #include <string>
@@ -10,18 +10,18 @@
 
 namespace hpo::study {
 
-/// One map of the file. `section`: "", objective, space, worker, ...; `name`: of a map within it ("lr", "training",
-/// a rule's name) or empty.
+/// One map of the file. `section` is "", objective, space, worker, ...; `name` is that of a map within it ("lr",
+/// "training", a rule's name) or empty.
 struct Group {
     std::string section;
     std::string name;
     std::vector<std::pair<std::string, std::string>> fields;
 };
 
-/// In the order of the file. What has its default because it is absent (time, patience) is left out.
+/// Returns the groups in the order of the file. Keys that are absent by default (time, patience) are left out.
 std::vector<Group> groups_of(const Study& study);
 
-/// A text as YAML holds it in flow style, quoted where it must be.
+/// Returns a text as YAML in flow style, quoted where necessary.
 std::string yaml_text(std::string_view text);
 
 }  // namespace hpo::study

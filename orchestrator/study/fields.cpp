@@ -54,7 +54,7 @@ Looks looks(string_view text) {
     return rest.empty() ? Looks::real : Looks::text;
 }
 
-/// Of a text that looks like a number; infinite if it is too large, zero if too small.
+/// Converts a text that looks like a number; infinite if it is too large, zero if too small.
 double number_of(string_view text) {
     if (text.starts_with('+')) text.remove_prefix(1);
     double number = 0;
@@ -66,8 +66,8 @@ double number_of(string_view text) {
     return text.starts_with('-') ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
 }
 
-/// Of a text that looks like a number: a whole one of at most 2^53 in magnitude, also written as 1e3. Not by way of a
-/// double, which would take 2^53 + 1 for 2^53.
+/// Converts a text that looks like a number to a whole one of at most 2^53 in magnitude, also if written as 1e3. It
+/// does not use a double, for which 2^53 + 1 is 2^53.
 std::optional<std::int64_t> exact_whole(string_view text) {
     if (text.starts_with('+')) text.remove_prefix(1);
     if (looks(text) == Looks::whole) {
@@ -82,7 +82,7 @@ std::optional<std::int64_t> exact_whole(string_view text) {
     return static_cast<std::int64_t>(number);
 }
 
-/// What stands there, for the end of a message.
+/// Describes the node for the end of a message.
 string found(const Node& node) {
     switch (node.kind) {
         case Node::Kind::null:
@@ -112,7 +112,7 @@ bool is_number(const Node& node) {
     return type == Looks::whole || type == Looks::real;
 }
 
-/// `number unit` pairs, added up; nothing if it is no such text.
+/// Adds up pairs of number and unit; nothing if the text has another form.
 template <std::size_t N>
 std::optional<double> measured(string_view text, const std::array<std::pair<string_view, double>, N>& units) {
     if (text.empty()) return {};
@@ -179,7 +179,7 @@ void Fields::finish() const {
     }
 }
 
-/// Most unknown keys are one of these: a key of another section, a slip around the colon, a misspelling.
+/// Explains an unknown key: mostly it is a key of another section, a mistake around the colon, or a misspelling.
 string Fields::cure(const Entry& entry) const {
     const bool of_worker = path_.empty() || path_.starts_with("worker");
     if (const WorkerKey* key = find_worker_key(entry.key); of_worker && key != nullptr && path_ != "worker.params") {
@@ -247,10 +247,10 @@ std::optional<Value> option_value(Diagnostics& diagnostics, const Node& node, co
             return wrap(flag(diagnostics, node, option.name));
         case OptionType::text: {
             if (option.choices.empty()) return wrap(text(diagnostics, node, option.name));
-            const auto words = words_of(option.choices);
-            const auto index = word(diagnostics, node, option.name, words);
+            const auto choices = split_choices(option.choices);
+            const auto index = word(diagnostics, node, option.name, choices);
             if (!index) return {};
-            return Value(string(words[*index]));
+            return Value(string(choices[*index]));
         }
         case OptionType::list:
             break;
@@ -298,17 +298,17 @@ std::optional<bool> flag(Diagnostics& diagnostics, const Node& node, string_view
 }
 
 std::optional<std::size_t> word(Diagnostics& diagnostics, const Node& node, string_view name,
-                                const std::vector<string_view>& words) {
+                                const std::vector<string_view>& choices) {
     if (node.kind == Node::Kind::scalar) {
-        const auto at = std::find(words.begin(), words.end(), node.text);
-        if (at != words.end()) return static_cast<std::size_t>(at - words.begin());
+        const auto at = std::find(choices.begin(), choices.end(), node.text);
+        if (at != choices.end()) return static_cast<std::size_t>(at - choices.begin());
     }
-    string what;
-    for (std::size_t i = 0; i < words.size(); ++i)
-        what += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + string(words[i]);
-    string message = "'" + string(name) + "' must be " + what + ", found " + found(node);
-    if (node.kind == Node::Kind::scalar && words.size() > 1)
-        if (const auto near = nearest(node.text, words); !near.empty())
+    string listed;
+    for (std::size_t i = 0; i < choices.size(); ++i)
+        listed += (i == 0 ? "" : i + 1 == choices.size() ? " or " : ", ") + string(choices[i]);
+    string message = "'" + string(name) + "' must be " + listed + ", found " + found(node);
+    if (node.kind == Node::Kind::scalar && choices.size() > 1)
+        if (const auto near = nearest(node.text, choices); !near.empty())
             message += "; did you mean '" + string(near) + "'?";
     diagnostics.error(node.location, message);
     return {};
@@ -344,7 +344,7 @@ std::optional<double> fraction(Diagnostics& diagnostics, const Node& node, strin
                     "a share from " + short_number(low * 100) + "% to " + short_number(high * 100) + "%, such as 10%");
 }
 
-std::vector<string_view> words_of(string_view choices) {
+std::vector<string_view> split_choices(string_view choices) {
     std::vector<string_view> words;
     each_choice(choices, [&](string_view choice) { words.push_back(choice); });
     return words;

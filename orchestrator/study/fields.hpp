@@ -1,4 +1,4 @@
-// Reading a checked tree: the keys of a map, and scalars of each type, with errors that say what was expected.
+// Reads the keys of a map and scalars of each type, with errors that say what was expected.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,25 @@
 
 namespace hpo::study {
 
-/// Whole numbers and floats beyond this magnitude do not survive JSON: they are refused.
+/// Numbers of a larger magnitude are refused, because JSON does not preserve them.
 inline constexpr double max_whole = 9007199254740992.0;
 
-/// The longest time that a key may give: ten years.
+/// The longest duration that a key may have: ten years.
 inline constexpr double max_seconds = 3650.0 * 86400.0;
 
-/// The keys of one map. Each key that is asked for is known; finish() reports the others.
+/// Reads the keys of one map. A key that was asked for is known; finish() reports the others.
 class Fields {
    public:
-    /// `path` of the map, dotted, and an `example` of it, for messages; empty for the file itself. A node that is no
-    /// map is an error (once) and reads as an empty one; nullptr reads as an empty one.
+    /// `path` is the dotted path of the map, empty for the file itself, and `example` an example of it; both are for
+    /// messages. A node that is not a map is reported once and reads as an empty map, as nullptr does.
     Fields(Diagnostics& diagnostics, const Node* node, std::string path, std::string_view example = "key: value");
 
-    /// nullptr: the key is not there.
+    /// Returns the value of a key, or nullptr if it is missing.
     const Node* take(std::string_view key);
-    /// An error if the key is not there; `what` completes "'path.key' is missing: ".
+    /// The same, but a missing key is an error; `what` completes "'path.key' is missing: ".
     const Node* require(std::string_view key, std::string_view what);
     [[nodiscard]] bool knows(std::string_view key) const;
-    /// Reports keys that nobody asked for.
+    /// Reports keys that were not asked for.
     void finish() const;
 
     [[nodiscard]] const std::string& path() const { return path_; }
@@ -46,11 +46,11 @@ class Fields {
     std::vector<std::string_view> known_;
 };
 
-/// By its looks (YAML's core schema): true, 256, 1.0e-3, relu, null, or a list of such. Numbers that are not finite or
-/// too large are errors, and so are maps.
+/// Reads a value whose type follows from its form (YAML's core schema): true, 256, 1.0e-3, relu, null, or a list of
+/// such. Maps and numbers that are not finite or too large are errors.
 std::optional<Value> natural_value(Diagnostics& diagnostics, const Node& node, std::string_view name);
 
-/// A value of the option's type, within its range and among its words.
+/// Reads a value of the option's type, within its range or among its choices.
 std::optional<Value> option_value(Diagnostics& diagnostics, const Node& node, const Option& option);
 
 std::optional<std::int64_t> whole(Diagnostics& diagnostics, const Node& node, std::string_view name, double low,
@@ -58,25 +58,25 @@ std::optional<std::int64_t> whole(Diagnostics& diagnostics, const Node& node, st
 std::optional<double> real(Diagnostics& diagnostics, const Node& node, std::string_view name, double low, double high);
 std::optional<std::string> text(Diagnostics& diagnostics, const Node& node, std::string_view name);
 std::optional<bool> flag(Diagnostics& diagnostics, const Node& node, std::string_view name);
-/// One of the words; its index.
+/// Reads one of `choices` and returns its index.
 std::optional<std::size_t> word(Diagnostics& diagnostics, const Node& node, std::string_view name,
-                                const std::vector<std::string_view>& words);
-/// 30m, 1h30m, 90s, 0.5s, 2d: seconds.
+                                const std::vector<std::string_view>& choices);
+/// Reads a duration, such as 30m, 1h30m, 90s, 0.5s or 2d, in seconds.
 std::optional<double> duration(Diagnostics& diagnostics, const Node& node, std::string_view name, double low,
                                double high);
-/// 512MiB, 4GiB, 4GB, 1024B: bytes.
+/// Reads a size, such as 512MiB, 4GiB, 4GB or 1024B, in bytes.
 std::optional<std::int64_t> size(Diagnostics& diagnostics, const Node& node, std::string_view name);
-/// 10% or 0.1.
+/// Reads a fraction, such as 10% or 0.1.
 std::optional<double> fraction(Diagnostics& diagnostics, const Node& node, std::string_view name, double low,
                                double high);
 
-/// "relu|gelu" cut at the bars; nothing for nothing.
-std::vector<std::string_view> words_of(std::string_view choices);
-/// "from 1 to 64", "of at least 0".
+/// Splits "relu|gelu" at the bars; an empty text has no choices.
+std::vector<std::string_view> split_choices(std::string_view choices);
+/// Returns "from 1 to 64" or "of at least 0".
 std::string range_text(double low, double high);
-/// For people: 256, 0.0003, 1e-16; shortest digits that read back the same.
+/// Returns a number for people, with the fewest digits that read back the same: 256, 0.0003, 1e-16.
 std::string short_number(double number);
-/// Whether a text of YAML that stands without quotes reads as something else than text.
+/// Whether YAML reads a text without quotes as another type than text.
 bool looks_like_other(std::string_view text);
 
 }  // namespace hpo::study

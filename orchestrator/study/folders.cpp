@@ -1,4 +1,4 @@
-// What of a study depends on where its file lies: the folder that a script's relative paths mean, and templates.
+// Resolves what depends on a study file's folder: a script's relative paths and its templates.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -21,7 +21,7 @@ using std::string_view;
 
 bool is_open(string_view text) { return !script::placeholders(text).empty(); }
 
-/// Relative paths that the study may mean: of files, and of a working folder.
+/// Returns the relative paths in a study: those of files, and of a working folder.
 std::vector<string> paths_in(const Study& study) {
     std::vector<string> paths;
     const auto add = [&](const string& path) {
@@ -55,7 +55,7 @@ Result<string> text_of(const fs::path& file) {
     return text;
 }
 
-/// As in some trial: numbers at their low ends, first choices.
+/// Returns values as in some trial: numbers at their low ends, first choices.
 std::optional<Value> example_of(const Study& study, const string& placeholder) {
     const script::Placeholder asked = script::take_apart(placeholder);
     if (asked.kind == script::Placeholder::Kind::flag) return asked.if_true;
@@ -70,7 +70,7 @@ std::optional<Value> example_of(const Study& study, const string& placeholder) {
     return std::int64_t{1};
 }
 
-/// Why a filled template is not what its name promises; empty: it is.
+/// Returns why a filled template is not valid in the format of its name; empty if it is.
 string problem_of_filled(const Study& study, const string& name, const string& text) {
     const script::Format format = script::format_of(name);
     const string filled =

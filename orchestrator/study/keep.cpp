@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t max_kept = 1000000;
 
-/// `into` stays as it is where the text is wrong.
+/// Does not change `into` if the text has an error.
 void read_most(Diagnostics& diagnostics, const Node& node, const std::string& path, std::optional<std::int64_t>& into) {
     const bool scalar = node.kind == Node::Kind::scalar;
     if (scalar && node.text == "all") return into.reset();
@@ -28,7 +28,7 @@ void read_most(Diagnostics& diagnostics, const Node& node, const std::string& pa
 
 Keep read_keep(Diagnostics& diagnostics, const Node* node, bool native) {
     Keep keep;
-    if (!native) keep.checkpoints.reset();  // a script's files are the user's
+    if (!native) keep.checkpoints.reset();  // a script's files belong to the user
     Fields fields(diagnostics, node, "keep", "checkpoints: best 5");
     if (const Node* n = fields.take("checkpoints")) read_most(diagnostics, *n, "keep.checkpoints", keep.checkpoints);
     if (const Node* n = fields.take("folders")) read_most(diagnostics, *n, "keep.folders", keep.folders);

@@ -1,4 +1,4 @@
-// `--set key=value`: changes to the tree of a study file before it is checked.
+// Applies `--set key=value`, which changes the tree of a study file before it is checked.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace hpo::study {
 
-/// Sets `a.b.c=value` in the map `root`; maps on the way are made as needed; the value is YAML. `null` removes the key.
-/// The places of what it sets are the option itself.
+/// Applies the assignment `a.b.c=value` to the map `root`, and makes missing maps on the way. The value is YAML; `null`
+/// removes the key. Locations of the new nodes are in the option.
 void apply_override(Diagnostics& diagnostics, Node& root, const std::string& assignment);
 
 }  // namespace hpo::study

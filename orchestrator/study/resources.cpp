@@ -15,7 +15,7 @@ constexpr double max_slots = 256;  // replicas of the native worker
 bool is_auto(const Node& node) { return node.kind == Node::Kind::scalar && node.text == "auto"; }
 bool is_list(const Node& node) { return node.kind == Node::Kind::list; }
 
-/// A device as `hpo devices` names it: a UUID or a number, both as text.
+/// Reads a device as `hpo devices` names it: a UUID or a number, both as text.
 std::optional<string> device(Diagnostics& diagnostics, const Node& node) {
     const auto fits = [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
@@ -54,7 +54,7 @@ void read_devices(Diagnostics& diagnostics, const Node& node, std::vector<string
     }
 }
 
-/// What is listed one a device stands in the order of `devices`.
+/// Checks that lists with one entry for each device have as many entries as `devices`.
 void check_length(Diagnostics& diagnostics, const Node& list, string_view key, const Node* devices) {
     const std::size_t count = list.items.size();
     const string subject = "'resources." + string(key) + "' lists " + std::to_string(count) +
@@ -69,7 +69,7 @@ void check_length(Diagnostics& diagnostics, const Node& list, string_view key, c
     }
 }
 
-/// What is for scripts alone.
+/// Reports keys that are for scripts only.
 void check_native(Diagnostics& diagnostics, const Node& resources) {
     if (const Node* node = find(resources, "trial"))
         diagnostics.error(node->location,
@@ -77,11 +77,11 @@ void check_native(Diagnostics& diagnostics, const Node& resources) {
                           "remove it");
 }
 
-/// What is for the native worker alone.
+/// Reports keys that are for the native worker only.
 void check_script(Diagnostics& diagnostics, const Node& slots) {
     diagnostics.error(slots.location,
-                      "'resources.slots' is for the native worker, which trains trials of one shape side by side in "
-                      "one process: remove it ('resources.parallel' says how many run at once)");
+                      "'resources.slots' is for the native worker, which trains trials with one fusion key "
+                      "side by side in one process: remove it ('resources.parallel' says how many run at once)");
 }
 
 void read_backend(Diagnostics& diagnostics, const Node& node, bool native, string& backend) {

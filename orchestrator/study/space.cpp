@@ -110,7 +110,7 @@ class SpaceReader {
         return true;
     }
 
-    /// Whether a dimension of this kind can give the worker's key what it takes.
+    /// Whether a dimension of this kind has values that the worker's key accepts.
     bool fits_key(const Dimension& dimension, const WorkerKey* key, const Node& type) {
         if (key == nullptr || dimension.kind == Kind::categorical) return true;
         if (key->type == OptionType::integer && dimension.kind == Kind::integer) return true;
@@ -224,7 +224,7 @@ class SpaceReader {
         return true;
     }
 
-    /// 0.5, where the sum of steps gave 0.5000000000000001.
+    /// Returns 0.5 where adding steps gave 0.5000000000000001.
     static string rounded(double number) {
         char buffer[40];
         std::snprintf(buffer, sizeof buffer, "%.10g", number);
@@ -283,7 +283,7 @@ class SpaceReader {
         }
     }
 
-    /// One value of a condition, as the parent writes it.
+    /// Reads one value of a condition, in the form of the parent's values.
     void read_possible(Condition& condition, const Dimension& parent, const Node& node, const Fields& fields) {
         const auto value = natural_value(diagnostics_, node, fields.path_of(parent.name));
         if (!value) return;
@@ -309,14 +309,14 @@ class SpaceReader {
         return "one of " + printable(words, 200);
     }
 
-    /// A parameter that depends on itself, by way of others or not, could never become active.
+    /// Reports cycles: a parameter that depends on itself, directly or through others, could never become active.
     void check_cycles() {
         const auto index_of = [&](const string& name) {
             std::size_t i = 0;
             while (result_.space[i].name != name) ++i;
             return i;
         };
-        std::vector<int> seen(result_.space.size(), 0);  // 1: on the way, 2: done
+        std::vector<int> seen(result_.space.size(), 0);  // 1: being visited, 2: done
         std::vector<std::size_t> way;
         const auto visit = [&](const auto& self, std::size_t i) -> bool {
             if (seen[i] == 2) return false;

@@ -1,4 +1,4 @@
-// The configurations that a study tries first.
+// Reads the configurations that a study tries first.
 #include <algorithm>
 #include <set>
 
@@ -84,8 +84,8 @@ class StartReader {
         return value;
     }
 
-    /// Whether the parameter's conditions hold in this configuration. One that leaves them open would be tried
-    /// without the value that it gives.
+    /// Whether the parameter's conditions hold in this configuration. If it leaves them open, it would be tried without
+    /// the value that it gives.
     bool exists(const Entry& entry, const Params& params) {
         for (const Condition& condition : find_dimension(space_.space, entry.key)->when) {
             const auto found = params.find(condition.parameter);

@@ -32,7 +32,7 @@ void assign(T& into, const std::optional<U>& value) {
     if (value) into = *value;
 }
 
-/// Of a metric of the native worker's tasks.
+/// Returns the direction of a metric of the native worker's tasks.
 std::optional<Direction> known_direction(string_view metric) {
     for (const TaskInfo& task : tasks)
         for (const TaskMetric& one : task.metrics)
@@ -51,7 +51,7 @@ std::vector<Task> possible_tasks(const Params& worker) {
     return {task == info_of(Task::regression).name ? Task::regression : Task::classification};
 }
 
-/// Reads the sections one by one into a study; `study` is whole if the diagnostics stay clean.
+/// Reads the sections one by one into `study`, which is complete if there are no diagnostics.
 class StudyReader {
    public:
     StudyReader(Diagnostics& diagnostics, const Vocabulary& vocabulary)
@@ -101,7 +101,7 @@ class StudyReader {
     }
 
    private:
-    /// Names and values are free, as a script's are.
+    /// A script's parameters may have any name and value.
     static ReadWorker no_worker() {
         ReadWorker none;
         none.native = false;
@@ -172,7 +172,7 @@ class StudyReader {
                     (*given == Direction::minimize ? "larger: direction: maximize" : "smaller: direction: minimize"));
     }
 
-    /// Of a study without a worker: what is absent is the default, and a metric that hpo knows knows its direction.
+    /// Reads a study without a worker. Absent keys have their defaults; metrics that hpo knows have a known direction.
     void read_external_objective(const Node* node, const Node* metric, std::optional<Direction> given) {
         Objective& objective = study_.objective;
         const auto name = metric == nullptr ? objective.metric : text(diagnostics_, *metric, "objective.metric");
@@ -259,8 +259,8 @@ class StudyReader {
         return std::any_of(table.begin(), table.end(), [&](const PartOptions& row) { return row.name == name; });
     }
 
-    /// What exists, and what other tools call it: a sampler there may be a stopping rule here. `bare`: a word stands
-    /// where a map belongs.
+    /// Suggests an existing name, also by the names of other tools, where a sampler may be a stopping rule here. `bare`
+    /// tells that there is a text instead of a map.
     string suggested_part(string_view name, const string& what, std::span<const PartOptions> table, bool bare) const {
         const auto names_of = [](std::span<const PartOptions> rows) {
             std::vector<string_view> names;
@@ -281,7 +281,7 @@ class StudyReader {
         return suggestion(lower, names_of(table));
     }
 
-    /// A sampler or a rule: its name under `name_key`, all other keys its options.
+    /// Reads a sampler or a rule: its name is under `name_key`, all other keys are its options.
     PartSpec read_part(const Node& node, const Node& name_node, string_view name_key, const string& what,
                        std::span<const PartOptions> table) {
         PartSpec part{"", {}};
@@ -321,7 +321,7 @@ class StudyReader {
     Diagnostics& diagnostics_;
     const Vocabulary& vocabulary_;
     Study study_;
-    bool external_ = false;  ///< the file has no worker
+    bool external_ = false;  ///< whether the file has no worker
 };
 
 }  // namespace
@@ -350,7 +350,7 @@ string error_at(string_view text, const string& file_name, string_view key, cons
     const Node* at = root ? &*root : nullptr;
     Location location;
     while (at && !key.empty()) {
-        // A key may hold dots itself, such as a parameter's or a file's name.
+        // A key may contain dots itself, such as a parameter's or a file's name.
         const string_view name = find(*at, key) ? key : key.substr(0, key.find('.'));
         key.remove_prefix(std::min(key.size(), name.size() + 1));
         at = find(*at, name);

@@ -1,5 +1,5 @@
-// The keys of a study file but for those of the native worker (worker_keys.hpp) and the options of samplers and rules
-// (their registries): what `hpo keys` and docs/studies.md list. NAME stands for a name that the study chooses.
+// The keys of a study file, as `hpo keys` and docs/studies.md list them, except those of the native worker
+// (worker_keys.hpp) and the options of samplers and rules (their registries). NAME is a name that the study chooses.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@ namespace hpo::study {
 
 struct StudyKey {
     std::string_view path;      ///< dotted, as in the file
-    std::string_view fallback;  ///< default as written in YAML; empty: none, see `meaning`
+    std::string_view fallback;  ///< default as written in YAML; if empty, see `meaning`
     std::string_view meaning;   ///< one line
 };
 
@@ -55,7 +55,7 @@ inline constexpr std::array study_keys{
     StudyKey{"resources.memory", "auto", "host memory for all trials together, such as 8GiB"},
     StudyKey{"resources.gpu_memory", "auto", "memory that may be used on each device, one size or a list"},
     StudyKey{"resources.gpu_reserve", "10%", "share of each device's memory that is left free"},
-    StudyKey{"resources.slots", "auto", "native worker: trials of one shape trained side by side by one worker"},
+    StudyKey{"resources.slots", "auto", "native worker: trials with one fusion key that a worker trains side by side"},
     StudyKey{"resources.trial.memory", "", "scripts: host memory that a trial needs; default: learned"},
     StudyKey{"resources.trial.gpu_memory", "", "scripts: memory that a trial needs on each GPU; default: learned"},
     StudyKey{"resources.trial.cores", "1", "scripts: CPU cores of a trial"},

@@ -1,4 +1,4 @@
-// UTF-8, as far as study files need it.
+// Functions on UTF-8 that study files need.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,8 @@
 
 namespace hpo::study {
 
-/// Bytes of the code point that `text` begins with; 0: it begins with none (overlong forms and surrogates are none).
+/// Returns the length in bytes of the code point that `text` begins with; 0 if it does not begin with a valid one.
+/// Overlong forms and surrogates are not valid.
 constexpr std::size_t code_point_length(std::string_view text) {
     const auto byte = [&](std::size_t i) {
         return i < text.size() ? static_cast<unsigned char>(text[i]) : static_cast<unsigned char>(0);
@@ -25,8 +26,8 @@ constexpr std::size_t code_point_length(std::string_view text) {
     return 0;
 }
 
-/// One whole code point: C0 but tab, newline and return; DEL; C1; line and paragraph separators; directional marks
-/// that reorder what a terminal shows.
+/// Whether a code point is a control character: C0 except tab, newline and return; DEL; C1; line and paragraph
+/// separators; directional marks, which reorder what a terminal shows.
 constexpr bool is_control(std::string_view point) {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(point[i]); };
     if (point.size() == 1)

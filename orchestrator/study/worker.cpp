@@ -40,7 +40,7 @@ void read_native(Diagnostics& diagnostics, Fields& worker, ReadWorker& result) {
 }
 
 void read_metrics(Diagnostics& diagnostics, const Node* node, ReadWorker& result) {
-    // A command with a placeholder is run by hpo, and read by it.
+    // A command with a placeholder is started by hpo, which also reads its output.
     for (const string& argument : result.command)
         if (!script::placeholders(argument).empty()) result.metrics.emplace();
     if (!script::placeholders(result.cwd).empty() || !result.files.empty()) result.metrics.emplace();
@@ -68,7 +68,7 @@ void read_metrics(Diagnostics& diagnostics, const Node* node, ReadWorker& result
         diagnostics.error(file->location, "'worker.metrics' is read from 'stdout' or from 'file': keep one");
 }
 
-/// `step` and `terminal`, of scripts that hpo reads.
+/// Reads `step` and `terminal`, for scripts whose output hpo reads.
 void read_reading(Diagnostics& diagnostics, Fields& worker, ReadWorker& result) {
     const Node* step = worker.take("step");
     const Node* terminal = worker.take("terminal");
@@ -121,7 +121,7 @@ void read_preload(Diagnostics& diagnostics, const Node* node, ReadWorker& result
                           "interpreter and a script that is the same for all trials, such as [python3, train.py]");
 }
 
-/// A stand-in reports for the script: hpo runs and reads it.
+/// Reads `shim`: a stand-in reports for the script, which hpo starts and reads.
 void read_shim(Diagnostics& diagnostics, const Node* node, ReadWorker& result) {
     if (node == nullptr || node->kind == Node::Kind::null) return;
     const auto name = text(diagnostics, *node, "worker.shim");
@@ -135,7 +135,7 @@ void read_shim(Diagnostics& diagnostics, const Node* node, ReadWorker& result) {
     if (!result.metrics) result.metrics.emplace();
 }
 
-/// `off`, or variables: text, or nothing for what hpo itself was started with.
+/// Reads `environment`: `off`, or variables with a text, or null for the value that hpo was started with.
 void read_environment(Diagnostics& diagnostics, const Node* node, WorkerEnvironment& environment) {
     if (node == nullptr || node->kind == Node::Kind::null) return;
     if (node->kind == Node::Kind::scalar && node->text == "off") {
@@ -163,7 +163,7 @@ void read_environment(Diagnostics& diagnostics, const Node* node, WorkerEnvironm
     }
 }
 
-/// Folders, and files that are written for each trial.
+/// Reads folders, and files that are written for each trial.
 void read_folders(Diagnostics& diagnostics, Fields& worker, ReadWorker& result) {
     const auto folder = [&](string_view key, string& into, Location& location) {
         const Node* node = worker.take(key);
@@ -280,7 +280,7 @@ void check_placeholders(Diagnostics& diagnostics, const ReadSpace& space, const 
             const string about = parameter_of(braced);
             if (std::find(space.broken.begin(), space.broken.end(), about) != space.broken.end() ||
                 (worker.locations.contains(about) && !worker.params.contains(about)))
-                continue;  // told where it is declared
+                continue;  // reported where it is declared
             if (const string problem = problem_of_placeholder(braced, space.space, worker.params); !problem.empty()) {
                 diagnostics.error(location, problem);
                 continue;
@@ -307,8 +307,8 @@ void check_placeholders(Diagnostics& diagnostics, const ReadSpace& space, const 
                           "\"{folder}/metrics.csv\", or run one at a time: resources: {parallel: 1}");
 }
 
-/// The whole numbers that a parameter may be, as far as their divisors go: for a range its ends and the value after
-/// the first one.
+/// Returns whole numbers that represent a parameter's values for checks of divisors: of a range its ends and the second
+/// value.
 std::vector<std::int64_t> samples_of(const ReadSpace& space, const ReadWorker& worker, string_view name) {
     const auto number = [](double value) { return static_cast<std::int64_t>(value); };
     for (const Dimension& dimension : space.space) {
@@ -324,7 +324,7 @@ std::vector<std::int64_t> samples_of(const ReadSpace& space, const ReadWorker& w
     return {std::stoll(string(find_worker_key(name)->fallback))};
 }
 
-/// A micro-batch has a sample at least.
+/// Checks that a micro-batch has at least one sample.
 void check_accumulation(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker) {
     for (const std::int64_t parts : samples_of(space, worker, "accumulation"))
         for (const std::int64_t size : samples_of(space, worker, "batch_size")) {
@@ -364,7 +364,8 @@ void check_native(Diagnostics& diagnostics, const ReadSpace& space, const ReadWo
     }
 }
 
-/// Large batches train faster on the same hardware; small ones are allowed in writing alone.
+/// Refuses small batches unless the policy allows them explicitly, because large ones train faster on the same
+/// hardware.
 void check_batch_size(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker,
                       const Policy& policy) {
     const auto refuse = [&](Location location, const string& subject, double size) {
@@ -402,7 +403,7 @@ void check_batch_size(Diagnostics& diagnostics, const ReadSpace& space, const Re
     }
 }
 
-/// A key that stands for `command`: without it all the rest would be taken for the native worker's.
+/// Finds a key that was meant as `command`: without a command all keys would be read as the native worker's.
 const Entry* misspelt_command(const Node& worker) {
     if (find(worker, "command") != nullptr) return nullptr;
     for (const Entry& entry : worker.entries)

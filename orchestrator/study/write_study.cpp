@@ -17,7 +17,7 @@ using std::string;
 using std::string_view;
 using Pairs = std::vector<std::pair<string, string>>;
 
-/// With a point in it, without which some YAML readers take 3e-04 for a text.
+/// Writes a number with a point: some YAML readers read 3e-04 as a text.
 string float_text(double number) {
     string text = to_text(number);
     if (const auto e = text.find('e'); e != string::npos && text.find('.') == string::npos) text.insert(e, ".0");
@@ -96,7 +96,7 @@ Pairs fields_of(const Dimension& dimension) {
     return fields;
 }
 
-/// Words that belong together in brackets of their own.
+/// Writes arguments that belong together in brackets of their own.
 string command_text(const Study& study) {
     string text = "[";
     for (std::size_t i = 0; i < study.command.size(); ++i) {
@@ -160,7 +160,7 @@ Group part(string section, string name, string key, const PartSpec& spec) {
     return group;
 }
 
-/// Numbers of devices bare, as a user writes them.
+/// Writes numbers of devices without quotes, as a user does.
 string device_text(const string& device) {
     const bool number = std::all_of(device.begin(), device.end(), [](char c) { return c >= '0' && c <= '9'; });
     return number ? device : yaml_text(device);
@@ -205,7 +205,7 @@ string yaml_text(string_view text) {
     };
     string lower;
     for (const char c : text.substr(0, 8)) lower += static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
-    // The words that some YAML reader or other takes for something else than text.
+    // Texts that some YAML reader takes for another type.
     const auto words = {"true", "false", "yes", "no", "on", "off", "y", "n", "null"};
     const bool bare = !text.empty() && text[0] != '.' && text[0] != '-' && text[0] != '+' &&
                       std::all_of(text.begin(), text.end(), plain) && !looks_like_other(text) &&

@@ -17,8 +17,8 @@ bool combines(std::uint32_t code) {
 std::string shortened(std::string_view text, int width, const Screen& screen) {
     if (width <= 0) return {};
     if (columns(text) <= width) return std::string(text);
-    const std::string_view mark = screen.utf8 ? "…" : width > 3 ? "..." : "";
-    return std::string(cut(text, width - columns(mark))).append(mark);
+    const std::string_view ellipsis = screen.utf8 ? "…" : width > 3 ? "..." : "";
+    return std::string(cut(text, width - columns(ellipsis))).append(ellipsis);
 }
 
 std::string_view escape(Style style) {
@@ -97,7 +97,7 @@ std::string Line::render(const Screen& screen, bool chosen) const {
     if (chosen && screen.colour) text += escape(Style::chosen);
     for (std::size_t i = 0; i < pieces_.size() && left > 0; ++i) {
         const bool last = i + 1 == pieces_.size();
-        // A piece that does not fit is cut; one that fits exactly is not, unless more is to follow.
+        // A piece is cut if it does not fit, or if it fits exactly and another one follows.
         const int wanted = columns(pieces_[i].text);
         const std::string shown =
             wanted < left || (wanted == left && last) ? pieces_[i].text : shortened(pieces_[i].text, left, screen);

@@ -1,5 +1,5 @@
-// Text with styles, laid out in columns of a terminal. Everything here ends as a string: what a view draws can be read
-// in a test as it would be seen.
+// Lays out styled text in the columns of a terminal. The result is always a string, so that tests can compare a view
+// with what a user sees.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,23 @@
 
 namespace hpo::view {
 
-/// What a view draws on.
+/// Properties of the terminal that a view is drawn for.
 struct Screen {
-    int width = 80;  ///< 0: lines are as long as they like
+    int width = 80;  ///< columns; 0 if lines may have any length
     int height = 24;
     bool colour = false;
-    bool utf8 = true;  ///< else ASCII alone
+    bool utf8 = true;  ///< otherwise ASCII only
 };
 
 enum class Style { plain, strong, dim, good, notice, bad, accent, chosen };
 
-/// Columns that UTF-8 text takes, one a code point (combining marks none).
+/// Returns the columns that UTF-8 text takes: one for each code point, none for combining marks.
 int columns(std::string_view text);
 
-/// The longest start of `text` that takes at most `width` columns.
+/// Returns the longest beginning of `text` that takes at most `width` columns.
 std::string_view cut(std::string_view text, int width);
 
-/// `text` in exactly `width` columns: padded with blanks, or cut with an ellipsis. Not printable characters must be
-/// gone already.
+/// Return `text` in exactly `width` columns: padded with blanks, or cut with an ellipsis. `text` must be printable.
 std::string pad_right(std::string_view text, int width, const Screen& screen);
 std::string pad_left(std::string_view text, int width, const Screen& screen);
 
@@ -35,10 +34,10 @@ std::string pad_left(std::string_view text, int width, const Screen& screen);
 class Line {
    public:
     Line& add(std::string_view text, Style style = Style::plain);
-    /// Blanks up to column `column`; none when the line is longer already.
+    /// Adds blanks up to column `column`, unless the line is longer already.
     Line& to(int column);
     [[nodiscard]] int width() const { return width_; }
-    /// Cut to the screen's width, without a newline. `chosen` paints the whole line, to the screen's edge.
+    /// Returns the line, cut to the screen's width, without a newline. With `chosen` the whole row is highlighted.
     [[nodiscard]] std::string render(const Screen& screen, bool chosen = false) const;
 
    private:
@@ -53,17 +52,17 @@ class Line {
 /// Lines of a screen, at most its height.
 class Canvas {
    public:
-    /// The first `above` lines are left out: they are scrolled away.
+    /// The first `above` lines are left out, because they are scrolled out of sight.
     explicit Canvas(const Screen& screen, std::int64_t above = 0) : screen_(screen), above_(above) {}
     void add(const Line& line, bool chosen = false);
     void add(std::string_view text, Style style = Style::plain) { add(Line().add(text, style)); }
     void blank() { add(Line()); }
     [[nodiscard]] int rows_left() const { return screen_.height - rows_; }
-    /// Lines to come that are left out.
+    /// Returns how many of the next lines will be left out.
     [[nodiscard]] std::int64_t above() const { return above_; }
-    /// Leaves out so many of them at once, at most above().
+    /// Counts `lines` lines, at most above(), as left out.
     void pass(std::int64_t lines) { above_ -= lines; }
-    /// Each line with its newline.
+    /// Returns all lines, each with a newline.
     [[nodiscard]] const std::string& text() const { return text_; }
 
    private:
@@ -73,11 +72,11 @@ class Canvas {
     std::int64_t above_ = 0;
 };
 
-/// A curve of `width` columns from the last values, scaled between their least and greatest: ▁▂▃▄▅▆▇█, or _.-=^ in
-/// ASCII. Values that are not finite show as '!'. More values than columns: the mean of each stretch.
+/// Draws values as a curve of `width` columns, scaled between their least and greatest: ▁▂▃▄▅▆▇█, or _.-=^ in ASCII.
+/// Values that are not finite are shown as '!'. With more values than columns, each column shows a mean.
 std::string sparkline(std::span<const double> values, int width, bool utf8);
 
-/// Adds ━━━━━───── with `fraction` of it full.
+/// Adds a progress bar, such as ━━━━━─────, of which `fraction` (0 to 1) is full.
 void add_bar(Line& line, double fraction, int width, const Screen& screen);
 
 }  // namespace hpo::view

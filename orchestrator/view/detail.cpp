@@ -13,14 +13,14 @@ namespace {
 
 constexpr int name_width = 16;
 
-/// A name and its text, which goes on below itself where the screen ends.
+/// Adds a name and its text, which is wrapped at the edge of the screen.
 void add_fact(Canvas& canvas, const Screen& screen, const std::string& name, std::string_view text,
               Style style = Style::plain) {
     std::string label = name;
     const int room = screen.width > name_width + 8 ? screen.width - name_width : std::numeric_limits<int>::max();
     while (!text.empty()) {
         std::string_view part = cut(text, room);
-        // Between words, where there is a blank in the second half.
+        // The text is broken at a blank if there is one in the second half of the row.
         if (const auto blank = part.rfind(' ');
             part.size() < text.size() && blank != std::string_view::npos && blank > part.size() / 2)
             part = part.substr(0, blank + 1);
@@ -32,7 +32,7 @@ void add_fact(Canvas& canvas, const Screen& screen, const std::string& name, std
 
 std::string bytes(std::int64_t count) { return bytes_text(static_cast<double>(count)); }
 
-/// "2.500 GiB measured, 3.000 GiB reserved": what is known of one kind of memory; empty: nothing is.
+/// Returns "2.500 GiB measured, 3.000 GiB reserved", as far as known; empty if neither is.
 std::string memory_text(std::int64_t measured, std::int64_t reserved) {
     std::string text = measured > 0 ? bytes(measured) : "";
     if (measured > 0) text += " measured";
@@ -40,7 +40,7 @@ std::string memory_text(std::int64_t measured, std::int64_t reserved) {
     return text;
 }
 
-/// Memory measured and reserved, the device, and what running out of memory led to.
+/// Adds the memory measured and reserved, the device, and the attempts that ran out of memory.
 void add_memory(Canvas& canvas, const TrialRecord& trial, const Screen& screen) {
     std::int64_t host = trial.peak.host_bytes, device = trial.peak.device_bytes;
     for (const Report& report : trial.curve) {
@@ -64,7 +64,7 @@ void add_memory(Canvas& canvas, const TrialRecord& trial, const Screen& screen) 
                  std::to_string(trial.memory_deaths) + (trial.memory_deaths == 1 ? " attempt" : " attempts"));
 }
 
-/// A fact of several lines.
+/// Adds a fact of several lines.
 void add_lines(Canvas& canvas, const std::string& name, const std::string& lines, const Screen& screen) {
     for (std::size_t at = 0; at < lines.size();) {
         const auto end = std::min(lines.find('\n', at), lines.size());
@@ -95,7 +95,7 @@ void add_parameters(Canvas& canvas, const TrialRecord& trial, const Screen& scre
     if (in_row > 0) canvas.add(line);
 }
 
-/// The metrics a table of steps shows: the objective's, then the others in their order.
+/// Returns the metrics that the table of steps shows: the objective's, then the others in their order.
 std::vector<std::string> shown_metrics(const Study& study, const TrialRecord& trial) {
     std::set<std::string> names;
     for (const Report& report : trial.curve)
@@ -114,7 +114,7 @@ void add_steps(Canvas& canvas, const Study& study, const TrialRecord& trial, con
     for (const auto& name : metrics)
         head.add(pad_left(printable(name), std::max(11, columns(name) + 2), screen), Style::dim);
     canvas.add(head);
-    // On a screen the last one comes first, as it does in time.
+    // On a screen the last step comes first, so that it is in sight.
     const bool newest_first = screen.height != std::numeric_limits<int>::max();
     const auto count = trial.curve.size();
     const auto passed = std::min(static_cast<std::size_t>(canvas.above()), count);
@@ -139,7 +139,7 @@ void add_steps(Canvas& canvas, const Study& study, const TrialRecord& trial, con
     }
 }
 
-/// All but the table of steps.
+/// Draws everything except the table of steps.
 void add_facts(Canvas& canvas, const Study& study, const TrialRecord& trial, const TrialFiles& files,
                const Screen& screen) {
     canvas.add(Line()

@@ -1,4 +1,4 @@
-// One trial in full: parameters, curve, reason, files.
+// Draws all details of one trial: parameters, curve, reason, files.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@
 namespace hpo::view {
 
 struct TrialFiles {
-    std::string log;          ///< empty: there is none
-    std::string checkpoints;  ///< the trial's folder; empty: there is none
+    std::string log;          ///< empty if there is none
+    std::string checkpoints;  ///< the trial's folder; empty if there is none
 };
 
-/// At most screen.height lines after the first `above`, the last step first; height 0: all lines, the steps in their
-/// order.
+/// Returns at most screen.height lines after the first `above`, with the last step first. With height 0 returns all
+/// lines, with the steps in their order.
 std::string draw_trial(const Study& study, const TrialRecord& trial, const TrialFiles& files, Screen screen,
                        std::int64_t above = 0);
 
-/// All lines that there are on a screen of this width.
+/// Returns how many lines draw_trial() has on a screen of this width.
 std::int64_t trial_lines(const Study& study, const TrialRecord& trial, const TrialFiles& files, Screen screen);
 
-/// The values of a metric over the steps that reported it.
+/// Returns the values of a metric at the steps that reported it.
 std::vector<double> metric_curve(const TrialRecord& trial, const std::string& metric);
 
 }  // namespace hpo::view

@@ -9,13 +9,13 @@
 
 namespace hpo::view {
 
-/// Seconds until the study has used up its budget of trials, one figure a simulation, in ascending order.
-/// `past.tells()` must hold.
+/// Returns the seconds until the study has used up its budget of trials, one figure for each simulation, ascending.
+/// Requires past.can_estimate().
 ///
-/// A simulation goes on with the study: a free slot takes the best trial that may be promoted, else a new trial. A new
-/// trial costs what one of the trials before it did. At the next rung a trial ranks as it did at the last one or, two
-/// times in three, anywhere. Once all trials have started, the best of each rung is promoted (stopping/asha.cpp). The
-/// same past gives the same simulations, and a trial draws the same numbers from one moment to the next.
+/// A simulation continues the study. A free worker takes the best trial that may be promoted, or else a new one. A new
+/// trial costs as much as a random earlier trial. At the next rung a trial has the same rank as at the last one in one
+/// of three cases, and a random rank otherwise. Once all trials have started, the best one of each rung is promoted
+/// (stopping/asha.cpp). The simulations depend on `past` only, and a trial draws the same numbers in later calls.
 std::vector<double> draw_futures(const Study& study, const Past& past);
 
 }  // namespace hpo::view

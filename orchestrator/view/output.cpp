@@ -32,7 +32,7 @@ bool write_to(int fd, std::string_view text) {
             return false;
         }
         if (found <= 0) continue;
-        // So much never blocks where a pipe has said that it is ready.
+        // A pipe that is ready takes PIPE_BUF bytes without blocking.
         const auto written = ::write(fd, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
         if (written < 0 && errno != EINTR && errno != EAGAIN) return false;
         if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));

@@ -13,9 +13,9 @@ bool goes_on(const TrialRecord& trial) {
     return trial.state == TrialState::running || trial.state == TrialState::queued;
 }
 
-/// The objective's value when `step` was taken, smaller is better; absent: none until then. A trial's best step tells
-/// it mostly: its curve is read only where that came later. Of a thinned trial its value stands for those before it: it
-/// went on from there, so that it was among the better ones.
+/// Returns the loss (smaller is better) as of `step`; nothing if the objective was not reported until then. Mostly the
+/// trial's best step tells it, and the curve is read only if that came later. The value of a thinned trial is used for
+/// its earlier steps too: it went on from there, so it was among the better ones.
 std::optional<double> loss_at(const TrialRecord& trial, std::int64_t step, const Objective& objective) {
     std::optional<double> value;
     if (trial.value && (trial.thinned || (objective.at == Objective::At::best && trial.best_step <= step))) {
@@ -35,11 +35,11 @@ std::optional<double> loss_at(const TrialRecord& trial, std::int64_t step, const
 
 }  // namespace
 
-void Survival::done() {
-    std::sort(got_to_.begin(), got_to_.end());
+void Survival::estimate() {
+    std::sort(reached_.begin(), reached_.end());
     double left = 1;
     for (const auto& [step, ends] : ends_) {
-        const auto risked = got_to_.end() - std::lower_bound(got_to_.begin(), got_to_.end(), step);
+        const auto risked = reached_.end() - std::lower_bound(reached_.begin(), reached_.end(), step);
         left *= 1 - static_cast<double>(ends) / static_cast<double>(risked);
         left_.emplace_back(step, left);
         count_ += static_cast<double>(ends);
@@ -47,23 +47,23 @@ void Survival::done() {
 }
 
 std::size_t Survival::beyond(std::int64_t step) const {
-    return static_cast<std::size_t>(got_to_.end() - std::upper_bound(got_to_.begin(), got_to_.end(), step));
+    return static_cast<std::size_t>(reached_.end() - std::upper_bound(reached_.begin(), reached_.end(), step));
 }
 
-std::optional<std::int64_t> Survival::end(std::int64_t from, std::int64_t to, double luck, double frailty) const {
+std::optional<std::int64_t> Survival::end(std::int64_t from, std::int64_t to, double uniform, double frailty) const {
     auto next = std::upper_bound(left_.begin(), left_.end(), std::pair{from, std::numeric_limits<double>::infinity()});
     const double before = next == left_.begin() ? 1 : std::prev(next)->second;
     if (before <= 0) return std::nullopt;
-    const double least = before * std::pow(luck, 1 / frailty);
+    const double least = before * std::pow(uniform, 1 / frailty);
     next = std::partition_point(next, left_.end(), [&](const auto& point) { return point.second >= least; });
     if (next == left_.end() || next->first >= to) return std::nullopt;
     return next->first;
 }
 
 Past::Past(const Study& study, const StudyRecord& record, const Moment& moment) {
-    cut(study, record);
+    find_rungs(study, record);
     find_full(study, record);
-    bool measured = true;  // each trial's seconds are known; else each step costs the same
+    bool measured = true;  // whether seconds of all trials are known; otherwise each step is taken to cost the same
     double cost = 0, steps = 0, attempts = 0, running = 0;
     const auto paces = step_seconds(record);
     for (const TrialRecord& trial : record.trials) {
@@ -74,16 +74,16 @@ Past::Past(const Study& study, const StudyRecord& record, const Moment& moment) 
         attempts += static_cast<double>(trial.attempt);
         if (trial.state != TrialState::running) continue;
         ++running;
-        cost += pace.value_or(0) / 2;  // of the step that it takes now
+        cost += pace.value_or(0) / 2;  // half of its present step
     }
     const double seconds = std::max(moment.seconds, 1e-9);
-    places = static_cast<std::size_t>(std::max({1.0, running, measured ? std::ceil(cost / seconds - 0.1) : 0.0}));
-    const double total = seconds * static_cast<double>(places);
+    parallel = static_cast<std::size_t>(std::max({1.0, running, measured ? std::ceil(cost / seconds - 0.1) : 0.0}));
+    const double total = seconds * static_cast<double>(parallel);
     if (measured && attempts > 0) start = std::max(0.0, total - cost) / attempts;
     for (const TrialRecord& trial : record.trials)
         add(trial, study.objective, study.budget.epochs,
             measured || steps <= 0 ? paces[static_cast<std::size_t>(trial.number - 1)].value_or(0) : total / steps);
-    survival.done();
+    survival.estimate();
     if (before_pauses_ > 0) again = std::clamp(taken_again_ / before_pauses_, 0.0, 1.0);
     for (Rung& rung : rungs) {
         std::sort(rung.losses.begin(), rung.losses.end());
@@ -96,7 +96,7 @@ Past::Past(const Study& study, const StudyRecord& record, const Moment& moment) 
                               [](const TrialRecord& trial) { return !goes_on(trial); });
 }
 
-void Past::cut(const Study& study, const StudyRecord& record) {
+void Past::find_rungs(const Study& study, const StudyRecord& record) {
     const auto rules = Rules::make(study);
     if (!rules) return;
     const auto paused_at = [&](std::int64_t step) {
@@ -111,8 +111,8 @@ void Past::cut(const Study& study, const StudyRecord& record) {
     least_full = full_share = rules->least_full_share();
 }
 
-/// The record does not say which trials are trained in full whatever their rank: they are the worst of those that went
-/// on at the first rung without a pause, as many as went on there beyond the rung's share.
+/// The record does not tell which trials are trained in full whatever their rank. They are taken to be the worst of
+/// those that passed the first rung without a pause, as many as passed it beyond the rung's share.
 void Past::find_full(const Study& study, const StudyRecord& record) {
     for (const TrialRecord& trial : record.trials) steps += trial.steps();
     if (full_share <= 0 || rungs.empty()) return;
@@ -145,8 +145,8 @@ bool Past::at_a_rung(std::int64_t step) const {
     return std::any_of(rungs.begin(), rungs.end(), [&](const Rung& rung) { return rung.step == step; });
 }
 
-/// A script without a checkpoint takes its steps again after each pause: what it had taken before tells where those
-/// were.
+/// A script without a checkpoint repeats its steps after each pause: the number of steps that it took in all tells at
+/// which rungs the pauses were.
 std::size_t Past::rungs_before_again(const TrialRecord& trial) const {
     std::int64_t before = trial.trained - trial.steps();
     const auto most = static_cast<std::size_t>(std::max<std::int64_t>(0, trial.attempt - 1 - trial.failures));
@@ -155,16 +155,16 @@ std::size_t Past::rungs_before_again(const TrialRecord& trial) const {
     return count;
 }
 
-/// `step`: seconds of a step.
+/// `step` is the seconds that a step takes.
 void Past::add(const TrialRecord& trial, const Objective& objective, std::int64_t epochs, double step) {
     ++trials;
     const std::int64_t steps = trial.steps();
     const double pace = steps < 1 ? 0 : step;
     if (!goes_on(trial)) ++decided;
     if (trial.attempt > 0 || is_final(trial.state)) {
-        survival.got_to(steps);
+        survival.add_reached(steps);
         const bool closed = trial.state == TrialState::stopped && at_a_rung(steps);
-        if (is_final(trial.state) && !closed && steps < epochs) survival.ended(steps);
+        if (is_final(trial.state) && !closed && steps < epochs) survival.add_end(steps);
     }
     const auto reached =
         std::partition_point(rungs.begin(), rungs.end(), [&](const Rung& r) { return r.step <= steps; });

@@ -1,5 +1,5 @@
-// What a study's record tells about the rest of it: what its trials cost, where they ended, how they rank at the rungs
-// of a rule that pauses them, and which of them are running or queued. Pure.
+// Reads from a study's record what the simulation of the rest needs: what trials cost, where they ended, how they rank
+// at the rungs of a rule that pauses them, and which ones are running or queued. Pure.
 #pragma once
 
 #include <cstddef>
@@ -15,35 +15,38 @@
 
 namespace hpo::view {
 
-/// Where trials ended before their last epoch, other than by waiting at a rung: the Kaplan-Meier estimate of the share
-/// of trials that go on beyond each step.
+/// The steps at which trials ended early, other than by a pause at a rung, as a Kaplan-Meier estimate of the share of
+/// trials that go on beyond each step.
 class Survival {
    public:
-    void ended(std::int64_t step) { ++ends_[step]; }
-    void got_to(std::int64_t step) { got_to_.push_back(step); }
-    void done();
+    void add_end(std::int64_t step) { ++ends_[step]; }
+    void add_reached(std::int64_t step) { reached_.push_back(step); }
+    /// Computes the estimate. To be called once, after all trials were added.
+    void estimate();
 
-    /// The step at which a trial ends that has taken step `from` (-1: it has not started), for a uniform draw `luck` in
-    /// 0 to 1; absent: it does not end before `to`. `frailty` is an exponent of the shares: over 1, more trials end.
-    [[nodiscard]] std::optional<std::int64_t> end(std::int64_t from, std::int64_t to, double luck,
+    /// Returns the step at which a trial ends that has taken step `from` (-1 if it has not started), for a `uniform`
+    /// draw from 0 to 1; nothing if it does not end before `to`. `frailty` is an exponent of the shares: with more than
+    /// 1 more trials end.
+    [[nodiscard]] std::optional<std::int64_t> end(std::int64_t from, std::int64_t to, double uniform,
                                                   double frailty) const;
+    /// Returns how many trials ended early.
     [[nodiscard]] double count() const { return count_; }
-    /// Trials that got beyond `step`.
+    /// Returns how many trials went beyond `step`.
     [[nodiscard]] std::size_t beyond(std::int64_t step) const;
 
    private:
     std::map<std::int64_t, std::int64_t> ends_;
-    std::vector<std::int64_t> got_to_;
-    std::vector<std::pair<std::int64_t, double>> left_;  ///< after the ends at a step: the share that goes on
+    std::vector<std::int64_t> reached_;
+    std::vector<std::pair<std::int64_t, double>> left_;  ///< step, and share that goes on beyond it
     double count_ = 0;
 };
 
-/// A rung, with all that came to it. Losses are the objective's values, turned so that smaller is better.
+/// A rung and the trials that reached it. A loss is the objective's value, negated if larger is better.
 struct Rung {
     std::int64_t step = 0;
-    double share = 1;                 ///< of the trials that reach it, that are promoted
+    double share = 1;                 ///< share of the trials that are promoted
     std::vector<double> losses = {};  ///< of all trials that reached it, best first
-    std::vector<double> passed = {};  ///< of those that reached the next rung as well, best first
+    std::vector<double> passed = {};  ///< of those that also reached the next rung, best first
     struct Waiting {
         double loss = 0;
         double pace = 0;
@@ -52,18 +55,18 @@ struct Rung {
     std::size_t gone_on = 0;            ///< promoted by their rank
 };
 
-/// A trial that runs or is queued.
+/// A trial that is running or queued.
 struct UnderWay {
-    double pace = 0;                  ///< seconds a step; 0: not known yet
-    std::int64_t steps = 0;           ///< it has taken
-    std::size_t rungs = 0;            ///< it has passed
-    std::optional<double> loss = {};  ///< at the last of them
+    double pace = 0;                  ///< seconds per step; 0 if not known yet
+    std::int64_t steps = 0;           ///< that it has taken
+    std::size_t rungs = 0;            ///< that it has passed
+    std::optional<double> loss = {};  ///< at the last rung that it has passed
     bool running = false;
-    bool begun = false;
-    bool full = false;  ///< it is trained in full, whatever its rank
+    bool started = false;
+    bool full = false;  ///< trained in full whatever its rank
 };
 
-/// What a new trial may be like: one that came before.
+/// An earlier trial, as an example of what a new one may be like.
 struct Example {
     double pace = 0;
     std::optional<double> loss = {};  ///< at the first rung
@@ -73,26 +76,26 @@ struct Past {
     Past(const Study& study, const StudyRecord& record, const Moment& moment);
 
     /// Whether time left can be estimated: a trial has ended or paused, and its cost is known.
-    [[nodiscard]] bool tells() const { return decided > 0 && !examples.empty(); }
+    [[nodiscard]] bool can_estimate() const { return decided > 0 && !examples.empty(); }
 
     std::vector<Rung> rungs;
     std::vector<UnderWay> under_way;
     std::vector<Example> examples;
     Survival survival;
-    bool may_end = false;      ///< a rule may end a trial anywhere
+    bool may_end = false;      ///< whether a rule may end a trial at any step
     std::int64_t trials = 0;   ///< started
-    double full_share = 0;     ///< of all steps, the part of trials that are trained in full whatever their rank
-    double least_full = 0;     ///< the least part that the rules give them
+    double full_share = 0;     ///< share of all steps that goes to trials that are trained in full whatever their rank
+    double least_full = 0;     ///< least share that the rules give them
     std::int64_t steps = 0;    ///< of all trials
-    std::int64_t full = 0;     ///< of the trials that are trained in full, with the steps that they have still to take
-    std::int64_t decided = 0;  ///< of them, ended or paused
-    std::int64_t tried = 0;    ///< of these, after the best one
-    std::size_t places = 1;    ///< trials at once
-    double start = 0;          ///< seconds from a free slot to the first step
-    double again = 0;          ///< share of the steps before a pause that are taken again after it
+    std::int64_t full = 0;     ///< steps of trials that are trained in full, including those still to come
+    std::int64_t decided = 0;  ///< trials that have ended or paused
+    std::int64_t tried = 0;    ///< of these, trials after the best one
+    std::size_t parallel = 1;  ///< trials at once
+    double start = 0;          ///< seconds from a free worker to the first step
+    double again = 0;          ///< share of the steps before a pause that are repeated after it
 
    private:
-    void cut(const Study& study, const StudyRecord& record);
+    void find_rungs(const Study& study, const StudyRecord& record);
     void find_full(const Study& study, const StudyRecord& record);
     void add(const TrialRecord& trial, const Objective& objective, std::int64_t epochs, double step);
     void rank(const TrialRecord& trial, const Objective& objective, std::size_t came_to, bool waits, double pace);

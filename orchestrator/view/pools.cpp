@@ -24,7 +24,7 @@ Unit unit_for(std::int64_t capacity) {
     return *fitting;
 }
 
-/// 7.8, 24, 143: in the unit, without it.
+/// Returns the amount in a unit, without its name: "7.8", "24", "143".
 std::string amount(std::int64_t bytes, const Unit& unit) {
     const double number = static_cast<double>(bytes) / unit.bytes;
     char text[40];
@@ -43,7 +43,7 @@ std::string numbers(const Pool& pool) {
     return text;
 }
 
-/// Cells for what is used, reserved beyond that, used by others, and left.
+/// Adds cells for what is used, reserved beyond that, used by others, and left.
 void add_cells(Line& line, const Pool& pool, int width, const Screen& screen) {
     const std::int64_t used = pool.used.value_or(pool.reserved);
     const std::array<std::int64_t, 3> parts{used, std::max<std::int64_t>(0, pool.reserved - used), pool.others};
@@ -61,7 +61,7 @@ void add_cells(Line& line, const Pool& pool, int width, const Screen& screen) {
     }
 }
 
-/// What several devices are together.
+/// Returns the sum of several devices.
 Pool sum_of(std::span<const Pool> devices) {
     Pool all;
     all.name = std::to_string(devices.size()) + " gpus";
@@ -96,7 +96,7 @@ void add_pools(Canvas& canvas, std::span<const Pool> pools, int rows, const Scre
         if (aside > 0) texts[1] += ", " + std::to_string(aside) + " set aside";
     }
     if (rows < static_cast<int>(shown.size())) {
-        // One row: where the trials are.
+        // With a single row, the pool with the most trials is shown.
         shown.erase(shown.begin(), shown.end() - rows);
         texts.erase(texts.begin(), texts.end() - rows);
     }

@@ -20,7 +20,7 @@ std::string last_metric(const TrialRecord& trial, const std::string& metric) {
     return "-";
 }
 
-/// Its name, a bar, counts, and time: a narrow screen keeps the time left, then the counts.
+/// Draws name, bar, counts and time. A narrow screen keeps the time left, then the counts.
 Line first_line(const Study& study, const StudyRecord& record, const Moment& moment, const Screen& screen) {
     const std::string counts = count_text(study, record), over = duration_text(moment.seconds);
     const auto left = time_left(study, record, moment);
@@ -57,7 +57,7 @@ Line trial_line(const Study& study, const TrialRecord& trial, const Screen& scre
     std::string speed = "-";
     if (!trial.curve.empty() && trial.curve.back().iterations_per_second)
         speed = short_number(*trial.curve.back().iterations_per_second);
-    const Line short_line = Line(line).add(value);  // where there is no room for more
+    const Line short_line = Line(line).add(value);  // used where there is no room for more
     line.add("  " + pad_left(speed, 6, screen) + " it/s");
     line.add("  loss " + pad_right(last_metric(trial, "loss"), 9, screen));
     if (screen.width > 0 && line.width() + 4 + columns(value) > screen.width) return short_line;

@@ -1,4 +1,4 @@
-// The live block of `hpo run` on a terminal, redrawn in place.
+// Draws the live block of `hpo run` on a terminal, which is redrawn in place.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace hpo::view {
 
-/// At most screen.height - 1 lines (the cursor stands below them), each with its newline: how far the study is, the
-/// best so far, each running trial. When not all running trials fit, the last line says how many are not shown.
+/// Returns at most screen.height - 1 lines (the cursor is below them), each with a newline: progress, the best trial so
+/// far, and each running trial. If not all running trials fit, the last line says how many are not shown.
 std::string draw_progress(const Study& study, const StudyRecord& record, const Moment& moment, const Screen& screen);
 
 }  // namespace hpo::view

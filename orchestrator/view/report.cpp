@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t best_shown = 5;
 
-/// A table with a column a trial and a row a property: as many trials as the width takes.
+/// Draws a table with a column for each trial and a row for each property, with as many trials as the width allows.
 void add_best(Canvas& canvas, const Study& study, const std::vector<const TrialRecord*>& ranked, const Screen& screen) {
     struct Row {
         std::string name;
@@ -81,11 +81,12 @@ void add_savings(Canvas& canvas, const Study& study, const StudyRecord& record) 
 
 std::string draw_report(const Study& study, const StudyRecord& record, const Moment& moment, const ReportFacts& facts,
                         const Screen& screen) {
-    // What stays on the screen, commands and paths among it, is not cut where a terminal can break the line.
+    // The report stays on the screen with its commands and paths, so lines are not cut where the terminal can wrap
+    // them.
     Canvas canvas({0, std::numeric_limits<int>::max(), screen.colour, screen.utf8});
     Line head;
     head.add(study.name, Style::strong).add(": " + duration_text(moment.seconds));
-    // Of a reason with lines of a log, the line before them: they are told where it happened.
+    // Only the first line of the reason is shown; the lines of a log after it were shown when it happened.
     if (!facts.end_reason.empty()) head.add(", " + printable(facts.end_reason.substr(0, facts.end_reason.find('\n'))));
     canvas.add(head);
     canvas.add("  " + states_text(record), Style::plain);

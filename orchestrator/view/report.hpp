@@ -1,4 +1,4 @@
-// The summary at the end of `hpo run`, and of `hpo ls STUDY` for people: what was found and what to do with it.
+// Draws the summary at the end of `hpo run` and of `hpo ls STUDY`: what was found, and which commands come next.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 namespace hpo::view {
 
 struct ReportFacts {
-    std::string folder;         ///< the study's, as a user may type it
-    std::string end_reason;     ///< why the session ended, as text
-    bool may_continue = false;  ///< `hpo run` would go on with it
-    std::string source;         ///< the study file as it was given, for that
+    std::string folder;         ///< the study's folder, as a user may type it
+    std::string end_reason;     ///< why the session ended
+    bool may_continue = false;  ///< whether `hpo run` would resume it
+    std::string source;         ///< the study file as it was given, for that command
 };
 
 /// The five best with their parameters, what stopping saved in measured time, where everything lies, what to run next.

@@ -13,7 +13,7 @@ Moment moment_of(const StudyRecord& record, double now, bool held) {
     Moment moment{record.seconds, 1, held};
     if (record.held) moment.seconds += std::max(0.0, (held ? now : record.last_time) - record.held_since);
     const auto running = count_states(record)[static_cast<std::size_t>(TrialState::running)];
-    moment.places = static_cast<int>(std::max<std::int64_t>(1, running));
+    moment.parallel = static_cast<int>(std::max<std::int64_t>(1, running));
     return moment;
 }
 
@@ -29,11 +29,11 @@ std::int64_t count_ended(const StudyRecord& record) {
 }
 
 std::string count_text(const Study& study, const StudyRecord& record) {
-    const auto begun = std::count_if(record.trials.begin(), record.trials.end(), [](const TrialRecord& trial) {
+    const auto started = std::count_if(record.trials.begin(), record.trials.end(), [](const TrialRecord& trial) {
         return trial.attempt > 0 || is_final(trial.state);
     });
-    return std::to_string(begun) + " started, " + std::to_string(count_ended(record)) + " finished of " +
-           std::to_string(std::max(study.budget.trials, begun));
+    return std::to_string(started) + " started, " + std::to_string(count_ended(record)) + " finished of " +
+           std::to_string(std::max<std::int64_t>(study.budget.trials, started));
 }
 
 namespace {
@@ -61,7 +61,7 @@ const TrialRecord* best_trial(const StudyRecord& record, const Objective& object
 
 namespace {
 
-/// Samples a second of a trial in its last window: as it says, or by its batch size.
+/// Returns a trial's samples per second in its last window, as it reports them or computed from its batch size.
 std::optional<double> samples_per_second(const Study& study, const TrialRecord& trial, double iterations_per_second) {
     if (trial.curve.back().samples_per_second) return trial.curve.back().samples_per_second;
     for (const Params* params : {&trial.params, &study.worker})
@@ -101,7 +101,7 @@ double median(std::vector<double>& values) {
     return *middle;
 }
 
-/// Between a trial's last steps.
+/// Returns the times between a trial's last steps.
 std::optional<double> seconds_between_steps(const TrialRecord& trial) {
     constexpr std::size_t looked_at = 64;
     std::vector<double> between;
@@ -203,7 +203,7 @@ std::string best_text(const TrialRecord& trial, const Study& study) {
            std::to_string(trial.number) + " at " + step_name(study) + " " + std::to_string(trial.best_step);
 }
 
-void NewBests::begun(const StudyRecord& record) {
+void NewBests::start(const StudyRecord& record) {
     if (const auto* best = best_trial(record, study_.objective)) best_ = best->value;
 }
 
@@ -226,7 +226,7 @@ std::string NewBests::line(const StoredEvent& stored, const StudyRecord& record)
 std::int64_t tries(const TrialRecord& trial) { return 1 + trial.failures + trial.memory_deaths; }
 
 namespace {
-/// Whether its last attempt is a retry: the one before was lost or ran out of memory.
+/// Whether the last attempt is a retry, because the one before was lost or ran out of memory.
 bool retried(const TrialRecord& trial) {
     return trial.requeued == Outcome::lost || trial.requeued == Outcome::out_of_memory;
 }
@@ -236,7 +236,7 @@ std::string event_line(const StoredEvent& stored, const StudyRecord& record, con
     const auto of_trial = [&](std::int64_t number, const std::string& text) {
         return "trial " + std::to_string(number) + " " + text;
     };
-    // Of a reason with lines of a log, the line before them.
+    // Only the first line of the reason, without the lines of a log.
     const auto because = [](const std::string& rule, const std::string& reason) {
         std::string text = rule.empty() ? "" : " by " + printable(rule);
         std::string first = reason.substr(0, reason.find('\n'));
@@ -277,7 +277,7 @@ std::string event_line(const StoredEvent& stored, const StudyRecord& record, con
                                                            because("", e.reason) + facts);
                           },
                           [&](const event::Requeued& e) {
-                              // Of these the engine warns, with what it does about them.
+                              // The engine gives a warning for these, with what it does about them.
                               if (e.outcome == Outcome::out_of_memory || e.charged) return std::string();
                               if (e.outcome == Outcome::paused)
                                   return of_trial(e.trial, printable(e.reason));  // "promoted"
@@ -295,7 +295,7 @@ std::string event_line(const StoredEvent& stored, const StudyRecord& record, con
                               std::string facts;
                               for (const auto& [name, number] : e.values)
                                   facts += (facts.empty() ? "" : ", ") + printable(name) + " " + short_number(number);
-                              return of_trial(e.trial, "says at its end: " + facts);
+                              return of_trial(e.trial, "reports at its end: " + facts);
                           },
                           [](const auto&) { return std::string(); },
                       },

@@ -1,4 +1,4 @@
-// What every view says of a study: counts, ranking, speed, savings, time left. Pure: from the record alone.
+// What all views show of a study: counts, ranking, speed, savings. Pure: computed from the record.
 #pragma once
 
 #include <array>
@@ -15,61 +15,61 @@
 
 namespace hpo::view {
 
-/// What the record of a study cannot know.
+/// What a view needs to know that the record of a study does not hold.
 struct Moment {
-    double seconds = 0;            ///< that the study has been held, over all sessions
-    int places = 1;                ///< trials at once
-    bool held = false;             ///< a process runs the study now
-    std::vector<Pool> pools = {};  ///< of that process: the host, then the devices it may use; empty: not told
-    std::string waits = {};        ///< why a trial waits for other programs, with the numbers; empty: none does
+    double seconds = 0;            ///< that the study has run, in all sessions
+    int parallel = 1;              ///< trials at once
+    bool held = false;             ///< whether a process runs the study now
+    std::vector<Pool> pools = {};  ///< of that process: the host, then its devices; empty if not known
+    std::string waits = {};        ///< why a trial waits for other programs, with the numbers; empty if none does
 };
 
-/// A moment for a viewer at `now` (seconds since the epoch): from the events, and whether somebody holds the study.
+/// Returns the moment for a viewer at `now` (seconds since the epoch). `held` tells whether a process runs the study.
 Moment moment_of(const StudyRecord& record, double now, bool held);
 
-/// Trials by state, indexed by TrialState.
+/// Counts trials by state, indexed by TrialState.
 std::array<std::int64_t, 7> count_states(const StudyRecord& record);
 std::int64_t count_ended(const StudyRecord& record);
-/// "31 begun, 2 ended of 64": paused trials may go on, and are not counted as ended.
+/// Returns "31 started, 2 finished of 64". Paused trials may go on and do not count as finished.
 std::string count_text(const Study& study, const StudyRecord& record);
 
-/// Trials with a value, best first (equal ones by number); diverged and failed ones do not count.
+/// Returns the trials with a value, best first (equal ones by number), without diverged and failed ones.
 std::vector<const TrialRecord*> ranking(const StudyRecord& record, const Objective& objective);
 const TrialRecord* best_trial(const StudyRecord& record, const Objective& objective);
 
-/// What the running trials do a second, together, in their last window: "62.10k samples/s"; "129.3 it/s" where one's
-/// batch size is not known, as iterations of different batches tell less. Empty: none has reported any.
+/// Returns the total speed of the running trials in their last window: "62.10k samples/s", or "129.3 it/s" if a batch
+/// size is not known (iterations with different batch sizes say less). Empty if no trial has reported its speed.
 std::string total_speed(const Study& study, const StudyRecord& record);
 
-/// Seconds that a step of each trial takes, in the order of `record.trials`: what came between its steps, half of which
-/// took longer. What comes before the first (an interpreter and its imports) is no part of it: of a trial that took one
-/// step it is taken off as it was of others. Absent: not known.
+/// Returns the seconds that a step of each trial takes, in the order of `record.trials`: the median of the times
+/// between its steps; nothing where it is not known. The time before the first step (an interpreter and its imports)
+/// does not count; for a trial with a single step it is taken from the other trials.
 std::vector<std::optional<double>> step_seconds(const StudyRecord& record);
 
-/// What stopping rules spared, of the trials that began and have ended. Steps that were taken again (a script that was
-/// resumed without a checkpoint, a retry) are not spared.
+/// What stopping rules have saved, among trials that have started and ended. Steps that were repeated (by a script that
+/// was resumed without a checkpoint, or by a retry) are not saved.
 struct Savings {
-    std::int64_t epochs = 0;  ///< not run; 0: none, or as many were taken again
-    std::int64_t of = 0;      ///< that these trials would have run in full
-    double seconds = 0;       ///< of training, at step_seconds(); starts are not counted
+    std::int64_t epochs = 0;  ///< not run; 0 if as many were repeated
+    std::int64_t of = 0;      ///< epochs of these trials if all had run in full
+    double seconds = 0;       ///< of training, by step_seconds(); without starts
     struct Rule {
-        std::int64_t trials = 0;  ///< that it stopped
-        std::int64_t epochs = 0;  ///< that those had left
+        std::int64_t trials = 0;  ///< stopped by the rule
+        std::int64_t epochs = 0;  ///< that these had left
     };
     std::map<std::string, Rule> rules;  ///< by name
 };
 Savings savings(const Study& study, const StudyRecord& record);
 
-/// "17 running, 3 queued, 12 complete": states that have trials, as text.
+/// Returns the states that have trials: "17 running, 3 queued, 12 complete".
 std::string states_text(const StudyRecord& record);
 
-/// How a state is painted: what goes on calmly, what ended well, what went wrong.
+/// Returns the style in which a state is shown.
 Style state_style(TrialState state);
 
-/// One parameter as a table shows it: numbers with four digits, text made printable.
+/// Returns a parameter's value as tables show it: numbers with four digits, text made printable.
 std::string value_text(const Value& value);
 
-/// What a step of this study is called: "epoch" where the native worker trains, else "step".
+/// Returns what a step of this study is called: "epoch" if the native worker trains, otherwise "step".
 inline std::string step_name(const Study& study) {
     return study.command.empty() && !study.worker.empty() ? "epoch" : "step";
 }
@@ -82,29 +82,30 @@ inline std::string steps_text(const Study& study, std::int64_t steps) {
 /// "new best 0.8123 val_accuracy, trial 7 at epoch 3".
 std::string best_text(const TrialRecord& trial, const Study& study);
 
-/// Which new bests are worth a line that stays: one with which another trial takes the lead, and where the leading
-/// trial has come to in the end, rather than each of its steps.
+/// Decides which new bests are printed as a line that stays: one by which another trial takes the lead, and the last
+/// one of the leading trial, but not each of its steps.
 class NewBests {
    public:
     /// `study` outlives it.
     explicit NewBests(const Study& study) : study_(study) {}
-    /// What was reached before is told already.
-    void begun(const StudyRecord& record);
-    /// The line after an event, which `record` holds; empty: none. Of the steps that a trial takes again none is new.
+    /// Takes the best so far as known already.
+    void start(const StudyRecord& record);
+    /// Returns the line to print after an event, which `record` must include; empty if there is none. Steps that a
+    /// trial repeats are not new.
     std::string line(const StoredEvent& stored, const StudyRecord& record);
 
    private:
     const Study& study_;
     std::optional<double> best_;
-    std::int64_t leads_ = 0;  ///< the trial; 0: none in this session
-    bool owed_ = false;       ///< it has a better value than was told
+    std::int64_t leads_ = 0;  ///< the leading trial; 0 if none has led in this session
+    bool owed_ = false;       ///< whether it has a better value than was printed
 };
 
-/// Attempts at a trial: the first one, and one more for each that failed or ran out of memory. A trial that resumes
-/// after a pause or with a session is not tried again.
+/// Returns the attempts at a trial: one, and another for each attempt that failed or ran out of memory. Resuming after
+/// a pause or in another session is not another attempt.
 std::int64_t tries(const TrialRecord& trial);
 
-/// A line for a log or a pipe: what just happened to a trial; empty when it is not worth one. `record` holds it.
+/// Returns a line for a log or a pipe on an event, which `record` must include; empty if it is not worth a line.
 std::string event_line(const StoredEvent& stored, const StudyRecord& record, const Study& study);
 
 }  // namespace hpo::view

@@ -1,4 +1,4 @@
-// A plain table: columns as wide as their widest cell, the last one cut at the screen's edge.
+// Draws a plain table. Columns are as wide as their widest cell; the last one is cut at the screen's edge.
 #pragma once
 
 #include <string>
@@ -18,10 +18,10 @@ class Table {
 
     explicit Table(std::vector<Column> head) : columns_(std::move(head)) {}
 
-    /// One cell a column. Cells are printable already.
+    /// Adds a row with a cell for each column. Cells must be printable.
     void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
     [[nodiscard]] bool empty() const { return rows_.empty(); }
-    /// All rows, each with its newline; the screen's height does not count.
+    /// Returns all rows, each with a newline, whatever the screen's height.
     [[nodiscard]] std::string draw(Screen screen) const;
 
    private:

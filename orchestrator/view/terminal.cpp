@@ -31,7 +31,7 @@ bool utf8_locale() {
     return false;
 }
 
-/// Columns that a line takes on the screen: codes of colours take none.
+/// Returns the columns that a line takes on the screen; colour codes take none.
 int visible_columns(std::string_view line) {
     int count = 0;
     while (!line.empty()) {
@@ -43,13 +43,14 @@ int visible_columns(std::string_view line) {
     return count;
 }
 
-/// Whether lines are broken anew when the terminal's width changes.
+/// Whether the terminal wraps lines again when its width changes.
 bool breaks_lines() {
     const char* term = std::getenv("TERM");
     return !std::getenv("XTERM_VERSION") && !(term && std::strcmp(term, "linux") == 0);
 }
 
-// Begin and end of a synchronised update keep terminals that know them from showing half a picture; others ignore them.
+// These codes enclose a synchronised update, so that a terminal does not show half a picture. Other terminals ignore
+// them.
 constexpr std::string_view begin_update = "\x1b[?2026h", end_update = "\x1b[?2026l";
 constexpr std::string_view enter_screen = "\x1b[?1049h\x1b[?25l", leave_screen = "\x1b[?25h\x1b[?1049l";
 constexpr std::array ending_signals{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
@@ -63,7 +64,7 @@ void restore_terminal() {
     ::tcsetattr(STDIN_FILENO, TCSANOW, &original);
 }
 
-/// The handler is reset on entry: the signal, raised again, does what it always does.
+/// The handler is reset when it is entered, so that the signal, raised again, has its default effect.
 void on_ending_signal(int signal) {
     restore_terminal();
     ::raise(signal);
@@ -113,7 +114,7 @@ std::string BlockCodes::draw(const std::string& above, const std::string& block,
     block_.clear();
     int drawn = 0;
     each_line(block, [&](std::string_view line) {
-        // A line that was drawn for a wider screen is left out until it is drawn for this one.
+        // A line that was drawn for a wider screen is left out until it is drawn for this width.
         if (++drawn >= screen.height || visible_columns(line) > screen.width) return;
         out.append(line).append("\r\n");
         block_.append(line) += '\n';
@@ -143,7 +144,7 @@ FullScreen::FullScreen() {
     ::tcgetattr(STDIN_FILENO, &original);
     termios raw = original;
     raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
-    raw.c_cc[VSUSP] = _POSIX_VDISABLE;  // a shell takes the terminal back cooked: no Ctrl-Z while the screen is ours
+    raw.c_cc[VSUSP] = _POSIX_VDISABLE;  // no Ctrl-Z: a shell would take the terminal back while it is in raw mode
     raw.c_cc[VMIN] = 0;
     raw.c_cc[VTIME] = 0;
     struct sigaction action {};
@@ -166,7 +167,7 @@ FullScreen::~FullScreen() {
 bool FullScreen::show(const std::string& text) {
     std::string out(begin_update);
     out += "\x1b[H";
-    // Erased before it is written: behind a line as wide as the screen, erasing takes its last letter.
+    // Each row is erased before it is written: after a line as wide as the screen, erasing removes its last letter.
     const int height = screen_of_stdout().height;
     std::size_t from = 0;
     for (int row = 0; row < height; ++row) {
@@ -216,7 +217,7 @@ Key take_key(std::string& bytes) {
     const char first = bytes[0];
     if (first != '\x1b') return bytes.erase(0, 1), Key{KeyCode::character, first};
     if (bytes.size() == 1) return bytes.clear(), Key{KeyCode::escape};
-    // Another key's sequence: up to its final letter or '~'.
+    // The sequence of another key ends with a letter or '~'.
     std::size_t end = bytes[1] == '[' || bytes[1] == 'O' ? 2 : 1;
     while (end < bytes.size() && (bytes[end] < '@' || bytes[end] > '~')) ++end;
     bytes.erase(0, end + 1);

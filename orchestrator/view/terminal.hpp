@@ -1,5 +1,5 @@
-// The terminal itself: its size, whether it takes colours, its keys, and leaving it as it was found. The only file that
-// knows escape codes for the screen as a whole.
+// The terminal: its size, colours and keys, and restoring it at the end. The only file that knows escape codes for the
+// screen as a whole.
 #pragma once
 
 #include <optional>
@@ -12,20 +12,21 @@ namespace hpo::view {
 /// Whether `fd` is a terminal that understands escape codes (TERM is set and not "dumb").
 bool is_terminal(int fd);
 
-/// What stdout is: the terminal's size, colours on a terminal without NO_COLOR, UTF-8 by the locale. Width 0: not a
-/// terminal, lines are as long as they like.
+/// Returns the properties of stdout: the terminal's size, colours unless NO_COLOR is set, UTF-8 by the locale. The
+/// width is 0 if stdout is not a terminal.
 Screen screen_of_stdout();
 
-/// What a block of lines at the end of a terminal's output sends to be drawn anew, in place. Pure: the codes alone.
+/// Computes the escape codes that redraw a block of lines at the end of a terminal's output in place. Pure.
 ///
-/// Rows are erased one by one, never by "erase below": some terminals (tmux) keep a screen that is erased from its
-/// first row on in the scrollback. A terminal that has become narrower breaks lines that were drawn wider, so the rows
-/// that the block takes follow from the width of now; xterm and the console of Linux cut them instead.
+/// Rows are erased one by one, never by "erase below": some terminals (tmux) copy a screen that is erased from its
+/// first row on into the scrollback. A terminal that has become narrower wraps the lines that were drawn wider, so the
+/// rows that the block takes depend on the present width; xterm and the Linux console cut them instead.
 class BlockCodes {
    public:
     explicit BlockCodes(bool breaks_lines = true) : breaks_lines_(breaks_lines) {}
-    /// Prints `above` (it stays), and below it `block`, in the place of the block before; both lines with newlines. At
-    /// most screen.height - 1 rows of `block` are drawn, cut to the screen's width. Empty: nothing has changed.
+    /// Returns the codes that print `above`, which stays, and below it `block` in place of the previous block. Lines of
+    /// both end with newlines. At most screen.height - 1 rows of `block` are drawn, cut to the screen's width. Returns
+    /// an empty text if nothing has changed.
     std::string draw(const std::string& above, const std::string& block, const Screen& screen);
 
    private:
@@ -34,15 +35,15 @@ class BlockCodes {
     Screen drawn_on_;
 };
 
-/// The block on stdout, which is a terminal.
+/// Draws the block on stdout, which must be a terminal.
 class LiveBlock {
    public:
     LiveBlock();
-    /// Replaces the block by `text`. False: the terminal is gone.
+    /// Replaces the block by `text`. Returns false if the terminal is gone, like the functions below.
     bool draw(const std::string& text);
     /// Prints lines that stay above the block.
     bool print_above(const std::string& lines);
-    /// Takes the block away.
+    /// Removes the block.
     bool clear();
 
    private:
@@ -52,15 +53,16 @@ class LiveBlock {
 
 enum class KeyCode { none, character, up, down, page_up, page_down, home, end, enter, escape, closed };
 struct Key {
-    KeyCode code = KeyCode::none;  ///< none: nothing was pressed in time, or the window changed its size
+    KeyCode code = KeyCode::none;  ///< none if no key came in time, or the window was resized
     char character = 0;
 };
 
-/// Takes the first key off the bytes that a terminal sent.
+/// Removes the first key from the bytes that a terminal has sent, and returns it.
 Key take_key(std::string& bytes);
 
-/// The whole screen, for as long as it lives: alternate screen, no cursor, keys one by one. Restores everything at
-/// destruction and when a signal ends the process (INT, TERM, HUP, QUIT). One at a time.
+/// Takes over the whole screen during its lifetime: alternate screen, no cursor, unbuffered keys. The destructor
+/// restores the terminal, and so do the signals that end the process (INT, TERM, HUP, QUIT). There can be one at a
+/// time.
 class FullScreen {
    public:
     FullScreen();
@@ -68,12 +70,13 @@ class FullScreen {
     FullScreen(const FullScreen&) = delete;
     FullScreen& operator=(const FullScreen&) = delete;
 
-    /// Shows the lines of `text` from the top left. False: the terminal is gone.
+    /// Shows the lines of `text` from the top left. Returns false if the terminal is gone.
     bool show(const std::string& text);
+    /// Waits at most `seconds` for a key.
     Key read_key(double seconds);
 
    private:
-    std::string pending_;  ///< bytes read and not yet understood as keys
+    std::string pending_;  ///< bytes that do not make a complete key yet
 };
 
 }  // namespace hpo::view

@@ -11,13 +11,12 @@
 namespace hpo::view {
 namespace {
 
-/// The range is wider than the drawn futures by this factor on either side: what they are drawn from is itself a
-/// sample.
+/// The range is wider than the simulations by this factor on either side, because they draw from a sample.
 constexpr double sample_margin = 1.25;
-/// And by this one where trials pause at rungs: whether one goes on changes with each that arrives.
+/// The factor where trials pause at rungs: each arrival changes which of them go on.
 constexpr double rung_margin = 1.5;
 
-/// To whole seconds, tens of seconds, minutes: what a forecast is worth.
+/// Rounds to whole seconds, tens of seconds or minutes, as precise as an estimate can be.
 std::string coarse(double seconds) {
     const double unit = seconds < 100 ? 1 : seconds < 3600 ? 10 : 60;
     const double rounded = std::max(1.0, std::round(seconds / unit)) * unit;
@@ -29,7 +28,7 @@ std::string coarse(double seconds) {
 
 std::optional<TimeLeft> time_left(const Study& study, const StudyRecord& record, const Moment& moment) {
     std::optional<TimeLeft> left;
-    if (const Past past(study, record, moment); past.tells() && moment.seconds > 0) {
+    if (const Past past(study, record, moment); past.can_estimate() && moment.seconds > 0) {
         const auto futures = draw_futures(study, past);
         const auto at = [&](double share) {
             return futures[static_cast<std::size_t>(share * static_cast<double>(futures.size() - 1))];

@@ -34,7 +34,7 @@ std::optional<double> memory_of(const TrialRecord& trial) {
     return static_cast<double>(*trial.curve.back().peak_bytes);
 }
 
-/// Running, paused, ended with a value, ended without, queued.
+/// Orders by state: running, paused, ended with a value, ended without one, queued.
 int group_of(const TrialRecord& trial, bool held) {
     if (trial.state == TrialState::running) return 0;
     if (trial.state == TrialState::paused && held) return 1;
@@ -43,7 +43,7 @@ int group_of(const TrialRecord& trial, bool held) {
     return trial.value && !wrong ? 2 : 3;
 }
 
-/// Ascending keys; what is absent or no number comes last.
+/// Compares ascending; values that are absent or not a number come last.
 double sort_key(const TrialRecord& trial, const Objective& objective, TopSort sort, bool held) {
     const double sign = objective.direction == Direction::maximize ? -1 : 1;
     const auto or_last = [](std::optional<double> key, double factor) {
@@ -68,7 +68,7 @@ double sort_key(const TrialRecord& trial, const Objective& objective, TopSort so
 
 std::string number_or_dash(const std::optional<double>& number) { return number ? short_number(*number) : "-"; }
 
-/// 93.0 MiB in at most eight columns.
+/// Returns a size such as "93.0 MiB" in at most eight columns.
 std::string short_bytes(double bytes) {
     const std::string text = bytes_text(bytes);
     const auto blank = text.find(' ');
@@ -117,11 +117,11 @@ std::vector<Column> all_columns(const Study& study, int metric_room) {
     };
 }
 
-constexpr int reason_room = 12;    // less is not worth a column
-constexpr int reason_wanted = 50;  // before names of metrics get more than they need
+constexpr int reason_room = 12;    // columns; with less the column is left out
+constexpr int reason_wanted = 50;  // columns, before names of metrics are widened
 constexpr int scroll_to_end = 1'000'000'000;
 
-/// The columns that fit, in their order, and whether room is left for where or why.
+/// Returns the columns that fit, in their order, and whether room is left for the last one.
 std::vector<Column> fitting_columns(const Study& study, const Screen& screen) {
     const int width = screen.width > 0 ? screen.width : std::numeric_limits<int>::max();
     auto all = all_columns(study, 10);
@@ -130,7 +130,7 @@ std::vector<Column> fitting_columns(const Study& study, const Screen& screen) {
         for (const Column& column : all) sum += column.width + 1;
         return sum;
     };
-    // The metric's name in full, where the reasons have enough room beside it.
+    // The metric's name is shown in full if enough room is left for the reasons.
     if (const int more = width - total() - reason_wanted; more > 0)
         all = all_columns(study, std::max(10, std::min(columns(study.objective.metric), 10 + more)));
     while (total() > width && all.size() > 2)
@@ -150,7 +150,7 @@ Line head_line(const std::vector<Column>& shown, bool reason, const Screen& scre
     return line;
 }
 
-/// Of a running trial its place, of another one the reason of its state.
+/// Returns the device of a running trial, or the reason for another trial's state.
 std::string where_or_why(const TrialRecord& trial) {
     if (trial.state == TrialState::running) return printable(trial.where);
     return (trial.rule.empty() ? "" : printable(trial.rule) + ": ") + printable_line(trial.reason);
@@ -195,7 +195,7 @@ void add_head(Canvas& canvas, const Study& study, const StudyRecord& record, con
     if (!moment.waits.empty()) canvas.add("waiting: " + printable(moment.waits), Style::notice);
 }
 
-/// The first row shown so that the chosen one is in sight: the middle of the page where that is possible.
+/// Returns the first row to show, so that the chosen one is in the middle of the page if possible.
 std::size_t first_row(std::size_t chosen, std::size_t count, std::size_t page) {
     if (count <= page || chosen < page / 2) return 0;
     return std::min(chosen - page / 2, count - page);
@@ -253,7 +253,7 @@ TopRequest on_key(TopState& state, Key key, const StudyRecord& record, const Obj
     const auto count = static_cast<std::int64_t>(trials.size());
     const auto at = static_cast<std::int64_t>(index_of(trials, state.chosen));
     const auto choose = [&](std::int64_t index) {
-        // In the look at a trial the same keys move the text.
+        // In the details of a trial the same keys scroll the text.
         if (state.in_details && key.code != KeyCode::enter) {
             const auto lines = std::clamp<std::int64_t>(index - at, -scroll_to_end, scroll_to_end);
             state.scrolled = static_cast<int>(std::clamp<std::int64_t>(state.scrolled + lines, 0, scroll_to_end));

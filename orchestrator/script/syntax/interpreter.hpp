@@ -1,4 +1,4 @@
-// The Python interpreter of a command.
+// Recognises the Python interpreter in a command.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace hpo::script {
 
-/// How many words of the command start the Python interpreter, with its options; the next one is the script, -m or -c.
-/// Nothing: the command is none of Python's, or which script it runs is not the same for all trials.
+/// Returns how many arguments start the Python interpreter, with its options; the next one is the script, -m or -c.
+/// Returns nothing if the command does not start Python, or not the same script for all trials.
 std::optional<std::size_t> interpreter_arguments(const std::vector<std::string>& command);
 
 }  // namespace hpo::script

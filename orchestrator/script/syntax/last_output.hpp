@@ -1,4 +1,4 @@
-// The end of a command's output, as the reason why it failed.
+// Extracts from a command's output the reason why it failed.
 #pragma once
 
 #include <string>
@@ -6,8 +6,9 @@
 
 namespace hpo::script {
 
-/// Of a Python traceback the exception with all its lines, then the last frames; else the last line that is not empty.
-/// At most 4000 bytes, without a newline at the end; empty for an empty output. Not made fit for a terminal.
+/// Returns for a Python traceback all lines of the exception, then the last frames; otherwise the last line that is not
+/// empty. At most 4000 bytes, without a newline at the end; empty for an empty output. It may contain control
+/// characters.
 std::string last_output(std::string_view output);
 
 }  // namespace hpo::script

@@ -199,7 +199,7 @@ std::optional<Metrics> StepReader::take() {
     return first;
 }
 
-/// How much a line looks as if it told the objective: by the parts of its name, and by a number.
+/// Returns how much a line resembles a report of the objective: by the parts of its name, and by a number.
 void StepReader::consider(string_view text) {
     const auto letters = [](string_view from) {
         string lower;

@@ -1,5 +1,5 @@
-// Metrics in what a script writes: lines of its output, rows of a CSV file, lines of JSON. Whatever the bytes, bounded
-// time and memory.
+// Reads metrics from what a script writes: lines of its output, rows of a CSV file, lines of JSON. Any input takes
+// bounded time and memory.
 #pragma once
 
 #include <array>
@@ -17,45 +17,47 @@
 
 namespace hpo::script {
 
-inline constexpr std::size_t most_metrics = 256;           ///< names of one step; further ones are left out
-inline constexpr std::size_t most_line_bytes = 16 * 1024;  ///< of a line that is looked at
+inline constexpr std::size_t most_metrics = 256;           ///< most names in a step; further ones are left out
+inline constexpr std::size_t most_line_bytes = 16 * 1024;  ///< longest line that is read
 
-/// The metrics of one line.
+/// Reads the metrics of one line.
 class LineReader {
    public:
     virtual ~LineReader() = default;
-    /// Adds to `metrics`, the last word on a name counts. `nan` and `inf` are numbers.
+    /// Adds to `metrics`; the last value of a name counts. `nan` and `inf` are numbers.
     virtual void read(std::string_view line, Metrics& metrics) = 0;
-    /// The first number that was not used since it was only partly read, as text, with the line and the cure; said
-    /// once. Empty: none.
+    /// Returns once a warning about the first number that was not used because only a part of it matched, with the line
+    /// and the cure; otherwise an empty text.
     virtual std::string warning() { return {}; }
 };
 
-/// The output of a script. Without patterns: every `name=0.3` and `name: 0.3`, lines that are a JSON object (also after
-/// Syne Tune's `[tune-metric]:`), and lines of names and numbers alone: `epoch 3 loss 0.5`. Patterns are Perl's regular
-/// expressions, in which {number} stands for a number: the groups (?<loss>{number}) or (?P<loss>{number}) are metrics
-/// by their names; of a pattern without names the first group is the name and the second the number. A number that a
-/// pattern reads a part of is not used. An Error says what is wrong with which pattern.
+/// Makes a reader for a script's output. Without patterns it reads every `name=0.3` and `name: 0.3`, lines that are a
+/// JSON object (also after Syne Tune's `[tune-metric]:`), and lines that consist of names and numbers: `epoch 3 loss
+/// 0.5`. Patterns are Perl regular expressions in which {number} matches a number. The groups (?<loss>{number}) or
+/// (?P<loss>{number}) are metrics of that name; in a pattern without named groups the first group is the name and the
+/// second the number. A number of which a pattern matches only a part is not used. An Error says what is wrong with
+/// which pattern.
 Result<std::unique_ptr<LineReader>> make_output_reader(const std::vector<std::string>& patterns);
 
-/// The same of patterns, one at least.
+/// The same for at least one pattern.
 Result<std::unique_ptr<LineReader>> make_pattern_reader(const std::vector<std::string>& patterns);
 
-/// What is wrong with a pattern; empty: nothing.
+/// Returns what is wrong with a pattern; empty if nothing is.
 std::string problem_of_pattern(const std::string& pattern);
 
-/// Which numbers a pattern would misread, with the cure; empty: none that is known.
+/// Returns which numbers a pattern would misread, with the cure; empty if none is known.
 std::string pattern_warning(const std::string& pattern);
 
-/// Whether these patterns can give a metric of this name (none: any).
+/// Whether these patterns can give a metric of this name. Without patterns any name is possible.
 bool gives(const std::vector<std::string>& patterns, std::string_view metric);
 
-/// The rows of a file that grows: JSON Lines where a line begins with '{', else CSV whose first line names the columns.
+/// Makes a reader for a file that grows: JSON Lines if a line begins with '{', otherwise CSV whose first line names the
+/// columns.
 std::unique_ptr<LineReader> make_file_reader();
 
-/// Lines to steps: a step is over when the objective's metric was read so many times (`reports`); what was read before
-/// it belongs to it, the last word on each name counts. What is left over at the end is no step, but if it is all there
-/// is.
+/// Groups lines into steps. A step is over when the objective's metric was read `reports` times; it includes all
+/// metrics that were read before, with the last value of each name. What is left at the end is not a step, unless there
+/// was no step at all.
 class StepReader {
    public:
     static constexpr std::size_t streams = 2;
@@ -63,18 +65,18 @@ class StepReader {
     StepReader(std::unique_ptr<LineReader> reader, std::string objective, std::int64_t reports = 1)
         : reader_(std::move(reader)), objective_(std::move(objective)), reports_(reports) {}
 
-    /// Of a stream: each has its own lines.
+    /// Takes bytes of a stream; each stream has lines of its own.
     void feed(std::string_view bytes, std::size_t stream = 0);
-    /// The last line may have no end.
+    /// To be called at the end, because the last line may have no newline.
     void finish();
-    /// The oldest step that was not taken yet.
+    /// Returns the oldest step that was not taken yet.
     std::optional<Metrics> take();
     [[nodiscard]] std::size_t waiting() const { return steps_.size(); }
-    /// Names that were seen, but in no step: "loss, lr".
+    /// Returns names that were read but are in no step: "loss, lr".
     [[nodiscard]] std::string seen() const;
-    /// The line that looks most as if it told the objective, before that was found; empty: none does.
+    /// Returns the line that most resembles a report of the objective, as long as none was found; may be empty.
     [[nodiscard]] const std::string& nearest() const { return nearest_; }
-    /// See LineReader.
+    /// See LineReader::warning().
     [[nodiscard]] std::string warning() { return reader_->warning(); }
 
    private:
@@ -84,11 +86,11 @@ class StepReader {
     std::unique_ptr<LineReader> reader_;
     std::string objective_;
     std::int64_t reports_;
-    std::int64_t reported_ = 0;  ///< of the step that is not over
+    std::int64_t reported_ = 0;  ///< in the unfinished step
     std::array<LineSplitter, streams> lines_{LineSplitter{most_line_bytes}, LineSplitter{most_line_bytes}};
-    Metrics open_;  ///< of the step that is not over
+    Metrics open_;  ///< in the unfinished step
     std::deque<Metrics> steps_;
-    bool stepped_ = false;  ///< a step was over
+    bool stepped_ = false;  ///< whether there was a step
     std::string nearest_;
     int likeness_ = 0;  ///< of `nearest_`
 };

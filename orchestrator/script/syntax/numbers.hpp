@@ -1,4 +1,4 @@
-// Names and numbers in text: what the readers of lines share.
+// Finds names and numbers in text, for the readers of lines.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using std::string;
 using std::string_view;
 
 inline constexpr std::size_t most_name_bytes = 64;
-inline constexpr std::size_t most_quoted_bytes = 200;  ///< of a line
+inline constexpr std::size_t most_quoted_bytes = 200;  ///< of a line in a message
 
 inline bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -34,7 +34,7 @@ inline string_view trim(string_view text) {
     return text;
 }
 
-/// The number that `text` begins with, and how many bytes it takes, whatever follows.
+/// Returns the number that `text` begins with, and its length in bytes, whatever follows.
 inline std::optional<std::pair<double, std::size_t>> number_at_begin(string_view text) {
     const std::size_t sign = text.starts_with('+') ? 1 : 0;
     double number = 0;
@@ -43,7 +43,7 @@ inline std::optional<std::pair<double, std::size_t>> number_at_begin(string_view
     return std::pair{number, static_cast<std::size_t>(end - text.data())};
 }
 
-/// The same; nothing if it goes on as something else than a number: 3s, 0x10, 3/10, 12:30, 1.2.3, 1,234.
+/// The same, but nothing if the text continues so that it is not a number: 3s, 0x10, 3/10, 12:30, 1.2.3, 1,234.
 inline std::optional<std::pair<double, std::size_t>> leading_number(string_view text) {
     const auto number = number_at_begin(text);
     if (!number) return {};

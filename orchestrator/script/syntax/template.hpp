@@ -1,9 +1,9 @@
-// Commands with placeholders: "--lr={lr}" becomes an argument for each trial. Nothing here ever passes through a shell:
-// whatever a value holds, it stays a part of one argument.
+// Fills the placeholders of commands: "--lr={lr}" becomes an argument for each trial. Nothing passes through a shell,
+// so any value stays a part of one argument.
 //
 //     {lr}                       the parameter's value
-//     {flag:tied:--tied}         --tied where the parameter is true, else nothing: its argument is left out
-//     {flag:tied:--tied:--no-t}  the second text where it is false
+//     {flag:tied:--tied}         --tied if the parameter is true; otherwise the argument is left out
+//     {flag:tied:--tied:--no-t}  the same with a text for false
 //     {params:config.yaml}       the path of a file with all parameters, nested at the dots of their names
 #pragma once
 
@@ -17,47 +17,49 @@
 
 namespace hpo::script {
 
-/// What a command can say of its trial, beside the names of parameters.
+/// Placeholders that are not parameters.
 inline constexpr std::array<std::string_view, 7> own_names{"params_file", "folder",    "trial", "steps",
                                                            "seed",        "data_seed", "home"};
 
-/// Whether a parameter of this name cannot be said, since the word means something else. `seed` can: a parameter of
-/// that name is the trial's seed.
+/// Whether a parameter of this name cannot have a placeholder, because the name means something else. `seed` can: a
+/// parameter of that name is the trial's seed.
 bool hides(std::string_view name);
 
-/// What stands in braces, in its order, each as often as it stands there: views into `text`. A brace that encloses no
-/// placeholder is text; "{{" and "}}" around one are braces around text: {{lr}} becomes {lr}.
+/// Returns all placeholders in their order, with repetitions, as views into `text`. Braces that do not enclose a
+/// placeholder are text; {{lr}} is the text {lr}.
 std::vector<std::string_view> placeholders(std::string_view text);
 
-/// What stands in braces, taken apart.
+/// The parts of a placeholder.
 struct Placeholder {
     enum class Kind { value, flag, params };
     Kind kind = Kind::value;
-    std::string name;                       ///< of the parameter; params: of the file
-    std::string if_true;                    ///< flag
-    std::optional<std::string> if_false{};  ///< flag
-    std::string problem{};                  ///< why it is none, with the cure; empty: it is one
+    std::string name;                       ///< of the parameter; of the file for `params`
+    std::string if_true;                    ///< of a flag
+    std::optional<std::string> if_false{};  ///< of a flag
+    std::string problem{};                  ///< why it is not a placeholder, with the cure; empty if it is one
 };
 Placeholder take_apart(std::string_view placeholder);
 
-/// What a placeholder becomes. Nothing: it has no value in this trial (a parameter that is not active, or null).
+/// Returns the text of a placeholder; nothing if it has no value in this trial (a parameter that is not active, or
+/// null).
 using Lookup = std::function<std::optional<std::string>(const std::string& placeholder)>;
 
-/// [first, last) of a command.
+/// A range [first, last) of a command's arguments.
 using Stretch = std::pair<std::size_t, std::size_t>;
 
-/// The text with its values; nothing if one of them has none.
+/// Returns the text with its values; nothing if a placeholder has none.
 std::optional<std::string> fill(std::string_view text, const Lookup& lookup);
 
-/// The command of a trial. An argument with a placeholder that has no value is left out, and so is an option of its own
-/// before a value: ["--momentum", "{momentum}"]; of an `optional` stretch all of it.
+/// Returns the command of a trial. An argument with a placeholder that has no value is left out, and so is an option
+/// before it, as in ["--momentum", "{momentum}"]. An `optional` range is left out as a whole.
 std::vector<std::string> fill(const std::vector<std::string>& command, const std::vector<Stretch>& optional,
                               const Lookup& lookup);
 
-/// What a file in a trial's folder may be called: letters, digits, '_', '-' and '.', a letter, '_' or digit first.
+/// Whether a file in a trial's folder may have this name: letters, digits, '_', '-' and '.', not beginning with '-' or
+/// '.'.
 bool is_file_name(std::string_view name);
 
-/// HPO_PARAM_WEIGHT_DECAY of weight_decay: capitals, digits and underscores.
+/// Returns the variable of a parameter, in capitals, digits and underscores: HPO_PARAM_WEIGHT_DECAY for weight_decay.
 std::string variable_of(std::string_view name);
 
 }  // namespace hpo::script
