@@ -40,7 +40,7 @@ class Pool : public ::testing::Test {
 };
 
 TEST_F(Pool, AWorkerIsReadyOnceItHasSaidHello) {
-    pool_.launch(0, {.told = "cores 0"}, host_only);
+    pool_.launch(0, {.description = "cores 0"}, host_only);
     EXPECT_TRUE(pool_.any_starting());
     EXPECT_THAT(executor_.launched, ElementsAre(0));
     EXPECT_TRUE(pool_.greet(0, {.pid = 7, .slots = 5000, .capabilities = {"plan"}}));
