@@ -29,8 +29,8 @@ const DeviceReading* find(const DeviceReadings& readings, const std::string& id)
     return found == readings.devices.end() ? nullptr : &*found;
 }
 
-/// The study's own word for one device: a list has one for each, a single one is for all.
-std::optional<std::int64_t> own(const std::vector<std::int64_t>& list, std::size_t index) {
+/// The study's value for one device: a list has one for each, a single one is for all.
+std::optional<std::int64_t> value_for(const std::vector<std::int64_t>& list, std::size_t index) {
     if (list.empty()) return std::nullopt;
     return list.size() == 1 ? list.front() : list.at(std::min(index, list.size() - 1));
 }
@@ -223,7 +223,7 @@ Accelerator LiveMachine::accelerator(std::size_t index, std::span<const std::int
     if (reading->used)
         device.free =
             not_negative(reading->memory - *reading->used - promised_away + used_by(*reading, reusable).value_or(0));
-    if (const auto limit = own(resources_.gpu_memory, index)) {
+    if (const auto limit = value_for(resources_.gpu_memory, index)) {
         const std::int64_t left_out = not_negative(reading->memory - *limit);
         device.memory = std::min(*limit, reading->memory);
         device.reserve = 0;
@@ -262,7 +262,7 @@ std::vector<DeviceReservation> LiveMachine::said(const Machine& now,
         device.capacity = accelerator.memory;
         device.reserve = accelerator.reserve;
         device.others = accelerator.others;
-        device.limit = own(resources_.gpu_memory, index);
+        device.limit = value_for(resources_.gpu_memory, index);
     }
     for (const HeldResources& held : held_resources) {
         const Footprint& reserved = held.reservation.footprint;

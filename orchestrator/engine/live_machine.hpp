@@ -15,14 +15,13 @@
 #include "orchestrator/devices/monitor.hpp"
 #include "orchestrator/devices/session_registry.hpp"
 #include "orchestrator/devices/tree_meter.hpp"
-#include "orchestrator/engine/engine.hpp"
-#include "orchestrator/engine/runner.hpp"
+#include "orchestrator/engine/session_machine.hpp"
 #include "orchestrator/engine/workers.hpp"
 #include "orchestrator/scheduling/plan.hpp"
 
 namespace hpo {
 
-class LiveMachine {
+class LiveMachine final : public SessionMachine {
    public:
     /// Takes the first reading (first_wait() at most; `tell` hears what takes longer than a second). Fails when
     /// `resources` name a device that is not there, or when the study asks for GPUs (`backend: cuda` or `opencl`) and
@@ -38,33 +37,20 @@ class LiveMachine {
         return {study, DeviceMonitor({.program = hpo})};
     }
 
-    [[nodiscard]] const Host& host() const { return host_; }
-    /// Trials need an accelerator each.
-    [[nodiscard]] bool on_device() const { return !devices_.empty(); }
-    /// What a worker on accelerators of read(), or on the host alone, is to compute on.
-    [[nodiscard]] Target target(std::span<const int> devices) const;
+    [[nodiscard]] const Host& host() const override { return host_; }
+    [[nodiscard]] bool on_device() const override { return !devices_.empty(); }
+    [[nodiscard]] Target target(std::span<const int> devices) const override;
     [[nodiscard]] Target target(int device) const { return target({&device, 1}); }
     /// As read last.
     [[nodiscard]] const DeviceReadings& readings() const { return monitor_.latest(); }
 
-    /// New readings of the devices, about once a second; what is worth telling.
-    std::vector<DeviceNotice> poll(Seconds now);
-    /// What other sessions have reserved at this moment; read() counts it as used.
-    void read_other_sessions();
-
-    /// What there is at this moment, within the study's limits; accelerators as of the last poll. Memory held by the
-    /// process trees of `workers` (pids) is not others' use; that of `reusable` (0: none) is free besides. `reserved`:
-    /// what was reserved for them, where a driver hides who uses what.
+    std::vector<DeviceNotice> poll(Seconds now) override;
+    void read_other_sessions() override;
     [[nodiscard]] Machine read(std::span<const std::int64_t> workers = {}, std::int64_t reusable = 0,
-                               std::span<const Reservation> reserved = {}) const;
-
-    /// Memory that the process trees of `workers` hold, one by one; of devices the most on one of them, 0 where the
-    /// driver hides who uses what.
-    [[nodiscard]] std::vector<Footprint> usage(std::span<const std::int64_t> workers) const;
-
-    /// What a session that holds all this says of itself to others (devices/session_registry.hpp).
+                               std::span<const Reservation> reserved = {}) const override;
+    [[nodiscard]] std::vector<Footprint> usage(std::span<const std::int64_t> workers) const override;
     [[nodiscard]] std::vector<DeviceReservation> said(const Machine& now,
-                                                      std::span<const HeldResources> held_resources) const;
+                                                      std::span<const HeldResources> held_resources) const override;
 
    private:
     LiveMachine(const Study& study, DeviceMonitor monitor);
@@ -85,7 +71,7 @@ class LiveMachine {
     std::vector<std::vector<std::int64_t>> their_trees_;  ///< processes of each; empty: not known (yet)
 };
 
-/// LiveMachine::make, and for the native worker under `backend: auto` also a look whether a worker starts on the GPU:
+/// LiveMachine::make, and for the native worker under `backend: auto` also a check whether a worker starts on the GPU:
 /// where it does not, the study computes on the CPU, and `tell` is told why.
 Result<LiveMachine> open_machine(const Study& study, const Programs& programs,
                                  const std::function<void(const DeviceNotice&)>& tell);

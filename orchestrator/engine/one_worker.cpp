@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "hpo/interrupted.hpp"
+#include "orchestrator/engine/platforms.hpp"
 #include "orchestrator/engine/text.hpp"
 #include "orchestrator/engine/workers.hpp"
 #include "orchestrator/execution/interrupts.hpp"
-#include "orchestrator/execution/local.hpp"
 
 namespace hpo {
 
@@ -21,7 +21,7 @@ struct OneWorker::Impl {
     Interrupts signals{loop, [this](int number) { signal = number; }};
     std::int64_t slots = 1;
     std::function<void(const execution::Event&)> listener;
-    std::unique_ptr<LocalExecutor> executor;
+    std::unique_ptr<SessionExecutor> executor;
 
     /// Runs the loop until `what` hands over an answer; an Error if the worker ends first.
     template <class Answer, class Handle>
@@ -63,9 +63,8 @@ Result<std::unique_ptr<OneWorker>> OneWorker::start(const Study& study, const Pr
                                                     const Target& target) {
     std::unique_ptr<OneWorker> one(new OneWorker);
     Impl& impl = *one->impl_;
-    auto executor = LocalExecutor::make(
-        impl.loop,
-        {.tag = "hpo-one-" + std::to_string(getpid()), .program = programs.hpo, .limits = raise_soft_limits()},
+    auto executor = platform_of(study).make_executor(
+        impl.loop, {.tag = "hpo-one-" + std::to_string(getpid()), .program = programs.hpo},
         [&impl](WorkerIndex, const execution::Event& event) { impl.listener(event); });
     if (!executor) return executor.error();
     impl.executor = std::move(*executor);

@@ -10,7 +10,6 @@
 #include "hpo/messages.hpp"
 #include "hpo/result.hpp"
 #include "hpo/study.hpp"
-#include "orchestrator/engine/runner.hpp"
 #include "orchestrator/engine/workers.hpp"
 
 namespace hpo {

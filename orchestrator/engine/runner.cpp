@@ -20,12 +20,10 @@
 #include "orchestrator/engine/checkpoints.hpp"
 #include "orchestrator/engine/control.hpp"
 #include "orchestrator/engine/held_study.hpp"
-#include "orchestrator/engine/live_machine.hpp"
 #include "orchestrator/engine/log_lines.hpp"
+#include "orchestrator/engine/platforms.hpp"
 #include "orchestrator/engine/workers.hpp"
 #include "orchestrator/execution/interrupts.hpp"
-#include "orchestrator/execution/local.hpp"
-#include "orchestrator/execution/processes.hpp"
 #include "orchestrator/store/holder_lock.hpp"
 
 namespace hpo {
@@ -41,7 +39,7 @@ constexpr auto killed_within = 400ms;  ///< after the second signal
 constexpr auto left_within = 150ms;    ///< after that
 constexpr auto flush_every = 50ms;     ///< what a kill may take of steps that come thick, and how late viewers are
 
-/// Tells this study's processes from all others', also after a crash: the same folder gives the same mark.
+/// Tells this study's processes from all others', also after a crash: the same folder gives the same tag.
 std::string study_tag(const StudyFolder& folder) {
     struct stat info {};
     stat(folder.path.c_str(), &info);
@@ -63,7 +61,7 @@ std::shared_ptr<spdlog::logger> open_log(const StudyFolder& folder) {
 class Session {
    public:
     Session(const Study& study, const StudyFolder& folder, const Programs& programs, RunObserver& observer,
-            Ledger ledger, LiveMachine machine, std::shared_ptr<spdlog::logger> log)
+            Ledger ledger, std::unique_ptr<SessionMachine> machine, std::shared_ptr<spdlog::logger> log)
         : study_(study),
           folder_(folder),
           observer_(observer),
@@ -71,7 +69,7 @@ class Session {
           ledger_(std::move(ledger)),
           programs_(programs),
           machine_(std::move(machine)),
-          plan_(plan_workers(study, machine_.host())) {
+          plan_(plan_workers(study, machine_->host())) {
         open_registry();
     }
 
@@ -79,16 +77,13 @@ class Session {
     Result<RunOutcome> run(HolderLock& lock, const std::function<Result<void>()>& accept) {
         lock_ = &lock;
         // A worker that is alive must have said so before it counts as silent.
-        const double alive_every = std::min(LocalOptions{}.alive_every, study_.resources.progress_timeout / 3);
-        auto executor = LocalExecutor::make(loop_,
-                                            {.tag = study_tag(folder_),
-                                             .program = programs_.hpo,
-                                             .limits = raise_soft_limits(),
-                                             .alive_every = alive_every},
-                                            [this](WorkerIndex index, const execution::Event& event) {
-                                                engine_->on(index, event);
-                                                after_event();
-                                            });
+        ExecutorSetup setup{.tag = study_tag(folder_), .program = programs_.hpo};
+        setup.alive_every = std::min(setup.alive_every, study_.resources.progress_timeout / 3);
+        auto executor =
+            platform_of(study_).make_executor(loop_, setup, [this](WorkerIndex index, const execution::Event& event) {
+                engine_->on(index, event);
+                after_event();
+            });
         if (!executor) return executor.error();
         executor_ = std::move(*executor);
 
@@ -148,12 +143,12 @@ class Session {
                         if (engine_)
                             for (const HeldResources& held : engine_->held_resources())
                                 reserved.push_back(held.reservation);
-                        return machine_.read(workers, reusable, reserved);
+                        return machine_->read(workers, reusable, reserved);
                     },
-                .usage = [this](auto workers) { return machine_.usage(workers); },
+                .usage = [this](auto workers) { return machine_->usage(workers); },
                 .worker =
                     [this](WorkerIndex index, std::span<const int> devices) {
-                        return worker_launch(study_, programs_, plan_, index, machine_.target(devices));
+                        return worker_launch(study_, programs_, plan_, index, machine_->target(devices));
                     },
                 .log_file = [this](std::int64_t trial) { return folder_.trial_log(trial); },
                 .checkpoints =
@@ -167,7 +162,7 @@ class Session {
                     [this](const TrialRecord& trial) {
                         if (!folder_lost()) keeper_.trial_ended(trial);  // another run's files may lie there by now
                     },
-                .on_device = machine_.on_device()};
+                .on_device = machine_->on_device()};
     }
 
     ControlActions control_actions() {
@@ -203,7 +198,7 @@ class Session {
     /// Stuck in the kernel, or below a supervisor that is: the next run sweeps.
     void leave_behind() {
         std::string pids;
-        for (const pid_t pid : executor_->end(left_within)) pids += (pids.empty() ? "" : ", ") + std::to_string(pid);
+        for (const std::string& pid : executor_->end(left_within)) pids += (pids.empty() ? "" : ", ") + pid;
         if (!pids.empty())
             tell({Notice::Level::warning, 0, "these processes would not die, the next run ends them: " + pids});
     }
@@ -224,13 +219,13 @@ class Session {
 
     void tick() {
         if (folder_lost()) engine_->fail(lost_message());
-        for (const DeviceNotice& notice : machine_.poll(clock_.now()))
+        for (const DeviceNotice& notice : machine_->poll(clock_.now()))
             tell({notice.warning ? Notice::Level::warning : Notice::Level::info, 0, notice.text});
         keep_folders();
         engine_->tick();
         lock_registry();
         now_ = seen();
-        publish(machine_.said(now_, engine_->held_resources()));
+        publish(machine_->said(now_, engine_->held_resources()));
         after_event();
         ticker_.expires_after(1s);
         ticker_.async_wait([this](auto error) {
@@ -242,14 +237,14 @@ class Session {
     void lock_registry() {
         if (std::exchange(registry_locked_, true)) return;
         if (registry_) registry_lock_ = registry_->lock();
-        machine_.read_other_sessions();
+        machine_->read_other_sessions();
     }
 
     /// After each thing that happened. Who looked at the session registry and then reserved more tells the others at
-    /// once, before they look; all else is said every second.
+    /// once, before they read; all else is said every second.
     void after_event() {
         if (std::exchange(registry_locked_, false)) {
-            std::vector<DeviceReservation> holds = machine_.said(now_, engine_->held_resources());
+            std::vector<DeviceReservation> holds = machine_->said(now_, engine_->held_resources());
             const auto more = [](const DeviceReservation& now, const DeviceReservation& before) {
                 return now.reserved > before.reserved;
             };
@@ -275,7 +270,7 @@ class Session {
         }
     }
 
-    /// Without a board it goes on.
+    /// Without a registry it goes on.
     void publish(std::vector<DeviceReservation> holds) {
         said_ = holds;
         if (registry_) (void)registry_->publish({study_.name, getpid(), std::move(holds), engine_->waits()});
@@ -285,7 +280,7 @@ class Session {
     [[nodiscard]] Machine seen() const {
         std::vector<Reservation> reserved;
         for (const HeldResources& held : engine_->held_resources()) reserved.push_back(held.reservation);
-        return machine_.read(engine_->workers(), 0, reserved);
+        return machine_->read(engine_->workers(), 0, reserved);
     }
 
     void draw() {
@@ -366,7 +361,7 @@ class Session {
     const Programs& programs_;
     SteadyClock clock_;
     Seconds begun_ = clock_.now();
-    LiveMachine machine_;
+    std::unique_ptr<SessionMachine> machine_;
     std::optional<SessionRegistry> registry_;
     bool registry_locked_ = false;         ///< at the session registry, since all was settled
     Descriptor registry_lock_;             ///< from then on
@@ -384,7 +379,7 @@ class Session {
     Interrupts signals_{loop_, [this](int number) { end_by(number); }};
     asio::signal_set window_{loop_, SIGWINCH};
     int signal_ = 0;
-    std::unique_ptr<LocalExecutor> executor_;
+    std::unique_ptr<SessionExecutor> executor_;
     std::filesystem::path sockets_;  ///< the folder where the control socket listens
     std::optional<ControlServer> control_;
     std::string folder_problem_;  ///< that was told
@@ -393,21 +388,10 @@ class Session {
 
 }  // namespace
 
-Programs installed_programs() {
-    std::error_code failed;
-    const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
-    if (failed)
-        throw Fatal("/proc is not there (" + failed.message() +
-                    "), and hpo finds its own program, its workers and their memory by it; mount it first: "
-                    "mount -t proc proc /proc");
-    return {self, self.parent_path() / "hpo-worker", self.parent_path().parent_path() / "share/hpo/python"};
-}
-
 Result<void> could_begin(const Study& study, const Programs& programs) {
     if (const auto proposer = Proposer::make(study); !proposer) return proposer.error();
     if (const auto rules = Rules::make(study); !rules) return rules.error();
-    if (const auto machine = LiveMachine::make(study, programs.hpo); !machine) return machine.error();
-    return {};
+    return platform_of(study).check_devices(study, programs);
 }
 
 Result<RunOutcome> run_study(const Study& study, const StudyFolder& folder, const Programs& programs,
@@ -418,11 +402,10 @@ Result<RunOutcome> run_study(const Study& study, const StudyFolder& folder, cons
     auto held = HeldStudy::take(study, folder, accepted, warn);
     if (!held) return held.error();
 
-    if (!sweep(study_tag(folder)))
-        return Error{"processes of an earlier run of " + study.name +
-                     " would not die; see ps for HPO_TAG=" + study_tag(folder)};
+    const Platform& platform = platform_of(study);
+    if (const auto swept = platform.sweep(study_tag(folder)); !swept) return swept.error();
     const auto notice = [&](Notice::Level level, const std::string& text) { observer.notice({level, 0, text}); };
-    auto machine = open_machine(study, programs, [&](const DeviceNotice& said) {
+    auto machine = platform.open_machine(study, programs, [&](const DeviceNotice& said) {
         notice(said.warning ? Notice::Level::warning : Notice::Level::info, said.text);
     });
     if (!machine) return machine.error();

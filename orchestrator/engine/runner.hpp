@@ -15,9 +15,6 @@
 
 namespace hpo {
 
-/// The running program, and the worker beside it.
-Programs installed_programs();
-
 /// The running session, for those who watch.
 struct SessionView {
     const StudyRecord& record;

@@ -21,6 +21,16 @@ constexpr std::int64_t processes_of_a_trial = 8;
 
 }  // namespace
 
+Programs installed_programs() {
+    std::error_code failed;
+    const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
+    if (failed)
+        throw Fatal("/proc is not there (" + failed.message() +
+                    "), and hpo finds its own program, its workers and their memory by it; mount it first: "
+                    "mount -t proc proc /proc");
+    return {self, self.parent_path() / "hpo-worker", self.parent_path().parent_path() / "share/hpo/python"};
+}
+
 WorkerPlan plan_workers(const Study& study, const Host& host) {
     WorkerPlan plan;
     const Resources& resources = study.resources;
@@ -103,7 +113,7 @@ LaunchSpec worker_launch(const Study& study, const Programs& programs, const Wor
         spec.folder = std::filesystem::path(home) / study.cwd;
         spec.command = script::seen_from_elsewhere(study.command, home, [](const std::string&) { return false; });
     }
-    // The native worker computes with one thread; a script may use what its place has.
+    // The native worker computes with one thread; a script may use what its worker has.
     const auto own = static_cast<std::size_t>(index) < plan.cpus.size() ? plan.cpus[static_cast<std::size_t>(index)]
                                                                         : std::vector<int>{};
     if (study.environment.tuned) {

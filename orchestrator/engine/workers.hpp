@@ -22,10 +22,13 @@ struct Programs {
     std::filesystem::path python;  ///< folder of the Python client
 };
 
+/// The running program, and what is installed with it.
+Programs installed_programs();
+
 struct WorkerPlan {
     int workers = 1;                     ///< workers at once
-    std::vector<std::vector<int>> cpus;  ///< a place's cores; empty: any
-    double cores = 0;                    ///< of the quota, each place's part; 0: as many as `cpus`
+    std::vector<std::vector<int>> cpus;  ///< a worker's cores; empty: any
+    double cores = 0;                    ///< of the quota, each worker's part; 0: as many as `cpus`
 };
 
 /// One worker a core (or what a script's trials are declared to take), or `resources.parallel` of them, as far as the
@@ -39,8 +42,8 @@ struct Target {
     std::optional<std::int64_t> opencl;  ///< number of OpenCL's device
 };
 
-/// The native worker, or the study's own command, for one place. Python scripts find the client. Without a GPU a script
-/// sees none where the study says `backend: cpu`, else whatever there is.
+/// The native worker, or the study's own command, for one worker. Python scripts find the client. Without a GPU a
+/// script sees none where the study says `backend: cpu`, else whatever there is.
 LaunchSpec worker_launch(const Study& study, const Programs& programs, const WorkerPlan& plan, WorkerIndex index,
                          const Target& target);
 

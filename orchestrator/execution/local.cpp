@@ -401,7 +401,11 @@ void LocalExecutor::send(WorkerIndex index, const OrchestratorMessage& message) 
 void LocalExecutor::log_to(WorkerIndex index, const std::filesystem::path& file) { impl_->log_to(index, file); }
 void LocalExecutor::terminate(WorkerIndex index, double grace) { impl_->terminate(index, grace); }
 void LocalExecutor::kill(WorkerIndex index) { impl_->kill(index); }
-std::vector<pid_t> LocalExecutor::end(milliseconds within) { return impl_->end(within); }
+std::vector<std::string> LocalExecutor::end(milliseconds within) {
+    std::vector<std::string> left;
+    for (const pid_t pid : impl_->end(within)) left.push_back(std::to_string(pid));
+    return left;
+}
 Result<void> LocalExecutor::keep_folder() { return impl_->keep_folder(); }
 const std::filesystem::path& LocalExecutor::folder() const { return impl_->folder(); }
 

@@ -1,8 +1,6 @@
 // Runs workers as processes of this machine, each below a supervisor, on one event loop and one thread.
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -11,8 +9,8 @@
 #include <vector>
 
 #include "hpo/result.hpp"
-#include "orchestrator/execution/executor.hpp"
 #include "orchestrator/execution/limits.hpp"
+#include "orchestrator/execution/session_executor.hpp"
 
 namespace boost::asio {
 class io_context;
@@ -21,9 +19,7 @@ class io_context;
 namespace hpo {
 
 struct LocalOptions {
-    /// Distinguishes the processes of this study from all others, also after a crash (processes.hpp). It stays the same
-    /// for a study's folder and contains no ':'. At most one executor uses a tag at a time.
-    std::string tag;
+    std::string tag;  ///< see ExecutorSetup
     /// Program that is executed with `supervisor_command` as a supervisor; it calls run_supervisor().
     std::filesystem::path program = "/proc/self/exe";
     SoftLimits limits;                         ///< of workers
@@ -31,7 +27,7 @@ struct LocalOptions {
     std::int64_t log_bytes = 4 * 1024 * 1024;  ///< cap of one log file
 };
 
-class LocalExecutor final : public Executor {
+class LocalExecutor final : public SessionExecutor {
    public:
     /// Fails if the folder of the workers' socket cannot be made. `loop` and `listener` must outlive the executor. It
     /// does not kill what an earlier session left behind: the caller does (sweep() in processes.hpp) once it holds the
@@ -41,10 +37,9 @@ class LocalExecutor final : public Executor {
     /// Calls end() with 2 seconds.
     ~LocalExecutor() override;
 
-    /// Kills all workers and waits until they are gone, which usually takes milliseconds. Processes that are stuck in
-    /// the kernel, or below a supervisor that is, are waited for at most twice `within`; returns those that are left.
-    /// The executor must not be used afterwards.
-    std::vector<pid_t> end(std::chrono::milliseconds within);
+    /// Usually takes milliseconds. Processes that are stuck in the kernel, or below a supervisor that is, are waited
+    /// for at most twice `within`; returns the ids of those that are left.
+    std::vector<std::string> end(std::chrono::milliseconds within) override;
 
     void launch(WorkerIndex index, const LaunchSpec& spec) override;
     void send(WorkerIndex index, const OrchestratorMessage& message) override;
@@ -52,12 +47,9 @@ class LocalExecutor final : public Executor {
     void terminate(WorkerIndex index, double grace) override;
     void kill(WorkerIndex index) override;
 
-    /// Makes folder() and the workers' socket again, perhaps elsewhere, if they have been removed ($XDG_RUNTIME_DIR
-    /// goes away at logout). Workers that are connected stay connected. Each launch calls this first.
-    Result<void> keep_folder();
-    /// The private folder (mode 0700) of the workers' socket, which other sockets may use too. The destructor removes
-    /// it.
-    [[nodiscard]] const std::filesystem::path& folder() const;
+    /// Makes the folder elsewhere if need be ($XDG_RUNTIME_DIR goes away at logout). Each launch calls this first.
+    Result<void> keep_folder() override;
+    [[nodiscard]] const std::filesystem::path& folder() const override;
 
    private:
     class Impl;

@@ -1,0 +1,46 @@
+// The machine that a session's trials share, read live.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "hpo/clock.hpp"
+#include "orchestrator/devices/host.hpp"
+#include "orchestrator/devices/monitor.hpp"
+#include "orchestrator/devices/session_registry.hpp"
+#include "orchestrator/engine/worker_pool.hpp"
+#include "orchestrator/engine/workers.hpp"
+#include "orchestrator/scheduling/plan.hpp"
+
+namespace hpo {
+
+class SessionMachine {
+   public:
+    virtual ~SessionMachine() = default;
+
+    [[nodiscard]] virtual const Host& host() const = 0;
+    /// Trials need an accelerator each.
+    [[nodiscard]] virtual bool on_device() const = 0;
+    /// What a worker on accelerators of read(), or on the host alone, is to compute on.
+    [[nodiscard]] virtual Target target(std::span<const int> devices) const = 0;
+
+    /// New readings of the devices, about once a second; what is worth telling.
+    virtual std::vector<DeviceNotice> poll(Seconds now) = 0;
+    /// What other sessions have reserved at this moment; read() counts it as used.
+    virtual void read_other_sessions() = 0;
+
+    /// What there is at this moment, within the study's limits; accelerators as of the last poll. Memory held by the
+    /// process trees of `workers` (pids) is not others' use; that of `reusable` (0: none) is free besides. `reserved`:
+    /// what was reserved for them, where a driver hides who uses what.
+    [[nodiscard]] virtual Machine read(std::span<const std::int64_t> workers, std::int64_t reusable,
+                                       std::span<const Reservation> reserved) const = 0;
+    /// Memory that the process trees of `workers` hold, one by one; of devices the most on one of them, 0 where the
+    /// driver hides who uses what.
+    [[nodiscard]] virtual std::vector<Footprint> usage(std::span<const std::int64_t> workers) const = 0;
+    /// What a session that holds all this says of itself to others (devices/session_registry.hpp).
+    [[nodiscard]] virtual std::vector<DeviceReservation> said(const Machine& now,
+                                                              std::span<const HeldResources> held_resources) const = 0;
+};
+
+}  // namespace hpo

@@ -1,0 +1,33 @@
+// An executor as a session makes and ends it. What the engine asks of it is executor.hpp.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "hpo/result.hpp"
+#include "orchestrator/execution/executor.hpp"
+
+namespace hpo {
+
+struct ExecutorSetup {
+    /// Tells this study's workers from all others', also after a crash: stable for its folder, without ':'. At most one
+    /// executor a tag at a time.
+    std::string tag;
+    std::filesystem::path program;  ///< hpo itself
+    double alive_every = 5;         ///< seconds, told to workers
+};
+
+class SessionExecutor : public Executor {
+   public:
+    /// Kills everything and waits until it is gone, `within` and as long again for what does not die at once. What is
+    /// left then, as its users know it ("4711"). Nothing may be asked of the executor afterwards.
+    virtual std::vector<std::string> end(std::chrono::milliseconds within) = 0;
+    /// Makes what workers reach this session by anew where somebody has removed it; those that are connected stay so.
+    virtual Result<void> keep_folder() = 0;
+    /// A private folder (0700) of this session, for other sockets as well; removed by the destructor.
+    [[nodiscard]] virtual const std::filesystem::path& folder() const = 0;
+};
+
+}  // namespace hpo
