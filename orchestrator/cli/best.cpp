@@ -25,10 +25,10 @@ CommandAction best(CLI::App& app) {
         bool json = false;
     };
     const auto arguments = std::make_shared<Arguments>();
-    app.add_option("STUDY", arguments->study, "A study's name, folder or YAML file; default: the one changed last");
+    app.add_option("STUDY", arguments->study, "A study's name, folder or YAML file; default: the most recent one");
     app.add_option(
            "--format", arguments->format,
-           "yaml: a study file for hpo train and hpo run; json; args: --name=value words, quoted for eval; env: "
+           "yaml: a study file for hpo train and hpo run; json; args: --name=value arguments, quoted for eval; env: "
            "HPO_PARAM_NAME=value lines for eval, the variables that a script's trials see")
         ->check(CLI::IsMember({"yaml", "json", "args", "env"}))
         ->capture_default_str();

@@ -9,6 +9,7 @@
 #include "orchestrator/export/trial_json.hpp"
 #include "orchestrator/script/syntax/template.hpp"
 #include "orchestrator/study/entries.hpp"
+#include "orchestrator/study/step_name.hpp"
 #include "orchestrator/study/study_file.hpp"
 
 namespace hpo {
@@ -68,7 +69,7 @@ std::string parameters_as_yaml(const TrialRecord& trial) {
 
 std::string as_yaml(const Study& study, const TrialRecord& trial) {
     std::string head = "# The best of study " + study.name + ": trial " + std::to_string(trial.number) + ", " +
-                       study.objective.metric + " " + short_number(*trial.value) + " at step " +
+                       study.objective.metric + " " + short_number(*trial.value) + " at " + step_name(study) + " " +
                        std::to_string(trial.best_step) + ".\n";
     if (is_native(study)) head += "# hpo train best.yaml -o model.safetensors   (if this file is best.yaml)\n";
     if (!has_worker(study)) return head + parameters_as_yaml(trial);

@@ -12,7 +12,7 @@ namespace hpo {
 ///   yaml  a study file with nothing left to vary, which trains this configuration with this trial's seed and the same
 ///         split: for `hpo train` and `hpo run`
 ///   json  {"study", "trial", "metric", "value", "step", "params", "worker"}: params were sampled, worker is everything
-///   args  --name=value words, quoted for a POSIX shell, one line
+///   args  --name=value arguments, quoted for a POSIX shell, one line
 ///   env   NAME=value lines, quoted for a POSIX shell
 std::string best_config(const Study& study, const TrialRecord& trial, const std::string& format);
 

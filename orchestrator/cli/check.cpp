@@ -121,7 +121,7 @@ from_worker::PlanAnswer plan_or_fail(const CheckContext& context, OneWorker& wor
     return std::move(*answer);
 }
 
-/// That the data has as many samples, which no sampled trial need show.
+/// Whether the data has as many samples: no sampled trial shows it.
 void check_largest_batch(const CheckContext& context, OneWorker& worker, const Sample& sample) {
     for (const Dimension& dimension : context.study.space) {
         if (dimension.name != "batch_size") continue;
@@ -273,7 +273,7 @@ std::string cores_text(double cores) {
 
 std::string bytes(std::int64_t count) { return bytes_text(static_cast<double>(count)); }
 
-/// "7.800 GiB less 800 MiB kept free and 1.1 GiB used by others: room for 5.9 GiB; 2 trials book 246 MiB, 4 %".
+/// "7.800 GiB less 800 MiB kept free and 1.1 GiB used by others: room for 5.9 GiB; 2 trials reserve 246 MiB, 4 %".
 std::string pool_text(const Packing::Pool& pool) {
     std::string text = bytes(pool.capacity);
     if (pool.reserve > 0) text += ", " + bytes(pool.reserve) + " kept free";

@@ -59,15 +59,15 @@ constexpr std::array table{
             "eval \"python train.py $(hpo best phase1 --format args)\"",
             commands::best},
     Command{"show", "Everything about one trial",
-            "hpo show 7                      trial 7 of the study changed last\n"
+            "hpo show 7                      trial 7 of the most recent study\n"
             "hpo show phase1 7               of phase1; phase1/7 is the same",
             commands::show},
     Command{"logs", "Print what a trial wrote",
-            "hpo logs 7                      of the study changed last\n"
+            "hpo logs 7                      of the most recent study\n"
             "hpo logs phase1/7 -f            and follow it until it ends",
             commands::logs},
     Command{"top", "Watch a study live; show or stop its trials",
-            "hpo top                         the study changed last; q quits\n"
+            "hpo top                         the most recent study; q quits\n"
             "hpo top phase1 --once           print the table and exit",
             commands::top},
     Command{"stop", "End a trial or a running study",

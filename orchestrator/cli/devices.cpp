@@ -118,7 +118,7 @@ std::string draw(const Machine& machine) {
                  {"MEMORY", Table::Align::right},
                  {"FREE", Table::Align::right},
                  {"OTHERS", Table::Align::right},
-                 {"BOOKED", Table::Align::right},
+                 {"RESERVED", Table::Align::right},
                  {"STUDIES"},
                  {"UUID"}});
     const Reserved on_host = reserved_on(machine.sessions, "host");

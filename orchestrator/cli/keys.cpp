@@ -25,7 +25,7 @@ namespace {
 
 struct KeyRow {
     std::string key;
-    std::string values;    ///< type and range, or the allowed words
+    std::string values;    ///< type and range, or the allowed choices
     std::string fallback;  ///< empty: none
     std::string meaning;
 };
@@ -35,13 +35,14 @@ struct KeySection {
     std::vector<KeyRow> rows;
 };
 
-/// "integer, 1 to 65536", "relu, gelu, silu": what the type, the range and the words of a row allow.
+/// "integer, 1 to 65536", "relu, gelu, silu": what the type, the range and the choices of a row allow.
 template <class Row>
 std::string values_of(const Row& row) {
     if (!row.choices.empty()) {
-        std::string words(row.choices);
-        for (std::size_t at = 0; (at = words.find('|', at)) != std::string::npos; at += 2) words.replace(at, 1, ", ");
-        return words;
+        std::string choices(row.choices);
+        for (std::size_t at = 0; (at = choices.find('|', at)) != std::string::npos; at += 2)
+            choices.replace(at, 1, ", ");
+        return choices;
     }
     if (row.type == OptionType::flag) return "true, false";
     if (row.type == OptionType::text) return "text";

@@ -72,7 +72,7 @@ int run(const Arguments& arguments) {
 CommandAction logs(CLI::App& app) {
     const auto arguments = std::make_shared<Arguments>();
     app.add_option("TRIAL", arguments->trial, "A trial's number, or STUDY/TRIAL")->required();
-    app.add_option("--study", arguments->study, "The study of the trial; default: the one changed last");
+    app.add_option("--study", arguments->study, "The study of the trial; default: the most recent one");
     app.add_flag("-f,--follow", arguments->follow, "Follow the log until the trial ends");
     return [arguments] { return run(*arguments); };
 }

@@ -12,6 +12,7 @@
 #include "hpo/wire.hpp"
 #include "orchestrator/cli/session_pools.hpp"
 #include "orchestrator/cli/trial_json.hpp"
+#include "orchestrator/engine/log_lines.hpp"
 #include "orchestrator/view/output.hpp"
 #include "orchestrator/view/progress.hpp"
 #include "orchestrator/view/summary.hpp"
@@ -74,6 +75,9 @@ class OnTerminal final : public RunObserver {
     void happened(const StudyRecord& record, const StoredEvent& stored) override {
         if (const auto line = bests_.line(stored, record); !line.empty()) alive_ &= block_.print_above(line + '\n');
     }
+    void ended_with_study(const StudyRecord&, std::span<const StoredEvent> ends) override {
+        alive_ &= block_.print_above(end_with_study_line(ends.size()) + '\n');
+    }
     void notice(const Notice& notice) override {
         if (notice.level != Notice::Level::info) alive_ &= block_.print_above(with_level(notice));
     }
@@ -98,6 +102,9 @@ class InLines final : public RunObserver {
     void begun(const SessionView& view) override { out_.write(greeting(study_, view)); }
     void happened(const StudyRecord& record, const StoredEvent& stored) override {
         if (const auto line = view::event_line(stored, record, study_); !line.empty()) out_.write(line + "\n");
+    }
+    void ended_with_study(const StudyRecord&, std::span<const StoredEvent> ends) override {
+        out_.write(end_with_study_line(ends.size()) + '\n');
     }
     void notice(const Notice& notice) override {
         // A trial's failure is told by the line of its event.
@@ -130,6 +137,9 @@ class InJson final : public RunObserver {
                               [&](const event::Finished& e) { line("finished", e.trial); },
                               [&](const event::Closing& e) { line("closing", e.trial); }, [](const auto&) {}},
                    stored.event);
+    }
+    void ended_with_study(const StudyRecord& record, std::span<const StoredEvent> ends) override {
+        for (const StoredEvent& end : ends) happened(record, end);
     }
     void notice(const Notice& notice) override {
         if (notice.level != Notice::Level::info) (void)view::write_to(STDERR_FILENO, with_level(notice));

@@ -31,7 +31,7 @@ CommandAction stop(CLI::App& app) {
     };
     const auto arguments = std::make_shared<Arguments>();
     app.add_option("WHAT", arguments->what, "A trial's number, STUDY/TRIAL, or a study")->required();
-    app.add_option("--study", arguments->study, "The study of the trial; default: the one changed last");
+    app.add_option("--study", arguments->study, "The study of the trial; default: the most recent one");
     return [arguments] { return run(arguments->what, arguments->study); };
 }
 

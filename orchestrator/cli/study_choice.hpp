@@ -1,4 +1,4 @@
-// Which study a command means, and a look at it.
+// Which study a command means, and a snapshot of it.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace hpo {
 
-/// `argument`: a study's name, its folder, or its YAML file; empty: the only study, or the one changed last. Ends the
+/// `argument`: a study's name, its folder, or its YAML file; empty: the only study, or the most recent one. Ends the
 /// command with what exists, and the nearest name, when there is no such study.
 StudyFolder choose_study(const std::string& argument);
 

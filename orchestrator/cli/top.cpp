@@ -106,7 +106,7 @@ int run_top(const TopArguments& arguments) {
 
 CommandAction top(CLI::App& app) {
     const auto arguments = std::make_shared<TopArguments>();
-    app.add_option("STUDY", arguments->study, "A study's name, folder or YAML file; default: the one changed last");
+    app.add_option("STUDY", arguments->study, "A study's name, folder or YAML file; default: the most recent one");
     app.add_flag("--once", arguments->once, "Print the table of all trials once and exit");
     app.add_flag("--json", arguments->json, "Print the same as JSON and exit");
     app.add_option("--interval", arguments->interval, "Refresh interval (s)")

@@ -78,14 +78,14 @@ Result<void> Ledger::complete_pictures() {
     return {};
 }
 
-StoredEvent Ledger::store(const Event& event, bool at_once) {
+StoredEvent Ledger::store(const Event& event, bool at_once, const Listener& listener) {
     auto stored = at_once ? store_.append(event) : store_.add(event);
     if (!stored) throw StoreFailed(stored.error().message);
     waits_ = !at_once;
     if (at_once) written_at_ = stored->time;
     changed(event);
     apply(record_, *stored, study_.objective);
-    if (on_event) on_event(*stored);
+    if (listener) listener(*stored);
     return *std::move(stored);
 }
 
@@ -327,7 +327,15 @@ void Ledger::requeue(std::int64_t trial, Outcome outcome, bool charged, const st
     enter(event::Requeued{trial, record_.trial(trial).attempt, outcome, charged, reason});
 }
 
-void Ledger::promote(std::int64_t trial) { requeue(trial, Outcome::paused, false, "promoted"); }
+void Ledger::promote(std::int64_t number) {
+    const TrialRecord& trial = record_.trial(number);
+    const std::vector<Gate> rungs = rules_.gates();
+    const auto next =
+        std::find_if(rungs.begin(), rungs.end(), [&](const Gate& gate) { return gate.step > trial.steps(); });
+    const std::string where =
+        next == rungs.end() ? "past the last rung" : "to rung " + std::to_string(next - rungs.begin() + 1);
+    requeue(number, Outcome::paused, false, "promoted " + where + (trial.rule.empty() ? "" : " by " + trial.rule));
+}
 
 std::vector<std::int64_t> Ledger::promotions(bool last, std::size_t most) {
     rules_.expect_trials(!last);
@@ -353,7 +361,7 @@ std::vector<std::int64_t> Ledger::close_paused(std::size_t most) {
         const Event end = event::Finished{number, trial.attempt, TrialState::stopped, trial.rule,
                                           reason.empty() ? trial.reason : reason};
         mark_end(end);
-        learn(store(end, false));
+        learn(store(end, false, on_end_with_study));
     }
     flush();
     return closed;

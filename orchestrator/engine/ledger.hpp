@@ -76,10 +76,13 @@ class Ledger {
     std::vector<std::int64_t> close_paused(std::size_t most);
 
     /// Told of each entry once it is stored and applied; not of replayed ones.
-    std::function<void(const StoredEvent&)> on_event;
+    using Listener = std::function<void(const StoredEvent&)>;
+    Listener on_event;
+    /// Told in its place of paused trials that end with the study: they may be many at once.
+    Listener on_end_with_study;
 
     [[nodiscard]] const StudyRecord& record() const { return record_; }
-    /// Numbers of the trials that have not ended, ascending: what a decision has to look at, however many have ended.
+    /// Numbers of the trials that have not ended, ascending: what a decision has to consider, however many have ended.
     [[nodiscard]] const std::set<std::int64_t>& unfinished() const { return unfinished_; }
     /// Those of them that are queued: under rules that pause, nearly all others wait for their promotion.
     [[nodiscard]] const std::set<std::int64_t>& queued() const { return queued_; }
@@ -91,7 +94,8 @@ class Ledger {
 
    private:
     void enter(const Event& event);
-    StoredEvent store(const Event& event, bool at_once);
+    StoredEvent store(const Event& event, bool at_once) { return store(event, at_once, on_event); }
+    StoredEvent store(const Event& event, bool at_once, const Listener& listener);
     void take(std::int64_t trial, Report report);
     void learn(const StoredEvent& stored);
     Verdict judged_by_rules(std::int64_t trial);

@@ -2,6 +2,7 @@
 
 #include "hpo/printable.hpp"
 #include "hpo/units.hpp"
+#include "orchestrator/study/step_name.hpp"
 
 namespace hpo {
 
@@ -15,11 +16,11 @@ std::string why(const std::string& rule, const std::string& reason) {
     return reason.empty() ? by : by + ": " + first_line(reason);
 }
 
-/// "after step 9, val_accuracy 0.8972 at step 8".
+/// "after 9 epochs, val_accuracy 0.8972 at epoch 8".
 std::string progress(const Study& study, const TrialRecord& trial) {
-    std::string text = "after step " + std::to_string(trial.steps());
+    std::string text = "after " + steps_text(study, trial.steps());
     if (trial.value)
-        text += ", " + study.objective.metric + " " + short_number(*trial.value) + " at step " +
+        text += ", " + study.objective.metric + " " + short_number(*trial.value) + " at " + step_name(study) + " " +
                 std::to_string(trial.best_step);
     return text;
 }
@@ -47,6 +48,11 @@ std::string session_line(const Study& study, const event::SessionStarted& sessio
            (rules.empty() ? "no stopping rule" : "stopping rule " + rules);
 }
 
+std::string end_with_study_line(std::size_t trials) {
+    return trials == 1 ? "1 paused trial ended with the study: no rule promoted it"
+                       : std::to_string(trials) + " paused trials ended with the study: no rule promoted them";
+}
+
 std::string log_line(const Study& study, const StudyRecord& record, const StoredEvent& stored) {
     const auto of_trial = [](std::int64_t number, const std::string& text) {
         return "trial " + std::to_string(number) + ": " + text;
@@ -56,8 +62,7 @@ std::string log_line(const Study& study, const StudyRecord& record, const Stored
             [&](const event::Launched& e) {
                 const TrialRecord& trial = record.trial(e.trial);
                 const bool begun = e.attempt > 1 && !trial.curve.empty();
-                const std::string verb =
-                    begun ? "resumed after step " + std::to_string(trial.steps()) + " " : "started ";
+                const std::string verb = begun ? "resumed after " + steps_text(study, trial.steps()) + " " : "started ";
                 const auto tries = trial.failures + trial.memory_deaths;
                 return of_trial(e.trial, verb + where(e) + (tries > 0 ? ", retry " + std::to_string(tries) : ""));
             },

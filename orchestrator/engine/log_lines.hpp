@@ -1,6 +1,7 @@
 // What hpo.log says of a study: a line for each thing that happened to a trial, but not for each step.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "hpo/event.hpp"
@@ -10,6 +11,9 @@ namespace hpo {
 
 /// "hpo 1.0 on host, pid 7, 4 workers at once, rules asha and plateau": how a session began.
 std::string session_line(const Study& study, const event::SessionStarted& session, int workers);
+
+/// "58 paused trials ended with the study: no rule promoted them".
+std::string end_with_study_line(std::size_t trials);
 
 /// The line for an event that `record` holds already; empty for one that gets none (steps, measurements, proposals).
 /// O(1), whatever the number of trials and steps. Of a reason with several lines the first one.

@@ -94,6 +94,7 @@ class Session {
             if (const auto line = log_line(study_, ledger_.record(), stored); !line.empty()) log_->info("{}", line);
             observer_.happened(ledger_.record(), stored);
         };
+        ledger_.on_end_with_study = [this](const StoredEvent& stored) { ended_with_study_.push_back(stored); };
         const event::SessionStarted session{host_name(), getpid(), version};
         log_->info("{}", session_line(study_, session, plan_.workers));
         ledger_.session_started(session);
@@ -111,6 +112,11 @@ class Session {
         if (!engine_->done()) loop_.run();
 
         if (!engine_->done()) leave_behind();
+
+        if (!ended_with_study_.empty()) {
+            log_->info("{}", end_with_study_line(ended_with_study_.size()));
+            observer_.ended_with_study(ledger_.record(), ended_with_study_);
+        }
 
         RunOutcome outcome;
         outcome.folder_lost = folder_lost();
@@ -384,6 +390,7 @@ class Session {
     std::optional<ControlServer> control_;
     std::string folder_problem_;  ///< that was told
     std::optional<Engine> engine_;
+    std::vector<StoredEvent> ended_with_study_;  ///< paused trials
 };
 
 }  // namespace

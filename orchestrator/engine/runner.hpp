@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ class RunObserver {
     virtual void begun(const SessionView&) {}
     /// An event was stored and applied.
     virtual void happened(const StudyRecord&, const StoredEvent&) {}
+    /// The session is over, and with it these paused trials have ended (each is `Finished`), which no rule promoted.
+    virtual void ended_with_study(const StudyRecord&, std::span<const StoredEvent>) {}
     virtual void notice(const Notice&) {}
     /// About four times a second. False: nobody can see it any more (a closed terminal), the session ends as by
     /// SIGTERM.

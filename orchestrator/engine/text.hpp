@@ -1,4 +1,4 @@
-// Words that the engine's reasons are made of.
+// Text that the engine's reasons are made of.
 #pragma once
 
 #include <algorithm>

@@ -25,11 +25,11 @@ struct HeldResources {
 struct Job {
     enum class Phase { reserved, running, ending };
     Phase phase = Phase::reserved;
-    AttemptId id;            ///< reserved: attempt 0
-    bool joins = false;      ///< reserved as one beside others of its fusion key; else with all that the worker takes
-    Seconds begun{0};        ///< running: since then
-    Seconds heard{0};        ///< last sign of life; ending: the decision
-    std::int64_t order = 0;  ///< of its launch among all launches
+    AttemptId id;        ///< reserved: attempt 0
+    bool joins = false;  ///< reserved as co-located with others of its fusion key; else with all that the worker takes
+    Seconds begun{0};    ///< running: since then
+    Seconds heard{0};    ///< last sign of life; ending: the decision
+    std::int64_t order = 0;      ///< of its launch among all launches
     std::int64_t last_step = 0;  ///< reported in this attempt
     std::int64_t unused = 0;     ///< reports of this attempt that were not used
     std::int64_t logged = 0;     ///< lines it sent to the log in this attempt

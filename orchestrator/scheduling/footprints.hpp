@@ -31,7 +31,7 @@ Footprint with_measurement_error(const Footprint& peak);
 ///   times 1.25 for each categorical that differs; of these the least. It is an upper bound where memory grows with
 ///   each whole number at most in proportion; leaving one out tells how far from that it is, and the bound is raised by
 ///   the worst case.
-/// - From five configurations on a law (memory_fit.hpp) with a margin from its cross-validation, where that books less.
+/// - From five configurations on a law (memory_fit.hpp) with a margin from its cross-validation, where that is less.
 ///   Beyond the numbers that were seen it is scaled in proportion by whole numbers that had no chance to show an
 ///   effect, and a value of a categorical that was never seen counts half as much again as the largest peak.
 /// - Never less than what configurations took that differ only in numbers that the law does not use.

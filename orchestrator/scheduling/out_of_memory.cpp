@@ -26,7 +26,7 @@ Amounts amounts_of(const MemoryDeath& death) {
     return {of(death.reserved), of(used), of(death.capacity), of(death.others)};
 }
 
-/// Twice at most a trial is tried beside others before it gets all there is.
+/// Twice at most a trial is tried with others before it gets all there is.
 constexpr std::int64_t tries_beside_others = 2;
 /// What other programs may use of an empty machine: a desktop's share.
 constexpr double tolerated = 0.1;
@@ -111,7 +111,7 @@ std::optional<OutOfMemoryLine> find_out_of_memory(std::string_view last_output, 
         std::string lower(line);
         std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
         const auto says = [&](std::string_view text) { return lower.find(text) != std::string::npos; };
-        // The device's words first: "OutOfMemoryError" ends like the host's.
+        // The device's messages first: "OutOfMemoryError" ends like the host's.
         const auto any_of = [&](const auto& text) { return std::any_of(std::begin(text), std::end(text), says); };
         const bool device = on_device && (any_of(of_device) || any_of(of_either)) && !says(on_the_host);
         const bool host = any_of(of_host) || any_of(of_either);

@@ -23,7 +23,7 @@ struct MemoryDeath {
     /// What an empty machine gives one trial: its largest device, the host. Capacity less reserve. Where both kinds lie
     /// in one pool (unified memory), of each what the reservation of the other leaves.
     Footprint capacity;
-    Footprint others{0, 0, 0};  ///< of `room`, what other programs use now
+    Footprint others{0, 0, 0};  ///< of `capacity`, what other programs use now
 };
 
 struct NextTry {
@@ -36,15 +36,15 @@ struct NextTry {
 };
 
 /// The next rung of the ladder, for the memory that ran out:
-/// 1. half as much again, then twice as much (at least what was measured plus its error), beside others;
+/// 1. half as much again, then twice as much (at least what was measured plus its error), with others;
 /// 2. alone, with all that other programs leave;
 /// 3. alone, with smaller micro-batches, each at most half of the one before: at once where other programs have taken
 ///    up to half of what was reserved;
-/// 4. where other programs use more than a tenth of the room: with nine tenths of it, for which it waits by itself.
+/// 4. where other programs use more than a tenth of the capacity: with nine tenths of it, for which it waits by itself.
 /// Then an Error with the numbers. So a trial is given up only after it died with the smallest micro-batch in all the
-/// room there is but for a desktop's share.
+/// capacity there is but for a desktop's share.
 ///
-/// No launch comes twice: each answer books more by at least a sixteenth of the room, is newly alone, or has more
+/// No launch comes twice: each answer reserves more by at least a sixteenth of it, is newly alone, or has more
 /// micro-batches. The one exception is the fourth rung, when other programs come back while the trial runs: then it
 /// waits again until they have gone. A trial without micro-batches is given up after five deaths at the latest where
 /// other programs keep still, and after 40 in any case.

@@ -10,7 +10,7 @@ namespace {
 
 using State = PlacementWorker::State;
 
-/// Devices of workers that could train the trial beside others with its fusion key: now, or in a moment, when they have
+/// Devices of workers that could train the trial with others of its fusion key: now, or in a moment, when they have
 /// started or answered. It is worth waiting for one on a device that is less used.
 std::vector<int> joinable_devices(const PlacementState& state, const PlacementTrial& trial, std::size_t most) {
     std::vector<int> devices;

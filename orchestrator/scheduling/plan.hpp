@@ -99,7 +99,7 @@ struct Admission {
 ///
 /// A trial that needs several devices gets them at once, by the same order, or waits: never fewer, never one twice.
 ///
-/// A trial that fits beside others of its fusion key starts there, by the same order of devices, unless there is a
+/// A trial that fits co-located with its fusion key starts there, by the same order of devices, unless there is a
 /// device that nobody uses yet.
 ///
 /// The first trial that does not fit keeps a reservation on the device where it can start soonest: where the fewest of

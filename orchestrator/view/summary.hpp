@@ -10,6 +10,7 @@
 
 #include "hpo/event.hpp"
 #include "hpo/study.hpp"
+#include "orchestrator/study/step_name.hpp"
 #include "orchestrator/view/canvas.hpp"
 #include "orchestrator/view/pools.hpp"
 
@@ -68,16 +69,6 @@ Style state_style(TrialState state);
 
 /// Returns a parameter's value as tables show it: numbers with four digits, text made printable.
 std::string value_text(const Value& value);
-
-/// Returns what a step of this study is called: "epoch" if the native worker trains, otherwise "step".
-inline std::string step_name(const Study& study) {
-    return study.command.empty() && !study.worker.empty() ? "epoch" : "step";
-}
-
-/// "1 epoch", "9 epochs".
-inline std::string steps_text(const Study& study, std::int64_t steps) {
-    return std::to_string(steps) + " " + step_name(study) + (steps == 1 ? "" : "s");
-}
 
 /// "new best 0.8123 val_accuracy, trial 7 at epoch 3".
 std::string best_text(const TrialRecord& trial, const Study& study);

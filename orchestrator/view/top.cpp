@@ -117,8 +117,9 @@ std::vector<Column> all_columns(const Study& study, int metric_room) {
     };
 }
 
-constexpr int reason_room = 12;    // columns; with less the column is left out
-constexpr int reason_wanted = 50;  // columns, before names of metrics are widened
+constexpr int reason_room = 12;         // columns; with less the column is left out
+constexpr int reason_title_width = 15;  // columns; with less the title is written without blanks
+constexpr int reason_wanted = 50;       // columns, before names of metrics are widened
 constexpr int scroll_to_end = 1'000'000'000;
 
 /// Returns the columns that fit, in their order, and whether room is left for the last one.
@@ -146,12 +147,13 @@ Line head_line(const std::vector<Column>& shown, bool reason, const Screen& scre
                                : pad_right(column.title, column.width, screen)) +
                      " ",
                  Style::dim);
-    if (reason) line.add("WHERE OR WHY", Style::dim);
+    const bool spacious = screen.width == 0 || screen.width - line.width() >= reason_title_width;
+    if (reason) line.add(spacious ? "DEVICE / REASON" : "DEVICE/REASON", Style::dim);
     return line;
 }
 
 /// Returns the device of a running trial, or the reason for another trial's state.
-std::string where_or_why(const TrialRecord& trial) {
+std::string device_or_reason(const TrialRecord& trial) {
     if (trial.state == TrialState::running) return printable(trial.where);
     return (trial.rule.empty() ? "" : printable(trial.rule) + ": ") + printable_line(trial.reason);
 }
@@ -168,7 +170,7 @@ Line trial_line(const Study& study, const TrialRecord& trial, const std::vector<
         line.add(column.right ? pad_left(cell, column.width, screen) : pad_right(cell, column.width, screen), style);
         line.add(" ");
     }
-    if (reason) line.add(where_or_why(trial), Style::dim);
+    if (reason) line.add(device_or_reason(trial), Style::dim);
     return line;
 }
 

@@ -40,12 +40,12 @@ TEST_F(LogLines, TellATrialFromItsStartToItsEndWithoutItsSteps) {
     EXPECT_EQ(step(1, 0.5), "");
     EXPECT_EQ(step(2, 0.75), "");
     EXPECT_EQ(happens(event::Paused{1, 1, "asha", "2nd of 5"}),
-              "trial 1: paused after step 2, loss 0.5000 at step 1 by asha: 2nd of 5");
+              "trial 1: paused after 2 steps, loss 0.5000 at step 1 by asha: 2nd of 5");
     EXPECT_EQ(happens(event::Requeued{1, 1, Outcome::paused, false, "promoted to rung 2"}),
               "trial 1: promoted to rung 2");
-    EXPECT_EQ(happens(event::Launched{1, 2, "cpu 0", {}}), "trial 1: resumed after step 2 on cpu 0");
+    EXPECT_EQ(happens(event::Launched{1, 2, "cpu 0", {}}), "trial 1: resumed after 2 steps on cpu 0");
     EXPECT_EQ(happens(event::Finished{1, 2, TrialState::stopped, "plateau", "no gain"}),
-              "trial 1: stopped after step 2, loss 0.5000 at step 1 by plateau: no gain");
+              "trial 1: stopped after 2 steps, loss 0.5000 at step 1 by plateau: no gain");
 }
 
 TEST_F(LogLines, ARetryIsToldWithItsNumberAndOfALogsLinesTheFirst) {
@@ -53,6 +53,19 @@ TEST_F(LogLines, ARetryIsToldWithItsNumberAndOfALogsLinesTheFirst) {
     EXPECT_EQ(happens(event::Requeued{1, 1, Outcome::lost, true, "the worker died of SIGSEGV\n  | core dumped"}),
               "trial 1: queued again, lost: the worker died of SIGSEGV");
     EXPECT_EQ(happens(event::Launched{1, 2, "cpu 0", {}}), "trial 1: started on cpu 0, retry 1");
+}
+
+TEST_F(LogLines, AStepOfTheNativeWorkerIsAnEpoch) {
+    study_.worker["model"] = std::string("mlp");
+    happens(event::Launched{1, 1, "cpu 0", {}});
+    step(1, 0.5);
+    EXPECT_EQ(happens(event::Finished{1, 1, TrialState::complete, "", ""}),
+              "trial 1: complete after 1 epoch, loss 0.5000 at epoch 1");
+}
+
+TEST_F(LogLines, PausedTrialsThatEndWithTheStudyAreOneLine) {
+    EXPECT_EQ(end_with_study_line(1), "1 paused trial ended with the study: no rule promoted it");
+    EXPECT_EQ(end_with_study_line(58), "58 paused trials ended with the study: no rule promoted them");
 }
 
 }  // namespace
