@@ -14,6 +14,9 @@ using hpo::testing::with_devices;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+class Devices : public hpo::testing::OneStore {};
+class SeveralDevices : public hpo::testing::OneStore {};
+
 Study study_of(int trials) {
     Study study = small_study();
     study.resources.trial.device_bytes = 5 * GiB;
@@ -51,8 +54,7 @@ struct FailsUnder {
     }
 };
 
-TEST(Devices, OneThatFailsUnderTrialAfterTrialIsNotUsedAnyMoreAndTheOthersGoOn) {
-    MemoryStore store;
+TEST_F(Devices, OneThatFailsUnderTrialAfterTrialIsNotUsedAnyMoreAndTheOthersGoOn) {
     Played play(study_of(30), store, 2, with_devices(2));
     play_on(play, 2, FailsUnder{play, "GPU-0"});
     EXPECT_EQ(play.engine->end(), Engine::End::finished) << play.engine->end_reason();
@@ -63,8 +65,7 @@ TEST(Devices, OneThatFailsUnderTrialAfterTrialIsNotUsedAnyMoreAndTheOthersGoOn) 
     }
 }
 
-TEST(Devices, WithoutAnotherOneTheSessionEndsWithWhatWillHelpAndNoMoreThanOneTrialIsCharged) {
-    MemoryStore store;
+TEST_F(Devices, WithoutAnotherOneTheSessionEndsWithWhatWillHelpAndNoMoreThanOneTrialIsCharged) {
     Played play(study_of(12), store, 1, with_devices(1));
     play_on(play, 1, FailsUnder{play, "GPU-0"});
     EXPECT_EQ(play.engine->end(), Engine::End::failed);
@@ -75,8 +76,7 @@ TEST(Devices, WithoutAnotherOneTheSessionEndsWithWhatWillHelpAndNoMoreThanOneTri
     EXPECT_LE(failed, 1);
 }
 
-TEST(Devices, ATrialThatEveryDeviceFailsAtIsChargedAndNoDeviceIsGivenUp) {
-    MemoryStore store;
+TEST_F(Devices, ATrialThatEveryDeviceFailsAtIsChargedAndNoDeviceIsGivenUp) {
     Played play(study_of(12), store, 2, with_devices(2));
     struct Fails {
         Played& play;
@@ -94,9 +94,8 @@ TEST(Devices, ATrialThatEveryDeviceFailsAtIsChargedAndNoDeviceIsGivenUp) {
     EXPECT_THAT(play.notices, Not(HasSubstr("not used any more")));
 }
 
-TEST(Devices, WorkersThatDieAtTheSameTimeOnOneAreNotBlamedAndTheirTrialsAreTriedAgainAlone) {
-    MemoryStore store;
-    Study study = study_of(4);
+TEST_F(Devices, WorkersThatDieAtTheSameTimeOnOneAreNotBlamedAndTheirTrialsAreTriedAgainAlone) {
+    study = study_of(4);
     study.resources.trial.device_bytes = 2 * GiB;
     Played play(study, store, 2, with_devices(1));
     play.ready(0);
@@ -131,8 +130,7 @@ TEST(Devices, WorkersThatDieAtTheSameTimeOnOneAreNotBlamedAndTheirTrialsAreTried
     for (const TrialRecord& trial : play.record().trials) EXPECT_EQ(trial.state, TrialState::complete) << trial.reason;
 }
 
-TEST(Devices, OneOnWhichNoWorkerStartsLeavesTheOthersToGoOn) {
-    MemoryStore store;
+TEST_F(Devices, OneOnWhichNoWorkerStartsLeavesTheOthersToGoOn) {
     Played play(study_of(30), store, 2, with_devices(2));
     struct Fails {
         Played& play;
@@ -151,9 +149,8 @@ TEST(Devices, OneOnWhichNoWorkerStartsLeavesTheOthersToGoOn) {
     EXPECT_LE(starts, 3);
 }
 
-TEST(SeveralDevices, ATrialHasThemAllOrDoesNotRunAndTheLossOfOneIsNobodysFault) {
-    MemoryStore store;
-    Study study = study_of(2);
+TEST_F(SeveralDevices, ATrialHasThemAllOrDoesNotRunAndTheLossOfOneIsNobodysFault) {
+    study = study_of(2);
     study.resources.trial.gpus = 2;
     Played play(study, store, 2, with_devices(3));
     ASSERT_EQ(play.started_on.size(), 1u) << "the third device alone is not enough for the second trial";

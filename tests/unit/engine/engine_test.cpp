@@ -9,14 +9,17 @@
 namespace hpo {
 namespace {
 
+using hpo::testing::BegunTrial;
 using hpo::testing::MemoryStore;
 using hpo::testing::Played;
+using hpo::testing::ReadyWorker;
 using hpo::testing::small_study;
 using ::testing::HasSubstr;
 
-TEST(Engine, RunsTheBudgetOneAfterTheOtherInAWarmWorker) {
-    MemoryStore store;
-    Played play(small_study(), store, 1);
+class EngineTest : public hpo::testing::OneStore {};
+
+TEST_F(EngineTest, RunsTheBudgetOneAfterTheOtherInAWarmWorker) {
+    Played play(study, store, 1);
     ASSERT_EQ(play.executor.launched.size(), 1u);
     play.ready(0);
     for (std::int64_t trial = 1; trial <= 3; ++trial) {
@@ -34,9 +37,8 @@ TEST(Engine, RunsTheBudgetOneAfterTheOtherInAWarmWorker) {
     EXPECT_EQ(play.engine->end(), Engine::End::finished);
 }
 
-TEST(Engine, TheTimeOfAStudyIsCountedOnceAlsoWhenTheSessionIsOver) {
-    MemoryStore store;
-    Played play(small_study(), store, 1);
+TEST_F(EngineTest, TheTimeOfAStudyIsCountedOnceAlsoWhenTheSessionIsOver) {
+    Played play(study, store, 1);
     const double before = play.engine->seconds();
     play.clock.advance(Seconds(5));
     EXPECT_DOUBLE_EQ(play.engine->seconds(), before + 5);
@@ -44,11 +46,7 @@ TEST(Engine, TheTimeOfAStudyIsCountedOnceAlsoWhenTheSessionIsOver) {
     EXPECT_DOUBLE_EQ(play.engine->seconds(), before + 5);
 }
 
-TEST(Engine, ATrialIsCompleteInTheLedgerBeforeItsLastDecisionIsSent) {
-    MemoryStore store;
-    Played play(small_study(), store, 1);
-    play.ready(0);
-    const AttemptId id = play.asked(0);
+TEST_F(BegunTrial, ATrialIsCompleteInTheLedgerBeforeItsLastDecisionIsSent) {
     play.report(0, id, 1, 0.5);
     play.report(0, id, 2, 0.4);
     EXPECT_EQ(play.trial(1).state, TrialState::complete);
@@ -57,10 +55,8 @@ TEST(Engine, ATrialIsCompleteInTheLedgerBeforeItsLastDecisionIsSent) {
     EXPECT_EQ(play.trial(1).attempt, 1);
 }
 
-TEST(Engine, AMetricBesideObjectiveAndLossMayBeWhatItLikes) {
-    Study study = small_study();
+TEST_F(EngineTest, AMetricBesideObjectiveAndLossMayBeWhatItLikes) {
     study.objective.metric = "score";
-    MemoryStore store;
     Played play(study, store, 1);
     play.ready(0);
     const AttemptId id = play.asked(0);
@@ -76,10 +72,9 @@ TEST(Engine, AMetricBesideObjectiveAndLossMayBeWhatItLikes) {
     EXPECT_EQ(play.trial(1).reason, "loss is nan at step 2");
 }
 
-TEST(Engine, ATrialThatHadMoreToReportSaysSoAndSoDoesTheStudysEnd) {
-    MemoryStore store;
+TEST_F(EngineTest, ATrialThatHadMoreToReportSaysSoAndSoDoesTheStudysEnd) {
     {
-        Played play(small_study(), store, 1);
+        Played play(study, store, 1);
         play.ready(0);
         for (std::int64_t trial = 1; trial <= 3; ++trial) {
             const AttemptId id = play.asked(0);
@@ -93,7 +88,7 @@ TEST(Engine, ATrialThatHadMoreToReportSaysSoAndSoDoesTheStudysEnd) {
         EXPECT_THAT(play.notices, HasSubstr("it had more to report\n2 trials were ended with the last step"));
         EXPECT_EQ(play.ended, (std::vector<std::int64_t>{1, 2, 3}));
     }
-    Played again(small_study(), store, 1);
+    Played again(study, store, 1);
     EXPECT_EQ(again.trial(2).reason, "it had more to report");
     EXPECT_EQ(again.trial(2).value, 0.4);
 }
@@ -117,15 +112,14 @@ TrialRecord after_a_kill_behind_the_step(Study study, double loss) {
     return play.trial(1);
 }
 
-TEST(Engine, ADivergedTrialIsNotCompleteAndTheBestAfterAKillBetweenReportAndEnd) {
+TEST_F(EngineTest, ADivergedTrialIsNotCompleteAndTheBestAfterAKillBetweenReportAndEnd) {
     const TrialRecord trial = after_a_kill_behind_the_step(small_study(), NAN);
     EXPECT_EQ(trial.state, TrialState::diverged);
     EXPECT_EQ(trial.reason, "loss is nan at step 2");
     EXPECT_EQ(after_a_kill_behind_the_step(small_study(), 0.05).state, TrialState::complete);
 }
 
-TEST(Engine, WhatARuleSaidBeforeAKillStandsAfterwards) {
-    Study study = small_study();
+TEST_F(EngineTest, WhatARuleSaidBeforeAKillStandsAfterwards) {
     study.budget.epochs = 9;
     study.stopping = {{"plateau", {{"patience", std::int64_t{1}}, {"grace", std::int64_t{1}}}}};
     const TrialRecord stopped = after_a_kill_behind_the_step(study, 0.2);
@@ -138,9 +132,8 @@ TEST(Engine, WhatARuleSaidBeforeAKillStandsAfterwards) {
     EXPECT_EQ(paused.attempt, 1) << "the step is not trained again to be paused";
 }
 
-TEST(Engine, AWorkerThatDiesIsRetriedTwiceAndThenTheTrialFailsWithTheSignalAndTheLastOutput) {
-    MemoryStore store;
-    Played play(small_study(), store, 1);
+TEST_F(EngineTest, AWorkerThatDiesIsRetriedTwiceAndThenTheTrialFailsWithTheSignalAndTheLastOutput) {
+    Played play(study, store, 1);
     for (std::int64_t attempt = 1; attempt <= 3; ++attempt) {
         play.ready(0);
         const AttemptId id = play.asked(0);
@@ -154,10 +147,7 @@ TEST(Engine, AWorkerThatDiesIsRetriedTwiceAndThenTheTrialFailsWithTheSignalAndTh
     EXPECT_EQ(play.asked(0).trial, 2);
 }
 
-TEST(Engine, WordsOfAnOlderAttemptAreNotUsed) {
-    MemoryStore store;
-    Played play(small_study(), store, 1);
-    play.ready(0);
+TEST_F(ReadyWorker, WordsOfAnOlderAttemptAreNotUsed) {
     play.asked(0);
     play.exit(0, SIGKILL);
     play.ready(0);
@@ -169,9 +159,7 @@ TEST(Engine, WordsOfAnOlderAttemptAreNotUsed) {
     EXPECT_EQ(play.trial(1).state, TrialState::running);
 }
 
-TEST(Engine, StepsThatRepeatGoBackOrExceedTheBudgetAreNeverStored) {
-    MemoryStore store;
-    Study study = small_study();
+TEST_F(EngineTest, StepsThatRepeatGoBackOrExceedTheBudgetAreNeverStored) {
     study.budget.epochs = 5;
     Played play(study, store, 1);
     play.ready(0);
@@ -182,20 +170,14 @@ TEST(Engine, StepsThatRepeatGoBackOrExceedTheBudgetAreNeverStored) {
     EXPECT_THAT(play.notices, HasSubstr("a report was not used: step 2 came after step 2 of 5"));
 }
 
-TEST(Engine, ANonFiniteLossEndsTheTrialAsDivergedWithTheStep) {
-    MemoryStore store;
-    Played play(small_study(), store, 1);
-    play.ready(0);
-    const AttemptId id = play.asked(0);
+TEST_F(BegunTrial, ANonFiniteLossEndsTheTrialAsDivergedWithTheStep) {
     EXPECT_EQ(play.report(0, id, 1, std::numeric_limits<double>::quiet_NaN()), to_worker::Action::stop);
     EXPECT_EQ(play.trial(1).state, TrialState::diverged);
     EXPECT_EQ(play.trial(1).reason, "loss is nan at step 1");
     EXPECT_EQ(play.trial(1).value, std::nullopt);
 }
 
-TEST(Engine, ASilentWorkerIsEndedAfterTheProgressTimeoutAndTheTrialSaysSo) {
-    MemoryStore store;
-    Study study = small_study();
+TEST_F(EngineTest, ASilentWorkerIsEndedAfterTheProgressTimeoutAndTheTrialSaysSo) {
     study.resources.retries = 0;
     study.resources.progress_timeout = 60;
     Played play(study, store, 1);
@@ -216,11 +198,7 @@ TEST(Engine, ASilentWorkerIsEndedAfterTheProgressTimeoutAndTheTrialSaysSo) {
     EXPECT_THAT(play.trial(1).reason, HasSubstr("silent for 60 s"));
 }
 
-TEST(Engine, AWorkerThatGoesOnAfterItsTrialEndedIsEndedAndTheTrialStaysWhatItWas) {
-    MemoryStore store;
-    Played play(small_study(), store, 1);
-    play.ready(0);
-    const AttemptId id = play.asked(0);
+TEST_F(BegunTrial, AWorkerThatGoesOnAfterItsTrialEndedIsEndedAndTheTrialStaysWhatItWas) {
     ASSERT_TRUE(play.engine->stop_trial(1));
     for (int i = 0; i < 62; ++i) {
         play.clock.advance(Seconds(1));
@@ -233,9 +211,7 @@ TEST(Engine, AWorkerThatGoesOnAfterItsTrialEndedIsEndedAndTheTrialStaysWhatItWas
     EXPECT_EQ(play.trial(1).failures, 0);
 }
 
-TEST(Engine, AWorkerThatNeverSaysHelloIsAFailedLaunchAndThreeOfThemEndTheStudy) {
-    MemoryStore store;
-    Study study = small_study();
+TEST_F(EngineTest, AWorkerThatNeverSaysHelloIsAFailedLaunchAndThreeOfThemEndTheStudy) {
     study.resources.progress_timeout = 2;
     Played play(study, store, 1);
     for (int launch = 0; launch < 3; ++launch) {
@@ -249,11 +225,7 @@ TEST(Engine, AWorkerThatNeverSaysHelloIsAFailedLaunchAndThreeOfThemEndTheStudy) 
     EXPECT_THAT(play.engine->end_reason(), HasSubstr("before it said hello"));
 }
 
-TEST(Engine, AFloodOfReportsThatAreNotUsedIsToldInNumbers) {
-    MemoryStore store;
-    Played play(small_study(), store, 1);
-    play.ready(0);
-    const AttemptId id = play.asked(0);
+TEST_F(BegunTrial, AFloodOfReportsThatAreNotUsedIsToldInNumbers) {
     for (int i = 0; i < 10'000; ++i) play.report(0, id, 1, 0.5);
     play.report(0, id, 2, 0.4);
     play.finish(0, id);
@@ -262,9 +234,7 @@ TEST(Engine, AFloodOfReportsThatAreNotUsedIsToldInNumbers) {
     EXPECT_EQ(play.trial(1).state, TrialState::complete);
 }
 
-TEST(Engine, TrialsThatCannotFitEndTheStudyInsteadOfFailingOneByOne) {
-    MemoryStore store;
-    Study study = small_study();
+TEST_F(EngineTest, TrialsThatCannotFitEndTheStudyInsteadOfFailingOneByOne) {
     study.budget.trials = 100;
     Played play(study, store, 1);
     play.ready(0, {"plan"});
@@ -277,11 +247,7 @@ TEST(Engine, TrialsThatCannotFitEndTheStudyInsteadOfFailingOneByOne) {
     EXPECT_EQ(play.record().trials.size(), 3u);
 }
 
-TEST(Engine, ALongSleepOfTheMachineDoesNotEndEveryTrial) {
-    MemoryStore store;
-    Played play(small_study(), store, 1);
-    play.ready(0);
-    const AttemptId id = play.asked(0);
+TEST_F(BegunTrial, ALongSleepOfTheMachineDoesNotEndEveryTrial) {
     play.engine->tick();
     play.clock.advance(Seconds(8 * 3600));
     play.engine->tick();
@@ -289,10 +255,9 @@ TEST(Engine, ALongSleepOfTheMachineDoesNotEndEveryTrial) {
     EXPECT_EQ(play.report(0, id, 1, 0.5), to_worker::Action::go_on);
 }
 
-TEST(Engine, AnInterruptQueuesWhatRunsAndTheNextSessionGoesOnWithoutRepeatingWhatIsFinished) {
-    MemoryStore store;
+TEST_F(EngineTest, AnInterruptQueuesWhatRunsAndTheNextSessionGoesOnWithoutRepeatingWhatIsFinished) {
     {
-        Played play(small_study(), store, 2);
+        Played play(study, store, 2);
         play.ready(0);
         play.ready(1);
         const AttemptId first = play.asked(0);
@@ -306,7 +271,7 @@ TEST(Engine, AnInterruptQueuesWhatRunsAndTheNextSessionGoesOnWithoutRepeatingWha
         EXPECT_TRUE(play.engine->done());
         EXPECT_EQ(play.trial(2).failures, 0);
     }
-    Played again(small_study(), store, 2);
+    Played again(study, store, 2);
     EXPECT_EQ(again.trial(1).state, TrialState::complete);
     again.ready(0);
     again.ready(1);
@@ -318,15 +283,14 @@ TEST(Engine, AnInterruptQueuesWhatRunsAndTheNextSessionGoesOnWithoutRepeatingWha
     EXPECT_EQ(std::max(run->id.trial, other.trial), 3);
 }
 
-TEST(Engine, AKilledSessionResumesFromItsEventsAlone) {
-    MemoryStore store;
+TEST_F(EngineTest, AKilledSessionResumesFromItsEventsAlone) {
     {
-        Played play(small_study(), store, 1);
+        Played play(study, store, 1);
         play.ready(0);
         const AttemptId id = play.asked(0);
         play.report(0, id, 1, 0.5);
     }  // no word of goodbye
-    Played again(small_study(), store, 1);
+    Played again(study, store, 1);
     again.ready(0);
     const auto run = again.executor.take<to_worker::Run>(0);
     ASSERT_TRUE(run);
@@ -338,10 +302,9 @@ TEST(Engine, AKilledSessionResumesFromItsEventsAlone) {
     EXPECT_EQ(again.trial(1).state, TrialState::complete);
 }
 
-TEST(Engine, AStoredLastStepWithoutItsEndIsCompletedByTheNextSession) {
-    MemoryStore store;
+TEST_F(EngineTest, AStoredLastStepWithoutItsEndIsCompletedByTheNextSession) {
     {
-        Played play(small_study(), store, 1);
+        Played play(study, store, 1);
         play.ready(0);
         const AttemptId id = play.asked(0);
         play.report(0, id, 1, 0.5);
@@ -349,13 +312,12 @@ TEST(Engine, AStoredLastStepWithoutItsEndIsCompletedByTheNextSession) {
     }
     ASSERT_TRUE(std::holds_alternative<event::Finished>(store.kept.back().event));
     store.kept.pop_back();  // killed between the two
-    Played again(small_study(), store, 1);
+    Played again(study, store, 1);
     EXPECT_EQ(again.trial(1).state, TrialState::complete);
 }
 
-TEST(Engine, TheSameEventsGiveTheSameProposalsAfterAResume) {
+TEST_F(EngineTest, TheSameEventsGiveTheSameProposalsAfterAResume) {
     MemoryStore whole, broken;
-    const Study study = small_study();
     const auto play_all = [](Played& play) {
         for (WorkerIndex index = 0; !play.engine->done();) {
             if (!play.executor.launched.empty()) {
@@ -383,9 +345,8 @@ TEST(Engine, TheSameEventsGiveTheSameProposalsAfterAResume) {
         EXPECT_EQ(second.record().trials[i].params, uninterrupted.record().trials[i].params);
 }
 
-TEST(Engine, ThreeFailedLaunchesInARowEndTheStudyAndFailNoTrial) {
-    MemoryStore store;
-    Played play(small_study(), store, 1);
+TEST_F(EngineTest, ThreeFailedLaunchesInARowEndTheStudyAndFailNoTrial) {
+    Played play(study, store, 1);
     for (int i = 0; i < 3; ++i) {
         EXPECT_FALSE(play.engine->done());
         play.engine->on(0, execution::LaunchFailed{ENOENT, "cannot start played: No such file or directory"});
@@ -409,9 +370,8 @@ int launches_within(Played& play, double seconds, const execution::Event& failur
     return launches;
 }
 
-TEST(Engine, AShortageOfProcessesIsWaitedOutWithGrowingPausesAndTheStudyGoesOn) {
-    MemoryStore store;
-    Played play(small_study(), store, 8);
+TEST_F(EngineTest, AShortageOfProcessesIsWaitedOutWithGrowingPausesAndTheStudyGoesOn) {
+    Played play(study, store, 8);
     const execution::LaunchFailed failed{EAGAIN, "cannot start played: Resource temporarily unavailable"};
     const int launches = launches_within(play, 60, failed);
     EXPECT_FALSE(play.engine->done()) << play.engine->end_reason();
@@ -426,16 +386,14 @@ TEST(Engine, AShortageOfProcessesIsWaitedOutWithGrowingPausesAndTheStudyGoesOn) 
     EXPECT_GT(play.executor.launched.size(), 1U) << "it is over";
 }
 
-TEST(Engine, AWorkerThatDiedOfAShortageIsNoFailedLaunchEither) {
-    MemoryStore store;
-    Played play(small_study(), store, 3);
+TEST_F(EngineTest, AWorkerThatDiedOfAShortageIsNoFailedLaunchEither) {
+    Played play(study, store, 3);
     launches_within(play, 10, execution::Exited{1, 0, false, "RuntimeError: can't start new thread", 0});
     EXPECT_FALSE(play.engine->done()) << play.engine->end_reason();
 }
 
-TEST(Engine, AShortageThatDoesNotPassEndsTheStudyAndFailsNoTrial) {
-    MemoryStore store;
-    Played play(small_study(), store, 2);
+TEST_F(EngineTest, AShortageThatDoesNotPassEndsTheStudyAndFailsNoTrial) {
+    Played play(study, store, 2);
     launches_within(play, 3600, execution::LaunchFailed{EMFILE, "cannot start played: Too many open files"});
     EXPECT_EQ(play.engine->end(), Engine::End::failed);
     EXPECT_THAT(play.engine->end_reason(), HasSubstr("no worker could be started for 10m"));
@@ -443,9 +401,7 @@ TEST(Engine, AShortageThatDoesNotPassEndsTheStudyAndFailsNoTrial) {
     for (const TrialRecord& trial : play.record().trials) EXPECT_FALSE(is_final(trial.state));
 }
 
-TEST(Engine, OneCauseThatFailsEveryTrialEndsTheStudyInsteadOfUsingUpItsBudget) {
-    MemoryStore store;
-    Study study = small_study();
+TEST_F(EngineTest, OneCauseThatFailsEveryTrialEndsTheStudyInsteadOfUsingUpItsBudget) {
     study.budget.trials = 200;
     Played play(study, store, 1);
     play.ready(0);
@@ -455,11 +411,7 @@ TEST(Engine, OneCauseThatFailsEveryTrialEndsTheStudyInsteadOfUsingUpItsBudget) {
     EXPECT_THAT(play.engine->end_reason(), HasSubstr("no data"));
 }
 
-TEST(Engine, AFullDiskEndsTheSessionAndNothingIsFalselyComplete) {
-    MemoryStore store;
-    Played play(small_study(), store, 1);
-    play.ready(0);
-    const AttemptId id = play.asked(0);
+TEST_F(BegunTrial, AFullDiskEndsTheSessionAndNothingIsFalselyComplete) {
     play.report(0, id, 1, 0.5);
     store.fail_from = static_cast<std::int64_t>(store.kept.size()) + 2;  // the last report fits, its end does not
     play.say(0, from_worker::Reported{id, {.step = 2, .metrics = {{"loss", 0.4}}}});
@@ -471,9 +423,7 @@ TEST(Engine, AFullDiskEndsTheSessionAndNothingIsFalselyComplete) {
     EXPECT_TRUE(play.engine->done());
 }
 
-TEST(Engine, TheTimeBudgetCountsAllSessionsAndLeavesTheRestQueued) {
-    MemoryStore store;
-    Study study = small_study();
+TEST_F(EngineTest, TheTimeBudgetCountsAllSessionsAndLeavesTheRestQueued) {
     study.budget.seconds = 100;
     Played play(study, store, 1);
     play.ready(0);
@@ -487,11 +437,7 @@ TEST(Engine, TheTimeBudgetCountsAllSessionsAndLeavesTheRestQueued) {
     EXPECT_EQ(play.trial(1).state, TrialState::queued);
 }
 
-TEST(Engine, AUsersStopEndsARunningTrialAtOnceInTheLedger) {
-    MemoryStore store;
-    Played play(small_study(), store, 1);
-    play.ready(0);
-    const AttemptId id = play.asked(0);
+TEST_F(BegunTrial, AUsersStopEndsARunningTrialAtOnceInTheLedger) {
     play.report(0, id, 1, 0.5);
     ASSERT_TRUE(play.engine->stop_trial(1));
     EXPECT_EQ(play.trial(1).state, TrialState::stopped);
@@ -503,9 +449,8 @@ TEST(Engine, AUsersStopEndsARunningTrialAtOnceInTheLedger) {
     EXPECT_FALSE(play.engine->stop_trial(99));
 }
 
-TEST(Engine, ATrialThatIsStoppedBeforeItRunsIsToldAsEndedOnce) {
-    MemoryStore store;
-    Played play(small_study(), store, 1);
+TEST_F(EngineTest, ATrialThatIsStoppedBeforeItRunsIsToldAsEndedOnce) {
+    Played play(study, store, 1);
     ASSERT_TRUE(play.engine->stop_trial(1));  // its worker is starting
     play.ready(0);
     EXPECT_EQ(play.ended, (std::vector<std::int64_t>{1}));
@@ -521,9 +466,8 @@ TEST(Engine, ATrialThatIsStoppedBeforeItRunsIsToldAsEndedOnce) {
     EXPECT_EQ(planned.executor.take<to_worker::Plan>(0)->id, plan->id + 1);
 }
 
-TEST(Engine, AskingForThePlanComesBeforeTheRunAndATrialThatCannotFitFailsWithTheNumbers) {
-    MemoryStore store;
-    Played play(small_study(), store, 1);
+TEST_F(EngineTest, AskingForThePlanComesBeforeTheRunAndATrialThatCannotFitFailsWithTheNumbers) {
+    Played play(study, store, 1);
     play.ready(0, {"plan"});
     auto plan = play.executor.take<to_worker::Plan>(0);
     ASSERT_TRUE(plan);
@@ -536,9 +480,7 @@ TEST(Engine, AskingForThePlanComesBeforeTheRunAndATrialThatCannotFitFailsWithThe
     EXPECT_EQ(play.asked(0).trial, 2);
 }
 
-TEST(Engine, APausedTrialWaitsAndIsPromotedWithItsCheckpoint) {
-    MemoryStore store;
-    Study study = small_study();
+TEST_F(EngineTest, APausedTrialWaitsAndIsPromotedWithItsCheckpoint) {
     study.budget.trials = 4;
     study.budget.epochs = 4;
     study.stopping = {{"asha", {{"grace", std::int64_t{1}}, {"factor", std::int64_t{2}}}}};
@@ -571,11 +513,27 @@ TEST(Engine, APausedTrialWaitsAndIsPromotedWithItsCheckpoint) {
     EXPECT_THAT(play.ended, ::testing::UnorderedElementsAre(1, 2, 3, 4)) << "told also of those closed while paused";
 }
 
-TEST(Engine, AStudyThatFailsLetsItsWorkersGoAndQueuesTheirTrialsAgain) {
-    MemoryStore store;
-    Played play(small_study(), store, 1);
+TEST_F(EngineTest, APromotionSaysToWhichRungAndByWhichRule) {
+    study.budget.trials = 2;
+    study.budget.epochs = 4;
+    study.stopping = {{"asha", {{"grace", std::int64_t{1}}, {"factor", std::int64_t{2}}}}};
+    Played play(study, store, 1);
     play.ready(0);
-    const AttemptId id = play.asked(0);
+    for (AttemptId id = play.asked(0); id.trial != 0; id = play.asked(0)) {
+        std::int64_t step = play.trial(id.trial).steps();
+        auto action = to_worker::Action::go_on;
+        while (action == to_worker::Action::go_on && step < 4)
+            action = play.report(0, id, ++step, static_cast<double>(id.trial));
+        play.finish(0, id, action == to_worker::Action::pause ? Outcome::paused : Outcome::complete);
+    }
+    std::vector<std::string> promotions;
+    for (const StoredEvent& stored : store.kept)
+        if (const auto* queued = std::get_if<event::Requeued>(&stored.event)) promotions.push_back(queued->reason);
+    EXPECT_THAT(promotions,
+                ::testing::ElementsAre("promoted to rung 2 by asha", "promoted past the last rung by asha"));
+}
+
+TEST_F(BegunTrial, AStudyThatFailsLetsItsWorkersGoAndQueuesTheirTrialsAgain) {
     play.report(0, id, 1, 0.5);
     play.engine->fail("the folder is gone");
     EXPECT_EQ(play.trial(1).state, TrialState::queued);
@@ -586,9 +544,7 @@ TEST(Engine, AStudyThatFailsLetsItsWorkersGoAndQueuesTheirTrialsAgain) {
     EXPECT_EQ(play.engine->end_reason(), "the folder is gone");
 }
 
-TEST(Engine, PausedTrialsThatEndWithTheStudyAreClosedAFewAtATimeSoThatTheLoopIsNeverHeldUp) {
-    MemoryStore store;
-    Study study = small_study();
+TEST_F(EngineTest, PausedTrialsThatEndWithTheStudyAreClosedAFewAtATimeSoThatTheLoopIsNeverHeldUp) {
     study.budget.trials = 220;
     study.stopping = {{"asha", {{"grace", std::int64_t{1}}, {"factor", std::int64_t{1000}}}}};
     Played play(study, store, 1);
@@ -608,13 +564,19 @@ TEST(Engine, PausedTrialsThatEndWithTheStudyAreClosedAFewAtATimeSoThatTheLoopIsN
         most = std::max(most, store.kept.size() - before);
     }
     EXPECT_LE(most, 55u) << "entries that were stored at once";
+    std::size_t stopped = 0;
+    for (const TrialRecord& trial : play.record().trials) stopped += trial.state == TrialState::stopped ? 1 : 0;
+    EXPECT_EQ(play.ended_with_study, stopped) << "told by themselves, so that they can be told as one";
+    for (const StoredEvent& told : play.told) {
+        const auto* end = std::get_if<event::Finished>(&told.event);
+        EXPECT_FALSE(end && end->state == TrialState::stopped);
+    }
     EXPECT_EQ(play.engine->end(), Engine::End::finished);
     for (const TrialRecord& trial : play.record().trials) EXPECT_TRUE(is_final(trial.state)) << trial.number;
 }
 
-TEST(Engine, AWorkerThatTrainsOnceGetsOneTrialMayTakeItsTimeToExitAndAnotherOneIsStarted) {
-    MemoryStore store;
-    Played play(small_study(), store, 1);
+TEST_F(EngineTest, AWorkerThatTrainsOnceGetsOneTrialMayTakeItsTimeToExitAndAnotherOneIsStarted) {
+    Played play(study, store, 1);
     for (std::int64_t trial = 1; trial <= 3; ++trial) {
         play.ready(0, {"once"});
         const AttemptId id = play.asked(0);
@@ -630,9 +592,7 @@ TEST(Engine, AWorkerThatTrainsOnceGetsOneTrialMayTakeItsTimeToExitAndAnotherOneI
     for (const TrialRecord& trial : play.record().trials) EXPECT_EQ(trial.state, TrialState::complete);
 }
 
-TEST(Engine, AWorkerThatTrainedOnceAndDoesNotExitIsEndedAfterTheProgressTimeout) {
-    MemoryStore store;
-    Study study = small_study();
+TEST_F(EngineTest, AWorkerThatTrainedOnceAndDoesNotExitIsEndedAfterTheProgressTimeout) {
     study.resources.progress_timeout = 30;
     Played play(study, store, 1);
     play.ready(0, {"once"});
@@ -643,9 +603,7 @@ TEST(Engine, AWorkerThatTrainedOnceAndDoesNotExitIsEndedAfterTheProgressTimeout)
     EXPECT_TRUE(play.executor.terminated.contains(0));
 }
 
-TEST(Engine, AWorkerThatTrainsOnceEndsItsTrialByExiting) {
-    MemoryStore store;
-    Study study = small_study();
+TEST_F(EngineTest, AWorkerThatTrainsOnceEndsItsTrialByExiting) {
     study.resources.retries = 0;
     Played play(study, store, 1);
     play.ready(0, {"once"});

@@ -6,11 +6,15 @@
 namespace hpo {
 namespace {
 
+using hpo::testing::BegunTrial;
 using hpo::testing::MemoryStore;
 using hpo::testing::Played;
+using hpo::testing::ReadyWorker;
 using hpo::testing::small_study;
 using ::testing::HasSubstr;
 using ::testing::Not;
+
+class Failures : public hpo::testing::OneStore {};
 
 Study study_of(std::int64_t trials, std::int64_t epochs) {
     Study study = small_study();
@@ -19,10 +23,7 @@ Study study_of(std::int64_t trials, std::int64_t epochs) {
     return study;
 }
 
-TEST(Failures, AWorkerThatSaysItEndsIsHandedNoFurtherTrial) {
-    MemoryStore store;
-    Played play(small_study(), store, 1);
-    play.ready(0);
+TEST_F(ReadyWorker, AWorkerThatSaysItEndsIsHandedNoFurtherTrial) {
     const AttemptId first = play.asked(0);
     play.report(0, first, 1, 0.5);
     play.say(0, from_worker::Finished{first, Outcome::failed, "KeyError: 'x'", {}, {}, true});
@@ -34,10 +35,7 @@ TEST(Failures, AWorkerThatSaysItEndsIsHandedNoFurtherTrial) {
     EXPECT_EQ(play.trial(2).failures, 0);
 }
 
-TEST(Failures, ATrialHandedToADyingWorkerIsNotChargedWithAnothersException) {
-    MemoryStore store;
-    Played play(small_study(), store, 1);
-    play.ready(0);
+TEST_F(ReadyWorker, ATrialHandedToADyingWorkerIsNotChargedWithAnothersException) {
     const AttemptId first = play.asked(0);
     play.report(0, first, 1, 0.5);
     play.finish(0, first, Outcome::failed, "KeyError: 'x'");  // by a client that cannot say that it ends
@@ -51,10 +49,9 @@ TEST(Failures, ATrialHandedToADyingWorkerIsNotChargedWithAnothersException) {
     EXPECT_EQ(play.trial(2).failures, 1) << "this worker was started for it";
 }
 
-TEST(Failures, FinalNumbersAreKeptWithTheTrialAlsoWhenItsLastStepHasEndedIt) {
-    MemoryStore store;
+TEST_F(Failures, FinalNumbersAreKeptWithTheTrialAlsoWhenItsLastStepHasEndedIt) {
     {
-        Played play(small_study(), store, 1);
+        Played play(study, store, 1);
         play.ready(0);
         const AttemptId first = play.asked(0);
         play.report(0, first, 1, 0.5);
@@ -65,17 +62,13 @@ TEST(Failures, FinalNumbersAreKeptWithTheTrialAlsoWhenItsLastStepHasEndedIt) {
         const AttemptId second = play.asked(0);
         play.say(0, from_worker::Finished{second, Outcome::complete, "", {{"test_acc", 0.8}}, {}});
     }
-    Played again(small_study(), store, 1);
+    Played again(study, store, 1);
     EXPECT_EQ(again.trial(1).closing, (Metrics{{"test_acc", 0.9}}));
     EXPECT_EQ(again.trial(2).closing, (Metrics{{"test_acc", 0.8}}));
     EXPECT_EQ(again.trial(2).state, TrialState::complete);
 }
 
-TEST(Failures, FinalNumbersThatOnlySayTheTrialsValueAgainAreNotKept) {
-    MemoryStore store;
-    Played play(small_study(), store, 1);
-    play.ready(0);
-    const AttemptId id = play.asked(0);
+TEST_F(BegunTrial, FinalNumbersThatOnlySayTheTrialsValueAgainAreNotKept) {
     play.report(0, id, 1, 0.5);
     play.report(0, id, 2, 0.4);
     ASSERT_TRUE(play.trial(1).value);
@@ -84,10 +77,7 @@ TEST(Failures, FinalNumbersThatOnlySayTheTrialsValueAgainAreNotKept) {
     EXPECT_TRUE(play.trial(1).closing.empty());
 }
 
-TEST(Failures, AnAttemptThatGoesOnIsToldWhatWasReportedBefore) {
-    MemoryStore store;
-    Played play(small_study(), store, 1);
-    play.ready(0);
+TEST_F(ReadyWorker, AnAttemptThatGoesOnIsToldWhatWasReportedBefore) {
     const auto first = play.executor.take<to_worker::Run>(0);
     ASSERT_TRUE(first);
     EXPECT_FALSE(first->done);
@@ -111,8 +101,7 @@ void fail(Played& play, WorkerIndex index, AttemptId id, std::int64_t steps, con
     play.finish(index, id, Outcome::failed, message);
 }
 
-TEST(Failures, SixTrialsThatFailAlikeAfterTheirFirstStepEndTheStudyWithTheReason) {
-    MemoryStore store;
+TEST_F(Failures, SixTrialsThatFailAlikeAfterTheirFirstStepEndTheStudyWithTheReason) {
     Played play(study_of(100, 9), store, 1);
     play.ready(0);
     for (int trial = 1; trial <= 6; ++trial) {
@@ -127,8 +116,7 @@ TEST(Failures, SixTrialsThatFailAlikeAfterTheirFirstStepEndTheStudyWithTheReason
     EXPECT_EQ(play.record().trials.size(), 6u);
 }
 
-TEST(Failures, OtherReasonsAndTrialsThatGetFurtherLetTheStudyGoOn) {
-    MemoryStore store;
+TEST_F(Failures, OtherReasonsAndTrialsThatGetFurtherLetTheStudyGoOn) {
     Played play(study_of(100, 9), store, 1);
     play.ready(0);
     for (int trial = 1; trial <= 5; ++trial) fail(play, 0, play.asked(0), 1, "KeyError: 'x'");
@@ -142,8 +130,7 @@ TEST(Failures, OtherReasonsAndTrialsThatGetFurtherLetTheStudyGoOn) {
     EXPECT_EQ(play.engine->end(), Engine::End::failed);
 }
 
-TEST(Failures, HalfOfASpaceThatFailsDoesNotEndTheTrialsOfTheOther) {
-    MemoryStore store;
+TEST_F(Failures, HalfOfASpaceThatFailsDoesNotEndTheTrialsOfTheOther) {
     Played play(study_of(100, 9), store, 2);
     play.ready(0);
     play.ready(1);

@@ -10,11 +10,14 @@ using hpo::testing::GiB;
 using hpo::testing::MemoryStore;
 using hpo::testing::MiB;
 using hpo::testing::Played;
+using hpo::testing::ReadyWorker;
 using hpo::testing::small_study;
 using hpo::testing::with_devices;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+
+class Memory : public hpo::testing::OneStore {};
 
 Study undeclared() {
     Study study = small_study();
@@ -31,8 +34,7 @@ std::vector<WorkerIndex> launched(Played& play) {
     return workers;
 }
 
-TEST(Memory, AScriptsFirstTrialRunsAloneUntilItsFirstStepHasShownWhatItTakes) {
-    MemoryStore store;
+TEST_F(Memory, AScriptsFirstTrialRunsAloneUntilItsFirstStepHasShownWhatItTakes) {
     Played play(undeclared(), store, 4);
     ASSERT_EQ(launched(play).size(), 1u);
     play.ready(0);
@@ -47,8 +49,7 @@ TEST(Memory, AScriptsFirstTrialRunsAloneUntilItsFirstStepHasShownWhatItTakes) {
     EXPECT_TRUE(play.trial(1).allocation.alone);
 }
 
-TEST(Memory, WhatAWarmWorkerStillHoldsOfItsLastTrialIsNotTheNextOnes) {
-    MemoryStore store;
+TEST_F(Memory, WhatAWarmWorkerStillHoldsOfItsLastTrialIsNotTheNextOnes) {
     Played play(undeclared(), store, 1);
     play.ready(0);
     const AttemptId large = play.asked(0);
@@ -66,8 +67,7 @@ TEST(Memory, WhatAWarmWorkerStillHoldsOfItsLastTrialIsNotTheNextOnes) {
     EXPECT_EQ(play.trial(2).peak.host_bytes, 100 * MiB);
 }
 
-TEST(Memory, WhatOneSessionMeasuredTheNextOneKnows) {
-    MemoryStore store;
+TEST_F(Memory, WhatOneSessionMeasuredTheNextOneKnows) {
     {
         Played play(undeclared(), store, 1);
         play.ready(0);
@@ -79,9 +79,7 @@ TEST(Memory, WhatOneSessionMeasuredTheNextOneKnows) {
     EXPECT_EQ(launched(again).size(), 2u);
 }
 
-TEST(Memory, ATrialThatOtherProgramsKeepOutWaitsIsToldOnceAndStartsWhenThereIsRoom) {
-    MemoryStore store;
-    Study study = small_study();
+TEST_F(Memory, ATrialThatOtherProgramsKeepOutWaitsIsToldOnceAndStartsWhenThereIsRoom) {
     study.resources.trial.host_bytes = 600 * MiB;
     Played play(study, store, 1, {.cores = 4, .memory = GiB, .memory_others = GiB / 2});
     for (int i = 0; i < 100; ++i) play.tick();
@@ -96,9 +94,7 @@ TEST(Memory, ATrialThatOtherProgramsKeepOutWaitsIsToldOnceAndStartsWhenThereIsRo
     EXPECT_EQ(play.engine->waits(), "");
 }
 
-TEST(Memory, AReservationGivesWayToTheMeasuredPeakAndOthersMoveUp) {
-    MemoryStore store;
-    Study study = small_study();
+TEST_F(Memory, AReservationGivesWayToTheMeasuredPeakAndOthersMoveUp) {
     study.resources.trial.host_bytes = 700 * MiB;
     Played play(study, store, 4);  // of 1 GiB
     ASSERT_EQ(launched(play).size(), 1u);
@@ -111,9 +107,7 @@ TEST(Memory, AReservationGivesWayToTheMeasuredPeakAndOthersMoveUp) {
     EXPECT_LT(play.engine->held_resources()[0].reservation.footprint.host_bytes, 200 * MiB);
 }
 
-TEST(Memory, AnAttemptOutOfMemoryIsNeverRepeatedAsItWasAndNeverCharged) {
-    MemoryStore store;
-    Study study = small_study();
+TEST_F(Memory, AnAttemptOutOfMemoryIsNeverRepeatedAsItWasAndNeverCharged) {
     study.budget.trials = 1;
     study.resources.retries = 0;
     Played play(study, store, 1);
@@ -136,26 +130,22 @@ TEST(Memory, AnAttemptOutOfMemoryIsNeverRepeatedAsItWasAndNeverCharged) {
     EXPECT_THAT(play.trial(1).reason, HasSubstr("no more memory"));
 }
 
-TEST(Memory, ThisHoldsAcrossAResume) {
-    MemoryStore store;
+TEST_F(Memory, ThisHoldsAcrossAResume) {
     std::int64_t reserved = 0;
     {
-        Played play(small_study(), store, 1);
+        Played play(study, store, 1);
         play.ready(0);
         play.finish(0, play.asked(0), Outcome::out_of_memory);
         while (!std::holds_alternative<event::Requeued>(store.kept.back().event)) store.kept.pop_back();
     }  // killed before the second attempt
     reserved = std::get<event::Launched>(store.kept.at(2).event).allocation.footprint.host_bytes;
-    Played again(small_study(), store, 1);
+    Played again(study, store, 1);
     again.ready(0);
     EXPECT_EQ(again.asked(0), (AttemptId{1, 2}));
     EXPECT_GT(again.trial(1).allocation.footprint.host_bytes, reserved);
 }
 
-TEST(Memory, AKillByTheKernelIsSaidAndBooksAtLeastWhatTheTrialHeld) {
-    MemoryStore store;
-    Played play(small_study(), store, 1);
-    play.ready(0);
+TEST_F(ReadyWorker, AKillByTheKernelIsSaidAndBooksAtLeastWhatTheTrialHeld) {
     play.asked(0);
     play.engine->on(0, execution::Exited{.signal = SIGKILL, .out_of_memory_kill = true, .peak_bytes = 300 * MiB});
     EXPECT_THAT(play.notices, HasSubstr("killed by the kernel's out-of-memory killer"));
@@ -165,9 +155,7 @@ TEST(Memory, AKillByTheKernelIsSaidAndBooksAtLeastWhatTheTrialHeld) {
     EXPECT_GT(play.trial(1).allocation.footprint.host_bytes, 300 * MiB);
 }
 
-TEST(Memory, WhereTheWorkerCanATooLargeTrialIsTrainedInSmallerMicroBatchesOfTheSameBatch) {
-    MemoryStore store;
-    Study study = small_study();
+TEST_F(Memory, WhereTheWorkerCanATooLargeTrialIsTrainedInSmallerMicroBatchesOfTheSameBatch) {
     study.worker = {{"batch_size", std::int64_t{1024}}};
     Played play(study, store, 1);  // of 1 GiB
     play.ready(0, {"plan", "micro_batch"});
@@ -187,9 +175,7 @@ TEST(Memory, WhereTheWorkerCanATooLargeTrialIsTrainedInSmallerMicroBatchesOfTheS
     EXPECT_EQ(play.trial(1).allocation.micro_batches, 4);
 }
 
-TEST(Memory, IdleWorkersLeaveWhenWhatTheyHoldKeepsATrialFromStarting) {
-    MemoryStore store;
-    Study study = small_study();
+TEST_F(Memory, IdleWorkersLeaveWhenWhatTheyHoldKeepsATrialFromStarting) {
     Played play(study, store, 2);
     ASSERT_EQ(launched(play).size(), 2u);
     play.ready(0, {"plan"});
@@ -207,9 +193,7 @@ TEST(Memory, IdleWorkersLeaveWhenWhatTheyHoldKeepsATrialFromStarting) {
     EXPECT_EQ(play.executor.terminated.size(), 1u) << "one stays: it takes the trial";
 }
 
-TEST(Memory, AWorkerThatDiesWithSeveralTrialsBlamesNoneAndEachGetsAWorkerOfItsOwn) {
-    MemoryStore store;
-    Study study = small_study();
+TEST_F(Memory, AWorkerThatDiesWithSeveralTrialsBlamesNoneAndEachGetsAWorkerOfItsOwn) {
     study.resources.retries = 0;
     Played play(study, store, 2);
     ASSERT_EQ(launched(play).size(), 2u);
@@ -231,9 +215,7 @@ TEST(Memory, AWorkerThatDiesWithSeveralTrialsBlamesNoneAndEachGetsAWorkerOfItsOw
     EXPECT_EQ(play.asked(0), (AttemptId{3, 2}));
 }
 
-TEST(Memory, TrialsSpreadOverDevicesAndEachWorkerStaysOnItsOwn) {
-    MemoryStore store;
-    Study study = small_study();
+TEST_F(Memory, TrialsSpreadOverDevicesAndEachWorkerStaysOnItsOwn) {
     study.resources.trial.device_bytes = 3 * GiB;
     study.budget.trials = 6;
     Played play(study, store, 8, with_devices(2));
@@ -247,9 +229,7 @@ TEST(Memory, TrialsSpreadOverDevicesAndEachWorkerStaysOnItsOwn) {
     EXPECT_EQ(on, (std::map<std::string, int>{{"GPU-0", 2}, {"GPU-1", 2}}));
 }
 
-TEST(Memory, ALostDeviceIsSetAsideAndItsTrialsAreQueuedAgainWithoutBlameWhoeverNoticesFirst) {
-    MemoryStore store;
-    Study study = small_study();
+TEST_F(Memory, ALostDeviceIsSetAsideAndItsTrialsAreQueuedAgainWithoutBlameWhoeverNoticesFirst) {
     study.resources.trial.device_bytes = 5 * GiB;
     study.resources.retries = 0;
     study.budget.trials = 4;
@@ -282,9 +262,7 @@ TEST(Memory, ALostDeviceIsSetAsideAndItsTrialsAreQueuedAgainWithoutBlameWhoeverN
     EXPECT_EQ(play.trial(ids[place_of[1]].trial).failures, 0);
 }
 
-TEST(Memory, WorkersThatDoNotStartOnADeviceThatIsBeingLostEndNoStudy) {
-    MemoryStore store;
-    Study study = small_study();
+TEST_F(Memory, WorkersThatDoNotStartOnADeviceThatIsBeingLostEndNoStudy) {
     study.resources.trial.device_bytes = GiB;
     study.budget.trials = 12;
     Played play(study, store, 8, with_devices(2));
@@ -302,9 +280,7 @@ TEST(Memory, WorkersThatDoNotStartOnADeviceThatIsBeingLostEndNoStudy) {
     }
 }
 
-TEST(Memory, AWorkerThatNeverStartsOnASoundDeviceEndsTheStudyAfterThreeTries) {
-    MemoryStore store;
-    Study study = small_study();
+TEST_F(Memory, AWorkerThatNeverStartsOnASoundDeviceEndsTheStudyAfterThreeTries) {
     study.resources.trial.device_bytes = GiB;
     Played play(study, store, 2, with_devices(1));
     int tries = 0;
@@ -319,9 +295,7 @@ TEST(Memory, AWorkerThatNeverStartsOnASoundDeviceEndsTheStudyAfterThreeTries) {
     EXPECT_EQ(tries, 3);
 }
 
-TEST(Memory, AWorkerThatDiesOnASoundDeviceIsChargedAfterAWhile) {
-    MemoryStore store;
-    Study study = small_study();
+TEST_F(Memory, AWorkerThatDiesOnASoundDeviceIsChargedAfterAWhile) {
     study.resources.trial.device_bytes = GiB;
     study.resources.retries = 0;
     study.budget.trials = 1;
@@ -334,9 +308,7 @@ TEST(Memory, AWorkerThatDiesOnASoundDeviceIsChargedAfterAWhile) {
     EXPECT_THAT(play.trial(1).reason, HasSubstr("SIGSEGV"));
 }
 
-TEST(Memory, ATrialIsNotBlamedForTheMemoryThatAnotherProgramTookAMomentAgo) {
-    MemoryStore store;
-    Study study = small_study();
+TEST_F(Memory, ATrialIsNotBlamedForTheMemoryThatAnotherProgramTookAMomentAgo) {
     study.resources.trial.device_bytes = 8 * GiB;  // all of a device
     study.budget.trials = 1;
     Played play(study, store, 1, with_devices(1));
@@ -356,9 +328,7 @@ TEST(Memory, ATrialIsNotBlamedForTheMemoryThatAnotherProgramTookAMomentAgo) {
     EXPECT_THAT(play.notices, HasSubstr("once other programs leave as much"));
 }
 
-TEST(Memory, WhatATrialThatRanOutOfMemoryHeldStaysReservedUntilItIsKnownWhy) {
-    MemoryStore store;
-    Study study = small_study();
+TEST_F(Memory, WhatATrialThatRanOutOfMemoryHeldStaysReservedUntilItIsKnownWhy) {
     study.resources.trial.device_bytes = 5 * GiB;
     study.budget.trials = 2;
     Played play(study, store, 2, with_devices(1));
@@ -371,9 +341,7 @@ TEST(Memory, WhatATrialThatRanOutOfMemoryHeldStaysReservedUntilItIsKnownWhy) {
     EXPECT_EQ(play.trial(1).state, TrialState::stopped);
 }
 
-TEST(Memory, WhatTheWorkersLastTrialHeldIsNotTakenForTheNextOnes) {
-    MemoryStore store;
-    Study study = small_study();
+TEST_F(Memory, WhatTheWorkersLastTrialHeldIsNotTakenForTheNextOnes) {
     study.resources.trial.device_bytes = GiB;
     study.budget.trials = 2;
     Played play(study, store, 1, with_devices(1));
@@ -389,9 +357,7 @@ TEST(Memory, WhatTheWorkersLastTrialHeldIsNotTakenForTheNextOnes) {
     EXPECT_EQ(play.trial(2).peak.device_bytes, GiB / 2);
 }
 
-TEST(Memory, AScriptThatDiesWithWordsOfMemoryIsReservedMoreAndNotCharged) {
-    MemoryStore store;
-    Study study = small_study();
+TEST_F(Memory, AScriptThatDiesWithWordsOfMemoryIsReservedMoreAndNotCharged) {
     study.resources.trial.device_bytes = GiB;
     study.resources.retries = 0;
     study.budget.trials = 1;
@@ -413,9 +379,7 @@ TEST(Memory, AScriptThatDiesWithWordsOfMemoryIsReservedMoreAndNotCharged) {
     EXPECT_EQ(play.trial(1).state, TrialState::queued) << "also when it says so itself";
 }
 
-TEST(Memory, WhatAnEndingWorkerHoldsStaysReservedUntilItIsGone) {
-    MemoryStore store;
-    Study study = small_study();
+TEST_F(Memory, WhatAnEndingWorkerHoldsStaysReservedUntilItIsGone) {
     study.resources.trial.host_bytes = 600 * MiB;
     study.resources.progress_timeout = 10;
     Played play(study, store, 2);  // of 1 GiB
@@ -429,9 +393,7 @@ TEST(Memory, WhatAnEndingWorkerHoldsStaysReservedUntilItIsGone) {
     EXPECT_EQ(launched(play).size(), 1u);
 }
 
-TEST(Memory, PatienceCountsPausedTrials) {
-    MemoryStore store;
-    Study study = small_study();
+TEST_F(Memory, PatienceCountsPausedTrials) {
     study.budget.trials = 50;
     study.budget.epochs = 9;
     study.budget.patience = 4;

@@ -43,6 +43,8 @@ class Played {
           study_(study),
           ledger_(study_, store, *Proposer::make(study_), *Rules::make(study_)) {
         EXPECT_TRUE(ledger_.replay());
+        ledger_.on_event = [this](const StoredEvent& stored) { told.push_back(stored); };
+        ledger_.on_end_with_study = [this](const StoredEvent&) { ++ended_with_study; };
         ledger_.session_started({"host", 1, "test"});
         engine.emplace(EngineParts{.study = study_,
                                    .ledger = ledger_,
@@ -107,6 +109,8 @@ class Played {
     ManualClock clock;
     std::optional<Engine> engine;
     std::string notices;
+    std::vector<StoredEvent> told;             ///< by the ledger, as events
+    std::size_t ended_with_study = 0;          ///< paused trials, told by the ledger as such
     std::vector<std::int64_t> ended;           ///< told as such
     std::vector<std::vector<int>> started_on;  ///< devices, one list a worker
 
@@ -119,6 +123,26 @@ class Played {
 
     Study study_;
     Ledger ledger_;
+};
+
+/// For tests of sessions over one store, of the small study unless they change it.
+class OneStore : public ::testing::Test {
+   protected:
+    MemoryStore store;
+    Study study = small_study();
+};
+
+/// A session with one worker, which is ready.
+class ReadyWorker : public OneStore {
+   protected:
+    ReadyWorker() { play.ready(0); }
+    Played play{study, store, 1};
+};
+
+/// The same, when it was asked to run the first trial.
+class BegunTrial : public ReadyWorker {
+   protected:
+    const AttemptId id = play.asked(0);
 };
 
 }  // namespace hpo::testing
