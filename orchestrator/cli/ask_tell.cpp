@@ -63,7 +63,7 @@ void hear_signals() {
 /// lines before it reads the first answer.
 class Talk {
    public:
-    /// `keep` stores what was said, before it is answered.
+    /// `keep` stores what was said, and brings results to the disk, before anything of it is answered.
     explicit Talk(ask_tell::Session& session, std::function<void()> keep, std::function<bool()> in_place)
         : session_(session), keep_(std::move(keep)), in_place_(std::move(in_place)) {}
 
@@ -143,7 +143,7 @@ int talk(const Study& study, Ledger& ledger, const std::function<bool()>& in_pla
     std::string failure;
     Seconds summarized = clock.now();
     const auto keep = [&] {
-        ledger.flush();
+        ledger.settle();
         if ((clock.now() - summarized).count() < 1) return;
         ledger.summarize();
         summarized = clock.now();

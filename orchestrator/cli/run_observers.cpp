@@ -72,21 +72,23 @@ class OnTerminal final : public RunObserver {
         alive_ = block_.print_above(greeting(study_, view));
         bests_.start(view.record);
     }
-    void happened(const StudyRecord& record, const StoredEvent& stored) override {
-        if (const auto line = bests_.line(stored, record); !line.empty()) alive_ &= block_.print_above(line + '\n');
+    std::string happened(const StudyRecord& record, const StoredEvent& stored) override {
+        const auto line = bests_.line(stored, record);
+        return line.empty() ? line : line + '\n';
     }
-    void ended_with_study(const StudyRecord&, std::span<const StoredEvent> ends) override {
-        alive_ &= block_.print_above(end_with_study_line(ends.size()) + '\n');
+    std::string ended_with_study(const StudyRecord&, std::span<const StoredEvent> ends) override {
+        return end_with_study_line(ends.size()) + '\n';
     }
+    void print(const std::string& lines) override { alive_ &= block_.print_above(lines); }
     void notice(const Notice& notice) override {
         if (notice.level != Notice::Level::info) alive_ &= block_.print_above(with_level(notice));
     }
-    bool draw(const SessionView& view) override {
+    std::string picture(const SessionView& view) override {
         Moment now = moment(view);
         add_pools(now, study_.name, ::getpid());
-        alive_ &= block_.draw(view::draw_progress(study_, view.record, now, view::screen_of_stdout()));
-        return alive_;
+        return view::draw_progress(study_, view.record, now, view::screen_of_stdout());
     }
+    bool draw(const std::string& picture) override { return alive_ &= block_.draw(picture); }
 
    private:
     const Study& study_;
@@ -100,18 +102,20 @@ class InLines final : public RunObserver {
     explicit InLines(const Study& study) : study_(study) {}
 
     void begun(const SessionView& view) override { out_.write(greeting(study_, view)); }
-    void happened(const StudyRecord& record, const StoredEvent& stored) override {
-        if (const auto line = view::event_line(stored, record, study_); !line.empty()) out_.write(line + "\n");
+    std::string happened(const StudyRecord& record, const StoredEvent& stored) override {
+        const auto line = view::event_line(stored, record, study_);
+        return line.empty() ? line : line + '\n';
     }
-    void ended_with_study(const StudyRecord&, std::span<const StoredEvent> ends) override {
-        out_.write(end_with_study_line(ends.size()) + '\n');
+    std::string ended_with_study(const StudyRecord&, std::span<const StoredEvent> ends) override {
+        return end_with_study_line(ends.size()) + '\n';
     }
+    void print(const std::string& lines) override { out_.write(lines); }
     void notice(const Notice& notice) override {
         // A trial's failure is told by the line of its event.
         if (notice.trial && notice.level == Notice::Level::error) return;
         if (notice.level != Notice::Level::info) (void)view::write_to(STDERR_FILENO, with_level(notice));
     }
-    bool draw(const SessionView&) override { return out_.alive(); }
+    bool draw(const std::string&) override { return out_.alive(); }
 
    private:
     const Study& study_;
@@ -122,13 +126,14 @@ class InJson final : public RunObserver {
    public:
     explicit InJson(const Study& study) : study_(study) {}
 
-    void happened(const StudyRecord& record, const StoredEvent& stored) override {
+    std::string happened(const StudyRecord& record, const StoredEvent& stored) override {
+        std::string lines;
         const auto line = [&](const char* what, std::int64_t trial, const Report* report = nullptr) {
             nlohmann::ordered_json json{
                 {"schema", json_schema}, {"event", what}, {"study", study_.name}, {"time", utc_text(stored.time)}};
             json.update(trial_json(record.trial(trial)));
             if (report) json["report"] = wire::from(*report);
-            out_.write(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+            lines = json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
         };
         std::visit(Overloaded{[&](const event::Launched& e) { line("launched", e.trial); },
                               [&](const event::Reported& e) { line("reported", e.trial, &e.report); },
@@ -137,14 +142,18 @@ class InJson final : public RunObserver {
                               [&](const event::Finished& e) { line("finished", e.trial); },
                               [&](const event::Closing& e) { line("closing", e.trial); }, [](const auto&) {}},
                    stored.event);
+        return lines;
     }
-    void ended_with_study(const StudyRecord& record, std::span<const StoredEvent> ends) override {
-        for (const StoredEvent& end : ends) happened(record, end);
+    std::string ended_with_study(const StudyRecord& record, std::span<const StoredEvent> ends) override {
+        std::string lines;
+        for (const StoredEvent& end : ends) lines += happened(record, end);
+        return lines;
     }
+    void print(const std::string& lines) override { out_.write(lines); }
     void notice(const Notice& notice) override {
         if (notice.level != Notice::Level::info) (void)view::write_to(STDERR_FILENO, with_level(notice));
     }
-    bool draw(const SessionView&) override { return out_.alive(); }
+    bool draw(const std::string&) override { return out_.alive(); }
 
    private:
     const Study& study_;

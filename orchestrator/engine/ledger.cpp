@@ -78,14 +78,13 @@ Result<void> Ledger::complete_pictures() {
     return {};
 }
 
-StoredEvent Ledger::store(const Event& event, bool at_once, const Listener& listener) {
+StoredEvent Ledger::store(const Event& event, bool at_once) {
     auto stored = at_once ? store_.append(event) : store_.add(event);
     if (!stored) throw StoreFailed(stored.error().message);
     waits_ = !at_once;
     if (at_once) written_at_ = stored->time;
     changed(event);
     apply(record_, *stored, study_.objective);
-    if (listener) listener(*stored);
     return *std::move(stored);
 }
 
@@ -109,6 +108,17 @@ void Ledger::flush() {
     if (const auto flushed = store_.flush(); !flushed) throw StoreFailed(flushed.error().message);
 }
 
+std::int64_t Ledger::results_on_disk() const {
+    const auto count = store_.results_on_disk();
+    if (!count) throw StoreFailed(count.error().message);
+    return *count;
+}
+
+void Ledger::settle() {
+    waits_ = false;
+    if (const auto settled = store_.settle(); !settled) throw StoreFailed(settled.error().message);
+}
+
 void Ledger::summarize() {
     if (changed_.empty()) return flush();
     changed_.erase(0);
@@ -120,7 +130,13 @@ void Ledger::summarize() {
 
 void Ledger::enter(const Event& event) {
     mark_end(event);
-    learn(store(event, true));
+    const StoredEvent stored = store(event, true);
+    tell(stored);
+    learn(stored);
+}
+
+void Ledger::tell(const StoredEvent& stored) const {
+    if (on_event) on_event(stored);
 }
 
 void Ledger::learn(const StoredEvent& stored) {
@@ -225,6 +241,7 @@ void Ledger::session_started(event::SessionStarted session) {
 void Ledger::session_ended(double seconds, const std::string& reason) {
     enter(event::SessionEnded{seconds, reason});
     summarize();
+    settle();
 }
 
 std::optional<std::int64_t> Ledger::propose() {
@@ -242,7 +259,7 @@ std::int64_t Ledger::launch(std::int64_t trial, const std::string& where, Alloca
 }
 
 void Ledger::measured(std::int64_t trial, Footprint peak) {
-    store(event::Measured{trial, record_.trial(trial).attempt, peak}, false);
+    tell(store(event::Measured{trial, record_.trial(trial).attempt, peak}, false));
 }
 
 void Ledger::closing(std::int64_t trial, Metrics values) {
@@ -251,7 +268,9 @@ void Ledger::closing(std::int64_t trial, Metrics values) {
 
 void Ledger::take(std::int64_t number, Report report) {
     const event::Reported reported{number, record_.trial(number).attempt, std::move(report)};
-    took_step(store(reported, false), reported);
+    const StoredEvent stored = store(reported, false);
+    tell(stored);
+    took_step(stored, reported);
 }
 
 Verdict Ledger::report(std::int64_t number, Report report) {
@@ -355,15 +374,19 @@ std::vector<std::int64_t> Ledger::close_paused(std::size_t most) {
         if (closed.size() == most) break;
         if (record_.trial(trial).state == TrialState::paused) closed.push_back(trial);
     }
+    std::vector<StoredEvent> ends;
     for (const std::int64_t number : closed) {
         const TrialRecord& trial = record_.trial(number);
         const std::string reason = rules_.verdict_on_paused(number);
         const Event end = event::Finished{number, trial.attempt, TrialState::stopped, trial.rule,
                                           reason.empty() ? trial.reason : reason};
         mark_end(end);
-        learn(store(end, false, on_end_with_study));
+        ends.push_back(store(end, false));
+        learn(ends.back());
     }
     flush();
+    if (on_end_with_study)
+        for (const StoredEvent& end : ends) on_end_with_study(end);
     return closed;
 }
 

@@ -42,7 +42,17 @@ class Ledger {
     /// Stores for viewers what trials have come to. Call it about once a second.
     void summarize();
 
+    /// How many results were entered, and how many of them a loss of power cannot take: nobody is to be told of the
+    /// others (announcements.hpp). The latter throws where the disk has failed.
+    [[nodiscard]] std::int64_t results() const { return store_.results(); }
+    [[nodiscard]] std::int64_t results_on_disk() const;
+    /// `told` is called in another thread when the latter has grown or would throw. Empty: nobody.
+    void when_on_disk(std::function<void()> told) { store_.when_on_disk(std::move(told)); }
+    /// Stores what waits, and returns when all results are on the disk.
+    void settle();
+
     void session_started(event::SessionStarted session);
+    /// Settled when it returns.
     void session_ended(double seconds, const std::string& reason);
 
     /// A new trial, queued; nothing when the space is exhausted.
@@ -94,8 +104,8 @@ class Ledger {
 
    private:
     void enter(const Event& event);
-    StoredEvent store(const Event& event, bool at_once) { return store(event, at_once, on_event); }
-    StoredEvent store(const Event& event, bool at_once, const Listener& listener);
+    StoredEvent store(const Event& event, bool at_once);
+    void tell(const StoredEvent& stored) const;
     void take(std::int64_t trial, Report report);
     void learn(const StoredEvent& stored);
     Verdict judged_by_rules(std::int64_t trial);

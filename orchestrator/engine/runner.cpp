@@ -17,6 +17,7 @@
 #include "hpo/interrupted.hpp"
 #include "hpo/version.hpp"
 #include "orchestrator/devices/host.hpp"
+#include "orchestrator/engine/announcements.hpp"
 #include "orchestrator/engine/checkpoints.hpp"
 #include "orchestrator/engine/control.hpp"
 #include "orchestrator/engine/held_study.hpp"
@@ -38,6 +39,8 @@ constexpr auto draw_every = 250ms;
 constexpr auto killed_within = 400ms;  ///< after the second signal
 constexpr auto left_within = 150ms;    ///< after that
 constexpr auto flush_every = 50ms;     ///< what a kill may take of steps that come thick, and how late viewers are
+
+const std::string not_stored = "the study's database cannot be written: ";
 
 /// Tells this study's processes from all others', also after a crash: the same folder gives the same tag.
 std::string study_tag(const StudyFolder& folder) {
@@ -73,6 +76,10 @@ class Session {
         open_registry();
     }
 
+    ~Session() { ledger_.when_on_disk({}); }
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+
     /// `accept` makes the study this one, in its folder, once nothing can refuse it any more.
     Result<RunOutcome> run(HolderLock& lock, const std::function<Result<void>()>& accept) {
         lock_ = &lock;
@@ -90,9 +97,21 @@ class Session {
         if (const auto listens = listen_to_control(); !listens) return listens.error();
         if (const auto accepted = accept(); !accepted) return accepted.error();
 
+        ledger_.when_on_disk([this] {
+            asio::post(loop_, [this] {
+                release();
+                after_event();
+            });
+        });
+        announcements_.release(ledger_.results_on_disk());
         ledger_.on_event = [this](const StoredEvent& stored) {
-            if (const auto line = log_line(study_, ledger_.record(), stored); !line.empty()) log_->info("{}", line);
-            observer_.happened(ledger_.record(), stored);
+            const std::string logged = log_line(study_, ledger_.record(), stored),
+                              printed = observer_.happened(ledger_.record(), stored);
+            if (logged.empty() && printed.empty()) return;
+            announce([this, logged, printed] {
+                if (!logged.empty()) log_->info("{}", logged);
+                if (!printed.empty()) observer_.print(printed);
+            });
         };
         ledger_.on_end_with_study = [this](const StoredEvent& stored) { ended_with_study_.push_back(stored); };
         const event::SessionStarted session{host_name(), getpid(), version};
@@ -113,10 +132,11 @@ class Session {
 
         if (!engine_->done()) leave_behind();
 
-        if (!ended_with_study_.empty()) {
-            log_->info("{}", end_with_study_line(ended_with_study_.size()));
-            observer_.ended_with_study(ledger_.record(), ended_with_study_);
-        }
+        if (!ended_with_study_.empty())
+            announce([this, printed = observer_.ended_with_study(ledger_.record(), ended_with_study_)] {
+                log_->info("{}", end_with_study_line(ended_with_study_.size()));
+                observer_.print(printed);
+            });
 
         RunOutcome outcome;
         outcome.folder_lost = folder_lost();
@@ -129,7 +149,11 @@ class Session {
         } catch (const StoreFailed& failed) {
             log_->error("the end of the session was not stored: {}", failed.what());
         }
-        observer_.draw(view());
+        if (const auto settled = settle(); !settled && outcome.end != Engine::End::failed) {
+            outcome.end = Engine::End::failed;
+            outcome.reason = settled.error().message;
+        }
+        observer_.draw(observer_.picture(view()));
         outcome.record = ledger_.record();
         outcome.seconds = outcome.record.seconds;
         log_->info("session ended: {}", outcome.reason);
@@ -166,7 +190,10 @@ class Session {
                 .notice = [this](const Notice& notice) { tell(notice); },
                 .trial_ended =
                     [this](const TrialRecord& trial) {
-                        if (!folder_lost()) keeper_.trial_ended(trial);  // another run's files may lie there by now
+                        announce([this, number = trial.number] {  // what it could go on from is needed until then
+                            if (folder_lost()) return;            // another run's files may lie there by now
+                            keeper_.trial_ended(ledger_.record().trial(number));
+                        });
                     },
                 .on_device = machine_->on_device()};
     }
@@ -175,6 +202,7 @@ class Session {
         return {.stop_trial =
                     [this](std::int64_t trial) {
                         auto stopped = engine_->stop_trial(trial);
+                        if (stopped) stopped = settle();
                         after_event();
                         return stopped;
                     },
@@ -186,7 +214,33 @@ class Session {
                 .running = [this] { return static_cast<std::int64_t>(engine_->running().size()); }};
     }
 
+    /// Does it once all that has happened until now cannot be lost any more.
+    void announce(std::function<void()> what) { announcements_.add(ledger_.results(), std::move(what)); }
+
+    void release() {
+        try {
+            announcements_.release(ledger_.results_on_disk());
+        } catch (const StoreFailed& failed) {
+            engine_->fail(not_stored + failed.what());
+        }
+    }
+
+    /// For somebody who waits for an answer.
+    Result<void> settle() {
+        try {
+            ledger_.settle();
+            announcements_.release(ledger_.results_on_disk());
+            return {};
+        } catch (const StoreFailed& failed) {
+            return Error{not_stored + failed.what()};
+        }
+    }
+
     void tell(const Notice& notice) {
+        announce([this, notice] { print(notice); });
+    }
+
+    void print(const Notice& notice) {
         const auto level = notice.level == Notice::Level::info      ? spdlog::level::info
                            : notice.level == Notice::Level::warning ? spdlog::level::warn
                                                                     : spdlog::level::err;
@@ -298,8 +352,10 @@ class Session {
     }
 
     void show() {
-        // What a signal has cut short is no closed terminal: the signal is on its way here.
-        if (!observer_.draw(view()) && interrupted_by == 0 && !signals_.outlives_terminal()) end_by(SIGHUP);
+        announce([this, picture = observer_.picture(view())] {
+            // What a signal has cut short is no closed terminal: the signal is on its way here.
+            if (!observer_.draw(picture) && interrupted_by == 0 && !signals_.outlives_terminal()) end_by(SIGHUP);
+        });
     }
 
     /// A terminal that has another size is drawn anew at once.
@@ -374,6 +430,7 @@ class Session {
     Machine now_;                          ///< as of the last tick
     std::vector<DeviceReservation> said_;  ///< what others know of this session
     WorkerPlan plan_;
+    Announcements announcements_;
     CheckpointKeeper keeper_{study_, folder_, ledger_.record()};
     asio::io_context loop_{1};
     asio::steady_timer ticker_{loop_};

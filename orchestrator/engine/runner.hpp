@@ -25,19 +25,23 @@ struct SessionView {
     std::string waits;  ///< which trial waits for memory that other programs use, with the numbers; empty: none
 };
 
+/// What it says of an event, or draws, is the moment's; it is printed when that is sure (announcements.hpp).
 class RunObserver {
    public:
     virtual ~RunObserver() = default;
     /// The session begins; `record` holds what earlier ones stored.
     virtual void begun(const SessionView&) {}
-    /// An event was stored and applied.
-    virtual void happened(const StudyRecord&, const StoredEvent&) {}
-    /// The session is over, and with it these paused trials have ended (each is `Finished`), which no rule promoted.
-    virtual void ended_with_study(const StudyRecord&, std::span<const StoredEvent>) {}
+    /// An event was stored and applied: the lines that tell of it; empty: nothing does.
+    virtual std::string happened(const StudyRecord&, const StoredEvent&) { return {}; }
+    /// The session is over, and with it these paused trials have ended (each is `Finished`), which no rule promoted:
+    /// the lines that tell of them.
+    virtual std::string ended_with_study(const StudyRecord&, std::span<const StoredEvent>) { return {}; }
+    virtual void print(const std::string& lines) { (void)lines; }
     virtual void notice(const Notice&) {}
-    /// About four times a second. False: nobody can see it any more (a closed terminal), the session ends as by
-    /// SIGTERM.
-    virtual bool draw(const SessionView&) { return true; }
+    /// About four times a second: how far the session is, for draw(); empty: that is shown nowhere.
+    virtual std::string picture(const SessionView&) { return {}; }
+    /// False: nobody can see it any more (a closed terminal), the session ends as by SIGTERM.
+    virtual bool draw(const std::string& picture) { return (void)picture, true; }
 };
 
 struct RunOutcome {

@@ -135,6 +135,8 @@ Result<std::string> Database::value(const std::string& sql) {
     return error();
 }
 
+std::string Database::log_name() const { return sqlite3_filename_wal(sqlite3_db_filename(handle(), "main")); }
+
 Error Database::error() const {
     const std::string at = file_.string() + ": ";
     const int code = handle() ? sqlite3_extended_errcode(handle()) : SQLITE_NOMEM;

@@ -59,6 +59,9 @@ class Database {
     /// The first column of the first row as text; empty: no row.
     Result<std::string> value(const std::string& sql);
 
+    /// The file of its write-ahead log, whether or not it is there.
+    [[nodiscard]] std::string log_name() const;
+
     /// The last failure as text, with the cure where there is one.
     [[nodiscard]] Error error() const;
     [[nodiscard]] sqlite3* handle() const { return connection_.get(); }

@@ -8,6 +8,7 @@
 
 #include "hpo/interrupted.hpp"
 #include "orchestrator/store/database_file.hpp"
+#include "orchestrator/store/disk_sync.hpp"
 #include "orchestrator/store/event_clock.hpp"
 #include "orchestrator/store/event_codec.hpp"
 #include "orchestrator/store/file_system.hpp"
@@ -38,8 +39,10 @@ std::function<bool(double)> patience_of_a_writer(std::string file, std::function
 class SqliteStore final : public Store {
    public:
     /// `database` is checked and open. Reads how far the study is.
-    static Result<std::unique_ptr<Store>> make(fs::path file, sqlite::Database database, bool writes) {
-        auto store = std::unique_ptr<SqliteStore>(new SqliteStore(std::move(file), std::move(database), writes));
+    static Result<std::unique_ptr<Store>> make(fs::path file, sqlite::Database database, bool writes,
+                                               std::function<Result<void>()> synchronise = {}) {
+        auto store = std::unique_ptr<SqliteStore>(
+            new SqliteStore(std::move(file), std::move(database), writes, std::move(synchronise)));
         if (auto begun = store->begin(); !begun) return begun.error();
         return std::unique_ptr<Store>(std::move(store));
     }
@@ -47,10 +50,10 @@ class SqliteStore final : public Store {
     [[nodiscard]] std::string source() const override { return source_; }
 
     Result<void> set_source(const std::string& yaml) override {
-        durable_ = true;
         auto set = write([&] { return put("source", yaml); });
         if (set) source_ = yaml;
-        return set;
+        // With it what an earlier session has written, which may have been killed before that was on the disk.
+        return set ? sync_.wait(++results_) : set;
     }
 
     Result<std::vector<StoredEvent>> events(std::int64_t after, std::size_t limit) const override {
@@ -90,6 +93,14 @@ class SqliteStore final : public Store {
 
     Result<void> flush() override { return waiting_.empty() && marks_.empty() ? Result<void>{} : write(); }
 
+    [[nodiscard]] std::int64_t results() const override { return results_; }
+    [[nodiscard]] Result<std::int64_t> results_on_disk() const override { return sync_.reached(); }
+    void when_on_disk(std::function<void()> told) override { sync_.tell(std::move(told)); }
+    Result<void> settle() override {
+        if (auto flushed = flush(); !flushed) return flushed;
+        return sync_.wait(results_);
+    }
+
     Result<void> mark(const Mark& mark) override {
         marks_.push_back(mark);
         return {};
@@ -126,15 +137,16 @@ class SqliteStore final : public Store {
         EventRow row;
     };
 
-    SqliteStore(fs::path file, sqlite::Database database, bool writes)
-        : file_(std::move(file)), database_(std::move(database)), writes_(writes) {}
+    SqliteStore(fs::path file, sqlite::Database database, bool writes, std::function<Result<void>()> synchronise)
+        : file_(std::move(file)),
+          database_(std::move(database)),
+          writes_(writes),
+          synchronise_(std::move(synchronise)) {}
 
     Result<void> begin() {
         // The log is folded into the file every 1000 pages and cut back after a burst.
         if (writes_)
-            if (auto set = database_.run("PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 16777216; "
-                                         "PRAGMA temp_store = MEMORY");
-                !set)
+            if (auto set = database_.run("PRAGMA journal_size_limit = 16777216; PRAGMA temp_store = MEMORY"); !set)
                 return set;
         const auto source = database_.value("SELECT value FROM study WHERE key = 'source'");
         if (!source) return source.error();
@@ -157,6 +169,7 @@ class SqliteStore final : public Store {
             if (auto migrated = migrate(file_, database_); !migrated) return migrated;
             if (auto followed = rows_.follow_schema(); !followed) return followed;
         }
+        if (auto set = prepare_log(); !set) return set;
         for (const auto& [statement, sql] :
              {std::pair{&insert_event_, "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?)"},
               {&insert_step_, "INSERT INTO step VALUES (?, ?, ?, ?, ?, ?)"},
@@ -173,11 +186,27 @@ class SqliteStore final : public Store {
         return {};
     }
 
+    /// At this level SQLite synchronises the log before it copies pages from it to the file, and the file before it
+    /// begins the log anew, and leaves the rest to us: what is in the log, or was, is on the disk once the log has been
+    /// synchronised after the commit (https://www.sqlite.org/pragma.html#pragma_synchronous).
+    Result<void> prepare_log() {
+        const auto journal = database_.value("PRAGMA journal_mode = WAL");
+        if (!journal) return journal.error();
+        if (*journal != "wal") return Error{file_.string() + ": this file system has no write-ahead logging"};
+        if (auto set = database_.run("PRAGMA synchronous = NORMAL"); !set) return set;
+        if (synchronise_) return {};
+        auto log = synchronise_log(database_.log_name());
+        if (!log) return log.error();
+        synchronise_ = *std::move(log);
+        return {};
+    }
+
     /// All that waits, and what `more` adds, as one transaction. An Error: nothing of it was written, and nothing waits
     /// any more.
     Result<void> write(const std::function<Result<void>()>& more = [] { return Result<void>{}; }) {
         auto written = prepare();
-        if (written) written = synchronise(std::exchange(durable_, false));
+        const bool result = std::exchange(durable_, false);
+        if (auto sound = sync_.reached(); written && !sound) written = sound.error();
         if (written) written = run(begin_);
         if (written) {
             written = insert_waiting();
@@ -190,6 +219,7 @@ class SqliteStore final : public Store {
         if (written) {
             kept_sequence_ = sequence_;
             kept_trials_ = trials_;
+            if (result) sync_.request(++results_);
         } else {
             sequence_ = kept_sequence_;
             trials_ = kept_trials_;
@@ -249,15 +279,6 @@ class SqliteStore final : public Store {
 
     [[nodiscard]] Error read_only() const { return {file_.string() + ": opened for reading alone"}; }
 
-    /// Level of the next transaction; SQLite takes it between transactions alone.
-    Result<void> synchronise(bool full) {
-        if (full == full_) return {};
-        if (auto set = database_.run(full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL"); !set)
-            return set;
-        full_ = full;
-        return {};
-    }
-
     [[nodiscard]] Result<void> check_trial(const Event& event) const {
         const std::int64_t trial = trial_of(event);
         const bool proposed = std::holds_alternative<event::Proposed>(event);
@@ -276,9 +297,11 @@ class SqliteStore final : public Store {
     mutable sqlite::Database database_;
     mutable StoredRows rows_{file_, database_};
     bool writes_;
-    bool prepared_ = false;  ///< for writing
-    bool full_ = true;       ///< level of the transactions
-    bool durable_ = false;   ///< what waits has to be on the disk when it is written
+    bool prepared_ = false;     ///< for writing
+    bool durable_ = false;      ///< a result waits
+    std::int64_t results_ = 0;  ///< as Store counts them
+    std::function<Result<void>()> synchronise_;
+    DiskSync sync_{[this] { return synchronise_(); }};
     std::string source_;
     std::vector<Waiting> waiting_;  ///< added, for the next transaction
     std::vector<Mark> marks_;       ///< the same
@@ -301,7 +324,8 @@ Result<std::vector<StoredEvent>> Store::steps(std::int64_t trial) const {
     return all;
 }
 
-Result<std::unique_ptr<Store>> open_store(const fs::path& file, std::function<void(const std::string&)> tell) {
+Result<std::unique_ptr<Store>> open_store(const fs::path& file, std::function<void(const std::string&)> tell,
+                                          std::function<Result<void>()> synchronise) {
     const fs::path folder = file.parent_path().empty() ? "." : file.parent_path();
     std::error_code error;
     if (!fs::is_directory(folder, error)) return Error{folder.string() + ": no such folder"};
@@ -317,7 +341,7 @@ Result<std::unique_ptr<Store>> open_store(const fs::path& file, std::function<vo
     auto database = sqlite::Database::open(file, sqlite::Mode::read_write, writer_patience_ms);
     if (!database) return database.error();
     database->wait_for_locks(patience_of_a_writer(file.string(), std::move(tell)));
-    return SqliteStore::make(file, std::move(*database), true);
+    return SqliteStore::make(file, std::move(*database), true, std::move(synchronise));
 }
 
 Result<std::unique_ptr<Store>> open_store_read_only(const fs::path& file) {

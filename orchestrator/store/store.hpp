@@ -21,10 +21,10 @@ struct Mark {
     SoFar so_far;
 };
 
-/// One holder's connection. Not thread-safe. Every append is one transaction; Finished and SessionEnded are on disk
-/// (synchronous=FULL), with all before them, when it returns; the others survive a kill of the process at once, a loss
-/// of power after the next of those. The first thing that is written brings a study of an older schema to this one,
-/// after a copy was made beside it (study.db.schema-1): until then it is as it was.
+/// One holder's connection. Not thread-safe. Every append is one transaction, which survives a kill of the process at
+/// once. A *result* (Finished, SessionEnded) is brought to the disk by a thread of the store, with all before it:
+/// whoever is told of it is told after that. The first thing that is written brings a study of an older schema to this
+/// one, after a copy was made beside it (study.db.schema-1): until then it is as it was.
 ///
 /// A study may have millions of steps. What is kept besides the events so that nobody has to read all of them can be
 /// made from the events again: a summary of each trial for viewers, and marks for the next session.
@@ -32,7 +32,8 @@ class Store {
    public:
     virtual ~Store() = default;
 
-    /// The study's YAML text as it was last accepted; empty for a new study.
+    /// The study's YAML text as it was last accepted; empty for a new study. It is on the disk when set_source()
+    /// returns, with all before it.
     [[nodiscard]] virtual std::string source() const = 0;
     virtual Result<void> set_source(const std::string& yaml) = 0;
 
@@ -48,6 +49,16 @@ class Store {
     /// Error of any writing means that nothing of what waited is stored, nor waits any more.
     virtual Result<StoredEvent> add(const Event& event) { return append(event); }
     virtual Result<void> flush() { return {}; }
+
+    /// How many results this session has stored, and how many of them a loss of power cannot take. An Error: the disk
+    /// has failed, and nothing is stored any more.
+    [[nodiscard]] virtual std::int64_t results() const { return 0; }
+    [[nodiscard]] virtual Result<std::int64_t> results_on_disk() const { return results(); }
+    /// `told` is called in another thread when the latter has grown, or is an Error. It must not use the store. Empty:
+    /// nobody; what was set before is not called any more when this returns.
+    virtual void when_on_disk(std::function<void()> told) { (void)told; }
+    /// Flushes, and waits until all results are on the disk.
+    virtual Result<void> settle() { return flush(); }
 
     /// Keeps these trials, and the study's totals, as they are in `record`; with what waits.
     virtual Result<void> summarize(const StudyRecord& record, std::span<const std::int64_t> trials) {
@@ -88,8 +99,11 @@ class Store {
 ///
 /// From then on a lock that another program holds is waited for as long as it takes, or until a signal asks for the end
 /// (hpo/interrupted.hpp); `tell` is told once when that lasts. Within such a wait it must not use the store.
+///
+/// `synchronise` is a seam for tests, in place of what brings the log to the disk (disk_sync.hpp).
 Result<std::unique_ptr<Store>> open_store(const std::filesystem::path& file,
-                                          std::function<void(const std::string&)> tell = {});
+                                          std::function<void(const std::string&)> tell = {},
+                                          std::function<Result<void>()> synchronise = {});
 
 /// For viewers: read-only, never checkpoints, never blocks the writer, reads all schemas. What changes something fails.
 Result<std::unique_ptr<Store>> open_store_read_only(const std::filesystem::path& file);

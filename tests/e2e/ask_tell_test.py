@@ -8,7 +8,7 @@ import subprocess
 import sys
 import textwrap
 
-from harness import BUILD, DEADLINE, HPO, SOURCE, Case
+from harness import BUILD, DEADLINE, FAKE_DISK, HPO, SOURCE, Case
 
 STUDY = """\
 study: asked
@@ -21,12 +21,12 @@ budget: {trials: 50, epochs: 9}
 
 
 class AskTell(Case):
-    def talk(self, *lines, arguments=(), status=0, text=STUDY):
+    def talk(self, *lines, arguments=(), status=0, text=STUDY, environment=None):
         """The answers to these lines, each an object or a text."""
         said = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
         self.study(text)
         done = subprocess.run([HPO, "ask-tell", "study.yaml", *arguments], cwd=self.folder, input=said,
-                              capture_output=True, text=True, timeout=DEADLINE * 2)
+                              capture_output=True, text=True, timeout=DEADLINE * 2, env={**os.environ, **(environment or {})})
         self.error = done.stderr
         self.assertEqual(done.returncode, status, done.stderr)
         return [json.loads(line) for line in done.stdout.splitlines()]
@@ -80,6 +80,12 @@ class AskTell(Case):
         self.assertIn("'worker' is missing", self.error)
         self.assertIn("hpo ask-tell", self.error)
         self.assertIn("somebody else", self.hpo("check", "study.yaml"))
+
+    def test_no_end_is_answered_that_the_disk_does_not_have(self):
+        ends = [{"ask": 1}, {"tell": {"trial": 1, "values": {"loss": 0.5}}}]
+        failing = {"LD_PRELOAD": FAKE_DISK, "HPO_FAKE_DISK": "1"}
+        self.assertEqual([a for a in self.talk(*ends, status=1, environment=failing) if "ok" in a], [])
+        self.assertIn("study.db-wal: cannot be brought to the disk", self.error)
 
     def test_many_lines_at_once_long_ones_and_no_store(self):
         lines = [{"ask": 1} if n % 2 == 0 else {"tell": {"trial": n // 2 + 1, "values": {"loss": 1 / (n + 1)}}}

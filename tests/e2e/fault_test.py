@@ -16,7 +16,7 @@ import subprocess
 import time
 import unittest
 
-from harness import FAKE, HPO, Case, processes_of, wait_for
+from harness import FAKE, FAKE_DISK, HPO, Case, processes_of, wait_for
 
 KILLS = int(os.environ.get("HPO_KILLS", "20"))
 
@@ -327,6 +327,22 @@ class Storage(Case):
         after = finished(self.trials("fake"))
         for number, trial in before.items():
             self.assertEqual(after[number], trial)
+
+    def test_row_54_nothing_is_told_or_removed_of_a_trial_that_ended_before_the_disk_has_its_end(self):
+        # The disk takes the study, and after that nothing any more.
+        study = self.study(fake_study("each=0.001", trials=4, parallel=1, more="keep: {folders: none}"))
+        failing = {"LD_PRELOAD": FAKE_DISK, "HPO_FAKE_DISK": "1"}
+        said = [json.loads(line) for line in self.hpo("run", study, "--json", status=1, environment=failing).splitlines()]
+        self.assertIn("study.db-wal: cannot be brought to the disk", self.error)
+        self.assertEqual({line["event"] for line in said}, {"launched", "reported", "ended"})
+        ended = finished(self.trials("fake"))
+        self.assertIn(1, ended)  # it was written
+        self.assertTrue((self.folder / "runs/fake/checkpoints/trial-0001/last.ckpt").exists())
+        self.assertNotIn("complete", (self.folder / "runs/fake/hpo.log").read_text())
+        self.hpo("run", study)
+        after = finished(self.trials("fake"))
+        self.assertEqual(len(after), 4)
+        self.assertEqual(after[1], ended[1])
 
     def test_row_23_of_many_runs_at_once_one_wins_and_the_others_name_it(self):
         study = self.study(fake_study("each=0.05", trials=20))

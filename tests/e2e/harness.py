@@ -19,6 +19,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("HPO_BUILD", SOURCE / "build" / "release"))
 HPO = str(BUILD / "bin" / "hpo")
 WORKER = str(BUILD / "bin" / "hpo-worker")
+FAKE_DISK = str(BUILD / "tests" / "support" / "libfake-disk.so")
 FAKE = str(BUILD / "tests" / "support" / "fake-worker")
 DEADLINE = float(os.environ.get("HPO_TEST_DEADLINE", "60"))  # of one wait; never a duration that is waited out
 TIMES = os.environ.get("HPO_TIMES")  # a file: each test's name and seconds are added to it

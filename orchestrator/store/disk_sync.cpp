@@ -1,0 +1,92 @@
+#include "orchestrator/store/disk_sync.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "hpo/descriptor.hpp"
+
+namespace hpo {
+
+DiskSync::~DiskSync() {
+    {
+        const std::lock_guard lock(mutex_);
+        ends_ = true;
+    }
+    changed_.notify_all();
+    if (thread_.joinable()) thread_.join();
+}
+
+void DiskSync::request(std::int64_t count) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (count <= requested_) return;
+        requested_ = count;
+    }
+    changed_.notify_all();
+    if (thread_.joinable()) return;
+    // Signals are for the thread that waits for them.
+    sigset_t every{}, before{};
+    ::sigfillset(&every);
+    ::pthread_sigmask(SIG_SETMASK, &every, &before);
+    thread_ = std::thread([this] { work(); });
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+Result<std::int64_t> DiskSync::reached() const {
+    const std::lock_guard lock(mutex_);
+    if (failed_) return *failed_;
+    return reached_;
+}
+
+Result<void> DiskSync::wait(std::int64_t count) {
+    request(count);
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return failed_ || reached_ >= count; });
+    if (failed_) return *failed_;
+    return {};
+}
+
+void DiskSync::tell(std::function<void()> told) {
+    const std::lock_guard lock(mutex_);
+    told_ = std::move(told);
+}
+
+void DiskSync::work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+        changed_.wait(lock, [this] { return ends_ || (requested_ > reached_ && !failed_); });
+        if (ends_) return;
+        const std::int64_t written = requested_;  // what comes while it runs is for the next one
+        lock.unlock();
+        const auto done = synchronise_();
+        lock.lock();
+        if (done)
+            reached_ = written;
+        else
+            failed_ = done.error();
+        if (told_) told_();
+        changed_.notify_all();
+    }
+}
+
+Result<std::function<Result<void>()>> synchronise_log(const std::string& file) {
+    const auto failed = [file](int code) {
+        return Error{file + ": cannot be brought to the disk: " + std::strerror(code) +
+                     (code == ENOSPC || code == EDQUOT ? ": free some space, then run again" : "")};
+    };
+    const auto log = std::make_shared<Descriptor>(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!*log) return failed(errno);
+    return std::function<Result<void>()>([log, failed]() -> Result<void> {
+        while (::fdatasync(log->get()) != 0)
+            if (errno != EINTR) return failed(errno);
+        return {};
+    });
+}
+
+}  // namespace hpo

@@ -1,0 +1,180 @@
+// What a loss of power may take, and what not.
+#include <gmock/gmock.h>
+
+#include <condition_variable>
+#include <fstream>
+#include <mutex>
+
+#include "orchestrator/store/disk_sync.hpp"
+#include "orchestrator/store/store.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace hpo {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+/// What synchronises, in steps: each waits until the test lets it go on.
+class Gate {
+   public:
+    /// For the thread.
+    void pass() {
+        std::unique_lock lock(mutex_);
+        ++arrived_;
+        changed_.notify_all();
+        changed_.wait(lock, [this] { return open_ >= arrived_; });
+    }
+    /// Lets `count` more pass.
+    void open(int count = 1) {
+        const std::lock_guard lock(mutex_);
+        open_ += count;
+        changed_.notify_all();
+    }
+    void wait_for(int arrived) {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return arrived_ >= arrived; });
+    }
+    int arrived() {
+        const std::lock_guard lock(mutex_);
+        return arrived_;
+    }
+
+   private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    int arrived_ = 0, open_ = 0;
+};
+
+TEST(DiskSync, OneSynchronisationDoesForAllThatWasWrittenBeforeItBegan) {
+    Gate gate;
+    DiskSync sync([&]() -> Result<void> { return gate.pass(), Result<void>{}; });
+    sync.request(1);
+    gate.wait_for(1);
+    for (std::int64_t count = 2; count <= 100; ++count) sync.request(count);
+    EXPECT_EQ(*sync.reached(), 0);
+    gate.open();
+    gate.wait_for(2);
+    EXPECT_EQ(*sync.reached(), 1);  // what came while the first one ran is not known to be in it
+    gate.open();
+    EXPECT_TRUE(sync.wait(100));
+    EXPECT_EQ(*sync.reached(), 100);
+    EXPECT_EQ(gate.arrived(), 2);
+    EXPECT_TRUE(sync.wait(7));
+    EXPECT_EQ(gate.arrived(), 2);
+}
+
+TEST(DiskSync, AFailureStaysSinceNobodyKnowsWhatTheDiskHas) {
+    int calls = 0, told = 0;
+    DiskSync sync([&]() -> Result<void> {
+        if (++calls == 2) return Error{"I/O error"};
+        return {};
+    });
+    sync.tell([&] { ++told; });
+    EXPECT_TRUE(sync.wait(1));
+    EXPECT_FALSE(sync.wait(2));
+    EXPECT_FALSE(sync.wait(3));
+    EXPECT_FALSE(sync.reached());
+    sync.tell({});
+    EXPECT_EQ(calls, 2);
+    EXPECT_EQ(told, 2);
+}
+
+TEST(DiskSync, OfAFileThatIsNotThereItSaysSo) {
+    const auto synchronise = synchronise_log("/no/such/study.db-wal");
+    ASSERT_FALSE(synchronise);
+    EXPECT_THAT(synchronise.error().message, HasSubstr("study.db-wal: cannot be brought to the disk: No such file"));
+}
+
+/// A study whose disk keeps what was synchronised, and loses all else: a copy of its files is made then.
+class Power : public ::testing::Test {
+   protected:
+    std::unique_ptr<Store> open() {
+        auto store = open_store(file_, {}, [this]() -> Result<void> {
+            if (gated_) gate_.pass();
+            if (fails_) return Error{"I/O error"};
+            fs::copy(file_, disk_ / "study.db", fs::copy_options::overwrite_existing);
+            fs::copy(file_.string() + "-wal", disk_ / "study.db-wal", fs::copy_options::overwrite_existing);
+            return {};
+        });
+        EXPECT_TRUE(store) << store.error().message;
+        return *std::move(store);
+    }
+    /// The study as it is when the power comes back.
+    std::vector<StoredEvent> after_the_loss() const {
+        const auto store = open_store(disk_ / "study.db");
+        EXPECT_TRUE(store) << store.error().message;
+        return *(*store)->events(0, 1'000'000);
+    }
+    static Event end_of(std::int64_t trial) { return event::Finished{trial, 1, TrialState::complete, "", ""}; }
+
+    testing::TemporaryFolder folder_;
+    fs::path file_ = folder_ / "study.db";
+    testing::TemporaryFolder disk_folder_;
+    fs::path disk_ = disk_folder_.path();
+    bool gated_ = false, fails_ = false;
+    Gate gate_;
+};
+
+TEST_F(Power, AResultIsOnTheDiskWhenTheStoreSaysSoAndNotBefore) {
+    const auto store = open();
+    ASSERT_TRUE(store->set_source("study: lost"));
+    gated_ = true;
+    ASSERT_TRUE(store->append(event::Proposed{1, {}, {}}));
+    EXPECT_EQ(store->results(), *store->results_on_disk());
+    ASSERT_TRUE(store->append(end_of(1)));
+    gate_.wait_for(1);
+    EXPECT_LT(*store->results_on_disk(), store->results());
+    EXPECT_THAT(after_the_loss(), ::testing::IsEmpty());
+    gate_.open();
+    ASSERT_TRUE(store->settle());
+    EXPECT_EQ(store->results(), *store->results_on_disk());
+    EXPECT_EQ(after_the_loss().size(), 2u);
+}
+
+TEST_F(Power, EveryResultThatIsSaidToBeOnTheDiskComesBackWithAllBeforeIt) {
+    const auto store = open();
+    ASSERT_TRUE(store->set_source("study: lost"));
+    const std::int64_t before = store->results();
+    std::int64_t said = 0;
+    for (std::int64_t trial = 1; trial <= 300; ++trial) {
+        ASSERT_TRUE(store->append(event::Proposed{trial, {}, {}}));
+        ASSERT_TRUE(store->add(event::Reported{trial, 1, {.step = 1}}));
+        ASSERT_TRUE(store->append(end_of(trial)));
+        const std::int64_t on_disk = *store->results_on_disk() - before;
+        EXPECT_LE(on_disk, trial);
+        if (on_disk == said || trial % 50 != 0) continue;
+        said = on_disk;
+        ASSERT_TRUE(store->settle());  // so that nobody copies while we look
+        EXPECT_EQ(after_the_loss().size(), static_cast<std::size_t>(3 * trial));
+    }
+}
+
+TEST_F(Power, WhatAKilledSessionHasWrittenIsOnTheDiskBeforeTheNextOneTellsOfIt) {
+    fails_ = true;  // as if it had been killed before
+    {
+        const auto killed = open();
+        ASSERT_TRUE(killed->append(event::Proposed{1, {}, {}}));
+        ASSERT_TRUE(killed->append(end_of(1)));
+        EXPECT_FALSE(killed->settle());
+    }
+    fails_ = false;
+    ASSERT_TRUE(open()->set_source("study: lost"));
+    EXPECT_EQ(after_the_loss().size(), 2u);
+}
+
+TEST_F(Power, NothingIsStoredAfterTheDiskHasFailed) {
+    const auto store = open();
+    ASSERT_TRUE(store->set_source("study: lost"));
+    fails_ = true;
+    ASSERT_TRUE(store->append(event::Proposed{1, {}, {}}));
+    ASSERT_TRUE(store->append(end_of(1)));
+    ASSERT_FALSE(store->settle());
+    const auto refused = store->append(event::Proposed{2, {}, {}});
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message, HasSubstr("I/O error"));
+    EXPECT_EQ(store->events(0, 10)->size(), 2u);
+}
+
+}  // namespace
+}  // namespace hpo
