@@ -40,6 +40,11 @@ Installed installed() {
             static_cast<std::int64_t>(info.freeram + info.bufferram) * unit};
 }
 
+std::int64_t installed_memory(const fs::path& root) {
+    const auto total = meminfo(root, "MemTotal");
+    return total ? *total : installed().all;
+}
+
 /// The cached pages of files in a control group's usage. The kernel reclaims them when memory is needed, so they count
 /// as available, as in MemAvailable: otherwise a group that has read its data once would look full for ever.
 std::int64_t reclaimable(const fs::path& group) {
@@ -91,14 +96,16 @@ struct MemoryLimit {
     std::int64_t left = no_limit;
 };
 
-MemoryLimit memory_limit(const fs::path& root) {
+/// Of `installed` bytes. A group that may have them all, or has no limit (the largest number of pages there is), limits
+/// nothing: what it uses is not asked for, which costs the kernel more than all else that is read here.
+MemoryLimit memory_limit(const fs::path& root, std::int64_t installed) {
     MemoryLimit found;
     for (const fs::path& group : control_groups(root, "memory")) {
+        const char* in_use = "memory.current";
         auto limit = number_in(group / "memory.max");
-        auto used = number_in(group / "memory.current");
-        if (!limit)
-            limit = number_in(group / "memory.limit_in_bytes"), used = number_in(group / "memory.usage_in_bytes");
-        if (!limit) continue;
+        if (!limit) limit = number_in(group / "memory.limit_in_bytes"), in_use = "memory.usage_in_bytes";
+        if (!limit || (installed > 0 && *limit >= installed)) continue;
+        const auto used = number_in(group / in_use);
         found.limit = std::min(found.limit, *limit);
         const std::int64_t held = std::max<std::int64_t>(0, used.value_or(0) - reclaimable(group));
         found.left = std::min(found.left, std::max<std::int64_t>(0, *limit - held));
@@ -143,8 +150,8 @@ Host read_host(const fs::path& root) {
             if (CPU_ISSET(static_cast<std::size_t>(cpu), &mask)) host.cpus.push_back(cpu);
     if (host.cpus.empty()) host.cpus.push_back(0);
     host.cores = std::max(1.0, std::min(static_cast<double>(host.cpus.size()), core_quota(root)));
-    const auto total = meminfo(root, "MemTotal");
-    host.memory = std::min(total ? *total : installed().all, memory_limit(root).limit);
+    host.memory = installed_memory(root);
+    host.memory = std::min(host.memory, memory_limit(root, host.memory).limit);
     host.processes = processes_left(root);
 
     host.cpu_name = "unknown CPU";
@@ -159,7 +166,7 @@ Host read_host(const fs::path& root) {
 
 std::int64_t available_memory(const fs::path& root) {
     const auto available = meminfo(root, "MemAvailable");
-    return std::min(available ? *available : installed().free, memory_limit(root).left);
+    return std::min(available ? *available : installed().free, memory_limit(root, installed_memory(root)).left);
 }
 
 std::int64_t resident_memory(std::int64_t pid, const fs::path& root) {

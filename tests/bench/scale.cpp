@@ -104,6 +104,25 @@ void rules() {
     }
 }
 
+/// As wire::encode() says it, without building a JSON value: it is hpo that is measured.
+std::string step_line(AttemptId id, const Report& report) {
+    std::string metrics;
+    char text[512];
+    for (const auto& [name, value] : report.metrics) {
+        std::snprintf(text, sizeof text, R"(%s"%s":%.16g)", metrics.empty() ? "" : ",", name.c_str(), value);
+        metrics += text;
+    }
+    std::snprintf(text, sizeof text,
+                  R"({"attempt":%lld,"it_s":%g,"iteration":%lld,"lr":%g,"metrics":{%s},"peak_bytes":%lld,)"
+                  R"("samples_s":%g,"seconds":%g,"step":%lld,"trial":%lld,"type":"report"})"
+                  "\n",
+                  static_cast<long long>(id.attempt), *report.iterations_per_second,
+                  static_cast<long long>(*report.iteration), *report.learning_rate, metrics.c_str(),
+                  static_cast<long long>(*report.peak_bytes), *report.samples_per_second, *report.seconds,
+                  static_cast<long long>(report.step), static_cast<long long>(id.trial));
+    return text;
+}
+
 /// Speaks the protocol, trains nothing.
 class Worker {
    public:
@@ -134,7 +153,7 @@ class Worker {
         from_worker::Finished end{run.id, Outcome::complete, {}, {}, {}};
         std::string line;
         for (std::int64_t step = 1; step <= run.steps; ++step) {
-            say(from_worker::Reported{run.id, step_of(run.id.trial, step)});
+            write(step_line(run.id, step_of(run.id.trial, step)));
             if (!read(line)) ::_exit(0);
             if (line.find("\"stop\"") != std::string::npos) end.outcome = Outcome::stopped;
             if (line.find("\"pause\"") != std::string::npos) end.outcome = Outcome::paused;
@@ -142,8 +161,8 @@ class Worker {
         }
         say(end);
     }
-    void say(const WorkerMessage& message) {
-        const std::string text = wire::encode(message);
+    void say(const WorkerMessage& message) { write(wire::encode(message)); }
+    void write(const std::string& text) {
         for (std::size_t at = 0; at < text.size();) {
             const ssize_t size = ::write(socket_, text.data() + at, text.size() - at);
             if (size <= 0) ::_exit(0);
