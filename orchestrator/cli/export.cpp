@@ -43,16 +43,21 @@ T or_fail(Result<T> result) {
     if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
+exporting::WholeTrial whole_of(const StudySnapshot& snapshot) {
+    return [&snapshot](const TrialRecord& trial) { return snapshot.whole(trial); };
+}
+
 /// Whole kilobytes at a time.
 void write_to_stdout(const Format& format, const StudySnapshot& snapshot) {
     std::string waiting;
-    or_fail(format.print(snapshot.study, snapshot.record, [&](std::string_view bytes) -> Result<void> {
-        waiting += bytes;
-        if (waiting.size() < 64 * 1024) return {};
-        print(waiting);
-        waiting.clear();
-        return {};
-    }));
+    or_fail(
+        format.print(snapshot.study, snapshot.record, whole_of(snapshot), [&](std::string_view bytes) -> Result<void> {
+            waiting += bytes;
+            if (waiting.size() < 64 * 1024) return {};
+            print(waiting);
+            waiting.clear();
+            return {};
+        }));
     print(waiting);
 }
 
@@ -63,14 +68,14 @@ int export_command(const ExportArguments& arguments) {
     if (arguments.path == "-" && format.print == nullptr)
         throw Fatal(
             "--to " + arguments.to + " needs a name to write to; - (standard output) is for " + printed_formats(), 2);
-    const StudySnapshot snapshot =
-        snapshot_or_fail(choose_study(arguments.study), format.every_step ? Curves::whole : Curves::thinned);
+    const StudySnapshot snapshot = snapshot_or_fail(choose_study(arguments.study));
     if (arguments.path == "-") {
         write_to_stdout(format, snapshot);
         return 0;
     }
     Output output = or_fail(Output::at(arguments.path, format.kind, arguments.force));
-    or_fail(exporting::write(format, snapshot.study, snapshot.record, output.temporary(), output.path()));
+    or_fail(exporting::write(format, snapshot.study, snapshot.record, whole_of(snapshot), output.temporary(),
+                             output.path()));
     const auto aside = or_fail(output.finish());
     if (!aside.empty()) std::fprintf(stderr, "hpo: what was there lies in %s now\n", printable(aside.string()).c_str());
     std::fprintf(stderr, "hpo: %zu trials of %s%s in %s\n", snapshot.record.trials.size(), snapshot.study.name.c_str(),

@@ -6,8 +6,7 @@ namespace hpo {
 
 Result<void> StudySnapshot::refresh() {
     constexpr std::size_t at_once = 4096;
-    if (curves == Curves::thinned)
-        if (auto read = store->read_summary(record); !read) return read;
+    if (auto read = store->read_summary(record); !read) return read;
     for (;;) {
         const auto events = store->events(record.sequence, at_once);
         if (!events) return events.error();
@@ -35,7 +34,15 @@ Result<void> StudySnapshot::refresh() {
 Result<void> StudySnapshot::read_steps(std::int64_t number) {
     TrialRecord& trial = record.trial(number);
     if (!trial.thinned) return {};
-    const auto steps = store->steps(number);
+    auto read = whole(trial);
+    if (!read) return read.error();
+    trial = *std::move(read);
+    return {};
+}
+
+Result<TrialRecord> StudySnapshot::whole(TrialRecord trial) const {
+    if (!trial.thinned) return trial;
+    const auto steps = store->steps(trial.number);
     if (!steps) return steps.error();
     trial.curve.clear();
     for (const StoredEvent& stored : *steps) {
@@ -46,7 +53,7 @@ Result<void> StudySnapshot::read_steps(std::int64_t number) {
     }
     trial.thinned = false;
     trial.losses.clear();
-    return {};
+    return trial;
 }
 
 const TrialRecord& StudySnapshot::trial(std::int64_t number) const {
@@ -56,10 +63,9 @@ const TrialRecord& StudySnapshot::trial(std::int64_t number) const {
                 (count == 0 ? ": it has none yet" : ": there are 1 to " + std::to_string(count)));
 }
 
-Result<StudySnapshot> take_snapshot(const StudyFolder& folder, Curves curves) {
+Result<StudySnapshot> take_snapshot(const StudyFolder& folder) {
     StudySnapshot snapshot;
-    snapshot.curves = curves;
-    snapshot.record.thins = curves == Curves::thinned;
+    snapshot.record.thins = true;
     snapshot.folder = folder;
     auto store = open_store_read_only(folder.database());
     if (!store) return store.error();
@@ -72,8 +78,8 @@ Result<StudySnapshot> take_snapshot(const StudyFolder& folder, Curves curves) {
     return snapshot;
 }
 
-StudySnapshot snapshot_or_fail(const StudyFolder& folder, Curves curves) {
-    auto snapshot = take_snapshot(folder, curves);
+StudySnapshot snapshot_or_fail(const StudyFolder& folder) {
+    auto snapshot = take_snapshot(folder);
     if (!snapshot) throw Fatal(snapshot.error().message);
     return std::move(*snapshot);
 }

@@ -140,7 +140,7 @@ class Writer {
         return writer;
     }
 
-    void add(const Study& study, const StudyRecord& record) {
+    Result<void> add(const Study& study, const StudyRecord& record, const WholeTrial& whole) {
         put(study_, study_id, std::string_view(study.name));
         const bool down = study.objective.direction == Direction::minimize;
         put(direction_, study_id, std::string_view(down ? "MINIMIZE" : "MAXIMIZE"));
@@ -154,7 +154,12 @@ class Writer {
         put(study_system_, study_id, std::string_view("study:metric_names"),
             std::string_view(dump(Json::array({study.objective.metric}))));
         for (const Dimension& dimension : study.space) distributions_.push_back(distribution_json(dimension));
-        for (const TrialRecord& trial : record.trials) add(study, record, trial);
+        for (const TrialRecord& counted : record.trials) {
+            const auto trial = whole(counted);
+            if (!trial) return trial.error();
+            add(study, record, *trial);
+        }
+        return {};
     }
 
     /// All that went before is in the file, or nothing.
@@ -258,8 +263,8 @@ Result<void> no_journal_beside(const std::filesystem::path& path) {
     return {};
 }
 
-Result<void> write_optuna(const Study& study, const StudyRecord& record, const std::filesystem::path& file,
-                          const std::filesystem::path& shown) {
+Result<void> write_optuna(const Study& study, const StudyRecord& record, const WholeTrial& whole,
+                          const std::filesystem::path& file, const std::filesystem::path& shown) {
     const auto named = [&](Error error) {
         if (const auto at = error.message.find(file.string()); at != std::string::npos)
             error.message.replace(at, file.string().size(), shown.string());
@@ -268,7 +273,7 @@ Result<void> write_optuna(const Study& study, const StudyRecord& record, const s
     if (auto usable = no_journal_beside(shown); !usable) return usable;
     auto writer = Writer::open(file);
     if (!writer) return named(writer.error());
-    writer->add(study, record);
+    if (auto added = writer->add(study, record, whole); !added) return added;
     if (auto done = writer->commit(); !done) return named(done.error());
     return {};
 }

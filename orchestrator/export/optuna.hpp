@@ -17,12 +17,13 @@
 
 #include "hpo/event.hpp"
 #include "hpo/study.hpp"
+#include "orchestrator/export/registry.hpp"
 
 namespace hpo::exporting {
 
 /// Makes `file`, which must not exist, in one transaction. Errors name `shown`.
-Result<void> write_optuna(const Study& study, const StudyRecord& record, const std::filesystem::path& file,
-                          const std::filesystem::path& shown);
+Result<void> write_optuna(const Study& study, const StudyRecord& record, const WholeTrial& whole,
+                          const std::filesystem::path& file, const std::filesystem::path& shown);
 
 /// Returns an Error if there is a journal next to `path`: SQLite would take it for the new database's own and undo the
 /// export.

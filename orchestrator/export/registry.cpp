@@ -16,12 +16,12 @@ const Format* find_format(std::string_view name) {
     return nullptr;
 }
 
-Result<void> write(const Format& format, const Study& study, const StudyRecord& record,
+Result<void> write(const Format& format, const Study& study, const StudyRecord& record, const WholeTrial& whole,
                    const std::filesystem::path& path, const std::filesystem::path& shown) {
-    if (format.write != nullptr) return format.write(study, record, path, shown);
+    if (format.write != nullptr) return format.write(study, record, whole, path, shown);
     auto file = FileWriter::create(path, shown);
     if (!file) return file.error();
-    const auto written = format.print(study, record, [&](std::string_view bytes) { return file->write(bytes); });
+    const auto written = format.print(study, record, whole, [&](std::string_view bytes) { return file->write(bytes); });
     return written ? file->close(true) : written;
 }
 

@@ -44,7 +44,7 @@ std::string csv_cell(std::string_view text) {
     return cell + '"';
 }
 
-Result<void> write_csv(const Study& study, const StudyRecord& record, const Sink& sink) {
+Result<void> write_csv(const Study& study, const StudyRecord& record, const WholeTrial&, const Sink& sink) {
     std::set<std::string> metrics, closing;
     for (const TrialRecord& trial : record.trials) {
         if (const Report* counts = counting_report(trial))
@@ -86,16 +86,18 @@ Result<void> write_csv(const Study& study, const StudyRecord& record, const Sink
     return {};
 }
 
-Result<void> write_jsonl(const Study& study, const StudyRecord& record, const Sink& sink) {
-    for (const TrialRecord& trial : record.trials) {
-        const auto json = whole_trial_json(study, trial);
+Result<void> write_jsonl(const Study& study, const StudyRecord& record, const WholeTrial& whole, const Sink& sink) {
+    for (const TrialRecord& counted : record.trials) {
+        const auto trial = whole(counted);
+        if (!trial) return trial.error();
+        const auto json = whole_trial_json(study, *trial);
         const std::string line = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
         if (auto done = sink(line); !done) return done;
     }
     return {};
 }
 
-const Format csv_format{.name = "csv", .description = "a row a trial", .every_step = false, .print = write_csv};
+const Format csv_format{.name = "csv", .description = "a row a trial", .print = write_csv};
 
 const Format jsonl_format{
     .name = "jsonl", .description = "a JSON object a trial, with its steps", .print = write_jsonl};

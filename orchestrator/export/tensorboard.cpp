@@ -84,22 +84,18 @@ Message parameter_info(const Dimension& dimension) {
 }
 
 /// The objective first.
-std::vector<std::string> metrics_of(const Study& study, const StudyRecord& record) {
-    std::set<std::string> names;
-    for (const TrialRecord& trial : record.trials)
-        for (const Report& report : trial.curve)
-            for (const auto& [name, number] : report.metrics) names.insert(name);
+std::vector<std::string> metrics_of(const Study& study, std::set<std::string> names) {
     names.erase(study.objective.metric);
     std::vector<std::string> ordered{study.objective.metric};
     ordered.insert(ordered.end(), names.begin(), names.end());
     return ordered;
 }
 
-std::string experiment_event(const Study& study, const StudyRecord& record, double time) {
+std::string experiment_event(const Study& study, const std::set<std::string>& metrics, double time) {
     Message experiment;
     experiment.bytes(1, "hpo study " + study.name).real(3, time);
     for (const Dimension& dimension : study.space) experiment.message(4, parameter_info(dimension));
-    for (const std::string& name : metrics_of(study, record))
+    for (const std::string& name : metrics_of(study, metrics))
         experiment.message(5, Message().message(1, Message().bytes(2, name)));
     const Message data = Message().number(plugin_field::version, 0).message(plugin_field::experiment, experiment);
     return hparams_event(time, "_hparams_/experiment", data);
@@ -179,20 +175,24 @@ Result<void> write_trial(const Study& study, const TrialRecord& trial, const fs:
 
 }  // namespace
 
-Result<void> write_tensorboard(const Study& study, const StudyRecord& record, const fs::path& folder,
-                               const fs::path& shown) {
+Result<void> write_tensorboard(const Study& study, const StudyRecord& record, const WholeTrial& whole,
+                               const fs::path& folder, const fs::path& shown) {
+    std::set<std::string> metrics;
+    for (const TrialRecord& counted : record.trials) {
+        if (counted.started_at == 0) continue;
+        const auto trial = whole(counted);
+        if (!trial) return trial.error();
+        for (const Report& report : trial->curve)
+            for (const auto& [metric, number] : report.metrics) metrics.insert(metric);
+        char name[32];
+        std::snprintf(name, sizeof name, "trial-%04lld", static_cast<long long>(trial->number));
+        if (auto written = write_trial(study, *trial, folder / name, shown / name); !written) return written;
+    }
     const double time = record.trials.empty() ? record.last_time : record.trials.front().queued_at;
     auto events = EventFile::begin(folder, shown, time);
     if (!events) return events.error();
-    if (auto added = events->add(experiment_event(study, record, time)); !added) return added;
-    if (auto closed = events->close(); !closed) return closed;
-    for (const TrialRecord& trial : record.trials) {
-        if (trial.started_at == 0) continue;
-        char name[32];
-        std::snprintf(name, sizeof name, "trial-%04lld", static_cast<long long>(trial.number));
-        if (auto written = write_trial(study, trial, folder / name, shown / name); !written) return written;
-    }
-    return {};
+    if (auto added = events->add(experiment_event(study, metrics, time)); !added) return added;
+    return events->close();
 }
 
 const Format tensorboard_format{.name = "tensorboard",

@@ -14,11 +14,12 @@
 
 #include "hpo/event.hpp"
 #include "hpo/study.hpp"
+#include "orchestrator/export/registry.hpp"
 
 namespace hpo::exporting {
 
 /// Fills `folder`, which must exist and be empty. Errors name `shown`.
-Result<void> write_tensorboard(const Study& study, const StudyRecord& record, const std::filesystem::path& folder,
-                               const std::filesystem::path& shown);
+Result<void> write_tensorboard(const Study& study, const StudyRecord& record, const WholeTrial& whole,
+                               const std::filesystem::path& folder, const std::filesystem::path& shown);
 
 }  // namespace hpo::exporting

@@ -28,7 +28,7 @@ TEST(ExportFormats, AreEachWrittenToAPath) {
         const hpo::testing::TemporaryFolder folder;
         const auto path = folder / "out";
         if (format->kind == Output::Kind::folder) std::filesystem::create_directory(path);
-        const auto written = write(*format, small_study(), record, path, path);
+        const auto written = write(*format, small_study(), record, as_it_is, path, path);
         EXPECT_TRUE(written) << format->name << ": " << (written ? "" : written.error().message);
         EXPECT_FALSE(std::filesystem::is_empty(path)) << format->name;
     }

@@ -13,10 +13,11 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::vector<std::string> lines_of(Result<void> (*write)(const Study&, const StudyRecord&, const Sink&),
-                                  const StudyRecord& record) {
+std::vector<std::string> lines_of(Result<void> (*write)(const Study&, const StudyRecord&, const WholeTrial&,
+                                                        const Sink&),
+                                  const StudyRecord& record, const WholeTrial& whole = as_it_is) {
     std::vector<std::string> lines;
-    const auto done = write(small_study(), record, [&](std::string_view bytes) -> Result<void> {
+    const auto done = write(small_study(), record, whole, [&](std::string_view bytes) -> Result<void> {
         lines.emplace_back(bytes);
         return {};
     });
@@ -69,11 +70,30 @@ TEST(JsonLines, HoldWholeTrialsWithTheirSteps) {
     EXPECT_EQ(trial["curve"][1]["step"], 2);
 }
 
+TEST(JsonLines, AskForTheStepsOfOneTrialAtATimeAndEndWhereTheyCannotBeRead) {
+    StudyRecord whole, thinned;
+    whole.trials = {small_trial(1, TrialState::complete, {0.5, 0.25, 0.75}),
+                    small_trial(2, TrialState::stopped, {3, 2, 1})};
+    thinned = whole;
+    for (TrialRecord& trial : thinned.trials) trial.curve.erase(trial.curve.begin()), trial.thinned = true;
+    std::vector<std::int64_t> asked;
+    const auto read = [&](const TrialRecord& trial) -> Result<TrialRecord> {
+        asked.push_back(trial.number);
+        return whole.trial(trial.number);
+    };
+    EXPECT_EQ(lines_of(write_jsonl, thinned, read), lines_of(write_jsonl, whole));
+    EXPECT_THAT(asked, ElementsAre(1, 2));
+    const auto failed = write_jsonl(
+        small_study(), thinned, [](const TrialRecord&) -> Result<TrialRecord> { return Error{"corrupt"}; },
+        [](std::string_view) -> Result<void> { return {}; });
+    EXPECT_EQ(failed.error().message, "corrupt");
+}
+
 TEST(JsonLines, EndWithTheFirstFailureOfWhoTakesThem) {
     StudyRecord record;
     record.trials = {small_trial(1, TrialState::complete, {1}), small_trial(2, TrialState::complete, {1})};
     int taken = 0;
-    const auto done = write_jsonl(small_study(), record, [&](std::string_view) -> Result<void> {
+    const auto done = write_jsonl(small_study(), record, as_it_is, [&](std::string_view) -> Result<void> {
         ++taken;
         return Error{"full"};
     });
