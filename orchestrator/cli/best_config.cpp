@@ -5,7 +5,7 @@
 #include "hpo/random.hpp"
 #include "hpo/units.hpp"
 #include "hpo/wire.hpp"
-#include "hpo/worker_keys.hpp"
+#include "hpo/worker_key_defaults.hpp"
 #include "orchestrator/export/trial_json.hpp"
 #include "orchestrator/script/syntax/template.hpp"
 #include "orchestrator/study/entries.hpp"
@@ -26,18 +26,11 @@ Params complete(const Study& study, const TrialRecord& trial) {
     return all;
 }
 
-Value value_of(const WorkerKey& key) {
-    const std::string text(key.fallback);
-    switch (key.type) {
-        case WorkerKey::Type::integer:
-            return static_cast<std::int64_t>(std::stoll(text));
-        case WorkerKey::Type::real:
-            return std::stod(text);
-        case WorkerKey::Type::flag:
-            return text == "true";
-        default:
-            return text;
-    }
+/// Whether one of the given keys stands in for `key`, such as hidden for width.
+bool is_replaced(const WorkerKey& key, const Params& given) {
+    for (const auto& [name, value] : given)
+        if (const WorkerKey* other = find_worker_key(name); other && has_choice(other->excludes, key.name)) return true;
+    return false;
 }
 
 /// And what the native worker takes by default, for a program that has other defaults, and the epochs that the schedule
@@ -48,8 +41,7 @@ Params with_defaults(const Study& study, const TrialRecord& trial) {
     for (const WorkerKey& key : worker_keys) {
         const bool of_training = key.section == "model" || key.section == "training" || key.name == "validation";
         if (!of_training || key.fallback.empty()) continue;
-        if (all.contains("hidden") && (key.name == "width" || key.name == "depth")) continue;
-        all.try_emplace(std::string(key.name), value_of(key));
+        if (!is_replaced(key, all)) all.try_emplace(std::string(key.name), default_value(key));
     }
     all["epochs"] = study.budget.epochs;
     return all;

@@ -14,7 +14,7 @@
 #include "hpo/printable.hpp"
 #include "hpo/random.hpp"
 #include "hpo/units.hpp"
-#include "hpo/worker_keys.hpp"
+#include "hpo/worker_key_defaults.hpp"
 #include "orchestrator/cli/best_config.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/packing.hpp"
@@ -94,8 +94,8 @@ const Sample& typical(const Samples& samples) {
 
 std::int64_t whole_param(const Params& params, const char* name) {
     const auto found = params.find(name);
-    const auto otherwise = std::stoll(std::string(find_worker_key(name)->fallback));
-    return found == params.end() ? otherwise : static_cast<std::int64_t>(number_or(found->second, double(otherwise)));
+    const double otherwise = default_number(name);
+    return static_cast<std::int64_t>(found == params.end() ? otherwise : number_or(found->second, otherwise));
 }
 
 /// Where a study's keys stand: in a file, unless options of the command line have changed what it says.

@@ -38,12 +38,7 @@ struct KeySection {
 /// "integer, 1 to 65536", "relu, gelu, silu": what the type, the range and the choices of a row allow.
 template <class Row>
 std::string values_of(const Row& row) {
-    if (!row.choices.empty()) {
-        std::string choices(row.choices);
-        for (std::size_t at = 0; (at = choices.find('|', at)) != std::string::npos; at += 2)
-            choices.replace(at, 1, ", ");
-        return choices;
-    }
+    if (!row.choices.empty()) return choices_text(row.choices);
     if (row.type == OptionType::flag) return "true, false";
     if (row.type == OptionType::text) return "text";
     const std::string type = row.type == OptionType::integer ? "integer"

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "hpo/worker_key_defaults.hpp"
 #include "orchestrator/script/syntax/configuration_file.hpp"
 #include "orchestrator/script/syntax/interpreter.hpp"
 #include "orchestrator/script/syntax/metrics.hpp"
@@ -321,7 +322,7 @@ std::vector<std::int64_t> samples_of(const ReadSpace& space, const ReadWorker& w
     }
     const auto fixed = worker.params.find(string(name));
     if (fixed != worker.params.end()) return {number(number_or(fixed->second, 1))};
-    return {std::stoll(string(find_worker_key(name)->fallback))};
+    return {number(default_number(name))};
 }
 
 /// Checks that a micro-batch has at least one sample.
@@ -398,7 +399,7 @@ void check_batch_size(Diagnostics& diagnostics, const ReadSpace& space, const Re
         const double size = number_or(fixed->second, HUGE_VAL);
         if (size < least) refuse(worker.locations.at("batch_size"), "'batch_size' of " + short_number(size), size);
     } else if (worker.native && worker.locations.count("batch_size") == 0) {
-        const double size = std::stod(string(find_worker_key("batch_size")->fallback));
+        const double size = default_number("batch_size");
         if (size < least) refuse(worker.location, "the default 'batch_size' of " + short_number(size), size);
     }
 }

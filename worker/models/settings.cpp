@@ -1,7 +1,6 @@
 #include "worker/models/settings.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 
@@ -63,28 +62,6 @@ Result<Value> checked_value(const WorkerKey& key, const Value& value) {
         }
     }
     return value;
-}
-
-Value default_value(const WorkerKey& key) {
-    const std::string_view text = key.fallback;
-    switch (key.type) {
-        case WorkerKey::Type::integer: {
-            std::int64_t number = 0;
-            std::from_chars(text.data(), text.data() + text.size(), number);
-            return number;
-        }
-        case WorkerKey::Type::real: {
-            double number = 0;
-            std::from_chars(text.data(), text.data() + text.size(), number);
-            return number;
-        }
-        case WorkerKey::Type::flag:
-            return text == "true";
-        case WorkerKey::Type::text:
-        case WorkerKey::Type::list:
-            break;
-    }
-    return std::string(text);
 }
 
 namespace {

@@ -8,14 +8,12 @@
 
 #include "hpo/result.hpp"
 #include "hpo/value.hpp"
-#include "hpo/worker_keys.hpp"
+#include "hpo/worker_key_defaults.hpp"
 
 namespace hpo {
 
 /// `value` in the key's own type (256.0 becomes 256). The error names the key and what it may be.
 Result<Value> checked_value(const WorkerKey& key, const Value& value);
-/// The table's default; an empty text where there is none.
-Value default_value(const WorkerKey& key);
 
 /// The value of key `name` in `params`, or its default; a list defaults to an empty one. `name` must be a key of the
 /// table with this type: anything else is a bug. Errors are checked_value's.
