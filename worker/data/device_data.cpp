@@ -12,26 +12,28 @@
 namespace hpo {
 namespace {
 
-struct Placed {
+struct SampleLayout {
     Tensor features;
     Tensor targets;
     Tensor train, validation;  ///< i32: the rows of each side of the split; of the training file alone
     std::size_t bytes = 0;
 };
 
-Placed place(const DataShape& shape, std::int64_t rows, const SplitSizes& sizes) {
+SampleLayout lay_out(const DataShape& shape, std::int64_t rows, const SplitSizes& sizes) {
     Layout layout(1);
-    Placed placed;
-    placed.features = layout.add(shape.pixels ? Type::u8 : Type::f32, rows, shape.features());
-    placed.targets = layout.add(target_type(shape.task), rows, shape.target_columns());
-    if (sizes.train > 0) placed.train = layout.add(Type::i32, 1, sizes.train);
-    if (sizes.validation > 0) placed.validation = layout.add(Type::i32, 1, sizes.validation);
-    placed.bytes = layout.bytes();
-    return placed;
+    SampleLayout laid_out;
+    laid_out.features = layout.add(shape.pixels ? Type::u8 : Type::f32, rows, shape.features());
+    laid_out.targets = layout.add(target_type(shape.task), rows, shape.target_columns());
+    if (sizes.train > 0) laid_out.train = layout.add(Type::i32, 1, sizes.train);
+    if (sizes.validation > 0) laid_out.validation = layout.add(Type::i32, 1, sizes.validation);
+    laid_out.bytes = layout.bytes();
+    return laid_out;
 }
 
-Placed place_train(const DataShape& shape, const SplitSizes& sizes) { return place(shape, shape.train, sizes); }
-Placed place_test(const DataShape& shape) { return place(shape, shape.test, {}); }
+SampleLayout lay_out_train(const DataShape& shape, const SplitSizes& sizes) {
+    return lay_out(shape, shape.train, sizes);
+}
+SampleLayout lay_out_test(const DataShape& shape) { return lay_out(shape, shape.test, {}); }
 
 std::uint32_t checksum(std::uint32_t crc, std::span<const std::byte> bytes) {
     return static_cast<std::uint32_t>(crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
@@ -115,8 +117,8 @@ class TargetSpread {
 /// Writes into a buffer of samples.
 class Writer {
    public:
-    Writer(Device& device, Buffer& buffer, const Placed& placed)
-        : placed_(placed), host_(dynamic_cast<HostBuffer*>(&buffer)) {
+    Writer(Device& device, Buffer& buffer, const SampleLayout& laid_out)
+        : layout_(laid_out), host_(dynamic_cast<HostBuffer*>(&buffer)) {
         if (!host_) stream_ = device.stream(buffer, 1);
     }
 
@@ -124,8 +126,8 @@ class Writer {
         const auto rows_of = [&](const Tensor& tensor) {
             return tensor.slice(batch.first * tensor.columns, batch.count, tensor.columns);
         };
-        write(rows_of(placed_.features), batch.features);
-        write(rows_of(placed_.targets), batch.targets);
+        write(rows_of(layout_.features), batch.features);
+        write(rows_of(layout_.targets), batch.targets);
     }
     void write(const Tensor& to, std::span<const std::byte> bytes) const {
         if (stream_)
@@ -135,7 +137,7 @@ class Writer {
     }
 
    private:
-    const Placed& placed_;
+    const SampleLayout& layout_;
     HostBuffer* host_;
     std::unique_ptr<Stream> stream_;
 };
@@ -143,8 +145,8 @@ class Writer {
 }  // namespace
 
 std::array<std::int64_t, 2> data_pieces(const DataShape& shape, const SplitSizes& sizes) {
-    return {static_cast<std::int64_t>(place_train(shape, sizes).bytes),
-            static_cast<std::int64_t>(place_test(shape).bytes)};
+    return {static_cast<std::int64_t>(lay_out_train(shape, sizes).bytes),
+            static_cast<std::int64_t>(lay_out_test(shape).bytes)};
 }
 
 std::int64_t data_bytes(const DataShape& shape, const SplitSizes& sizes) {
@@ -168,21 +170,21 @@ Result<std::unique_ptr<DeviceData>> load_to_device(Device& device, const DataCon
     data->shape = *shape;
     data->sizes = *sizes;
 
-    const Placed train = place_train(*shape, *sizes);
-    const Placed test = place_test(*shape);
-    for (const auto& [placed, buffer] :
+    const SampleLayout train = lay_out_train(*shape, *sizes);
+    const SampleLayout test = lay_out_test(*shape);
+    for (const auto& [laid_out, buffer] :
          {std::pair(&train, &data->train_buffer), std::pair(&test, &data->test_buffer)}) {
         if (data->staged()) {
-            *buffer = std::make_unique<HostBuffer>(placed->bytes);
+            *buffer = std::make_unique<HostBuffer>(laid_out->bytes);
             continue;
         }
-        auto memory = device.allocate(placed->bytes);
+        auto memory = device.allocate(laid_out->bytes);
         if (!memory) throw OutOfMemory("the data set: " + memory.error().message);
         *buffer = *std::move(memory);
     }
-    const auto samples = [](const Buffer& buffer, const Placed& placed, const Tensor& rows) {
-        const std::int64_t count = rows ? rows.columns : placed.targets.rows;
-        return Samples{&buffer, placed.features, placed.targets, rows, count};
+    const auto samples = [](const Buffer& buffer, const SampleLayout& laid_out, const Tensor& rows) {
+        const std::int64_t count = rows ? rows.columns : laid_out.targets.rows;
+        return Samples{&buffer, laid_out.features, laid_out.targets, rows, count};
     };
     data->train = samples(*data->train_buffer, train, train.train);
     data->validation = samples(*data->train_buffer, train, train.validation);

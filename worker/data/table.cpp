@@ -73,7 +73,7 @@ class Survey {
 
    private:
     [[nodiscard]] Error broken(const std::string& what) const { return {table_.file.string() + ": " + what}; }
-    [[nodiscard]] std::string place(std::int64_t line, std::size_t column) const {
+    [[nodiscard]] std::string where(std::int64_t line, std::size_t column) const {
         return "line " + std::to_string(line) + ", column " + std::to_string(column + 1) + " (" +
                shown_name(table_.columns[column].name) + "): ";
     }
@@ -160,13 +160,13 @@ class Survey {
             }
             if (is_missing(field)) {
                 if (i == table_.target)
-                    return Error{place(line, i) + "the target is missing (" + in_quotes(field) + ")"};
+                    return Error{where(line, i) + "the target is missing (" + in_quotes(field) + ")"};
                 ++column.missing;
                 continue;
             }
             const auto number = number_of(field);
             if (number && !std::isfinite(*number))
-                return Error{place(line, i) + in_quotes(field) + " is not a finite number"};
+                return Error{where(line, i) + in_quotes(field) + " is not a finite number"};
             if (number) {
                 ++seen.numbers;
             } else if (seen.others++ == 0) {
@@ -196,7 +196,7 @@ class Survey {
                                     ": write them as numbers (a day's number, a month, a weekday)" + cure);
         if (seen.numbers >= 9 * seen.others)
             return Error{
-                table_.file.string() + ": " + place(seen.other_line, i) + in_quotes(seen.other) +
+                table_.file.string() + ": " + where(seen.other_line, i) + in_quotes(seen.other) +
                 " is no number, but " + std::to_string(seen.numbers) + " other values are" +
                 (is_target ? "" : "; if these are names, say so by data.categorical: " + shown_name(column.name))};
         return {};
@@ -223,7 +223,7 @@ class Survey {
         const bool few = whole_targets_ && class_counts_.size() <= most_numeric_classes;
         table_.task = config_.task.value_or(numbers && !few ? Task::regression : Task::classification);
         if (table_.task == Task::regression && !numbers)
-            return Error{table_.file.string() + ": " + place(target.other_line, table_.target) +
+            return Error{table_.file.string() + ": " + where(target.other_line, table_.target) +
                          in_quotes(target.other) + " is no number, which task: regression needs"};
         if (class_counts_.size() == 1)
             return of_column(table_.target, "is the target, and has the same value in every row, " +
@@ -263,7 +263,7 @@ class Survey {
             ++counts_[i][is_missing(field) ? std::string() : std::string(field)];
             if (counts_[i].size() > most_values)
                 return Error{
-                    place(line, i) + "more than " + std::to_string(most_values) + " different texts, such as " +
+                    where(line, i) + "more than " + std::to_string(most_values) + " different texts, such as " +
                     in_quotes(field) +
                     ": a name of the row? Leave the column out by data.ignore: " + shown_name(table_.columns[i].name)};
         }
@@ -343,8 +343,8 @@ std::optional<double> number_of(std::string_view field) {
 }
 
 bool is_missing(std::string_view field) {
-    constexpr std::string_view words[] = {"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?"};
-    return std::find(std::begin(words), std::end(words), trimmed_field(field)) != std::end(words);
+    constexpr std::string_view texts[] = {"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?"};
+    return std::find(std::begin(texts), std::end(texts), trimmed_field(field)) != std::end(texts);
 }
 
 std::int64_t Table::features() const {

@@ -55,15 +55,15 @@ std::uint64_t checkpoint_binding(std::string_view text) {
 
 Result<void> write_checkpoint(const std::filesystem::path& file, std::uint64_t binding, std::int64_t step,
                               std::span<const std::span<const std::byte>> parts) {
-    std::filesystem::path beside = file;
-    beside += ".tmp";
+    std::filesystem::path temporary = file;
+    temporary += ".tmp";
     const auto give_up = [&] {
-        const Error error = failed_by_errno(beside);
-        std::remove(beside.c_str());
+        const Error error = failed_by_errno(temporary);
+        std::remove(temporary.c_str());
         return error;
     };
-    File out(std::fopen(beside.c_str(), "wbe"));
-    if (!out) return failed_by_errno(beside);
+    File out(std::fopen(temporary.c_str(), "wbe"));
+    if (!out) return failed_by_errno(temporary);
     std::setvbuf(out.get(), nullptr, _IONBF, 0);
 
     Header header;
@@ -78,7 +78,7 @@ Result<void> write_checkpoint(const std::filesystem::path& file, std::uint64_t b
     }
     if (!put(out.get(), bytes_of(static_cast<std::uint32_t>(crc)))) return give_up();
     if (std::fclose(out.release()) != 0) return give_up();
-    if (std::rename(beside.c_str(), file.c_str()) != 0) return give_up();
+    if (std::rename(temporary.c_str(), file.c_str()) != 0) return give_up();
     return {};
 }
 

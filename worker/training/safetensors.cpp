@@ -29,14 +29,14 @@ std::string make_header(const std::map<std::string, std::string>& metadata, std:
 
 Result<void> write_safetensors(const std::filesystem::path& file, const std::map<std::string, std::string>& metadata,
                                std::span<const NamedTensor> tensors) {
-    std::filesystem::path beside = file;
-    beside += ".tmp";
+    std::filesystem::path temporary = file;
+    temporary += ".tmp";
     const auto give_up = [&] {
         const Error error{file.string() + ": " + std::strerror(errno)};
-        std::remove(beside.c_str());
+        std::remove(temporary.c_str());
         return error;
     };
-    std::FILE* out = std::fopen(beside.c_str(), "wbe");
+    std::FILE* out = std::fopen(temporary.c_str(), "wbe");
     if (out == nullptr) return give_up();
     const std::string header = make_header(metadata, tensors);
     const std::uint64_t length = header.size();
@@ -45,7 +45,7 @@ Result<void> write_safetensors(const std::filesystem::path& file, const std::map
     for (const NamedTensor& tensor : tensors)
         whole = whole && std::fwrite(tensor.values.data(), 4, tensor.values.size(), out) == tensor.values.size();
     whole = whole && std::fflush(out) == 0 && fsync(fileno(out)) == 0;
-    if (std::fclose(out) != 0 || !whole || std::rename(beside.c_str(), file.c_str()) != 0) return give_up();
+    if (std::fclose(out) != 0 || !whole || std::rename(temporary.c_str(), file.c_str()) != 0) return give_up();
     return {};
 }
 

@@ -50,8 +50,8 @@ TEST(LayerNorm, AgreesWithItsDefinitionAndFiniteDifferences) {
                 const Numbers x = before[number(k)], b = harness.values(bias, k), s = harness.values(scale, k),
                               t = harness.values(shift, k), g = up[number(k)];
                 expect_near(harness.values(output, k), reference(shape, x, b, s, t), tolerance(shape));
-                const auto slope = [&](const Numbers& at, auto&& place) {
-                    return differences(at, [&](const Numbers& v) { return dot(place(v), g); });
+                const auto slope = [&](const Numbers& at, auto&& loss_inputs) {
+                    return differences(at, [&](const Numbers& v) { return dot(loss_inputs(v), g); });
                 };
                 expect_near(harness.values(gradient, k),
                             slope(x, [&](const Numbers& v) { return reference(shape, v, b, s, t); }), tolerance(shape));

@@ -236,12 +236,12 @@ TEST(Stage, BringsEachReplicaItsOwnSamplesInTheOrderTheyLieIn) {
             std::fill(part.begin(), part.end(), std::byte{0xA5});
             const auto pixel = [=](int name, std::int64_t i) { return (i * 3 + name * 50 + time) % 251; };
             for (int k = 0; k < harness.replicas(); ++k) {
-                std::byte* own = part.data() + static_cast<std::size_t>(k) * region.replica_stride;
+                std::byte* region_of_replica = part.data() + static_cast<std::size_t>(k) * region.replica_stride;
                 for (std::int64_t i = 0; i < batch * columns; ++i)
-                    own[i] = static_cast<std::byte>(pixel(harness.value_index_of(k), i));
+                    region_of_replica[i] = static_cast<std::byte>(pixel(harness.value_index_of(k), i));
                 for (std::int32_t i = 0; i < batch; ++i) {
                     const std::int32_t label = 100 * harness.value_index_of(k) + 10 * time + i;
-                    std::memcpy(own + labels_at + 4 * i, &label, 4);
+                    std::memcpy(region_of_replica + labels_at + 4 * i, &label, 4);
                 }
             }
             stage->send(all);

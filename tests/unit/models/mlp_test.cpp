@@ -188,20 +188,20 @@ TEST(Mlp, GradientsAgreeWithFiniteDifferencesOfTheWholeModel) {
                     for (std::size_t i = 0; i < direction.size(); ++i)
                         direction[i] = trial == 0 ? draw_unit(3, Purpose::synthetic, i, 0) - 0.5
                                                   : i == static_cast<std::size_t>(trial * 7) % direction.size();
-                    const Tensor place = parameter.in(net.weights);
-                    const auto start = net.read(place, replica);
+                    const Tensor weight = parameter.in(net.weights);
+                    const auto start = net.read(weight, replica);
                     const auto loss_at = [&](double distance) {
                         auto moved = start;
                         for (std::size_t i = 0; i < moved.size(); ++i)
                             moved[i] += static_cast<float>(distance * direction[i]);
-                        net.stream->write(place, replica, std::span<const float>(moved));
+                        net.stream->write(weight, replica, std::span<const float>(moved));
                         net.pass(0, 6, Write::set, false);
                         return static_cast<double>(net.stream->read<float>(net.loss, replica));
                     };
                     const double h = 2e-3;
                     const double slope =
                         (8 * (loss_at(h) - loss_at(-h)) - (loss_at(2 * h) - loss_at(-2 * h))) / (12 * h);
-                    net.stream->write(place, replica, std::span<const float>(start));
+                    net.stream->write(weight, replica, std::span<const float>(start));
                     double wanted = 0;
                     for (std::size_t i = 0; i < gradient.size(); ++i) wanted += gradient[i] * direction[i];
                     EXPECT_NEAR(wanted, slope, 2e-3 * (1 + std::abs(slope)))

@@ -57,18 +57,18 @@ TEST(MemoryPressure, BetweenTheTwoItStays) {
     EXPECT_EQ(changes(sizes(pressure, 500, [](auto) { return 0.8; })), 0);
 }
 
-/// Use is what others hold and what the own samples take: it comes to rest, whatever the shares.
+/// Use is what others hold and what its samples take: it comes to rest, whatever the shares.
 TEST(MemoryPressure, ComesToRestUnderSteadyUseOfOthers) {
     for (const std::int64_t most : {1, 2, 3, 4, 7, 32, 256, 4096})
         for (const double others : {0.0, 0.3, 0.6, 0.8, 0.88, 0.95})
-            for (const double own : {0.05, 0.3, 0.9}) {
+            for (const double its_share : {0.05, 0.3, 0.9}) {
                 MemoryPressure pressure(most, target);
                 const auto use = [&](std::int64_t samples) {
-                    return others + own * static_cast<double>(samples) / static_cast<double>(most);
+                    return others + its_share * static_cast<double>(samples) / static_cast<double>(most);
                 };
                 const auto until_rest = sizes(pressure, 400, use);
                 const auto later = sizes(pressure, 4000, use);
-                EXPECT_LE(changes(later), 10) << most << " samples, others " << others << ", own " << own;
+                EXPECT_LE(changes(later), 10) << most << " samples, others " << others << ", its " << its_share;
                 EXPECT_TRUE(use(pressure.samples()) <= target || pressure.samples() == 1 || changes(later) > 0);
             }
 }

@@ -66,10 +66,10 @@ TEST(Pressure, MicroBatchesFollowTheMemoryThatOthersTakeAndTheCurveStaysWhatItIs
     quiet.steps(30);
     ASSERT_EQ(undisturbed.reports.size(), 30U);
 
-    FakeHost host, beside;
+    FakeHost host, neighbour;
     Shared shared;
     shared.group.add(run_of(1, 30), host);
-    shared.group.add(run_of(2, 30), beside);
+    shared.group.add(run_of(2, 30), neighbour);
     shared.steps(5);
     shared.device.others = total;
     shared.steps(10);
@@ -84,7 +84,7 @@ TEST(Pressure, MicroBatchesFollowTheMemoryThatOthersTakeAndTheCurveStaysWhatItIs
     EXPECT_FALSE(host.reports[4].micro_batch) << "nobody was in the way yet";
     ASSERT_TRUE(host.reports[14].micro_batch);
     EXPECT_LE(*host.reports[14].micro_batch, 40) << "0.8 of 64 twice";
-    EXPECT_TRUE(beside.reports[14].micro_batch);
+    EXPECT_TRUE(neighbour.reports[14].micro_batch);
     EXPECT_GT(host.reports[29].micro_batch.value_or(64), *host.reports[14].micro_batch) << "there is room again";
     EXPECT_LT(small, large);
     EXPECT_THAT(host.said, HasSubstr("micro-batches of 51 samples instead of 64, the batch of 64 stays"));

@@ -214,10 +214,10 @@ void padding_stays_nought(const std::string& backend, const std::string& precisi
         for (int replica = 0; replica < 4; ++replica) {
             std::vector<float> there(static_cast<std::size_t>(block.columns)), again(there.size());
             stream->read(block, replica, std::span(there));
-            const ParameterBlock& own = all.plans_alone[static_cast<std::size_t>(replica)].model->block();
-            std::vector<float> unpadded(static_cast<std::size_t>(own.elements));
-            unpad_block(plan.model->block(), there, own, unpadded);
-            pad_block(own, unpadded, plan.model->block(), again);
+            const ParameterBlock& alone = all.plans_alone[static_cast<std::size_t>(replica)].model->block();
+            std::vector<float> unpadded(static_cast<std::size_t>(alone.elements));
+            unpad_block(plan.model->block(), there, alone, unpadded);
+            pad_block(alone, unpadded, plan.model->block(), again);
             EXPECT_EQ(there, again) << replica;
         }
 }

@@ -265,9 +265,9 @@ TEST(TrialGroup, TheArenaIsWhatPlanSaysForAnyNumberOfTrials) {
     }
     // Weights, two moments, and the best weights, of a model as large as the bucket has any.
     const auto model = make_model({{"hidden", std::vector<std::int64_t>{128, 128}}}, fused.worker.context.data->shape);
-    const std::int64_t beside = answer.colocated.host_bytes - 4 * 4 * (*model)->block().elements;
+    const std::int64_t colocated = answer.colocated.host_bytes - 4 * 4 * (*model)->block().elements;
     for (std::int64_t trial = 1; trial <= 4; ++trial)
-        EXPECT_EQ(arenas[static_cast<std::size_t>(trial - 1)], answer.arena_bytes + (trial - 1) * beside);
+        EXPECT_EQ(arenas[static_cast<std::size_t>(trial - 1)], answer.arena_bytes + (trial - 1) * colocated);
 }
 
 TEST_P(TrialGroupOn, TrialsOfDifferentBatchesEndTheirStepsEachInItsTurn) {

@@ -353,15 +353,15 @@ class GpuStage final : public Stage {
     GpuStage& operator=(const GpuStage&) = delete;
 
     std::span<std::byte> next() override {
-        Part& part = parts_[turn_];
+        Part& part = parts_[next_part_];
         if (part.sent != 0) runtime_.wait(std::exchange(part.sent, 0));
         return {part.data, bytes_};
     }
     void send(const Tensor& to) override {
-        Part& part = parts_[turn_];
+        Part& part = parts_[next_part_];
         assert(part.sent == 0 && to.bytes() <= bytes_);
         part.sent = runtime_.send(arena_, to.offset, part.data, to.bytes());
-        turn_ = 1 - turn_;
+        next_part_ = 1 - next_part_;
     }
 
    private:
@@ -373,7 +373,7 @@ class GpuStage final : public Stage {
     Memory arena_;
     std::size_t bytes_;
     std::array<Part, 2> parts_{};
-    std::size_t turn_ = 0;
+    std::size_t next_part_ = 0;
 };
 
 }  // namespace
