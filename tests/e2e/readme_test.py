@@ -73,7 +73,8 @@ class Pages(Case):
 
 class ReadyStudies(Case):
     def test_each_is_sound_on_this_machine(self):
-        (self.folder / "worker").symlink_to(SOURCE / "worker")  # they name scripts as from the project's folder
+        for name in ("worker", "studies"):  # they name scripts and data as from the project's folder
+            (self.folder / name).symlink_to(SOURCE / name)
         for study in sorted((SOURCE / "studies").glob("*.yaml")):
             out = self.hpo("check", study)
             self.assertIn("at once", out)
