@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
 using sqlite::Database;
 using sqlite::Statement;
 
-// The tables as Optuna 3.1 declares them; the columns' names and types are what its queries rely on.
+// The tables as Optuna 3.1 declares them; its queries rely on names and types of the columns.
 constexpr const char* schema = R"sql(
 CREATE TABLE studies (study_id INTEGER NOT NULL PRIMARY KEY, study_name VARCHAR(512) NOT NULL);
 CREATE UNIQUE INDEX ix_studies_study_name ON studies (study_name);
@@ -101,7 +101,7 @@ Json attributes_of(const Study& study, const TrialRecord& trial) {
     return attributes;
 }
 
-/// The best by value of those that have ended well. 0: none.
+/// Returns the best trial by value among those that have ended without failure; 0 if there is none.
 std::int64_t best_of(const Study& study, const StudyRecord& record) {
     const TrialRecord* best = nullptr;
     for (const TrialRecord& trial : record.trials)
@@ -116,9 +116,9 @@ class Writer {
     static Result<Writer> open(const std::filesystem::path& file) {
         auto database = Database::open(file, sqlite::Mode::create, 1000);
         if (!database) return database.error();
-        // Nobody else knows the file until it is whole: its journal may lie in memory.
+        // No other process knows the file until it is complete, so its journal may be in memory.
         if (auto mode = database->value("PRAGMA journal_mode = MEMORY"); !mode) return mode.error();
-        if (auto begun = database->run(std::string("BEGIN;") + schema); !begun) return begun.error();
+        if (auto created = database->run(std::string("BEGIN;") + schema); !created) return created.error();
         Writer writer(std::move(*database));
         for (const auto& [statement, sql] :
              {std::pair{&writer.study_, "INSERT INTO studies VALUES (?1, ?2)"},
@@ -162,7 +162,7 @@ class Writer {
         return {};
     }
 
-    /// All that went before is in the file, or nothing.
+    /// Commits: afterwards the file has either everything or nothing.
     Result<void> commit() {
         if (!failed_) return database_.run("COMMIT");
         return *failed_;
@@ -174,9 +174,9 @@ class Writer {
     void add(const Study& study, const StudyRecord& record, const TrialRecord& trial) {
         const std::string_view state = state_of(trial, best_);
         const bool waits = state == "WAITING";
-        const double begun = trial.started_at > 0 ? trial.started_at : trial.queued_at;
+        const double started = trial.started_at > 0 ? trial.started_at : trial.queued_at;
         const bool ended = state != "RUNNING" && !waits;
-        put(trial_, trial.number, trial.number - 1, study_id, state, std::string_view(waits ? "" : local_text(begun)),
+        put(trial_, trial.number, trial.number - 1, study_id, state, std::string_view(waits ? "" : local_text(started)),
             std::string_view(ended ? local_text(trial.ended_at > 0 ? trial.ended_at : record.last_time) : ""));
         for (std::size_t i = 0; i < study.space.size(); ++i) {
             const auto found = trial.params.find(study.space[i].name);
@@ -195,7 +195,7 @@ class Writer {
             put(user_, trial.number, std::string_view(name), std::string_view(dump(value)));
     }
 
-    /// One row; after a failure nothing more is done.
+    /// Writes one row, unless there was a failure before.
     template <class... Values>
     void put(Statement& statement, Values... values) {
         if (failed_) return;
@@ -219,7 +219,7 @@ std::string distribution_json(const Dimension& dimension) {
     if (dimension.kind == Kind::categorical) {
         Json choices = Json::array();
         for (const Value& choice : dimension.choices) {
-            // Optuna knows no lists as choices.
+            // Optuna does not allow lists as choices.
             const bool list = std::holds_alternative<std::vector<std::int64_t>>(choice) ||
                               (std::holds_alternative<JsonText>(choice) && !is_null(choice));
             choices.push_back(list ? Json(to_text(choice)) : Json(wire::from(choice)));

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Another name beside `place`, which nothing has.
+/// Returns an unused name in the folder of `place`.
 fs::path spare_name(const fs::path& path) {
     char time[32];
     const std::time_t now = std::time(nullptr);
@@ -63,7 +63,7 @@ Result<Output> Output::at(const fs::path& asked, Kind kind, bool force) {
     const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
     if (fs::exists(parent, failed) && !fs::is_directory(parent, failed)) return write_error(parent, ENOTDIR);
     fs::path temporary = parent / ("." + path.filename().string() + ".new-" + std::to_string(::getpid()));
-    fs::remove_all(temporary, failed);  // of a killed process that had this number
+    fs::remove_all(temporary, failed);  // left by a killed process that had this pid
     if (kind == Kind::folder && !fs::create_directory(temporary, failed)) return write_error(parent, failed.value());
     if (kind == Kind::file && ::access(parent.c_str(), W_OK | X_OK) != 0) return write_error(parent, errno);
     return Output(std::move(path), std::move(temporary), force);

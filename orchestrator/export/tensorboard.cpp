@@ -43,7 +43,7 @@ Message scalar(const std::string& tag, double number) {
     return Message().bytes(value_field::tag, tag).single(value_field::simple_value, static_cast<float>(number));
 }
 
-/// What the HPARAMS plugin reads: a tag, its data in the metadata, and one float (0) as the value.
+/// Writes an entry for the HPARAMS plugin: a tag, its data in the metadata, and one float (0) as the value.
 std::string hparams_event(double time, const std::string& tag, const Message& data) {
     const Message plugin = Message().bytes(1, "hparams").bytes(2, data.encoded());
     const Message shape = Message().message(2, Message().number(1, 1));
@@ -83,7 +83,7 @@ Message parameter_info(const Dimension& dimension) {
     return info.message(5, choices);
 }
 
-/// The objective first.
+/// Returns the metrics' names, the objective first.
 std::vector<std::string> metrics_of(const Study& study, std::set<std::string> names) {
     names.erase(study.objective.metric);
     std::vector<std::string> ordered{study.objective.metric};

@@ -24,13 +24,13 @@ Json object(const Map& map) {
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
-/// Bytes; what is not known is null.
+/// Returns bytes, or null if not known.
 Json memory(const Footprint& footprint) {
     const auto known = [](std::int64_t bytes) { return bytes > 0 ? Json(bytes) : Json(nullptr); };
     return {{"host_bytes", known(footprint.host_bytes)}, {"device_bytes", known(footprint.device_bytes)}};
 }
 
-/// In the zone of `parts_of`, the seconds with so many decimals.
+/// Writes a time in the zone of `parts_of`, with so many decimals of seconds.
 std::string time_text(double time, decltype(gmtime_r)* parts_of, const char* format, int decimals) {
     const auto units = static_cast<long long>(std::pow(10, decimals));
     const auto count = static_cast<long long>(std::floor(time * static_cast<double>(units)));
@@ -47,7 +47,7 @@ std::string time_text(double time, decltype(gmtime_r)* parts_of, const char* for
 
 const Report* counting_report(const TrialRecord& trial) {
     if (trial.curve.empty()) return nullptr;
-    // Steps stand in their order.
+    // Steps are in ascending order.
     const auto counts = std::lower_bound(trial.curve.begin(), trial.curve.end(), trial.best_step,
                                          [](const Report& report, std::int64_t step) { return report.step < step; });
     const bool found = counts != trial.curve.end() && counts->step == trial.best_step;

@@ -15,8 +15,8 @@ namespace {
 
 using study::Node;
 
-/// The file's name without folders and its ending; where that says no more than what kind of file it is (config.yml,
-/// search_space.json), the folder's.
+/// Returns the file's name without folders and ending; if it only says what kind of file it is (config.yml,
+/// search_space.json), the folder's name.
 std::string stem_of(const std::string& file_name) {
     const auto slash = file_name.find_last_of('/');
     const std::string name = file_name.substr(slash + 1);

@@ -21,7 +21,7 @@ std::string number_text(double number) { return study::short_number(number); }
 
 bool fits_whole(double number) { return std::abs(number) <= study::max_whole && std::floor(number) == number; }
 
-/// The bounds move to multiples of the quantum.
+/// Moves the bounds to multiples of the quantum.
 void snap(StudyBuilder& builder, const std::string& key, Range& range, const study::Location& location) {
     const double quantum = *range.quantum;
     const double first = std::round(range.low / quantum), last = std::round(range.high / quantum);

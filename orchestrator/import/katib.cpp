@@ -1,4 +1,5 @@
-// Experiments of Katib (Kubeflow): their space, and the command of their trials' container as an unchanged script.
+// Reads experiments of Katib (Kubeflow): their space, and the command of their trials' container as an unchanged
+// script.
 #include <algorithm>
 #include <cmath>
 
@@ -21,7 +22,7 @@ using study::find;
 using study::Node;
 using study::printable;
 
-/// A number as Kubernetes writes it: "0.01", quoted.
+/// Reads a number as Kubernetes writes it, in quotes: "0.01".
 std::optional<double> quoted_number(const Node* node) {
     if (node == nullptr) return {};
     Node bare = *node;
@@ -36,7 +37,7 @@ bool is_whole_text(const Node* node) {
     return is_whole(bare);
 }
 
-/// The first list below `node` that is called 'containers'.
+/// Returns the first list below `node` with the key 'containers'.
 const Node* containers_below(const Node& node) {
     if (const Node* here = find(node, "containers"); here != nullptr && here->kind == Node::Kind::list) return here;
     for (const Entry& entry : node.entries)
@@ -246,7 +247,7 @@ class KatibExperiment {
                                 "no trialParameters refers to '" + name + "': the command does not take it");
     }
 
-    /// ${trialParameters.lr} becomes {lr}, or in the text of a shell a variable; other braces stay text.
+    /// Converts ${trialParameters.lr} to {lr}, or for a shell to a variable; other braces stay text.
     string word(const Node& item, bool shell) {
         constexpr string_view begin = "${trialParameters.";
         string out;
@@ -269,7 +270,7 @@ class KatibExperiment {
         return out;
     }
 
-    /// --epochs=5, or --epochs 5.
+    /// Reads --epochs=5 or --epochs 5.
     void see_steps(const std::vector<string>& arguments) {
         for (std::size_t i = 0; i < arguments.size(); ++i) {
             if (!arguments[i].starts_with("-")) continue;
@@ -351,7 +352,7 @@ class KatibExperiment {
         }
     }
 
-    /// A setting of an algorithm.
+    /// Returns a setting of an algorithm.
     static double setting(const Node& algorithm, string_view name, double otherwise) {
         if (const Node* list = find(algorithm, "algorithmSettings"))
             for (const Node& item : list->items)
@@ -401,8 +402,8 @@ class KatibExperiment {
     StudyBuilder& builder_;
     const Node& root_;
     const Node& spec_;
-    std::map<string, string> names_;       ///< of parameters there to those here
-    std::map<string, string> references_;  ///< of trialParameters to parameters here
+    std::map<string, string> names_;       ///< names of parameters in Katib, with those in the study
+    std::map<string, string> references_;  ///< names of trialParameters, with those in the study
     std::int64_t steps_ = 0;
 };
 

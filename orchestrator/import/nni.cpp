@@ -1,4 +1,4 @@
-// NNI: the configurations of experiments in both of their versions.
+// Reads configurations of NNI's experiments in both of their versions.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -21,7 +21,7 @@ using study::find;
 using study::Node;
 using study::printable;
 
-/// A script takes its parameters from nni and reports to it.
+/// The script gets its parameters from nni and reports to it.
 void use_stand_in(StudyBuilder& builder, const study::Location& location) {
     builder.study.metrics.emplace();
     builder.study.shim = "nni";
@@ -83,7 +83,7 @@ class NniExperiment {
     }
 
    private:
-    /// The first of the keys that is there.
+    /// Returns the value of the first of these keys that exists.
     const Node* first(std::initializer_list<const char*> keys) const {
         for (const char* key : keys)
             if (const Node* node = find(root_, key); node != nullptr && node->kind != Node::Kind::null) return node;
@@ -112,7 +112,7 @@ class NniExperiment {
         other_file(name, *text, file->location);
     }
 
-    /// The space of a file of its own, whose problems are told with its name.
+    /// Reads the space from another file; errors have its name.
     void other_file(const string& name, const string& text, const study::Location& location) {
         const string spaced = without_tabs(text);
         study::Diagnostics problems(name, spaced);
@@ -194,7 +194,7 @@ class NniExperiment {
                             "trials share a GPU as far as its memory goes, which is measured");
     }
 
-    /// 30s, 10m, 1h, 2d, or seconds.
+    /// Reads a duration: 30s, 10m, 1h, 2d, or a number of seconds.
     std::optional<double> seconds_of(const Node& node) const {
         string text = text_of(&node);
         double unit = 1;

@@ -48,7 +48,7 @@ string NniSpace::choice(const string& name, const Node& value, const std::vector
     const auto before = builder_.study.space.size();
     if (string problem = add_choices(builder_, name, items, LiteralStyle::json); !problem.empty()) return problem;
     const string placeholder = builder_.study.space[before].name;
-    bool told = false;
+    bool reported = false;
     for (const Node& item : value.items) {
         const Node* inner = find(item, "_name");
         if (inner == nullptr) continue;
@@ -57,11 +57,11 @@ string NniSpace::choice(const string& name, const Node& value, const std::vector
         for (const Entry& entry : item.entries) {
             if (entry.key == "_name") continue;
             parameter(entry, name + ".", inside);
-            if (!told)
+            if (!reported)
                 builder_.remark("space." + placeholder, entry.location,
                                 "what belongs to a choice is a parameter of its own here, " + name + "." + entry.key +
                                     ", there with that choice alone; the script finds it within the choice");
-            told = true;
+            reported = true;
         }
     }
     return {};
@@ -83,7 +83,7 @@ string NniSpace::number(const string& name, const string& type, const Node& valu
     if (quantized) quantum = numbers[2];
     const bool whole = quantized && is_whole(value.items[2]) && is_whole(value.items[0]) && is_whole(value.items[1]);
     if (type == "randint") {
-        // The upper bound is not among them.
+        // The upper bound is excluded.
         const double low = numbers.size() == 1 ? 0 : numbers[0];
         return add_range(builder_, name, {low, numbers.back() - 1, false, {}, true}, value.location);
     }
@@ -91,7 +91,7 @@ string NniSpace::number(const string& name, const string& type, const Node& valu
         return add_normal(builder_, name, numbers[0], numbers[1], plain == "lognormal", quantum, whole, value.location);
     Range range{numbers[0], numbers[1], plain == "loguniform", quantum, whole};
     if (quantum && *quantum > 0 && !range.log) {
-        // NNI rounds to multiples and keeps what lies outside at the bounds.
+        // NNI rounds to multiples and limits them to the bounds.
         const double first = std::ceil(range.low / *quantum) * *quantum,
                      last = std::floor(range.high / *quantum) * *quantum;
         if (first > last) return "no multiple of " + study::short_number(*quantum) + " lies between the bounds";

@@ -105,10 +105,10 @@ void use_grid(const Reading& reading, const study::Location& location) {
         }
     }
     study.sampler = {reading.knows_sampler("grid") ? "grid" : "sobol", {}};
-    study.policy.scaled = false;  // the combinations as they are declared
+    study.policy.scaled = false;  // combinations are used as declared
     if (count <= 1e6) {
         study.budget.trials = static_cast<std::int64_t>(count);
-        if (study.sampler.type == "grid" && longest > 16)  // of so many values it takes all anyway
+        if (study.sampler.type == "grid" && longest > 16)  // it takes all values of shorter ranges anyway
             study.sampler.options["points"] = static_cast<std::int64_t>(longest);
         if (study.sampler.type != "grid")
             reading.builder.remark("sampler", location,

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t width = 116;
 
-/// Fit for a comment: printable, and without line ends.
+/// Makes a text fit for a comment: printable and without line ends.
 std::string one_line(std::string_view text, std::size_t limit) {
     std::string line = study::printable(text, limit);
     for (char& c : line)
@@ -25,7 +25,7 @@ std::string one_line(std::string_view text, std::size_t limit) {
     return line;
 }
 
-/// "# " and the text, in lines of a page's width, all but the first of them indented.
+/// Writes "# " and the text in lines of a page's width; all lines except the first are indented.
 void write_comment(std::string& out, std::string_view text, int indent, std::string_view hanging = "") {
     const std::string margin = std::string(static_cast<std::size_t>(indent), ' ') + "# ";
     std::string line = margin;
@@ -47,7 +47,7 @@ void write_comment(std::string& out, std::string_view text, int indent, std::str
     end_line();
 }
 
-/// The fields of a group as {key: value, ...}.
+/// Writes the fields of a group as {key: value, ...}.
 std::string flow_of(const study::Group& group) {
     std::string flow = "{";
     for (const auto& [key, text] : group.fields)
@@ -55,7 +55,7 @@ std::string flow_of(const study::Group& group) {
     return flow + "}";
 }
 
-/// Of the keys that every study has, those that say something here.
+/// Whether a key that every study has is worth writing.
 void leave_out_defaults(study::Group& group, const Study& study) {
     const auto drop = [&](auto&& which) {
         std::erase_if(group.fields, [&](const auto& field) { return which(field); });
@@ -168,7 +168,7 @@ void StudyBuilder::choose_batch_size() {
         double smallest = dimension.kind == Kind::categorical ? HUGE_VAL : dimension.low;
         for (const Value& choice : dimension.choices) smallest = std::min(smallest, number_or(choice, HUGE_VAL));
         if (smallest < 1 || std::floor(smallest) != smallest)
-            dimension.role = Role::none;  // no count of samples
+            dimension.role = Role::none;  // not a number of samples
         else
             least = std::min(least, smallest);
     }

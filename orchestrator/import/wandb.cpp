@@ -1,4 +1,4 @@
-// Sweeps of Weights & Biases: what their agent would run, as an unchanged script.
+// Reads sweeps of Weights & Biases: the command that their agent would run becomes an unchanged script.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -108,7 +108,7 @@ class Sweep {
             usual[i].text = std::array{"${env}", "${interpreter}", "${program}", "${args}"}[i];
         }
         for (const Node& item : list == nullptr ? usual : list->items) word(arguments, item);
-        // /usr/bin/env finds a program, which hpo does itself, or sets variables first.
+        // /usr/bin/env is left out, because hpo finds programs itself, unless it sets variables.
         if (arguments.size() > 1 && arguments[0] == "/usr/bin/env" && arguments[1].find('=') == string::npos &&
             !arguments[1].starts_with('-'))
             arguments.erase(arguments.begin());
@@ -156,7 +156,7 @@ class Sweep {
         arguments.push_back(without_placeholders(text));
     }
 
-    /// ${envvar:NAME} becomes NAME.
+    /// Converts ${envvar:NAME} to NAME.
     string without_variables(const Node& item) {
         constexpr string_view begin = "${envvar:";
         string text = item.text;
@@ -173,7 +173,8 @@ class Sweep {
         return text;
     }
 
-    /// --name while it is true, nothing while it is false: by a parameter that is active with it.
+    /// Adds an argument that is --name if the parameter is true and left out otherwise, by a parameter that depends on
+    /// it.
     void flags(std::vector<string>& arguments, const Node& item) {
         for (const Argument& argument : arguments_) {
             if (!argument.flag) continue;
@@ -189,8 +190,8 @@ class Sweep {
             shown.choices = {"--" + argument.name};
             for (const Value& choice : flag->choices)
                 if (choice == Value(true) || choice == Value(string("True"))) shown.when = {{flag->name, {choice}}};
-            if (shown.when.empty()) continue;  // it is never on
-            // An option right before an argument that is left out would go with it.
+            if (shown.when.empty()) continue;  // it is always false
+            // An option right before an argument that is left out would be left out too.
             auto at = arguments.end();
             while (at != arguments.begin() && std::prev(at)->starts_with('-') &&
                    std::prev(at)->find_first_of("={") == string::npos)
@@ -276,8 +277,7 @@ bool has_keys_of_a_sweep(const Node& root) {
            find(root, "metric") != nullptr;
 }
 
-/// The sweep of a file that holds it below 'sweep', as configurations of a project do; the root itself where it does
-/// not.
+/// Returns the sweep: the map below 'sweep', where configurations of a project have it, or the root.
 const Node& sweep_within(const Node& root) {
     const Node* within =
         root.kind == Node::Kind::map && find(root, "parameters") == nullptr ? find(root, "sweep") : nullptr;

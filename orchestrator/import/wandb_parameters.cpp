@@ -16,13 +16,13 @@ using study::find;
 using study::Node;
 using study::printable;
 
-/// How a distribution's numbers are meant.
+/// The meaning of a distribution's numbers.
 struct Form {
     string_view name;
     enum class Shape { even, normal, beta, choices, constant } shape = Shape::even;
     bool log = false;
-    bool exponents = false;  ///< min and max are natural logarithms
-    bool inverse = false;    ///< of the value's reciprocal
+    bool exponents = false;  ///< whether min and max are natural logarithms
+    bool inverse = false;    ///< whether they bound the reciprocal of the value
     bool quantized = false;
     bool whole = false;
 };
@@ -105,7 +105,7 @@ Argument SweepParameters::parameter(const Entry& entry, const string& prefix) {
     }
 }
 
-/// Parameters within a parameter: W&B passes them as one dictionary.
+/// Reads parameters within a parameter, which W&B passes as one dictionary.
 Argument SweepParameters::group(Argument argument, const string& name, const Node& nested) {
     for (const Entry& entry : nested.entries) {
         const Argument inner = parameter(entry, name + ".");
@@ -126,7 +126,7 @@ Argument SweepParameters::constant(Argument argument, const string& name, const 
     }
     if (const auto flag = flag_of(*value)) argument.flag = argument.constant = true, argument.on = *flag;
     if (const auto most = number_of(*value)) builder_.see_epochs(name, *most);
-    // On a command line texts stand bare, but within a dictionary quoted.
+    // Texts are written without quotes on a command line, but with quotes within a dictionary.
     const bool inner = name != argument.name;
     const bool bare = !inner && value->kind == Node::Kind::scalar && !argument.flag;
     argument.text = without_placeholders(bare ? value->text : literal(*value, LiteralStyle::python));
@@ -158,7 +158,7 @@ Argument SweepParameters::choices(Argument argument, const string& name, const N
     return argument;
 }
 
-/// Its value, as it stands in the arguments. `quoted`: of texts, within dictionaries.
+/// Writes a placeholder for the value into the argument; with quotes for texts within dictionaries (`quoted`).
 void SweepParameters::refer(Argument& argument, const string& name, bool quoted) {
     const string hole = "{" + builder_.study.space.back().name + "}";
     const bool inner = name != argument.name;

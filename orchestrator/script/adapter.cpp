@@ -51,10 +51,11 @@ using std::chrono::milliseconds;
 using namespace std::chrono_literals;
 
 constexpr std::size_t chunk_bytes = 64 * 1024;
-constexpr std::size_t most_waiting_steps = 64;      ///< above which the command's output waits in its pipe
-constexpr std::size_t drained_bytes = 1024 * 1024;  ///< after the end; what still writes then is no part of the trial
+constexpr std::size_t most_waiting_steps = 64;      ///< with more, the command's output is left in its pipe
+constexpr std::size_t drained_bytes = 1024 * 1024;  ///< most output that is read after the command's end
 constexpr milliseconds look_at_file_every{100};
-constexpr double busy_share = 0.01;  ///< of the time between signs of life, as processor time: the next one
+constexpr double busy_share =
+    0.01;  ///< processor time, as a share of the time between signs of life, that counts as one
 constexpr int cannot_start = 127;
 
 struct Task {
@@ -68,10 +69,10 @@ struct Task {
     double grace = 5;
     std::int64_t reports = 1;
     TerminalUse terminal = TerminalUse::automatic;
-    std::set<string> own_variables;  ///< names, of the study's environment
+    std::set<string> own_variables;  ///< names in the study's environment
 };
 
-/// Where a stand-in (worker.shim) writes what the script reports.
+/// File into which a stand-in (worker.shim) writes the script's reports.
 constexpr const char* shim_reports = "{folder}/reports.jsonl";
 
 Task task_of(const string& text) {
@@ -81,7 +82,7 @@ Task task_of(const string& text) {
             json.at("reports"), json.at("terminal"), json.at("own_variables")};
 }
 
-/// The argument that a script takes which can train a batch in several micro-batches.
+/// The argument of a script that can train a batch in several micro-batches.
 bool takes_accumulation(const std::vector<string>& command) {
     return std::any_of(command.begin(), command.end(), [](const string& argument) {
         const auto names = script::placeholders(argument);
@@ -113,7 +114,7 @@ class Adapter {
 
    private:
     void watch_signals() {
-        // What the command leaves behind stays below this process: its processor time is the command's.
+        // Processes that the command leaves behind stay below this process, so that their processor time counts.
         ::prctl(PR_SET_CHILD_SUBREAPER, 1);
         ::signal(SIGPIPE, SIG_IGN);
         sigset_t watched;
@@ -127,7 +128,7 @@ class Adapter {
         milliseconds timeout = 1000ms;
         if (!task_.file.empty()) timeout = look_at_file_every;
         if (kill_at_) timeout = std::clamp(std::chrono::ceil<milliseconds>(*kill_at_ - Clock::now()), 1ms, timeout);
-        // A step that waits for its decision holds up what comes after it: the script's output waits in the pipe.
+        // While a step waits for its decision, the script's further output is left in the pipe.
         const bool reads = steps_waiting() < most_waiting_steps;
         const auto outputs = reads ? output_.descriptors() : std::array{-1, -1};
         pollfd fds[] = {
@@ -155,7 +156,7 @@ class Adapter {
         const ssize_t size = ::recv(socket_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
         if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
         if (size <= 0) {
-            // hpo is gone: nobody wants the trial any more.
+            // hpo is gone, so the trial ends.
             signal_command(SIGKILL);
             exit_ = 1;
             done_ = true;
@@ -188,11 +189,11 @@ class Adapter {
         end(Outcome::stopped);
     }
 
-    /// What writes or computes is alive; a command that hangs does neither.
+    /// A command that writes or computes is alive; one that hangs does neither.
     void tell_alive() {
         if (!run_ || Clock::now() - looked_for_life_ < alive_every_) return;
         looked_for_life_ = Clock::now();
-        // Processor time that shrinks is a process that ended.
+        // Processor time shrinks when a process ends.
         const double computed = processor_seconds_below(::getpid()) + waited_for_seconds();
         const double busy = busy_share * std::chrono::duration<double>(alive_every_).count();
         if (!active_ && std::abs(computed - computed_) < busy) return;
@@ -233,7 +234,7 @@ class Adapter {
 
     // ---- The command.
 
-    /// Where the command runs: `worker.cwd`, made if it is not there.
+    /// Returns the folder in which the command runs, `worker.cwd`, and makes it if necessary.
     string working_folder(const script::Lookup& look) {
         if (task_.cwd.empty()) return {};
         const auto folder = std::filesystem::path(task_.home) / script::fill(task_.cwd, look).value_or("");
@@ -261,7 +262,8 @@ class Adapter {
         file_ = script::fill(task_.file, look).value_or("");
         if (!file_.empty()) file_ = (std::filesystem::path(folder) / file_).string();
         make_reader();
-        // A file of the trial's own folder is an earlier attempt's, and set aside; any other one is read from its end.
+        // A file in the trial's folder was left by an earlier attempt and is renamed; any other file is read from its
+        // end.
         if (!file_.empty() && file_.starts_with(run.folder))
             std::filesystem::rename(file_, file_ + ".attempt-" + std::to_string(run.id.attempt - 1), ignored);
         const auto size = std::filesystem::file_size(file_, ignored);
@@ -276,10 +278,10 @@ class Adapter {
         if (!values.problem().empty()) return fail(values.problem());
         for (const auto& [name, value] : run.params)
             if (!is_null(value)) order.environment.push_back(script::variable_of(name) + "=" + to_text(value));
-        // A script that knows the client runs alone, and is read like any other.
+        // A script that uses the client runs as without hpo, and its output is read.
         for (const char* name : {"HPO_ENDPOINT", "HPO_TOKEN"}) order.environment.push_back(string(name) + "=");
         order.environment.push_back("HPO_SEED=" + std::to_string(run.seed % script::seeds));
-        // For stand-ins: all parameters with their types, and where their reports go.
+        // Stand-ins get all parameters with their types, and the file for their reports.
         order.environment.push_back("HPO_TRIAL=" + std::to_string(run.id.trial));
         order.environment.push_back("HPO_PARAMS=" +
                                     wire::from(run.params).dump(-1, ' ', true, wire::Json::error_handler_t::replace));
@@ -293,7 +295,7 @@ class Adapter {
         say(from_worker::Started{run.id, 0});
     }
 
-    /// None: it prints to the pipe. Where no terminal can be had, it does so as well.
+    /// Opens a terminal for the command; without one, also where none can be opened, it prints to the pipe.
     script::Terminal terminal_for(supervisor::Start& order) {
         const bool wanted = task_.terminal == TerminalUse::on ||
                             (task_.terminal == TerminalUse::automatic && script::profits_from_terminal(order.command));
@@ -324,7 +326,7 @@ class Adapter {
         struct stat info {};
         if (!file || ::fstat(file.get(), &info) != 0) return;
         if (info.st_size < offset_) {
-            // Written anew, with what was in it already.
+            // The file was written again, including its earlier content.
             offset_ = 0;
             make_reader();
             skip_ = step_;
@@ -343,7 +345,7 @@ class Adapter {
         if (command_ != 0 && !ended_) ::kill(-command_, signal);
     }
 
-    /// The trial is over, whatever the command does.
+    /// Ends the trial, whatever the command does.
     void end(Outcome outcome) {
         if (outcome_ || !run_) return;
         outcome_ = outcome;
@@ -404,7 +406,7 @@ class Adapter {
         finish(Outcome::failed, never_found());
     }
 
-    /// Why it is complete: perhaps its reports are not the steps that were meant.
+    /// Returns the reason of a complete trial: perhaps its reports are not the intended steps.
     [[nodiscard]] string had_more() const {
         const string& metric = run_->objective.metric;
         const bool several = task_.reports > 1;
@@ -414,7 +416,7 @@ class Adapter {
                (several ? "" : ": if it reports each iteration, worker: {step: 100} makes one step of 100 reports");
     }
 
-    /// The objective was not in what the command wrote: what was, and the cure.
+    /// Returns the message for output without the objective: what was found, and the cure.
     string never_found() {
         string text = "the command ended and '" + run_->objective.metric + "' was never found in its " +
                       (file_.empty() ? "output" : "file " + file_);
@@ -430,7 +432,7 @@ class Adapter {
         return printable(text);
     }
 
-    /// As the command did, for those who watch the worker.
+    /// Ends this process in the same way as the command, for the supervisor.
     static void die_of(int signal) {
         const rlimit none{0, 0};
         ::setrlimit(RLIMIT_CORE, &none);
@@ -448,23 +450,23 @@ class Adapter {
     LineSplitter messages_{max_line_bytes};
     Clock::duration alive_every_ = 5s;
     Clock::time_point looked_for_life_;
-    bool active_ = false;  ///< the command wrote something since `alive` was said
-    double computed_ = 0;  ///< seconds of its processor time until then
+    bool active_ = false;  ///< whether the command has written anything since the last sign of life
+    double computed_ = 0;  ///< seconds of its processor time at the last sign of life
 
     std::optional<to_worker::Run> run_;
     Clock::time_point started_;
     std::optional<script::StepReader> reader_;
-    std::int64_t step_ = 0;           ///< reported
-    bool waiting_ = false;            ///< for the decision on it
-    std::optional<Outcome> outcome_;  ///< decided by others than the command
+    std::int64_t step_ = 0;           ///< the last one reported
+    bool waiting_ = false;            ///< whether its decision is awaited
+    std::optional<Outcome> outcome_;  ///< set if it was not decided by the command
 
     std::optional<script::Prepared> prepared_ = script::take_prepared();
     pid_t command_ = 0;
     script::CommandOutput output_;
-    bool had_more_ = false;  ///< it went on reporting after its last step
+    bool had_more_ = false;  ///< whether it has reported after its last step
     string file_;
-    std::int64_t offset_ = 0;  ///< in the file
-    std::int64_t skip_ = 0;    ///< steps that were read before the file was written anew
+    std::int64_t offset_ = 0;  ///< of reading the file
+    std::int64_t skip_ = 0;    ///< steps that were read before the file was written again
     bool ended_ = false;
     int status_ = 0;
     std::optional<Clock::time_point> kill_at_;

@@ -40,7 +40,7 @@ std::string beginning_of(const std::filesystem::path& file) {
 }  // namespace
 
 std::vector<std::string> unused_parameters(const Study& study) {
-    if (!study.metrics || !study.shim.empty()) return {};  // a stand-in reads them all
+    if (!study.metrics || !study.shim.empty()) return {};  // a stand-in reads all parameters
     std::vector<std::string> texts = study.command;
     texts.push_back(study.cwd);
     texts.push_back(study.metrics->file);
@@ -59,7 +59,7 @@ std::vector<std::string> unused_parameters(const Study& study) {
             texts.push_back(beginning_of(path));
     const auto read_by_name = [&](const std::string& name) {
         return std::any_of(texts.begin(), texts.end(), [&](const std::string& text) {
-            // A script that makes up the variable's name, or reads them all, uses any.
+            // A script that computes the variable's name, or reads all of them, may use any parameter.
             return text.find(variable_of(name)) != std::string::npos ||
                    text.find("HPO_PARAM_\"") != std::string::npos || text.find("HPO_PARAM_'") != std::string::npos;
         });

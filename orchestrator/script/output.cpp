@@ -37,7 +37,7 @@ bool CommandOutput::take(std::size_t stream, std::size_t most, const Read& read)
         const ssize_t size = ::read(descriptor.get(), buffer, sizeof buffer);
         if (size < 0 && errno == EINTR) continue;
         if (size < 0 && errno == EAGAIN) break;
-        if (size <= 0) {  // a terminal that nobody holds any more says EIO
+        if (size <= 0) {  // EIO: no process has the terminal open any more
             descriptor.reset();
             break;
         }

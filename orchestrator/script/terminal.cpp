@@ -18,9 +18,9 @@ namespace {
 
 using std::string;
 
-constexpr unsigned short rows = 24, columns = 200;  // wide: programs cut lines, or break them, at the edge
+constexpr unsigned short rows = 24, columns = 200;  // wide, because programs cut or wrap lines at the edge
 
-/// That a script says by itself which interpreter runs it does not count here: it is no ELF file.
+/// A script with a line that names its interpreter does not count: it is not an ELF file.
 bool names_interpreter(const string& word) {
     const string name = std::filesystem::path(word).filename().string();
     constexpr std::string_view shells[] = {"sh", "bash", "dash", "zsh", "ksh", "fish", "busybox"};

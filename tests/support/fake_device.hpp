@@ -1,5 +1,5 @@
 // The memory of a fake GPU: what processes take of it is kept in files, so that the fake management library
-// (fake_nvml.cpp) reads what they really took. The devices are those of the script named in FAKE_NVML (FAKES.md).
+// (fake_nvml.cpp) reports what they really took. The devices are those of the script named in FAKE_NVML (FAKES.md).
 #pragma once
 
 #include <fcntl.h>
@@ -25,10 +25,10 @@ struct FakeDevice {
     struct Process {
         std::int64_t pid = 0, bytes = 0, grow = 0;
     };
-    std::vector<Process> others;  ///< programs that exist in the script alone
+    std::vector<Process> others;  ///< programs that exist only in the script
 };
 
-/// A line "WORD FIELDS..." that is no device.
+/// A line "WORD FIELDS..." that is not a device.
 struct Misbehaviour {
     std::string word;
     std::vector<std::string> fields;
@@ -76,10 +76,10 @@ inline FakeMachine read_machine() {
     return machine;
 }
 
-/// Beside the script: one folder a device, one file a process.
+/// Path of a process's file: next to the script there is a folder for each device with a file for each process.
 inline std::filesystem::path taken_folder(const std::string& uuid) { return script_path().string() + ".taken/" + uuid; }
 
-/// A dead process that nobody has waited for holds no memory either.
+/// Whether a process holds memory; a zombie does not.
 inline bool lives(std::int64_t pid) {
     std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
     std::string text;
@@ -89,7 +89,7 @@ inline bool lives(std::int64_t pid) {
            text[name_end + 2] != 'X';
 }
 
-/// Bytes by process, of those that live.
+/// Returns bytes by process, for processes that run.
 inline std::map<std::int64_t, std::int64_t> taken(const std::string& uuid) {
     std::map<std::int64_t, std::int64_t> all;
     std::error_code none;
@@ -101,8 +101,8 @@ inline std::map<std::int64_t, std::int64_t> taken(const std::string& uuid) {
     return all;
 }
 
-/// The device that this process was given: the first of CUDA_VISIBLE_DEVICES, by UUID or number; else the script's
-/// first. Empty: there is none.
+/// Returns the device of this process: the first of CUDA_VISIBLE_DEVICES, by UUID or number, or else the script's
+/// first; empty if there is none.
 inline std::string own_device() {
     const FakeMachine machine = read_machine();
     const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
@@ -114,8 +114,8 @@ inline std::string own_device() {
     return "";
 }
 
-/// Takes further `bytes` for this process (a negative number gives some back). False: out of device memory, or no such
-/// device; nothing is taken then. What a process took goes with it.
+/// Takes further `bytes` for this process; a negative number gives some back. Returns false, and takes nothing, if the
+/// device is out of memory or does not exist. The memory of a process is free when it ends.
 inline bool take(std::int64_t bytes, const std::string& uuid = own_device()) {
     namespace fs = std::filesystem;
     const FakeMachine machine = read_machine();
@@ -141,7 +141,7 @@ inline bool take(std::int64_t bytes, const std::string& uuid = own_device()) {
     return false;
 }
 
-/// Gives back all that this process holds of a device.
+/// Gives back all memory of this process on a device.
 inline void give_back(const std::string& uuid = own_device()) {
     std::error_code none;
     std::filesystem::remove(taken_folder(uuid) / std::to_string(::getpid()), none);

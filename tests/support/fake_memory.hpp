@@ -1,4 +1,4 @@
-// The memory that a fake worker's trial takes: of the host, really; of the fake device, by its book.
+// Takes the memory of a fake worker's trial: really of the host, and by the records of the fake device.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace hpo::fake {
 
 inline constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
 
-/// What one trial holds; given back with it. One thread at a time.
+/// The memory of one trial; the destructor gives it back. Not thread-safe.
 class TrialMemory {
    public:
     TrialMemory() = default;
@@ -18,9 +18,9 @@ class TrialMemory {
     TrialMemory& operator=(const TrialMemory&) = delete;
     ~TrialMemory() { release(); }
 
-    /// So much more of the fake device that this process was started on. False: it is full, or there is none.
+    /// Takes more memory of the fake device of this process. Returns false if it is full or there is none.
     bool take_device(std::int64_t bytes);
-    /// So much more of the host, each page touched. False: it was refused.
+    /// Takes more memory of the host and touches each page. Returns false if it was refused.
     bool take_host(std::int64_t bytes);
 
     void release();
@@ -38,7 +38,7 @@ class TrialMemory {
     std::int64_t host_ = 0;
 };
 
-/// Most bytes of the host that this process held since it began or since the last reset; absent: not told.
+/// Returns the peak of this process's host memory in bytes since its start or the last reset; nothing if not known.
 std::optional<std::int64_t> peak_host_bytes();
 void reset_peak_host_bytes();
 

@@ -1,5 +1,5 @@
-// A store in memory: the contract of store.hpp without a disk. `fail_from` makes every append from that sequence on
-// fail, as a full disk does.
+// A store in memory with the contract of store.hpp. With `fail_from` every append from that sequence on fails, as on a
+// full disk.
 #pragma once
 
 #include <limits>

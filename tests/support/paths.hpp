@@ -1,5 +1,5 @@
-// Where the sources and the build lie. One small file knows it (paths.cpp.in), so that clones in different folders
-// share what ccache keeps of all the others.
+// The folders of the sources and the build. Only paths.cpp.in contains them, so that clones in different folders share
+// ccache's results for all other files.
 #pragma once
 
 #include <string>

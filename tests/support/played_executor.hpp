@@ -1,4 +1,4 @@
-// An executor without processes: it notes what the engine asked for, and the test plays the workers.
+// An executor without processes: it records the engine's calls, and the test plays the workers.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ class PlayedExecutor final : public Executor {
     void terminate(WorkerIndex index, double) override { terminated.insert(index); }
     void kill(WorkerIndex index) override { killed.insert(index); }
 
-    /// Takes the oldest message of type M that was sent to the place, dropping those before it; nothing if there is
+    /// Takes the oldest message of type M that was sent to the worker, and drops those before it; nothing if there is
     /// none.
     template <class M>
     std::optional<M> take(WorkerIndex index) {

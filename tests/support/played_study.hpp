@@ -1,5 +1,5 @@
-// Whole studies as the engine would run them, in a time of their own: events of trials that learn by drawn curves, are
-// judged by the study's rules, and take the time of their own pace.
+// Plays whole studies as the engine would run them, in simulated time: trials have random curves and speeds, and the
+// study's rules judge them. The result is the study's events.
 #pragma once
 
 #include <algorithm>
@@ -20,12 +20,12 @@ struct Played {
 
 struct Playing {
     std::size_t workers = 2;
-    bool from_start = false;  ///< scripts without a checkpoint: after a pause they take their steps again
-    double start = 0.3;       ///< seconds until a place begins with a trial
+    bool from_start = false;  ///< scripts without a checkpoint: after a pause they repeat their steps
+    double start = 0.3;       ///< seconds until a worker starts a trial
     std::uint64_t seed = 3;
 };
 
-/// A step's val_accuracy: towards a ceiling in 0.70 to 0.90, faster or slower, with noise.
+/// Returns a step's val_accuracy: it approaches a ceiling between 0.70 and 0.90 at a random speed, with noise.
 inline double drawn_accuracy(std::uint64_t seed, std::int64_t trial, std::int64_t step) {
     const auto n = static_cast<std::uint64_t>(trial);
     const double ceiling = 0.70 + 0.20 * draw_unit(seed, Purpose::synthetic, n, 0);
@@ -34,7 +34,7 @@ inline double drawn_accuracy(std::uint64_t seed, std::int64_t trial, std::int64_
     return ceiling - (ceiling - 0.1) * std::exp(-static_cast<double>(step) / pace) + 0.006 * noise;
 }
 
-/// A step's seconds: between 0.2 and 1.8, and the better a trial, the longer.
+/// Returns a step's seconds, between 0.2 and 1.8; better trials take longer.
 inline double drawn_pace(std::uint64_t seed, std::int64_t trial) {
     const auto n = static_cast<std::uint64_t>(trial);
     return 0.2 + 0.6 * draw_unit(seed, Purpose::synthetic, n, 0) + draw_unit(seed, Purpose::synthetic, n, 2);
@@ -50,9 +50,9 @@ inline Played play_study(const Study& study, const Playing& how = {}) {
         apply(record, played.events.back(), study.objective);
     };
     struct PlayedWorker {
-        std::int64_t trial = 0;  ///< 0: empty
-        std::int64_t step = 0;   ///< that it takes now
-        double done = 0;         ///< when
+        std::int64_t trial = 0;  ///< 0 if it is free
+        std::int64_t step = 0;   ///< the present one
+        double done = 0;         ///< time at which the step is done
     };
     std::vector<PlayedWorker> workers(how.workers);
     happens(event::SessionStarted{"host", 1, ""});
@@ -64,16 +64,16 @@ inline Played play_study(const Study& study, const Playing& how = {}) {
     for (;;) {
         for (PlayedWorker& worker : workers) {
             if (worker.trial) continue;
-            const auto begun = static_cast<std::int64_t>(record.trials.size());
-            rules.expect_trials(begun < study.budget.trials);
+            const auto started = static_cast<std::int64_t>(record.trials.size());
+            rules.expect_trials(started < study.budget.trials);
             if (const auto waiting = rules.promotions(); !waiting.empty()) {
                 rules.promoted(waiting.front());
                 happens(event::Requeued{waiting.front(), record.trial(waiting.front()).attempt, Outcome::paused, false,
                                         "promoted"});
                 launch(worker, waiting.front());
-            } else if (begun < study.budget.trials) {
-                happens(event::Proposed{begun + 1, {}, {}});
-                launch(worker, begun + 1);
+            } else if (started < study.budget.trials) {
+                happens(event::Proposed{started + 1, {}, {}});
+                launch(worker, started + 1);
             }
         }
         PlayedWorker* next = nullptr;

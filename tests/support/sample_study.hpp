@@ -1,4 +1,4 @@
-// A study with a past, for tests of what is shown of it: trials in every state, made by events alone.
+// A study with a history, for tests of views: trials in every state, made by events.
 #pragma once
 
 #include <cmath>

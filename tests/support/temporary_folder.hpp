@@ -1,5 +1,5 @@
-// A fresh folder that goes with its owner: in memory where the system has such a place, so that no test waits for a
-// disk.
+// A new folder that is removed with its owner. It is in memory if the system has a file system there, so that no test
+// waits for a disk.
 #pragma once
 
 #include <stdlib.h>

@@ -14,7 +14,7 @@ using std::string;
 using std::string_view;
 using wire::Json;
 
-/// With a point in it, without which some YAML readers take 3e-04 for a text.
+/// Writes a number with a point: some YAML readers read 3e-04 as a text.
 string number_text(double number) {
     string text = to_text(number);
     if (const auto e = text.find('e'); e != string::npos && text.find('.') == string::npos) text.insert(e, ".0");
@@ -27,7 +27,7 @@ string literal(const Value& value, Format format) {
     return wire::json_text(wire::from(value));
 }
 
-/// The quote that is open at `at` of a line; 0: none.
+/// Returns the quote that is open at position `at` of a line; 0 if none is.
 char open_quote(string_view line, std::size_t at, Format format) {
     char open = 0;
     for (std::size_t i = 0; i < at; ++i) {
@@ -37,7 +37,7 @@ char open_quote(string_view line, std::size_t at, Format format) {
         } else if (open != 0) {
             if (c == open) open = 0;
         } else if (c == '"' || (c == '\'' && format != Format::json)) {
-            // An apostrophe within a word of YAML is no quote.
+            // An apostrophe within a word is not a quote in YAML.
             if (i == 0 || string_view(" \t[{,:=").find(line[i - 1]) != string_view::npos) open = c;
         }
     }
@@ -59,12 +59,12 @@ bool stands_alone(string_view line, std::size_t from, std::size_t to) {
            (to == line.size() || string_view(" \t\r,]}").find(line[to]) != string_view::npos);
 }
 
-/// Nothing: it is left out, for want of a value that the format has no word for.
+/// Returns nothing if the line is to be left out, because a value is missing and the format has no null.
 std::optional<string> fill_line(string_view line, Format format, const Values& values) {
     bool whole = true;
     const auto names = placeholders(line);
     std::size_t next = 0;
-    // fill() asks for the placeholders in their order, each once.
+    // fill() asks once for each placeholder, in their order.
     const auto filled = fill(line, [&](const string& name) -> std::optional<string> {
         const string_view place = names.at(next++);
         const auto from = static_cast<std::size_t>(place.data() - line.data()) - 1;

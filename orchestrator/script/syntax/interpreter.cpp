@@ -11,7 +11,7 @@ using std::string;
 
 namespace {
 
-constexpr std::string_view plain_options = "bBdEIOPqsSuv";  ///< of the interpreter, without a value
+constexpr std::string_view plain_options = "bBdEIOPqsSuv";  ///< options of the interpreter that have no value
 
 bool takes_a_value(const string& option) {
     return option == "-W" || option == "-X" || option == "--check-hash-based-pycs";

@@ -7,8 +7,8 @@ namespace hpo::script {
 
 namespace {
 
-constexpr std::size_t most_lines = 12;       // of the exception's words
-constexpr std::size_t most_frame_lines = 6;  // two a frame, and marks below some
+constexpr std::size_t most_lines = 12;       // of the exception's text
+constexpr std::size_t most_frame_lines = 6;  // two for each frame, and carets below some
 constexpr std::size_t most_kept_bytes = 500;
 constexpr std::size_t most_last_line_bytes = 500;
 constexpr std::string_view traceback = "Traceback (most recent call last):";

@@ -11,11 +11,11 @@ namespace {
 constexpr std::size_t most_columns = 4096;
 constexpr string_view tune_metric = "[tune-metric]:";
 
-/// Numbers of one object; flags, lists and other texts are no metrics. False: it is none.
+/// Reads the numbers of an object; flags, lists and other texts are not metrics. Returns false if it is not an object.
 bool add_json(string_view text, Metrics& metrics) {
     auto json = nlohmann::json::parse(text, nullptr, false);
     if (json.is_discarded()) {
-        // Python writes numbers that are not finite as bare words, which JSON does not know.
+        // Python writes numbers that are not finite as NaN and Infinity, which JSON does not have.
         string quoted(text);
         for (const string_view word : {"-Infinity", "Infinity", "NaN"})
             for (auto at = quoted.find(word); at != string::npos; at = quoted.find(word, at + word.size() + 2)) {
@@ -32,13 +32,13 @@ bool add_json(string_view text, Metrics& metrics) {
     return true;
 }
 
-/// Where the name begins that ends at `end`.
+/// Returns where the name begins that ends at `end`.
 std::size_t begin_of_name(string_view line, std::size_t end) {
     while (end > 0 && is_name_byte(line[end - 1])) --end;
     return end;
 }
 
-/// name=0.3, name = 0.3.
+/// Reads name=0.3 and name = 0.3.
 void add_assigned(string_view line, std::size_t sign, Metrics& metrics) {
     std::size_t end = sign;
     while (end > 0 && line[end - 1] == ' ') --end;
@@ -48,8 +48,8 @@ void add_assigned(string_view line, std::size_t sign, Metrics& metrics) {
     if (const auto number = leading_number(value)) add(metrics, line.substr(begin, end - begin), number->first);
 }
 
-/// name: 0.3, 'name': 0.3, name:0.3 (not cuda:0). Of a plain word the words before it are a part of the name: in "val
-/// loss: 0.3" it is val_loss, and not the loss.
+/// Reads name: 0.3, 'name': 0.3 and name:0.3 (but not cuda:0). Words before a plain name are a part of it: in "val
+/// loss: 0.3" the name is val_loss, not loss.
 void add_after_colon(string_view line, std::size_t colon, Metrics& metrics) {
     string_view value = line.substr(colon + 1);
     const bool apart = value.starts_with(' ') || value.starts_with('\t');
@@ -72,7 +72,7 @@ void add_after_colon(string_view line, std::size_t colon, Metrics& metrics) {
     add(metrics, name, number->first);
 }
 
-/// "epoch 3 loss 0.5": names of up to three words, each followed by its number, and nothing else.
+/// Reads lines such as "epoch 3 loss 0.5": names of up to three words, each followed by a number, and nothing else.
 void add_pairs(string_view line, Metrics& metrics) {
     constexpr string_view separators = " \t\r,;|()[]:";
     constexpr std::size_t most_words = 3;
@@ -102,7 +102,7 @@ void add_pairs(string_view line, Metrics& metrics) {
             name += (words > 1 ? "_" : "") + string(token);
             if (label) name.clear(), words = 0;
         } else if (is_digit(token.front()) || (token.size() > 1 && is_digit(token[1]))) {
-            name.clear(), words = 0;  // a number that is none of these: 3/10, 12ms, #5, 2024-05-01
+            name.clear(), words = 0;  // not a metric's value: 3/10, 12ms, #5, 2024-05-01
         } else if (words > 0) {
             return;
         }
@@ -170,7 +170,7 @@ void StepReader::finish() {
 }
 
 void StepReader::line(string_view text) {
-    // A bar of progress returns to the line's begin: each of its states is a line.
+    // A progress bar returns to the beginning of the line: each of its states is read as a line.
     while (!text.empty()) {
         const auto end = text.find('\r');
         Metrics found;

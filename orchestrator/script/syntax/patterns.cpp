@@ -1,4 +1,4 @@
-// Metrics in a script's output by regular expressions.
+// Reads metrics from a script's output by regular expressions.
 #include <boost/regex.hpp>
 
 #include "orchestrator/script/syntax/metrics.hpp"
@@ -10,18 +10,18 @@ namespace {
 
 constexpr std::size_t most_pattern_bytes = 1000;
 
-/// What {number} stands for in a pattern: all of a number, as programs print it.
+/// The expression for {number} in a pattern: a complete number, as programs print it.
 constexpr string_view number_token = "{number}";
 constexpr string_view number_expression =
     R"((?>[+-]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?(?i:nan|inf(?:inity)?)))";
 
-/// A group with a name, as it stands in the text of a pattern.
+/// A named group in the text of a pattern.
 struct NamedGroup {
     string name;
-    std::size_t body = 0, end = 0;  ///< between the name and the closing bracket
+    std::size_t body = 0, end = 0;  ///< of the text between the name and the closing bracket
 };
 
-/// The bracket that closes the group whose inside begins at `at`; the text's size: none does.
+/// Returns the bracket that closes the group whose content begins at `at`; the text's size if there is none.
 std::size_t closing_bracket(string_view text, std::size_t at) {
     bool in_class = false;
     for (int depth = 0; at < text.size(); ++at) {
@@ -56,7 +56,7 @@ std::vector<NamedGroup> named_groups(string_view pattern) {
     return groups;
 }
 
-/// As Boost takes it. Throws std::invalid_argument.
+/// Converts a pattern to Boost's syntax. Throws std::invalid_argument.
 string perl_of(string_view pattern) {
     string perl;
     for (std::size_t at = 0; at < pattern.size(); ++at) {
@@ -81,7 +81,7 @@ string perl_of(string_view pattern) {
     return perl;
 }
 
-/// The pattern with {number} in its groups with names.
+/// Returns the pattern with {number} as the content of its named groups.
 string cured(string pattern) {
     auto groups = named_groups(pattern);
     for (auto group = groups.rbegin(); group != groups.rend(); ++group)
@@ -89,8 +89,8 @@ string cured(string pattern) {
     return pattern;
 }
 
-/// Where the number begins that goes on at `from`: that of "6.2e-03" where a match begins with its "03", and that of
-/// "-0.5" where one begins with its "0.5". `from`: no number does.
+/// Returns where the number begins that continues at `from`: "6.2e-03" if a match begins at its "03", "-0.5" if one
+/// begins at its "0.5". Returns `from` if no number continues there.
 std::size_t number_begins(string_view line, std::size_t from) {
     constexpr std::size_t longest = 32;
     const auto is_digit = [&](std::size_t at) { return (line[at] >= '0' && line[at] <= '9') || line[at] == '.'; };
@@ -126,7 +126,7 @@ class PatternReader final : public LineReader {
             try {
                 read(pattern, line, metrics);
             } catch (const std::runtime_error&) {
-                // The pattern is too costly for this line (Boost counts its steps): the line has no metric.
+                // Boost has found the pattern too costly for this line, which then has no metric.
             }
         }
     }
@@ -138,7 +138,7 @@ class PatternReader final : public LineReader {
         boost::regex expression;
         std::vector<string> names;
         string cure;         ///< with {number}
-        boost::regex whole;  ///< of the cure; empty: it is the same
+        boost::regex whole;  ///< of the cure; empty if it is the same
     };
     using Iterator = boost::regex_iterator<string_view::const_iterator>;
 

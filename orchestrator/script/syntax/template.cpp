@@ -11,7 +11,7 @@ bool is_inner(char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '.
 
 constexpr std::string_view functions[] = {"flag:", "params:"};
 
-/// Where the placeholder ends that begins here; 0: none does.
+/// Returns where the placeholder ends that begins here; 0 if none does.
 std::size_t end_of_placeholder(std::string_view rest) {
     if (rest.empty() || !is_letter(rest[0])) return 0;
     for (const std::string_view function : functions)
@@ -24,7 +24,7 @@ std::size_t end_of_placeholder(std::string_view rest) {
     return end;
 }
 
-/// Calls `text(stretch)` and `name(placeholder)` for what the template is made of, in its order.
+/// Calls `text(part)` and `name(placeholder)` for the parts of the template in their order.
 template <class Text, class Name>
 void walk(std::string_view rest, Text&& text, Name&& name) {
     while (!rest.empty()) {
@@ -112,7 +112,7 @@ std::vector<std::string> fill(const std::vector<std::string>& command, const std
                               const Lookup& lookup) {
     const auto has_value = [&](std::size_t at) { return fill(command[at], lookup).has_value(); };
     std::vector<std::string> filled;
-    bool option = false;  // the last one is an option of its own
+    bool option = false;  // whether the last argument is an option by itself
     for (std::size_t at = 0; at < command.size(); ++at) {
         const auto stretch =
             std::find_if(optional.begin(), optional.end(), [&](const Stretch& s) { return s.first == at; });

@@ -14,28 +14,28 @@ int run_child_orchestrator(int, char** argv) {
     const int workers = std::atoi(argv[3]);
     const std::string start = argv[4];
     const std::string script = argv[5];
-    Bench bench(options);
+    ExecutorHarness harness(options);
     std::set<WorkerIndex> ready;
     std::int64_t trial = 0;
-    bench.listener = [&](WorkerIndex index, const execution::Event& event) {
+    harness.listener = [&](WorkerIndex index, const execution::Event& event) {
         if (std::holds_alternative<execution::Ready>(event)) {
             if (ready.insert(index).second && ready.size() == static_cast<std::size_t>(workers)) {
                 std::puts("ready");
                 std::fflush(stdout);
             }
-            bench.run_trial(index, script, 3, {++trial, 1});
+            harness.run_trial(index, script, 3, {++trial, 1});
         } else if (const auto* received = std::get_if<execution::Received>(&event)) {
             if (const auto* report = std::get_if<from_worker::Reported>(&received->message))
-                bench.go_on(index, *report);
+                harness.go_on(index, *report);
             if (std::holds_alternative<from_worker::Finished>(received->message))
-                bench.run_trial(index, script, 3, {++trial, 1});
+                harness.run_trial(index, script, 3, {++trial, 1});
         } else if (std::holds_alternative<execution::Exited>(event)) {
-            bench.launch(index, start);
+            harness.launch(index, start);
         }
-        bench.log.clear();
+        harness.log.clear();
     };
-    for (WorkerIndex index = 0; index < workers; ++index) bench.launch(index, start);
-    bench.loop.run();
+    for (WorkerIndex index = 0; index < workers; ++index) harness.launch(index, start);
+    harness.loop.run();
     return 0;
 }
 

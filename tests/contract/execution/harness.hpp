@@ -33,13 +33,13 @@ constexpr std::int64_t quarantine_bytes = 300 << 20;
 constexpr std::int64_t quarantine_bytes = 0;
 #endif
 
-/// A mark of its own for each use, so that tests run beside each other.
+/// Returns a new tag for each use, so that tests can run at the same time.
 inline std::string new_tag() {
     static int count = 0;
     return "test." + std::to_string(::getpid()) + "." + std::to_string(++count);
 }
 
-/// Processes with the mark that can still run: zombies have no environment.
+/// Returns the processes with the tag, except zombies, which have no environment.
 inline std::vector<pid_t> tagged(const std::string& tag) {
     std::vector<pid_t> found;
     for (const pid_t pid : all_processes()) {
@@ -57,7 +57,7 @@ inline std::string content(const std::filesystem::path& file) {
     return text.str();
 }
 
-/// The supervisors among them.
+/// Returns the supervisors among them.
 inline std::vector<pid_t> supervisors(const std::string& tag) {
     std::vector<pid_t> found = tagged(tag);
     std::erase_if(found,
@@ -65,7 +65,7 @@ inline std::vector<pid_t> supervisors(const std::string& tag) {
     return found;
 }
 
-/// Polls what no event tells of, such as other processes' ends.
+/// Polls a condition that no event reports, such as the end of another process.
 inline bool eventually(const std::function<bool()>& holds, std::chrono::milliseconds within = patience) {
     const auto deadline = std::chrono::steady_clock::now() + within;
     while (!holds()) {
@@ -75,9 +75,9 @@ inline bool eventually(const std::function<bool()>& holds, std::chrono::millisec
     return true;
 }
 
-class Bench {
+class ExecutorHarness {
    public:
-    explicit Bench(LocalOptions options = {}) {
+    explicit ExecutorHarness(LocalOptions options = {}) {
         if (options.tag.empty()) options.tag = new_tag();
         tag = options.tag;
         auto made = LocalExecutor::make(loop, options, [this](WorkerIndex index, const execution::Event& event) {
@@ -88,7 +88,7 @@ class Bench {
         executor = *std::move(made);
     }
 
-    /// A fake worker; `script` is carried out at its start.
+    /// Launches a fake worker; `script` is carried out at its start.
     void launch(WorkerIndex index, const std::string& script = "") {
         launch(index, {fake_worker}, {{"FAKE_WORKER", script}});
     }
@@ -96,7 +96,7 @@ class Bench {
         executor->launch(index, {std::move(command), std::move(environment), {}, {}});
     }
 
-    /// The next event of type T at the place, from those that have come or come yet; fails after a while.
+    /// Returns the next event of type T of this worker, and waits for it if necessary; fails at a deadline.
     template <class T>
     T next(WorkerIndex index) {
         std::size_t& seen = seen_[index];
@@ -129,7 +129,7 @@ class Bench {
         return found;
     }
 
-    /// Runs the loop until `holds`. False: it took too long.
+    /// Runs the loop until `holds` returns true. Returns false if that took too long.
     bool until(const std::function<bool()>& holds, std::chrono::milliseconds within = patience) {
         const auto deadline = std::chrono::steady_clock::now() + within;
         while (!holds()) {
@@ -171,7 +171,7 @@ class Bench {
     std::map<WorkerIndex, std::size_t> seen_;
 };
 
-/// A folder that is gone at the end.
+/// A folder that is removed at the end.
 class Folder {
    public:
     Folder() {

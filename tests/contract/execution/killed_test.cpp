@@ -20,7 +20,7 @@ using std::chrono::seconds;
 
 constexpr seconds promised{2};
 
-/// An orchestrator in a process of its own (mortal.hpp).
+/// An orchestrator in a process of its own (child_orchestrator.hpp).
 class ChildOrchestrator {
    public:
     ChildOrchestrator(const std::string& tag, const std::string& start, const std::string& script) : tag_(tag) {
@@ -29,7 +29,7 @@ class ChildOrchestrator {
         posix_spawn_file_actions_t actions;
         posix_spawn_file_actions_init(&actions);
         posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-        std::vector<std::string> arguments{"mortal", child_orchestrator_command, tag, "2", start, script};
+        std::vector<std::string> arguments{"orchestrator", child_orchestrator_command, tag, "2", start, script};
         std::vector<char*> argv;
         for (auto& word : arguments) argv.push_back(word.data());
         argv.push_back(nullptr);
@@ -76,23 +76,23 @@ TEST(Killed, TheOrchestratorAtRandomInstantsLeavesNothingAfterTwoSeconds) {
 
 TEST(Killed, ASupervisorAtRandomInstantsEndsItsWorkerAloneAndThePlaceGoesOn) {
     std::mt19937 random(2);
-    Bench bench;
-    bench.launch(1);
-    bench.next<Ready>(1);
-    const auto bystander = supervisors(bench.tag).at(0);
+    ExecutorHarness harness;
+    harness.launch(1);
+    harness.next<Ready>(1);
+    const auto bystander = supervisors(harness.tag).at(0);
     for (int round = 0; round < 40; ++round) {
-        bench.launch(0, "children=1;daemon=1;siblings=1");
-        if (round % 2 == 0) bench.next<Ready>(0);
-        bench.until([] { return false; }, milliseconds(random() % 20));
+        harness.launch(0, "children=1;daemon=1;siblings=1");
+        if (round % 2 == 0) harness.next<Ready>(0);
+        harness.until([] { return false; }, milliseconds(random() % 20));
         for (const pid_t supervisor : children_of(::getpid()))
             if (supervisor != bystander) ::kill(supervisor, SIGKILL);
-        const auto exited = bench.next<Exited>(0);
+        const auto exited = harness.next<Exited>(0);
         EXPECT_EQ(exited.signal, SIGKILL);
         EXPECT_EQ(exited.cause, "its supervisor was killed");
-        EXPECT_EQ(tagged(bench.tag + ":0").size(), 0U) << "round " << round;
+        EXPECT_EQ(tagged(harness.tag + ":0").size(), 0U) << "round " << round;
     }
-    bench.run_trial(1, "");
-    EXPECT_EQ(bench.finish(1).outcome, Outcome::complete);
+    harness.run_trial(1, "");
+    EXPECT_EQ(harness.finish(1).outcome, Outcome::complete);
 }
 
 TEST(Killed, OrchestratorAndSupervisorsTogetherAreSweptByTheNextRun) {
@@ -117,21 +117,21 @@ TEST(Killed, OrchestratorAndSupervisorsTogetherAreSweptByTheNextRun) {
 }
 
 TEST(Killed, AFrozenSupervisorDoesNotKeepTheExecutorFromEnding) {
-    Bench bench;
-    bench.launch(0, "children=1");
-    bench.next<Ready>(0);
-    for (const pid_t supervisor : supervisors(bench.tag)) ::kill(supervisor, SIGSTOP);
-    bench.executor.reset();
-    EXPECT_EQ(tagged(bench.tag).size(), 0U);
+    ExecutorHarness harness;
+    harness.launch(0, "children=1");
+    harness.next<Ready>(0);
+    for (const pid_t supervisor : supervisors(harness.tag)) ::kill(supervisor, SIGSTOP);
+    harness.executor.reset();
+    EXPECT_EQ(tagged(harness.tag).size(), 0U);
 }
 
 TEST(Killed, ASupervisorThatGetsTermKillsItsTreeAndEnds) {
-    Bench bench;
-    bench.launch(0, "children=1");
-    bench.next<Ready>(0);
-    for (const pid_t supervisor : supervisors(bench.tag)) ::kill(supervisor, SIGTERM);
-    EXPECT_EQ(bench.next<Exited>(0).signal, SIGKILL);
-    EXPECT_TRUE(eventually([&] { return tagged(bench.tag).empty(); }, promised));
+    ExecutorHarness harness;
+    harness.launch(0, "children=1");
+    harness.next<Ready>(0);
+    for (const pid_t supervisor : supervisors(harness.tag)) ::kill(supervisor, SIGTERM);
+    EXPECT_EQ(harness.next<Exited>(0).signal, SIGKILL);
+    EXPECT_TRUE(eventually([&] { return tagged(harness.tag).empty(); }, promised));
 }
 
 TEST(Killed, TheFolderOfAKilledOrchestratorIsRemovedByTheNextWithItsMark) {
@@ -142,8 +142,8 @@ TEST(Killed, TheFolderOfAKilledOrchestratorIsRemovedByTheNextWithItsMark) {
     ASSERT_TRUE(eventually([&] { return tagged(tag).empty(); }, promised));
     LocalOptions options;
     options.tag = tag;
-    const Bench bench(options);
-    const auto folder = bench.executor->folder();
+    const ExecutorHarness harness(options);
+    const auto folder = harness.executor->folder();
     const std::string prefix = folder.filename().string().substr(0, sizeof "hpo-0123456789abcdef-" - 1);
     int alike = 0;
     for (const auto& entry : std::filesystem::directory_iterator(folder.parent_path()))

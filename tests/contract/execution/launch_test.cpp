@@ -23,10 +23,10 @@ using execution::Ready;
 using ::testing::HasSubstr;
 
 std::string output_of(std::vector<std::string> command, LaunchSpec spec = {}) {
-    Bench bench;
+    ExecutorHarness harness;
     spec.command = std::move(command);
-    bench.executor->launch(0, spec);
-    return bench.next<Exited>(0).log_tail;
+    harness.executor->launch(0, spec);
+    return harness.next<Exited>(0).log_tail;
 }
 
 std::size_t descriptors_of(pid_t pid) {
@@ -58,21 +58,21 @@ class FewDescriptors {
 };
 
 TEST(Launch, ACommandThatIsNotThereFailsWithItsErrno) {
-    Bench bench;
-    bench.launch(0, {"/no/such/worker"}, {});
-    const auto failed = bench.next<LaunchFailed>(0);
+    ExecutorHarness harness;
+    harness.launch(0, {"/no/such/worker"}, {});
+    const auto failed = harness.next<LaunchFailed>(0);
     EXPECT_EQ(failed.error, ENOENT);
     EXPECT_EQ(failed.message, "cannot start /no/such/worker: No such file or directory");
-    bench.launch(0, {"/etc/passwd"}, {});
-    EXPECT_EQ(bench.next<LaunchFailed>(0).error, EACCES);
-    bench.launch(0, {}, {});
-    EXPECT_EQ(bench.next<LaunchFailed>(0).error, EINVAL);
-    bench.launch(0, {std::string("a\0b", 3)}, {});
-    EXPECT_EQ(bench.next<LaunchFailed>(0).error, EINVAL);
-    bench.executor->launch(0, {{fake_worker}, {}, {}, "/no/such/folder"});
-    EXPECT_EQ(bench.next<LaunchFailed>(0).message, "cannot enter /no/such/folder: No such file or directory");
-    bench.launch(0);
-    bench.next<Ready>(0);
+    harness.launch(0, {"/etc/passwd"}, {});
+    EXPECT_EQ(harness.next<LaunchFailed>(0).error, EACCES);
+    harness.launch(0, {}, {});
+    EXPECT_EQ(harness.next<LaunchFailed>(0).error, EINVAL);
+    harness.launch(0, {std::string("a\0b", 3)}, {});
+    EXPECT_EQ(harness.next<LaunchFailed>(0).error, EINVAL);
+    harness.executor->launch(0, {{fake_worker}, {}, {}, "/no/such/folder"});
+    EXPECT_EQ(harness.next<LaunchFailed>(0).message, "cannot enter /no/such/folder: No such file or directory");
+    harness.launch(0);
+    harness.next<Ready>(0);
 }
 
 TEST(Launch, WithTooFewDescriptorsItFailsWithEMFILEAndLaterSucceeds) {
@@ -84,16 +84,16 @@ TEST(Launch, WithTooFewDescriptorsItFailsWithEMFILEAndLaterSucceeds) {
     // A supervisor's two pipes take four.
     for (std::size_t free = least; free < 4; ++free) {
         SCOPED_TRACE(free);
-        Bench bench;
+        ExecutorHarness harness;
         {
             const FewDescriptors few(free);
-            bench.launch(0);
+            harness.launch(0);
         }
-        const auto failed = bench.next<LaunchFailed>(0);
+        const auto failed = harness.next<LaunchFailed>(0);
         EXPECT_EQ(failed.error, EMFILE);
         EXPECT_THAT(failed.message, HasSubstr("Too many open files"));
-        bench.launch(0);
-        bench.next<Ready>(0);
+        harness.launch(0);
+        harness.next<Ready>(0);
     }
 }
 
@@ -101,17 +101,17 @@ TEST(Launch, WorkersGetTheUsersOwnSoftLimitsWhereHpoHasRaisedItsOwn) {
     LocalOptions options;
     options.limits.descriptors = 123;
     options.limits.processes = 100'000;
-    Bench bench(options);
-    bench.launch(0, {"/bin/sh", "-c", "ulimit -Sn"}, {});
-    EXPECT_EQ(bench.next<Exited>(0).log_tail, "123");
+    ExecutorHarness harness(options);
+    harness.launch(0, {"/bin/sh", "-c", "ulimit -Sn"}, {});
+    EXPECT_EQ(harness.next<Exited>(0).log_tail, "123");
 }
 
 TEST(Launch, ASupervisorThatCannotBeStartedFailsTheLaunch) {
     LocalOptions options;
     options.program = "/no/such/hpo";
-    Bench bench(options);
-    bench.launch(0);
-    EXPECT_EQ(bench.next<LaunchFailed>(0).error, ENOENT);
+    ExecutorHarness harness(options);
+    harness.launch(0);
+    EXPECT_EQ(harness.next<LaunchFailed>(0).error, ENOENT);
 }
 
 TEST(Launch, TheCommandIsFoundOnPathAndItsArgumentsAreNeverAShellsText) {
@@ -141,32 +141,32 @@ TEST(Launch, FolderAffinityAndEnvironmentAreTheOnesAskedFor) {
 }
 
 TEST(Launch, EveryWorkerHasATokenOfItsOwnAndThePrivateFolderIsPrivate) {
-    Bench bench;
+    ExecutorHarness harness;
     std::set<std::string> tokens;
     for (int i = 0; i < 3; ++i) {
-        bench.launch(0, {"/bin/sh", "-c", "echo $HPO_TOKEN"}, {});
-        tokens.insert(bench.next<Exited>(0).log_tail);
+        harness.launch(0, {"/bin/sh", "-c", "echo $HPO_TOKEN"}, {});
+        tokens.insert(harness.next<Exited>(0).log_tail);
     }
     EXPECT_EQ(tokens.size(), 3U);
     EXPECT_EQ(tokens.begin()->size(), 32U);
-    const auto folder = bench.executor->folder();
+    const auto folder = harness.executor->folder();
     EXPECT_EQ(std::filesystem::status(folder).permissions(), std::filesystem::perms::owner_all);
-    bench.executor.reset();
+    harness.executor.reset();
     EXPECT_FALSE(std::filesystem::exists(folder));
 }
 
 TEST(Launch, AFolderOfSocketsThatSomebodyRemovedIsMadeAnewAndConnectedWorkersStay) {
-    Bench bench;
-    bench.launch(0);
-    bench.next<Ready>(0);
-    const auto before = bench.executor->folder();
+    ExecutorHarness harness;
+    harness.launch(0);
+    harness.next<Ready>(0);
+    const auto before = harness.executor->folder();
     std::filesystem::remove_all(before);
-    bench.launch(1);
-    bench.next<Ready>(1);
-    EXPECT_NE(bench.executor->folder(), before);
+    harness.launch(1);
+    harness.next<Ready>(1);
+    EXPECT_NE(harness.executor->folder(), before);
     for (const WorkerIndex index : {0, 1}) {
-        bench.run_trial(index, "");
-        EXPECT_EQ(bench.finish(index).outcome, Outcome::complete);
+        harness.run_trial(index, "");
+        EXPECT_EQ(harness.finish(index).outcome, Outcome::complete);
     }
 }
 
@@ -186,15 +186,15 @@ TEST(Launch, WorksAndLeavesNothingWherePidfdsAreRefused) {
     if (child == 0) {
         refuse_pidfds();
         bool well = ::syscall(SYS_pidfd_open, ::getpid(), 0) < 0 && errno == ENOSYS;
-        Bench bench;
-        bench.launch(0, "children=2");
-        bench.next<Ready>(0);
-        bench.run_trial(0, "");
-        well = well && bench.finish(0).outcome == Outcome::complete;
-        for (const pid_t supervisor : supervisors(bench.tag)) ::kill(supervisor, SIGKILL);
-        bench.next<Exited>(0);
-        well = well && tagged(bench.tag).empty() && !::testing::Test::HasFailure();
-        bench.executor.reset();
+        ExecutorHarness harness;
+        harness.launch(0, "children=2");
+        harness.next<Ready>(0);
+        harness.run_trial(0, "");
+        well = well && harness.finish(0).outcome == Outcome::complete;
+        for (const pid_t supervisor : supervisors(harness.tag)) ::kill(supervisor, SIGKILL);
+        harness.next<Exited>(0);
+        well = well && tagged(harness.tag).empty() && !::testing::Test::HasFailure();
+        harness.executor.reset();
         ::_exit(well ? 0 : 1);
     }
     int status = 0;
@@ -203,38 +203,38 @@ TEST(Launch, WorksAndLeavesNothingWherePidfdsAreRefused) {
 }
 
 TEST(Launch, TheSupervisorLeadsASessionOfItsOwnSoThatTerminalSignalsPassItBy) {
-    Bench bench;
-    bench.launch(0);
-    bench.next<Ready>(0);
-    const auto found = supervisors(bench.tag);
+    ExecutorHarness harness;
+    harness.launch(0);
+    harness.next<Ready>(0);
+    const auto found = supervisors(harness.tag);
     ASSERT_EQ(found.size(), 1U);
     EXPECT_EQ(::getsid(found[0]), found[0]);
     ::kill(found[0], SIGINT);
     ::kill(found[0], SIGHUP);
-    bench.run_trial(0, "");
-    EXPECT_EQ(bench.finish(0).outcome, Outcome::complete);
+    harness.run_trial(0, "");
+    EXPECT_EQ(harness.finish(0).outcome, Outcome::complete);
 }
 
 TEST(Launch, DescriptorsStayFlatOverAThousandLaunches) {
-    Bench bench;
-    const auto launch_once = [&](WorkerIndex index) { bench.launch(index, {"/bin/true"}, {}); };
+    ExecutorHarness harness;
+    const auto launch_once = [&](WorkerIndex index) { harness.launch(index, {"/bin/true"}, {}); };
     for (WorkerIndex index : {0, 1}) launch_once(index);
-    for (WorkerIndex index : {0, 1}) bench.next<Exited>(index);
+    for (WorkerIndex index : {0, 1}) harness.next<Exited>(index);
     const auto before = descriptors_of(::getpid());
-    const auto found = supervisors(bench.tag);
+    const auto found = supervisors(harness.tag);
     ASSERT_EQ(found.size(), 2U);
     const auto supervisor_before = descriptors_of(found[0]);
 
     int launched = 0;
     int ended = 0;
     const auto began = std::chrono::steady_clock::now();
-    bench.listener = [&](WorkerIndex index, const execution::Event& event) {
+    harness.listener = [&](WorkerIndex index, const execution::Event& event) {
         ASSERT_TRUE(std::holds_alternative<Exited>(event));
         ++ended;
         if (launched < 1000) ++launched, launch_once(index);
     };
     for (WorkerIndex index : {0, 1}) ++launched, launch_once(index);
-    ASSERT_TRUE(bench.until([&] { return ended == launched; }));
+    ASSERT_TRUE(harness.until([&] { return ended == launched; }));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
     RecordProperty("launches_per_second", std::to_string(static_cast<int>(1000 / took.count())));
     std::printf("%.0f launches a second, two at a time\n", 1000 / took.count());

@@ -12,14 +12,14 @@ using execution::LaunchFailed;
 using execution::Ready;
 
 TEST(LocalExecutor, StartsAWorkerThroughASupervisorAndRunsATrialToItsEnd) {
-    Bench bench;
-    bench.launch(0);
-    EXPECT_EQ(bench.next<Ready>(0).hello.backend, "cpu");
-    bench.run_trial(0, "", 5);
-    EXPECT_EQ(bench.next_message<from_worker::Started>(0).id, (AttemptId{1, 1}));
-    EXPECT_EQ(bench.finish(0).outcome, Outcome::complete);
-    bench.executor->send(0, to_worker::Shutdown{});
-    const auto exited = bench.next<Exited>(0);
+    ExecutorHarness harness;
+    harness.launch(0);
+    EXPECT_EQ(harness.next<Ready>(0).hello.backend, "cpu");
+    harness.run_trial(0, "", 5);
+    EXPECT_EQ(harness.next_message<from_worker::Started>(0).id, (AttemptId{1, 1}));
+    EXPECT_EQ(harness.finish(0).outcome, Outcome::complete);
+    harness.executor->send(0, to_worker::Shutdown{});
+    const auto exited = harness.next<Exited>(0);
     EXPECT_EQ(exited.code, 0);
     EXPECT_EQ(exited.signal, 0);
     EXPECT_EQ(exited.cause, "");
@@ -27,21 +27,21 @@ TEST(LocalExecutor, StartsAWorkerThroughASupervisorAndRunsATrialToItsEnd) {
 }
 
 TEST(LocalExecutor, AWarmWorkerRunsTrialAfterTrial) {
-    Bench bench;
-    bench.launch(0);
-    bench.next<Ready>(0);
+    ExecutorHarness harness;
+    harness.launch(0);
+    harness.next<Ready>(0);
     for (std::int64_t trial = 1; trial <= 20; ++trial) {
-        bench.run_trial(0, "", 3, {trial, 1});
-        const auto end = bench.finish(0);
+        harness.run_trial(0, "", 3, {trial, 1});
+        const auto end = harness.finish(0);
         EXPECT_EQ(end.id.trial, trial);
         EXPECT_EQ(end.outcome, Outcome::complete);
     }
 }
 
 TEST(LocalExecutor, AWarmWorkersNextTrialStartsWithinTwoMilliseconds) {
-    Bench bench;
-    bench.launch(0);
-    bench.next<Ready>(0);
+    ExecutorHarness harness;
+    harness.launch(0);
+    harness.next<Ready>(0);
     std::vector<double> starts;
     std::vector<double> steps;
     for (std::int64_t trial = 1; trial <= 50; ++trial) {
@@ -50,14 +50,14 @@ TEST(LocalExecutor, AWarmWorkersNextTrialStartsWithinTwoMilliseconds) {
             const auto now = std::chrono::steady_clock::now();
             return std::chrono::duration<double>(now - std::exchange(began, now)).count();
         };
-        bench.run_trial(0, "", 20, {trial, 1});
-        bench.next_message<from_worker::Started>(0);
+        harness.run_trial(0, "", 20, {trial, 1});
+        harness.next_message<from_worker::Started>(0);
         starts.push_back(lap());
         for (int step = 1; step <= 20; ++step) {
-            bench.go_on(0, bench.next_message<from_worker::Reported>(0));
+            harness.go_on(0, harness.next_message<from_worker::Reported>(0));
             if (step > 1) steps.push_back(lap());
         }
-        bench.next_message<from_worker::Finished>(0);
+        harness.next_message<from_worker::Finished>(0);
     }
     // The median: other programs have the machine as well.
     std::sort(starts.begin(), starts.end());
@@ -68,11 +68,11 @@ TEST(LocalExecutor, AWarmWorkersNextTrialStartsWithinTwoMilliseconds) {
 }
 
 TEST(LocalExecutor, AnswersAPlan) {
-    Bench bench;
-    bench.launch(0);
-    bench.next<Ready>(0);
-    bench.executor->send(0, to_worker::Plan{7, {{"lr", 0.1}}, 3, 1});
-    const auto answer = bench.next_message<from_worker::PlanAnswer>(0);
+    ExecutorHarness harness;
+    harness.launch(0);
+    harness.next<Ready>(0);
+    harness.executor->send(0, to_worker::Plan{7, {{"lr", 0.1}}, 3, 1});
+    const auto answer = harness.next_message<from_worker::PlanAnswer>(0);
     EXPECT_EQ(answer.id, 7);
     EXPECT_GT(answer.footprint.host_bytes, 0);
 }

@@ -1,4 +1,4 @@
-// What workers say, and how much of it (README, promises 14 to 19).
+// Messages of workers, valid or not, and how many of them (README, promises 14 to 19).
 #include <csignal>
 
 #include "tests/contract/execution/harness.hpp"
@@ -20,11 +20,11 @@ std::int64_t resident_bytes() {
     return resident * ::sysconf(_SC_PAGESIZE);
 }
 
-/// Lines that are no messages, sent before the second report of a trial.
+/// Lines that are not messages, sent before the second report of a trial.
 struct Nonsense {
     const char* name;
     const char* script;
-    std::int64_t lines;  ///< counted as garbage, at least
+    std::int64_t lines;  ///< counted as malformed, at least
     const char* why;
 };
 
@@ -33,21 +33,21 @@ void PrintTo(const Nonsense& nonsense, std::ostream* out) { *out << nonsense.scr
 class NotMessages : public ::testing::TestWithParam<Nonsense> {};
 
 TEST_P(NotMessages, AreCountedInBoundedMemoryAndTheStreamGoesOn) {
-    Bench bench;
-    bench.launch(0);
-    bench.next<Ready>(0);
+    ExecutorHarness harness;
+    harness.launch(0);
+    harness.next<Ready>(0);
     const auto before = resident_bytes();
     std::int64_t lines = 0;
     std::string why;
-    bench.listener = [&](WorkerIndex, const execution::Event& event) {
+    harness.listener = [&](WorkerIndex, const execution::Event& event) {
         if (const auto* malformed = std::get_if<MalformedLines>(&event))
             lines += malformed->lines, why = malformed->example;
     };
-    bench.run_trial(0, GetParam().script);
-    EXPECT_EQ(bench.finish(0).outcome, Outcome::complete);
-    EXPECT_TRUE(bench.until([&] { return lines >= GetParam().lines; })) << lines;
+    harness.run_trial(0, GetParam().script);
+    EXPECT_EQ(harness.finish(0).outcome, Outcome::complete);
+    EXPECT_TRUE(harness.until([&] { return lines >= GetParam().lines; })) << lines;
     EXPECT_THAT(why, HasSubstr(GetParam().why));
-    EXPECT_LE(bench.count<MalformedLines>(0), 5U);
+    EXPECT_LE(harness.count<MalformedLines>(0), 5U);
     EXPECT_LT(resident_bytes() - before, quarantine_bytes + (64 << 20));
 }
 
@@ -63,84 +63,84 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& given) { return given.param.name; });
 
 TEST(Words, AnUnfinishedLineAtTheEndIsToldBeforeTheEnd) {
-    Bench bench;
-    bench.launch(0);
-    bench.next<Ready>(0);
-    bench.run_trial(0, "cut@1");
-    EXPECT_EQ(bench.next<MalformedLines>(0).example, "an unfinished line at the end");
-    EXPECT_EQ(bench.next<Exited>(0).code, 0);
+    ExecutorHarness harness;
+    harness.launch(0);
+    harness.next<Ready>(0);
+    harness.run_trial(0, "cut@1");
+    EXPECT_EQ(harness.next<MalformedLines>(0).example, "an unfinished line at the end");
+    EXPECT_EQ(harness.next<Exited>(0).code, 0);
 }
 
 TEST(Words, NonFiniteLossesArrive) {
-    Bench bench;
-    bench.launch(0);
-    bench.next<Ready>(0);
-    bench.run_trial(0, "nan@1");
-    const auto report = bench.next_message<from_worker::Reported>(0);
+    ExecutorHarness harness;
+    harness.launch(0);
+    harness.next<Ready>(0);
+    harness.run_trial(0, "nan@1");
+    const auto report = harness.next_message<from_worker::Reported>(0);
     EXPECT_TRUE(std::isnan(report.report.metrics.at("loss")));
-    bench.go_on(0, report);
-    EXPECT_EQ(bench.next_message<from_worker::Finished>(0).outcome, Outcome::diverged);
+    harness.go_on(0, report);
+    EXPECT_EQ(harness.next_message<from_worker::Finished>(0).outcome, Outcome::diverged);
 }
 
 TEST(Words, WrongStepsAndOtherAttemptsArePassedOnForTheCallerToFence) {
-    Bench bench;
-    bench.launch(0);
-    bench.next<Ready>(0);
-    bench.run_trial(0, "step=-5@1;old@1", 1, {4, 2});
-    EXPECT_EQ(bench.next_message<from_worker::Reported>(0).report.step, -5);
-    EXPECT_EQ(bench.next_message<from_worker::Reported>(0).id, (AttemptId{4, 1}));
-    EXPECT_EQ(bench.next_message<from_worker::Reported>(0).id, (AttemptId{4, 2}));
+    ExecutorHarness harness;
+    harness.launch(0);
+    harness.next<Ready>(0);
+    harness.run_trial(0, "step=-5@1;old@1", 1, {4, 2});
+    EXPECT_EQ(harness.next_message<from_worker::Reported>(0).report.step, -5);
+    EXPECT_EQ(harness.next_message<from_worker::Reported>(0).id, (AttemptId{4, 1}));
+    EXPECT_EQ(harness.next_message<from_worker::Reported>(0).id, (AttemptId{4, 2}));
 }
 
 TEST(Words, AWrongTokenIsTurnedAwayAndTheWorkerNeverReady) {
-    Bench bench;
-    bench.launch(0, "token=guess");
-    EXPECT_EQ(bench.next<Exited>(0).code, 0);
-    EXPECT_EQ(bench.count<Ready>(0), 0U);
+    ExecutorHarness harness;
+    harness.launch(0, "token=guess");
+    EXPECT_EQ(harness.next<Exited>(0).code, 0);
+    EXPECT_EQ(harness.count<Ready>(0), 0U);
 }
 
 TEST(Words, AnotherVersionOfTheProtocolEndsTheWorkerWithThatCause) {
-    Bench bench;
-    bench.launch(0, "version=99");
-    EXPECT_EQ(bench.next<Exited>(0).cause,
+    ExecutorHarness harness;
+    harness.launch(0, "version=99");
+    EXPECT_EQ(harness.next<Exited>(0).cause,
               "it speaks version 99 of the protocol; this hpo speaks 1 to 2, so use the client that comes with it");
-    EXPECT_EQ(bench.count<Ready>(0), 0U);
+    EXPECT_EQ(harness.count<Ready>(0), 0U);
 }
 
 TEST(Words, AWorkerOfTheFirstVersionIsStillUnderstood) {
-    Bench bench;
-    bench.launch(0, "version=1");
-    EXPECT_EQ(bench.next<Ready>(0).hello.version, 1);
+    ExecutorHarness harness;
+    harness.launch(0, "version=1");
+    EXPECT_EQ(harness.next<Ready>(0).hello.version, 1);
 }
 
 TEST(Words, AWorkerThatNeverReadsIsKilledWhenItsQueueIsFull) {
-    Bench bench;
-    bench.launch(0);
-    bench.next<Ready>(0);
-    bench.run_trial(0, "deaf@1", 1);
-    bench.next_message<from_worker::Reported>(0);
+    ExecutorHarness harness;
+    harness.launch(0);
+    harness.next<Ready>(0);
+    harness.run_trial(0, "deaf@1", 1);
+    harness.next_message<from_worker::Reported>(0);
     const auto before = resident_bytes();
     to_worker::Run big;
     big.id = {2, 1};
     big.params["text"] = std::string(30000, 'x');
-    for (int i = 0; i < 1000; ++i) bench.executor->send(0, big);
+    for (int i = 0; i < 1000; ++i) harness.executor->send(0, big);
     EXPECT_LT(resident_bytes() - before, quarantine_bytes + (32 << 20));
-    const auto exited = bench.next<Exited>(0);
+    const auto exited = harness.next<Exited>(0);
     EXPECT_EQ(exited.signal, SIGKILL);
     EXPECT_EQ(exited.cause, "it did not read its messages");
 }
 
-/// The longest that a well-behaved worker's reports took to come and be answered while `other` went on in place 0.
-double slowest_round_trip(const std::string& other, const std::function<bool(const Bench&)>& over) {
-    Bench bench;
-    for (WorkerIndex index : {0, 1}) bench.launch(index);
-    for (WorkerIndex index : {0, 1}) bench.next<Ready>(index);
-    bench.run_trial(0, other, 1);
-    bench.run_trial(1, "", 1'000'000'000, {2, 1});
+/// Returns the longest time from a well-behaved worker's report to its answer while `other` ran as worker 0.
+double slowest_round_trip(const std::string& other, const std::function<bool(const ExecutorHarness&)>& over) {
+    ExecutorHarness harness;
+    for (WorkerIndex index : {0, 1}) harness.launch(index);
+    for (WorkerIndex index : {0, 1}) harness.next<Ready>(index);
+    harness.run_trial(0, other, 1);
+    harness.run_trial(1, "", 1'000'000'000, {2, 1});
     double slowest = 0;
     auto last = steady_clock::now();
     std::size_t round_trips = 0;
-    bench.listener = [&](WorkerIndex index, const execution::Event& event) {
+    harness.listener = [&](WorkerIndex index, const execution::Event& event) {
         const auto* received = std::get_if<execution::Received>(&event);
         if (index != 1 || received == nullptr) return;
         const auto* report = std::get_if<from_worker::Reported>(&received->message);
@@ -148,30 +148,33 @@ double slowest_round_trip(const std::string& other, const std::function<bool(con
         slowest = std::max(slowest, duration<double>(steady_clock::now() - last).count());
         last = steady_clock::now();
         ++round_trips;
-        bench.go_on(1, *report);
-        bench.log.pop_back();
+        harness.go_on(1, *report);
+        harness.log.pop_back();
     };
     const auto before = resident_bytes();
-    EXPECT_TRUE(bench.until([&] { return over(bench); }, std::chrono::seconds(60)));
+    EXPECT_TRUE(harness.until([&] { return over(harness); }, std::chrono::seconds(60)));
     EXPECT_LT(resident_bytes() - before, std::int64_t{1} << 30);  // the test keeps all messages
     EXPECT_GT(round_trips, 10U);
     return slowest;
 }
 
 TEST(Words, AMillionLinesFromOneWorkerDoNotDelayTheOthers) {
-    const auto finished = [](const Bench& bench) { return bench.count<execution::Received>(0) >= 20'000; };
+    const auto finished = [](const ExecutorHarness& harness) {
+        return harness.count<execution::Received>(0) >= 20'000;
+    };
     std::size_t polls = 0;
-    EXPECT_LT(slowest_round_trip("flood=1000000;nowait",
-                                 [&](const Bench& bench) { return ++polls % 5000 == 0 && finished(bench); }),
-              1.0);
+    EXPECT_LT(
+        slowest_round_trip("flood=1000000;nowait",
+                           [&](const ExecutorHarness& harness) { return ++polls % 5000 == 0 && finished(harness); }),
+        1.0);
 }
 
 TEST(Words, AFloodOfOutputDoesNotDelayTheOthers) {
     std::size_t polls = 0;
     EXPECT_LT(slowest_round_trip("spew=300000000;exit=0@end;nowait",
-                                 [&](const Bench& bench) {
+                                 [&](const ExecutorHarness& harness) {
                                      return ++polls % 100 == 0 &&
-                                            bench.count<Exited>(0) + (bench.count<execution::Received>(0) > 2) > 0;
+                                            harness.count<Exited>(0) + (harness.count<execution::Received>(0) > 2) > 0;
                                  }),
               1.0);
 }
@@ -180,10 +183,10 @@ TEST(Words, AFloodOfOutputIsDrainedAndItsFileCapped) {
     Folder folder;
     LocalOptions options;
     options.log_bytes = 100'000;
-    Bench bench(options);
-    bench.executor->log_to(0, folder.path / "trial.log");
-    bench.launch(0, "spew=50000000;say=the end;exit=0");
-    EXPECT_THAT(bench.next<Exited>(0).log_tail, ::testing::EndsWith("the end"));
+    ExecutorHarness harness(options);
+    harness.executor->log_to(0, folder.path / "trial.log");
+    harness.launch(0, "spew=50000000;say=the end;exit=0");
+    EXPECT_THAT(harness.next<Exited>(0).log_tail, ::testing::EndsWith("the end"));
     const std::string text = content(folder.path / "trial.log");
     EXPECT_LT(text.size(), 100'100U);
     EXPECT_THAT(text, HasSubstr("[the log is full at 100000 bytes; the rest was dropped]"));
@@ -191,25 +194,25 @@ TEST(Words, AFloodOfOutputIsDrainedAndItsFileCapped) {
 
 TEST(Words, EachTrialsOutputGoesToTheFileSetBeforeIt) {
     Folder folder;
-    Bench bench;
-    bench.launch(0);
-    bench.next<Ready>(0);
+    ExecutorHarness harness;
+    harness.launch(0);
+    harness.next<Ready>(0);
     for (const std::string name : {"a", "b"}) {
-        bench.executor->log_to(0, folder.path / name);
-        bench.run_trial(0, "say=this is " + name + "@1");
-        bench.finish(0);
-        EXPECT_TRUE(bench.until([&] { return content(folder.path / name) == "this is " + name + "\n"; }));
+        harness.executor->log_to(0, folder.path / name);
+        harness.run_trial(0, "say=this is " + name + "@1");
+        harness.finish(0);
+        EXPECT_TRUE(harness.until([&] { return content(folder.path / name) == "this is " + name + "\n"; }));
     }
 }
 
 TEST(Words, ALogThatCannotBeWrittenHurtsNobody) {
-    Bench bench;
-    bench.launch(0);
-    bench.next<Ready>(0);
+    ExecutorHarness harness;
+    harness.launch(0);
+    harness.next<Ready>(0);
     for (const char* file : {"/no/such/folder/log", "/dev/full", "/proc/self/stat", "/"}) {
-        bench.executor->log_to(0, file);
-        bench.run_trial(0, "spew=100000@1");
-        EXPECT_EQ(bench.finish(0).outcome, Outcome::complete);
+        harness.executor->log_to(0, file);
+        harness.run_trial(0, "spew=100000@1");
+        EXPECT_EQ(harness.finish(0).outcome, Outcome::complete);
     }
 }
 

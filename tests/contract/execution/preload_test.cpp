@@ -57,139 +57,139 @@ pid_t interpreter(const std::string& tag) {
 }
 
 TEST(Preload, WorkersAreForkedFromOneInterpreterAndEachLeavesNothing) {
-    Bench bench;
+    ExecutorHarness harness;
     pid_t first = 0;
     for (int round = 0; round < 8; ++round) {
-        bench.executor->launch(0, forked("children=2;daemon=2;siblings=1;ignore-term"));
-        const auto hello = bench.next<Ready>(0).hello;
-        if (round == 0) first = interpreter(bench.tag);
-        EXPECT_EQ(interpreter(bench.tag), first);
+        harness.executor->launch(0, forked("children=2;daemon=2;siblings=1;ignore-term"));
+        const auto hello = harness.next<Ready>(0).hello;
+        if (round == 0) first = interpreter(harness.tag);
+        EXPECT_EQ(interpreter(harness.tag), first);
         EXPECT_EQ(::getpgid(static_cast<pid_t>(hello.pid)), hello.pid);
-        bench.executor->kill(0);
-        EXPECT_EQ(bench.next<Exited>(0).signal, SIGKILL);
+        harness.executor->kill(0);
+        EXPECT_EQ(harness.next<Exited>(0).signal, SIGKILL);
         EXPECT_NE(::kill(static_cast<pid_t>(hello.pid), 0), 0);
         // The supervisor, the interpreter, what waits to be a worker and its child; no other process.
-        EXPECT_TRUE(eventually([&] { return tagged(bench.tag).size() == interpreters(bench.tag).size() + 1; }));
+        EXPECT_TRUE(eventually([&] { return tagged(harness.tag).size() == interpreters(harness.tag).size() + 1; }));
     }
-    EXPECT_EQ(bench.count<Notice>(0), 0U);
-    bench.executor.reset();
-    EXPECT_EQ(tagged(bench.tag).size(), 0U);
+    EXPECT_EQ(harness.count<Notice>(0), 0U);
+    harness.executor.reset();
+    EXPECT_EQ(tagged(harness.tag).size(), 0U);
 }
 
 TEST(Preload, AWorkersEndIsTheOneOfItsProcess) {
-    Bench bench;
+    ExecutorHarness harness;
     const auto end = [&](const std::string& script) {
-        bench.executor->launch(0, forked(script));
-        return bench.next<Exited>(0);
+        harness.executor->launch(0, forked(script));
+        return harness.next<Exited>(0);
     };
     EXPECT_EQ(end("exit=7").code, 7);
     EXPECT_EQ(end("die=SIGSEGV").signal, SIGSEGV);
     EXPECT_EQ(end("say=last words;exit=0").log_tail, "last words");
-    bench.executor->launch(0, forked(""));
-    bench.next<Ready>(0);
-    bench.executor->terminate(0, 5);
-    EXPECT_EQ(bench.next<Exited>(0).signal, SIGTERM);
-    bench.executor->launch(0, forked("ignore-term"));
-    bench.next<Ready>(0);
-    bench.executor->terminate(0, 0.05);
-    EXPECT_EQ(bench.next<Exited>(0).signal, SIGKILL);
-    EXPECT_EQ(bench.count<Notice>(0), 0U);
+    harness.executor->launch(0, forked(""));
+    harness.next<Ready>(0);
+    harness.executor->terminate(0, 5);
+    EXPECT_EQ(harness.next<Exited>(0).signal, SIGTERM);
+    harness.executor->launch(0, forked("ignore-term"));
+    harness.next<Ready>(0);
+    harness.executor->terminate(0, 0.05);
+    EXPECT_EQ(harness.next<Exited>(0).signal, SIGKILL);
+    EXPECT_EQ(harness.count<Notice>(0), 0U);
 }
 
 TEST(Preload, AnInterpreterThatCannotServeIsTheEndOfForkingNotOfTheWorker) {
     for (const char* modules : {"\"no_such_module\"", "\"antigravity.x\""}) {
-        Bench bench;
+        ExecutorHarness harness;
         for (int round = 0; round < 3; ++round) {
-            bench.executor->launch(0, forked("", modules));
-            bench.next<Ready>(0);
-            bench.executor->kill(0);
-            bench.next<Exited>(0);
+            harness.executor->launch(0, forked("", modules));
+            harness.next<Ready>(0);
+            harness.executor->kill(0);
+            harness.next<Exited>(0);
         }
-        EXPECT_EQ(bench.count<Notice>(0), 1U);
-        EXPECT_EQ(interpreters(bench.tag).size(), 0U);
+        EXPECT_EQ(harness.count<Notice>(0), 1U);
+        EXPECT_EQ(interpreters(harness.tag).size(), 0U);
     }
-    Bench bench;
+    ExecutorHarness harness;
     LaunchSpec spec = forked("");
     spec.preload[0] = "/no/such/python";
-    bench.executor->launch(0, spec);
-    EXPECT_THAT(bench.next<Notice>(0).text, ::testing::HasSubstr("/no/such/python: No such file or directory"));
-    bench.next<Ready>(0);
+    harness.executor->launch(0, spec);
+    EXPECT_THAT(harness.next<Notice>(0).text, ::testing::HasSubstr("/no/such/python: No such file or directory"));
+    harness.next<Ready>(0);
 }
 
 TEST(Preload, AWorkerThatIsKilledWhileModulesAreImportedIsGone) {
-    Bench bench;
+    ExecutorHarness harness;
     // One that never ends: a module that reads what nobody writes.
     Folder folder;
     std::ofstream(folder.path / "hangs.py") << "import select; select.select([], [], [])";
     LaunchSpec spec = forked("", "\"hangs\"");
     spec.environment["PYTHONPATH"] = folder.path.string();
-    bench.executor->launch(0, spec);
-    EXPECT_TRUE(eventually([&] { return interpreter(bench.tag) != 0; }));
-    bench.executor->kill(0);
-    EXPECT_THAT(bench.next<Notice>(0).text, ::testing::HasSubstr("its imports had not ended"));
-    EXPECT_EQ(bench.next<Exited>(0).signal, SIGKILL);
-    EXPECT_EQ(tagged(bench.tag).size(), 1U);
-    bench.executor->launch(0, spec);
-    bench.next<Ready>(0);
+    harness.executor->launch(0, spec);
+    EXPECT_TRUE(eventually([&] { return interpreter(harness.tag) != 0; }));
+    harness.executor->kill(0);
+    EXPECT_THAT(harness.next<Notice>(0).text, ::testing::HasSubstr("its imports had not ended"));
+    EXPECT_EQ(harness.next<Exited>(0).signal, SIGKILL);
+    EXPECT_EQ(tagged(harness.tag).size(), 1U);
+    harness.executor->launch(0, spec);
+    harness.next<Ready>(0);
 }
 
 TEST(Preload, AWorkerThatIsKilledBeforeTheSupervisorHeardOfItEndsAloneAndTheInterpreterStays) {
-    Bench bench;
+    ExecutorHarness harness;
     Folder folder;
     const auto gate = folder.path / "gate";
     ASSERT_EQ(::mkfifo(gate.c_str(), 0600), 0);
     std::ofstream(folder.path / "waits.py") << "open('" << gate.string() << "').read()";
     LaunchSpec spec = forked("", "\"waits\"");
     spec.environment["PYTHONPATH"] = folder.path.string();
-    bench.executor->launch(0, spec);
+    harness.executor->launch(0, spec);
     const auto sleeps = [](pid_t pid, char state) {
         return content("/proc/" + std::to_string(pid) + "/stat").find(std::string(") ") + state) != std::string::npos;
     };
-    ASSERT_TRUE(eventually([&] { return interpreter(bench.tag) != 0; }));
-    const pid_t imports = interpreter(bench.tag);
-    const pid_t supervisor = supervisors(bench.tag).at(0);
+    ASSERT_TRUE(eventually([&] { return interpreter(harness.tag) != 0; }));
+    const pid_t imports = interpreter(harness.tag);
+    const pid_t supervisor = supervisors(harness.tag).at(0);
     ASSERT_TRUE(eventually([&] { return sleeps(supervisor, 'S'); })) << "the worker has been ordered";
     ::kill(supervisor, SIGSTOP);
     ASSERT_TRUE(eventually([&] { return sleeps(supervisor, 'T'); }));
     std::ofstream(gate) << "go";
-    bench.next<Ready>(0);
-    bench.executor->kill(0);
-    bench.loop.poll();
+    harness.next<Ready>(0);
+    harness.executor->kill(0);
+    harness.loop.poll();
     ::kill(supervisor, SIGCONT);
-    EXPECT_EQ(bench.next<Exited>(0).signal, SIGKILL);
-    EXPECT_EQ(bench.count<Notice>(0), 0U);
-    EXPECT_EQ(interpreter(bench.tag), imports);
+    EXPECT_EQ(harness.next<Exited>(0).signal, SIGKILL);
+    EXPECT_EQ(harness.count<Notice>(0), 0U);
+    EXPECT_EQ(interpreter(harness.tag), imports);
 }
 
 TEST(Preload, AnInterpreterKilledAtRandomInstantsLosesNoWorkerAndStartsNoneTwice) {
     std::mt19937 random(3);
     for (int round = 0; round < 30; ++round) {
-        Bench bench;
-        bench.executor->launch(0, forked(""));
+        ExecutorHarness harness;
+        harness.executor->launch(0, forked(""));
         if (round % 2 == 0) {
-            bench.next<Ready>(0);
-            bench.executor->kill(0);
-            bench.next<Exited>(0);
-            bench.executor->launch(0, forked(""));
+            harness.next<Ready>(0);
+            harness.executor->kill(0);
+            harness.next<Exited>(0);
+            harness.executor->launch(0, forked(""));
         }
-        bench.until([] { return false; }, milliseconds(random() % (round % 2 == 0 ? 8 : 80)));
-        for (const pid_t pid : interpreters(bench.tag))
-            if (round % 3 == 0 || pid == interpreter(bench.tag)) ::kill(pid, SIGKILL);
+        harness.until([] { return false; }, milliseconds(random() % (round % 2 == 0 ? 8 : 80)));
+        for (const pid_t pid : interpreters(harness.tag))
+            if (round % 3 == 0 || pid == interpreter(harness.tag)) ::kill(pid, SIGKILL);
         // What was forked already may have been the worker itself.
-        ASSERT_TRUE(bench.until([&] {
-            return bench.count<Ready>(0) > (round % 2 == 0 ? 1U : 0U) ||
-                   bench.count<Exited>(0) > (round % 2 == 0 ? 1U : 0U);
+        ASSERT_TRUE(harness.until([&] {
+            return harness.count<Ready>(0) > (round % 2 == 0 ? 1U : 0U) ||
+                   harness.count<Exited>(0) > (round % 2 == 0 ? 1U : 0U);
         })) << "round "
             << round;
-        bench.executor->kill(0);
-        ASSERT_TRUE(bench.until([&] { return bench.count<Exited>(0) == (round % 2 == 0 ? 2U : 1U); }));
-        EXPECT_EQ(bench.count<LaunchFailed>(0), 0U);
-        bench.executor->launch(0, forked(""));
-        ASSERT_TRUE(bench.until([&] { return std::holds_alternative<Ready>(bench.log.back().second); }))
+        harness.executor->kill(0);
+        ASSERT_TRUE(harness.until([&] { return harness.count<Exited>(0) == (round % 2 == 0 ? 2U : 1U); }));
+        EXPECT_EQ(harness.count<LaunchFailed>(0), 0U);
+        harness.executor->launch(0, forked(""));
+        ASSERT_TRUE(harness.until([&] { return std::holds_alternative<Ready>(harness.log.back().second); }))
             << "round " << round;
-        EXPECT_LE(bench.count<Notice>(0), 1U);
-        bench.executor.reset();
-        EXPECT_EQ(tagged(bench.tag).size(), 0U);
+        EXPECT_LE(harness.count<Notice>(0), 1U);
+        harness.executor.reset();
+        EXPECT_EQ(tagged(harness.tag).size(), 0U);
     }
 }
 
