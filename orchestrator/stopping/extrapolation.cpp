@@ -24,6 +24,7 @@
 
 #include "orchestrator/stopping/curve_model.hpp"
 #include "orchestrator/stopping/followed.hpp"
+#include "orchestrator/stopping/halving.hpp"
 #include "orchestrator/stopping/metric.hpp"
 #include "orchestrator/stopping/promotion.hpp"
 #include "orchestrator/stopping/registry.hpp"
@@ -127,6 +128,17 @@ class Extrapolation final : public StoppingRule {
         for (std::size_t i = 0; i < rungs_.size(); ++i)
             gates.push_back({rungs_[i].step, 1 / static_cast<double>(factor_), in_force(i)});
         return gates;
+    }
+    [[nodiscard]] std::string plan(const std::string& unit) const override {
+        std::vector<std::int64_t> steps;
+        bool first = false;
+        for (const CurveRung& rung : rungs_) (rung.step > 1 ? steps.push_back(rung.step) : void(first = true));
+        std::string text;
+        if (!steps.empty())
+            text = "one trial in " + std::to_string(factor_) + " goes on after " + rungs_text(steps, unit) +
+                   ", by predicted ends";
+        if (first) text += (text.empty() ? "" : "; ") + std::string("after ") + unit + " 1 once that tells";
+        return text.empty() ? "no rung lies below the budget: every trial runs to its end" : text;
     }
     [[nodiscard]] double least_full_share() const override { return least_full; }
 

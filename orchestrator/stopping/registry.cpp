@@ -5,7 +5,8 @@
 namespace hpo {
 
 namespace {
-constexpr std::array rows{&plateau_row, &divergence_row, &median_row, &asha_row, &extrapolation_row};
+constexpr std::array rows{&plateau_row, &divergence_row, &median_row, &percentile_row,
+                          &asha_row,    &hyperband_row,  &pasha_row,  &extrapolation_row};
 }
 
 std::span<const PartOptions> rule_vocabulary() {

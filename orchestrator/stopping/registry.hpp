@@ -29,7 +29,10 @@ struct RuleRow {
 extern const RuleRow plateau_row;
 extern const RuleRow divergence_row;
 extern const RuleRow median_row;
+extern const RuleRow percentile_row;
 extern const RuleRow asha_row;
+extern const RuleRow hyperband_row;
+extern const RuleRow pasha_row;
 extern const RuleRow extrapolation_row;
 
 /// Names, meanings and options of all rules, for checks, errors and help.

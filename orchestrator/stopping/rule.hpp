@@ -92,6 +92,11 @@ class StoppingRule {
 
     /// Where it pauses trials, by step; empty: nowhere. For forecasts.
     [[nodiscard]] virtual std::vector<Gate> gates() const { return {}; }
+    /// Where it pauses trials and how many go on, for `hpo check`; `unit` of steps: epoch, or step. Empty: nowhere.
+    [[nodiscard]] virtual std::string plan(const std::string& unit) const {
+        (void)unit;
+        return {};
+    }
     /// The least share of all steps that belongs to trials which it trains in full, whatever their curves look like.
     [[nodiscard]] virtual double least_full_share() const { return 0; }
 

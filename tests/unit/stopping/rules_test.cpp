@@ -300,11 +300,13 @@ TEST(Rules, PromotionsAndWordsOnPausedTrialsComeThrough) {
 
 TEST(Rules, RefusesUnknownRulesAndOptionsByName) {
     Study study;
-    study.stopping = {{"hyperband", {}}};
+    study.stopping = {{"annealing", {}}};
     const auto unknown = Rules::make(study);
     ASSERT_FALSE(unknown);
-    EXPECT_EQ(unknown.error().message,
-              "unknown stopping rule \"hyperband\"; known are plateau, divergence, median, asha, extrapolation");
+    EXPECT_EQ(
+        unknown.error().message,
+        "unknown stopping rule \"annealing\"; known are plateau, divergence, median, percentile, asha, hyperband, "
+        "pasha, extrapolation");
     study.stopping = {{"asha", {{"graze", whole(1)}}}};
     const auto option = Rules::make(study);
     ASSERT_FALSE(option);

@@ -129,18 +129,30 @@ TEST(Simulation, UnderExtrapolationAStudyOfAnySizeTrainsATrialToTheFullBudgetAnd
     EXPECT_LE(outcome.steps, 64 * 20 / 2);
 }
 
+TEST(Simulation, HyperbandAndPashaTrainATrialToTheFullBudgetOfAStudyOfAnySizeAndMissLittle) {
+    for (const char* rule : {"hyperband", "pasha"}) {
+        for (std::int64_t trials = 1; trials <= 40; trials += 3)
+            EXPECT_GE(simulate(phase({{rule, {}}}), trials, 3).complete, 1) << rule << ", " << trials << " trials";
+        const Outcome outcome = simulate(phase({{rule, {}}}), 64, 2);
+        EXPECT_LE(outcome.steps, 64 * 20 / 2) << rule;
+        EXPECT_GT(outcome.best, best_possible(64, 20) - 0.02) << rule;
+    }
+}
+
 TEST(Simulation, AReplayOfAStudyGivesEveryVerdictAgain) {
-    const Study study =
-        phase({{"plateau", {}}, {"divergence", {}}, {"median", {}}, {"asha", {}}, {"extrapolation", {}}});
-    const Outcome outcome = simulate(study, 64, 3);
-    Rules replayed = *Rules::make(study);
-    for (const Call& call : outcome.calls) {
-        if (call.kind == Call::Kind::promoted) replayed.promoted(call.trial.number);
-        if (call.kind == Call::Kind::ended) replayed.ended(call.trial);
-        if (call.kind != Call::Kind::report) continue;
-        const Verdict verdict = replayed.report(call.trial);
-        EXPECT_EQ(verdict.action, call.verdict.action);
-        EXPECT_EQ(verdict.reason, call.verdict.reason);
+    for (const Study& study :
+         {phase({{"plateau", {}}, {"divergence", {}}, {"median", {}}, {"asha", {}}, {"extrapolation", {}}}),
+          phase({{"hyperband", {}}}), phase({{"percentile", {}}, {"pasha", {}}})}) {
+        const Outcome outcome = simulate(study, 64, 3);
+        Rules replayed = *Rules::make(study);
+        for (const Call& call : outcome.calls) {
+            if (call.kind == Call::Kind::promoted) replayed.promoted(call.trial.number);
+            if (call.kind == Call::Kind::ended) replayed.ended(call.trial);
+            if (call.kind != Call::Kind::report) continue;
+            const Verdict verdict = replayed.report(call.trial);
+            EXPECT_EQ(verdict.action, call.verdict.action);
+            EXPECT_EQ(verdict.reason, call.verdict.reason);
+        }
     }
 }
 

@@ -1,0 +1,142 @@
+// PASHA: successive halving whose highest rung is found by the study (Bohdal, Balles, Wistuba, Ermis, Archambeau,
+// Zappella: "PASHA: efficient HPO and NAS with progressive resource allocation", ICLR 2023).
+//
+// Two rungs are in force at first. When a trial comes to the highest of them, the ranks of its trials there are held
+// against their ranks at the rung below: where they agree, more steps would tell nothing new, and nobody goes beyond;
+// where they do not, the next rung comes into force. When the study ends, the best trial is trained to its end.
+//
+// Ranks agree where no two trials have changed their order whose values differ by more than noise. Noise is, as there,
+// what nine tenths of those pairs of trials differ by at most that cross each other again and again: whose order has
+// changed at least twice on the way. While no pair does, it is 0.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "orchestrator/stopping/halving.hpp"
+#include "orchestrator/stopping/registry.hpp"
+
+namespace hpo {
+
+namespace {
+
+constexpr std::array pasha_options{
+    Option{"grace", OptionType::integer, 1, 1e9, {}, "1", "steps to the first rung"},
+    Option{"factor",
+           OptionType::integer,
+           2,
+           1000,
+           {},
+           "3",
+           "one in so many goes on, the best; rungs lie as many times apart"},
+};
+
+constexpr std::size_t first_rungs = 2;
+constexpr double noisy_share = 0.9;
+
+/// The values of a curve, one a report that has one.
+struct CurveValues {
+    WatchedMetric metric;
+    std::vector<double> values;
+
+    void add(const Report& report) {
+        if (const auto found = metric(report)) values.push_back(*found);
+    }
+};
+
+class Pasha final : public Halving {
+   public:
+    Pasha(const RuleSetup& setup, std::int64_t grace, std::int64_t factor)
+        : Halving("pasha", setup.objective, rung_steps(grace, factor, setup.steps), static_cast<std::size_t>(factor)),
+          curves_({.metric = metric(), .values = {}}),
+          in_force_(std::min(first_rungs, rungs().size())) {}
+
+    [[nodiscard]] std::string plan(const std::string& unit) const override {
+        if (rungs().size() <= first_rungs) return Halving::plan(unit);
+        std::vector<std::int64_t> now, later;
+        for (std::size_t i = 0; i < rungs().size(); ++i) (i < first_rungs ? now : later).push_back(rungs()[i].step);
+        return "one trial in " + std::to_string(factor()) + " goes on after " + rungs_text(now, unit) +
+               "; while ranks change also after " + rungs_text(later, unit) + ", else the best one alone at the end";
+    }
+
+   private:
+    [[nodiscard]] std::size_t in_force() const override { return in_force_; }
+
+    /// Each step is read again when the study goes on: whether trials cross each other depends on all of them.
+    Verdict judge(const TrialRecord& trial) override {
+        (void)curves_.at(trial);
+        Verdict verdict = Halving::judge(trial);
+        verdict.lasting = true;
+        return verdict;
+    }
+
+    void arrived(const TrialRecord& trial, std::size_t rung) override {
+        if (rung + 1 != in_force_) return;
+        at_edge_[trial.number] = curves_.at(trial).values;
+        while (in_force_ < rungs().size() && in_force_ >= 2 && ranks_change()) ++in_force_;
+    }
+
+    void went_back(std::int64_t trial) override {
+        Halving::went_back(trial);
+        curves_.forget(trial);
+    }
+    void on_end(const TrialRecord& trial) override {
+        Halving::on_end(trial);
+        curves_.forget(trial.number);
+    }
+
+    /// Whether trials of the highest rung in force had another order at the rung below.
+    [[nodiscard]] bool ranks_change() const {
+        const std::vector<Entry>& now = rungs()[in_force_ - 1].ranking;
+        std::map<std::int64_t, double> before;
+        for (const Entry& entry : rungs()[in_force_ - 2].ranking) before[entry.trial] = entry.loss;
+        const double least = noise(now);
+        for (std::size_t i = 0; i < now.size(); ++i)
+            for (std::size_t j = i + 1; j < now.size(); ++j)
+                if (now[j].loss - now[i].loss > least && before[now[i].trial] > before[now[j].trial]) return true;
+        return false;
+    }
+
+    /// By how much values differ that say nothing of which trial is better.
+    [[nodiscard]] double noise(const std::vector<Entry>& now) const {
+        std::vector<double> apart;
+        for (std::size_t i = 0; i < now.size(); ++i)
+            for (std::size_t j = i + 1; j < now.size(); ++j)
+                if (crossings(now[i].trial, now[j].trial) >= 2) apart.push_back(now[j].loss - now[i].loss);
+        if (apart.empty()) return 0;
+        const auto at = static_cast<std::size_t>(noisy_share * static_cast<double>(apart.size() - 1) + 0.5);
+        std::nth_element(apart.begin(), apart.begin() + static_cast<std::ptrdiff_t>(at), apart.end());
+        return apart[at];
+    }
+
+    [[nodiscard]] int crossings(std::int64_t a, std::int64_t b) const {
+        const auto one = at_edge_.find(a), other = at_edge_.find(b);
+        if (one == at_edge_.end() || other == at_edge_.end()) return 0;
+        int changes = 0;
+        double last = 0;
+        for (std::size_t i = 0; i < std::min(one->second.size(), other->second.size()); ++i) {
+            const double difference = one->second[i] - other->second[i];
+            if (difference == 0) continue;
+            changes += last * difference < 0 ? 1 : 0;
+            last = difference;
+        }
+        return changes;
+    }
+
+    Followed<CurveValues> curves_;
+    std::map<std::int64_t, std::vector<double>> at_edge_;  ///< curves of trials up to the highest rung they came to
+    std::size_t in_force_;
+};
+
+}  // namespace
+
+constinit const RuleRow pasha_row{
+    {"pasha", "as asha, with further rungs only while ranks change from one to the next", pasha_options},
+    [](const RuleSetup& setup) -> std::unique_ptr<StoppingRule> {
+        return std::make_unique<Pasha>(
+            setup, static_cast<std::int64_t>(number_option(setup.options, pasha_options, "grace")),
+            static_cast<std::int64_t>(number_option(setup.options, pasha_options, "factor")));
+    }};
+
+}  // namespace hpo

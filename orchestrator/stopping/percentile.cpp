@@ -1,0 +1,88 @@
+// Percentile: a trial ends whose best value so far is not among the best so many percent of the other trials' at the
+// same step (Optuna's PercentilePruner; Akiba, Sano, Yanase, Ohta, Koyama: "Optuna: a next-generation hyperparameter
+// optimization framework", KDD 2019; Google Vizier's median rule is the case of 50). Optuna holds it against the
+// others' values at that very step, and counts trials alone that have completed; here their best so far counts, as of
+// the trial itself, and that of all which came to the step, so that trials that were stopped do not make it easier.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "orchestrator/stopping/followed.hpp"
+#include "orchestrator/stopping/metric.hpp"
+#include "orchestrator/stopping/registry.hpp"
+
+namespace hpo {
+
+namespace {
+
+constexpr std::array percentile_options{
+    Option{"best", OptionType::real, 1, 99, {}, "25", "percent of the trials, the best ones, that go on"},
+    Option{"min_trials",
+           OptionType::integer,
+           1,
+           1e9,
+           {},
+           "5",
+           "other trials that must have reached a step before it is judged"},
+    Option{"grace", OptionType::integer, 1, 1e9, {}, "1", "no trial ends before it has done so many steps"},
+    Option{"metric", OptionType::text, 0, 0, {}, {}, "what to watch; default: the objective's metric"},
+    Option{"direction",
+           OptionType::text,
+           0,
+           0,
+           "minimize|maximize",
+           {},
+           "of metric; default: the objective's for its own, else minimize"},
+};
+
+class Percentile final : public StoppingRule {
+   public:
+    explicit Percentile(const RuleSetup& setup)
+        : metric_(watched_metric(setup.options, setup.objective)),
+          share_(number_option(setup.options, percentile_options, "best") / 100),
+          min_trials_(static_cast<std::size_t>(number_option(setup.options, percentile_options, "min_trials"))),
+          grace_(static_cast<std::int64_t>(number_option(setup.options, percentile_options, "grace"))),
+          best_({.metric = metric_, .value = {}}) {}
+
+   private:
+    Verdict judge(const TrialRecord& trial) override {
+        const auto best = best_.at(trial).value;
+        const std::int64_t step = trial.steps();
+        if (!best || !metric_(trial.curve.back())) return {.lasting = true};  // taken again, it counts as judged
+        std::vector<double>& others = by_step_[step];                         // each step is judged once a trial
+        const std::size_t count = others.size();
+        // With linear interpolation between ranks, as numpy's percentile, which Optuna calls.
+        const double rank = share_ * static_cast<double>(count == 0 ? 0 : count - 1);
+        const auto below = static_cast<std::size_t>(rank);
+        const double bar = count == 0 ? 0
+                                      : others[below] + (rank - static_cast<double>(below)) *
+                                                            (others[std::min(below + 1, count - 1)] - others[below]);
+        const double loss = metric_.direction == Direction::minimize ? *best : -*best;
+        others.insert(std::upper_bound(others.begin(), others.end(), loss), loss);
+        if (step < grace_ || count < min_trials_ || loss <= bar) return {.lasting = true};
+        return {to_worker::Action::stop, "percentile",
+                "best " + metric_.name + " " + shown(*best) + " after " + counted(step, "step") +
+                    " is not among the best " + shown(100 * share_) + " % of " + std::to_string(count) +
+                    " trials, from " + shown(metric_.direction == Direction::minimize ? bar : -bar) + " on",
+                true};
+    }
+    void went_back(std::int64_t trial) override { best_.forget(trial); }
+    void on_end(const TrialRecord& trial) override { best_.forget(trial.number); }
+
+    WatchedMetric metric_;
+    double share_;
+    std::size_t min_trials_;
+    std::int64_t grace_;
+    Followed<BestValue> best_;
+    std::map<std::int64_t, std::vector<double>> by_step_;  ///< best values so far of all that came there, best first
+};
+
+}  // namespace
+
+constinit const RuleRow percentile_row{
+    {"percentile", "ends trials that are not among the best so many percent at the same step", percentile_options},
+    [](const RuleSetup& setup) -> std::unique_ptr<StoppingRule> { return std::make_unique<Percentile>(setup); }};
+
+}  // namespace hpo
