@@ -23,6 +23,7 @@
 #include "orchestrator/cli/study_source.hpp"
 #include "orchestrator/devices/host.hpp"
 #include "orchestrator/engine/held_study.hpp"
+#include "orchestrator/engine/warm_start.hpp"
 #include "orchestrator/store/no_store.hpp"
 
 namespace hpo::commands {
@@ -159,7 +160,9 @@ int ask_tell_command(const AskTellArguments& arguments) {
     hear_signals();
     try {
         if (arguments.no_store) {
-            auto proposer = Proposer::make(study);
+            const auto priors = load_prior_studies(study);
+            if (!priors) throw Fatal(priors.error().message);
+            auto proposer = Proposer::make(study, *priors);
             if (!proposer) throw Fatal(proposer.error().message);
             auto rules = Rules::make(study);
             if (!rules) throw Fatal(rules.error().message);

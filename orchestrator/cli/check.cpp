@@ -22,6 +22,7 @@
 #include "orchestrator/cli/study_source.hpp"
 #include "orchestrator/engine/live_machine.hpp"
 #include "orchestrator/engine/one_worker.hpp"
+#include "orchestrator/engine/warm_start.hpp"
 #include "orchestrator/engine/workers.hpp"
 #include "orchestrator/sampling/proposer.hpp"
 #include "orchestrator/scheduling/concurrency.hpp"
@@ -31,6 +32,7 @@
 #include "orchestrator/script/syntax/metrics.hpp"
 #include "orchestrator/script/syntax/template.hpp"
 #include "orchestrator/script/terminal.hpp"
+#include "orchestrator/stopping/registry.hpp"
 #include "orchestrator/study/study_file.hpp"
 
 namespace hpo::commands {
@@ -159,7 +161,9 @@ void shrink(const Study& study, OneWorker& worker, const Machine& machine, Sampl
 /// Ends the command when not even one fits.
 Samples plan_samples(const CheckContext& context, OneWorker& worker, const Machine& machine) {
     const Study& study = context.study;
-    auto proposer = Proposer::make(study);
+    const auto priors = load_prior_studies(study);
+    if (!priors) throw Fatal(priors.error().message);
+    auto proposer = Proposer::make(study, *priors);
     if (!proposer) throw Fatal(proposer.error().message);
     Samples samples;
     for (std::int64_t trial = 1; trial <= std::min(most_samples, trials_of(study)); ++trial) {
@@ -226,11 +230,15 @@ std::string text_of(const Range& range, std::string (*text)(double)) {
 
 std::string whole(double number) { return std::to_string(static_cast<std::int64_t>(number)); }
 
-/// Ends the command where the sampler cannot serve the study.
+/// What other studies tell, one a row, and the sampler. Ends the command where that cannot serve the study.
 std::string sampler_text(const Study& study) {
-    const auto proposer = Proposer::make(study);
+    const auto priors = load_prior_studies(study);
+    if (!priors) throw Fatal(priors.error().message);
+    std::string text;
+    for (const PriorStudy& prior : *priors) text += row(text.empty() ? "warm start" : "", describe(prior));
+    const auto proposer = Proposer::make(study, *priors);
     if (!proposer) throw Fatal(proposer.error().message);
-    return proposer->about();
+    return text + row("sampler", proposer->about());
 }
 
 std::string rules_text(const Study& study) {
@@ -242,7 +250,15 @@ std::string rules_text(const Study& study) {
             options += (options.empty() ? "" : ", ") + name + ' ' + to_text(value);
         if (!options.empty()) text += " (" + options + ')';
     }
-    return text.empty() ? "none: every trial runs to its end" : text;
+    std::string rows = row("stopping", text.empty() ? "none: every trial runs to its end" : text);
+    for (const PartSpec& spec : study.stopping) {
+        const auto rule = make_rule(spec, study.objective, study.budget.epochs);
+        if (!rule) throw Fatal(rule.error().message);
+        if (const std::string plan = (*rule)->plan(study.command.empty() && has_worker(study) ? "epoch" : "step");
+            !plan.empty())
+            rows += row("  " + spec.type, plan);
+    }
+    return rows;
 }
 
 /// null: all.
@@ -540,8 +556,8 @@ std::string search_text(const Study& study) {
         row("budget", std::to_string(trials_of(study)) + (trials_of(study) == 1 ? " trial" : " trials") + " of up to " +
                           std::to_string(study.budget.epochs) + (study.command.empty() ? " epochs" : " steps") +
                           (study.budget.seconds ? ", " + duration_text(*study.budget.seconds) : ""));
-    text += start_text(study) + row("sampler", sampler_text(study));
-    text += row("stopping", rules_text(study));
+    text += start_text(study) + sampler_text(study);
+    text += rules_text(study);
     return text;
 }
 

@@ -1,5 +1,7 @@
 #include "orchestrator/engine/held_study.hpp"
 
+#include "orchestrator/engine/warm_start.hpp"
+
 namespace hpo {
 
 Result<std::unique_ptr<HeldStudy>> HeldStudy::take(
@@ -19,15 +21,27 @@ Result<std::unique_ptr<HeldStudy>> HeldStudy::take(
     if (!store) return store.error();
     if (const std::string before = (*store)->source(); !before.empty())
         if (const auto welcome = accepted(before); !welcome) return welcome.error();
+    std::string told = (*store)->warm_start();
+    if (!study.warm_start.empty()) {
+        // What was told when the study began stays what it was told, whatever became of the other studies since.
+        const auto priors = told.empty() ? load_prior_studies(study) : read_prior_studies(told);
+        if (!priors) return priors.error();
+        if (told.empty()) told = write_prior_studies(*priors);
+        proposer = Proposer::make(study, *priors);
+        if (!proposer) return proposer.error();
+    }
     Store& events = **store;
     std::unique_ptr<HeldStudy> held(new HeldStudy{std::move(*lock), std::move(takeback), std::move(*store),
-                                                  Ledger(study, events, std::move(*proposer), std::move(*rules))});
+                                                  Ledger(study, events, std::move(*proposer), std::move(*rules)),
+                                                  std::move(told)});
     if (const auto replayed = held->ledger.replay(); !replayed) return replayed.error();
     return held;
 }
 
 Result<void> HeldStudy::begin(const Study& study, const StudyFolder& folder,
                               const std::function<void(const std::string&)>& warn) {
+    if (store->warm_start() != warm_start)
+        if (const auto kept = store->set_warm_start(warm_start); !kept) return kept;
     if (const auto kept = store->set_source(study.source); !kept) return kept;
     if (const auto written = replace_file(folder.yaml(), study.source); !written) warn(written.error().message);
     takeback.forget();

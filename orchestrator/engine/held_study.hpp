@@ -19,6 +19,7 @@ struct HeldStudy {
     Takeback takeback;  ///< a study that is given up before it begins leaves nothing behind
     std::unique_ptr<Store> store;
     Ledger ledger;
+    std::string warm_start = {};  ///< what other studies told, to be kept
 
     /// Takes the study and reads what it has done. Fails, and then leaves it as it was: the sampler or a rule cannot be
     /// made, the folder cannot be written, another process holds the study, the database is not sound. `accepted`

@@ -5,6 +5,7 @@
 #include <numbers>
 #include <utility>
 
+#include "orchestrator/sampling/expectation.hpp"
 #include "orchestrator/sampling/lbfgs.hpp"
 
 namespace hpo {
@@ -89,14 +90,23 @@ class Searcher {
             }
         if (free.empty()) return;
         std::vector<double> input = space_.input(point), by_mean(input.size()), by_deviation(input.size());
+        const std::size_t coordinates = point.size();
+        std::vector<std::vector<double>> by_expected(space_.expected.size(), std::vector<double>(coordinates));
         const auto negative = [&](std::span<const double> x, std::span<double> gradient) {
             for (std::size_t i = 0; i < free.size(); ++i) input[free[i]] = x[i];
+            for (std::size_t e = 0; e < by_expected.size(); ++e)
+                input[coordinates + e] = space_.expected[e]->at_input({input.data(), coordinates}, by_expected[e]);
             const auto prediction = process_.predict(input, by_mean, by_deviation);
             const double z = (incumbent_ - prediction.mean) / prediction.deviation;
             const Improvement at = improvement(z);
-            for (std::size_t i = 0; i < free.size(); ++i)
-                gradient[i] = (at.probability_ratio * by_mean[free[i]] - at.density_ratio * by_deviation[free[i]]) /
-                              prediction.deviation;
+            const auto slope = [&](std::size_t d) {
+                return (at.probability_ratio * by_mean[d] - at.density_ratio * by_deviation[d]) / prediction.deviation;
+            };
+            for (std::size_t i = 0; i < free.size(); ++i) {
+                gradient[i] = slope(free[i]);
+                for (std::size_t e = 0; e < by_expected.size(); ++e)
+                    gradient[i] += slope(coordinates + e) * by_expected[e][free[i]];
+            }
             return -(at.log_h + std::log(prediction.deviation));
         };
         const Minimum found =
@@ -156,6 +166,11 @@ std::vector<double> SearchSpace::input(Point point) const {
             point[d] = categorical[d] ? -1 : 0.5;
         else if (categorical[d])
             point[d] = std::floor(point[d] * static_cast<double>(bins[d]));
+    }
+    const std::size_t coordinates = point.size();
+    for (const auto& other : expected) {
+        const double there = other->at_input({point.data(), coordinates});
+        point.push_back(there);
     }
     if (steps >= 0) point.push_back(steps);
     return point;

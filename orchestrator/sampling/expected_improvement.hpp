@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -17,6 +18,8 @@ namespace hpo {
 /// Of a normal variable with this mean and deviation, below `incumbent`. Finite for all finite arguments.
 double log_expected_improvement(const GaussianProcess::Prediction& prediction, double incumbent);
 
+class Expectation;
+
 /// The cube in which points are looked for, as the Gaussian process sees it.
 struct SearchSpace {
     /// Values of a coordinate: 0 numeric (a continuum, or so many values that it is treated as one); else the number of
@@ -24,6 +27,8 @@ struct SearchSpace {
     std::vector<std::size_t> bins;
     std::vector<bool> categorical;
     std::function<std::vector<bool>(const Point&)> active;  ///< which coordinates count at a point
+    /// What other studies lead to expect of a point (expectation.hpp), a further input of the process each.
+    std::vector<std::shared_ptr<const Expectation>> expected = {};
     double steps = -1;  ///< a further input of the process, constant while searching; negative: there is none
 
     /// What the process is asked about: categories by index, bins in their middle, inactive coordinates at 1/2.

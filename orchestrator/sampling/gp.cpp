@@ -4,7 +4,8 @@
 // Trials that have not told anything yet are taken to give what the model predicts. Diverged and failed trials count as
 // the worst seen. Where trials end after different numbers of steps, the logarithm of that number is a further input of
 // the model, which is asked about the largest: a trial that was stopped early tells what it reached, not what it would
-// have reached. Where the model's leave-one-out predictions do not rank the trials, a share of the proposals is tpe's.
+// have reached. What other studies lead to expect (expectation.hpp) is a further input as well. Where the model's
+// leave-one-out predictions do not rank the trials, a share of the proposals is tpe's.
 //
 // A proposal depends on what was told alone, never on when the model was asked, so that a study that is resumed goes on
 // as if it had not been interrupted.
@@ -25,7 +26,6 @@ namespace hpo {
 namespace {
 
 constexpr std::size_t most_modelled = 500;  // observations in a model: the better half, and the rest evenly
-constexpr std::size_t most_values = 24;     // integers with more values are treated as a continuum
 constexpr int global_draws = 400, local_draws = 200;
 
 constexpr std::array options{
@@ -43,7 +43,7 @@ constexpr std::array options{
 class GpSampler final : public Sampler {
    public:
     GpSampler(const Params& given, const SamplerSetup& setup, std::unique_ptr<Sampler> fallback)
-        : setup_(setup), fallback_(std::move(fallback)), space_(space_of(setup)), chooser_(space_) {
+        : setup_(setup), fallback_(std::move(fallback)), space_(search_space(setup)), chooser_(space_) {
         startup_ = static_cast<std::size_t>(number_option(
             given, options, "startup", static_cast<double>(std::clamp<std::size_t>(setup.space.size() + 2, 5, 10))));
         uniform_ = number_option(given, options, "uniform");
@@ -82,22 +82,6 @@ class GpSampler final : public Sampler {
     }
 
    private:
-    static SearchSpace space_of(const SamplerSetup& setup) {
-        SearchSpace space;
-        for (std::size_t d = 0; d < setup.space.size(); ++d) {
-            const Dimension& dimension = setup.space[d];
-            const bool categorical = dimension.kind == Kind::categorical;
-            std::size_t bins = categorical ? dimension.choices.size() : 0;
-            if (setup.values && !categorical)
-                if (const auto count = setup.values(d); count && *count <= most_values)
-                    bins = static_cast<std::size_t>(*count);
-            space.categorical.push_back(categorical);
-            space.bins.push_back(bins);
-        }
-        space.active = setup.active;
-        return space;
-    }
-
     Point start(std::uint64_t number, int retry, const std::function<double()>& uniform) const {
         const std::size_t dimensions = setup_.space.size();
         if (dimensions <= sobol_dimensions) return sobol_point(setup_.seed, number, dimensions, retry);

@@ -34,6 +34,24 @@ std::vector<double> ranks(const std::vector<double>& values) {
 
 }  // namespace
 
+SearchSpace search_space(const SamplerSetup& setup) {
+    constexpr std::size_t most_values = 24;  // integers with more values are treated as a continuum
+    SearchSpace space;
+    for (std::size_t d = 0; d < setup.space.size(); ++d) {
+        const Dimension& dimension = setup.space[d];
+        const bool categorical = dimension.kind == Kind::categorical;
+        std::size_t bins = categorical ? dimension.choices.size() : 0;
+        if (setup.values && !categorical)
+            if (const auto count = setup.values(d); count && *count <= most_values)
+                bins = static_cast<std::size_t>(*count);
+        space.categorical.push_back(categorical);
+        space.bins.push_back(bins);
+    }
+    space.active = setup.active;
+    space.expected = setup.expected;
+    return space;
+}
+
 Targets rescale(std::vector<double> losses, std::vector<double> variances, Scale scale) {
     Targets targets;
     const auto n = static_cast<double>(losses.size());
@@ -132,6 +150,7 @@ Data data_of(const SearchSpace& space, const std::vector<Observation>& trials, c
     data.steps = most_steps(trials);
     data.inputs.count = kept.size();
     data.inputs.categorical = space.categorical;
+    data.inputs.categorical.resize(space.categorical.size() + space.expected.size(), false);
     if (data.steps > 0) data.inputs.categorical.push_back(false);
     data.inputs.values.resize(kept.size() * data.inputs.dimensions());
     double worst = -INFINITY;

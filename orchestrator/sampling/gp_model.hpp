@@ -22,6 +22,9 @@ namespace hpo {
 
 enum class Scale { plain, logarithm, steep_logarithm };
 
+/// The space as a process sees it.
+SearchSpace search_space(const SamplerSetup& setup);
+
 /// Results on the scale that a model sees: mean 0, variance 1.
 struct Targets {
     std::vector<double> values;

@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "hpo/random.hpp"
+#include "orchestrator/sampling/expectation.hpp"
+#include "orchestrator/sampling/gp_model.hpp"
 #include "orchestrator/sampling/registry.hpp"
 
 namespace hpo {
@@ -11,6 +13,8 @@ namespace hpo {
 namespace {
 
 constexpr int sampler_retries = 16;
+constexpr std::int64_t most_tried_again = 3;                        ///< trials of other studies
+constexpr std::uint64_t after_all_trials = std::uint64_t{1} << 40;  ///< what is drawn for trials of other studies
 constexpr int uniform_retries = 1000;
 constexpr std::uint64_t enumerable = 20000;  ///< spaces up to this size are searched for what is left
 
@@ -43,9 +47,45 @@ Params combination(const CubeMap& map, std::uint64_t number) {
     return map.pick(indices);
 }
 
+bool learns(const std::string& sampler) { return sampler != "random" && sampler != "sobol" && sampler != "grid"; }
+
+/// The other study's trials in the cube, what they leave open drawn from the priors.
+std::vector<PriorSite> sites_of(const CubeMap& map, const PriorStudy& prior, std::uint64_t seed) {
+    std::vector<PriorSite> sites;
+    for (std::size_t i = 0; i < prior.trials.size(); ++i) {
+        Point drawn(map.space().size());
+        for (std::size_t d = 0; d < drawn.size(); ++d)
+            drawn[d] = draw_unit(seed, Purpose::start, after_all_trials + i, d);
+        const Params params = map.params(drawn, prior.trials[i].params);
+        sites.push_back({{*map.point(params), map.active(params)}, prior.trials[i].score});
+    }
+    return sites;
+}
+
+/// Of each study in turn the best trials: those that are tried again first (Feurer, Springenberg, Hutter: "Initializing
+/// Bayesian hyperparameter optimization via meta-learning", AAAI 2015).
+std::vector<Params> best_of(const std::vector<PriorStudy>& priors, std::int64_t trials) {
+    const auto most = static_cast<std::size_t>(std::clamp<std::int64_t>(trials / 8, 1, most_tried_again));
+    std::vector<std::vector<const PriorTrial*>> ranked(priors.size());
+    for (std::size_t s = 0; s < priors.size(); ++s) {
+        for (const PriorTrial& trial : priors[s].trials) ranked[s].push_back(&trial);
+        std::stable_sort(ranked[s].begin(), ranked[s].end(), [](auto* a, auto* b) { return a->score < b->score; });
+    }
+    std::vector<Params> best;
+    for (std::size_t place = 0; best.size() < most && place < most; ++place)
+        for (const auto& order : ranked)
+            if (place < order.size() && best.size() < most &&
+                std::find(best.begin(), best.end(), order[place]->params) == best.end())
+                best.push_back(order[place]->params);
+    return best;
+}
+
 }  // namespace
 
-Result<Proposer> Proposer::make(const Study& study) {
+Result<Proposer> Proposer::make(const Study& study, const std::vector<PriorStudy>& priors) {
+    if (!study.warm_start.empty() && !learns(study.sampler.type))
+        return Error{"sampler " + study.sampler.type +
+                     " learns from no trial, so that warm_start would change nothing: leave one of the two out"};
     Policy policy = study.policy;
     if (samples_as_declared(study.sampler)) policy.scaled = false;
     auto map = CubeMap::make(study.space, policy, study.worker);
@@ -60,9 +100,17 @@ Result<Proposer> Proposer::make(const Study& study) {
     const auto shared = std::make_shared<const CubeMap>(*map);
     setup.active = [shared](const Point& point) { return shared->active(point); };
     setup.values = [shared](std::size_t dimension) { return shared->values(dimension); };
+    const SearchSpace space = search_space(setup);
+    for (const PriorStudy& prior : priors)
+        setup.expected.push_back(std::make_shared<const Expectation>(space, sites_of(*map, prior, study.seed)));
     auto sampler = make_sampler(study.sampler, setup);
     if (!sampler) return sampler.error();
-    return Proposer(study, *std::move(map), *std::move(sampler));
+    Proposer made(study, *std::move(map), *std::move(sampler));
+    for (Params& params : best_of(priors, study.budget.trials)) made.start_.push_back(std::move(params));
+    for (const PriorStudy& prior : priors)
+        made.learns_from_ +=
+            (made.learns_from_.empty() ? "" : ", ") + std::to_string(prior.trials.size()) + " of " + prior.name;
+    return made;
 }
 
 Proposer::Proposer(const Study& study, CubeMap map, std::unique_ptr<Sampler> sampler)
@@ -85,8 +133,9 @@ void Proposer::enumerate() {
 }
 
 std::string Proposer::about() const {
-    const std::string about = sampler_->about();
-    return about.empty() ? name_ : about;
+    std::string about = sampler_->about();
+    if (about.empty()) about = name_;
+    return learns_from_.empty() ? about : about + "; learns from ended trials of other studies: " + learns_from_;
 }
 
 std::string Proposer::exhausted() const {

@@ -17,6 +17,7 @@
 #include "hpo/study.hpp"
 #include "hpo/trial.hpp"
 #include "orchestrator/sampling/policy.hpp"
+#include "orchestrator/sampling/prior_study.hpp"
 #include "orchestrator/sampling/sampler.hpp"
 
 namespace hpo {
@@ -28,8 +29,9 @@ struct Proposal {
 
 class Proposer {
    public:
-    /// Fails where the sampler or the policy cannot serve the study, as text.
-    static Result<Proposer> make(const Study& study);
+    /// Fails where the sampler or the policy cannot serve the study, as text. `priors`: what the studies of
+    /// `warm_start` tell; none: the proposer is only to be asked whether it can serve.
+    static Result<Proposer> make(const Study& study, const std::vector<PriorStudy>& priors = {});
 
     /// A configuration for trial `trial` (from 1) that no earlier trial has; nothing when the space is exhausted: there
     /// is none left. Changes nothing: the engine stores the trial and then says `proposed`.
@@ -66,6 +68,7 @@ class Proposer {
     std::string name_;  ///< the sampler's
     std::uint64_t seed_;
     std::vector<Params> start_;  ///< configurations of the first trials
+    std::string learns_from_;    ///< "60 trials of phase1"; empty: from this study alone
     Direction direction_;
     CubeMap map_;
     std::unique_ptr<Sampler> sampler_;

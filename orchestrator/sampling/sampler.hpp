@@ -30,6 +30,8 @@ struct Observation {
     std::int64_t steps = 0;           ///< trained so far: a stopped or paused trial's loss is of fewer steps
 };
 
+class Expectation;
+
 /// What a sampler is made for.
 struct SamplerSetup {
     std::uint64_t seed = 1;
@@ -40,6 +42,8 @@ struct SamplerSetup {
     std::function<std::vector<bool>(const Point&)> active;  ///< which dimensions a point's parameters hold
     /// Distinct values of a dimension, in bins of equal width; absent: a continuum. Empty: not known of any.
     std::function<std::optional<std::uint64_t>(std::size_t dimension)> values = {};
+    /// What other studies lead to expect of a point (expectation.hpp), one a study.
+    std::vector<std::shared_ptr<const Expectation>> expected = {};
 };
 
 /// Deterministic: a proposal depends on the seed, the trial's number, the retry, `pending` and the order of `tell`

@@ -19,6 +19,7 @@
 #include <unordered_map>
 
 #include "hpo/random.hpp"
+#include "orchestrator/sampling/expectation.hpp"
 #include "orchestrator/sampling/parzen.hpp"
 #include "orchestrator/sampling/registry.hpp"
 #include "orchestrator/sampling/sobol.hpp"
@@ -37,6 +38,8 @@ constexpr std::array tpe_options{
     Option{"uniform", OptionType::real, 0, 1, {}, "0", "share of the proposals that are drawn from the priors alone"},
     Option{"candidates", OptionType::integer, 1, 10000, {}, "24", "points drawn, of which the best is proposed"},
 };
+
+constexpr double trusted_trials = 10;  ///< of this study; with more of them other studies count less
 
 class TpeSampler final : public Sampler {
    public:
@@ -76,12 +79,14 @@ class TpeSampler final : public Sampler {
 
         const ParzenEstimator promising(choices_, best, prior_weight_);
         const ParzenEstimator known(choices_, rest, prior_weight_);
+        const double power = trust();
+        const auto promise = [&](const Point& point) { return power > 0 ? std::exp(-power * expected(point)) : 1; };
         Point chosen;
         double highest = -1;
         for (std::size_t i = 0; i < candidates_; ++i) {
             Site site{promising.sample(uniform), {}};
             site.active = setup_.active(site.point);
-            const double ratio = promising.density(site) / known.density(site);
+            const double ratio = promising.density(site) / known.density(site) * promise(site.point);
             if (ratio <= highest) continue;
             highest = ratio;
             chosen = std::move(site.point);
@@ -93,6 +98,7 @@ class TpeSampler final : public Sampler {
         const auto [known, fresh] = index_.try_emplace(observation.trial, told_.size());
         if (fresh) {
             told_.push_back(observation);
+            expected_.push_back(setup_.expected.empty() ? 0 : expected(observation.site.point));
         } else {
             ranking_.erase(std::find(ranking_.begin(), ranking_.end(), known->second));
             measured_ -= told_[known->second].loss ? 1 : 0;
@@ -117,6 +123,29 @@ class TpeSampler final : public Sampler {
         return point;
     }
 
+    /// The score that other studies lead to expect of a point.
+    [[nodiscard]] double expected(const Point& point) const {
+        double score = 0;
+        for (const auto& other : setup_.expected)
+            score += 4 * other->at(point) / static_cast<double>(setup_.expected.size());
+        return score;
+    }
+
+    /// How much that counts: as far as it has ranked this study's trials (the correlation with their ranks), and ever
+    /// less as they become many. A point whose score is better by 1 is then preferred by a factor of e to this power.
+    [[nodiscard]] double trust() const {
+        if (setup_.expected.empty()) return 0;
+        const auto n = static_cast<double>(ranking_.size());
+        double mean = 0, both = 0, square = 0, ranks = 0;
+        for (const std::size_t i : ranking_) mean += expected_[i] / n;
+        for (std::size_t r = 0; r < ranking_.size(); ++r) {
+            const double a = static_cast<double>(r) - (n - 1) / 2, b = expected_[ranking_[r]] - mean;
+            both += a * b, ranks += a * a, square += b * b;
+        }
+        const double correlation = ranks > 0 && square > 0 ? both / std::sqrt(ranks * square) : 0;
+        return std::max(0.0, correlation) * trusted_trials / std::max(trusted_trials, n);
+    }
+
     SamplerSetup setup_;
     std::size_t startup_;
     double gamma_;
@@ -125,6 +154,7 @@ class TpeSampler final : public Sampler {
     std::size_t candidates_;
     ChoiceCounts choices_;
     std::vector<Observation> told_;                        ///< in the order of the first tell
+    std::vector<double> expected_;                         ///< of each by other studies
     std::unordered_map<std::int64_t, std::size_t> index_;  ///< trial to index of told_
     std::vector<std::size_t> ranking_;                     ///< indices of told_, best first
     std::size_t measured_ = 0;                             ///< told with a loss

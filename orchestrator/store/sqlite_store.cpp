@@ -56,6 +56,15 @@ class SqliteStore final : public Store {
         return set ? sync_.wait(++results_) : set;
     }
 
+    [[nodiscard]] std::string warm_start() const override {
+        const auto text = database_.value("SELECT value FROM study WHERE key = 'warm_start'");
+        return text ? *text : std::string();
+    }
+    Result<void> set_warm_start(const std::string& text) override {
+        durable_ = true;
+        return write([&] { return put("warm_start", text); });
+    }
+
     Result<std::vector<StoredEvent>> events(std::int64_t after, std::size_t limit) const override {
         return rows_.events(after, limit);
     }

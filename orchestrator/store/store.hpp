@@ -37,6 +37,13 @@ class Store {
     [[nodiscard]] virtual std::string source() const = 0;
     virtual Result<void> set_source(const std::string& yaml) = 0;
 
+    /// What other studies told this one when it began (sampling/prior_study.hpp), as text; empty: nothing.
+    [[nodiscard]] virtual std::string warm_start() const { return {}; }
+    virtual Result<void> set_warm_start(const std::string& text) {
+        (void)text;
+        return {};
+    }
+
     /// Events with a sequence above `after`, in order, `limit` at most.
     virtual Result<std::vector<StoredEvent>> events(std::int64_t after, std::size_t limit) const = 0;
 

@@ -48,6 +48,9 @@ ReadSpace read_space(Diagnostics& diagnostics, const Node* node, bool native);
 /// Reads the configurations to try first, each of which must lie within `space`.
 std::vector<Params> read_start(Diagnostics& diagnostics, const Node* node, const ReadSpace& space);
 
+/// Names or folders of studies to learn from: one, or a list. `name` is the study's own.
+std::vector<std::string> read_warm_start(Diagnostics& diagnostics, const Node* node, const std::string& name);
+
 ReadWorker read_worker(Diagnostics& diagnostics, const Node* node);
 
 /// Reads resources. With `native` the worker computes its footprint itself, and keys for scripts are errors.

@@ -1,4 +1,4 @@
-// Reads the configurations that a study tries first.
+// Reads what a study begins with: configurations to try first, and other studies to learn from.
 #include <algorithm>
 #include <set>
 
@@ -11,6 +11,8 @@ namespace hpo::study {
 namespace {
 
 using std::string;
+
+constexpr std::size_t most_studies = 8;
 
 const Dimension* find_dimension(const Space& space, const string& name) {
     const auto found = std::find_if(space.begin(), space.end(), [&](const Dimension& d) { return d.name == name; });
@@ -115,6 +117,31 @@ std::vector<Params> read_start(Diagnostics& diagnostics, const Node* node, const
         return {};
     }
     return StartReader(diagnostics, space).read(*node);
+}
+
+std::vector<string> read_warm_start(Diagnostics& diagnostics, const Node* node, const string& name) {
+    std::vector<string> studies;
+    if (node == nullptr || node->kind == Node::Kind::null) return studies;
+    const auto add = [&](const Node& item) {
+        const auto given = text(diagnostics, item, "warm_start");
+        if (!given) return;
+        if (*given == name)
+            diagnostics.error(item.location, "a study cannot learn from itself: give it another name");
+        else if (std::find(studies.begin(), studies.end(), *given) != studies.end())
+            diagnostics.error(item.location, "'warm_start' holds " + printable(*given) + " twice");
+        else
+            studies.push_back(*given);
+    };
+    if (node->kind == Node::Kind::scalar) {
+        add(*node);
+    } else if (node->kind == Node::Kind::list) {
+        for (const Node& item : node->items) add(item);
+    } else {
+        diagnostics.error(node->location, "'warm_start' must be a list of studies, such as [phase1]");
+    }
+    if (studies.size() > most_studies)
+        diagnostics.error(node->location, "'warm_start' holds more than " + std::to_string(most_studies) + " studies");
+    return studies;
 }
 
 }  // namespace hpo::study

@@ -68,6 +68,7 @@ class StudyReader {
         external_ = worker == nullptr;
         const Node* budget = file.take("budget");
         const Node* start = file.take("start");
+        const Node* warm_start = file.take("warm_start");
         const Node* sampler = file.take("sampler");
         const Node* stopping = file.take("stopping");
         const Node* policy = file.take("policy");
@@ -80,6 +81,7 @@ class StudyReader {
         if (fixed.known) read_objective(objective, fixed);
         read_budget(budget);
         if (fixed.known) study_.start = read_start(diagnostics_, start, varied);
+        study_.warm_start = read_warm_start(diagnostics_, warm_start, study_.name);
         read_sampler(sampler);
         read_stopping(stopping);
         read_policy(policy);

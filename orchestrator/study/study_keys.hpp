@@ -45,6 +45,7 @@ inline constexpr std::array study_keys{
     StudyKey{"budget.time", "", "duration of the study over all its sessions, such as 30m"},
     StudyKey{"budget.patience", "", "end the study after so many trials without a better best"},
     StudyKey{"start", "[]", "configurations to try first, such as [{lr: 0.001, width: 256}]; what one leaves out is drawn"},
+    StudyKey{"warm_start", "[]", "studies whose ended trials the sampler learns from: names, or folders"},
     StudyKey{"sampler.type", "auto", "name of the sampler"},
     StudyKey{"stopping", "[]", "auto (divergence and extrapolation), or a list of rules such as {rule: asha, grace: 1}"},
     StudyKey{"policy.min_batch_size", "256", "smaller batch sizes are refused"},

@@ -65,5 +65,17 @@ TEST(Start, CannotChangeWhenTheStudyHasBegun) {
               "  start.1.lr: (absent) -> 0.01 (they come first, and the study has begun)\n");
 }
 
+TEST(WarmStartKey, NamesStudiesOnceAndNeverItself) {
+    const auto said = [](const std::string& value) { return first_line(problem(searched + "warm_start: " + value)); };
+    EXPECT_THAT(parse(searched + "warm_start: old")->warm_start, ElementsAre("old"));
+    const auto study = parse(searched + "warm_start: [old, runs/other]");
+    EXPECT_THAT(study->warm_start, ElementsAre("old", "runs/other"));
+    EXPECT_EQ(parse(write_study(*study))->warm_start, study->warm_start);
+    EXPECT_EQ(said("[s]"), "s.yaml:10:14: a study cannot learn from itself: give it another name");
+    EXPECT_EQ(said("[a, a]"), "s.yaml:10:17: 'warm_start' holds a twice");
+    EXPECT_EQ(said("{a: 1}"), "s.yaml:10:13: 'warm_start' must be a list of studies, such as [phase1]");
+    EXPECT_EQ(said("['']"), "s.yaml:10:14: 'warm_start' must not be empty");
+}
+
 }  // namespace
 }  // namespace hpo

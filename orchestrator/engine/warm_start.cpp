@@ -1,0 +1,66 @@
+#include "orchestrator/engine/warm_start.hpp"
+
+#include "orchestrator/store/store.hpp"
+#include "orchestrator/store/study_folder.hpp"
+#include "orchestrator/study/study_file.hpp"
+
+namespace hpo {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A study's name, or its folder.
+Result<StudyFolder> find_study(const std::string& named) {
+    std::error_code ignored;
+    if (is_study_name(named))
+        if (const StudyFolder folder = study_folder(named); fs::exists(folder.database(), ignored)) return folder;
+    const fs::path path = fs::path(named).lexically_normal();
+    if (const StudyFolder folder{path.filename().empty() ? path.parent_path() : path};
+        fs::exists(folder.database(), ignored))
+        return folder;
+    return Error{"there is no study '" + named + "' below " + runs_folder().string() +
+                 "/, and no folder of that name holds one (hpo ls lists those there are)"};
+}
+
+Result<PriorStudy> load(const Study& study, const std::string& named) {
+    constexpr std::size_t at_once = 10'000;
+    const auto folder = find_study(named);
+    if (!folder) return folder.error();
+    const auto store = open_store_read_only(folder->database());
+    if (!store) return store.error();
+    if ((*store)->source().empty()) return Error{"study '" + named + "' has not been started yet"};
+    const auto other = parse_study((*store)->source(), folder->yaml().string());
+    if (!other) return Error{"study '" + named + "' cannot be read:\n" + other.error().message};
+    StudyRecord record;
+    record.thins = true;
+    for (bool more = true; more;) {
+        const auto events = (*store)->events(record.sequence, at_once);
+        if (!events) return events.error();
+        for (const StoredEvent& event : *events) apply(record, event, other->objective);
+        more = events->size() == at_once;
+    }
+    PriorStudy prior = prior_study(study, *other, record);
+    prior.name = named;
+    if (prior.trials.empty())
+        return Error{"study '" + named + "' has " +
+                     (prior.outside > 0 ? "no ended trial that lies in this space" : "no ended trial") +
+                     ": leave it out"};
+    if (prior.common.empty())
+        return Error{"study '" + named + "' varies none of this study's parameters: leave it out"};
+    return prior;
+}
+
+}  // namespace
+
+Result<std::vector<PriorStudy>> load_prior_studies(const Study& study) {
+    std::vector<PriorStudy> priors;
+    for (const std::string& named : study.warm_start) {
+        auto prior = load(study, named);
+        if (!prior) return Error{"warm_start: " + prior.error().message};
+        priors.push_back(*std::move(prior));
+    }
+    return priors;
+}
+
+}  // namespace hpo

@@ -1,0 +1,16 @@
+// Reading the studies that another one learns from.
+#pragma once
+
+#include <vector>
+
+#include "hpo/result.hpp"
+#include "hpo/study.hpp"
+#include "orchestrator/sampling/prior_study.hpp"
+
+namespace hpo {
+
+/// What the studies of `study.warm_start` tell by now, in their order. Fails, with the place and the cure: there is no
+/// such study, it cannot be read, or none of its ended trials lies in this space. Changes nothing there.
+Result<std::vector<PriorStudy>> load_prior_studies(const Study& study);
+
+}  // namespace hpo

@@ -1,0 +1,97 @@
+// A study that learns from another one, on disk.
+#include "orchestrator/engine/warm_start.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+
+#include "orchestrator/engine/held_study.hpp"
+#include "orchestrator/study/study_file.hpp"
+#include "tests/support/sample_study.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace hpo {
+namespace {
+
+using ::testing::HasSubstr;
+
+class WarmStart : public ::testing::Test {
+   protected:
+    void SetUp() override { ::setenv("HPO_RUNS", runs_.path().c_str(), 1); }
+    void TearDown() override { ::unsetenv("HPO_RUNS"); }
+
+    static Study study(const std::string& more = "") {
+        std::string yaml = testing::sample_yaml;
+        yaml.replace(yaml.find("sample"), 6, "fresh");
+        const auto read = parse_study(yaml + "warm_start: [old]\n" + more, "fresh.yaml");
+        EXPECT_TRUE(read) << read.error().message;
+        return *read;
+    }
+
+    static void run_old(std::int64_t trials) {
+        const StudyFolder folder = study_folder("old");
+        EXPECT_TRUE(make_study_folder(folder));
+        std::filesystem::remove(folder.database());
+        auto store = open_store(folder.database());
+        ASSERT_TRUE(store);
+        EXPECT_TRUE((*store)->set_source(testing::sample_yaml));
+        testing::make_sample_events(trials, [&](const Event& event) { EXPECT_TRUE((*store)->append(event)); });
+    }
+
+    static std::unique_ptr<HeldStudy> hold(const Study& study) {
+        auto held = HeldStudy::take(
+            study, study_folder(study.name), [](const std::string&) { return Result<void>{}; },
+            [](const std::string&) {});
+        EXPECT_TRUE(held) << held.error().message;
+        if (!held) return nullptr;
+        EXPECT_TRUE((*held)->begin(study, study_folder(study.name), [](const std::string&) {}));
+        (*held)->ledger.session_started({"host", 1, "test"});
+        return *std::move(held);
+    }
+
+    testing::TemporaryFolder runs_;
+};
+
+TEST_F(WarmStart, AResumedStudyLearnsWhatItLearntWhenItBeganWhateverTheOtherHasDoneSince) {
+    const Study fresh = study();
+    run_old(40);
+    std::vector<Params> uninterrupted;
+    {
+        auto held = hold(fresh);
+        for (int i = 0; i < 6; ++i) held->ledger.propose();
+        for (const TrialRecord& trial : held->ledger.record().trials) uninterrupted.push_back(trial.params);
+    }
+    std::filesystem::remove_all(study_folder("fresh").path);
+    { hold(fresh)->ledger.propose(); }
+    run_old(200);  // the other study has gone on
+    {
+        auto held = hold(fresh);
+        for (int i = 0; i < 2; ++i) held->ledger.propose();
+    }
+    std::filesystem::remove_all(study_folder("old").path);  // and has gone
+    auto held = hold(fresh);
+    for (int i = 0; i < 3; ++i) held->ledger.propose();
+    ASSERT_EQ(held->ledger.record().trials.size(), uninterrupted.size());
+    for (std::size_t i = 0; i < uninterrupted.size(); ++i)
+        EXPECT_EQ(held->ledger.record().trials[i].params, uninterrupted[i]) << i;
+    EXPECT_THAT(held->ledger.proposer().about(), HasSubstr("learns from ended trials of other studies: 36 of old"));
+}
+
+TEST_F(WarmStart, SaysWhatKeepsItFromLearning) {
+    const auto message = [](const Study& study) {
+        const auto loaded = load_prior_studies(study);
+        return loaded ? "(loaded)" : loaded.error().message;
+    };
+    EXPECT_THAT(message(study()), HasSubstr("warm_start: there is no study 'old' below "));
+    run_old(40);
+    EXPECT_EQ(message(study()), "(loaded)");
+    Study elsewhere = study();
+    elsewhere.space[0].low = 100000, elsewhere.space[0].high = 200000;
+    EXPECT_EQ(message(elsewhere), "warm_start: study 'old' has no ended trial that lies in this space: leave it out");
+    Study other = study();
+    for (Dimension& dimension : other.space) dimension.name += "_other";
+    EXPECT_EQ(message(other), "warm_start: study 'old' varies none of this study's parameters: leave it out");
+}
+
+}  // namespace
+}  // namespace hpo

@@ -1,0 +1,184 @@
+// What a study learns from another one.
+#include "orchestrator/sampling/prior_study.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "orchestrator/sampling/proposer.hpp"
+
+namespace hpo {
+namespace {
+
+using ::testing::ElementsAre;
+
+Dimension varied(std::string name, double low, double high) {
+    Dimension d;
+    d.name = std::move(name);
+    d.low = low;
+    d.high = high;
+    return d;
+}
+
+Study learner(Space space, const std::string& sampler = "gp") {
+    Study study;
+    study.name = "new";
+    study.space = std::move(space);
+    study.sampler.type = sampler;
+    study.objective = {"loss", Direction::minimize, Objective::At::best};
+    study.policy.scaled = false;
+    study.command = {"train"};
+    return study;
+}
+
+TrialRecord told_trial(std::int64_t number, Params params, std::optional<double> value,
+                       TrialState state = TrialState::complete) {
+    TrialRecord trial;
+    trial.number = number;
+    trial.params = std::move(params);
+    trial.value = value;
+    trial.state = state;
+    return trial;
+}
+
+StudyRecord told_record(std::vector<TrialRecord> trials) {
+    StudyRecord record;
+    record.trials = std::move(trials);
+    return record;
+}
+
+TEST(PriorStudy, RanksItsTrialsByItsOwnObjective) {
+    Study other = learner({varied("x", 0, 1)});
+    other.objective.direction = Direction::maximize;
+    const PriorStudy prior = prior_study(
+        learner({varied("x", 0, 1)}), other,
+        told_record({told_trial(1, {{"x", 0.1}}, 10.0), told_trial(2, {{"x", 0.2}}, 1000.0),
+                     told_trial(3, {{"x", 0.3}}, 20.0), told_trial(4, {{"x", 0.4}}, 2000.0, TrialState::failed),
+                     told_trial(5, {{"x", 0.5}}, 30.0, TrialState::running)}));
+    ASSERT_EQ(prior.trials.size(), 4u) << "the one that has not ended tells nothing";
+    EXPECT_LT(prior.trials[1].score, prior.trials[2].score);
+    EXPECT_LT(prior.trials[2].score, prior.trials[0].score);
+    EXPECT_LT(prior.trials[0].score, prior.trials[3].score) << "a failure is worst whatever it reached";
+    EXPECT_NEAR(prior.trials[1].score, -1.1503, 1e-3) << "an eighth of a normal distribution lies below";
+    EXPECT_NEAR(prior.trials[1].score + prior.trials[3].score, 0, 1e-9);
+}
+
+TEST(PriorStudy, TakesWhatBothStudiesVaryAndLeavesOutWhatLiesOutside) {
+    Study other = learner({varied("x", 0, 1), varied("gone", 0, 1)});
+    other.worker["fixed"] = 0.5;
+    const Study study = learner({varied("x", 0.5, 2), varied("fixed", 0, 1), varied("fresh", 0, 1)});
+    const PriorStudy prior = prior_study(study, other,
+                                         told_record({told_trial(1, {{"x", 0.75}, {"gone", 0.1}}, 1.0),
+                                                      told_trial(2, {{"x", 0.25}, {"gone", 0.1}}, 2.0)}));
+    ASSERT_EQ(prior.trials.size(), 1u);
+    EXPECT_EQ(prior.trials[0].params, (Params{{"x", 0.75}, {"fixed", 0.5}}));
+    EXPECT_EQ(prior.outside, 1);
+    EXPECT_THAT(prior.common, ElementsAre("x"));
+    EXPECT_THAT(prior.drawn, ElementsAre("fresh"));
+    EXPECT_EQ(describe(prior), "new: 1 trial; x in common; 1 outside this space; fresh is drawn");
+}
+
+TEST(PriorStudy, ANativeStudyThatDidNotVaryAParameterHadTheWorkersDefault) {
+    Study other = learner({varied("lr", 0, 1)}), study = learner({varied("lr", 0, 1), varied("dropout", 0, 0.5)});
+    for (Study* one : {&other, &study}) one->command.clear(), one->worker["task"] = std::string("classification");
+    const PriorStudy prior = prior_study(study, other, told_record({told_trial(1, {{"lr", 0.5}}, 1.0)}));
+    EXPECT_EQ(prior.trials.at(0).params, (Params{{"lr", 0.5}, {"dropout", 0.0}}));
+    EXPECT_TRUE(prior.drawn.empty());
+}
+
+TEST(PriorStudy, IsWrittenAndReadBackAsTheSame) {
+    PriorStudy prior{
+        "old", {{{{"x", 0.1}, {"n", std::int64_t{3}}, {"c", std::string("a")}}, -0.123456789012345}}, 2, {"x"}, {"y"}};
+    const auto again = read_prior_studies(write_prior_studies({prior}));
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_EQ(again->at(0).trials.at(0).params, prior.trials[0].params);
+    EXPECT_EQ(again->at(0).trials.at(0).score, prior.trials[0].score);
+    EXPECT_EQ(describe(again->at(0)), describe(prior));
+    EXPECT_FALSE(read_prior_studies("[{}]"));
+    EXPECT_FALSE(read_prior_studies("oops"));
+}
+
+/// The least of `trials` values of a bowl whose bottom lies at `centre`, by this study.
+double least_found(const std::vector<PriorStudy>& priors, const std::string& sampler, double centre,
+                   std::int64_t trials, std::uint64_t seed) {
+    Study study = learner({varied("a", 0, 1), varied("b", 0, 1), varied("c", 0, 1), varied("d", 0, 1)}, sampler);
+    study.seed = seed;
+    study.budget.trials = trials;
+    if (!priors.empty()) study.warm_start = {"old"};
+    Proposer proposer = *Proposer::make(study, priors);
+    double least = INFINITY;
+    for (std::int64_t number = 1; number <= trials; ++number) {
+        const Proposal proposal = *proposer.propose(number);
+        double value = 0;
+        for (const double x : proposal.point) value += (x - centre) * (x - centre);
+        least = std::min(least, value);
+        TrialRecord trial = told_trial(number, proposal.params, value);
+        trial.point = proposal.point;
+        proposer.proposed(trial);
+        proposer.tell(trial);
+    }
+    return least;
+}
+
+/// A study of 60 random trials of a bowl with its bottom at `centre`.
+PriorStudy bowl(double centre) {
+    const Study old = learner({varied("a", 0, 1), varied("b", 0, 1), varied("c", 0, 1), varied("d", 0, 1)}, "random");
+    Proposer proposer = *Proposer::make(old);
+    StudyRecord record;
+    for (std::int64_t number = 1; number <= 60; ++number) {
+        const Proposal proposal = *proposer.propose(number);
+        double value = 0;
+        for (const double x : proposal.point) value += (x - centre) * (x - centre);
+        record.trials.push_back(told_trial(number, proposal.params, 100 + 7 * value));
+    }
+    return prior_study(old, old, record);
+}
+
+TEST(WarmStart, FindsTheBestSoonerWhereTheOtherStudyIsLikeThisOne) {
+    for (const char* sampler : {"gp", "tpe"}) {
+        double with = 0, without = 0;
+        for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+            with += std::log(least_found({bowl(0.3)}, sampler, 0.32, 12, seed));
+            without += std::log(least_found({}, sampler, 0.32, 12, seed));
+        }
+        EXPECT_LT(with, without - 5 * std::log(1.5)) << sampler << ": a geometric mean of less than two thirds";
+    }
+}
+
+TEST(WarmStart, DoesLittleHarmWhereTheOtherStudyMisleads) {
+    for (const char* sampler : {"gp", "tpe"}) {
+        double with = 0, without = 0;
+        for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+            with += std::log(std::max(1e-4, least_found({bowl(0.9)}, sampler, 0.1, 40, seed)));
+            without += std::log(std::max(1e-4, least_found({}, sampler, 0.1, 40, seed)));
+        }
+        EXPECT_LT(with, without + 5 * std::log(2.0)) << sampler << ": a geometric mean of less than twice";
+    }
+}
+
+TEST(WarmStart, TriesTheBestOfTheOtherStudyAfterTheConfigurationsOfStart) {
+    Study study = learner({varied("x", 0, 1)});
+    study.start = {{{"x", 0.5}}};
+    study.warm_start = {"old"};
+    PriorStudy prior{"old", {{{{"x", 0.75}}, 1.0}, {{{"x", 0.25}}, -1.0}, {{{"x", 0.1}}, 0.0}}, 0, {"x"}, {}};
+    Proposer proposer = *Proposer::make(study, {prior});
+    EXPECT_EQ(proposer.propose(1)->params, study.start[0]);
+    EXPECT_EQ(proposer.propose(2)->params, (Params{{"x", 0.25}}));
+    EXPECT_EQ(proposer.propose(3)->params, (Params{{"x", 0.1}}));
+    EXPECT_EQ(proposer.about(), "gp; learns from ended trials of other studies: 3 of old");
+}
+
+TEST(WarmStart, IsRefusedForASamplerThatLearnsNothing) {
+    for (const char* sampler : {"random", "sobol", "grid"}) {
+        Study study = learner({varied("x", 0, 1)}, sampler);
+        study.warm_start = {"old"};
+        const auto refused = Proposer::make(study);
+        ASSERT_FALSE(refused);
+        EXPECT_EQ(refused.error().message,
+                  "sampler " + std::string(sampler) +
+                      " learns from no trial, so that warm_start would change nothing: leave one of the two out");
+    }
+}
+
+}  // namespace
+}  // namespace hpo
