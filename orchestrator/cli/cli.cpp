@@ -62,6 +62,10 @@ constexpr std::array table{
             "hpo show 7                      trial 7 of the most recent study\n"
             "hpo show phase1 7               of phase1; phase1/7 is the same",
             commands::show},
+    Command{"importance", "Which parameters matter, how sure the best is, what to do next",
+            "hpo importance phase1           shares of the metric's variance, bounds, noise, ties\n"
+            "hpo importance phase1 --json    for programs",
+            commands::importance},
     Command{"logs", "Print what a trial wrote",
             "hpo logs 7                      of the most recent study\n"
             "hpo logs phase1/7 -f            and follow it until it ends",

@@ -33,6 +33,7 @@ CommandAction logs(CLI::App& app);
 CommandAction top(CLI::App& app);
 CommandAction stop(CLI::App& app);
 CommandAction best(CLI::App& app);
+CommandAction importance(CLI::App& app);
 CommandAction devices(CLI::App& app);
 CommandAction keys(CLI::App& app);
 CommandAction export_study(CLI::App& app);

@@ -13,6 +13,7 @@
 #include "hpo/printable.hpp"
 #include "orchestrator/cli/best_config.hpp"
 #include "orchestrator/cli/commands.hpp"
+#include "orchestrator/cli/importance.hpp"
 #include "orchestrator/cli/run_observers.hpp"
 #include "orchestrator/cli/script_ready.hpp"
 #include "orchestrator/cli/study_source.hpp"
@@ -178,10 +179,14 @@ int run_command(const RunArguments& arguments) {
             (study.budget.seconds && outcome->seconds >= *study.budget.seconds &&
              view::count_ended(outcome->record) < study.budget.trials) ||
             std::any_of(trials.begin(), trials.end(), [](const TrialRecord& trial) { return !is_final(trial.state); });
-        print(view::draw_report(
-            study, outcome->record, moment,
-            {folder.path.string(), outcome->reason, more, same_again(arguments, outcome->end != Engine::End::finished)},
-            view::screen_of_stdout()));
+        view::ReportFacts facts{folder.path.string(), outcome->reason, more,
+                                same_again(arguments, outcome->end != Engine::End::finished)};
+        if (!outcome->signal && !outcome->folder_lost) {
+            Insights insights = insights_of(folder);
+            facts.costs = std::move(insights.costs);
+            facts.insights = std::move(insights.lines);
+        }
+        print(view::draw_report(study, outcome->record, moment, facts, view::screen_of_stdout()));
     }
     if (outcome->end == Engine::End::failed) throw Fatal(outcome->reason);
     if (!best && code == 0)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "orchestrator/view/canvas.hpp"
 #include "orchestrator/view/summary.hpp"
@@ -9,10 +10,12 @@
 namespace hpo::view {
 
 struct ReportFacts {
-    std::string folder;         ///< the study's folder, as a user may type it
-    std::string end_reason;     ///< why the session ended
-    bool may_continue = false;  ///< whether `hpo run` would resume it
-    std::string source;         ///< the study file as it was given, for that command
+    std::string folder;                      ///< the study's folder, as a user may type it
+    std::string end_reason;                  ///< why the session ended
+    bool may_continue = false;               ///< whether `hpo run` would resume it
+    std::string source;                      ///< the study file as it was given, for that command
+    std::vector<std::string> costs = {};     ///< of stopping, a line each
+    std::vector<std::string> insights = {};  ///< what the trials say of the parameters, a line each
 };
 
 /// The five best with their parameters, what stopping saved in measured time, where everything lies, what to run next.

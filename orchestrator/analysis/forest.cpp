@@ -1,0 +1,153 @@
+#include "orchestrator/analysis/forest.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <numeric>
+
+namespace hpo::analysis {
+
+namespace {
+
+constexpr std::size_t least_leaf = 2;  // trials
+constexpr int most_depth = 16;
+
+constexpr BinSet all_bins(std::size_t count) { return count >= 32 ? ~BinSet{0} : (BinSet{1} << count) - 1; }
+
+/// The split of some trials by one dimension that leaves the least variance.
+struct Split {
+    double gain = 0;
+    std::size_t dimension = 0;
+    BinSet left = 0;
+};
+
+void try_dimension(const BinnedTrials& trials, const std::vector<std::size_t>& of, const std::vector<BinSet>& box,
+                   std::size_t dimension, Split& best) {
+    std::array<double, 32> sum{};
+    std::array<std::size_t, 32> count{};
+    double total = 0;
+    for (const std::size_t i : of) {
+        const auto bin = static_cast<std::size_t>(trials.points[i][dimension]);
+        sum[bin] += trials.values[i], ++count[bin];
+        total += trials.values[i];
+    }
+    std::vector<std::size_t> order;
+    for (std::size_t bin = 0; bin < trials.bins[dimension]; ++bin)
+        if (count[bin] > 0) order.push_back(bin);
+    if (order.size() < 2) return;
+    // Categories in the order of their means: the best split in two is one of this order.
+    if (!trials.ordered[dimension])
+        std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+            return sum[a] / static_cast<double>(count[a]) < sum[b] / static_cast<double>(count[b]);
+        });
+    const auto n = static_cast<double>(of.size());
+    double left_sum = 0;
+    std::size_t left_count = 0;
+    BinSet left = 0;
+    for (std::size_t k = 0; k + 1 < order.size(); ++k) {
+        left_sum += sum[order[k]], left_count += count[order[k]];
+        left |= BinSet{1} << order[k];
+        const std::size_t right_count = of.size() - left_count;
+        if (left_count < least_leaf || right_count < least_leaf) continue;
+        const auto a = static_cast<double>(left_count), b = static_cast<double>(right_count);
+        const double apart = left_sum / a - (total - left_sum) / b;
+        const double gain = a * b / n * apart * apart;
+        if (!(gain > best.gain * (1 + 1e-12))) continue;
+        // Between two bins with trials the border lies in the middle of the empty ones.
+        BinSet bins = left;
+        if (trials.ordered[dimension]) bins = all_bins((order[k] + order[k + 1] + 1) / 2);
+        best = {gain, dimension, bins & box[dimension]};
+    }
+}
+
+}  // namespace
+
+Forest::Forest(const BinnedTrials& trials, const std::vector<std::size_t>& of, int trees,
+               const std::function<double()>& uniform)
+    : bins_(trials.bins) {
+    std::vector<BinSet> space;
+    for (const std::size_t bins : bins_) space.push_back(all_bins(bins));
+    for (int t = 0; t < trees; ++t) {
+        std::vector<std::size_t> drawn;
+        for (std::size_t i = 0; i < of.size(); ++i)
+            drawn.push_back(of[static_cast<std::size_t>(uniform() * static_cast<double>(of.size()))]);
+        trees_.emplace_back();
+        grow(trees_.back(), trials, std::move(drawn), space, 0);
+    }
+}
+
+int Forest::grow(Tree& tree, const BinnedTrials& trials, std::vector<std::size_t> of, std::vector<BinSet> box,
+                 int depth) {
+    const int number = static_cast<int>(tree.size());
+    tree.emplace_back();
+    double sum = 0;
+    for (const std::size_t i : of) sum += trials.values[i];
+    const double mean = sum / static_cast<double>(of.size());
+    Split split;
+    if (depth < most_depth && of.size() >= 2 * least_leaf)
+        for (std::size_t d = 0; d < bins_.size(); ++d) try_dimension(trials, of, box, d, split);
+    if (split.gain <= 1e-12) {
+        tree[static_cast<std::size_t>(number)].value = mean;
+        double share = 1;
+        for (std::size_t d = 0; d < bins_.size(); ++d)
+            share *= static_cast<double>(std::popcount(box[d])) / static_cast<double>(bins_[d]);
+        leaves_.push_back({std::move(box), mean, share});
+        return number;
+    }
+    std::vector<std::size_t> left, right;
+    for (const std::size_t i : of) ((split.left >> trials.points[i][split.dimension]) & 1 ? left : right).push_back(i);
+    std::vector<BinSet> left_box = box, right_box = std::move(box);
+    left_box[split.dimension] &= split.left;
+    right_box[split.dimension] &= ~split.left;
+    const int l = grow(tree, trials, std::move(left), std::move(left_box), depth + 1);
+    const int r = grow(tree, trials, std::move(right), std::move(right_box), depth + 1);
+    tree[static_cast<std::size_t>(number)] = {split.dimension, split.left, l, r, mean};
+    return number;
+}
+
+double Forest::predict(const std::vector<int>& point) const {
+    double sum = 0;
+    for (const Tree& tree : trees_) {
+        std::size_t at = 0;
+        while (tree[at].left >= 0)
+            at = static_cast<std::size_t>((tree[at].left_bins >> point[tree[at].dimension]) & 1 ? tree[at].left
+                                                                                                : tree[at].right);
+        sum += tree[at].value;
+    }
+    return sum / static_cast<double>(trees_.size());
+}
+
+double Forest::mean() const {
+    double sum = 0;
+    for (const Leaf& leaf : leaves_) sum += leaf.value * leaf.share;
+    return sum / static_cast<double>(trees_.size());
+}
+
+std::vector<double> Forest::marginal(std::size_t dimension) const {
+    std::vector<double> means(bins_[dimension], 0.0);
+    for (const Leaf& leaf : leaves_) {
+        const double each = leaf.value * leaf.share * static_cast<double>(bins_[dimension]) /
+                            static_cast<double>(std::popcount(leaf.box[dimension]));
+        for (BinSet left = leaf.box[dimension]; left != 0; left &= left - 1)
+            means[static_cast<std::size_t>(std::countr_zero(left))] += each;
+    }
+    for (double& mean : means) mean /= static_cast<double>(trees_.size());
+    return means;
+}
+
+std::vector<double> Forest::marginal(std::size_t first, std::size_t second) const {
+    std::vector<double> means(bins_[first] * bins_[second], 0.0);
+    for (const Leaf& leaf : leaves_) {
+        const double each = leaf.value * leaf.share * static_cast<double>(bins_[first] * bins_[second]) /
+                            static_cast<double>(std::popcount(leaf.box[first]) * std::popcount(leaf.box[second]));
+        for (BinSet a = leaf.box[first]; a != 0; a &= a - 1)
+            for (BinSet b = leaf.box[second]; b != 0; b &= b - 1)
+                means[static_cast<std::size_t>(std::countr_zero(a)) * bins_[second] +
+                      static_cast<std::size_t>(std::countr_zero(b))] += each;
+    }
+    for (double& mean : means) mean /= static_cast<double>(trees_.size());
+    return means;
+}
+
+}  // namespace hpo::analysis

@@ -1,0 +1,281 @@
+#include "orchestrator/analysis/importance.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "orchestrator/sampling/policy.hpp"
+
+namespace hpo::analysis {
+
+namespace {
+
+constexpr std::size_t most_bins = 32;
+constexpr std::int64_t fewest_best = 12, enough_for_best = 40;
+constexpr double near_a_bound = 0.05;  ///< of a range
+constexpr double late = 0.2;           ///< of all trials: a best one among the last of them came late
+
+/// The space in bins, and every trial with an end in them.
+struct Binned {
+    BinnedTrials trials;
+    std::vector<std::size_t> dimensions;  ///< those of the space that have more than one value
+};
+
+Binned binned(const Study& study, const CubeMap& map, const StudyRecord& record, const Ends& ends) {
+    Binned made;
+    for (std::size_t d = 0; d < study.space.size(); ++d) {
+        const auto values = map.values(d);
+        if (values && *values < 2) continue;
+        made.dimensions.push_back(d);
+        made.trials.bins.push_back(values ? std::min<std::size_t>(*values, most_bins) : most_bins);
+        made.trials.ordered.push_back(study.space[d].kind != Kind::categorical || (values && *values > most_bins));
+    }
+    for (std::size_t i = 0; i < record.trials.size(); ++i) {
+        if (!ends.of[i]) continue;
+        const auto point = map.point(record.trials[i].params);
+        if (!point) continue;  // of a study that was changed by hand
+        std::vector<int> bins;
+        for (std::size_t k = 0; k < made.dimensions.size(); ++k) {
+            const auto count = static_cast<double>(made.trials.bins[k]);
+            bins.push_back(static_cast<int>(std::min((*point)[made.dimensions[k]] * count, count - 1)));
+        }
+        made.trials.points.push_back(std::move(bins));
+        made.trials.values.push_back(ends.of[i]->loss);
+    }
+    return made;
+}
+
+/// Values that are far worse than the middle count as no worse than that: one trial that went wrong would be all.
+void bound_worst(std::vector<double>& values) {
+    std::vector<double> sorted = values;
+    std::sort(sorted.begin(), sorted.end());
+    const double middle = sorted[sorted.size() / 2], worst = middle + 2 * (middle - sorted.front());
+    for (double& value : values) value = std::min(value, worst);
+}
+
+void find_effects(const Study& study, const CubeMap& map, const StudyRecord& record, Importance& made) {
+    Binned all = binned(study, map, record, made.ends);
+    if (all.dimensions.empty() || all.trials.points.size() < fewest_trials) return;
+    bound_worst(all.trials.values);
+    const Variance variance = analyse(all.trials, study.seed);
+    made.explained = std::clamp(variance.explained, 0.0, 1.0);
+    for (std::size_t k = 0; k < all.dimensions.size(); ++k)
+        made.effects.push_back({study.space[all.dimensions[k]].name, variance.alone[k], {}});
+    for (const PairShare& pair : variance.pairs)
+        if (pair.share.sure())
+            made.pairs.push_back({study.space[all.dimensions[pair.first]].name,
+                                  study.space[all.dimensions[pair.second]].name, pair.share});
+
+    // Hutter et al., section 4.2: what matters in good regions is found with all other values capped.
+    const auto count = static_cast<std::int64_t>(all.trials.values.size());
+    if (count >= enough_for_best) {
+        made.best = std::max(fewest_best, count / 10);
+        std::vector<double> sorted = all.trials.values;
+        std::sort(sorted.begin(), sorted.end());
+        const double cap = sorted[static_cast<std::size_t>(made.best) - 1];
+        for (double& value : all.trials.values) value = std::min(value, cap);
+        const Variance best = analyse(all.trials, study.seed);
+        for (std::size_t k = 0; k < made.effects.size(); ++k) made.effects[k].best = best.alone[k];
+    }
+    std::stable_sort(made.effects.begin(), made.effects.end(),
+                     [](const Effect& a, const Effect& b) { return a.all.share > b.all.share; });
+}
+
+std::vector<const TrialRecord*> ranked(const Study& study, const StudyRecord& record) {
+    std::vector<const TrialRecord*> order;
+    for (const TrialRecord& trial : record.trials)
+        if (trial.value && trial.state != TrialState::diverged && trial.state != TrialState::failed)
+            order.push_back(&trial);
+    std::stable_sort(order.begin(), order.end(), [&](const TrialRecord* a, const TrialRecord* b) {
+        return better(study.objective.direction, *a->value, *b->value);
+    });
+    return order;
+}
+
+void find_bounds(const Study& study, const CubeMap& map, const std::vector<const TrialRecord*>& order,
+                 Importance& made) {
+    const std::size_t count = std::min(order.size(), std::max<std::size_t>(5, order.size() / 10));
+    if (count < 5) return;
+    for (std::size_t d = 0; d < study.space.size(); ++d) {
+        const Dimension& dimension = study.space[d];
+        const auto values = map.values(d);
+        if (dimension.kind == Kind::categorical || (values && *values < 4)) continue;
+        const double reach = std::max(near_a_bound, values ? 1.0 / static_cast<double>(*values) : 0.0);
+        std::int64_t low = 0, high = 0, of = 0;
+        for (std::size_t i = 0; i < count; ++i) {
+            const auto point = map.point(order[i]->params);
+            if (!point || !order[i]->params.contains(dimension.name)) continue;
+            ++of;
+            low += (*point)[d] <= reach ? 1 : 0;
+            high += (*point)[d] >= 1 - reach ? 1 : 0;
+        }
+        if (of < 5 || 5 * std::max(low, high) < 3 * of) continue;
+        const double bound = high > low ? dimension.high : dimension.low;
+        made.bounds.push_back({dimension.name, high > low,
+                               dimension.kind == Kind::integer ? Value(static_cast<std::int64_t>(bound)) : Value(bound),
+                               std::max(low, high), of});
+    }
+}
+
+/// From step to step of the second half of the curves of trials that were trained to their end: fourth differences, so
+/// that the curves' own shape does not count.
+std::optional<double> noise_of_steps(const Study& study, const std::vector<const TrialRecord*>& order) {
+    constexpr std::size_t fewest_steps = 10;
+    double squares = 0;
+    std::int64_t count = 0;
+    for (const TrialRecord* trial : order) {
+        if (trial->state != TrialState::complete || trial->thinned || trial->curve.size() < fewest_steps) continue;
+        std::vector<double> values;
+        for (std::size_t i = trial->curve.size() / 2; i < trial->curve.size(); ++i)
+            if (const auto found = trial->curve[i].metrics.find(study.objective.metric);
+                found != trial->curve[i].metrics.end() && std::isfinite(found->second))
+                values.push_back(found->second);
+        for (std::size_t i = 4; i < values.size(); ++i, ++count) {
+            const double bend = values[i - 4] - 4 * values[i - 3] + 6 * values[i - 2] - 4 * values[i - 1] + values[i];
+            squares += bend * bend / 70;  // 1 + 16 + 36 + 16 + 1
+        }
+    }
+    if (count < 10 || !(squares > 0)) return std::nullopt;
+    return std::sqrt(squares / static_cast<double>(count));
+}
+
+std::string number_text(double number) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3g", number);
+    return text;
+}
+
+std::string trials_text(const std::vector<std::int64_t>& trials) {
+    constexpr std::size_t shown = 6;
+    std::string text = trials.size() == 1 ? "trial " : "trials ";
+    for (std::size_t i = 0; i < std::min(trials.size(), shown); ++i)
+        text += (i == 0 ? "" : i + 1 == trials.size() ? " and " : ", ") + std::to_string(trials[i]);
+    return trials.size() > shown ? text + " and " + std::to_string(trials.size() - shown) + " more" : text;
+}
+
+void find_next(const Study& study, const StudyRecord& record, const std::vector<const TrialRecord*>& order,
+               Importance& made) {
+    for (const AtBound& at : made.bounds)
+        made.next.push_back("let " + at.name + " go " + (at.upper ? "above " : "below ") + to_text(at.bound) +
+                            ", in a study with warm_start: [" + study.name + "]");
+    if (!made.tied.empty()) made.next.push_back("rank the best by their mean: hpo best " + study.name + " --repeat 5");
+    if (!order.empty() &&
+        static_cast<double>(order.front()->number) > (1 - late) * static_cast<double>(record.trials.size()) &&
+        record.trials.size() >= fewest_trials)
+        made.next.push_back("search on, as the best one came late: hpo run " + study.name + " --trials " +
+                            std::to_string(2 * record.trials.size()));
+    std::string dead;
+    std::size_t many = 0;
+    if (made.tells() && made.explained >= 0.5)
+        for (const Effect& effect : made.effects)
+            if (effect.all.share + 2 * effect.all.deviation < 0.05 &&
+                (!effect.best || effect.best->share + 2 * effect.best->deviation < 0.1))
+                dead += (many++ == 0 ? "" : ", ") + effect.name;
+    if (many > 0 && many < made.effects.size())
+        made.next.push_back("fix " + dead + ", which " + (many == 1 ? "explains" : "explain") + " next to nothing");
+}
+
+}  // namespace
+
+Importance importance_of(const Study& study, const StudyRecord& record, std::optional<double> repeated) {
+    Importance made;
+    made.ends = ends_of(study, record);
+    Policy declared = study.policy;
+    declared.scaled = false;  // ranges as they are declared, whatever the sampler's priors lean to
+    const auto map = CubeMap::make(study.space, declared, study.worker);
+    if (!map) return made;
+    find_effects(study, *map, record, made);
+    const auto order = ranked(study, record);
+    find_bounds(study, *map, order, made);
+    if (repeated)
+        made.noise = Noise{*repeated, true};
+    else if (const auto steps = noise_of_steps(study, order))
+        made.noise = Noise{*steps, false};
+    if (made.noise && !order.empty())
+        for (const TrialRecord* trial : order)
+            if (trial != order.front() &&
+                std::abs(*trial->value - *order.front()->value) <= 2 * std::sqrt(2.0) * made.noise->deviation)
+                made.tied.push_back(trial->number);
+    find_next(study, record, order, made);
+    return made;
+}
+
+std::string bound_text(const AtBound& bound) {
+    return bound.name + ": " + std::to_string(bound.trials) + " of the best " + std::to_string(bound.of) +
+           " lie at its " + (bound.upper ? "upper" : "lower") + " end, " + to_text(bound.bound);
+}
+
+namespace {
+
+std::string percent(double share) { return std::to_string(std::lround(100 * share)) + " %"; }
+
+std::string noise_text(const Study& study, const Noise& noise) {
+    return study.objective.metric + " varies by " + number_text(noise.deviation) +
+           (noise.repeated ? " from seed to seed" : " from step to step, at least as much from seed to seed");
+}
+
+}  // namespace
+
+std::vector<std::string> short_text(const Study& study, const Importance& importance) {
+    constexpr std::size_t most_lines = 6, most_named = 4;
+    std::vector<std::string> lines;
+    std::string text;
+    std::size_t named = 0;
+    if (importance.tells())
+        for (const Effect& effect : importance.effects)
+            if (effect.all.sure() && named++ < most_named)
+                text += (text.empty() ? "" : ", ") + effect.name + " " + percent(effect.all.share);
+    if (!text.empty()) lines.push_back("What matters  " + text);
+    for (const AtBound& bound : importance.bounds)
+        if (lines.size() < 3) lines.push_back("Bounds        " + bound_text(bound));
+    if (importance.noise && !importance.tied.empty())
+        lines.push_back("Ties          " + trials_text(importance.tied) + ": " + noise_text(study, *importance.noise));
+    for (const std::string& next : importance.next)
+        if (lines.size() < most_lines) lines.push_back("Next          " + next);
+    return lines;
+}
+
+std::string whole_text(const Study& study, const Importance& importance) {
+    const Ends& ends = importance.ends;
+    std::string text = study.name + ": what " + study.objective.metric + " depends on, from " +
+                       std::to_string(ends.trained) + (ends.trained == 1 ? " trial" : " trials") + " that ended";
+    if (ends.predicted > 0) text += " and " + std::to_string(ends.predicted) + " stopped ones by their predicted ends";
+    if (ends.left_out > 0)
+        text +=
+            "; " + std::to_string(ends.left_out) + " stopped ones are left out, as their curves do not tell their ends";
+    text += "\n\n";
+    const auto share = [](const Share& one) {
+        return (one.sure() ? "" : "~") + percent(one.share) + " +- " + std::to_string(std::lround(100 * one.deviation));
+    };
+    if (importance.effects.empty()) {
+        text += "Too few trials to tell: " + std::to_string(ends.trained + ends.predicted) + " of at least " +
+                std::to_string(fewest_trials) + ".\n";
+    } else {
+        char line[160];
+        const std::string best = importance.best > 0 ? "BEST " + std::to_string(importance.best) : "";
+        std::snprintf(line, sizeof line, "  %-24s %14s %14s\n", "PARAMETER", "SHARE", best.c_str());
+        text += line;
+        for (const Effect& effect : importance.effects) {
+            std::snprintf(line, sizeof line, "  %-24.24s %14s %14s\n", effect.name.c_str(), share(effect.all).c_str(),
+                          effect.best ? share(*effect.best).c_str() : "");
+            text += line;
+        }
+        for (const PairEffect& pair : importance.pairs) {
+            std::snprintf(line, sizeof line, "  %-24.60s %14s\n", (pair.first + " with " + pair.second).c_str(),
+                          share(pair.share).c_str());
+            text += line;
+        }
+        text +=
+            "\nShares of the variance over the declared space that a parameter explains alone (a pair: together, and "
+            "neither alone), with a standard deviation; ~ may be chance.\n";
+        text += "Of trials that were held back " + percent(importance.explained) + " of the variance " +
+                "was predicted" + (importance.tells() ? ".\n" : ": too little to trust the shares.\n");
+    }
+    for (const AtBound& bound : importance.bounds) text += "\nBounds  " + bound_text(bound);
+    if (importance.noise) text += "\nNoise   " + noise_text(study, *importance.noise);
+    if (!importance.tied.empty()) text += "\nTies    " + trials_text(importance.tied) + " with the best one";
+    for (const std::string& next : importance.next) text += "\nNext    " + next;
+    return text + (text.back() == '\n' ? "" : "\n");
+}
+
+}  // namespace hpo::analysis

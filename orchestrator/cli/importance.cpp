@@ -1,0 +1,145 @@
+// hpo importance: which parameters matter, and how sure the best is.
+#include "orchestrator/analysis/importance.hpp"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "hpo/printable.hpp"
+#include "hpo/units.hpp"
+#include "hpo/wire.hpp"
+#include "orchestrator/cli/commands.hpp"
+#include "orchestrator/cli/importance.hpp"
+#include "orchestrator/cli/repeat.hpp"
+#include "orchestrator/cli/study_choice.hpp"
+#include "orchestrator/cli/trial_json.hpp"
+#include "orchestrator/view/summary.hpp"
+
+namespace hpo {
+
+namespace {
+
+/// The curves of all trials, whole.
+Result<void> read_all_steps(StudySnapshot& snapshot) {
+    for (const TrialRecord& trial : snapshot.record.trials)
+        if (auto read = snapshot.read_steps(trial.number); !read) return read;
+    return {};
+}
+
+}  // namespace
+
+/// From the study that `hpo best --repeat` made, where it is: the deviations of its configurations, together.
+std::optional<double> repeated_noise(const StudySnapshot& snapshot) {
+    std::error_code ignored;
+    const StudyFolder folder = study_folder(repeat_study(snapshot.study).name);
+    if (!std::filesystem::exists(folder.database(), ignored)) return std::nullopt;
+    const auto repeats = take_snapshot(folder);
+    if (!repeats) return std::nullopt;
+    const auto configurations = view::ranking(snapshot.record, snapshot.study.objective);
+    double squares = 0, count = 0;
+    for (const Repeated& one : rank_repeats(repeats->record, configurations, snapshot.study.objective.direction)) {
+        if (!one.deviation) continue;
+        const auto free = static_cast<double>(one.values.size()) - 1;
+        squares += free * *one.deviation * *one.deviation;
+        count += free;
+    }
+    return count > 0 ? std::optional(std::sqrt(squares / count)) : std::nullopt;
+}
+
+Insights insights_of(const StudyFolder& folder) {
+    constexpr std::int64_t most_steps = 200'000;
+    constexpr std::size_t most_trials = 5'000;
+    Insights insights;
+    auto snapshot = take_snapshot(folder);
+    if (!snapshot || snapshot->record.trials.size() > most_trials) return insights;
+    std::int64_t steps = 0;
+    for (const TrialRecord& trial : snapshot->record.trials) steps += trial.trained;
+    if (steps > most_steps || !read_all_steps(*snapshot)) return insights;
+    const auto importance = analysis::importance_of(snapshot->study, snapshot->record, repeated_noise(*snapshot));
+    insights.lines = analysis::short_text(snapshot->study, importance);
+    for (const auto& [rule, cost] : analysis::costs_of_stopping(importance.ends, snapshot->study.seed)) {
+        const std::string chance = cost.chance < 0.01 ? "under 1" : std::to_string(std::lround(100 * cost.chance));
+        insights.costs.push_back(rule + ": a chance of " + chance + " % that a trial it stopped would have been the " +
+                                 "best, worth " + short_number(cost.regret) + " on average");
+    }
+    return insights;
+}
+
+namespace commands {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct ImportanceArguments {
+    std::string study;
+    bool json = false;
+};
+
+Json share_json(const analysis::Share& share) {
+    return {{"share", share.share}, {"deviation", share.deviation}, {"sure", share.sure()}};
+}
+
+Json importance_json(const Study& study, const analysis::Importance& importance) {
+    Json parameters = Json::array(), pairs = Json::array(), bounds = Json::array();
+    for (const analysis::Effect& effect : importance.effects) {
+        Json json{{"parameter", effect.name}};
+        json.update(share_json(effect.all));
+        json["best"] = effect.best ? share_json(*effect.best) : Json(nullptr);
+        parameters.push_back(std::move(json));
+    }
+    for (const analysis::PairEffect& pair : importance.pairs) {
+        Json json{{"parameters", {pair.first, pair.second}}};
+        json.update(share_json(pair.share));
+        pairs.push_back(std::move(json));
+    }
+    for (const analysis::AtBound& bound : importance.bounds)
+        bounds.push_back({{"parameter", bound.name},
+                          {"end", bound.upper ? "high" : "low"},
+                          {"value", Json(wire::from(bound.bound))},
+                          {"trials", bound.trials},
+                          {"of", bound.of}});
+    return {{"schema", json_schema},
+            {"study", study.name},
+            {"metric", study.objective.metric},
+            {"ended", importance.ends.trained},
+            {"predicted", importance.ends.predicted},
+            {"left_out", importance.ends.left_out},
+            {"explained", importance.explained},
+            {"parameters", std::move(parameters)},
+            {"pairs", std::move(pairs)},
+            {"best_trials", importance.best},
+            {"bounds", std::move(bounds)},
+            {"noise", importance.noise ? Json{{"deviation", importance.noise->deviation},
+                                              {"of", importance.noise->repeated ? "repeats" : "steps"}}
+                                       : Json(nullptr)},
+            {"tied", importance.tied},
+            {"next", importance.next}};
+}
+
+int run_importance(const ImportanceArguments& arguments) {
+    StudySnapshot snapshot = snapshot_or_fail(choose_study(arguments.study));
+    if (const auto read = read_all_steps(snapshot); !read) throw Fatal(read.error().message);
+    const auto importance = analysis::importance_of(snapshot.study, snapshot.record, repeated_noise(snapshot));
+    print(arguments.json ? importance_json(snapshot.study, importance)
+                                   .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+                               '\n'
+                         : analysis::whole_text(snapshot.study, importance));
+    return 0;
+}
+
+}  // namespace
+
+CommandAction importance(CLI::App& app) {
+    const auto arguments = std::make_shared<ImportanceArguments>();
+    app.add_option("STUDY", arguments->study, "The study; default: the one changed last");
+    app.add_flag("--json", arguments->json, "One JSON object for programs");
+    return [arguments] { return run_importance(*arguments); };
+}
+
+}  // namespace commands
+}  // namespace hpo

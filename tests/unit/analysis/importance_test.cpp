@@ -1,0 +1,129 @@
+// What a study's trials say about its parameters and its best trial.
+#include "orchestrator/analysis/importance.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "hpo/random.hpp"
+
+namespace hpo::analysis {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+/// Trials of 20 steps whose loss falls with x, to which y means nothing; with `stopped` every other one ends at step 2
+/// by a rule, with a loss that is larger by `shift`. `noise` from step to step.
+struct Made {
+    Study study;
+    StudyRecord record;
+};
+Made made(std::int64_t trials, bool stopped = false, double noise = 0.001, double shift = 0) {
+    Made all;
+    all.study.name = "s";
+    all.study.objective = {"loss", Direction::minimize, Objective::At::best};
+    all.study.space = {Dimension{.name = "x"}, Dimension{.name = "y"}};
+    all.study.command = {"train"};
+    for (std::int64_t n = 1; n <= trials; ++n) {
+        const auto number = static_cast<std::uint64_t>(n);
+        const double u = draw_unit(1, Purpose::synthetic, number, 0), x = 1 - u * u;  // denser near 1
+        const double y = draw_unit(1, Purpose::synthetic, number, 1);
+        TrialRecord trial;
+        trial.number = n;
+        trial.params = {{"x", x}, {"y", y}};
+        trial.state = stopped && n % 2 == 0 ? TrialState::stopped : TrialState::complete;
+        trial.rule = trial.state == TrialState::stopped ? "asha" : "";
+        const std::int64_t steps = trial.state == TrialState::stopped ? 2 : 20;
+        for (std::int64_t step = 1; step <= steps; ++step) {
+            Report report;
+            report.step = step;
+            report.metrics["loss"] =
+                1.5 - x + (trial.state == TrialState::stopped ? shift : 0) + 1.0 / static_cast<double>(step) +
+                noise * draw_unit(2, Purpose::synthetic, number, 10 + static_cast<std::uint64_t>(step));
+            trial.curve.push_back(report);
+            score_step(trial, report, all.study.objective);
+        }
+        all.record.trials.push_back(std::move(trial));
+    }
+    return all;
+}
+
+TEST(Importance, TellsTheParameterThatMattersAndThatItsBestLieAtItsBound) {
+    const Made all = made(80);
+    const Importance importance = importance_of(all.study, all.record);
+    EXPECT_TRUE(importance.tells());
+    ASSERT_THAT(importance.effects, SizeIs(2));
+    EXPECT_EQ(importance.effects[0].name, "x");
+    EXPECT_GT(importance.effects[0].all.share, 0.8);
+    EXPECT_LT(importance.effects[1].all.share, 0.05);
+    EXPECT_EQ(importance.best, 12);
+    ASSERT_TRUE(importance.effects[0].best);
+    EXPECT_GT(importance.effects[0].best->share, importance.effects[1].best->share);
+    ASSERT_THAT(importance.bounds, SizeIs(1));
+    EXPECT_THAT(bound_text(importance.bounds[0]), AllOf(HasSubstr("x: "), HasSubstr("lie at its upper end, 1.0")));
+    const auto lines = short_text(all.study, importance);
+    EXPECT_LE(lines.size(), 6u);
+    EXPECT_THAT(lines.at(0), HasSubstr("What matters  x "));
+    EXPECT_THAT(lines.at(0), ::testing::Not(HasSubstr("y")));
+    EXPECT_THAT(whole_text(all.study, importance), HasSubstr("from 80 trials that ended\n"));
+}
+
+TEST(Importance, StoppedTrialsCountByTheirPredictedEndsWhereCurvesTellThem) {
+    const Made all = made(60, true);
+    const Ends ends = ends_of(all.study, all.record);
+    EXPECT_EQ(ends.trained, 30);
+    EXPECT_EQ(ends.predicted, 30);
+    EXPECT_EQ(ends.left_out, 0);
+    for (std::size_t i = 1; i < 60; i += 2) {
+        const double x = number_or(all.record.trials[i].params.at("x"), 0);
+        EXPECT_NEAR(ends.of[i]->loss, 1.5 - x + 0.05, 0.02) << i;
+    }
+    EXPECT_THAT(whole_text(all.study, importance_of(all.study, all.record)),
+                HasSubstr("from 30 trials that ended and 30 stopped ones by their predicted ends"));
+}
+
+TEST(Importance, FewTrialsAreSaidToBeFewAndNothingIsClaimed) {
+    const Made all = made(6);
+    const Importance importance = importance_of(all.study, all.record);
+    EXPECT_FALSE(importance.tells());
+    EXPECT_THAT(importance.effects, IsEmpty());
+    EXPECT_THAT(whole_text(all.study, importance), HasSubstr("Too few trials to tell: 6 of at least 16."));
+    for (const std::string& line : short_text(all.study, importance))
+        EXPECT_THAT(line, ::testing::Not(HasSubstr("What matters")));
+    EXPECT_THAT(short_text(all.study, importance_of(all.study, StudyRecord{})), IsEmpty());
+}
+
+TEST(Importance, TrialsThatNoiseCouldHaveOrderedOtherwiseAreTies) {
+    const Made all = made(40, false, 0.2);
+    const Importance importance = importance_of(all.study, all.record);
+    ASSERT_TRUE(importance.noise);
+    EXPECT_FALSE(importance.noise->repeated);
+    EXPECT_NEAR(importance.noise->deviation, 0.2 / std::sqrt(12), 0.015);
+    EXPECT_FALSE(importance.tied.empty());
+    const Importance repeated = importance_of(all.study, all.record, 1e-9);
+    EXPECT_TRUE(repeated.noise->repeated);
+    EXPECT_THAT(repeated.tied, IsEmpty());
+}
+
+TEST(Importance, WhatStoppingMayHaveCostIsSaidWhereFullTrainingsTellIt) {
+    // Those that were stopped are worse, or better, by more than all others differ.
+    for (const double shift : {1.5, -1.5}) {
+        const Made all = made(60, true, 0.001, shift);
+        const auto costs = costs_of_stopping(ends_of(all.study, all.record), 1);
+        ASSERT_EQ(costs.size(), 1u);
+        ASSERT_TRUE(costs.contains("asha"));
+        EXPECT_NEAR(costs.at("asha").chance, shift > 0 ? 0 : 1, 0.1) << shift;
+        EXPECT_NEAR(costs.at("asha").regret, shift > 0 ? 0 : 1.5, 0.2) << shift;
+    }
+    const Made few = made(10, true);
+    EXPECT_THAT(costs_of_stopping(ends_of(few.study, few.record), 1), IsEmpty());
+    const Made none = made(30);
+    EXPECT_THAT(costs_of_stopping(ends_of(none.study, none.record), 1), IsEmpty());
+}
+
+}  // namespace
+}  // namespace hpo::analysis
