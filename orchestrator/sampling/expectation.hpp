@@ -4,8 +4,9 @@
 // The samplers do not take its word. The gp sampler has it as one more input of its process, whose relevance is found
 // from this study's own results like that of a parameter: where the other study tells what happens here, results follow
 // it; where it misleads, it counts as little as a parameter without effect. The tpe sampler adds it to its choice as
-// far as it has ranked this study's own trials, with a weight that falls with their number (Hvarfner, Stoll, Souza, Lindauer, Hutter, Nardi: "piBO: augmenting
-// acquisition functions with user beliefs for Bayesian optimization", ICLR 2022).
+// far as it has ranked this study's own trials, with a weight that falls with their number (Hvarfner, Stoll, Souza,
+// Lindauer, Hutter, Nardi: "piBO: augmenting acquisition functions with user beliefs for Bayesian optimization", ICLR
+// 2022).
 #pragma once
 
 #include <memory>
