@@ -244,9 +244,12 @@ void Ledger::session_ended(double seconds, const std::string& reason) {
     settle();
 }
 
-std::optional<std::int64_t> Ledger::propose() {
+std::optional<std::int64_t> Ledger::propose(const std::function<void()>& ready) {
     const auto number = static_cast<std::int64_t>(record_.trials.size()) + 1;
-    auto proposal = proposer_.propose(number);
+    if (ready && proposer_.outdated()) proposer_.drop();
+    if (ready && proposer_.computing() == 0 && proposer_.slow()) proposer_.start(number, ready);
+    if (ready && proposer_.computing() != 0 && !proposer_.ready()) return 0;
+    auto proposal = proposer_.computing() != 0 && ready ? proposer_.take() : proposer_.propose(number);
     if (!proposal) return std::nullopt;
     enter(event::Proposed{number, std::move(proposal->point), std::move(proposal->params)});
     return number;

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "hpo/event.hpp"
-#include "orchestrator/sampling/proposer.hpp"
+#include "orchestrator/sampling/background_proposer.hpp"
 #include "orchestrator/stopping/rules.hpp"
 #include "orchestrator/store/store.hpp"
 
@@ -55,9 +55,10 @@ class Ledger {
     /// Settled when it returns.
     void session_ended(double seconds, const std::string& reason);
 
-    /// A new trial, queued; nothing when the space is exhausted.
-    std::optional<std::int64_t> propose();
-    [[nodiscard]] const Proposer& proposer() const { return proposer_; }
+    /// A new trial, queued; nothing when the space is exhausted. With `ready`, a slow sampler computes it on another
+    /// thread: 0 until it has done so, and `ready` is called from that thread.
+    std::optional<std::int64_t> propose(const std::function<void()>& ready = {});
+    [[nodiscard]] const BackgroundProposer& proposer() const { return proposer_; }
     /// The next attempt of a queued trial; returns its number.
     std::int64_t launch(std::int64_t trial, const std::string& where, Allocation allocation);
     /// The most memory that a trial was seen to take.
@@ -121,7 +122,7 @@ class Ledger {
 
     const Study& study_;
     Store& store_;
-    Proposer proposer_;
+    BackgroundProposer proposer_;
     Rules rules_;
     StudyRecord record_;
     std::set<std::int64_t> unfinished_;

@@ -7,7 +7,7 @@ namespace hpo {
 std::int64_t Supply::further_trial() {
     if (const auto paused = promotions(1); !paused.empty()) return ledger_.promote(paused.front()), paused.front();
     if (!may_propose()) return 0;
-    if (const auto trial = ledger_.propose()) return *trial;
+    if (const auto trial = ledger_.propose(ready_)) return *trial;
     exhausted_ = true;
     return 0;
 }

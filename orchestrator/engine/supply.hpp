@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,10 +13,12 @@ namespace hpo {
 
 class Supply {
    public:
-    /// Both outlive it.
-    Supply(const Study& study, Ledger& ledger) : study_(study), ledger_(ledger) {}
+    /// Both outlive it. Without `ready`, new trials are proposed at once. With it, a slow sampler proposes on another
+    /// thread, from which `ready` is called when further_trial() has one.
+    Supply(const Study& study, Ledger& ledger, std::function<void()> ready = {})
+        : study_(study), ledger_(ledger), ready_(std::move(ready)) {}
 
-    /// A trial that is queued now and was not before: a promoted one, else a new one. 0: none.
+    /// A trial that is queued now and was not before: a promoted one, else a new one. 0: none, or none yet.
     std::int64_t further_trial();
     /// Whether the budget, the patience and the space allow a new trial.
     [[nodiscard]] bool may_propose() const;
@@ -29,6 +32,7 @@ class Supply {
 
     const Study& study_;
     Ledger& ledger_;
+    std::function<void()> ready_;
     bool exhausted_ = false;  ///< the sampler has no further configuration
 };
 

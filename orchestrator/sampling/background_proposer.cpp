@@ -1,0 +1,85 @@
+#include "orchestrator/sampling/background_proposer.hpp"
+
+#include <chrono>
+#include <stdexcept>
+#include <utility>
+
+namespace hpo {
+
+BackgroundProposer::BackgroundProposer(Proposer proposer) : proposer_(std::move(proposer)) {}
+
+BackgroundProposer::BackgroundProposer(BackgroundProposer&& other) noexcept
+    : proposer_(std::move(other.proposer_)), seconds_(other.seconds_) {}
+
+BackgroundProposer::~BackgroundProposer() {
+    if (thread_.joinable()) thread_.join();
+}
+
+std::optional<Proposal> BackgroundProposer::timed(std::int64_t trial) {
+    const auto begin = std::chrono::steady_clock::now();
+    auto proposal = proposer_.propose(trial);
+    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return proposal;
+}
+
+std::optional<Proposal> BackgroundProposer::propose(std::int64_t trial) {
+    if (computing_ != 0) drop();
+    return timed(trial);
+}
+
+void BackgroundProposer::start(std::int64_t trial, std::function<void()> ready) {
+    if (computing_ != 0) throw std::logic_error("a proposal is computed already");
+    computing_ = trial;
+    about_ = proposer_.about();
+    std::packaged_task<std::optional<Proposal>()> task([this, trial] { return timed(trial); });
+    result_ = task.get_future();
+    thread_ = std::thread([task = std::move(task), ready = std::move(ready)]() mutable {
+        task();
+        ready();
+    });
+}
+
+bool BackgroundProposer::ready() const {
+    return computing_ != 0 && result_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
+std::optional<Proposal> BackgroundProposer::take() {
+    thread_.join();
+    computing_ = 0;
+    outdated_ = false;
+    for (const auto& change : std::exchange(changes_, {})) change(proposer_);
+    return result_.get();
+}
+
+void BackgroundProposer::drop() { take(); }
+
+void BackgroundProposer::later(std::function<void(Proposer&)> change) {
+    outdated_ |= ready();
+    changes_.push_back(std::move(change));
+}
+
+// Records are copied for later: the caller's go on changing.
+
+void BackgroundProposer::proposed(const TrialRecord& trial) {
+    if (computing_ == 0) return proposer_.proposed(trial);
+    later([trial](Proposer& proposer) { proposer.proposed(trial); });
+}
+
+void BackgroundProposer::tell(const TrialRecord& trial) {
+    if (computing_ == 0) return proposer_.tell(trial);
+    later([trial](Proposer& proposer) { proposer.tell(trial); });
+}
+
+void BackgroundProposer::tell(const TrialRecord& trial, double value, double deviation) {
+    if (computing_ == 0) return proposer_.tell(trial, value, deviation);
+    later([=](Proposer& proposer) { proposer.tell(trial, value, deviation); });
+}
+
+void BackgroundProposer::withhold(std::int64_t trial) {
+    if (computing_ == 0) return proposer_.withhold(trial);
+    later([trial](Proposer& proposer) { proposer.withhold(trial); });
+}
+
+std::string BackgroundProposer::about() const { return computing_ == 0 ? proposer_.about() : about_; }
+
+}  // namespace hpo
