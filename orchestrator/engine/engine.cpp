@@ -15,7 +15,7 @@ constexpr double held_up_after = 3;         // seconds between two ticks, which 
 
 Engine::Engine(EngineParts parts, int workers)
     : context_{.parts = std::move(parts), .end_reason = {}},
-      supply_(context_.parts.study, context_.parts.ledger),
+      supply_(context_.parts.study, context_.parts.ledger, context_.parts.proposal_ready),
       pool_(context_.parts.study.resources, context_.parts.executor, context_.parts.clock, workers),
       requirements_(context_.parts.study, context_.parts.ledger, context_.parts.on_device),
       machine_(context_, pool_, health_),
@@ -165,6 +165,10 @@ void Engine::wind_up() {
 
 void Engine::go_on() {
     guarded([] {});
+}
+
+void Engine::proposal_ready() {
+    guarded([this] { context_.placement_due = true; });
 }
 
 void Engine::flush() {

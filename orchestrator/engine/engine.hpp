@@ -36,6 +36,8 @@ class Engine {
     /// Whether work is left that was put off so that nobody waits for long: then call `go_on` soon.
     [[nodiscard]] bool has_more() const { return more_to_close_ && !context_.closing(); }
     void go_on();
+    /// A trial that was proposed in the background (EngineParts::proposal_ready) can start.
+    void proposal_ready();
     /// Stores what waits to be stored with others, a few times a second.
     void flush();
 

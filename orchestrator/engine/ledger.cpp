@@ -246,13 +246,20 @@ void Ledger::session_ended(double seconds, const std::string& reason) {
 
 std::optional<std::int64_t> Ledger::propose(const std::function<void()>& ready) {
     const auto number = static_cast<std::int64_t>(record_.trials.size()) + 1;
-    if (ready && proposer_.outdated()) proposer_.drop();
-    if (ready && proposer_.computing() == 0 && proposer_.slow()) proposer_.start(number, ready);
-    if (ready && proposer_.computing() != 0 && !proposer_.ready()) return 0;
-    auto proposal = proposer_.computing() != 0 && ready ? proposer_.take() : proposer_.propose(number);
+    const bool in_background = ready && !proposer_.quick();
+    if (in_background) {
+        if (proposer_.outdated()) proposer_.drop();
+        if (proposer_.computing() == 0) proposer_.start(number, ready);
+        if (!proposer_.ready()) return 0;
+    }
+    auto proposal = in_background ? proposer_.take() : proposer_.propose(number);
     if (!proposal) return std::nullopt;
     enter(event::Proposed{number, std::move(proposal->point), std::move(proposal->params)});
     return number;
+}
+
+void Ledger::drop_proposal() {
+    if (proposer_.computing() != 0) proposer_.drop();
 }
 
 std::int64_t Ledger::launch(std::int64_t trial, const std::string& where, Allocation allocation) {

@@ -58,6 +58,8 @@ class Ledger {
     /// A new trial, queued; nothing when the space is exhausted. With `ready`, a slow sampler computes it on another
     /// thread: 0 until it has done so, and `ready` is called from that thread.
     std::optional<std::int64_t> propose(const std::function<void()>& ready = {});
+    /// Forgets what is computed on the other thread; `ready` is not called any more after this returns.
+    void drop_proposal();
     [[nodiscard]] const BackgroundProposer& proposer() const { return proposer_; }
     /// The next attempt of a queued trial; returns its number.
     std::int64_t launch(std::int64_t trial, const std::string& where, Allocation allocation);

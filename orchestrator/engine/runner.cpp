@@ -76,7 +76,10 @@ class Session {
         open_registry();
     }
 
-    ~Session() { ledger_.when_on_disk({}); }
+    ~Session() {
+        ledger_.when_on_disk({});
+        ledger_.drop_proposal();
+    }
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 
@@ -193,6 +196,13 @@ class Session {
                         announce([this, number = trial.number] {  // what it could go on from is needed until then
                             if (folder_lost()) return;            // another run's files may lie there by now
                             keeper_.trial_ended(ledger_.record().trial(number));
+                        });
+                    },
+                .proposal_ready =
+                    [this] {
+                        asio::post(loop_, [this] {
+                            engine_->proposal_ready();
+                            after_event();
                         });
                     },
                 .on_device = machine_->on_device()};

@@ -8,30 +8,22 @@ namespace hpo {
 
 BackgroundProposer::BackgroundProposer(Proposer proposer) : proposer_(std::move(proposer)) {}
 
-BackgroundProposer::BackgroundProposer(BackgroundProposer&& other) noexcept
-    : proposer_(std::move(other.proposer_)), seconds_(other.seconds_) {}
+BackgroundProposer::BackgroundProposer(BackgroundProposer&& other) noexcept : proposer_(std::move(other.proposer_)) {}
 
 BackgroundProposer::~BackgroundProposer() {
     if (thread_.joinable()) thread_.join();
 }
 
-std::optional<Proposal> BackgroundProposer::timed(std::int64_t trial) {
-    const auto begin = std::chrono::steady_clock::now();
-    auto proposal = proposer_.propose(trial);
-    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    return proposal;
-}
-
 std::optional<Proposal> BackgroundProposer::propose(std::int64_t trial) {
     if (computing_ != 0) drop();
-    return timed(trial);
+    return proposer_.propose(trial);
 }
 
 void BackgroundProposer::start(std::int64_t trial, std::function<void()> ready) {
     if (computing_ != 0) throw std::logic_error("a proposal is computed already");
     computing_ = trial;
     about_ = proposer_.about();
-    std::packaged_task<std::optional<Proposal>()> task([this, trial] { return timed(trial); });
+    std::packaged_task<std::optional<Proposal>()> task([this, trial] { return proposer_.propose(trial); });
     result_ = task.get_future();
     thread_ = std::thread([task = std::move(task), ready = std::move(ready)]() mutable {
         task();
@@ -44,14 +36,18 @@ bool BackgroundProposer::ready() const {
 }
 
 std::optional<Proposal> BackgroundProposer::take() {
+    auto result = std::move(result_);
+    drop();
+    return result.get();
+}
+
+void BackgroundProposer::drop() {
     thread_.join();
     computing_ = 0;
     outdated_ = false;
+    result_ = {};
     for (const auto& change : std::exchange(changes_, {})) change(proposer_);
-    return result_.get();
 }
-
-void BackgroundProposer::drop() { take(); }
 
 void BackgroundProposer::later(std::function<void(Proposer&)> change) {
     outdated_ |= ready();

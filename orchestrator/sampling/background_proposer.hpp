@@ -42,8 +42,7 @@ class BackgroundProposer {
     /// Nobody wants the result: waits for the computation and forgets it.
     void drop();
 
-    /// Whether the last proposal took so long (2 ms) that the next one should be computed in the background.
-    [[nodiscard]] bool slow() const { return seconds_ > slow_seconds; }
+    [[nodiscard]] bool quick() const { return proposer_.quick(); }
 
     void proposed(const TrialRecord& trial);
     void tell(const TrialRecord& trial);
@@ -55,10 +54,7 @@ class BackgroundProposer {
     [[nodiscard]] std::string exhausted() const { return proposer_.exhausted(); }
 
    private:
-    static constexpr double slow_seconds = 2e-3;
-
     void later(std::function<void(Proposer&)> change);
-    std::optional<Proposal> timed(std::int64_t trial);
 
     Proposer proposer_;
     std::vector<std::function<void(Proposer&)>> changes_;  ///< that wait for the end of the computation
@@ -66,8 +62,7 @@ class BackgroundProposer {
     bool outdated_ = false;
     std::future<std::optional<Proposal>> result_;
     std::thread thread_;
-    double seconds_ = 0;  ///< that the last proposal took
-    std::string about_;   ///< while something is computed
+    std::string about_;  ///< while something is computed
 };
 
 }  // namespace hpo

@@ -139,6 +139,7 @@ class GridSampler final : public Sampler {
 constinit const SamplerRow grid_row{
     {"grid", "every combination once, in an order that spreads them; ends when all were tried", grid_options},
     &GridSampler::make,
+    true,
     true};
 
 }  // namespace hpo

@@ -115,6 +115,7 @@ Result<Proposer> Proposer::make(const Study& study, const std::vector<PriorStudy
 
 Proposer::Proposer(const Study& study, CubeMap map, std::unique_ptr<Sampler> sampler)
     : name_(study.sampler.type),
+      quick_(samples_quickly(study.sampler)),
       seed_(study.seed),
       start_(study.start),
       direction_(study.objective.direction),

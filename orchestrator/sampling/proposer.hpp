@@ -50,6 +50,9 @@ class Proposer {
 
     [[nodiscard]] const CubeMap& map() const { return map_; }
 
+    /// Whether a proposal takes microseconds, however many trials there are.
+    [[nodiscard]] bool quick() const { return quick_; }
+
     /// The sampler, and what it chose and why.
     [[nodiscard]] std::string about() const;
 
@@ -66,6 +69,7 @@ class Proposer {
     [[nodiscard]] std::optional<Proposal> unseen(std::int64_t trial);
 
     std::string name_;  ///< the sampler's
+    bool quick_;
     std::uint64_t seed_;
     std::vector<Params> start_;  ///< configurations of the first trials
     std::string learns_from_;    ///< "60 trials of phase1"; empty: from this study alone

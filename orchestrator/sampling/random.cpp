@@ -32,6 +32,8 @@ class RandomSampler final : public Sampler {
 constinit const SamplerRow random_row{{"random", "independent draws from the priors", {}},
                                       [](const Params&, const SamplerSetup& setup) -> Result<std::unique_ptr<Sampler>> {
                                           return std::unique_ptr<Sampler>(std::make_unique<RandomSampler>(setup));
-                                      }};
+                                      },
+                                      false,
+                                      true};
 
 }  // namespace hpo

@@ -24,6 +24,11 @@ bool samples_as_declared(const PartSpec& spec) {
                        [&](const SamplerRow* row) { return row->part.name == spec.type && row->as_declared; });
 }
 
+bool samples_quickly(const PartSpec& spec) {
+    return std::any_of(rows.begin(), rows.end(),
+                       [&](const SamplerRow* row) { return row->part.name == spec.type && row->quick; });
+}
+
 Result<std::unique_ptr<Sampler>> make_sampler(const PartSpec& spec, const SamplerSetup& setup) {
     for (const SamplerRow* row : rows) {
         if (row->part.name != spec.type) continue;

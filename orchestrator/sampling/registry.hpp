@@ -17,6 +17,7 @@ struct SamplerRow {
     PartOptions part;
     Result<std::unique_ptr<Sampler>> (*make)(const Params& options, const SamplerSetup& setup);
     bool as_declared = false;  ///< its points are not bent by the large-batch policy
+    bool quick = false;        ///< a proposal takes microseconds, however many trials there are
 };
 
 extern const SamplerRow random_row;
@@ -32,6 +33,9 @@ std::span<const PartOptions> sampler_vocabulary();
 
 /// Whether the large-batch policy leaves this sampler's points as they are.
 bool samples_as_declared(const PartSpec& spec);
+
+/// Whether a proposal of this sampler takes microseconds: others are computed on another thread.
+bool samples_quickly(const PartSpec& spec);
 
 /// Fails for unknown types and options, and where the sampler cannot serve the space.
 Result<std::unique_ptr<Sampler>> make_sampler(const PartSpec& spec, const SamplerSetup& setup);

@@ -54,6 +54,8 @@ constinit const SamplerRow sobol_row{{"sobol", "evenly spread points (quasi-rand
                                                           " parameters at most, the space has " +
                                                           std::to_string(setup.space.size())};
                                          return std::unique_ptr<Sampler>(std::make_unique<SobolSampler>(setup));
-                                     }};
+                                     },
+                                     false,
+                                     true};
 
 }  // namespace hpo

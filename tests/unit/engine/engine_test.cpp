@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <csignal>
+#include <semaphore>
 
 #include "tests/unit/engine/played.hpp"
 
@@ -35,6 +36,31 @@ TEST_F(EngineTest, RunsTheBudgetOneAfterTheOtherInAWarmWorker) {
     play.exit(0, 0);
     EXPECT_TRUE(play.engine->done());
     EXPECT_EQ(play.engine->end(), Engine::End::finished);
+}
+
+TEST_F(EngineTest, ATrialThatIsProposedInTheBackgroundStartsOnceTheLoopHearsOfIt) {
+    study.sampler.type = "tpe";
+    MemoryStore other_store;
+    std::counting_semaphore<> proposals{0};
+    Played play(study, store, 1, {.cores = 64, .memory = 1 << 30}, [&] { proposals.release(); });
+    for (std::int64_t trial = 1; trial <= 3; ++trial) {
+        proposals.acquire();
+        play.engine->proposal_ready();
+        if (trial == 1) play.ready(0);
+        const AttemptId id = play.asked(0);
+        ASSERT_EQ(id, (AttemptId{trial, 1}));
+        play.complete(0, id);
+    }
+    play.exit(0, 0);
+    EXPECT_TRUE(play.engine->done());
+    EXPECT_EQ(play.engine->end(), Engine::End::finished);
+
+    Played at_once(study, other_store, 1);
+    at_once.ready(0);
+    for (std::int64_t trial = 1; trial <= 3; ++trial) {
+        at_once.complete(0, at_once.asked(0));
+        EXPECT_EQ(play.trial(trial).params, at_once.trial(trial).params);
+    }
 }
 
 TEST_F(EngineTest, TheTimeOfAStudyIsCountedOnceAlsoWhenTheSessionIsOver) {

@@ -38,7 +38,8 @@ inline Machine with_devices(int count) {
 /// One session of an engine over a store that may outlive it.
 class Played {
    public:
-    Played(const Study& study, MemoryStore& store, int workers, Machine at_start = {.cores = 64, .memory = 1 << 30})
+    Played(const Study& study, MemoryStore& store, int workers, Machine at_start = {.cores = 64, .memory = 1 << 30},
+           std::function<void()> proposal_ready = {})
         : machine(std::move(at_start)),
           study_(study),
           ledger_(study_, store, *Proposer::make(study_), *Rules::make(study_)) {
@@ -61,6 +62,7 @@ class Played {
                                    .checkpoints = [](std::int64_t) { return ""; },
                                    .notice = [this](const Notice& notice) { notices += notice.text + '\n'; },
                                    .trial_ended = [this](const TrialRecord& trial) { ended.push_back(trial.number); },
+                                   .proposal_ready = std::move(proposal_ready),
                                    .on_device = !machine.accelerators.empty()},
                        workers);
         engine->start();
