@@ -44,8 +44,8 @@ struct EngineParts {
     std::function<void(const Notice&)> notice;
     /// A trial has reached a final state, and no worker holds it any more.
     std::function<void(const TrialRecord&)> trial_ended;
-    /// Given: where the sampler is slow it proposes on another thread, and this is called from there when it has done so,
-    /// so that Engine::proposal_ready is called soon.
+    /// Given: where the sampler is slow it proposes on another thread, and this is called from there when it has done
+    /// so, so that Engine::proposal_ready is called soon.
     std::function<void()> proposal_ready = {};
     /// Trials need an accelerator each, or as many as `resources.trial.gpus` says.
     bool on_device = false;
