@@ -24,9 +24,13 @@ resources: {{parallel: 2, retries: 0, trial: {{memory: 16MiB}}}}
 
 
 def contents(folder):
-    """What lies below a folder, but for the lock file, which without its lock means nothing."""
+    """What lies below a folder, but for files that mean nothing by themselves: the lock without its holder, and what SQLite
+    keeps for readers and makes again, its shared memory and an empty log."""
+    def means_nothing(path):
+        return path.name in ("lock", "study.db-shm") or path.name == "study.db-wal" and path.stat().st_size == 0
+
     return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
-            for path in sorted(pathlib.Path(folder).rglob("*")) if path.name != "lock"}
+            for path in sorted(pathlib.Path(folder).rglob("*")) if not means_nothing(path)}
 
 
 class Folders(Case):

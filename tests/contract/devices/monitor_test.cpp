@@ -34,6 +34,9 @@ constexpr auto deadline = std::chrono::seconds(30);
 class Monitor : public ::testing::Test {
    protected:
     Monitor() {
+        // Those of the test before are killed, which takes the kernel a moment.
+        const auto end = std::chrono::steady_clock::now() + deadline;
+        while (!helpers().empty() && std::chrono::steady_clock::now() < end) ::usleep(500);
         ::setenv("HPO_NVML_LIBRARY", (testing::build_folder() + "/tests/support/libfake-nvml.so").c_str(), 1);
         ::setenv("FAKE_NVML", (folder_ / "script").c_str(), 1);
     }
