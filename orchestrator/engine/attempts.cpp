@@ -80,7 +80,7 @@ void Attempts::reported(WorkerIndex index, const from_worker::Reported& message)
     }
     job->last_step = step;
     uses_.ends.reported(step);
-    const Verdict verdict = parts.ledger.report(job->id.trial, message.report);
+    const Verdict verdict = parts.ledger.report(job->id.trial, message.report, worker.checkpoints);
     const TrialRecord& trial = context.trial(job->id.trial);
     // Every step's warning is in its report; a person is told once an attempt.
     if (!message.report.warning.empty() && !std::exchange(job->warned, true))

@@ -283,10 +283,10 @@ void Ledger::take(std::int64_t number, Report report) {
     took_step(stored, reported);
 }
 
-Verdict Ledger::report(std::int64_t number, Report report) {
+Verdict Ledger::report(std::int64_t number, Report report, bool at_once) {
     take(number, std::move(report));
     Verdict verdict = judge(number);
-    if (waits_ && record_.last_time - written_at_ >= steps_wait_at_most) flush();
+    if (waits_ && (at_once || record_.last_time - written_at_ >= steps_wait_at_most)) flush();
     return verdict;
 }
 

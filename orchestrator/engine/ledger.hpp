@@ -68,8 +68,9 @@ class Ledger {
     /// Final numbers that its script gave.
     void closing(std::int64_t trial, Metrics values);
     /// A step, judged: on stop, pause and completion the trial has already ended or paused in the ledger when this
-    /// returns.
-    Verdict report(std::int64_t trial, Report report);
+    /// returns. `at_once`: the step is stored by then, for workers that write a checkpoint once they are answered. A
+    /// checkpoint that is ahead of the record would resume behind steps that nobody knows.
+    Verdict report(std::int64_t trial, Report report, bool at_once = false);
     /// The same for a trial whose end is told: the last step of its budget leaves it running.
     Verdict report_until_told(std::int64_t trial, Report report);
     /// The last stored step, judged again: a session that was killed may have stored a step but not what followed from

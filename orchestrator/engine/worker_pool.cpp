@@ -53,6 +53,7 @@ bool WorkerPool::greet(WorkerIndex index, const from_worker::Hello& hello) {
     worker.pid = hello.pid;
     worker.slots = static_cast<std::size_t>(std::clamp<std::int64_t>(hello.slots, 1, most_slots));
     worker.plans = can(hello, "plan");
+    worker.checkpoints = can(hello, "checkpoint");
     worker.shrinks = can(hello, "micro_batch");
     worker.once = can(hello, "once");
     return true;

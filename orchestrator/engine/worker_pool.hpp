@@ -52,6 +52,7 @@ struct Worker {
     Seconds heard{0};           ///< starting, planning: last sign of life
     std::int64_t pid = 0;       ///< as it said
     bool plans = false;         ///< can answer `plan`
+    bool checkpoints = false;   ///< writes checkpoints that a trial can resume from
     bool shrinks = false;       ///< can train a batch in micro-batches
     bool ailing = false;        ///< the last trial of it failed: it may be about to end
     bool once = false;          ///< trains one trial, then exits

@@ -97,11 +97,16 @@ class Kills(Case):
     def test_row_1_the_orchestrator_is_killed_at_random_instants_of_a_running_study(self):
         self.strike(lambda child: child.pid)
 
+    def curves(self, name):
+        """Of each trial its parameters and every step's metrics: a step that was lost is seen, also where the best is not."""
+        shown = [json.loads(self.hpo("show", name, trial["trial"], "--json")) for trial in self.trials(name)]
+        return {trial["trial"]: (trial["params"], trial["values"], [(step["step"], step["metrics"]) for step in trial["curve"]]) for trial in shown}
+
     def test_row_1_the_orchestrator_of_native_workers_is_killed_and_curves_are_those_of_an_uninterrupted_study(self):
         from harness import synthetic
         text = synthetic(trials=12, epochs=6, samples=20000)
         self.hpo("run", self.study(text))
-        whole = {t["trial"]: (t["params"], t["values"], t["steps"]) for t in self.trials("small")}
+        whole = self.curves("small")
         self.hpo("ls")
         study = self.study(text.replace("study: small", "study: struck"))
         dice = random.Random(7)
@@ -113,8 +118,7 @@ class Kills(Case):
             child.wait(10)
             self.assert_nobody_left(2.0)
         self.hpo("run", study)
-        struck = {t["trial"]: (t["params"], t["values"], t["steps"]) for t in self.trials("struck")}
-        self.assertEqual(struck, whole)
+        self.assertEqual(self.curves("struck"), whole)
 
     def test_row_8_a_supervisor_is_killed_at_random_instants_and_nothing_of_its_tree_is_left(self):
         def supervisor(child):

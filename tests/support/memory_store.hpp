@@ -8,7 +8,7 @@
 
 namespace hpo::testing {
 
-class MemoryStore final : public Store {
+class MemoryStore : public Store {
    public:
     [[nodiscard]] std::string source() const override { return source_; }
     Result<void> set_source(const std::string& yaml) override { return source_ = yaml, Result<void>{}; }

@@ -63,6 +63,32 @@ TEST_F(EngineTest, ATrialThatIsProposedInTheBackgroundStartsOnceTheLoopHearsOfIt
     }
 }
 
+/// A store that counts the steps that a kill would take. They come at one moment.
+class LazyStore final : public hpo::testing::MemoryStore {
+   public:
+    Result<StoredEvent> add(const Event& event) override {
+        ++waiting;
+        const auto stored = MemoryStore::append(event);
+        if (stored && kept.size() > 1) kept.back().time = kept[kept.size() - 2].time;
+        return kept.back();
+    }
+    Result<StoredEvent> append(const Event& event) override { return waiting = 0, MemoryStore::append(event); }
+    Result<void> flush() override { return waiting = 0, Result<void>{}; }
+    int waiting = 0;
+};
+
+TEST_F(EngineTest, AStepIsStoredBeforeAWorkerIsAnsweredThatWritesACheckpointThen) {
+    for (const bool checkpoints : {false, true}) {
+        LazyStore lazy;
+        Played play(study, lazy, 1);
+        play.ready(0, checkpoints ? std::vector<std::string>{"checkpoint"} : std::vector<std::string>{});
+        const AttemptId id = play.asked(0);
+        lazy.waiting = 0;
+        play.report(0, id, 1, 0.5);
+        EXPECT_EQ(lazy.waiting, checkpoints ? 0 : 1);
+    }
+}
+
 TEST_F(EngineTest, TheTimeOfAStudyIsCountedOnceAlsoWhenTheSessionIsOver) {
     Played play(study, store, 1);
     const double before = play.engine->seconds();
