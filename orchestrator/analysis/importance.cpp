@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "hpo/worker_keys.hpp"
 #include "orchestrator/sampling/policy.hpp"
 
 namespace hpo::analysis {
@@ -92,6 +93,14 @@ std::vector<const TrialRecord*> ranked(const Study& study, const StudyRecord& re
     return order;
 }
 
+/// Whether values beyond the end of a parameter's range make no sense, or are refused.
+bool is_final(const Study& study, const std::string& name, bool upper, double bound) {
+    if (!upper && bound == 0) return true;
+    if (!upper && name == "batch_size" && bound <= static_cast<double>(study.policy.min_batch_size)) return true;
+    const WorkerKey* key = study.command.empty() ? find_worker_key(name) : nullptr;
+    return key && (upper ? bound >= key->high : bound <= key->low);
+}
+
 void find_bounds(const Study& study, const CubeMap& map, const std::vector<const TrialRecord*>& order,
                  Importance& made) {
     const std::size_t count = std::min(order.size(), std::max<std::size_t>(5, order.size() / 10));
@@ -113,7 +122,7 @@ void find_bounds(const Study& study, const CubeMap& map, const std::vector<const
         const double bound = high > low ? dimension.high : dimension.low;
         made.bounds.push_back({dimension.name, high > low,
                                dimension.kind == Kind::integer ? Value(static_cast<std::int64_t>(bound)) : Value(bound),
-                               std::max(low, high), of});
+                               std::max(low, high), of, is_final(study, dimension.name, high > low, bound)});
     }
 }
 
@@ -156,8 +165,9 @@ std::string trials_text(const std::vector<std::int64_t>& trials) {
 void find_next(const Study& study, const StudyRecord& record, const std::vector<const TrialRecord*>& order,
                Importance& made) {
     for (const AtBound& at : made.bounds)
-        made.next.push_back("let " + at.name + " go " + (at.upper ? "above " : "below ") + to_text(at.bound) +
-                            ", in a study with warm_start: [" + study.name + "]");
+        if (!at.final)
+            made.next.push_back("let " + at.name + " go " + (at.upper ? "above " : "below ") + to_text(at.bound) +
+                                ", in a study with warm_start: [" + study.name + "]");
     if (!made.tied.empty()) made.next.push_back("rank the best by their mean: hpo best " + study.name + " --repeat 5");
     if (!order.empty() &&
         static_cast<double>(order.front()->number) > (1 - late) * static_cast<double>(record.trials.size()) &&
@@ -227,7 +237,7 @@ std::vector<std::string> short_text(const Study& study, const Importance& import
                 text += (text.empty() ? "" : ", ") + effect.name + " " + percent(effect.all.share);
     if (!text.empty()) lines.push_back("What matters  " + text);
     for (const AtBound& bound : importance.bounds)
-        if (lines.size() < 3) lines.push_back("Bounds        " + bound_text(bound));
+        if (!bound.final && lines.size() < 3) lines.push_back("Bounds        " + bound_text(bound));
     if (importance.noise && !importance.tied.empty())
         lines.push_back("Ties          " + trials_text(importance.tied) + ": " + noise_text(study, *importance.noise));
     for (const std::string& next : importance.next)

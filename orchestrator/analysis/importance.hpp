@@ -31,6 +31,7 @@ struct AtBound {
     bool upper = false;
     Value bound;
     std::int64_t trials = 0, of = 0;  ///< so many of so many of the best
+    bool final = false;               ///< the range cannot be wider there: 0, the limit of the key, or of the policy
 };
 
 /// By how much a value differs from one time to the next.

@@ -72,6 +72,21 @@ TEST(Importance, TellsTheParameterThatMattersAndThatItsBestLieAtItsBound) {
     EXPECT_THAT(whole_text(all.study, importance), HasSubstr("from 80 trials that ended\n"));
 }
 
+TEST(Importance, NobodyIsToldToWidenARangeBeyondItsNaturalEnd) {
+    Made all = made(80);
+    const auto advice = [&] {
+        std::string text;
+        for (const std::string& line : short_text(all.study, importance_of(all.study, all.record))) text += line + '\n';
+        return text;
+    };
+    EXPECT_THAT(advice(), HasSubstr("let x go above 1.0"));
+    // The same study with x turned, so that its best lie at 0.
+    for (TrialRecord& trial : all.record.trials) trial.params["x"] = 1 - number_or(trial.params.at("x"), 0);
+    EXPECT_THAT(advice(), ::testing::Not(HasSubstr("let x go")));
+    EXPECT_THAT(advice(), ::testing::Not(HasSubstr("Bounds")));
+    EXPECT_THAT(whole_text(all.study, importance_of(all.study, all.record)), HasSubstr("x: "));
+}
+
 TEST(Importance, StoppedTrialsCountByTheirPredictedEndsWhereCurvesTellThem) {
     const Made all = made(60, true);
     const Ends ends = ends_of(all.study, all.record);
