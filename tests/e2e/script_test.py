@@ -58,7 +58,7 @@ class Client(Script):
             print("process", os.getpid())
             for epoch in trial.epochs():
                 for _ in range(10):
-                    sum(range(20_000))
+                    sum(range(200_000))  # long enough to be timed on any machine
                     trial.step()
                 trial.report(epoch, val_loss=trial.params.lr / epoch, momentum=trial.params["momentum"])
             """)
