@@ -40,5 +40,6 @@ inline double default_number(std::string_view name) {
     if (!key || key->fallback.empty()) throw Fatal("no worker key with a default: " + std::string(name));
     return number_or(default_value(*key), 0);
 }
+inline std::int64_t default_whole(std::string_view name) { return static_cast<std::int64_t>(default_number(name)); }
 
 }  // namespace hpo

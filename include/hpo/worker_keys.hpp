@@ -29,6 +29,10 @@ struct WorkerKey {
     bool per_replica = false;
     /// Whether the result of the training depends on it; checkpoints are bound to such keys alone.
     bool changes_result = true;
+    /// Whether the time of an update depends on it. What is measured of one trial's speed holds for all trials that
+    /// differ in other keys alone.
+    bool changes_speed = true;
+    bool required = false;  ///< it must be given wherever it applies
 };
 
 /// Calls visit(item) for each item of a list such as "relu|gelu|silu".
@@ -65,33 +69,41 @@ constexpr bool applies_with(const WorkerKey& key, std::string_view name, std::st
     return has_choice(key.applies_when.substr(equals + 1), value);
 }
 
+/// The key on whose value it depends whether `key` has an effect; empty: it always has.
+constexpr std::string_view condition_of(const WorkerKey& key) {
+    return key.applies_when.substr(0, key.applies_when.find('='));
+}
+
 namespace worker_key_detail {
 inline constexpr double none = std::numeric_limits<double>::infinity();
 using T = WorkerKey::Type;
-inline constexpr bool shared = false, per_replica = true, same_result = false;
+inline constexpr bool shared = false, per_replica = true, same_result = false, any_result = true;
+inline constexpr bool same_speed = false, any_speed = true, required = true;
 }  // namespace worker_key_detail
 
 // clang-format off
 inline constexpr std::array worker_keys = [] {
     using worker_key_detail::none, worker_key_detail::shared, worker_key_detail::per_replica;
-    using worker_key_detail::same_result;
+    using worker_key_detail::same_result, worker_key_detail::any_result;
+    using worker_key_detail::same_speed, worker_key_detail::any_speed, worker_key_detail::required;
     using worker_key_detail::T;
     return std::array{
         WorkerKey{"", "task", T::text, 0, 0, "auto|classification|regression|image-classification", "auto", "what is trained: classes or numbers are predicted; auto: by the data's targets"},
         WorkerKey{"data", "format", T::text, 0, 0, "idx|csv|synthetic", "idx", "idx: IDX files; csv: a table with a header; both plain or gzip. synthetic: Gaussian clusters, or for regression sums of sines, made from the seed"},
-        WorkerKey{"data", "path", T::text, 0, 0, "", "", "idx: a folder, or the name of one below /usr/share/datasets; csv: a file", "format=idx|csv"},
-        WorkerKey{"data", "target", T::text, 0, 0, "", "", "csv: the column to predict", "format=csv"},
+        WorkerKey{"data", "path", T::text, 0, 0, "", "", "idx: a folder, or the name of one below /usr/share/datasets; csv: a file", "format=idx|csv", "", shared, any_result, any_speed, required},
+        WorkerKey{"data", "target", T::text, 0, 0, "", "", "csv: the column to predict", "format=csv", "", shared, any_result, any_speed, required},
         WorkerKey{"data", "ignore", T::text, 0, 0, "", "", "csv: columns to leave out, with commas between their names", "format=csv"},
         WorkerKey{"data", "categorical", T::text, 0, 0, "", "", "csv: columns whose numbers are names, such as codes, with commas between them; columns with other texts than numbers are categorical anyway", "format=csv"},
-        WorkerKey{"data", "split", T::text, 0, 0, "random|stratified|time", "", "csv: which rows validate and test: any, in equal proportions of the classes, or the last ones; default stratified for classes, otherwise random", "format=csv"},
-        WorkerKey{"data", "test", T::real, 0.001, 0.9, "", "", "csv: fraction of the rows kept for testing; default 0.1", "format=csv"},
-        WorkerKey{"data", "validation", T::real, 0.001, 0.9, "", "0.1", "fraction of the training samples kept for validation"},
-        WorkerKey{"data", "subset", T::integer, 1, 1e9, "", "", "use only so many training samples (before the split); default all"},
+        WorkerKey{"data", "split", T::text, 0, 0, "random|stratified|time", "", "csv: which rows validate and test: any, in equal proportions of the classes, or the last ones; default stratified for classes, otherwise random", "format=csv", "", shared, any_result, same_speed},
+        WorkerKey{"data", "test", T::real, 0.001, 0.9, "", "", "csv: fraction of the rows kept for testing; default 0.1", "format=csv", "", shared, any_result, same_speed},
+        WorkerKey{"data", "validation", T::real, 0.001, 0.9, "", "0.1", "fraction of the training samples kept for validation", "", "", shared, any_result, same_speed},
+        WorkerKey{"data", "subset", T::integer, 1, 1e9, "", "", "use only so many training samples (before the split); default all", "", "", shared, any_result, same_speed},
         WorkerKey{"data", "placement", T::text, 0, 0, "auto|device|staged", "auto", "of samples: in the device's memory; or in the host's, from where batches come ahead of use. auto: staged where they are more than half of the device's memory", "", "", shared, same_result},
-        WorkerKey{"data", "samples", T::integer, 16, 1e8, "", "4096", "synthetic: training samples (a quarter as many for testing)", "format=synthetic"},
-        WorkerKey{"data", "features", T::integer, 1, 65536, "", "32", "synthetic: features of a sample", "format=synthetic"},
+        WorkerKey{"data", "samples", T::integer, 16, 1e8, "", "4096", "synthetic: training samples (a quarter as many for testing)", "format=synthetic", "", shared, any_result, same_speed},
+        WorkerKey{"data", "features", T::integer, 1, 65536, "", "32", "synthetic: features of a sample, or of a step of it", "format=synthetic"},
+        WorkerKey{"data", "steps", T::integer, 1, 65536, "", "", "synthetic: steps of a sequence, each with such features and a target of its own; default: a sample is one vector with one target", "format=synthetic"},
         WorkerKey{"data", "classes", T::integer, 2, 4096, "", "4", "synthetic: classes", "format=synthetic"},
-        WorkerKey{"data", "noise", T::real, 0, 100, "", "1.0", "synthetic: standard deviation of each cluster (centres have deviation 1), or of the noise in the target (which varies by 1)", "format=synthetic"},
+        WorkerKey{"data", "noise", T::real, 0, 100, "", "1.0", "synthetic: standard deviation of each cluster (centres have deviation 1), or of the noise in the target (which varies by 1)", "format=synthetic", "", shared, any_result, same_speed},
         WorkerKey{"model", "type", T::text, 0, 0, "mlp", "mlp", "the model family"},
         WorkerKey{"model", "hidden", T::list, 1, 65536, "", "", "widths of the hidden layers, one by one; or use width and depth", "type=mlp", "width|depth"},
         WorkerKey{"model", "width", T::integer, 1, 65536, "", "256", "width of each hidden layer, unless hidden is given", "type=mlp"},
@@ -101,24 +113,24 @@ inline constexpr std::array worker_keys = [] {
         WorkerKey{"model", "dropout", T::real, 0, 0.95, "", "0.0", "probability that a hidden unit is dropped in training", "", "", per_replica},
         WorkerKey{"training", "batch_size", T::integer, 1, 1e6, "", "256", "samples of one optimizer update (all micro-batches together)"},
         WorkerKey{"training", "accumulation", T::integer, 1, 1e6, "", "1", "micro-batches of one update, equal but for the last", "", "", shared, same_result},
-        WorkerKey{"training", "memory_target", T::real, 0, 1, "", "0.95", "memory in use by all programs, as a fraction, above which micro-batches shrink until it falls again; 0: they never do", "", "", shared, same_result},
+        WorkerKey{"training", "memory_target", T::real, 0, 1, "", "0.95", "memory in use by all programs, as a fraction, above which micro-batches shrink until it falls again; 0: they never do", "", "", shared, same_result, same_speed},
         WorkerKey{"training", "optimizer", T::text, 0, 0, "adamw|sgd", "adamw", "AdamW, or SGD with momentum"},
-        WorkerKey{"training", "lr", T::real, 0, 1e3, "", "0.001", "peak learning rate", "", "", per_replica},
-        WorkerKey{"training", "weight_decay", T::real, 0, 1e3, "", "0.01", "decoupled (AdamW) or added to the gradient (SGD); weights only", "", "", per_replica},
-        WorkerKey{"training", "momentum", T::real, 0, 0.9999, "", "0.9", "SGD", "optimizer=sgd", "", per_replica},
-        WorkerKey{"training", "nesterov", T::flag, 0, 0, "", "false", "SGD", "optimizer=sgd"},
-        WorkerKey{"training", "beta1", T::real, 0, 0.9999, "", "0.9", "AdamW", "optimizer=adamw", "", per_replica},
-        WorkerKey{"training", "beta2", T::real, 0, 0.999999, "", "0.999", "AdamW", "optimizer=adamw", "", per_replica},
-        WorkerKey{"training", "epsilon", T::real, 1e-16, 1, "", "1.0e-8", "AdamW", "optimizer=adamw", "", per_replica},
-        WorkerKey{"training", "schedule", T::text, 0, 0, "constant|cosine|one-cycle", "cosine", "of the learning rate, over all epochs of the budget", "", "", per_replica},
-        WorkerKey{"training", "warmup", T::real, 0, 1e6, "", "0.0", "epochs of linear warm-up (one-cycle: 30 % of the budget if 0)", "", "", per_replica},
-        WorkerKey{"training", "label_smoothing", T::real, 0, 0.99, "", "0.0", "probability mass spread evenly over all classes", "", "", per_replica},
-        WorkerKey{"training", "clip", T::real, 0, none, "", "0.0", "largest norm of the gradient; 0: not clipped", "", "", per_replica},
+        WorkerKey{"training", "lr", T::real, 0, 1e3, "", "0.001", "peak learning rate", "", "", per_replica, any_result, same_speed},
+        WorkerKey{"training", "weight_decay", T::real, 0, 1e3, "", "0.01", "decoupled (AdamW) or added to the gradient (SGD); weights only", "", "", per_replica, any_result, same_speed},
+        WorkerKey{"training", "momentum", T::real, 0, 0.9999, "", "0.9", "SGD", "optimizer=sgd", "", per_replica, any_result, same_speed},
+        WorkerKey{"training", "nesterov", T::flag, 0, 0, "", "false", "SGD", "optimizer=sgd", "", shared, any_result, same_speed},
+        WorkerKey{"training", "beta1", T::real, 0, 0.9999, "", "0.9", "AdamW", "optimizer=adamw", "", per_replica, any_result, same_speed},
+        WorkerKey{"training", "beta2", T::real, 0, 0.999999, "", "0.999", "AdamW", "optimizer=adamw", "", per_replica, any_result, same_speed},
+        WorkerKey{"training", "epsilon", T::real, 1e-16, 1, "", "1.0e-8", "AdamW", "optimizer=adamw", "", per_replica, any_result, same_speed},
+        WorkerKey{"training", "schedule", T::text, 0, 0, "constant|cosine|one-cycle", "cosine", "of the learning rate, over all epochs of the budget", "", "", per_replica, any_result, same_speed},
+        WorkerKey{"training", "warmup", T::real, 0, 1e6, "", "0.0", "epochs of linear warm-up (one-cycle: 30 % of the budget if 0)", "", "", per_replica, any_result, same_speed},
+        WorkerKey{"training", "label_smoothing", T::real, 0, 0.99, "", "0.0", "probability mass spread evenly over all classes", "", "", per_replica, any_result, same_speed},
+        WorkerKey{"training", "clip", T::real, 0, none, "", "0.0", "largest norm of the gradient; 0: not clipped", "", "", per_replica, any_result, same_speed},
         WorkerKey{"training", "precision", T::text, 0, 0, "float32|tf32|bfloat16|float16|auto", "float32", "of matrix products; sums and weights are float32 always. auto: the fastest of this device at an equal loss, as measured"},
         WorkerKey{"training", "augment_shift", T::integer, 0, 1000, "", "0", "images: shifted by up to so many pixels in each direction, anew each time they are seen; 0: not"},
         WorkerKey{"training", "augment_flip", T::flag, 0, 0, "", "false", "images: half of them mirrored, left to right, anew each time they are seen"},
-        WorkerKey{"training", "eval_every", T::integer, 0, 1e9, "", "0", "iterations of one step; 0: one epoch"},
-        WorkerKey{"training", "seed", T::integer, 0, 9007199254740991.0, "", "", "of the trial; default: drawn from the study's seed and the trial's number", "", "", per_replica},
+        WorkerKey{"training", "eval_every", T::integer, 0, 1e9, "", "0", "iterations of one step; 0: one epoch", "", "", shared, any_result, same_speed},
+        WorkerKey{"training", "seed", T::integer, 0, 9007199254740991.0, "", "", "of the trial; default: drawn from the study's seed and the trial's number", "", "", per_replica, any_result, same_speed},
     };
 }();
 // clang-format on

@@ -10,7 +10,7 @@
 
 #include "hpo/dimension_value.hpp"
 #include "hpo/wire.hpp"
-#include "hpo/worker_keys.hpp"
+#include "hpo/worker_key_defaults.hpp"
 
 namespace hpo {
 
@@ -48,11 +48,7 @@ std::vector<double> normal_scores(const std::vector<double>& losses) {
 std::optional<Value> native_default(const std::string& name) {
     const WorkerKey* key = find_worker_key(name);
     if (!key || key->fallback.empty()) return std::nullopt;
-    const std::string text(key->fallback);
-    if (key->type == OptionType::flag) return Value(text == "true");
-    if (key->type == OptionType::integer) return Value(static_cast<std::int64_t>(std::atoll(text.c_str())));
-    if (key->type == OptionType::real) return Value(std::strtod(text.c_str(), nullptr));
-    return key->type == OptionType::text ? std::optional(Value(text)) : std::nullopt;
+    return default_value(*key);
 }
 
 const Dimension* find_dimension(const Space& space, const std::string& name) {

@@ -348,20 +348,22 @@ void check_native(Diagnostics& diagnostics, const ReadSpace& space, const ReadWo
             diagnostics.note(location(other), "'" + string(other) + "' is here");
         });
     check_accumulation(diagnostics, space, worker);
-    const auto format = worker.params.find("format");
-    const string used =
-        format == worker.params.end() ? string(find_worker_key("format")->fallback) : to_text(format->second);
-    for (const WorkerKey& key : worker_keys)
-        if (!applies_with(key, "format", used) && given(key.name))
-            diagnostics.error(location(key.name), "'worker.data." + string(key.name) + "' is for format: " +
-                                                      hpo::choices_text(key.applies_when.substr(7), " or "));
-    const auto need = [&](string_view key, const char* what) {
-        if (!given(key)) diagnostics.error(worker.location, "'worker.data." + string(key) + "' is missing: " + what);
-    };
-    if (used == "idx") need("path", "a folder of IDX files, or the name of one below /usr/share/datasets");
-    if (used == "csv") {
-        need("path", "a CSV file, plain or gzip");
-        need("target", "the name of the column to predict");
+    for (const WorkerKey& key : worker_keys) {
+        const string condition(condition_of(key));
+        // A key of another optimizer is harmless; one of other data or of another model is a mistake.
+        if ((condition != "format" && condition != "type") || has(space, condition)) continue;
+        const auto found = worker.params.find(condition);
+        const string used =
+            found == worker.params.end() ? string(find_worker_key(condition)->fallback) : to_text(found->second);
+        const string name = "'worker." + string(key.section) + "." + string(key.name) + "'";
+        if (!applies_with(key, condition, used)) {
+            if (given(key.name))
+                diagnostics.error(location(key.name),
+                                  name + " is for " + condition + ": " +
+                                      hpo::choices_text(key.applies_when.substr(condition.size() + 1), " or "));
+        } else if (key.required && !given(key.name)) {
+            diagnostics.error(worker.location, name + " is missing: " + string(key.meaning));
+        }
     }
 }
 

@@ -68,6 +68,8 @@ struct Extent {
     Tensor rows;                    ///< u32 per replica: rows of a micro-batch; the last one of a batch has the rest
     std::uint32_t micro_batch = 0;  ///< index of this micro-batch. Its row r is row micro_batch * rows + r of the batch
     Tensor columns{};               ///< u32 per replica: columns [0, columns) are valid
+    /// Rows that each of those above stands for: the steps of a sequence, or the pixels of an image.
+    std::uint32_t rows_per_sample = 1;
 
     [[nodiscard]] bool limits_rows() const { return static_cast<bool>(batch); }
 };

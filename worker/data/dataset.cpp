@@ -50,13 +50,18 @@ Result<std::vector<std::string>> explain_data(const DataConfig& config) {
                    [](const ImageShape& image) {
                        return "images of " + std::to_string(image.height) + " x " + std::to_string(image.width) +
                               (image.channels == 1 ? "" : " x " + std::to_string(image.channels));
+                   },
+                   [](const SequenceShape& sequence) {
+                       return "sequences of " + std::to_string(sequence.steps) + " steps x " +
+                              std::to_string(sequence.features) + " features";
                    }},
         shape->sample);
     const std::string target = shape->task == Task::classification
                                    ? std::to_string(shape->outputs) + " classes"
                                    : std::to_string(shape->outputs) + (shape->outputs == 1 ? " number" : " numbers");
     return std::vector<std::string>{std::to_string(shape->train) + " samples to train and validate on, " +
-                                    std::to_string(shape->test) + " to test; " + sample + "; the target is " + target};
+                                    std::to_string(shape->test) + " to test; " + sample + "; the target " +
+                                    (shape->target_per_step ? "of each step is " : "is ") + target};
 }
 
 Result<DataFacts> load_data(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink) {

@@ -14,6 +14,7 @@
 
 #include "hpo/result.hpp"
 #include "hpo/tasks.hpp"
+#include "hpo/worker_key_defaults.hpp"
 
 namespace hpo {
 
@@ -32,12 +33,13 @@ struct DataConfig {
     std::string categorical;  ///< the same
     SplitKind split = SplitKind::automatic;
     double test = 0.1;  ///< fraction of the rows of a table
-    double validation = 0.1;
+    double validation = default_number("validation");
     std::int64_t subset = 0;  ///< 0: all
-    std::int64_t samples = 4096;
-    std::int64_t features = 32;
-    std::int64_t classes = 4;
-    double noise = 1.0;
+    std::int64_t samples = default_whole("samples");
+    std::int64_t features = default_whole("features");
+    std::int64_t steps = 0;  ///< of a sample that is a sequence; 0: samples are vectors
+    std::int64_t classes = default_whole("classes");
+    double noise = default_number("noise");
     Placement placement = Placement::automatic;  ///< settled before data is loaded: device or staged
     friend bool operator==(const DataConfig&, const DataConfig&) = default;
 };
@@ -52,7 +54,12 @@ struct ImageShape {
     std::int64_t height = 0, width = 0, channels = 1;
     friend bool operator==(const ImageShape&, const ImageShape&) = default;
 };
-using SampleShape = std::variant<VectorShape, ImageShape>;
+/// Step by step.
+struct SequenceShape {
+    std::int64_t steps = 0, features = 0;
+    friend bool operator==(const SequenceShape&, const SequenceShape&) = default;
+};
+using SampleShape = std::variant<VectorShape, ImageShape, SequenceShape>;
 
 /// What can be known without loading the samples.
 struct DataShape {
@@ -64,16 +71,24 @@ struct DataShape {
     bool pixels = false;             ///< a feature is an unsigned byte; else a float
     bool standardised = false;       ///< features are used as they are given
     std::int64_t loading_bytes = 0;  ///< of the host, at most, that loading takes besides the samples themselves
+    bool target_per_step = false;    ///< each step of a sequence has a target; else each sample has one
     friend bool operator==(const DataShape&, const DataShape&) = default;
 
     /// Numbers of a sample.
     [[nodiscard]] std::int64_t features() const {
-        if (const auto* image = std::get_if<ImageShape>(&sample)) return image->height * image->width * image->channels;
-        return std::get<VectorShape>(sample).features;
+        return std::visit(
+            Overloaded{[](const VectorShape& vector) { return vector.features; },
+                       [](const ImageShape& image) { return image.height * image.width * image.channels; },
+                       [](const SequenceShape& sequence) { return sequence.steps * sequence.features; }},
+            sample);
     }
     [[nodiscard]] std::int64_t row_bytes() const { return features() * (pixels ? 1 : 4); }
-    /// Numbers of a target: a class is one of 32 bits, the others are floats.
-    [[nodiscard]] std::int64_t target_columns() const { return task == Task::classification ? 1 : outputs; }
+    /// Targets of a sample, and so rows of a model's outputs: one, or one for each step.
+    [[nodiscard]] std::int64_t targets() const { return target_per_step ? std::get<SequenceShape>(sample).steps : 1; }
+    /// Numbers of all targets of a sample: a class is one of 32 bits, the others are floats.
+    [[nodiscard]] std::int64_t target_columns() const {
+        return targets() * (task == Task::classification ? 1 : outputs);
+    }
 };
 
 enum class Part { train, test };

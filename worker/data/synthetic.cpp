@@ -1,6 +1,7 @@
 // Gaussian clusters: each class has a centre drawn from N(0, 1) in every feature; a sample is its class's centre plus
 // noise. For regression features are N(0, 1), and the target is a sum of sines along random directions, with a variance
-// of about 1, plus noise. Everything follows from the data seed.
+// of about 1, plus noise. A sample of a sequence holds as many of these as it has steps. Everything follows from the
+// data seed.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -47,29 +48,31 @@ void fill_normal(std::uint64_t seed, Stream stream, std::uint64_t first, double 
     }
 }
 
-/// The samples of a part, and what their targets follow from.
+/// The vectors of a part, each with its target.
 struct Source {
     const DataConfig& config;
     std::uint64_t seed;
     Part part;
-    std::int64_t count;
+    std::int64_t count;       ///< of vectors
+    std::int64_t per_sample;  ///< vectors
 
     [[nodiscard]] Stream noise() const { return part == Part::train ? train_noise : test_noise; }
 };
 
-/// Calls fill(first sample, features, targets) for some samples at a time, and passes them on.
+/// Calls fill(first vector, features, targets) for the vectors of some samples at a time, and passes them on.
 template <class Target, class Fill>
 void make(const Source& source, const SampleSink& sink, Fill&& fill) {
     const auto features = static_cast<std::size_t>(source.config.features);
-    const std::size_t at_once = std::max<std::size_t>(1, 65536 / features);
+    const auto per_sample = static_cast<std::size_t>(source.per_sample);
+    const std::size_t at_once = std::max<std::size_t>(1, 65536 / (features * per_sample)) * per_sample;
     std::vector<float> values;
     std::vector<Target> targets;
     for (std::int64_t first = 0; first < source.count; first += static_cast<std::int64_t>(targets.size())) {
         targets.resize(std::min(at_once, static_cast<std::size_t>(source.count - first)));
         values.resize(targets.size() * features);
         fill(first, std::span(values), std::span(targets));
-        sink({source.part, first, static_cast<std::int64_t>(targets.size()), std::as_bytes(std::span(values)),
-              std::as_bytes(std::span(targets))});
+        sink({source.part, first / source.per_sample, static_cast<std::int64_t>(targets.size()) / source.per_sample,
+              std::as_bytes(std::span(values)), std::as_bytes(std::span(targets))});
     }
 }
 
@@ -111,7 +114,11 @@ Result<DataShape> describe_synthetic(const DataConfig& config) {
     DataShape shape;
     shape.train = config.samples;
     shape.test = config.samples / 4;
-    shape.sample = VectorShape{config.features};
+    shape.target_per_step = config.steps > 0;
+    if (shape.target_per_step)
+        shape.sample = SequenceShape{config.steps, config.features};
+    else
+        shape.sample = VectorShape{config.features};
     shape.task = config.task.value_or(Task::classification);
     shape.outputs = shape.task == Task::classification ? config.classes : 1;
     return shape;
@@ -124,7 +131,8 @@ Result<DataFacts> load_synthetic(const DataConfig& config, std::uint64_t data_se
     fill_normal(data_seed, centres, 0, regression ? 1 / std::sqrt(static_cast<double>(features)) : 1.0, numbers);
     for (const auto& [part, count] :
          {std::pair(Part::train, config.samples), std::pair(Part::test, config.samples / 4)}) {
-        const Source source{config, data_seed, part, count};
+        const std::int64_t per_sample = std::max<std::int64_t>(1, config.steps);
+        const Source source{config, data_seed, part, count * per_sample, per_sample};
         regression ? make_curved(source, numbers, sink) : make_clusters(source, numbers, sink);
     }
     return DataFacts{};

@@ -8,19 +8,18 @@
 
 namespace hpo {
 
-Mlp::Mlp(MlpShape shape, std::int64_t features, std::int64_t outputs)
-    : Model(features, outputs), shape_(std::move(shape)) {
+Mlp::Mlp(MlpShape hidden, const ModelShape& shape) : Model(shape), shape_(std::move(hidden)) {
     std::vector<Parameter> parameters;
     const auto add = [&](Parameter parameter) {
         parameters.push_back(std::move(parameter));
         return static_cast<int>(parameters.size()) - 1;
     };
-    std::int64_t inputs = features;
+    std::int64_t inputs = shape.features / shape.targets;
     for (std::size_t i = 0; i <= shape_.hidden.size(); ++i) {
         Layer layer;
         layer.hidden = i < shape_.hidden.size();
         layer.inputs = inputs;
-        layer.outputs = layer.hidden ? shape_.hidden[i] : outputs;
+        layer.outputs = layer.hidden ? shape_.hidden[i] : shape.outputs;
         const std::string prefix = "layers." + std::to_string(i) + ".";
         const auto bound = std::sqrt((layer.hidden ? 6.0 : 1.0) / static_cast<double>(inputs));
         layer.weight = add({prefix + "weight", {layer.outputs, inputs}, 0, true, static_cast<float>(bound), 0});
@@ -38,15 +37,16 @@ Mlp::Mlp(MlpShape shape, std::int64_t features, std::int64_t outputs)
 double Mlp::forward_flops() const {
     double sum = 0;
     for (const auto& layer : layers_) sum += 2.0 * static_cast<double>(layer.inputs * layer.outputs);
-    return sum;
+    return sum * static_cast<double>(targets());
 }
 
 double Mlp::backward_flops() const {
     const auto& first = layers_.front();  // whose input needs no gradient
-    return 2 * forward_flops() - 2.0 * static_cast<double>(first.inputs * first.outputs);
+    return 2 * forward_flops() - 2.0 * static_cast<double>(first.inputs * first.outputs * targets());
 }
 
-void Mlp::plan(Layout& layout, std::int64_t rows, Precision precision, Fusion fusion) {
+void Mlp::plan(Layout& layout, std::int64_t samples, Precision precision, Fusion fusion) {
+    const std::int64_t rows = samples * targets();
     precision_ = precision;
     const Type operand = operand_type(precision);
     const bool padded = fusion == Fusion::padded;
@@ -94,12 +94,14 @@ Tensor Mlp::parameter(int index, const Tensor& block) const {
 
 Dropout Mlp::dropout(std::size_t layer, std::int64_t rows, const Training& training) const {
     const Tensor& mask = layers_[layer].mask;
+    Extent extent = training.extent;
+    extent.rows_per_sample = static_cast<std::uint32_t>(targets());
     return {.probability = training.dropout,
             .seed = training.seed,
             .iteration = training.iteration,
             .mask = mask ? mask.first_rows(rows) : Tensor{},
             .site = static_cast<std::uint32_t>(layer),
-            .extent = training.extent};
+            .extent = extent};
 }
 
 void Mlp::normalise_and_activate(Stream& stream, std::size_t index, const Tensor& weights, std::int64_t rows,
@@ -126,8 +128,8 @@ void Mlp::normalise_and_activate(Stream& stream, std::size_t index, const Tensor
 }
 
 Tensor Mlp::forward(Stream& stream, const Tensor& weights, const Tensor& input, const Training* training) {
-    const std::int64_t rows = input.rows;
-    Tensor current = input;
+    const std::int64_t rows = input.rows * targets();
+    Tensor current = input.slice(0, rows, features() / targets());
     for (std::size_t i = 0; i < layers_.size(); ++i) {
         const Layer& layer = layers_[i];
         Linear linear{current, parameter(layer.weight, weights), layer.linear.first_rows(rows), precision_, {}, {}};
@@ -144,7 +146,7 @@ Tensor Mlp::forward(Stream& stream, const Tensor& weights, const Tensor& input, 
 
 void Mlp::backward(Stream& stream, const Tensor& weights, const Tensor& gradients, const Tensor& input,
                    const Tensor& output_gradient, const Training& training, Write write) {
-    const std::int64_t rows = input.rows;
+    const std::int64_t rows = input.rows * targets();
     Tensor gradient = output_gradient;
     for (std::size_t i = layers_.size(); i-- > 0;) {
         const Layer& layer = layers_[i];
@@ -168,7 +170,7 @@ void Mlp::backward(Stream& stream, const Tensor& weights, const Tensor& gradient
                                         .bias_gradient = bias_gradient,
                                         .write = write,
                                         .extent = {.columns = layer.valid_outputs}});
-        const Tensor below = i > 0 ? layers_[i - 1].output.first_rows(rows) : input;
+        const Tensor below = i > 0 ? layers_[i - 1].output.first_rows(rows) : input.slice(0, rows, layer.inputs);
         const Tensor below_gradient = i > 0 ? gradient_[i % 2].slice(0, rows, layer.inputs) : Tensor{};
         LinearBackward linear{.output_gradient = gradient,
                               .input = below,
@@ -223,7 +225,8 @@ Result<std::unique_ptr<Model>> make_mlp(const Params& params, const DataShape& s
     const auto norm = text_setting(params, "norm");
     if (!norm) return norm.error();
     mlp.layer_norm = *norm == "layer";
-    return std::unique_ptr<Model>(std::make_unique<Mlp>(std::move(mlp), shape.features(), shape.outputs));
+    return std::unique_ptr<Model>(
+        std::make_unique<Mlp>(std::move(mlp), ModelShape{shape.features(), shape.outputs, shape.targets()}));
 }
 
 }  // namespace hpo

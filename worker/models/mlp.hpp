@@ -17,7 +17,8 @@ struct MlpShape {
 
 class Mlp : public Model {
    public:
-    Mlp(MlpShape shape, std::int64_t features, std::int64_t outputs);
+    /// With more than one target a sample, the layers apply to each step's features alone.
+    Mlp(MlpShape hidden, const ModelShape& shape);
 
     [[nodiscard]] double forward_flops() const override;
     [[nodiscard]] double backward_flops() const override;
@@ -28,7 +29,7 @@ class Mlp : public Model {
                   const Tensor& output_gradient, const Training& training, Write write) override;
 
    private:
-    /// A linear layer with what follows it; tensors are [rows, outputs] unless said.
+    /// A linear layer with what follows it; tensors are [rows, outputs] unless said, with a row for each target.
     struct Layer {
         std::int64_t inputs = 0;
         std::int64_t outputs = 0;

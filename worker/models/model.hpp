@@ -58,19 +58,28 @@ struct Training {
 /// Whether all replicas of a group have the same shape, or may be padded and have different extents and activations.
 enum class Fusion : std::uint8_t { identical, padded };
 
+/// What goes into a model and what comes out of it, for each sample.
+struct ModelShape {
+    std::int64_t features = 0;
+    std::int64_t outputs = 0;  ///< of each target
+    std::int64_t targets = 1;  ///< see DataShape::targets
+};
+
 class Model {
    public:
     virtual ~Model() = default;
 
     [[nodiscard]] const ParameterBlock& block() const { return block_; }
-    [[nodiscard]] std::int64_t features() const { return features_; }
-    [[nodiscard]] std::int64_t outputs() const { return outputs_; }  ///< logits of classes, or predictions
+    [[nodiscard]] std::int64_t features() const { return shape_.features; }
+    [[nodiscard]] std::int64_t outputs() const { return shape_.outputs; }  ///< logits of classes, or predictions
+    /// Rows of outputs for each sample: 1, or one for each step of a sequence.
+    [[nodiscard]] std::int64_t targets() const { return shape_.targets; }
 
     /// Floating-point operations of the matrix products for one sample.
     [[nodiscard]] virtual double forward_flops() const = 0;
     [[nodiscard]] virtual double backward_flops() const = 0;
 
-    /// Lays out memory for micro-batches of up to `rows` rows and matrix products of this precision. Must be called
+    /// Lays out memory for micro-batches of up to `rows` samples and matrix products of this precision. Must be called
     /// once, before forward and backward. A model that replicas are padded to must have the activation that stores the
     /// most, which is not relu.
     virtual void plan(Layout& layout, std::int64_t rows, Precision precision, Fusion fusion) = 0;
@@ -80,8 +89,8 @@ class Model {
     /// Draws `weights` [1, P] from the replicas' seeds (u64 per replica), and sets the padding to 0.
     void initialise(Stream& stream, const Tensor& weights, const Tensor& seed) const;
 
-    /// The outputs [B, outputs] for `input` [B, features], B at most the planned rows. `training` null: evaluation,
-    /// without dropout. They hold until the next forward, and may be overwritten by their gradient.
+    /// The outputs [B * targets, outputs] for `input` [B, features], B at most the planned rows. `training` null:
+    /// evaluation, without dropout. They hold until the next forward, and may be overwritten by their gradient.
     virtual Tensor forward(Stream& stream, const Tensor& weights, const Tensor& input, const Training* training) = 0;
 
     /// Must follow a training `forward` with the same arguments. Computes `gradients` [1, P] from the gradient of the
@@ -90,13 +99,12 @@ class Model {
                           const Tensor& output_gradient, const Training& training, Write write) = 0;
 
    protected:
-    Model(std::int64_t features, std::int64_t outputs) : features_(features), outputs_(outputs) {}
+    explicit Model(const ModelShape& shape) : shape_(shape) {}
 
     ParameterBlock block_;
 
    private:
-    std::int64_t features_;
-    std::int64_t outputs_;
+    ModelShape shape_;
 };
 
 /// Places `parameters` (in network order, `first` not yet set) in one block, the decayed ones first.

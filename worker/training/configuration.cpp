@@ -22,6 +22,9 @@ Result<Params> complete(const Params& given) {
     }
     for (const WorkerKey& key : worker_keys)
         if (!key.fallback.empty()) all.try_emplace(std::string(key.name), default_value(key));
+    // A search may draw the type of the model, and then the keys of all types are given.
+    const std::string type = to_text(all.at("type"));
+    std::erase_if(all, [&](const auto& entry) { return !applies_with(*find_worker_key(entry.first), "type", type); });
     return all;
 }
 
@@ -50,6 +53,7 @@ DataConfig data_of(const Params& all) {
     if (all.contains("subset")) data.subset = whole(all, "subset");
     data.samples = whole(all, "samples");
     data.features = whole(all, "features");
+    if (all.contains("steps")) data.steps = whole(all, "steps");
     data.classes = whole(all, "classes");
     data.noise = real(all, "noise");
     const std::string placement = text(all, "placement");

@@ -15,24 +15,25 @@ namespace hpo {
 enum class ScheduleKind { constant, cosine, one_cycle };
 enum class OptimizerKind { adamw, sgd };
 
+/// The `training` section, with the defaults of the table once read_configuration has filled it.
 struct TrainingConfig {
-    std::int64_t batch_size = 256;
+    std::int64_t batch_size = 1;
     std::int64_t accumulation = 1;
     OptimizerKind optimizer = OptimizerKind::adamw;
-    double lr = 0.001;
-    double weight_decay = 0.01;
-    double momentum = 0.9;
+    double lr = 0;
+    double weight_decay = 0;
+    double momentum = 0;
     bool nesterov = false;
-    double beta1 = 0.9;
-    double beta2 = 0.999;
-    double epsilon = 1e-8;
-    ScheduleKind schedule = ScheduleKind::cosine;
+    double beta1 = 0;
+    double beta2 = 0;
+    double epsilon = 0;
+    ScheduleKind schedule = ScheduleKind::constant;
     double warmup = 0;   ///< epochs
     double dropout = 0;  ///< of the model; may differ between replicas
     double label_smoothing = 0;
     double clip = 0;               ///< 0: off
     std::int64_t eval_every = 0;   ///< iterations of a step; 0: an epoch
-    double memory_target = 0.95;   ///< 0: micro-batches stay as configured
+    double memory_target = 0;      ///< 0: micro-batches stay as configured
     std::int64_t micro_batch = 0;  ///< rows of a micro-batch while memory is short; 0: by accumulation
     Precision precision = Precision::float32;
     std::int64_t augment_shift = 0;  ///< pixels

@@ -1,6 +1,6 @@
 #include "worker/training/fusion.hpp"
 
-#include "hpo/worker_keys.hpp"
+#include "hpo/worker_key_defaults.hpp"
 #include "worker/models/padding.hpp"
 #include "worker/models/registry.hpp"
 
@@ -12,8 +12,8 @@ Configuration bucket_of(Configuration configuration) {
     TrainingConfig& training = configuration.training;
     training.batch_size = padded_extent(training.batch_size, least_batch, coarse_batch);
     training.optimizer = OptimizerKind::adamw;
-    training.lr =
-        TrainingConfig{}.lr;  // a rate that suits this optimizer, for measurements that train the bucket itself
+    // This rate suits the optimizer; measurements train the bucket itself.
+    training.lr = default_number("lr");
     training.eval_every = 0;
     Params& all = configuration.all;
     all["batch_size"] = training.batch_size;
@@ -27,6 +27,15 @@ std::string fusion_key(const Configuration& laid_out, std::uint64_t data_seed) {
     std::string text = "data_seed=" + std::to_string(data_seed);
     for (const auto& [key, value] : laid_out.all)
         if (!find_worker_key(key)->per_replica) text += ' ' + key + '=' + to_text(value);
+    return text;
+}
+
+std::string speed_key(const Configuration& configuration) {
+    std::string text;
+    for (const auto& [name, value] : configuration.all) {
+        const WorkerKey& key = *find_worker_key(name);
+        if (key.changes_speed && !key.per_replica) text += ' ' + name + '=' + to_text(value);
+    }
     return text;
 }
 

@@ -17,4 +17,8 @@ Configuration bucket_of(Configuration configuration);
 /// A text that is equal for two trials exactly if they can share an arena that is laid out for `laid_out`.
 std::string fusion_key(const Configuration& laid_out, std::uint64_t data_seed);
 
+/// A text that is equal for two trials whose updates take the same time on the same device, as far as their keys tell
+/// (WorkerKey::changes_speed). What differs between replicas of one trainer is left out.
+std::string speed_key(const Configuration& configuration);
+
 }  // namespace hpo

@@ -82,7 +82,7 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     for (Tensor* flag : {&plan.alive, &plan.by_adamw, &plan.by_sgd}) *flag = layout.add_per_replica(Type::u8);
     for (Tensor* number : {&plan.window_index, &plan.batch, &plan.batch_rows})
         *number = layout.add_per_replica(Type::u32);
-    for (Tensor* array : {&plan.sample_weight, &plan.weight_decay, &plan.dropout, &plan.smoothing, &plan.no_smoothing,
+    for (Tensor* array : {&plan.target_weight, &plan.weight_decay, &plan.dropout, &plan.smoothing, &plan.no_smoothing,
                           &plan.clip, &plan.beta1, &plan.beta2, &plan.epsilon, &plan.momentum})
         *array = layout.add_per_replica(Type::f32);
     if (training.precision == Precision::float16) {

@@ -30,9 +30,9 @@ struct GroupPlan {
                             ///< memory target; and, unless they are padded, batch size and optimizer
     Fusion fusion = Fusion::identical;
     int replicas = 1;
-    std::int64_t micro_batch = 0;    ///< rows of a micro-batch in training, at most
-    std::int64_t micro_batches = 1;  ///< of an update; the last one has the remaining rows
-    std::int64_t rows = 0;           ///< of the largest micro-batch; an evaluation uses this many
+    std::int64_t micro_batch = 0;    ///< samples of a micro-batch in training, at most
+    std::int64_t micro_batches = 1;  ///< of an update; the last one has the remaining samples
+    std::int64_t rows = 0;           ///< samples of the largest micro-batch; an evaluation uses this many
     Pace pace;                       ///< of a trial with the plan's own configuration
     std::int64_t window =
         0;  ///< iterations whose rates and losses the arena holds; the host reads them once in a window
@@ -45,8 +45,9 @@ struct GroupPlan {
     Tensor absolute;                                        ///< [1, 1], of regression: the sum of absolute errors
     // Numbers per replica.
     Tensor seed, iteration, alive, window_index;
-    Tensor batch, batch_rows, sample_weight;  ///< see Extent; 1 / batch, or 1 / (batch * outputs) in regression
-    Tensor by_adamw, by_sgd;                  ///< 1 for live replicas with this optimizer
+    Tensor batch, batch_rows;  ///< samples, see Extent
+    Tensor target_weight;      ///< 1 / (batch * targets of a sample), in regression divided by the outputs
+    Tensor by_adamw, by_sgd;   ///< 1 for live replicas with this optimizer
     Tensor weight_decay, dropout, smoothing, no_smoothing, clip, beta1, beta2, epsilon, momentum;
     LossScale scaling;  ///< with float16 only
     Augment augment;

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "hpo/worker_key_defaults.hpp"
 #include "worker/data/memory.hpp"
 #include "worker/training/checkpoint.hpp"
 #include "worker/training/fusion.hpp"
@@ -30,11 +31,10 @@ std::int64_t iterations_for(std::int64_t batch) {
     return std::clamp<std::int64_t>(8192 / std::max<std::int64_t>(batch, 1), 4, 32);
 }
 
-/// The key of a choice: what speed and loss depend on, the type of the model among them. Trials of one bucket share a
-/// choice: a search draws a new batch size and new widths for almost every trial, and measuring each of them would cost
-/// more than it gains.
+/// The key of a choice: what the speed of an update depends on. Trials of one bucket share a choice: a search draws a
+/// new batch size and new widths for almost every trial, and measuring each of them would cost more than it gains.
 std::string choice_key(const Configuration& configuration, const Device& device) {
-    return "precision 3\n" + device.name() + "\n" + fusion_key(bucket_of(configuration), 0);
+    return "precision 4\n" + device.name() + "\n" + speed_key(bucket_of(configuration));
 }
 
 std::optional<Precision> named(const std::string& name) {
@@ -55,7 +55,7 @@ Configuration with(Configuration configuration, Precision precision, bool measur
 PrecisionRun short_training(Configuration configuration, Precision precision, Device& device, const DeviceData& data,
                             const Clock& clock, const ShouldContinue& should_continue) {
     configuration.training.precision = precision;
-    configuration.training.lr = TrainingConfig{}.lr;
+    configuration.training.lr = default_number("lr");
     configuration.training.warmup = 0;
     // A bucket's batch may be larger than the training split.
     const std::int64_t batch = std::min(configuration.training.batch_size, data.sizes.train);

@@ -114,8 +114,9 @@ void Trainer::write_per_replica(int replica) {
     number(plan_.epsilon, spec.training.epsilon);
     number(plan_.momentum, spec.training.momentum);
     const std::int64_t batch = spec.training.batch_size;
-    const std::int64_t weighed = plan_.task == Task::classification ? batch : batch * plan_.model->outputs();
-    number(plan_.sample_weight, 1.0F / static_cast<float>(weighed));
+    const std::int64_t targets = batch * plan_.model->targets();
+    const std::int64_t weighed = plan_.task == Task::classification ? targets : targets * plan_.model->outputs();
+    number(plan_.target_weight, 1.0F / static_cast<float>(weighed));
     const auto whole = [&](const Tensor& to, std::int64_t value) {
         stream_->write(to, replica, static_cast<std::uint32_t>(value));
     };
@@ -229,7 +230,7 @@ void Trainer::iterate(Optimizers used) {
                       .gradient = outputs,
                       .smoothing = plan_.smoothing,
                       .scale = plan_.scaling.scale,
-                      .weights = plan_.sample_weight,
+                      .weights = plan_.target_weight,
                       .write = write,
                       .extent = training.extent});
         plan_.model->backward(*stream_, plan_.weights, plan_.gradient, input, outputs, training, write);
@@ -237,10 +238,15 @@ void Trainer::iterate(Optimizers used) {
     update(used);
 }
 
+/// A row of the loss is a target: a sample, or a step of one.
 void Trainer::compute_loss(const LossOf& of) {
+    const std::int64_t per_sample = plan_.model->targets();
+    Extent extent = of.extent;
+    extent.rows_per_sample = static_cast<std::uint32_t>(per_sample);
+    const Tensor targets = of.targets.slice(0, of.targets.rows * per_sample, of.targets.columns / per_sample);
     if (plan_.task == Task::classification)
         stream_->cross_entropy({.logits = of.outputs,
-                                .labels = of.targets,
+                                .labels = targets,
                                 .smoothing = of.smoothing,
                                 .loss = plan_.loss,
                                 .correct = plan_.correct,
@@ -249,10 +255,10 @@ void Trainer::compute_loss(const LossOf& of) {
                                 .write = of.write,
                                 .scale = of.scale,
                                 .weights = of.weights,
-                                .extent = of.extent});
+                                .extent = extent});
     else
         stream_->squared_error({.predictions = of.outputs,
-                                .targets = of.targets,
+                                .targets = targets,
                                 .loss = plan_.loss,
                                 .absolute = plan_.absolute,
                                 .gradient = of.gradient,
@@ -260,7 +266,7 @@ void Trainer::compute_loss(const LossOf& of) {
                                 .write = of.write,
                                 .scale = of.scale,
                                 .weights = of.weights,
-                                .extent = of.extent});
+                                .extent = extent});
 }
 
 void Trainer::update(Optimizers used) {
@@ -393,6 +399,7 @@ bool Trainer::evaluate_test(int replica, const ShouldContinue& should_continue) 
 bool Trainer::evaluate(const Samples& samples, int first, int count, const ShouldContinue& should_continue) {
     stream_->select_replicas(first, count);
     const std::int64_t all = samples.count;
+    const std::int64_t targets_of_all = all * plan_.model->targets();
     bool goes_on = true;
     for (std::int64_t from = 0; from < all && (goes_on = should_continue()); from += plan_.rows) {
         const std::int64_t rows = std::min(plan_.rows, all - from);
@@ -403,7 +410,7 @@ bool Trainer::evaluate(const Samples& samples, int first, int count, const Shoul
         compute_loss({.outputs = plan_.model->forward(*stream_, plan_.weights, input, nullptr),
                       .targets = targets,
                       .smoothing = plan_.no_smoothing,
-                      .weight = 1.0F / static_cast<float>(all),
+                      .weight = 1.0F / static_cast<float>(targets_of_all),
                       .write = from == 0 ? Write::set : Write::add});
     }
     stream_->select_replicas(0, replicas());
@@ -411,8 +418,8 @@ bool Trainer::evaluate(const Samples& samples, int first, int count, const Shoul
         Evaluation& evaluation = replicas_[index(k)].evaluation;
         evaluation.loss = stream_->read<float>(plan_.loss, k);
         if (plan_.task == Task::classification)
-            evaluation.accuracy =
-                static_cast<double>(stream_->read<std::int32_t>(plan_.correct, k)) / static_cast<double>(all);
+            evaluation.accuracy = static_cast<double>(stream_->read<std::int32_t>(plan_.correct, k)) /
+                                  static_cast<double>(targets_of_all);
         else
             evaluation.absolute = stream_->read<float>(plan_.absolute, k);
     }

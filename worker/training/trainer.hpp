@@ -142,7 +142,7 @@ class Trainer {
         Tensor outputs, targets;
         Tensor gradient;  ///< none: not computed
         Tensor smoothing, scale, weights;
-        float weight = 1;  ///< of a sample
+        float weight = 1;  ///< of a target
         Write write = Write::set;
         Extent extent;
     };

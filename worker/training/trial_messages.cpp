@@ -24,7 +24,7 @@ std::string metric_text(double value) {
 
 /// Whether a key has an effect in this configuration.
 bool applies(const WorkerKey& key, const Params& all) {
-    const auto found = all.find(std::string(key.applies_when.substr(0, key.applies_when.find('='))));
+    const auto found = all.find(std::string(condition_of(key)));
     return key.applies_when.empty() || (found != all.end() && applies_with(key, found->first, to_text(found->second)));
 }
 

@@ -81,34 +81,38 @@ TEST(CrossEntropy, AgreesWithItsDefinitionAndFiniteDifferences) {
 }
 
 TEST(CrossEntropy, LeavesPaddingOutOfEachReplicasMean) {
-    // The last micro-batch of batches of three sizes: 700, 1 and no rows of 1000.
-    constexpr std::uint32_t batches[] = {1700, 1001, 1000};
-    constexpr std::int64_t valid_rows[] = {700, 1, 0}, classes = 3;
-    fused_and_alone([&](Harness& harness) {
-        const Entropy c(harness, {1000, classes});
-        const Tensor weights =
-            harness.per_replica<float>([&](int replica) { return 1.0F / static_cast<float>(batches[replica]); });
-        const Extent extent{harness.per_replica<std::uint32_t>([&](int replica) { return batches[replica]; }),
-                            harness.per_replica<std::uint32_t>([](int) { return 1000U; }), 1};
-        harness.start();
-        harness.stream().cross_entropy(
-            {c.logits, c.labels, c.smoothing, c.loss, c.correct, c.gradient, 99, Write::set, {}, weights, extent});
-        for (int k = 0; k < harness.replicas(); ++k) {
-            const int name = harness.value_index_of(k);
-            const Shape shape{valid_rows[name], classes};
-            Numbers z = harness.values(c.logits, k), gradient = harness.values(c.gradient, k);
-            z.resize(number(shape.rows * classes));
-            expect_near(harness.values(c.loss, k), {reference(shape, z, name, 1.0 / batches[name])}, 2e-6);
-            int hits = 0;
-            for (std::int64_t row = 0; row < shape.rows; ++row)
-                hits += std::max_element(z.begin() + row * classes, z.begin() + (row + 1) * classes) - z.begin() -
-                            row * classes ==
-                        label_of(name, row, classes);
-            EXPECT_EQ(harness.stream().read<std::int32_t>(c.correct, k), hits);
-            for (std::size_t i = 0; i < gradient.size(); ++i)
-                EXPECT_EQ(gradient[i] != 0, i < z.size()) << "replica " << name << ", element " << i;
-        }
-    });
+    // The last micro-batch of batches of three sizes: 700, 4 and no rows of 1000; a row is a sample, or a step of one.
+    constexpr std::uint32_t batches[] = {1700, 1004, 1000};
+    constexpr std::int64_t valid_rows[] = {700, 4, 0}, classes = 3;
+    for (const std::uint32_t per_sample : {1U, 4U})
+        fused_and_alone([&](Harness& harness) {
+            const Entropy c(harness, {1000, classes});
+            const Tensor weights =
+                harness.per_replica<float>([&](int replica) { return 1.0F / static_cast<float>(batches[replica]); });
+            const Extent extent{
+                .batch = harness.per_replica<std::uint32_t>([&](int replica) { return batches[replica] / per_sample; }),
+                .rows = harness.per_replica<std::uint32_t>([&](int) { return 1000U / per_sample; }),
+                .micro_batch = 1,
+                .rows_per_sample = per_sample};
+            harness.start();
+            harness.stream().cross_entropy(
+                {c.logits, c.labels, c.smoothing, c.loss, c.correct, c.gradient, 99, Write::set, {}, weights, extent});
+            for (int k = 0; k < harness.replicas(); ++k) {
+                const int name = harness.value_index_of(k);
+                const Shape shape{valid_rows[name], classes};
+                Numbers z = harness.values(c.logits, k), gradient = harness.values(c.gradient, k);
+                z.resize(number(shape.rows * classes));
+                expect_near(harness.values(c.loss, k), {reference(shape, z, name, 1.0 / batches[name])}, 2e-6);
+                int hits = 0;
+                for (std::int64_t row = 0; row < shape.rows; ++row)
+                    hits += std::max_element(z.begin() + row * classes, z.begin() + (row + 1) * classes) - z.begin() -
+                                row * classes ==
+                            label_of(name, row, classes);
+                EXPECT_EQ(harness.stream().read<std::int32_t>(c.correct, k), hits);
+                for (std::size_t i = 0; i < gradient.size(); ++i)
+                    EXPECT_EQ(gradient[i] != 0, i < z.size()) << "replica " << name << ", element " << i;
+            }
+        });
 }
 
 TEST(CrossEntropy, CountsRowsWhoseFirstGreatestLogitIsTheLabels) {

@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 struct Net {
     Net(const MlpShape& shape, std::int64_t features, std::int64_t classes, std::int64_t rows, int replicas,
         int first = 0)
-        : model(shape, features, classes), layout(replicas) {
+        : model(shape, {features, classes}), layout(replicas) {
         const std::int64_t size = model.block().elements;
         for (Tensor* block : {&weights, &gradients, &first_moment, &second_moment})
             *block = layout.add(Type::f32, 1, size);
@@ -114,7 +114,7 @@ const MlpShape shapes[] = {
 };
 
 TEST(Mlp, OfTheUsualShapeHas567434ParametersUnderTheUsualNames) {
-    const Mlp model({{512, 256, 128}, Activation::relu, false}, 784, 10);
+    const Mlp model({{512, 256, 128}, Activation::relu, false}, {784, 10});
     EXPECT_EQ(model.block().count(), 567434);
     const auto& parameters = model.block().parameters;
     ASSERT_EQ(parameters.size(), 8U);
@@ -127,7 +127,7 @@ TEST(Mlp, OfTheUsualShapeHas567434ParametersUnderTheUsualNames) {
 }
 
 TEST(Mlp, NamesItsNorms) {
-    const Mlp model({{4}, Activation::relu, true}, 3, 2);
+    const Mlp model({{4}, Activation::relu, true}, {3, 2});
     std::vector<std::string> names;
     for (const auto& parameter : model.block().parameters) names.push_back(parameter.name);
     EXPECT_THAT(names, ElementsAre("layers.0.weight", "layers.0.bias", "layers.0.norm.weight", "layers.0.norm.bias",
@@ -136,7 +136,7 @@ TEST(Mlp, NamesItsNorms) {
 
 TEST(Mlp, PutsWeightMatricesFirstAndEachParameterAtAMultipleOf64Bytes) {
     for (const auto& shape : shapes) {
-        const ParameterBlock block = Mlp(shape, 7, 3).block();
+        const ParameterBlock block = Mlp(shape, {7, 3}).block();
         std::int64_t end = 0;
         for (const bool decayed : {true, false})
             for (const auto& parameter : block.parameters)
@@ -279,7 +279,7 @@ TEST(Mlp, TakesOfTheArenaWhatItPlansAndNothingElse) {
     // The last byte of the plan is the model's: one row or one replica more must show in the bytes, exactly.
     const auto bytes = [](std::int64_t rows, int replicas) {
         Layout layout(replicas);
-        Mlp({{32, 16}, Activation::relu, false}, 7, 10).plan(layout, rows, Precision::float32, Fusion::identical);
+        Mlp({{32, 16}, Activation::relu, false}, {7, 10}).plan(layout, rows, Precision::float32, Fusion::identical);
         return layout.bytes();
     };
     // Outputs of 32, 16 and 10 columns, and two gradients of the widest hidden layer.

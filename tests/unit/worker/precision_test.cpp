@@ -184,6 +184,11 @@ TEST_F(PrecisionOf, TrialsOfOneBucketShareAChoice) {
                 Not(HasSubstr("precision auto")));
     EXPECT_THAT(said_of({{"batch_size", std::int64_t{96}}}), HasSubstr("precision auto"));
     EXPECT_EQ(kept(), 2U);
+    // What an update takes does not depend on these; on that one it does.
+    EXPECT_THAT(said_of({{"batch_size", std::int64_t{40}}, {"eval_every", std::int64_t{3}}, {"subset", 500.0}}),
+                Not(HasSubstr("precision auto")));
+    EXPECT_THAT(said_of({{"batch_size", std::int64_t{40}}, {"accumulation", std::int64_t{2}}}),
+                HasSubstr("precision auto"));
 }
 
 TEST_F(PrecisionOf, AutoIsMeasuredAtALearningRateThatIsNotChaotic) {

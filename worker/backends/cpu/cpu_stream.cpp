@@ -43,10 +43,11 @@ T CpuStream::value(const Tensor& tensor, int replica) const {
 
 CpuStream::Rows CpuStream::valid_rows(const Extent& extent, int replica, std::int64_t rows) const {
     if (!extent.limits_rows()) return {0, rows};
-    const std::int64_t most = value<std::uint32_t>(extent.rows, replica);
+    const std::int64_t per_sample = extent.rows_per_sample;
+    const std::int64_t most = value<std::uint32_t>(extent.rows, replica) * per_sample;
     const std::int64_t first = extent.micro_batch * most;
-    return {first,
-            std::clamp<std::int64_t>(value<std::uint32_t>(extent.batch, replica) - first, 0, std::min(most, rows))};
+    const std::int64_t batch = value<std::uint32_t>(extent.batch, replica) * per_sample;
+    return {first, std::clamp<std::int64_t>(batch - first, 0, std::min(most, rows))};
 }
 
 std::size_t CpuStream::kernel_of(Activation activation, const Tensor& activations, int replica) const {

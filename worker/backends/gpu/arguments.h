@@ -30,7 +30,8 @@ typedef struct {
 typedef struct {
     TensorRef batch;  // ABSENT: all rows are valid
     TensorRef rows;
-    u64 micro_batch;
+    u32 micro_batch;
+    u32 rows_per_sample;
 } ExtentArguments;
 
 typedef struct {

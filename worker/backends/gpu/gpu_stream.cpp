@@ -63,7 +63,7 @@ TensorRef GpuStream::ref(const Tensor& tensor) const {
 }
 
 ExtentArguments GpuStream::ref(const Extent& extent) const {
-    return {ref(extent.batch), ref(extent.rows), extent.micro_batch};
+    return {ref(extent.batch), ref(extent.rows), extent.micro_batch, extent.rows_per_sample};
 }
 
 DropoutArguments GpuStream::ref(const Dropout& dropout) const {

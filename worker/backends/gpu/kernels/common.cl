@@ -18,18 +18,19 @@
 
 // ---- The valid part of a replica ----
 
-// The number of samples of the batch before this micro-batch.
+// The number of rows of the batch before this micro-batch.
 FUNCTION u32 first_of(GLOBAL u8* arena, const ExtentArguments extent) {
-    return PRESENT(extent.batch) ? (u32)extent.micro_batch * UINTS(extent.rows)[0] : 0u;
+    return PRESENT(extent.batch) ? extent.micro_batch * UINTS(extent.rows)[0] * extent.rows_per_sample : 0u;
 }
 
 // The number of rows of a micro-batch that are not padding.
 FUNCTION u32 valid_rows(GLOBAL u8* arena, const ExtentArguments extent, u32 rows) {
     if (!PRESENT(extent.batch)) return rows;
     const u32 first = first_of(arena, extent);
-    const u32 batch = UINTS(extent.batch)[0];
+    const u32 batch = UINTS(extent.batch)[0] * extent.rows_per_sample;
     const u32 left = batch > first ? batch - first : 0u;
-    const u32 most = UINTS(extent.rows)[0] < rows ? UINTS(extent.rows)[0] : rows;
+    const u32 own = UINTS(extent.rows)[0] * extent.rows_per_sample;
+    const u32 most = own < rows ? own : rows;
     return left < most ? left : most;
 }
 
