@@ -65,7 +65,7 @@ std::optional<OrchestratorMessage> Connection::receive(double seconds) {
     return message;
 }
 
-/// Whether anything came.
+/// Returns whether bytes were received.
 bool Connection::read_more(double seconds) {
     if (seconds > 0) {
         pollfd waiting{descriptor_, POLLIN, 0};

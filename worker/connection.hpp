@@ -1,4 +1,4 @@
-// A worker's line to the orchestrator: a Unix socket, one message a line (docs/protocol.md).
+// A worker's connection to the orchestrator: a Unix socket with one message a line (docs/protocol.md).
 #pragma once
 
 #include <optional>
@@ -10,25 +10,25 @@
 
 namespace hpo {
 
-/// The orchestrator is gone; nothing that a worker does has a reader any more. No std::exception, so that what turns
-/// errors into outcomes lets it through.
+/// The orchestrator has closed the connection, so that nobody reads the worker's results any more. It is no
+/// std::exception, so that code which turns errors into outcomes does not catch it.
 struct Disconnected {};
 
 /// Used by one thread. Every call may throw Disconnected.
 class Connection {
    public:
     static Result<Connection> open(const std::string& socket_path);
-    /// Takes a connected socket over.
+    /// Takes ownership of a connected socket.
     explicit Connection(int descriptor);
     Connection(Connection&& other) noexcept;
     Connection& operator=(Connection&&) = delete;
     ~Connection();
 
-    /// Returns when the system has taken all of it.
+    /// Returns when the system has accepted the whole message.
     void send(const WorkerMessage& message);
 
-    /// The next message; waits for it at most `seconds` (0: not at all). Lines that are no messages are said on stderr
-    /// and skipped.
+    /// Returns the next message, for which it waits `seconds` at most (0: not at all). A line that is no message is
+    /// reported on stderr and skipped.
     std::optional<OrchestratorMessage> receive(double seconds);
 
    private:

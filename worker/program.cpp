@@ -79,7 +79,7 @@ void execute_again_with_better_kernels(char** argv) {
     if (!core) return;
     setenv("OPENBLAS_CORETYPE", core->c_str(), 1);
     execv("/proc/self/exe", argv);
-    std::perror("hpo-worker: /proc/self/exe");  // slower, but it works
+    std::perror("hpo-worker: /proc/self/exe");  // the present kernels are slower, but they work
 }
 
 /// Memory that is used now and then: messages, file buffers, and what OpenBLAS packs of wide matrices. It was measured
@@ -148,8 +148,8 @@ int worker_main(int argc, char** argv) {
     WorkerContext context{**device, clock, 0, 1, {}, {}, {}};
     const char* token = std::getenv("HPO_TOKEN");
     try {
-        // Before the connection, whose other end waits for a hello no longer than it takes to say: a GPU's first
-        // product may load half a gigabyte of library.
+        // This precedes the connection, since the orchestrator waits for a hello only for a short time, and the first
+        // product on a GPU may load half a gigabyte of library.
         if (const std::string remark = (*device)->remark(); !remark.empty())
             std::fprintf(stderr, "hpo-worker: %s\n", remark.c_str());
         context.process_bytes = measure_process(context);
@@ -160,8 +160,8 @@ int worker_main(int argc, char** argv) {
     } catch (const Disconnected&) {
         std::fputs("the orchestrator closed the connection\n", stderr);
     } catch (const DeviceLost& lost) {
-        // Whoever started it starts the trial again, in a process that opens the device anew. Nothing is given back: a
-        // driver may wait for ever for a device that failed.
+        // The orchestrator starts the trial again in another process, which opens the device anew. Nothing is freed
+        // here, since a driver may wait for ever for a device that has failed.
         std::fprintf(stderr, "hpo-worker: %s\n", lost.what());
         std::_Exit(device_failed_status);
     }

@@ -127,7 +127,7 @@ void Session::send_alive_if_due(std::string_view phase) {
 void Session::handle(OrchestratorMessage message) {
     std::visit(Overloaded{
                    [&](const to_worker::Welcome& m) {
-                       // Neither too often to be of use nor never.
+                       // The interval has limits, so that a wrong value neither floods nor silences the connection.
                        alive_every_ = Seconds(std::clamp(m.alive_every, 0.01, 3600.0));
                    },
                    [&](const to_worker::Plan& m) { connection_.send(answer_plan(m, context_)); },

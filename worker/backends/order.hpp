@@ -4,11 +4,13 @@
 // A Feistel network of eight rounds permutes [0, 2^bits), the smallest power of two from 64 that holds all positions
 // (Luby and Rackoff, "How to construct pseudorandom permutations from pseudorandom functions", SIAM J. Comput. 17,
 // 1988; as a shuffle: Mitchell, Stokes, Frank, Holmes, "Bandwidth-optimal random shuffling for GPUs", ACM TOPC 9,
-// 2022). What falls outside is permuted again until it falls inside (cycle walking: Black and Rogaway, "Ciphers with X
-// the blocks 0 and 1 of (seed, Purpose::shuffle, epoch). The halves differ by a bit at most; a round's function is the
-// finaliser of MurmurHash3 on (half xor key).
+// 2022). What falls outside is permuted again until it falls inside (cycle walking: Black and Rogaway, "Ciphers with
+// arbitrary finite domains", CT-RSA 2002). The eight round keys are the words of the blocks 0 and 1 of (seed,
+// Purpose::shuffle, epoch). The two halves differ by one bit at most. A round applies the finaliser of MurmurHash3 to
+// (half xor key).
 //
-// The kernels for GPUs hold the same functions. They are part of every stored study: change none.
+// The kernels for GPUs compute the same functions. Stored studies depend on the order, so that no function here may
+// change.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +24,7 @@ namespace hpo {
 
 class EpochOrder {
    public:
-    /// Of `count` samples, 1 to 2^31.
+    /// The order of `count` samples, 1 to 2^31, in epoch `epoch`.
     constexpr EpochOrder(std::uint64_t seed, std::uint64_t epoch, std::uint32_t count) : count_(count) {
         for (std::uint32_t block = 0; block < 2; ++block) {
             const PhiloxBlock words = draw_block(seed, Purpose::shuffle, epoch, block);

@@ -65,7 +65,7 @@ Result<std::vector<std::int32_t>> read_labels(const fs::path& file) {
     return labels;
 }
 
-/// Labels say how many classes there are, so they are read even to describe; they are small.
+/// The number of classes follows from the labels, so that they are read even to describe the data. They are small.
 struct Described {
     Files files;
     std::int64_t features = 0;

@@ -15,7 +15,7 @@
 namespace hpo {
 namespace {
 
-// What the `iteration` of a draw means here.
+// The streams of random numbers: the `iteration` of a draw.
 enum Stream : std::uint64_t {
     centres = 0,
     train_noise = 1,

@@ -1,4 +1,5 @@
-// This process's memory as Linux counts it (/proc), and what the machine has left. Absent where /proc does not tell.
+// The memory of this process as Linux counts it (/proc), and the free memory of the machine. A value is absent where
+// /proc does not have it. All values are in bytes.
 #pragma once
 
 #include <cstdint>
@@ -7,19 +8,19 @@
 namespace hpo {
 
 std::optional<std::int64_t> resident_bytes();
-/// The most that was resident since the process began or the last reset_peak(). Where the kernel lets nobody reset it,
-/// what is resident now: a sample, but no other trial's.
+/// The peak of the resident memory since the process began or since the last reset_peak(). Where the kernel does not
+/// allow the reset, it is the present value, so that no earlier trial's peak is counted.
 std::optional<std::int64_t> peak_bytes();
-/// What was freed goes back to the system first: it is no part of what comes.
+/// Freed memory is returned to the system first, so that the next peak does not contain it.
 void reset_peak();
-/// What can still be taken without swapping.
+/// The memory that can still be allocated without swapping.
 std::optional<std::int64_t> available_bytes();
 
 struct HostMemory {
     std::int64_t free = 0;  ///< can be taken without swapping
     std::int64_t total = 0;
 };
-/// Of the machine, or of this process's control group where that has less left.
+/// The memory of the machine, or of this process's control group where that has less left.
 std::optional<HostMemory> host_memory();
 
 }  // namespace hpo

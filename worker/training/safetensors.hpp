@@ -4,12 +4,12 @@
 // and input.deviation, both [1]: the model expects (value - mean) / deviation. __metadata__: format "hpo-model",
 // version, task, classes (or outputs, in regression), step, and configuration, a JSON object of every leaf key.
 //
-// Of a table also encoding, a JSON object that says how a row becomes the model's input: its `columns`, in the order of
-// the features. A number becomes (value - mean) / deviation; if the column has a `median`, that stands in for a
-// missing value, and a second feature is 1 where it is missing, else 0. A category becomes a 1 at its place in `levels`
-// and 0 at the others, or, if it is not there, a 1 at one more place behind them; a missing category is the level "".
-// `target` has the names of the `classes` in the order of the outputs, or the `mean` and the `deviation` by which an
-// output is to be scaled back.
+// For a table there is also encoding, a JSON object that describes how a row becomes the model's input: its `columns`,
+// in the order of the features. A number becomes (value - mean) / deviation; if the column has a `median`, that stands
+// in for a missing value, and a second feature is 1 where it is missing, else 0. A category becomes a 1 at its place in
+// `levels` and 0 at the others, or, if it is not there, a 1 at one more place behind them; a missing category is the
+// level "". `target` has the names of the `classes` in the order of the outputs, or the `mean` and the `deviation` by
+// which an output is to be scaled back.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ struct NamedTensor {
     std::span<const float> values;
 };
 
-/// Written under a temporary name in the same folder, synced and renamed. Missing folders are an error, as is anything
-/// the system refuses.
+/// Writes the file under a temporary name in the same folder, syncs and renames it. The error names the file and the
+/// system's reason; a missing folder is an error.
 Result<void> write_safetensors(const std::filesystem::path& file, const std::map<std::string, std::string>& metadata,
                                std::span<const NamedTensor> tensors);
 

@@ -16,7 +16,7 @@ struct Schedule {
     std::int64_t iterations = 1;  ///< of the whole budget, > 0
     std::int64_t warmup = 0;      ///< iterations, at most `iterations`; one-cycle: of its rise
 
-    /// Of update `iteration`, counted from 0. Beyond the budget: as at its end.
+    /// The learning rate of update `iteration`, counted from 0. Beyond the budget it is the rate at its end.
     [[nodiscard]] double at(std::int64_t iteration) const;
 };
 

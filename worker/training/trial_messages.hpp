@@ -12,7 +12,7 @@
 
 namespace hpo {
 
-/// "23.4 MB"
+/// A number of bytes for people, such as "23.4 MB".
 std::string megabytes(std::int64_t bytes);
 
 std::string configuration_line(const to_worker::Run& run, const Configuration& configuration, const GroupPlan& plan,

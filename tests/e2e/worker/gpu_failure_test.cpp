@@ -31,10 +31,10 @@ class FailingOpenCl : public ::testing::Test {
 };
 
 /// Exit status and output of a worker that does not come to say hello.
-void expect_refusal(const std::string& backend, const Variables& variables, int status, const std::string& words) {
+void expect_refusal(const std::string& backend, const Variables& variables, int status, const std::string& message) {
     WorkerProcess worker({"--backend", backend}, {}, variables);
-    EXPECT_EQ(worker.wait(), status) << words;
-    EXPECT_THAT(worker.output(), HasSubstr(words));
+    EXPECT_EQ(worker.wait(), status) << message;
+    EXPECT_THAT(worker.output(), HasSubstr(message));
 }
 
 TEST_F(FailingOpenCl, ADeviceThatCannotBeOpenedIsRefusedWithItsNameAndTheReason) {

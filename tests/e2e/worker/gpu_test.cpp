@@ -350,7 +350,7 @@ struct Refusal {
     Variables arguments;
     Variables variables;
     int status;
-    const char* words;
+    const char* message;
 };
 
 TEST(GpuBackends, SayWhyTheyCannotComputeOnWhatTheyAreToldTo) {
@@ -372,8 +372,8 @@ TEST(GpuBackends, SayWhyTheyCannotComputeOnWhatTheyAreToldTo) {
     };
     for (const Refusal& refusal : refusals) {
         WorkerProcess worker(refusal.arguments, {}, refusal.variables);
-        EXPECT_EQ(worker.wait(), refusal.status) << refusal.words;
-        EXPECT_THAT(worker.output(), HasSubstr(refusal.words));
+        EXPECT_EQ(worker.wait(), refusal.status) << refusal.message;
+        EXPECT_THAT(worker.output(), HasSubstr(refusal.message));
     }
 }
 

@@ -40,9 +40,9 @@ std::vector<std::string> environment(const std::string& endpoint) {
     return all;
 }
 
-std::vector<char*> pointers(std::vector<std::string>& words) {
+std::vector<char*> pointers(std::vector<std::string>& argv) {
     std::vector<char*> all;
-    for (std::string& word : words) all.push_back(word.data());
+    for (std::string& text : argv) all.push_back(text.data());
     all.push_back(nullptr);
     return all;
 }
@@ -62,15 +62,15 @@ WorkerProcess::WorkerProcess(const std::vector<std::string>& arguments, const st
         require(listen(listener_, 1) == 0, "listen");
     }
     const std::string program = hpo::testing::build_folder() + "/bin/hpo-worker";
-    std::vector<std::string> words{program};
-    words.insert(words.end(), arguments.begin(), arguments.end());
+    std::vector<std::string> argv{program};
+    argv.insert(argv.end(), arguments.begin(), arguments.end());
     std::vector<std::string> variables = environment(endpoint.value_or(path));
     variables.insert(variables.begin(), more.begin(), more.end());  // the first of equals counts
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 1, (folder_ / "output").c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600);
     posix_spawn_file_actions_adddup2(&actions, 1, 2);
-    errno = posix_spawn(&pid_, program.c_str(), &actions, nullptr, pointers(words).data(), pointers(variables).data());
+    errno = posix_spawn(&pid_, program.c_str(), &actions, nullptr, pointers(argv).data(), pointers(variables).data());
     posix_spawn_file_actions_destroy(&actions);
     require(errno == 0, program.c_str());
 }
@@ -115,7 +115,7 @@ std::optional<WorkerMessage> WorkerProcess::receive_any() {
         require(readable(connection_), "nothing from the worker");
         std::array<char, 65536> buffer;
         const auto size = recv(connection_, buffer.data(), buffer.size(), 0);
-        if (size <= 0) throw std::runtime_error("the worker hung up; it said: " + output());
+        if (size <= 0) throw std::runtime_error("the worker closed the connection; its output: " + output());
         lines_.feed({buffer.data(), static_cast<std::size_t>(size)}, [&](std::string_view line) {
             auto message = wire::decode_worker(line);
             if (!message) throw std::runtime_error("not a message: " + message.error().message);

@@ -80,7 +80,7 @@ class FakeHost : public TrialHost {
     std::optional<to_worker::Action> decision() override {
         return on_report ? on_report(reports.back()) : to_worker::Action::go_on;
     }
-    void log(const std::string& line) override { said += line + "\n"; }
+    void log(const std::string& line) override { logged += line + "\n"; }
 
     std::function<bool()> on_ask;
     std::function<std::optional<to_worker::Action>(const Report&)> on_report;
@@ -88,7 +88,7 @@ class FakeHost : public TrialHost {
     std::vector<std::string> phases;
     std::int64_t asked = 0;
     std::int64_t from_step = -1;
-    std::string said;
+    std::string logged;
 };
 
 }  // namespace hpo::test

@@ -120,7 +120,7 @@ TEST_F(PrecisionOf, AFloat16TrialGoesOnWithTheScaleItHad) {
     run.params = small_params();
     FakeHost other;
     run_trial(run, worker.context, other);
-    EXPECT_THAT(other.said, HasSubstr("another configuration"));
+    EXPECT_THAT(other.logged, HasSubstr("another configuration"));
 }
 
 TEST_F(PrecisionOf, AutoIsTheNarrowOneWhereItIsFasterAtAnEqualLoss) {
@@ -161,33 +161,33 @@ TEST_F(PrecisionOf, AutoIsMeasuredOnceSaidAndKept) {
     FakeHost first, second;
     ASSERT_EQ(run_trial(small_run(in("auto"), 4), worker.context, first).outcome, Outcome::complete);
     // The test's clock stands still: nothing is faster.
-    EXPECT_THAT(first.said, HasSubstr("precision auto: float32; here bfloat16 is 0.00 times as fast as float32"));
-    EXPECT_THAT(first.said, HasSubstr(" precision=float32"));
+    EXPECT_THAT(first.logged, HasSubstr("precision auto: float32; here bfloat16 is 0.00 times as fast as float32"));
+    EXPECT_THAT(first.logged, HasSubstr(" precision=float32"));
     EXPECT_EQ(kept(), 1U);
     const auto after = answer_plan({1, in("auto"), 1, 5}, worker.context);
     EXPECT_EQ(after.arena_bytes, answer_plan({1, small_params(), 1, 5}, worker.context).arena_bytes);
     Worker other = start_worker();  // another process finds the file
     ASSERT_EQ(run_trial(small_run(in("auto"), 4), other.context, second).outcome, Outcome::complete);
-    EXPECT_THAT(second.said, Not(HasSubstr("precision auto")));
+    EXPECT_THAT(second.logged, Not(HasSubstr("precision auto")));
     for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(first.reports[i].metrics, second.reports[i].metrics);
 }
 
 TEST_F(PrecisionOf, TrialsOfOneBucketShareAChoice) {
     Worker worker = start_worker();
-    const auto said_of = [&](const Params& changes) {
+    const auto log_of = [&](const Params& changes) {
         FakeHost host;
         run_trial(small_run(in("auto", changes), 1), worker.context, host);
-        return host.said;
+        return host.logged;
     };
-    EXPECT_THAT(said_of({{"batch_size", std::int64_t{40}}}), HasSubstr("precision auto"));
-    EXPECT_THAT(said_of({{"batch_size", std::int64_t{48}}, {"optimizer", std::string("sgd")}}),
+    EXPECT_THAT(log_of({{"batch_size", std::int64_t{40}}}), HasSubstr("precision auto"));
+    EXPECT_THAT(log_of({{"batch_size", std::int64_t{48}}, {"optimizer", std::string("sgd")}}),
                 Not(HasSubstr("precision auto")));
-    EXPECT_THAT(said_of({{"batch_size", std::int64_t{96}}}), HasSubstr("precision auto"));
+    EXPECT_THAT(log_of({{"batch_size", std::int64_t{96}}}), HasSubstr("precision auto"));
     EXPECT_EQ(kept(), 2U);
     // What an update takes does not depend on these; on that one it does.
-    EXPECT_THAT(said_of({{"batch_size", std::int64_t{40}}, {"eval_every", std::int64_t{3}}, {"subset", 500.0}}),
+    EXPECT_THAT(log_of({{"batch_size", std::int64_t{40}}, {"eval_every", std::int64_t{3}}, {"subset", 500.0}}),
                 Not(HasSubstr("precision auto")));
-    EXPECT_THAT(said_of({{"batch_size", std::int64_t{40}}, {"accumulation", std::int64_t{2}}}),
+    EXPECT_THAT(log_of({{"batch_size", std::int64_t{40}}, {"accumulation", std::int64_t{2}}}),
                 HasSubstr("precision auto"));
 }
 
@@ -197,7 +197,7 @@ TEST_F(PrecisionOf, AutoIsMeasuredAtALearningRateThatIsNotChaotic) {
         Worker worker("opencl", empty.path());
         FakeHost host;
         run_trial(small_run(in("auto", {{"lr", lr}, {"warmup", 0.5}}), 1), worker.context, host);
-        return host.said.substr(0, host.said.find('\n'));
+        return host.logged.substr(0, host.logged.find('\n'));
     };
     EXPECT_THAT(measured_at(10), HasSubstr("precision auto"));
     EXPECT_EQ(measured_at(10), measured_at(0.001));

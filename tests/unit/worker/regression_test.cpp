@@ -77,8 +77,8 @@ TEST_P(RegressionOn, LearnsATableAndReportsInTheTargetsUnits) {
     EXPECT_GT(last.at("val_mae"), 0.3 * std::sqrt(last.at("val_mse")));
     EXPECT_NEAR(last.at("val_r2"), 1 - last.at("val_loss") / data.validation_variance, 1e-12);
     EXPECT_GT(finished.values.at("test_r2"), 0.9);
-    EXPECT_THAT(host.said, HasSubstr("task=regression"));
-    EXPECT_THAT(host.said, HasSubstr(" r2 0.9"));
+    EXPECT_THAT(host.logged, HasSubstr("task=regression"));
+    EXPECT_THAT(host.logged, HasSubstr(" r2 0.9"));
 }
 
 TEST_P(RegressionOn, TrialsInCompanyTrainAsEachWouldAloneStagedOrNot) {
@@ -114,7 +114,7 @@ TEST_P(RegressionOn, ThePlanIsWhatIsAllocatedToTheByte) {
         const auto answer = answer_plan({1, params, 1, 5}, worker.context);
         ASSERT_EQ(answer.error, "");
         FakeHost host;
-        ASSERT_EQ(run_trial(run(params, 1), worker.context, host).outcome, Outcome::complete) << host.said;
+        ASSERT_EQ(run_trial(run(params, 1), worker.context, host).outcome, Outcome::complete) << host.logged;
         EXPECT_EQ(answer.arena_bytes, static_cast<std::int64_t>(worker.context.arena->bytes())) << placement;
         EXPECT_EQ(answer.data_bytes, worker.context.data->bytes()) << placement;
     }
@@ -153,7 +153,7 @@ TEST_F(RegressionOnTheCpu, ACheckpointOfAnExplicitTaskIsThatOfTheOneThatTheDataH
     trial.params.erase("task");
     trial.resume = true;
     ASSERT_EQ(run_trial(trial, worker.context, after).outcome, Outcome::complete);
-    EXPECT_EQ(after.from_step, 2) << after.said;
+    EXPECT_EQ(after.from_step, 2) << after.logged;
 }
 
 TEST_F(RegressionOnTheCpu, WhatIsOfClassesIsRefused) {

@@ -81,7 +81,7 @@ TEST_P(SequencesOn, ThePlanIsWhatIsAllocatedToTheByte) {
         const auto answer = answer_plan({1, params, 1, 5}, worker.context);
         ASSERT_EQ(answer.error, "");
         FakeHost host;
-        ASSERT_EQ(run_trial(small_run(params, 1), worker.context, host).outcome, Outcome::complete) << host.said;
+        ASSERT_EQ(run_trial(small_run(params, 1), worker.context, host).outcome, Outcome::complete) << host.logged;
         EXPECT_EQ(answer.arena_bytes, static_cast<std::int64_t>(worker.context.arena->bytes())) << placement;
         EXPECT_EQ(answer.data_bytes, worker.context.data->bytes()) << placement;
     }

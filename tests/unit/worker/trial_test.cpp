@@ -84,7 +84,7 @@ TEST_F(TrialFolder, ReportsEachStepInFull) {
     EXPECT_LT(*report.loss_trend, 0);
     EXPECT_GT(report.peak_bytes.value_or(1), 0);
     EXPECT_THAT(host.phases, ElementsAre("loading", "training", "evaluating", "training", "evaluating"));
-    EXPECT_THAT(host.said, HasSubstr("step 2/2: loss "));
+    EXPECT_THAT(host.logged, HasSubstr("step 2/2: loss "));
 }
 
 TEST_F(TrialFolder, TheSameSeedGivesTheSameBitsAndAnotherDoesNot) {
@@ -132,7 +132,7 @@ TEST_F(TrialFolder, FollowsTheGoldenCurve) {
         run_trial(run(4, false, golden.changes), worker.context, host);
         ASSERT_EQ(host.reports.size(), 4U);
         for (std::size_t i = 0; i < 4; ++i)
-            EXPECT_NEAR(host.reports[i].metrics.at("val_loss"), golden.val_loss[i], 0.003) << host.said;
+            EXPECT_NEAR(host.reports[i].metrics.at("val_loss"), golden.val_loss[i], 0.003) << host.logged;
     }
 }
 
@@ -230,7 +230,7 @@ TEST_F(TrialFolder, ADamagedOrForeignCheckpointIsRefusedAloud) {
     const auto resumed_from = [&](const to_worker::Run& again, const char* word) {
         FakeHost host;
         EXPECT_EQ(run_trial(again, worker.context, host).outcome, Outcome::complete);
-        EXPECT_THAT(host.said, HasSubstr(word));
+        EXPECT_THAT(host.logged, HasSubstr(word));
         return host.from_step;
     };
     const auto begin = [&] {
@@ -271,7 +271,7 @@ TEST_F(TrialFolder, ACheckpointThatCannotBeWrittenIsSaidAndTheTrialGoesOn) {
     const auto finished = run_trial(run(2), worker.context, host);
     EXPECT_EQ(finished.outcome, Outcome::complete);
     EXPECT_EQ(finished.checkpoint, "");
-    EXPECT_THAT(host.said, HasSubstr("not saved: "));
+    EXPECT_THAT(host.logged, HasSubstr("not saved: "));
 }
 
 TEST_F(TrialFolder, ADivergingTrialReportsItsStepAndEnds) {
@@ -344,11 +344,11 @@ TEST_F(TrialFolder, ValuesAreThoseOfTheKeptStep) {
     FakeHost host;
     const auto at_best = run_trial(rising, worker.context, host);
     EXPECT_EQ(at_best.values.at("val_loss"), host.reports[0].metrics.at("val_loss"));
-    EXPECT_THAT(host.said, HasSubstr("with the weights of step 1"));
+    EXPECT_THAT(host.logged, HasSubstr("with the weights of step 1"));
     rising.objective.at = Objective::At::last;
     FakeHost last_host;
     const auto at_last = run_trial(rising, worker.context, last_host);
-    EXPECT_THAT(last_host.said, HasSubstr("with the weights of step 4"));
+    EXPECT_THAT(last_host.logged, HasSubstr("with the weights of step 4"));
     EXPECT_EQ(at_last.values.at("test_accuracy"), at_best.values.at("test_accuracy"));
 }
 

@@ -1,4 +1,5 @@
-// Compiled for CPUs that have the tiles: like the kernels it calls nothing that another file might share with it.
+// This file is compiled for CPUs with AMX tiles. Like the kernels, it calls no inline function that the linker might
+// share with a file for other CPUs.
 #include "worker/backends/cpu/bfloat16.hpp"
 
 #include <immintrin.h>
@@ -18,7 +19,7 @@ struct Rows {
     __m512i row[tile];
 };
 
-/// What LDTILECFG reads: eight full tiles.
+/// The operand of LDTILECFG: eight full tiles.
 struct alignas(64) TileShapes {
     std::uint8_t palette = 1;
     std::uint8_t unused[15] = {};
@@ -29,14 +30,15 @@ struct alignas(64) TileShapes {
 constexpr std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 constexpr std::int64_t tiles_of(std::int64_t extent, std::int64_t size) { return (extent + size - 1) / size; }
 
-/// Row r: `width` numbers, 32 at most, of row r of the source. Beyond its ends: 0.
+/// Fills row r with `width` numbers (32 at most) of row r of the source, and with 0 beyond its ends.
 void load_rows(const std::uint16_t* from, std::int64_t stride, std::int64_t rows, std::int64_t width, Rows& to) {
     const auto mask = static_cast<__mmask32>(width >= depth ? ~0U : (1U << width) - 1);
     for (std::int64_t r = 0; r < tile; ++r)
         to.row[r] = r < rows ? _mm512_maskz_loadu_epi16(mask, from + r * stride) : _mm512_setzero_si512();
 }
 
-/// Row r: rows 2r and 2r + 1 of the source, number by number in turn, `width` of each, 16 at most. Beyond its ends: 0.
+/// Fills row r with the rows 2r and 2r + 1 of the source, interleaved number by number, `width` (16 at most) of each,
+/// and with 0 beyond its ends.
 void load_row_pairs(const std::uint16_t* from, std::int64_t stride, std::int64_t rows, std::int64_t width, Rows& to) {
     const auto mask = static_cast<__mmask16>(width >= tile ? ~0U : (1U << width) - 1);
     const auto row = [&](std::int64_t r) {
@@ -47,7 +49,7 @@ void load_row_pairs(const std::uint16_t* from, std::int64_t stride, std::int64_t
         to.row[r] = _mm512_or_si512(row(2 * r), _mm512_slli_epi32(row(2 * r + 1), 16));
 }
 
-/// The 16 x 16 matrix of pairs of numbers, transposed.
+/// Transposes the 16 x 16 matrix of pairs of numbers.
 void transpose(Rows& rows) {
     Rows other;
     for (int i = 0; i < tile; i += 2) {
@@ -74,7 +76,7 @@ void store(const Rows& rows, std::uint16_t* to) {
     for (std::int64_t r = 0; r < tile; ++r) _mm512_store_si512(to + r * depth, rows.row[r]);
 }
 
-/// The tile of a [m, k] from (i, j) on: its rows as they are.
+/// Copies the tile of a [m, k] that begins at (i, j), row by row.
 void pack_left(const Bfloat16Matrix& a, std::int64_t m, std::int64_t k, std::int64_t i, std::int64_t j,
                std::uint16_t* to) {
     Rows rows;
@@ -87,7 +89,7 @@ void pack_left(const Bfloat16Matrix& a, std::int64_t m, std::int64_t k, std::int
     store(rows, to);
 }
 
-/// The tile of b [k, n] from (i, j) on: its rows in pairs.
+/// Copies the tile of b [k, n] that begins at (i, j), with its rows interleaved in pairs.
 void pack_right(const Bfloat16Matrix& b, std::int64_t k, std::int64_t n, std::int64_t i, std::int64_t j,
                 std::uint16_t* to) {
     Rows rows;
@@ -100,7 +102,7 @@ void pack_right(const Bfloat16Matrix& b, std::int64_t k, std::int64_t n, std::in
     store(rows, to);
 }
 
-/// 32 x 32 numbers of c: two rows of tiles of a times two columns of tiles of b, each `steps` tiles deep.
+/// Computes 32 x 32 numbers of c: two rows of tiles of a times two columns of tiles of b, each `steps` tiles deep.
 void multiply_tiles(const std::uint16_t* a, const std::uint16_t* b, std::int64_t steps, float* c, std::int64_t stride,
                     bool add) {
     const std::int64_t bytes = stride * static_cast<std::int64_t>(sizeof(float));
@@ -176,7 +178,7 @@ void Bfloat16Products::multiply(std::int64_t m, std::int64_t n, std::int64_t k, 
             const std::int64_t steps = tiles_of(smaller(k - k0, depth_at_once), depth);
             const std::int64_t columns = smaller(n - n0, columns_at_once);
             const bool adds = add || k0 > 0;
-            // An even number of tiles across: what lies beyond n is 0.
+            // The number of tiles across is even; the columns beyond n are 0.
             for (std::int64_t j = 0; j < 2 * tiles_of(columns, pair); ++j)
                 for (std::int64_t s = 0; s < steps; ++s) {
                     std::uint16_t* const to = right + (j * steps + s) * tile_numbers;

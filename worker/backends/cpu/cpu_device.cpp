@@ -29,9 +29,9 @@ const Kernels& kernels_of(CpuLevel level) {
     }
 }
 
-/// Subnormal results become 0, subnormal operands count as 0 (MXCSR's FTZ and DAZ). The tails of GELU and the moments
-/// of units that have died are full of them, and each costs some CPUs a hundred cycles and more: with GELU training was
-/// seen to be 40 times slower. No result that matters is below 1e-38.
+/// Subnormal results become 0, and subnormal operands are read as 0 (FTZ and DAZ of MXCSR). The tails of GELU and the
+/// moments of dead units contain many of them, and on some CPUs each costs a hundred cycles or more: training with GELU
+/// was measured to be 40 times slower. Numbers below 1e-38 do not influence the result.
 void flush_subnormals() {
     constexpr unsigned flush_to_zero = 0x8000, subnormals_are_zero = 0x0040;
     _mm_setcsr(_mm_getcsr() | flush_to_zero | subnormals_are_zero);
@@ -73,8 +73,8 @@ class CpuDevice : public Device {
 
 namespace {
 
-/// Asks for pages of 2 MiB where a whole one lies within: a large arena is touched ten times sooner, and its matrices
-/// cost fewer look-ups of addresses. A system that refuses loses nothing.
+/// Asks for huge pages of 2 MiB: the first access to a large arena is ten times as fast, and its matrices cause fewer
+/// TLB misses. Where the system refuses, the arena has ordinary pages.
 void prefer_huge_pages(std::byte* data, std::size_t bytes) {
     constexpr std::uintptr_t huge = 2u << 20;
     const auto begin = reinterpret_cast<std::uintptr_t>(data);
@@ -89,7 +89,7 @@ CpuBuffer::CpuBuffer(std::size_t bytes)
     : bytes_(bytes), data_(static_cast<std::byte*>(::operator new (bytes, std::align_val_t{alignment}, std::nothrow))) {
     if (!data_) return;
     prefer_huge_pages(data_, bytes);
-    std::memset(data_, 0, bytes);  // touched now: no page faults in the first step
+    std::memset(data_, 0, bytes);  // maps the pages now, so that the first step has no page faults
 }
 
 CpuBuffer::~CpuBuffer() { ::operator delete (data_, std::align_val_t{alignment}); }
@@ -122,7 +122,7 @@ std::string to_text(CpuLevel level) {
 namespace {
 
 bool ask_for_tiles() {
-    if (cpu_levels().back() != CpuLevel::x86_64_v4) return false;  // what is compiled for the tiles may use all of it
+    if (cpu_levels().back() != CpuLevel::x86_64_v4) return false;  // the code for the tiles is compiled for this level
     constexpr unsigned amx_tile = 1U << 24, amx_bf16 = 1U << 22, avx512_bf16 = 1U << 5;
     unsigned a = 0, b = 0, c = 0, d = 0;
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & amx_tile) == 0 || (d & amx_bf16) == 0) return false;

@@ -12,7 +12,7 @@
 namespace hpo {
 namespace {
 
-/// Dense row-major C [m, n] = or += op(A) * op(B).
+/// Computes C [m, n] = op(A) * op(B), or adds it to C. All matrices are dense and row-major.
 void multiply(CBLAS_TRANSPOSE a_form, CBLAS_TRANSPOSE b_form, std::int64_t m, std::int64_t n, std::int64_t k,
               const float* a, const float* b, float* c, Write write) {
     const auto extent = [](std::int64_t number) { return static_cast<blasint>(number); };
@@ -124,7 +124,7 @@ class Picked {
     Picked(const Samples& samples, const std::byte* source, std::int64_t first)
         : rows_(samples.rows ? reinterpret_cast<const std::int32_t*>(source + samples.rows.offset) : nullptr),
           first_(first) {}
-    /// From sample `first` of batch `iteration` on.
+    /// The samples of batch `iteration` from its sample `first` on.
     Picked(const Samples& samples, const std::byte* source, std::int64_t first, std::int64_t batch, std::uint64_t seed,
            std::uint32_t iteration)
         : Picked(samples, source, iteration % (samples.count / batch) * batch + first) {
@@ -147,7 +147,7 @@ class Picked {
     std::array<std::int32_t, at_once> picked_{};
 };
 
-/// One sample, changed as Augment says of its draw.
+/// Copies one sample with the random changes of Augment.
 template <class T>
 void change(const T* from, const Augment& augment, std::int64_t columns, const PhiloxBlock& draw, float scale,
             float shift, float* to) {
@@ -471,7 +471,7 @@ void CpuStream::advance(const Advance& arguments) {
 
 namespace {
 
-/// The copy is done when `send` returns: one part is enough.
+/// One part is enough, since the copy is complete when `send` returns.
 class CpuStage final : public Stage {
    public:
     CpuStage(CpuStream& stream, std::size_t bytes) : stream_(stream), part_(bytes) {}

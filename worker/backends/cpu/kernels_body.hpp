@@ -191,7 +191,7 @@ void activate(int64_t rows, int64_t columns, float* pre, const float* bias, floa
         activate_rows<F, false>(rows, columns, pre, bias, output, dropout);
 }
 
-/// `masked`: what was dropped is told by the mask; else (relu) by an output of 0, or nothing was.
+/// `masked`: the mask shows which elements were dropped. Otherwise their output is 0 (relu), or none were dropped.
 template <class F, bool masked>
 void activate_backward_rows(int64_t rows, int64_t columns, float* gradient, const float* pre, const float* output,
                             float* bias_gradient, const DropoutDraw& dropout) {

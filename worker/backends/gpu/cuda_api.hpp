@@ -157,14 +157,14 @@ struct Blas {
     }
 };
 
-/// Bytes in use on a device; 0: not told.
+/// Bytes in use on a device; 0: unknown.
 struct Used {
     std::size_t by_all = 0;           ///< programs
     std::size_t by_this_process = 0;  ///< its context and all that it allocated
 };
 
-/// As the management library tells without a context. In a container with process numbers of its own, the driver does
-/// not find this process.
+/// As the management library (NVML) reports them without a context. In a container with
+/// process numbers of its own, the driver does not find this process.
 inline Used used_on(const std::string& bus) {
     struct Numbers {
         unsigned long long total, free, used;
@@ -184,11 +184,11 @@ inline Used used_on(const std::string& bus) {
     const char* named = std::getenv("HPO_NVML_LIBRARY");
     const auto library = Library::open({named && *named ? named : "libnvidia-ml.so.1"});
     Used used;
-    const bool told = library && library->find("nvmlInit_v2", init) &&
-                      library->find("nvmlDeviceGetHandleByPciBusId_v2", by_bus) &&
-                      library->find("nvmlDeviceGetMemoryInfo", memory) && init() == 0 &&
-                      by_bus(bus.c_str(), &device) == 0 && memory(device, &numbers) == 0;
-    if (!told) return used;
+    const bool initialised = library && library->find("nvmlInit_v2", init) &&
+                             library->find("nvmlDeviceGetHandleByPciBusId_v2", by_bus) &&
+                             library->find("nvmlDeviceGetMemoryInfo", memory) && init() == 0 &&
+                             by_bus(bus.c_str(), &device) == 0 && memory(device, &numbers) == 0;
+    if (!initialised) return used;
     used.by_all = numbers.used;
     if (!library->find("nvmlDeviceGetComputeRunningProcesses_v3", processes)) return used;
     std::vector<Process> all;

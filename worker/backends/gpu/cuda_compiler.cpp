@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 struct ProgramObject;
 using Program = ProgramObject*;
 
-/// What is used of nvrtc.h; 0 is success.
+/// The functions of nvrtc.h that are used here; 0 means success.
 struct Nvrtc {
     int (*create)(Program*, const char* source, const char* name, int headers, const char* const*,
                   const char* const*) = nullptr;
@@ -75,7 +75,7 @@ fs::path cache_folder() {
     return {};
 }
 
-/// FNV-1a. Names a file; a mix-up needs the same 64 bits of two versions of one text.
+/// The FNV-1a hash, which names a file of the cache.
 std::uint64_t hash_of(std::string_view text) {
     std::uint64_t hash = 0xCBF29CE484222325U;
     for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
@@ -89,7 +89,7 @@ std::string contents_of(const fs::path& file) {
     return text.str();
 }
 
-/// Whole or not at all: another process may be reading or writing the same file.
+/// Writes the file atomically, since another process may read or write it at the same time.
 void keep(const fs::path& file, const std::string& code) {
     std::error_code failed;
     fs::create_directories(file.parent_path(), failed);
@@ -101,10 +101,10 @@ void keep(const fs::path& file, const std::string& code) {
     if (!out || failed) fs::remove(unfinished, failed);
 }
 
-/// What the kernels are compiled for.
+/// The architecture for which the kernels are compiled.
 struct Target {
     std::vector<std::string> options;
-    bool machine_code = false;  ///< else code that the driver translates
+    bool machine_code = false;  ///< otherwise PTX, which the driver translates
 };
 
 Result<Target> target_of(const Nvrtc& nvrtc, int capability) {

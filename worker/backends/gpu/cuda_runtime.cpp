@@ -15,13 +15,15 @@
 namespace hpo::gpu {
 namespace {
 
-/// What NVIDIA recommends for its largest devices. Given to cuBLAS once, so that it takes none while it computes.
+/// The workspace that NVIDIA recommends for its largest devices. cuBLAS gets it once, so that it allocates nothing
+/// while it computes.
 constexpr std::size_t blas_workspace_bytes = std::size_t{32} << 20;
 
-/// A context with its libraries takes a third to a half of this; more was taken by somebody else in the same moment.
+/// A context with its libraries takes a third to a half of this. If more was measured, another program has allocated
+/// memory at the same moment.
 constexpr std::size_t most_context_bytes = std::size_t{2} << 30;
 
-/// Of cuMemAlloc: what is larger than a part of one takes whole ones (seen on every GPU since Volta).
+/// The granularity of cuMemAlloc: larger allocations take a multiple of it (observed on every GPU since Volta).
 constexpr std::size_t granularity_of_allocations = std::size_t{2} << 20;
 
 std::string version_text(int version) {
@@ -47,7 +49,7 @@ class CudaRuntime : public Runtime {
     CudaRuntime(const CudaRuntime&) = delete;
     CudaRuntime& operator=(const CudaRuntime&) = delete;
 
-    /// Everything that may fail of becoming usable.
+    /// Opens the device. The error is that of the first step that fails.
     Result<void> open(std::optional<std::size_t> number);
 
     [[nodiscard]] std::string_view backend() const override { return "cuda"; }
@@ -80,7 +82,7 @@ class CudaRuntime : public Runtime {
     void copy(Memory memory, std::size_t from, std::size_t to, std::size_t bytes) override;
     void launch(const Launch& launch) override;
     bool multiply(Memory arena, Form form, const MultiplyArguments& arguments, int replicas) override;
-    void flush() override {}  // CUDA begins at once
+    void flush() override {}  // CUDA starts at once
     void synchronise() override {
         enter();
         expect(api_.synchronise(stream_), "cuStreamSynchronize");
@@ -101,13 +103,13 @@ class CudaRuntime : public Runtime {
     }
     void expect(int status, const char* what) const {
         if (status == cuda::success) return;
-        // In the midst of a recording the stream is of no more use.
+        // A failure during a recording makes the stream unusable.
         if (status == cuda::out_of_memory && !recording_)
             throw DeviceFull("not enough memory on " + name_ + " for " + what + ": " + error_text(status));
         throw DeviceLost(name_ + " failed: " + what + ": " + error_text(status));
     }
     void count_launch() { launches_ += recording_ ? 0 : 1; }
-    /// The context belongs to a thread; any may call.
+    /// Makes the context current for the calling thread.
     void enter() { expect(api_.set_context(context_), "cuCtxSetCurrent"); }
 
     cuda::Api api_;
@@ -118,11 +120,11 @@ class CudaRuntime : public Runtime {
     int capability_ = 0;
     bool integrated_ = false;
     std::size_t context_bytes_ = 0;
-    std::size_t least_context_bytes_ = 0;  ///< what is known where nothing can be measured
+    std::size_t least_context_bytes_ = 0;  ///< the estimate where nothing can be measured
     std::size_t before_ = 0;               ///< in use on the device before it was opened, by all programs; 0: unknown
     std::string bus_;
     cuda::Ring ring_;
-    std::map<Memory, std::size_t> taken_;  ///< by allocate(), in whole pieces
+    std::map<Memory, std::size_t> taken_;  ///< bytes by allocation, rounded up to the granularity
     std::mutex counting_;
     std::size_t total_bytes_ = 0;
     cuda::Context context_ = nullptr;
@@ -132,7 +134,7 @@ class CudaRuntime : public Runtime {
     bool recording_ = false;
     std::atomic<u64> launches_ = 0;
     cuda::Blas::Handle blas_handle_ = nullptr;
-    std::string without_blas_;  ///< why; empty: it is there
+    std::string without_blas_;  ///< the reason why cuBLAS cannot be used; empty: it can
     cuda::Address blas_workspace_ = 0;
 };
 
@@ -185,7 +187,7 @@ Result<void> CudaRuntime::load_kernels() {
     return {};
 }
 
-/// Without cuBLAS, or where it cannot start, the kernels compute the products.
+/// Starts cuBLAS. Where that fails, the kernels compute the products.
 void CudaRuntime::load_products() {
     const auto without = [&](const std::string& why) {
         without_blas_ = name_ + " multiplies by hpo's own kernels, several times slower than cuBLAS: " + why;
@@ -232,8 +234,9 @@ Result<void> CudaRuntime::open(std::optional<std::size_t> number) {
     return {};
 }
 
-/// What this process has, as far as the driver tells it apart; else what came since it was opened, which in workers
-/// that start together is partly the others'. Never less than what was measured before: it is not given back.
+/// Measures the memory of this process where the driver reports it per process. Otherwise it is the increase since the
+/// device was opened, which for workers that start together includes part of the others' memory. The result never
+/// falls, since the driver does not return this memory.
 void CudaRuntime::measure_context() {
     const std::lock_guard lock(counting_);
     std::size_t allocated = 0;
@@ -302,7 +305,7 @@ Result<Memory> CudaRuntime::allocate(std::size_t bytes) {
 }
 
 void CudaRuntime::release(Memory memory) {
-    // A buffer may go because the device is lost: nothing more can be done about it then.
+    // The buffer may be freed because the device is lost, so that a failure is ignored here.
     if (memory == 0 || api_.set_context(context_) != cuda::success) return;
     api_.release(memory);
     const std::lock_guard lock(counting_);
@@ -385,7 +388,7 @@ bool CudaRuntime::multiply(Memory arena, Form form, const MultiplyArguments& a, 
     const auto number = [](u32 value) { return static_cast<int>(value); };
     const auto stride = [](const TensorRef& ref, Type of) { return static_cast<long long>(ref.stride / size_of(of)); };
     count_launch();
-    // cuBLAS counts by columns: what it sees is the transposed product, B first.
+    // cuBLAS stores matrices by columns, so that it computes the transposed product, with B first.
     const int status = blas_.multiply(
         blas_handle_, b_turned ? cuda::transposed : cuda::no_transpose,
         a_turned ? cuda::transposed : cuda::no_transpose, number(a.n), number(a.m), number(a.k), &one,
@@ -412,7 +415,7 @@ std::unique_ptr<Recording> CudaRuntime::end_recording() {
     if (api_.end_capture(stream_, &graph) != cuda::success || !graph) return nullptr;
     const int status = api_.make_executable(&executable, graph, 0);
     api_.destroy_graph(graph);
-    if (status != cuda::success) return nullptr;  // memory for it is short, for instance
+    if (status != cuda::success) return nullptr;  // for example because memory is short
     return std::make_unique<CudaRecording>(api_, executable);
 }
 

@@ -14,7 +14,7 @@ std::string variable(const char* name) {
     return value == nullptr ? "" : value;
 }
 
-/// What is in `folder` under a name that begins so, the greatest name first.
+/// The entries of `folder` whose names begin with this prefix, in descending order.
 std::vector<fs::path> beginning(const fs::path& folder, const std::string& begin) {
     std::vector<fs::path> found;
     std::error_code none;
@@ -36,7 +36,7 @@ class Folders {
         add(home / "lib");
         for (const fs::path& target : beginning(home / "targets", "")) add(target / "lib");
     }
-    /// The wheels of one Python: `lib` holds python3.N.
+    /// Adds the wheels of one Python; `lib` is the folder that contains python3.N.
     void add_wheels(const fs::path& lib) {
         for (const fs::path& python : beginning(lib, "python3"))
             for (const char* packages : {"site-packages", "dist-packages"})
@@ -46,7 +46,7 @@ class Folders {
     std::vector<fs::path> all;
 };
 
-/// What a library of this name loads itself, by name alone, lies beside it.
+/// Adds the libraries that this one loads by name, which lie in the same folder.
 void load_companions(const std::string& stem, int major, const fs::path& folder) {
     const std::string begin =
         stem == "nvrtc" ? "libnvrtc-builtins.so." : "lib" + stem + "Lt.so." + std::to_string(major);

@@ -5,8 +5,8 @@
 namespace hpo::gpu {
 namespace {
 
-/// Small models leave most of a large GPU idle. With more than so many little is gained, and much memory moved when one
-/// comes or goes.
+/// Concurrent trials: small models leave most of a large GPU idle. More than this number gains little, and more memory
+/// must be copied whenever a trial starts or ends.
 constexpr int gpu_slots = 32;
 
 class GpuDevice : public Device {

@@ -1,9 +1,9 @@
-// What a GPU backend asks of OpenCL or CUDA: memory, copies, launches of the kernels both share, matrix products. One
-// file implements it for each; GpuDevice and GpuStream (gpu_device.hpp) stand on it and know neither.
+// The interface of a GPU backend to OpenCL or CUDA: memory, copies, launches of the shared kernels, matrix products.
+// One file implements it for each of the two. GpuDevice and GpuStream (gpu_device.hpp) use this interface alone.
 //
-// A runtime is one device with one in-order queue: everything happens in the order it was asked for, and only `read`
-// and `synchronise` wait. Its methods may be called by any thread. A device that fails once its memory is there throws
-// DeviceLost; one that lacks memory for what it is to do, and is well otherwise, DeviceFull.
+// A runtime is one device with one in-order queue: operations are executed in the order of the calls, and only `read`
+// and `synchronise` wait. Any thread may call its methods. After the allocation, a method throws DeviceLost when the
+// device has failed, and DeviceFull when it lacks memory for an operation but works otherwise.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ using i64 = std::int64_t;
 
 #include "worker/backends/gpu/arguments.h"
 
-/// All kernels, once: the enumeration and the names are made from this list.
+/// The list of all kernels, from which the enumeration and the names are generated.
 #define HPO_GPU_KERNELS(K)            \
     K(fill)                           \
     K(initialise)                     \
@@ -100,56 +100,56 @@ class Runtime {
 
     [[nodiscard]] virtual std::string_view backend() const = 0;  ///< opencl or cuda
     [[nodiscard]] virtual std::string name() const = 0;          ///< "opencl, NVIDIA H100, CLBlast"
-    /// Why it is slower than it could be, and the cure, as Device::remark; empty: it is not.
+    /// As Device::remark.
     [[nodiscard]] virtual std::string remark() const { return {}; }
-    /// Whether its memory is the host's too: what is taken of the one is taken of the other.
+    /// Whether the device's memory is the host's memory, so that an allocation counts for both.
     [[nodiscard]] virtual bool shares_host_memory() const = 0;
     [[nodiscard]] virtual bool is_cpu() const { return false; }  ///< an OpenCL device may be one
-    /// Of all its memory, of all programs.
+    /// The size of the device's memory.
     [[nodiscard]] virtual std::size_t total_bytes() const = 0;
-    /// Bytes of its memory that it takes besides what was allocated: context, code, libraries. As measured last.
+    /// Bytes of the device's memory that the context, the code and the libraries take, as measured last.
     [[nodiscard]] virtual std::size_t context_bytes() const = 0;
     virtual void measure_context() {}
-    /// As DeviceMemory's.
+    // The next two are as in DeviceMemory.
     [[nodiscard]] virtual std::size_t granularity() const { return 1; }
     [[nodiscard]] virtual std::size_t largest_piece() const { return 0; }
 
-    /// Whether it multiplies in this precision, by a library or the kernels. An error says why not.
+    /// Whether the device multiplies in this precision, with a library or with the kernels. The error gives the reason.
     [[nodiscard]] virtual Result<void> computes_in(Precision precision) const = 0;
 
-    /// Bytes of its memory that no program uses, and all; false: the driver does not tell.
+    /// Sets the bytes of the device's memory that no program uses, and its size. False: the driver does not report it.
     virtual bool memory_left(std::size_t& /*free*/, std::size_t& /*total*/) { return false; }
 
-    /// Zeroed. An error says what was asked for and what there is.
+    /// Allocates zeroed memory. The error gives the requested and the available bytes.
     virtual Result<Memory> allocate(std::size_t bytes) = 0;
     virtual void release(Memory memory) = 0;
 
-    /// `data` may be reused on return.
+    /// Copies from the host; `data` may be reused on return.
     virtual void write(Memory to, std::size_t offset, const void* data, std::size_t bytes) = 0;
-    /// Memory of the host that copies read from while the host goes on; null: there is none.
+    /// Allocates host memory from which `send` can copy while the host continues; null: the allocation failed.
     virtual std::byte* allocate_host(std::size_t bytes) = 0;
     virtual void release_host(std::byte* data) = 0;
-    /// As `write`, but `data`, of allocate_host, is read later: until `wait`, which forgets the fence, too.
+    /// As `write`, but `data` (from allocate_host) must not change until `wait`, which also releases the fence.
     virtual Fence send(Memory to, std::size_t offset, const std::byte* data, std::size_t bytes) = 0;
     virtual void wait(Fence fence) = 0;
-    virtual void forget(Fence fence) noexcept = 0;  ///< waits where it can, whatever befell the device
+    virtual void forget(Fence fence) noexcept = 0;  ///< as `wait`, but also for a device that has failed
 
-    /// Waits for everything before it.
+    /// Copies to the host, after everything that was enqueued before.
     virtual void read(Memory from, std::size_t offset, void* data, std::size_t bytes) = 0;
     virtual void copy(Memory memory, std::size_t from, std::size_t to, std::size_t bytes) = 0;
     virtual void launch(const Launch& launch) = 0;
-    /// By a library; false: there is none, the kernels are to do it.
+    /// Multiplies with a library. False: there is none, and the caller must launch a kernel.
     virtual bool multiply(Memory arena, Form form, const MultiplyArguments& arguments, int replicas) = 0;
-    virtual void flush() = 0;  ///< the queue begins with what it holds
+    virtual void flush() = 0;  ///< the device starts with what is enqueued
 
-    /// What is asked for from now on is not done but kept, until `end_recording`; no reads and writes in between.
-    /// False: there are no recordings here.
+    /// From now on operations are recorded and not executed, until `end_recording`. Reads and writes are not allowed in
+    /// between. False: the runtime cannot record.
     virtual bool begin_recording() { return false; }
-    /// Null: it could not be kept, and is to be asked for again.
+    /// Null: the recording failed, and the operations must be enqueued again.
     virtual std::unique_ptr<Recording> end_recording() { return nullptr; }
     virtual void replay(const Recording& /*recording*/) {}
 
-    /// Launches and products handed to the driver so far; a recording is one.
+    /// The number of launches and products handed to the driver so far; a replayed recording counts as one.
     [[nodiscard]] virtual u64 launches() const = 0;
     virtual void synchronise() = 0;
 };

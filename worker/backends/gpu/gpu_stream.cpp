@@ -31,7 +31,7 @@ constexpr u32 parts_of(std::int64_t most_useful) {
 GpuStream::~GpuStream() {
     try {
         runtime_.synchronise();
-    } catch (const std::exception&) {  // the device is lost: whoever asks it next says so
+    } catch (const std::exception&) {  // the device is lost, and the next call to it reports that
     }
 }
 
@@ -156,7 +156,7 @@ void GpuStream::multiply(Form form, const Tensor& a, const Tensor& b, const Tens
            arguments);
 }
 
-/// What a product reads of `operand`: itself, or what it becomes in 16 bits.
+/// Returns the tensor that a product reads in place of `operand`: itself, or `to`, into which it is rounded here.
 const Tensor& GpuStream::rounded(const Tensor& operand, const Tensor& to, Precision precision) {
     if (operand_type(precision) == Type::f32) return operand;
     assert(to.elements() == operand.elements() && to.type == operand_type(precision));
@@ -235,7 +235,7 @@ void GpuStream::layer_norm_backward(const LayerNormBackward& arguments) {
                                           add};
     launch(Kernel::layer_norm_backward_columns, divide_up(gradient.columns, SUBGROUP_SIZE), both);
     launch(Kernel::layer_norm_backward_rows, divide_up(gradient.rows, SUBGROUPS), both);
-    ActivateBackward sums;  // of no activation: the columns' sums
+    ActivateBackward sums;  // without an activation this computes the sums of the columns
     sums.gradient = gradient;
     sums.bias_gradient = arguments.bias_gradient;
     sums.write = arguments.write;
@@ -317,7 +317,7 @@ void GpuStream::repeat(std::uint64_t name, const std::function<void()>& operatio
     const auto known = std::find_if(repeated_.begin(), repeated_.end(), [&](const Repeated& one) {
         return one.name == name && one.first_replica == first_replica_ && one.replicas == replicas_;
     });
-    // The first time things are loaded and chosen, some of which cannot be recorded.
+    // The first execution loads code and chooses algorithms, which cannot be recorded.
     if (known == repeated_.end()) {
         repeated_.push_back({name, first_replica_, replicas_, nullptr});
         return operations();

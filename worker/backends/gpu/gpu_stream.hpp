@@ -1,4 +1,4 @@
-// A GPU's queue on one arena. Host code here is shapes and sizes alone.
+// A GPU's queue on one arena: turns operations into launches, by their shapes and sizes alone.
 #pragma once
 
 #include <vector>
@@ -24,7 +24,7 @@ class GpuBuffer : public Buffer {
     std::size_t bytes_;
 };
 
-/// What a stream of `replicas` replicas takes besides its arena: partial results of reductions.
+/// Bytes that a stream of `replicas` replicas takes besides its arena, for partial results of reductions.
 constexpr std::size_t workspace_bytes(int replicas) { return static_cast<std::size_t>(replicas) * MAX_PARTS * 8; }
 
 class GpuStream : public Stream {
@@ -33,7 +33,7 @@ class GpuStream : public Stream {
     GpuStream(Runtime& runtime, GpuBuffer& arena, std::unique_ptr<GpuBuffer> workspace, int replicas)
         : runtime_(runtime), arena_(arena), workspace_(std::move(workspace)), replicas_(replicas) {}
 
-    /// Waits for what is in flight: a recording is not to be destroyed while it runs, nor its memory given back.
+    /// Waits for what is in flight, since neither a running recording nor its memory may be freed.
     ~GpuStream() override;
     GpuStream(const GpuStream&) = delete;
     GpuStream& operator=(const GpuStream&) = delete;
@@ -66,7 +66,7 @@ class GpuStream : public Stream {
     void repeat(std::uint64_t name, const std::function<void()>& operations) override;
 
    private:
-    /// What `repeat` knows of a name and these replicas.
+    /// The state of `repeat` for a name and a range of replicas.
     struct Repeated {
         std::uint64_t name;
         int first_replica, replicas;
@@ -77,7 +77,7 @@ class GpuStream : public Stream {
     void launch(Kernel kernel, std::int64_t groups, const Arguments& arguments);
     template <class Arguments>
     void launch(Kernel kernel, std::int64_t groups, const Arguments& arguments, Memory other);
-    /// Of a product: C is m x n, sums are over k.
+    /// The sizes of a product: C is m x n, and the sums run over k.
     struct Sizes {
         std::int64_t m, n, k;
     };

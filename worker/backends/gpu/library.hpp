@@ -1,4 +1,5 @@
-// A shared library loaded at run time: neither headers nor libraries of a GPU are needed to build or to start.
+// A shared library that is loaded at run time, so that building and starting need neither headers nor libraries of a
+// GPU.
 #pragma once
 
 #include <dlfcn.h>
@@ -11,11 +12,11 @@
 
 namespace hpo::gpu {
 
-/// Never unloaded: drivers keep threads and exit handlers.
+/// It is never unloaded, since drivers keep threads and exit handlers.
 class Library {
    public:
     Library() = default;
-    /// The first of `names` that loads.
+    /// Loads the first of `names` that can be loaded.
     static Result<Library> open(std::initializer_list<std::string> names) {
         std::string why;
         for (const std::string& name : names) {
@@ -28,14 +29,14 @@ class Library {
 
     explicit operator bool() const { return handle_ != nullptr; }
 
-    /// Sets `function` to the symbol `name`; false if it is not there.
+    /// Sets `function` to the symbol `name`; false if the library has no such symbol.
     template <class F>
     bool find(const char* name, F*& function) const {
         function = reinterpret_cast<F*>(dlsym(handle_, name));
         return function != nullptr;
     }
 
-    /// The file that the library with the function `name` was loaded from; empty: not known.
+    /// The file from which the library with the function `name` was loaded; empty: unknown.
     [[nodiscard]] std::filesystem::path file(const char* name) const {
         Dl_info found{};
         void* function = dlsym(handle_, name);

@@ -82,7 +82,7 @@ class OpenClRuntime : public Runtime {
     OpenClRuntime(const OpenClRuntime&) = delete;
     OpenClRuntime& operator=(const OpenClRuntime&) = delete;
 
-    /// Everything that may fail of becoming usable.
+    /// Opens the device. The error is that of the first step that fails.
     Result<void> open(Products products);
 
     [[nodiscard]] std::string_view backend() const override { return "opencl"; }
@@ -93,10 +93,10 @@ class OpenClRuntime : public Runtime {
     [[nodiscard]] bool is_cpu() const override { return is_cpu_; }
     [[nodiscard]] std::size_t total_bytes() const override { return memory_bytes_; }
     [[nodiscard]] std::size_t largest_piece() const override { return largest_piece_; }
-    // OpenCL has no way to ask.
+    // OpenCL cannot report free memory.
     [[nodiscard]] std::size_t context_bytes() const override { return 0; }
 
-    // Numbers of 16 bits are the kernels' business: CLBlast would sum in them.
+    // CLBlast would also sum in 16 bits, so that the kernels multiply in these precisions.
     [[nodiscard]] Result<void> computes_in(Precision precision) const override {
         if (precision == Precision::tf32)
             return Error{"tf32 is what NVIDIA GPUs of compute capability 8.0 and later compute in, through CUDA; " +
@@ -193,7 +193,7 @@ Result<void> OpenClRuntime::build() {
         kernels_[i] = api_.create_kernel(program_, kernel_names[i], &status);
         if (status != cl::success)
             return Error{name_ + " has no kernel " + std::string(kernel_names[i]) + ": " + code(status)};
-        // By its registers and local memory a kernel may run in smaller groups than the device's largest.
+        // A kernel's registers and local memory may limit it to smaller groups than the device allows.
         std::size_t most = 0;
         status = api_.get_group_info(kernels_[i], device_, cl::kernel_work_group_size, sizeof most, &most, nullptr);
         if (status == cl::success && most < WORK_GROUP_SIZE)
@@ -203,12 +203,12 @@ Result<void> OpenClRuntime::build() {
     return {};
 }
 
-/// CLBlast, once it has computed a product: it compiles its kernels at the first, which not every driver takes.
+/// Loads CLBlast and computes one product with it, since it compiles its kernels then and some drivers fail to.
 Result<void> OpenClRuntime::load_products() {
     auto blast = cl::Blast::load();
     if (!blast) return blast.error();
-    // Its other way copies the matrices to memory of its own; this one works in place, so that all there is lies in the
-    // arena.
+    // CLBlast's indirect kernels copy the matrices to memory of its own; the direct ones work in place, so that the
+    // arena is all the memory there is.
     const char* names[] = {"XGEMM_MIN_INDIRECT_SIZE"};
     const std::size_t values[] = {std::size_t{1} << 20};
     int status = blast->override_parameters(device_, "GemmRoutine", cl::single_precision, 1, names, values);
@@ -246,7 +246,7 @@ Result<Memory> OpenClRuntime::allocate(std::size_t bytes) {
     cl::Int status = cl::success;
     cl::Buffer made = api_.create_buffer(context_, cl::memory_read_write, bytes, nullptr, &status);
     if (status == cl::success) {
-        // Many drivers take the memory only when it is touched: now is the time to hear that there is none.
+        // Many drivers allocate memory only at its first use, so that it is used here, where a failure is an error.
         const std::array<std::uint32_t, 4> zero{};
         const std::size_t pattern = bytes % sizeof zero == 0 ? sizeof zero : 1;
         status = api_.fill_buffer(queue_, made, zero.data(), pattern, 0, bytes, 0, nullptr, nullptr);

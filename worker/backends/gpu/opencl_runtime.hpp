@@ -18,10 +18,10 @@ struct OpenClDevice {
     std::size_t memory_bytes = 0;
 };
 
-/// All devices of all platforms, in the order the library names them. An error where there is no library or none.
+/// All devices of all platforms, in the library's order. An error: there is no library, or no device.
 Result<std::vector<OpenClDevice>> opencl_devices();
 
-/// Who computes matrix products.
+/// The implementation of matrix products.
 enum class Products {
     automatic,  ///< CLBlast on a GPU where it is installed and works, else the kernels: CLBlast compiles for half a
                 ///< minute on PoCL. It takes no memory besides the arena; what it compiles is compiled by opening
@@ -29,8 +29,8 @@ enum class Products {
     clblast,
 };
 
-/// The device of that number; without one the first GPU, else the first accelerator, else the first of any kind.
-/// The driver keeps compiled kernels from run to run where it can.
+/// Opens the device with this number; by default the first GPU, otherwise the first accelerator, otherwise the first
+/// device. The driver caches compiled kernels where it can.
 Result<std::unique_ptr<Runtime>> open_opencl(std::optional<std::size_t> device = {},
                                              Products products = Products::automatic);
 

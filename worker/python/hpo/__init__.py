@@ -50,8 +50,8 @@ if TYPE_CHECKING:
 __all__ = ["KerasCallback", "LightningCallback", "Params", "Pruned", "Study", "StudyError", "Trial", "trial", "trials"]
 __version__ = "0.1.0"
 
-_SHORTEST_STEP = 0.001  # seconds; steps that follow faster were trained before, and are reported one after the other
-_SHORTEST_ITERATION = 2e-5  # seconds; so are iterations that are said to be shorter
+_SHORTEST_STEP = 0.001  # seconds; faster steps were trained before and are only reported now, so they are not timed
+_SHORTEST_ITERATION = 2e-5  # seconds; the same holds for faster iterations
 
 
 def __getattr__(name: str) -> Any:
@@ -278,7 +278,7 @@ class Trial:
         try:
             self._link.send(message_out)
         except OSError:
-            pass  # hpo has gone, and nobody wants to know
+            pass  # hpo has gone, so nobody reads the message
 
 
 _current: Optional[Trial] = None

@@ -1,18 +1,20 @@
-"""The preloaded interpreter: imports what a study names once, and becomes a trial's script within milliseconds.
+"""The preloaded interpreter: imports the modules that a study names once, and forks each trial's script within
+milliseconds.
 
-hpo starts it where a study says `worker: {preload: [torch]}`; nobody else does. Its standard input is a socket to the
-supervisor of its place, which carries whole packets:
+hpo alone starts it, for a study with `worker: {preload: [torch]}`. Its standard input is a socket of packets to the
+supervisor of its worker:
 
-    standby PID            a process waits to become the next trial; PID is the supervisor's own child from now on
-    running PID            it has taken its order and runs it
-    unfit REASON           this interpreter must not be forked: each trial has to start one of its own
+    standby PID            process PID waits to become the next trial; from now on it is the supervisor's child
+    running PID            the process has received its order and runs it
+    unfit REASON           this interpreter must not be forked, and each trial must start an interpreter of its own
 
-An order is what a supervisor starts any worker by (frames.hpp), with the whole environment and, beside it, the descriptor
-of the trial's output. In the trial all is as in an interpreter of its own: arguments, sys.path, __main__, working
-folder, environment, descriptors, process group, exit status, random numbers. What differs: what was imported stays
-imported, the order of sets of texts (PYTHONHASHSEED) is the same for all trials of a place, and ps shows this file.
+An order is the message by which a supervisor starts any worker (frames.hpp). It contains the whole environment, and the
+descriptor of the trial's output comes with it. A trial finds the same arguments, sys.path, __main__, working folder,
+environment, descriptors, process group, exit status and random numbers as in an interpreter of its own. There are three
+differences: imported modules stay imported, the order of sets of texts (PYTHONHASHSEED) is the same for all trials of
+the interpreter, and ps shows this file.
 
-A script that hpo reads itself (no client) waits as the child of a process that becomes hpo's adapter.
+A script that does not use the client waits as the child of a process that becomes hpo's adapter.
 """
 
 import ctypes
@@ -41,16 +43,16 @@ _TORCH_SEED = 67280421310721  # of an interpreter that has just imported torch
 _DEVICES = ("/dev/nvidia", "/dev/kfd", "/dev/dri/", "/dev/accel")
 
 _libc = ctypes.CDLL(None, use_errno=True)
-_own = sys.modules["__main__"]  # what is here outlives its place in sys.modules
+_own = sys.modules["__main__"]  # this reference keeps the module alive when the script takes its place in sys.modules
 _torch_threads = None
 
 
 class Unfit(Exception):
-    """Why this interpreter must not be forked."""
+    """This interpreter must not be forked. The message is the reason."""
 
 
 class Order:
-    """A supervisor's Start (frames.hpp): fields that end with a NUL."""
+    """A supervisor's Start message (frames.hpp), whose fields end with a NUL."""
 
     def __init__(self, packed):
         fields = iter([os.fsdecode(field) for field in packed.split(b"\0")[:-1]])
@@ -66,7 +68,7 @@ class Order:
 
 
 def main():
-    """Returns in a process that is to be a trial: with its order, and how many of the words are the interpreter's."""
+    """Returns in each process that becomes a trial: its order, and the number of the interpreter's own arguments."""
     task = json.loads(sys.argv[1])
     _libc.prctl(_NAME, b"hpo-preload", 0, 0, 0)
     supervisor = socket.socket(fileno=os.dup(0))
@@ -76,7 +78,7 @@ def main():
         _stand_where_the_script_will(task["command"])
         _load(task["modules"])
         gc.collect()
-        gc.freeze()  # what is there stays, so that no collection copies its pages into every trial
+        gc.freeze()  # no later collection touches these objects, so that trials share their pages
         return _serve(supervisor, task["adapter"]), task["interpreter"]
     except Unfit as reason:
         _flush()
@@ -88,7 +90,7 @@ def main():
 
 
 def _stand_where_the_script_will(command):
-    """What the interpreter makes of its command line before it reads the script."""
+    """Sets sys.argv and sys.path as the interpreter does before it reads the script."""
     sys.argv = command[:1]
     if sys.flags.isolated or getattr(sys.flags, "safe_path", False):
         first = os.path.join(os.getcwd(), command[0]) if _has_main(command[0]) else None
@@ -102,7 +104,7 @@ def _stand_where_the_script_will(command):
 
 
 def _has_main(path):
-    """A folder or an archive, whose __main__ is the script."""
+    """Whether the path is a folder or an archive whose __main__ is the script."""
     return pkgutil.get_importer(path) is not None
 
 
@@ -125,7 +127,7 @@ def _load(modules):
 
 
 def _keep_torch_to_one_thread():
-    """Its pool of threads would not live on in a fork: data that is prepared here is prepared by one of them."""
+    """Makes torch prepare data in this thread, since the threads of its pool would not exist in a fork."""
     global _torch_threads
     torch = sys.modules.get("torch")
     if _torch_threads is None and hasattr(torch, "set_num_threads"):
@@ -134,8 +136,8 @@ def _keep_torch_to_one_thread():
 
 
 def _refuse_what_no_fork_keeps(module):
-    """Threads, and contexts of devices. Libraries that know of forks (OpenBLAS) end their threads before one: those that
-    are left after a fork are of others."""
+    """Raises Unfit if the module has started threads or opened a device, which a fork would lose. Libraries that handle
+    forks (OpenBLAS) end their threads before one, so that only the threads left after a test fork count."""
     _flush()
     child = os.fork()
     if child == 0:
@@ -160,7 +162,7 @@ def _refuse_what_no_fork_keeps(module):
         raise Unfit(f"'{module}' uses CUDA already, which no fork could use then")
 
 
-# ---- The server: there is always one process that waits to be a trial.
+# ---- The server: one process always waits to become a trial.
 
 
 def _serve(supervisor, behind_adapter):
@@ -187,8 +189,8 @@ def _serve(supervisor, behind_adapter):
 
 
 def _leave_for(parent, supervisor):
-    """The trial is to be the supervisor's child, as any worker is: its own parent, this process, ends at once."""
-    gate, opens = os.pipe()  # closed by that end
+    """Forks and ends the parent at once, so that the supervisor adopts the trial, as it is the parent of any worker."""
+    gate, opens = os.pipe()  # closed when the parent ends
     between = os.getpid()
     try:
         child = os.fork()
@@ -208,7 +210,7 @@ def _leave_for(parent, supervisor):
 
 def _die_with(parent):
     _libc.prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:  # it died before the line above
+    if os.getppid() != parent:  # the parent died before the line above
         os._exit(0)
 
 
@@ -234,22 +236,23 @@ def _wait(supervisor, takes, behind_adapter):
 
 
 def _fork_script(supervisor, takes):
-    """In the script's process its order, once the adapter has sent it through a pipe; in the adapter's what it needs."""
-    told, tells = os.pipe()
+    """Forks the script's process. Returns there the order, once the adapter has sent it through a pipe; and in the
+    adapter's process the script's PID and the ends of the two pipes."""
+    orders_read, orders_write = os.pipe()
     output, prints = os.pipe()
     parent = os.getpid()
     child = os.fork()
     if child != 0:
-        os.close(told)
+        os.close(orders_read)
         os.close(prints)
-        return child, tells, output
+        return child, orders_write, output
     os.setpgid(0, 0)
     _die_with(parent)
-    for descriptor in (tells, output, takes):
+    for descriptor in (orders_write, output, takes):
         os.close(descriptor)
     supervisor.close()
     _print_to(prints)
-    with open(told, "rb") as pipe:
+    with open(orders_read, "rb") as pipe:
         size = pipe.read(4)
         packed = pipe.read(struct.unpack("=I", size)[0]) if len(size) == 4 else b""
     if not packed:
@@ -257,10 +260,10 @@ def _fork_script(supervisor, takes):
     return Order(packed)
 
 
-def _become_adapter(order, child, tells, output):
+def _become_adapter(order, child, orders_write, output):
     _enter(order)
-    os.environ["HPO_PREPARED"] = f"{child} {tells} {output}"
-    for descriptor in (tells, output):
+    os.environ["HPO_PREPARED"] = f"{child} {orders_write} {output}"
+    for descriptor in (orders_write, output):
         os.set_inheritable(descriptor, True)
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
@@ -293,13 +296,13 @@ def _enter(order):
         try:
             os.sched_setaffinity(0, order.cpus)
         except OSError:
-            pass  # a hint
+            pass  # the affinity is only a hint
     if order.folder:
         os.chdir(order.folder)
 
 
 def _as_after_import():
-    """Random numbers as of an interpreter of its own, and as many threads as the trial is given. Python has seen to
+    """Seeds random numbers as a new interpreter would, and gives torch the trial's number of threads. Python reseeds
     `random` itself."""
     numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
     if hasattr(numpy, "random"):
@@ -307,12 +310,12 @@ def _as_after_import():
     if hasattr(torch, "default_generator"):
         torch.default_generator.manual_seed(_TORCH_SEED)
     if _torch_threads is not None:
-        told = os.environ.get("OMP_NUM_THREADS", "")
-        torch.set_num_threads(int(told) if told.isdecimal() and int(told) > 0 else _torch_threads)
+        threads = os.environ.get("OMP_NUM_THREADS", "")
+        torch.set_num_threads(int(threads) if threads.isdecimal() and int(threads) > 0 else _torch_threads)
 
 
 def run(order, interpreter):
-    """Ends as the script does."""
+    """Runs the script and ends as it does: with its exception or its exit status."""
     _enter(order)
     _libc.prctl(_NAME, os.path.basename(order.command[0]).encode(), 0, 0, 0)
     _as_after_import()
@@ -330,24 +333,24 @@ def run(order, interpreter):
             trace = trace.tb_next
         error.__traceback__ = trace
         sys.excepthook(type(error), error, trace)
-        sys.excepthook = lambda *_: None  # told; the rest is the interpreter's own end of such a script
+        sys.excepthook = lambda *_: None  # it is printed already; the interpreter ends with status 1
         raise
 
 
-def _run_as_main(words, names):
-    kind = words[0]
+def _run_as_main(arguments, names):
+    kind = arguments[0]
     if kind == "-m":
-        sys.argv = ["-m", *words[2:]]
-        runpy._run_module_as_main(words[1])
+        sys.argv = ["-m", *arguments[2:]]
+        runpy._run_module_as_main(arguments[1])
     elif kind == "-c":
-        sys.argv = ["-c", *words[2:]]
+        sys.argv = ["-c", *arguments[2:]]
         names["__loader__"] = BuiltinImporter
-        exec(compile(words[1] + "\n", "<string>", "exec", dont_inherit=True), names)
+        exec(compile(arguments[1] + "\n", "<string>", "exec", dont_inherit=True), names)
     elif _has_main(kind):
-        sys.argv = words
+        sys.argv = arguments
         runpy._run_module_as_main("__main__", False)
     else:
-        sys.argv = words
+        sys.argv = arguments
         path = os.path.join(os.getcwd(), kind)
         try:
             with open(path, "rb") as file:

@@ -1,8 +1,8 @@
-"""What stand-ins for the packages of other tools have in common (worker.shim): a trial's parameters, and where its
-numbers go. Nothing here is for scripts; with `import hpo` they have more.
+"""The common part of the stand-ins for other tools' packages (worker.shim): a trial's parameters, and the file for its
+metrics. Scripts should not use it: `import hpo` offers more.
 
 hpo sets HPO_PARAMS (a JSON object), HPO_TRIAL and HPO_REPORTS (a file of JSON Lines, which it follows) for each trial.
-All is read when it is asked for: a preloaded interpreter imports this before there is a trial.
+They are read at each use, since a preloaded interpreter imports this module before there is a trial.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _told: set = set()
 
 
 def parameters() -> Dict[str, Any]:
-    """Of this trial, by the names that the study has for them; none without hpo."""
+    """The parameters of this trial by their names in the study; empty without hpo."""
     return dict(_read(os.environ.get("HPO_PARAMS", "{}")))
 
 
@@ -34,18 +34,18 @@ def _read(text: str) -> Mapping[str, Any]:
 
 
 def folder() -> str:
-    """The trial's own; the current one without hpo."""
+    """The trial's folder; without hpo the current one."""
     return os.path.dirname(os.environ.get("HPO_REPORTS", "")) or "."
 
 
 def trial_number() -> int:
-    """From 1; 0 without hpo."""
+    """The number of the trial, from 1; 0 without hpo."""
     word = os.environ.get("HPO_TRIAL", "")
     return int(word) if word.isdecimal() else 0
 
 
 def nested(params: Mapping[str, Any]) -> Dict[str, Any]:
-    """As the script knows them: those that a study calls head.width lie within head, seed_ is seed."""
+    """The parameters as the script names them: head.width of the study is in the mapping head, and seed_ is seed."""
     out: Dict[str, Any] = {}
     for name, value in sorted(params.items()):  # head comes before head.width
         own = name[:-1]
@@ -100,11 +100,11 @@ def report(numbers: Mapping[str, float]) -> None:
     place = os.environ.get("HPO_REPORTS", "")
     if not place or not numbers:
         return
-    words = {name: number if math.isfinite(number) else str(number) for name, number in numbers.items()}
+    printable = {name: number if math.isfinite(number) else str(number) for name, number in numbers.items()}
     try:
         file = os.open(place, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            os.write(file, (json.dumps(words) + "\n").encode())
+            os.write(file, (json.dumps(printable) + "\n").encode())
         finally:
             os.close(file)
     except OSError as error:

@@ -40,7 +40,7 @@ __all__ = ["AskedTrial", "Best", "Pruned", "Study", "StudyError"]
 
 
 class StudyError(RuntimeError):
-    """What hpo refused, in its words; or why it has ended."""
+    """The error message of hpo, or the reason why it has ended."""
 
 
 class Pruned(Exception):
@@ -106,13 +106,13 @@ class Study:
         for assignment in set:
             command += ["--set", assignment]
         self._lock = threading.Lock()
-        self._words = tempfile.TemporaryFile()  # of its standard error
+        self._errors = tempfile.TemporaryFile()  # of its standard error
         try:
             # A session of its own: Ctrl-C is for this program to understand.
             self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                           stderr=self._words, start_new_session=True)
+                                           stderr=self._errors, start_new_session=True)
         except OSError as error:
-            self._words.close()
+            self._errors.close()
             raise StudyError(f"hpo cannot be started: {error}") from error
         about = self._say({"study": 1})
         self.name: str = about["study"]
@@ -204,7 +204,7 @@ class Study:
                 self._child.stdout.read()
                 self._child.stdout.close()
             self._child.wait()
-            self._words.close()
+            self._errors.close()
 
     def __enter__(self) -> "Study":
         return self
@@ -233,18 +233,18 @@ class Study:
             except OSError:
                 answer = b""
             if not answer.endswith(b"\n"):
-                raise StudyError(self._last_words())
-        said: Dict[str, Any] = json.loads(answer)
-        if "error" in said:
-            raise StudyError(said["error"])
-        return said
+                raise StudyError(self._last_message())
+        received: Dict[str, Any] = json.loads(answer)
+        if "error" in received:
+            raise StudyError(received["error"])
+        return received
 
-    def _last_words(self) -> str:
+    def _last_message(self) -> str:
         status = self._child.wait()
-        self._words.seek(0)
-        words = self._words.read().decode(errors="replace").strip()
+        self._errors.seek(0)
+        message = self._errors.read().decode(errors="replace").strip()
         how = f"was killed by signal {-status}" if status < 0 else f"has ended with status {status}"
-        return words or f"hpo ask-tell {how}"
+        return message or f"hpo ask-tell {how}"
 
 
 def _number_of(trial: Union[AskedTrial, int]) -> int:
