@@ -92,6 +92,11 @@ constexpr std::array table{
             "hpo devices                     numbers and UUIDs for resources.devices\n"
             "hpo devices --json              for programs",
             commands::devices},
+    Command{"monitor", "Sample what CPU, GPUs and a program do, and say what limits it",
+            "hpo monitor                     until Ctrl-C\n"
+            "hpo monitor --for 5m --csv load.csv\n"
+            "hpo monitor -- python train.py --epochs 3",
+            commands::monitor},
     Command{"keys", "List the keys of study files, with defaults and meanings",
             "hpo keys                        all of them\n"
             "hpo keys asha                   keys that contain a word",

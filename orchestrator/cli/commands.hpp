@@ -35,6 +35,7 @@ CommandAction stop(CLI::App& app);
 CommandAction best(CLI::App& app);
 CommandAction importance(CLI::App& app);
 CommandAction devices(CLI::App& app);
+CommandAction monitor(CLI::App& app);
 CommandAction keys(CLI::App& app);
 CommandAction export_study(CLI::App& app);
 CommandAction convert(CLI::App& app);

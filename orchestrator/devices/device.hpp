@@ -16,6 +16,18 @@ struct DeviceProcess {
     std::int64_t bytes = 0;  ///< of the device's memory
 };
 
+/// What a device was doing when it was read. Each value is absent where the driver does not tell it.
+struct DeviceActivity {
+    std::optional<double> utilization;         ///< percent of the last period in which any kernel ran
+    std::optional<double> memory_utilization;  ///< percent of it in which the device's memory was read or written
+    std::optional<double> power;               ///< watts
+    std::optional<double> power_limit;         ///< watts that the driver enforces
+    std::optional<double> temperature;         ///< degrees Celsius
+    std::optional<double> clock;               ///< of the multiprocessors, in MHz
+    std::optional<bool> throttled;             ///< whether power or heat lowers the clock
+    std::optional<double> received, sent;      ///< bytes a second over PCIe
+};
+
 /// The state of one device when it was read. Sizes are in bytes.
 struct DeviceReading {
     std::string id;    ///< UUID as the driver writes it, "GPU-8f6c..."; where a driver gives none, a stable name made
@@ -30,7 +42,8 @@ struct DeviceReading {
     bool cpu = false;                  ///< a CPU that OpenCL offers (PoCL); used only if a study names it
     /// Memory by process; absent where the driver hides it. Processes of other containers may be missing.
     std::optional<std::vector<DeviceProcess>> processes;
-    std::string pci;                         ///< "00000000:65:00.0"; empty if not known
+    std::string pci;  ///< "00000000:65:00.0"; empty if not known
+    DeviceActivity activity;
     std::optional<std::int64_t> ecc_errors;  ///< uncorrectable memory errors since the driver or the device was reset
     bool lost = false;                       ///< cannot be used: off the bus, needs a reset, or memory errors
     std::string reason;                      ///< why it is lost

@@ -6,6 +6,23 @@ namespace hpo {
 
 using Json = nlohmann::json;
 
+namespace {
+
+/// The numbers of an activity, with the names that they have in a line.
+template <class Activity, class F>
+void each_number(Activity& activity, F&& visit) {
+    visit("utilization", activity.utilization);
+    visit("memory_utilization", activity.memory_utilization);
+    visit("power", activity.power);
+    visit("power_limit", activity.power_limit);
+    visit("temperature", activity.temperature);
+    visit("clock", activity.clock);
+    visit("received", activity.received);
+    visit("sent", activity.sent);
+}
+
+}  // namespace
+
 std::string to_line(const DeviceReadings& readings) {
     Json devices = Json::array();
     for (const DeviceReading& device : readings.devices) {
@@ -15,6 +32,10 @@ std::string to_line(const DeviceReadings& readings) {
                   {"reason", device.reason}, {"opencl", device.opencl}};
         if (device.used) json["used"] = *device.used;
         if (device.ecc_errors) json["ecc"] = *device.ecc_errors;
+        each_number(device.activity, [&](const char* name, const std::optional<double>& value) {
+            if (value) json[name] = *value;
+        });
+        if (device.activity.throttled) json["throttled"] = *device.activity.throttled;
         if (device.processes) {
             json["processes"] = Json::array();
             for (const DeviceProcess& process : *device.processes)
@@ -46,6 +67,10 @@ std::optional<DeviceReadings> readings_of(std::string_view line) {
             device.opencl = from.at("opencl").get<std::int64_t>();
             if (from.contains("used")) device.used = from["used"].get<std::int64_t>();
             if (from.contains("ecc")) device.ecc_errors = from["ecc"].get<std::int64_t>();
+            each_number(device.activity, [&](const char* name, std::optional<double>& value) {
+                if (from.contains(name)) value = from[name].get<double>();
+            });
+            if (from.contains("throttled")) device.activity.throttled = from["throttled"].get<bool>();
             if (from.contains("processes")) {
                 device.processes.emplace();
                 for (const Json& process : from["processes"])

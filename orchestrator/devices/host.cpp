@@ -65,32 +65,6 @@ std::optional<std::int64_t> number_in(const fs::path& file) {
     return stream >> number ? std::optional(number) : std::nullopt;
 }
 
-/// Returns the folders of this process's control group and of the groups around it, the innermost first: each of them
-/// may set a limit.
-std::vector<fs::path> control_groups(const fs::path& root, const std::string& controller) {
-    std::ifstream file(root / "proc/self/cgroup");
-    fs::path base, inner;
-    for (std::string line; std::getline(file, line);) {
-        std::istringstream fields(line);
-        std::string id, names, path;
-        std::getline(fields, id, ':');
-        std::getline(fields, names, ':');
-        std::getline(fields, path);
-        const bool v2 = names.empty();
-        const bool v1 = ("," + names + ",").find("," + controller + ",") != std::string::npos;
-        if (!v1 && !(v2 && base.empty())) continue;
-        base = root / "sys/fs/cgroup" / (v1 ? names : "");
-        // The mount may have its names in another order, or only this one.
-        if (std::error_code none; v1 && !fs::exists(base, none)) base = root / "sys/fs/cgroup" / controller;
-        inner = fs::path(path).relative_path();
-    }
-    std::vector<fs::path> folders;
-    if (base.empty()) return folders;
-    for (fs::path part = inner; !part.empty(); part = part.parent_path()) folders.push_back(base / part);
-    folders.push_back(base);
-    return folders;
-}
-
 struct MemoryLimit {
     std::int64_t limit = no_limit;
     std::int64_t left = no_limit;
@@ -140,6 +114,30 @@ std::optional<std::int64_t> processes_left(const fs::path& root) {
 }
 
 }  // namespace
+
+std::vector<fs::path> control_groups(const fs::path& root, const std::string& controller) {
+    std::ifstream file(root / "proc/self/cgroup");
+    fs::path base, inner;
+    for (std::string line; std::getline(file, line);) {
+        std::istringstream fields(line);
+        std::string id, names, path;
+        std::getline(fields, id, ':');
+        std::getline(fields, names, ':');
+        std::getline(fields, path);
+        const bool v2 = names.empty();
+        const bool v1 = ("," + names + ",").find("," + controller + ",") != std::string::npos;
+        if (!v1 && !(v2 && base.empty())) continue;
+        base = root / "sys/fs/cgroup" / (v1 ? names : "");
+        // The mount may have its names in another order, or only this one.
+        if (std::error_code none; v1 && !fs::exists(base, none)) base = root / "sys/fs/cgroup" / controller;
+        inner = fs::path(path).relative_path();
+    }
+    std::vector<fs::path> folders;
+    if (base.empty()) return folders;
+    for (fs::path part = inner; !part.empty(); part = part.parent_path()) folders.push_back(base / part);
+    folders.push_back(base);
+    return folders;
+}
 
 Host read_host(const fs::path& root) {
     Host host;

@@ -23,6 +23,10 @@ struct Host {
 /// Reads the machine. Here and below, `root` is prepended to /proc and /sys, so that tests can use their own.
 Host read_host(const std::filesystem::path& root = "/");
 
+/// Returns the folders of this process's control group and of the groups around it, the innermost first: each of them
+/// may set a limit. `controller` is "cpu", "memory" or "pids".
+std::vector<std::filesystem::path> control_groups(const std::filesystem::path& root, const std::string& controller);
+
 /// Returns the bytes that could be allocated now without swapping: MemAvailable, or what is left to the control group
 /// if that is less.
 std::int64_t available_memory(const std::filesystem::path& root = "/");

@@ -35,7 +35,14 @@ struct PciInfo {
     unsigned domain, bus, device, device_id, subsystem_id;
     char text[32];
 };
+struct Utilization {
+    unsigned gpu, memory;
+};
 constexpr int uncorrected_errors = 1, since_reset = 0;
+constexpr int core_temperature = 0, multiprocessor_clock = 1, sent = 0, received = 1;
+/// Reasons of a lowered clock: the power limit, hardware slowdown, heat (by software, by hardware), the power brake.
+/// The others (idle, a clock that the user has set) are no throttling.
+constexpr unsigned long long throttle_reasons = 0x4 | 0x8 | 0x20 | 0x40 | 0x80;
 constexpr unsigned long long not_available = ~0ULL;
 /// nvmlProcessInfo_t: pid, 4 bytes of padding, bytes of memory, two instance numbers.
 constexpr std::size_t process_bytes = 24;
@@ -56,12 +63,20 @@ struct Nvml::Library {
     int (*pci)(nvml::Device, nvml::PciInfo*);
     int (*ecc_errors)(nvml::Device, int, int, unsigned long long*);
     int (*processes)(nvml::Device, unsigned*, void*);
+    int (*utilization)(nvml::Device, nvml::Utilization*);
+    int (*power)(nvml::Device, unsigned* milliwatts);
+    int (*power_limit)(nvml::Device, unsigned* milliwatts);
+    int (*temperature)(nvml::Device, int sensor, unsigned* celsius);
+    int (*clock)(nvml::Device, int domain, unsigned* megahertz);
+    int (*throttle_reasons)(nvml::Device, unsigned long long*);
+    int (*pcie)(nvml::Device, int direction, unsigned* kilobytes_per_second);
 
     [[nodiscard]] std::string message(int code) const {
         const char* text = error_text(code);
         return std::string(text ? text : "unknown error") + " (code " + std::to_string(code) + ")";
     }
     [[nodiscard]] std::optional<std::vector<DeviceProcess>> processes_of(nvml::Device device) const;
+    [[nodiscard]] DeviceActivity activity_of(nvml::Device device) const;
 };
 
 namespace {
@@ -140,6 +155,14 @@ Result<Nvml> Nvml::load() {
                      (chosen ? std::string("correct ") + nvml_variable : "update the driver")};
     find(handle, "nvmlDeviceGetPciInfo_v3", l.pci);
     find(handle, "nvmlDeviceGetTotalEccErrors", l.ecc_errors);
+    find(handle, "nvmlDeviceGetUtilizationRates", l.utilization);
+    find(handle, "nvmlDeviceGetPowerUsage", l.power);
+    find(handle, "nvmlDeviceGetEnforcedPowerLimit", l.power_limit);
+    find(handle, "nvmlDeviceGetTemperature", l.temperature);
+    find(handle, "nvmlDeviceGetClockInfo", l.clock);
+    if (!find(handle, "nvmlDeviceGetCurrentClocksEventReasons", l.throttle_reasons))
+        find(handle, "nvmlDeviceGetCurrentClocksThrottleReasons", l.throttle_reasons);
+    find(handle, "nvmlDeviceGetPcieThroughput", l.pcie);
     if (!find(handle, "nvmlDeviceGetComputeRunningProcesses_v3", l.processes))
         find(handle, "nvmlDeviceGetComputeRunningProcesses_v2", l.processes);
     return Nvml(library.release());
@@ -171,6 +194,27 @@ std::optional<std::vector<DeviceProcess>> Nvml::Library::processes_of(nvml::Devi
     }
     if (all.empty() && own_process_numbers()) return std::nullopt;
     return all;
+}
+
+DeviceActivity Nvml::Library::activity_of(nvml::Device device) const {
+    DeviceActivity activity;
+    if (nvml::Utilization busy{}; utilization && utilization(device, &busy) == nvml::success) {
+        activity.utilization = busy.gpu;
+        activity.memory_utilization = busy.memory;
+    }
+    const auto read = [&](std::optional<double>& value, double unit, auto function, auto... arguments) {
+        if (unsigned number = 0; function && function(device, arguments..., &number) == nvml::success)
+            value = unit * number;
+    };
+    read(activity.power, 1e-3, power);
+    read(activity.power_limit, 1e-3, power_limit);
+    read(activity.temperature, 1, temperature, nvml::core_temperature);
+    read(activity.clock, 1, clock, nvml::multiprocessor_clock);
+    read(activity.received, 1000, pcie, nvml::received);
+    read(activity.sent, 1000, pcie, nvml::sent);
+    if (unsigned long long reasons = 0; throttle_reasons && throttle_reasons(device, &reasons) == nvml::success)
+        activity.throttled = (reasons & nvml::throttle_reasons) != 0;
+    return activity;
 }
 
 DeviceReadings Nvml::read() {
@@ -230,6 +274,7 @@ DeviceReading Nvml::read_device(unsigned index) {
         return failed(code);
     }
     device.processes = library_->processes_of(handle);
+    device.activity = library_->activity_of(handle);
     unsigned long long errors = 0;
     if (library_->ecc_errors && library_->ecc_errors(handle, nvml::uncorrected_errors, nvml::since_reset, &errors) == 0)
         device.ecc_errors = static_cast<std::int64_t>(errors);

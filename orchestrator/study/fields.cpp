@@ -314,8 +314,10 @@ std::optional<std::size_t> word(Diagnostics& diagnostics, const Node& node, stri
     return {};
 }
 
+std::optional<double> duration_of(string_view text) { return measured(text, time_units); }
+
 std::optional<double> duration(Diagnostics& diagnostics, const Node& node, string_view name, double low, double high) {
-    const auto seconds = is_plain(node) ? measured(node.text, time_units) : std::nullopt;
+    const auto seconds = is_plain(node) ? duration_of(node.text) : std::nullopt;
     if (!seconds) {
         const string cure = is_number(node) ? " (which unit? " + node.text + "s, " + node.text + "m)" : "";
         diagnostics.error(node.location, "'" + string(name) + "' must be a duration such as 30m, 1h30m or 90s, found " +

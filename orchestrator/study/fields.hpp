@@ -61,6 +61,9 @@ std::optional<bool> flag(Diagnostics& diagnostics, const Node& node, std::string
 /// Reads one of `choices` and returns its index.
 std::optional<std::size_t> word(Diagnostics& diagnostics, const Node& node, std::string_view name,
                                 const std::vector<std::string_view>& choices);
+/// Returns the seconds of a duration, such as 30m, 1h30m, 90s, 0.5s or 2d; nothing if `text` is none.
+std::optional<double> duration_of(std::string_view text);
+
 /// Reads a duration, such as 30m, 1h30m, 90s, 0.5s or 2d, in seconds.
 std::optional<double> duration(Diagnostics& diagnostics, const Node& node, std::string_view name, double low,
                                double high);

@@ -2,8 +2,10 @@
 // FAKES.md lists what a script may say.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include "tests/support/fake_device.hpp"
@@ -60,6 +62,21 @@ int copy(const std::string& text, char* buffer, unsigned length) {
     if (text.size() + 1 > length) return insufficient_size;
     std::memcpy(buffer, text.c_str(), text.size() + 1);
     return success;
+}
+
+/// "activity INDEX QUANTITY VALUE...": one value a reading; the last one stays.
+std::optional<double> activity(const std::string& quantity, void* device) {
+    for (const auto& [word, fields] : machine.misbehaviours)
+        if (word == "activity" && fields.size() > 2 && fields[0] == std::to_string(index_of(device)) &&
+            fields[1] == quantity)
+            return std::stod(fields[std::min(fields.size() - 1, static_cast<std::size_t>(readings) + 1)]);
+    return std::nullopt;
+}
+
+int answer(const std::string& quantity, void* device, double unit, unsigned* number) {
+    const auto value = activity(quantity, device);
+    if (value) *number = static_cast<unsigned>(*value * unit);
+    return value ? success : not_supported;
 }
 
 std::int64_t bytes_now(const FakeDevice::Process& other) { return other.bytes + other.grow * (readings - 1); }
@@ -168,6 +185,39 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, unsig
         std::memcpy(infos, &info, sizeof info);
         infos += size;
     }
+    return success;
+}
+
+struct Utilization {
+    unsigned gpu, memory;
+};
+
+int nvmlDeviceGetUtilizationRates(void* device, Utilization* utilization) {
+    const auto gpu = activity("utilization", device);
+    if (!gpu) return not_supported;
+    const auto memory = activity("memory_utilization", device);
+    *utilization = {static_cast<unsigned>(*gpu), static_cast<unsigned>(memory.value_or(0))};
+    return success;
+}
+
+int nvmlDeviceGetPowerUsage(void* device, unsigned* milliwatts) { return answer("power", device, 1000, milliwatts); }
+
+int nvmlDeviceGetEnforcedPowerLimit(void* device, unsigned* milliwatts) {
+    return answer("power_limit", device, 1000, milliwatts);
+}
+
+int nvmlDeviceGetTemperature(void* device, int, unsigned* celsius) { return answer("temperature", device, 1, celsius); }
+
+int nvmlDeviceGetClockInfo(void* device, int, unsigned* megahertz) { return answer("clock", device, 1, megahertz); }
+
+int nvmlDeviceGetPcieThroughput(void* device, int direction, unsigned* kilobytes) {
+    return answer(direction == 0 ? "sent" : "received", device, 1e-3, kilobytes);
+}
+
+int nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned long long* reasons) {
+    const auto given = activity("throttle", device);
+    if (!given) return not_supported;
+    *reasons = static_cast<unsigned long long>(*given);
     return success;
 }
 

@@ -101,6 +101,32 @@ class Monitor : public ::testing::Test {
     std::vector<DeviceNotice> notices_;
 };
 
+TEST_F(Monitor, ReadsWhatADeviceDoesWhereTheDriverTellsIt) {
+    script(
+        "device GPU-1111 8GiB Imaginary 9000\n"
+        "device GPU-2222 24GiB Imaginary 9900\n"
+        "activity 1 utilization 37\nactivity 1 memory_utilization 12\nactivity 1 power 210.5\n"
+        "activity 1 power_limit 700\nactivity 1 temperature 61\nactivity 1 clock 1980\n"
+        "activity 1 received 5000000\nactivity 1 sent 2000\nactivity 1 throttle 32\n"
+        "activity 0 throttle 1\n");  // idle: no throttling
+    DeviceMonitor monitor(options());
+    monitor.start(now_);
+    ASSERT_THAT(monitor.latest().devices, SizeIs(2));
+    const DeviceActivity& silent = monitor.latest().devices[0].activity;
+    EXPECT_FALSE(silent.utilization || silent.power || silent.temperature || silent.clock || silent.received);
+    EXPECT_EQ(silent.throttled, false);
+    const DeviceActivity& busy = monitor.latest().devices[1].activity;
+    EXPECT_EQ(busy.utilization, 37);
+    EXPECT_EQ(busy.memory_utilization, 12);
+    EXPECT_EQ(busy.power, 210.5);
+    EXPECT_EQ(busy.power_limit, 700);
+    EXPECT_EQ(busy.temperature, 61);
+    EXPECT_EQ(busy.clock, 1980);
+    EXPECT_EQ(busy.received, 5'000'000);
+    EXPECT_EQ(busy.sent, 2000);
+    EXPECT_EQ(busy.throttled, true);
+}
+
 TEST_F(Monitor, ReadsTheDevicesAtTheStart) {
     script(
         "device GPU-1111 8GiB Imaginary 9000\n"

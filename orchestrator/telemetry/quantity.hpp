@@ -1,0 +1,62 @@
+// The quantities that telemetry samples, with their units and the values that are physically possible.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <string_view>
+
+namespace hpo {
+
+enum class Quantity {
+    utilization,
+    memory_utilization,
+    memory,
+    power,
+    temperature,
+    clock,
+    throttled,
+    received,
+    sent,
+    cpu_pressure,
+    memory_pressure,
+    io_pressure,
+    cores,
+    speed,
+};
+
+struct QuantityTraits {
+    std::string_view name;   ///< of columns and JSON keys
+    std::string_view title;  ///< for people
+    std::string_view unit;   ///< of the values; "B" is shown with a prefix
+    double least = 0;        ///< no smaller value is possible
+    double most = 0;         ///< no larger value is possible, on any device
+};
+
+inline constexpr double unlimited = std::numeric_limits<double>::infinity();
+
+/// In the order of Quantity. The limits are generous: a rack-scale GPU draws 1,400 W and a server's CPUs 1,000 W. A
+/// device's own limits (its power limit, its memory) are stricter and are checked where they are known.
+inline constexpr std::array quantity_traits{
+    QuantityTraits{"utilization", "utilization", "%", 0, 100},
+    QuantityTraits{"memory_utilization", "memory bandwidth busy", "%", 0, 100},
+    QuantityTraits{"memory", "memory used", "B", 0, unlimited},
+    QuantityTraits{"power", "power", "W", 0, 3000},
+    QuantityTraits{"temperature", "temperature", "C", -40, 150},
+    QuantityTraits{"clock", "clock", "MHz", 0, 10000},
+    QuantityTraits{"throttled", "time throttled", "%", 0, 100},
+    QuantityTraits{"received", "PCIe received", "B/s", 0, 1e12},
+    QuantityTraits{"sent", "PCIe sent", "B/s", 0, 1e12},
+    QuantityTraits{"cpu_pressure", "time waited for CPU", "%", 0, 100},
+    QuantityTraits{"memory_pressure", "time waited for memory", "%", 0, 100},
+    QuantityTraits{"io_pressure", "time waited for I/O", "%", 0, 100},
+    QuantityTraits{"cores", "CPU cores used", "", 0, 100000},
+    QuantityTraits{"speed", "training speed", "it/s", 0, unlimited},
+};
+
+constexpr const QuantityTraits& traits_of(Quantity quantity) {
+    return quantity_traits[static_cast<std::size_t>(quantity)];
+}
+static_assert(traits_of(Quantity::speed).name == "speed");
+
+}  // namespace hpo

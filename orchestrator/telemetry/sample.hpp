@@ -1,0 +1,31 @@
+// One sample of telemetry: the value of each quantity that could be read at one moment.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "orchestrator/telemetry/quantity.hpp"
+
+namespace hpo {
+
+/// What is measured where.
+struct Channel {
+    std::string source;  ///< "host", "gpu 0", "program", "study phase1"
+    Quantity quantity = Quantity::utilization;
+
+    auto operator<=>(const Channel&) const = default;
+};
+
+struct Measurement {
+    Channel channel;
+    double value = 0;
+    /// False if no device of this kind can have the value. Such a reading is shown as impossible and enters no average.
+    bool possible = true;
+};
+
+/// Quantities that could not be read are absent.
+using TelemetrySample = std::vector<Measurement>;
+
+}  // namespace hpo

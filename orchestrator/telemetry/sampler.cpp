@@ -1,0 +1,49 @@
+#include "orchestrator/telemetry/sampler.hpp"
+
+#include <utility>
+
+#include "orchestrator/telemetry/rates.hpp"
+
+namespace hpo {
+
+TelemetrySampler::TelemetrySampler(const std::filesystem::path& program, Host host)
+    : host_(std::move(host)), devices_({.program = program}) {}
+
+void TelemetrySampler::start(Seconds now, const std::function<void(const std::string&)>& on_wait) {
+    devices_.start(now, on_wait);
+    before_ = read_host_counters(host_.cpus, now.count());
+}
+
+TelemetrySample TelemetrySampler::take(Seconds now, std::int64_t process) {
+    devices_.poll(now);
+    HostCounters counters = read_host_counters(host_.cpus, now.count());
+    TelemetrySample sample = host_sample(before_, counters);
+    if (process > 0) add_program(sample, process, counters.seconds - before_.seconds);
+    before_ = std::move(counters);
+    if (devices_.latest().stale) return sample;
+    for (const DeviceReading& device : devices_.latest().devices)
+        for (Measurement& measured : device_sample(device)) sample.push_back(std::move(measured));
+    return sample;
+}
+
+void TelemetrySampler::add_program(TelemetrySample& sample, std::int64_t process, double seconds) {
+    const std::optional<TreeReading> tree = trees_.latest(std::span(&process, 1)).front();
+    if (!tree || tree->processes.empty()) return;
+    const double used = cpu_seconds(tree->processes);
+    // Time of a process that nobody waited for is lost, so that the sum may fall.
+    if (cpu_before_ && used >= *cpu_before_ && seconds > 0)
+        sample.push_back(measurement("program", Quantity::cores, (used - *cpu_before_) / seconds));
+    cpu_before_ = used;
+    if (tree->bytes)
+        sample.push_back(measurement("program", Quantity::memory, static_cast<double>(*tree->bytes),
+                                     static_cast<double>(host_.memory)));
+}
+
+std::map<std::string, double> TelemetrySampler::power_limits() const {
+    std::map<std::string, double> limits;
+    for (const DeviceReading& device : devices_.latest().devices)
+        if (device.activity.power_limit) limits["gpu " + std::to_string(device.index)] = *device.activity.power_limit;
+    return limits;
+}
+
+}  // namespace hpo

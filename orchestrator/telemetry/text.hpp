@@ -1,0 +1,34 @@
+// Values and sources of telemetry as people read them.
+#pragma once
+
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+#include "hpo/units.hpp"
+#include "orchestrator/telemetry/quantity.hpp"
+
+namespace hpo {
+
+/// "12 %", "21.3 GiB", "187 W", "1.0", "not a number".
+inline std::string value_text(Quantity quantity, double value) {
+    if (std::isnan(value)) return "not a number";
+    const std::string unit(traits_of(quantity).unit);
+    if (unit == "B") return bytes_text(value);
+    if (unit == "B/s") return bytes_text(value) + "/s";
+    char text[48];
+    std::snprintf(text, sizeof text, unit == "%" && std::abs(value) >= 0.05 && std::abs(value) < 9.95 ? "%.1f" : "%.0f",
+                  value);
+    if (quantity == Quantity::cores) std::snprintf(text, sizeof text, "%.1f", value);
+    return text + (unit.empty() ? "" : " " + unit);
+}
+
+/// "gpu 0" -> "GPU 0", "host" -> "Host".
+inline std::string name_of_source(const std::string& source) {
+    if (source.starts_with("gpu ")) return "GPU " + source.substr(4);
+    std::string name = source;
+    if (!name.empty() && name[0] >= 'a' && name[0] <= 'z') name[0] = static_cast<char>(name[0] - 'a' + 'A');
+    return name;
+}
+
+}  // namespace hpo

@@ -1,0 +1,107 @@
+"""hpo monitor: samples, summary and verdict, with a fake management library and with programs of its own."""
+import csv
+import json
+import signal
+import subprocess
+import unittest
+
+from harness import BUILD, HPO, Case, wait_for
+
+LIBRARY = str(BUILD / "tests" / "support" / "libfake-nvml.so")
+QUICK = ("--interval", "0.1", "--for", "0.8s")
+
+
+class Monitor(Case):
+    def setUp(self):
+        super().setUp()
+        self.environment = {"HPO_NVML_LIBRARY": ""}
+
+    def gpu(self, text):
+        (self.folder / "script").write_text("device GPU-1111 8GiB Imaginary\n" + text)
+        self.environment = {"HPO_NVML_LIBRARY": LIBRARY, "FAKE_NVML": str(self.folder / "script")}
+
+    def monitor(self, *arguments, **more):
+        return self.hpo("monitor", *arguments, environment=self.environment, **more)
+
+    def channels(self, answer):
+        return {(channel["source"], channel["quantity"]): channel for channel in json.loads(answer)["channels"]}
+
+    def test_the_summary_of_the_host_has_a_row_for_each_quantity_and_a_verdict(self):
+        out = self.monitor(*QUICK)
+        self.assertRegex(out, r"(?m)^SOURCE +QUANTITY +AVERAGE +LEAST")
+        self.assertRegex(out, r"(?m)^Host +utilization .* \d+ %")
+        self.assertRegex(out, r"(?m)^Host +memory used .* [GM]iB")
+        self.assertRegex(out.splitlines()[-1], r"^  [A-Z].*\.$")
+        self.assertEqual(self.error, "")
+
+    def test_impossible_power_is_left_out_and_idle_utilization_is_contradicted(self):
+        self.gpu("activity 0 utilization 0\nactivity 0 power_limit 140\nactivity 0 power 590\nactivity 0 memory_utilization 40\n")
+        answer = self.monitor("--json", *QUICK)
+        power = self.channels(answer)["gpu 0", "power"]
+        self.assertEqual((power["samples"], power["average"]), (0, None))
+        self.assertGreater(power["impossible"], 4)
+        verdict = json.loads(answer)["verdict"]
+        self.assertRegex(verdict[0], r"GPU 0: \d+ of \d+ readings of power are impossible \(590 W\)")
+        self.assertIn("utilization of 0 % is contradicted, because its memory was busy 40 %", verdict[1])
+
+    def test_each_value_is_a_row_of_the_csv_file_which_is_never_overwritten(self):
+        self.gpu("activity 0 utilization 25\nactivity 0 temperature 61\n")
+        self.monitor("--csv", "load.csv", *QUICK)
+        with open(self.folder / "load.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual({row["value"] for row in rows if (row["source"], row["quantity"]) == ("gpu 0", "temperature")}, {"61"})
+        self.assertEqual({row["unit"] for row in rows if row["quantity"] == "utilization"}, {"%"})
+        before = (self.folder / "load.csv").read_bytes()
+        self.monitor("--csv", "load.csv", *QUICK, status=1)
+        self.assertIn("load.csv: File exists", self.error)
+        self.assertEqual((self.folder / "load.csv").read_bytes(), before)
+
+    def test_a_program_keeps_its_output_and_its_status_and_its_cores_are_measured(self):
+        script = "import time\nend = time.monotonic() + 2.5\nwhile time.monotonic() < end: pass\nprint('trained')\nraise SystemExit(7)"
+        out = self.monitor("--interval", "0.1", "--", "/usr/bin/python3", "-c", script, status=7)
+        self.assertEqual(out, "trained\n")
+        self.assertRegex(self.error, r"(?m)^Program +CPU cores used +[01]\.\d")
+
+    def test_ctrl_c_ends_with_the_summary(self):
+        child = subprocess.Popen([HPO, "monitor", "--interval", "0.1"], cwd=self.folder, stdout=subprocess.PIPE, text=True)
+        self.children.append(child)
+        first = child.stdout.readline()
+        child.send_signal(signal.SIGINT)
+        rest = child.stdout.read()
+        self.assertEqual(child.wait(), 0)
+        self.assertIn("utilization", first)
+        self.assertIn("QUANTITY", rest)
+
+    def test_a_signal_that_ends_it_is_passed_to_the_program(self):
+        child = subprocess.Popen([HPO, "monitor", "--json", "--", "sh", "-c", "echo begun; exec sleep 1000"], cwd=self.folder,
+                                 stdout=subprocess.PIPE, text=True)
+        self.children.append(child)
+        self.assertEqual(child.stdout.readline(), "begun\n")
+        child.send_signal(signal.SIGTERM)
+        answer = json.loads(child.stdout.read())
+        self.assertEqual((child.wait(), answer["status"]), (143, 143))
+
+    def test_the_training_speed_of_a_running_study_is_sampled(self):
+        study = self.start("run", str(self.study(
+            "study: quick\nobjective: {metric: loss, direction: minimize}\nspace: {lr: {type: float, low: 0.1, high: 1}}\n"
+            "worker: {command: [/usr/bin/python3, train.py]}\nbudget: {trials: 1, epochs: 100000}\nstopping: []\n")))
+        (self.folder / "train.py").write_text(
+            "import time\nimport hpo\ntrial = hpo.trial(lr=0.1)\nfor epoch in trial.epochs():\n    time.sleep(0.02)\n"
+            "    trial.step(4)\n    trial.report(epoch, loss=1 / epoch)\n")
+        wait_for(lambda: any(trial["steps"] for trial in self.trials_so_far("quick")))
+        speed = self.channels(self.monitor("--json", *QUICK))["study quick", "speed"]
+        study.send_signal(signal.SIGINT)
+        study.communicate()
+        self.assertGreater(speed["average"], 1)
+        self.assertEqual(speed["unit"], "it/s")
+
+    def test_what_cannot_be_run_or_read_is_refused_in_words(self):
+        self.monitor("--for", "5", status=2)
+        self.assertIn("--for 5: expected a duration such as 90s, 5m or 2h", self.error)
+        self.monitor("--interval", "0", status=2)
+        self.assertEqual(self.monitor("--", "no-such-program", status=127), "")
+        self.assertIn("no-such-program: No such file or directory", self.error)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,109 @@
+#include "orchestrator/telemetry/verdict.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "orchestrator/telemetry/rates.hpp"
+
+namespace hpo {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// Six equal samples of these values.
+TelemetrySummary steady(const TelemetrySample& sample) {
+    TelemetryCollector collector;
+    for (int i = 0; i < 6; ++i) collector.add(sample);
+    return collector.summarise();
+}
+
+Measurement host(Quantity quantity, double value) { return measurement("host", quantity, value); }
+Measurement gpu(Quantity quantity, double value) { return measurement("gpu 0", quantity, value); }
+
+TEST(Verdict, TooFewSamplesAllowNone) {
+    TelemetryCollector collector;
+    collector.add({gpu(Quantity::utilization, 5)});
+    EXPECT_THAT(verdict(collector.summarise(), {}), ElementsAre(HasSubstr("too few samples for a verdict (1")));
+    EXPECT_THAT(verdict({}, {}), ElementsAre(HasSubstr("too few")));
+}
+
+TEST(Verdict, AnIdleGpuBesideOneBusyCoreWaitsForThatCore) {
+    const auto said = verdict(steady({gpu(Quantity::utilization, 12), host(Quantity::utilization, 13),
+                                      measurement("program", Quantity::cores, 1.0)}),
+                              {.cores = 8});
+    EXPECT_THAT(said, ElementsAre(AllOf(HasSubstr("GPU 0 was busy 12 % of the time"), HasSubstr("one CPU core"),
+                                        HasSubstr("larger batches"))));
+}
+
+TEST(Verdict, AnIdleGpuBesideABusyCpuWaitsForData) {
+    EXPECT_THAT(verdict(steady({gpu(Quantity::utilization, 30), host(Quantity::utilization, 98)}), {.cores = 8}),
+                ElementsAre(HasSubstr("waits for the CPU, which was busy 98 %")));
+    EXPECT_THAT(verdict(steady({gpu(Quantity::utilization, 30), host(Quantity::utilization, 20),
+                                host(Quantity::io_pressure, 55)}),
+                        {.cores = 8}),
+                ElementsAre(HasSubstr("waits for data. Processes waited for I/O in 55 %")));
+}
+
+TEST(Verdict, UtilizationOfZeroIsContradictedByPowerThatRose) {
+    TelemetryCollector collector;
+    for (const double watts : {60.0, 60.0, 180.0, 190.0, 188.0, 185.0})
+        collector.add({gpu(Quantity::utilization, 0), gpu(Quantity::power, watts)});
+    EXPECT_THAT(verdict(collector.summarise(), {}),
+                ElementsAre(AllOf(HasSubstr("utilization of 0 % is contradicted"), HasSubstr("from 60 W to 190 W"),
+                                  HasSubstr("Believe the latter"))));
+}
+
+TEST(Verdict, UtilizationOfZeroIsContradictedByARateOfTraining) {
+    EXPECT_THAT(verdict(steady({gpu(Quantity::utilization, 0), measurement("study a", Quantity::speed, 120)}), {}),
+                ElementsAre(AllOf(HasSubstr("says 0 % while study a trains at 120 it/s"),
+                                  HasSubstr("Believe the training speed"))));
+}
+
+TEST(Verdict, UtilizationOfZeroWithoutAnyOtherSignOfWorkIsBelieved) {
+    EXPECT_THAT(verdict(steady({gpu(Quantity::utilization, 0), gpu(Quantity::power, 60)}), {}),
+                ElementsAre(HasSubstr("did nothing")));
+}
+
+TEST(Verdict, ABusyGpuAtLowPowerRunsSmallKernels) {
+    const auto samples = steady({gpu(Quantity::utilization, 99), gpu(Quantity::power, 200)});
+    EXPECT_THAT(verdict(samples, {.power_limits = {{"gpu 0", 700}}}),
+                ElementsAre(AllOf(HasSubstr("200 W of 700 W"), HasSubstr("too small to fill it"))));
+    EXPECT_THAT(verdict(samples, {.power_limits = {{"gpu 0", 220}}}), ElementsAre(HasSubstr("used fully")));
+    EXPECT_THAT(verdict(samples, {}), ElementsAre(Not(HasSubstr("small"))));
+}
+
+TEST(Verdict, ImpossibleReadingsAreNamedWithTheirNumberAndValue) {
+    TelemetryCollector collector;
+    for (int i = 0; i < 6; ++i)
+        collector.add({measurement("gpu 0", Quantity::power, i == 2 ? 590 : 100, 210), gpu(Quantity::utilization, 70)});
+    EXPECT_THAT(verdict(collector.summarise(), {}).front(),
+                HasSubstr("1 of 6 readings of power are impossible (590 W) and are left out"));
+}
+
+TEST(Verdict, MoreThreadsThanCoresAreTold) {
+    EXPECT_THAT(verdict(steady({host(Quantity::utilization, 99), host(Quantity::cpu_pressure, 80)}), {.cores = 2}),
+                ElementsAre(HasSubstr("more threads run than there are cores")));
+    EXPECT_THAT(verdict(steady({host(Quantity::utilization, 99), host(Quantity::cpu_pressure, 10)}), {.cores = 2}),
+                ElementsAre(HasSubstr("The CPU is used fully")));
+}
+
+TEST(Verdict, AProgramOnOneOfManyCoresCouldRunSeveralTimes) {
+    EXPECT_THAT(
+        verdict(steady({host(Quantity::utilization, 13), measurement("program", Quantity::cores, 1.0)}), {.cores = 8}),
+        ElementsAre(HasSubstr("uses one of 8 CPU cores")));
+}
+
+TEST(Verdict, ThrottlingAndShortMemoryAreTold) {
+    EXPECT_THAT(verdict(steady({gpu(Quantity::utilization, 80), gpu(Quantity::throttled, 100)}), {}),
+                ElementsAre(HasSubstr("lowered its clock for power or heat in 100 %")));
+    EXPECT_THAT(verdict(steady({host(Quantity::utilization, 70), host(Quantity::memory_pressure, 12)}), {}),
+                ElementsAre(HasSubstr("short of memory")));
+    EXPECT_THAT(verdict(steady({host(Quantity::utilization, 70), host(Quantity::throttled, 40)}), {}),
+                ElementsAre(HasSubstr("quota of CPU time held processes back in 40 %")));
+}
+
+}  // namespace
+}  // namespace hpo
