@@ -1,4 +1,4 @@
-// The protocol of hpo ask-tell, line by line, on a study in memory.
+// The protocol of hpo ask-tell, line by line, on a store in memory.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -30,10 +30,10 @@ Study with_asha(Study study) {
     return study;
 }
 
-/// One session over a store that may outlive it; destroyed without end() it was killed.
-class Asked {
+/// A session over a store that may outlive it. Destroying it without end() stands for a kill.
+class AskTellSession {
    public:
-    Asked(const Study& study, MemoryStore& store)
+    AskTellSession(const Study& study, MemoryStore& store)
         : study_(study), ledger_(study_, store, *Proposer::make(study_), *Rules::make(study_)) {
         EXPECT_TRUE(ledger_.replay());
         ledger_.session_started({"host", 1, "test"});
@@ -63,24 +63,24 @@ class Asked {
     int lines_ = 0;
 };
 
-TEST(AskTell, GivesTheConfigurationsOfStartFirstAlsoOverSessions) {
+TEST(AskTell, ProposesTheConfigurationsOfStartFirstAlsoAcrossSessions) {
     Study study = asked_study();
     study.start = {{{"x", 0.125}}, {{"x", 0.875}}};
     MemoryStore store;
     {
-        Asked killed(study, store);
+        AskTellSession killed(study, store);
         EXPECT_EQ(killed.ask(1)[0]["params"], (json{{"x", 0.125}}));
     }
-    Asked resumed(study, store);
+    AskTellSession resumed(study, store);
     const json trials = resumed.ask(3);
     EXPECT_EQ(trials[0]["params"], (json{{"x", 0.125}}));
     EXPECT_EQ(trials[1]["params"], (json{{"x", 0.875}}));
     EXPECT_EQ(trials[2]["trial"], 3);
 }
 
-TEST(AskTell, GivesTrialsJudgesReportsAndTakesTheEnd) {
+TEST(AskTell, ProposesTrialsJudgesReportsAndRecordsTheEnd) {
     MemoryStore store;
-    Asked hpo(asked_study(), store);
+    AskTellSession hpo(asked_study(), store);
     const json trials = hpo.ask(2);
     ASSERT_EQ(trials.size(), 2U);
     EXPECT_EQ(trials[0]["trial"], 1);
@@ -95,9 +95,9 @@ TEST(AskTell, GivesTrialsJudgesReportsAndTakesTheEnd) {
     EXPECT_EQ(hpo.trial(1).state, TrialState::complete);
 }
 
-TEST(AskTell, AFinalValueThatComesOnlyInTheTellIsTheTrialsValueAtItsFullLength) {
+TEST(AskTell, AValueGivenOnlyByTellIsTheTrialsValueAtItsLastStep) {
     MemoryStore store;
-    Asked hpo(asked_study(), store);
+    AskTellSession hpo(asked_study(), store);
     hpo.ask(1);
     EXPECT_EQ(hpo(R"({"tell": {"trial": 1, "values": {"loss": 0.25, "latency": 12}}})"),
               (json{{"trial", 1}, {"ok", true}}));
@@ -106,12 +106,12 @@ TEST(AskTell, AFinalValueThatComesOnlyInTheTellIsTheTrialsValueAtItsFullLength) 
     EXPECT_EQ(hpo(R"({"best": 1})")["values"], (json{{"loss", 0.25}, {"latency", 12}}));
 }
 
-TEST(AskTell, AWorseFinalValueCountsWhereTheLastStepDoesAndNotWhereTheBestDoes) {
+TEST(AskTell, AWorseFinalValueCountsIfTheLastStepCountsAndNotIfTheBestDoes) {
     for (const auto at : {Objective::At::best, Objective::At::last}) {
         Study study = asked_study();
         study.objective.at = at;
         MemoryStore store;
-        Asked hpo(study, store);
+        AskTellSession hpo(study, store);
         hpo.ask(1);
         hpo.report(1, 1, 0.5);
         EXPECT_EQ(hpo.tell(1, 0.7)["ok"], true);
@@ -119,9 +119,9 @@ TEST(AskTell, AWorseFinalValueCountsWhereTheLastStepDoesAndNotWhereTheBestDoes) 
     }
 }
 
-TEST(AskTell, TheLastStepIsFollowedByATell) {
+TEST(AskTell, AfterTheLastStepATellIsExpected) {
     MemoryStore store;
-    Asked hpo(asked_study(), store);
+    AskTellSession hpo(asked_study(), store);
     hpo.ask(1);
     EXPECT_EQ(hpo.report(1, 9, 0.41)["decision"], "continue");
     EXPECT_EQ(hpo.tell(1, 0.4), (json{{"trial", 1}, {"ok", true}}));
@@ -131,25 +131,25 @@ TEST(AskTell, TheLastStepIsFollowedByATell) {
     EXPECT_EQ(hpo.trial(1).value, 0.4);
 }
 
-TEST(AskTell, WhatIsNotFiniteEndsATrialAsDiverged) {
+TEST(AskTell, AValueThatIsNotFiniteEndsATrialAsDiverged) {
     MemoryStore store;
-    Asked hpo(asked_study(), store);
+    AskTellSession hpo(asked_study(), store);
     hpo.ask(3);
     const json stop = hpo.report(1, 1, "nan");
     EXPECT_EQ(stop["decision"], "stop");
     EXPECT_EQ(stop["rule"], "diverged");
     EXPECT_THAT(stop["reason"], HasSubstr("loss is nan at step 1"));
-    const json told = hpo.tell(2, "-inf");
-    EXPECT_EQ(told["ok"], true);
-    EXPECT_EQ(told["state"], "diverged");
+    const json answer = hpo.tell(2, "-inf");
+    EXPECT_EQ(answer["ok"], true);
+    EXPECT_EQ(answer["state"], "diverged");
     hpo.report(3, 1, 0.5);
     EXPECT_EQ(hpo.tell(3, "inf")["state"], "diverged");
     EXPECT_EQ(hpo(R"({"best": 1})")["trial"], nullptr);
 }
 
-TEST(AskTell, WrongLinesAreAnsweredInWordsAndChangeNothing) {
+TEST(AskTell, InvalidLinesAreAnsweredWithAnErrorAndChangeNothing) {
     MemoryStore store;
-    Asked hpo(asked_study(), store);
+    AskTellSession hpo(asked_study(), store);
     const std::size_t before = store.kept.size();
     for (const auto& [line, message] : std::vector<std::pair<std::string, std::string>>{
              {"", "an empty line"},
@@ -184,9 +184,9 @@ TEST(AskTell, WrongLinesAreAnsweredInWordsAndChangeNothing) {
     EXPECT_EQ(hpo.ask(1).size(), 1U);
 }
 
-TEST(AskTell, StepsGrowAndEndWithTheBudget) {
+TEST(AskTell, StepsMustIncreaseAndEndWithTheBudget) {
     MemoryStore store;
-    Asked hpo(asked_study(), store);
+    AskTellSession hpo(asked_study(), store);
     hpo.ask(1);
     hpo.report(1, 3, 0.5);
     EXPECT_EQ(hpo.report(1, 3, 0.4)["error"], "report: step 3 of trial 1 came after step 3");
@@ -197,9 +197,9 @@ TEST(AskTell, StepsGrowAndEndWithTheBudget) {
     EXPECT_EQ(hpo.report(1, 7, 0.4)["decision"], "continue");
 }
 
-TEST(AskTell, ACompleteTrialHasAValueAndAFailedOneNeedsNone) {
+TEST(AskTell, ACompleteTrialNeedsAValueAndAFailedOneDoesNot) {
     MemoryStore store;
-    Asked hpo(asked_study(), store);
+    AskTellSession hpo(asked_study(), store);
     hpo.ask(2);
     EXPECT_THAT(hpo.error(R"({"tell": {"trial": 1, "state": "complete", "values": {"lss": 1}}})"),
                 HasSubstr("trial 1 has no value of loss"));
@@ -210,11 +210,11 @@ TEST(AskTell, ACompleteTrialHasAValueAndAFailedOneNeedsNone) {
     EXPECT_THAT(hpo.tell(1, 0.1)["error"], HasSubstr("has ended already: failed (no data)"));
 }
 
-TEST(AskTell, AsksBeyondTheBudgetSayWhyTheyAreShort) {
+TEST(AskTell, AsksBeyondTheBudgetGiveTheReason) {
     Study study = asked_study();
     study.budget.trials = 2;
     MemoryStore store;
-    Asked hpo(study, store);
+    AskTellSession hpo(study, store);
     const json both = hpo(R"({"ask": 5})");
     EXPECT_EQ(both["trials"].size(), 2U);
     EXPECT_EQ(both["done"], false);
@@ -226,20 +226,20 @@ TEST(AskTell, AsksBeyondTheBudgetSayWhyTheyAreShort) {
               (json{{"trials", json::array()}, {"done", true}, {"reason", "trial budget reached"}}));
 }
 
-TEST(AskTell, AStudyOutOfTimeIsOver) {
+TEST(AskTell, AStudyEndsWithItsTimeBudget) {
     Study study = asked_study();
     study.budget.seconds = 60;
     MemoryStore store;
-    Asked hpo(study, store);
+    AskTellSession hpo(study, store);
     hpo.ask(1);
     hpo.clock.advance(Seconds(60));
     EXPECT_EQ(hpo(R"({"ask": 1})")["done"], true);
     EXPECT_EQ(hpo.tell(1, 0.1)["ok"], true);
 }
 
-TEST(AskTell, APausedTrialComesBackFromAnAskOrEndsWithTheStudy) {
+TEST(AskTell, APausedTrialIsReturnedByAnAskOrEndsWithTheStudy) {
     MemoryStore store;
-    Asked hpo(with_asha(asked_study()), store);
+    AskTellSession hpo(with_asha(asked_study()), store);
     hpo.ask(3);
     EXPECT_EQ(hpo.report(1, 1, 0.3)["decision"], "pause");
     const json second = hpo.report(2, 1, 0.2);
@@ -255,10 +255,10 @@ TEST(AskTell, APausedTrialComesBackFromAnAskOrEndsWithTheStudy) {
         const int trial = trials[0]["trial"];
         const int from = trials[0].value("resume_from", 0);
         came_back += from > 0 ? 1 : 0;
-        bool goes_on = true;
-        for (int step = from + 1; step <= 9 && goes_on; ++step)
-            goes_on = hpo.report(trial, step, 0.1 * trial)["decision"] == "continue";
-        if (goes_on) {
+        bool resumes = true;
+        for (int step = from + 1; step <= 9 && resumes; ++step)
+            resumes = hpo.report(trial, step, 0.1 * trial)["decision"] == "continue";
+        if (resumes) {
             EXPECT_EQ(hpo.tell(trial, 0.1 * trial)["ok"], true);
         }
     }
@@ -267,22 +267,22 @@ TEST(AskTell, APausedTrialComesBackFromAnAskOrEndsWithTheStudy) {
     for (std::int64_t trial = 1; trial <= 9; ++trial) EXPECT_TRUE(is_final(hpo.trial(trial).state)) << trial;
 }
 
-TEST(AskTell, ASessionThatWasKilledGoesOnWhereItWas) {
+TEST(AskTell, AKilledSessionIsContinuedByTheNext) {
     Study study = with_asha(asked_study());
     MemoryStore killed, whole;
     {
-        Asked hpo(study, killed);
+        AskTellSession hpo(study, killed);
         hpo.ask(2);
         hpo.report(1, 1, 0.3);
         hpo.report(2, 1, 0.2);
         hpo.ask(1);
     }
-    Asked again(study, killed), once(study, whole);
+    AskTellSession again(study, killed), once(study, whole);
     once.ask(2);
     once.report(1, 1, 0.3);
     once.report(2, 1, 0.2);
     EXPECT_EQ(once.ask(1)[0]["trial"], 3);
-    // Who trains trial 3 does not know that the session was another one.
+    // The program that trains trial 3 need not know that the session has changed.
     EXPECT_EQ(again.report(3, 1, 0.1), once.report(3, 1, 0.1));
     EXPECT_EQ(again.tell(3, 0.1), once.tell(3, 0.1));
     for (int i = 0; i < 6; ++i) {
@@ -292,45 +292,45 @@ TEST(AskTell, ASessionThatWasKilledGoesOnWhereItWas) {
     }
 }
 
-TEST(AskTell, WhatASessionLeavesOutIsOfferedAgainByTheNext) {
+TEST(AskTell, TrialsThatASessionLeavesUnfinishedAreOfferedAgain) {
     MemoryStore store;
     Study study = asked_study();
     json params;
     {
-        Asked hpo(study, store);
+        AskTellSession hpo(study, store);
         params = hpo.ask(3)[1]["params"];
         hpo.report(2, 4, 0.4);
         hpo.report(3, 9, 0.3);
         hpo.session->end("the input ended");
     }
     EXPECT_THAT(store.kept.back().event, ::testing::VariantWith<event::SessionEnded>(::testing::_));
-    Asked hpo(study, store);
-    EXPECT_EQ(hpo.trial(3).state, TrialState::complete);  // it had reported all its steps
+    AskTellSession hpo(study, store);
+    EXPECT_EQ(hpo.trial(3).state, TrialState::complete);  // it reported all its steps
     EXPECT_EQ(hpo.trial(2).state, TrialState::queued);
     const json trials = hpo.ask(3);
     EXPECT_EQ(trials[0]["trial"], 1);
     EXPECT_EQ(trials[1], (json{{"trial", 2}, {"params", params}, {"resume_from", 4}}));
     EXPECT_EQ(trials[2]["trial"], 4);
-    EXPECT_EQ(hpo.report(2, 1, 0.5)["decision"], "continue");  // it may also begin anew
+    EXPECT_EQ(hpo.report(2, 1, 0.5)["decision"], "continue");  // it may also start over
 }
 
-TEST(AskTell, ATrialThatWasStoredButNotGivenOutIsNobodysYet) {
+TEST(AskTell, ATrialThatWasStoredButNotReturnedIsOfferedAgain) {
     MemoryStore store;
     Study study = asked_study();
     store.fail_from = 3;  // the session's start and the proposal are stored, its launch is not
     {
-        Asked hpo(study, store);
+        AskTellSession hpo(study, store);
         EXPECT_THAT(hpo.error(R"({"ask": 1})"), HasSubstr("the study's database cannot be written: disk full"));
     }
     store.fail_from = 1000;
-    Asked hpo(study, store);
+    AskTellSession hpo(study, store);
     EXPECT_EQ(hpo.tell(1, 1)["error"], "tell: trial 1 has not been given out: ask for it");
     EXPECT_EQ(hpo.ask(1)[0]["trial"], 1);
 }
 
-TEST(AskTell, AfterAFailureOfTheStoreTheSameLineMayComeAgain) {
+TEST(AskTell, AfterAStoreFailureTheSameLineMayBeRepeated) {
     MemoryStore store;
-    Asked hpo(asked_study(), store);
+    AskTellSession hpo(asked_study(), store);
     hpo.ask(1);
     store.fail_from = static_cast<std::int64_t>(store.kept.size()) + 2;  // the value is stored, the end is not
     EXPECT_THAT(hpo.tell(1, 0.5)["error"], HasSubstr("disk full"));

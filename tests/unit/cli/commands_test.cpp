@@ -1,4 +1,4 @@
-// The viewer commands, run in this process on a study made by hand.
+// The commands that read a study, run in this process on a study that the test has made.
 #include <gmock/gmock.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -30,23 +30,23 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-struct Ran {
+struct CommandResult {
     int code = 0;
     std::string out, err;
 };
 
-Ran hpo_command(std::vector<std::string> arguments) {
+CommandResult hpo_command(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "hpo");
     std::vector<char*> argv;
-    for (auto& word : arguments) argv.push_back(word.data());
+    for (auto& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
     ::testing::internal::CaptureStdout();
     ::testing::internal::CaptureStderr();
-    Ran ran;
-    ran.code = run_cli(static_cast<int>(arguments.size()), argv.data());
-    ran.out = ::testing::internal::GetCapturedStdout();
-    ran.err = ::testing::internal::GetCapturedStderr();
-    return ran;
+    CommandResult result;
+    result.code = run_cli(static_cast<int>(arguments.size()), argv.data());
+    result.out = ::testing::internal::GetCapturedStdout();
+    result.err = ::testing::internal::GetCapturedStderr();
+    return result;
 }
 
 class Commands : public ::testing::Test {
@@ -70,77 +70,77 @@ class Commands : public ::testing::Test {
 };
 
 TEST_F(Commands, HelpNamesEveryCommandAndEachHasExamples) {
-    const Ran help = hpo_command({"--help"});
+    const CommandResult help = hpo_command({"--help"});
     EXPECT_EQ(help.code, 0);
     for (const char* name : {"ls", "show", "logs", "top", "stop", "best"}) {
         EXPECT_THAT(help.out, HasSubstr(name));
-        const Ran of_command = hpo_command({name, "--help"});
-        EXPECT_EQ(of_command.code, 0);
-        EXPECT_THAT(of_command.out, HasSubstr(std::string("hpo ") + name + " "));
-        EXPECT_THAT(of_command.out, HasSubstr("Examples:"));
+        const CommandResult command_help = hpo_command({name, "--help"});
+        EXPECT_EQ(command_help.code, 0);
+        EXPECT_THAT(command_help.out, HasSubstr(std::string("hpo ") + name + " "));
+        EXPECT_THAT(command_help.out, HasSubstr("Examples:"));
     }
     EXPECT_THAT(hpo_command({"--version"}).out, HasSubstr("hpo 0."));
 }
 
-TEST_F(Commands, WrongUsageIsExitCodeTwoWithACure) {
+TEST_F(Commands, WrongUsageExitsWithTwoAndSuggestsTheCure) {
     EXPECT_EQ(hpo_command({}).code, 2);
-    const Ran wrong = hpo_command({"stpo"});
-    EXPECT_EQ(wrong.code, 2);
-    EXPECT_THAT(wrong.err, HasSubstr("did you mean 'stop'"));
-    const Ran misspelt = hpo_command({"ls", "--jsn", "phase1"});
+    const CommandResult unknown_command = hpo_command({"stpo"});
+    EXPECT_EQ(unknown_command.code, 2);
+    EXPECT_THAT(unknown_command.err, HasSubstr("did you mean 'stop'"));
+    const CommandResult misspelt = hpo_command({"ls", "--jsn", "phase1"});
     EXPECT_EQ(misspelt.code, 2);
     EXPECT_THAT(misspelt.err, HasSubstr("no option '--jsn'; did you mean '--json'?"));
     EXPECT_THAT(hpo_command({"--jsn"}).err, HasSubstr("no option '--jsn'"));
     EXPECT_EQ(hpo_command({"show", "seven"}).code, 2);
-    EXPECT_EQ(hpo_command({"show", "a/1", "2"}).code, 1);  // a study of the name 'a/1'
+    EXPECT_EQ(hpo_command({"show", "a/1", "2"}).code, 1);  // 'a/1' is read as the name of a study
     EXPECT_EQ(hpo_command({"best", "--format", "xml"}).code, 2);
 }
 
-TEST_F(Commands, WrongValuesOfOptionsAreWrongUsageAndNamedAsTheyWereTyped) {
+TEST_F(Commands, AWrongOptionValueExitsWithTwoAndIsQuotedAsTyped) {
     const std::string file = (runs_ / "file.yaml").string();
     std::ofstream(file) << testing::sample_yaml;
     for (const auto& [option, value] : std::vector<std::pair<std::string, std::string>>{
              {"--trials", "0"}, {"--jobs", "x"}, {"--time", "5"}, {"--seed", "-1"}, {"--set", "foo"}}) {
-        const Ran ran = hpo_command({"run", file, option, value});
-        EXPECT_EQ(ran.code, 2) << ran.err;
-        EXPECT_THAT(ran.err, ::testing::StartsWith("hpo: " + option + " " + value + ": "));
+        const CommandResult result = hpo_command({"run", file, option, value});
+        EXPECT_EQ(result.code, 2) << result.err;
+        EXPECT_THAT(result.err, ::testing::StartsWith("hpo: " + option + " " + value + ": "));
     }
     EXPECT_THAT(hpo_command({"run", file, "--trials", "--fresh"}).err, HasSubstr("a value is missing"));
     std::ofstream(file) << "worker: [\n";
     EXPECT_EQ(hpo_command({"run", file, "--trials", "0"}).code, 1);
     make_study("phase1");
-    const Ran none = hpo_command({"run", "phasel"});
+    const CommandResult none = hpo_command({"run", "phasel"});
     EXPECT_EQ(none.code, 1);
     EXPECT_THAT(none.err, HasSubstr("no file and no study 'phasel'; did you mean 'phase1'?; there are: phase1"));
 }
 
-TEST_F(Commands, WithoutStudiesThereIsAHintAndNothingToShow) {
-    const Ran list = hpo_command({"ls"});
+TEST_F(Commands, WithoutStudiesLsHintsAtRunAndBestFails) {
+    const CommandResult list = hpo_command({"ls"});
     EXPECT_EQ(list.code, 0);
     EXPECT_THAT(list.out, HasSubstr("hpo run"));
     EXPECT_EQ(json::parse(hpo_command({"ls", "--json"}).out)["studies"].size(), 0u);
-    const Ran best = hpo_command({"best"});
+    const CommandResult best = hpo_command({"best"});
     EXPECT_EQ(best.code, 1);
     EXPECT_THAT(best.err, HasSubstr("hpo run FILE.yaml makes one"));
 }
 
-TEST_F(Commands, AnUnknownStudyIsAnErrorWithTheNearestNameAndWhatThereIs) {
+TEST_F(Commands, AnUnknownStudyIsRefusedWithTheNearestNameAndAListOfStudies) {
     make_study("phase1");
     make_study("other");
-    const Ran ran = hpo_command({"ls", "phasel"});
-    EXPECT_EQ(ran.code, 1);
-    EXPECT_EQ(ran.out, "");
-    EXPECT_THAT(ran.err, AllOf(HasSubstr("no study 'phasel'; did you mean 'phase1'?"), HasSubstr("other")));
+    const CommandResult result = hpo_command({"ls", "phasel"});
+    EXPECT_EQ(result.code, 1);
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.err, AllOf(HasSubstr("no study 'phasel'; did you mean 'phase1'?"), HasSubstr("other")));
 }
 
-TEST_F(Commands, AnUnknownTrialIsAnErrorThatSaysWhichThereAre) {
+TEST_F(Commands, AnUnknownTrialIsRefusedWithTheRangeOfTrials) {
     make_study("phase1");
-    const Ran ran = hpo_command({"show", "phase1", "99"});
-    EXPECT_EQ(ran.code, 1);
-    EXPECT_THAT(ran.err, HasSubstr("1 to 16"));
+    const CommandResult result = hpo_command({"show", "phase1", "99"});
+    EXPECT_EQ(result.code, 1);
+    EXPECT_THAT(result.err, HasSubstr("1 to 16"));
 }
 
-TEST_F(Commands, TopShowsTheMemoryThatTheRunningSessionTellsOf) {
+TEST_F(Commands, TopShowsTheMemoryThatTheRunningSessionPublishes) {
     ::setenv("XDG_RUNTIME_DIR", runs_.path().c_str(), 1);
     const StudyFolder folder = make_study("phase1");
     EXPECT_THAT(hpo_command({"top", "phase1", "--once"}).out, Not(HasSubstr("host  ")));
@@ -149,16 +149,16 @@ TEST_F(Commands, TopShowsTheMemoryThatTheRunningSessionTellsOf) {
     auto registry = SessionRegistry::open();
     ASSERT_TRUE(registry) << registry.error().message;
     constexpr std::int64_t GiB = std::int64_t{1} << 30;
-    const SessionReservations said{"phase1",
-                                   ::getpid(),
-                                   {{"host", 2 * GiB, 8 * GiB, GiB, GiB, 0, 2, 2, {}},
-                                    {"GPU-8f6c", 12 * GiB, 24 * GiB, 2 * GiB, 20 * GiB, 3 * GiB, 0, 2, {}}},
-                                   "trial 7 needs 3.000 GiB of device memory"};
-    ASSERT_TRUE(registry->publish(said));
-    const Ran ran = hpo_command({"top", "phase1", "--once"});
-    EXPECT_THAT(ran.out, AllOf(HasSubstr("2.0 of 8.0 GiB reserved, 1.0 by others, 2 trials"), HasSubstr("gpu 0  "),
-                               HasSubstr("12 of 24 GiB reserved, 3.0 used, 20 by others, 2 trials"),
-                               HasSubstr("waiting: trial 7 needs 3.000 GiB of device memory")));
+    const SessionReservations published{"phase1",
+                                        ::getpid(),
+                                        {{"host", 2 * GiB, 8 * GiB, GiB, GiB, 0, 2, 2, {}},
+                                         {"GPU-8f6c", 12 * GiB, 24 * GiB, 2 * GiB, 20 * GiB, 3 * GiB, 0, 2, {}}},
+                                        "trial 7 needs 3.000 GiB of device memory"};
+    ASSERT_TRUE(registry->publish(published));
+    const CommandResult result = hpo_command({"top", "phase1", "--once"});
+    EXPECT_THAT(result.out, AllOf(HasSubstr("2.0 of 8.0 GiB reserved, 1.0 by others, 2 trials"), HasSubstr("gpu 0  "),
+                                  HasSubstr("12 of 24 GiB reserved, 3.0 used, 20 by others, 2 trials"),
+                                  HasSubstr("waiting: trial 7 needs 3.000 GiB of device memory")));
     const json all = json::parse(hpo_command({"top", "phase1", "--json"}).out);
     ASSERT_EQ(all["memory"].size(), 2u);
     EXPECT_EQ(all["memory"][0]["used"], nullptr);
@@ -167,11 +167,11 @@ TEST_F(Commands, TopShowsTheMemoryThatTheRunningSessionTellsOf) {
     ::unsetenv("XDG_RUNTIME_DIR");
 }
 
-TEST_F(Commands, LsGivesTheTrialsInTheDocumentedShape) {
+TEST_F(Commands, LsPrintsTrialsAsTheDocumentedJson) {
     make_study("phase1");
-    const Ran ran = hpo_command({"ls", "phase1", "--json"});
-    ASSERT_EQ(ran.code, 0) << ran.err;
-    const json all = json::parse(ran.out);
+    const CommandResult result = hpo_command({"ls", "phase1", "--json"});
+    ASSERT_EQ(result.code, 0) << result.err;
+    const json all = json::parse(result.out);
     EXPECT_EQ(all["study"], "phase1");
     ASSERT_EQ(all["trials"].size(), 16u);
     const json& stopped = all["trials"][0];
@@ -189,7 +189,7 @@ TEST_F(Commands, LsGivesTheTrialsInTheDocumentedShape) {
     EXPECT_EQ(all["trials"][15]["steps"], 0);
 }
 
-TEST_F(Commands, TrialsOfAKilledRunAreQueuedAndThoseOfALivingOneRun) {
+TEST_F(Commands, UnfinishedTrialsRunIfTheStudyIsLockedAndAreQueuedIfNot) {
     const StudyFolder folder = make_study("phase1");
     const auto state = [&] { return json::parse(hpo_command({"ls", "phase1", "--json"}).out)["trials"][13]["state"]; };
     EXPECT_EQ(state(), "queued");
@@ -199,12 +199,12 @@ TEST_F(Commands, TrialsOfAKilledRunAreQueuedAndThoseOfALivingOneRun) {
     EXPECT_EQ(json::parse(hpo_command({"ls", "--json"}).out)["studies"][0]["running"], true);
 }
 
-TEST_F(Commands, AStudyIsFoundByNameFolderAndFileAndTheLastChangedOneByDefault) {
+TEST_F(Commands, AStudyIsFoundByNameFolderOrFileAndTheMostRecentOneByDefault) {
     make_study("old", 2);
     const auto past = fs::file_time_type::clock::now() - std::chrono::hours(1);
     fs::last_write_time(runs_ / "old/study.db", past);
     make_study("phase1");
-    const auto chosen = [](const Ran& ran) { return json::parse(ran.out)["study"]; };
+    const auto chosen = [](const CommandResult& result) { return json::parse(result.out)["study"]; };
     EXPECT_EQ(chosen(hpo_command({"ls", "old", "--json"})), "old");
     EXPECT_EQ(chosen(hpo_command({"ls", (runs_ / "old/").string(), "--json"})), "old");
     std::ofstream(runs_ / "file.yaml") << std::string(testing::sample_yaml).replace(7, 6, "old");
@@ -216,41 +216,41 @@ TEST_F(Commands, ADamagedStudyDoesNotHideTheOthers) {
     make_study("phase1");
     fs::create_directories(runs_ / "broken");
     std::ofstream(runs_ / "broken/study.db") << "not a database";
-    const Ran list = hpo_command({"ls"});
+    const CommandResult list = hpo_command({"ls"});
     EXPECT_EQ(list.code, 0);
     EXPECT_THAT(list.out, AllOf(HasSubstr("phase1"), HasSubstr("unreadable")));
     EXPECT_EQ(hpo_command({"ls", "broken"}).code, 1);
 }
 
-TEST_F(Commands, ShowTellsEverythingOfATrialWithoutControlCharacters) {
+TEST_F(Commands, ShowPrintsAWholeTrialWithoutControlCharacters) {
     const StudyFolder folder = make_study("phase1");
-    EXPECT_THAT(hpo_command({"show", "6"}).out, Not(HasSubstr("trial-0006.log")));  // there is no such file
+    EXPECT_THAT(hpo_command({"show", "6"}).out, Not(HasSubstr("trial-0006.log")));  // the file does not exist
     std::ofstream(folder.trial_log(6)) << "epoch 1\n";
     for (const auto& arguments :
          {std::vector<std::string>{"show", "6"}, {"show", "phase1", "6"}, {"show", "phase1/6"}}) {
-        const Ran ran = hpo_command(arguments);
-        EXPECT_EQ(ran.code, 0) << ran.err;
-        EXPECT_THAT(ran.out, AllOf(HasSubstr("trial 6 of phase1"), HasSubstr("failed"), HasSubstr("SIGSEGV"),
-                                   HasSubstr("trial-0006.log"), HasSubstr("batch_size"), Not(HasSubstr("\x1b"))));
+        const CommandResult result = hpo_command(arguments);
+        EXPECT_EQ(result.code, 0) << result.err;
+        EXPECT_THAT(result.out, AllOf(HasSubstr("trial 6 of phase1"), HasSubstr("failed"), HasSubstr("SIGSEGV"),
+                                      HasSubstr("trial-0006.log"), HasSubstr("batch_size"), Not(HasSubstr("\x1b"))));
     }
 }
 
-TEST_F(Commands, LogsPrintsTheFileAsItIsAndSaysWhenThereIsNone) {
+TEST_F(Commands, LogsPrintsTheFileUnchangedAndFailsIfThereIsNone) {
     const StudyFolder folder = make_study("phase1");
     std::ofstream(folder.trial_log(3)) << "epoch 1\nepoch 2\n";
     EXPECT_EQ(hpo_command({"logs", "3"}).out, "epoch 1\nepoch 2\n");
     EXPECT_EQ(hpo_command({"logs", "phase1/3", "--follow"}).out, "epoch 1\nepoch 2\n");
-    const Ran none = hpo_command({"logs", "4"});
+    const CommandResult none = hpo_command({"logs", "4"});
     EXPECT_EQ(none.code, 1);
     EXPECT_THAT(none.err, HasSubstr("no log"));
 }
 
 TEST_F(Commands, BestIsAStudyFileThatTrainsExactlyThisConfiguration) {
     make_study("phase1");
-    const Ran ran = hpo_command({"best", "phase1"});
-    ASSERT_EQ(ran.code, 0) << ran.err;
-    const auto study = parse_study(ran.out, "best.yaml");
-    ASSERT_TRUE(study) << study.error().message << "\n" << ran.out;
+    const CommandResult result = hpo_command({"best", "phase1"});
+    ASSERT_EQ(result.code, 0) << result.err;
+    const auto study = parse_study(result.out, "best.yaml");
+    ASSERT_TRUE(study) << study.error().message << "\n" << result.out;
     EXPECT_TRUE(study->space.empty());
     EXPECT_EQ(study->budget.trials, 1);
     EXPECT_EQ(study->budget.epochs, 10);
@@ -277,12 +277,12 @@ TEST_F(Commands, BestInOtherFormats) {
 
 TEST_F(Commands, AStudyWithoutValuesHasNoBest) {
     make_study("empty", 0);
-    const Ran ran = hpo_command({"best", "empty"});
-    EXPECT_EQ(ran.code, 1);
-    EXPECT_THAT(ran.err, HasSubstr("no trial with a value of val_accuracy yet"));
+    const CommandResult result = hpo_command({"best", "empty"});
+    EXPECT_EQ(result.code, 1);
+    EXPECT_THAT(result.err, HasSubstr("no trial with a value of val_accuracy yet"));
 }
 
-TEST(ShellWord, KeepsWhatAShellWouldTouchAsData) {
+TEST(ShellWord, QuotesWhatAShellWouldInterpret) {
     EXPECT_EQ(shell_word("--lr=0.001"), "--lr=0.001");
     EXPECT_EQ(shell_word(""), "''");
     EXPECT_EQ(shell_word("a b"), "'a b'");
@@ -291,7 +291,7 @@ TEST(ShellWord, KeepsWhatAShellWouldTouchAsData) {
     EXPECT_EQ(shell_word("a\nb"), "'a\nb'");
 }
 
-/// Answers one connection with `answer`; an empty one: not at all.
+/// A Unix socket that accepts one connection and answers it with `answer`. It never answers if `answer` is empty.
 class ControlSocket {
    public:
     ControlSocket(const fs::path& path, std::string answer) {
@@ -305,28 +305,28 @@ class ControlSocket {
             const int peer = ::accept(listener_, nullptr, nullptr);
             char buffer[1000];
             const auto size = ::read(peer, buffer, sizeof buffer);
-            if (size > 0) asked_.assign(buffer, static_cast<std::size_t>(size));
+            if (size > 0) request_.assign(buffer, static_cast<std::size_t>(size));
             if (!answer.empty()) (void)!::write(peer, answer.data(), answer.size());
             if (answer.empty()) (void)!::read(peer, buffer, sizeof buffer);  // until the client gives up
             ::close(peer);
         });
     }
-    std::string asked() {
+    std::string request() {
         if (thread_.joinable()) thread_.join();
-        return asked_;
+        return request_;
     }
     ~ControlSocket() {
-        asked();
+        request();
         ::close(listener_);
     }
 
    private:
     int listener_ = -1;
-    std::string asked_;
+    std::string request_;
     std::thread thread_;
 };
 
-TEST_F(Commands, StopAsksTheHolderOverItsSocket) {
+TEST_F(Commands, StopSendsARequestToTheRunThatHoldsTheStudy) {
     const StudyFolder folder = make_study("phase1");
     EXPECT_THAT(hpo_command({"stop", "phase1"}).err, HasSubstr("not running"));
     auto lock = HolderLock::take(folder);
@@ -335,22 +335,22 @@ TEST_F(Commands, StopAsksTheHolderOverItsSocket) {
         ControlSocket socket(runs_ / "control", "{\"ok\": true}\n");
         ASSERT_TRUE(lock->publish((runs_ / "control").string()));
         EXPECT_EQ(hpo_command({"stop", "phase1/3"}).code, 0);
-        EXPECT_EQ(json::parse(socket.asked()), json::parse(R"({"op": "stop", "trial": 3})"));
+        EXPECT_EQ(json::parse(socket.request()), json::parse(R"({"op": "stop", "trial": 3})"));
     }
     fs::remove(runs_ / "control");
     {
         ControlSocket socket(runs_ / "control", "{\"ok\": false, \"error\": \"trial 3 has ended already\"}\n");
-        const Ran ran = hpo_command({"stop", "3"});
-        EXPECT_EQ(ran.code, 1);
-        EXPECT_THAT(ran.err, HasSubstr("trial 3 has ended already"));
+        const CommandResult result = hpo_command({"stop", "3"});
+        EXPECT_EQ(result.code, 1);
+        EXPECT_THAT(result.err, HasSubstr("trial 3 has ended already"));
     }
     EXPECT_THAT(hpo_command({"stop", "phase1"}).err, HasSubstr("cannot be reached"));
 }
 
-TEST_F(Commands, KeysListsThoseThatHoldAWord) {
-    const Ran ran = hpo_command({"keys", "ASHA"});
-    EXPECT_EQ(ran.code, 0);
-    EXPECT_THAT(ran.out, AllOf(HasSubstr("Stopping rules"), HasSubstr("asha.factor"), Not(HasSubstr("plateau."))));
+TEST_F(Commands, KeysListsTheKeysThatContainAWord) {
+    const CommandResult result = hpo_command({"keys", "ASHA"});
+    EXPECT_EQ(result.code, 0);
+    EXPECT_THAT(result.out, AllOf(HasSubstr("Stopping rules"), HasSubstr("asha.factor"), Not(HasSubstr("plateau."))));
     EXPECT_THAT(hpo_command({"keys"}).out,
                 AllOf(HasSubstr("budget.trials"), HasSubstr("worker.training.batch_size"), HasSubstr("tpe.gamma")));
 }
@@ -363,10 +363,10 @@ TEST_F(Commands, KeysAsJsonHaveDefaultsOrNull) {
     EXPECT_EQ(json::parse(hpo_command({"keys", "worker.data.path", "--json"}).out)["keys"][0]["default"], nullptr);
 }
 
-TEST_F(Commands, KeysWithAWordThatIsNowhereSaysSo) {
-    const Ran ran = hpo_command({"keys", "nowhere"});
-    EXPECT_EQ(ran.code, 1);
-    EXPECT_THAT(ran.err, HasSubstr("'nowhere'"));
+TEST_F(Commands, KeysFailsIfNoKeyContainsTheWord) {
+    const CommandResult result = hpo_command({"keys", "nowhere"});
+    EXPECT_EQ(result.code, 1);
+    EXPECT_THAT(result.err, HasSubstr("'nowhere'"));
 }
 
 TEST(ControlClient, GivesUpOnAHolderThatDoesNotAnswer) {
@@ -377,7 +377,7 @@ TEST(ControlClient, GivesUpOnAHolderThatDoesNotAnswer) {
     EXPECT_THAT(answer.error().message, HasSubstr("no answer"));
 }
 
-TEST(ControlClient, APathThatIsTooLongForASocketIsAnErrorAndNoCrash) {
+TEST(ControlClient, APathTooLongForASocketIsAnError) {
     EXPECT_FALSE(ask(std::string(200, 'a'), "{}"));
     EXPECT_FALSE(ask("", "{}"));
 }

@@ -27,7 +27,7 @@ PackingQuestion device_question(std::vector<std::int64_t> devices, Footprint tri
     return question;
 }
 
-TEST(Packing, SaysHowManyOfTheMixRunAtOnceAndWhatTheyBook) {
+TEST(Packing, CountsTheTrialsThatRunAtOnceAndTheirReservations) {
     PackingQuestion question = host_question(4, 16 * GiB, {{0, GiB, 1}, {0, 2 * GiB, 1}});
     question.machine.memory_reserve = GiB;
     question.machine.memory_others = 3 * GiB;
@@ -40,7 +40,7 @@ TEST(Packing, SaysHowManyOfTheMixRunAtOnceAndWhatTheyBook) {
     EXPECT_EQ(packing.limit, "cores");
 }
 
-TEST(Packing, NamesWhatKeepsTheNextTrialFromStarting) {
+TEST(Packing, NamesTheLimitThatHoldsBackTheNextTrial) {
     EXPECT_EQ(pack(host_question(64, 8 * GiB, {{0, 3 * GiB, 1}})).limit, "host memory");
     EXPECT_EQ(pack(host_question(2, 8 * GiB, {{0, GiB, 1}})).limit, "cores");
     EXPECT_EQ(pack(host_question(2, 2 * GiB, {{0, GiB, 1}})).limit, "cores and host memory");
@@ -66,7 +66,7 @@ TEST(Packing, ShowsEachDeviceWithItsTrials) {
     EXPECT_EQ(packing.pools[2].trials, 1);
 }
 
-TEST(Packing, TellsWhoWaitsForOtherPrograms) {
+TEST(Packing, ATrialThatFitsOnlyAnIdleMachineWaitsForOtherPrograms) {
     PackingQuestion question = host_question(4, 8 * GiB, {{0, 3 * GiB, 1}});
     question.machine.memory_others = 6 * GiB;
     const Packing packing = pack(question);
@@ -76,20 +76,21 @@ TEST(Packing, TellsWhoWaitsForOtherPrograms) {
     EXPECT_THAT(never_fits(question.machine, {0, 9 * GiB, 1}, false).value_or(""), HasSubstr("needs 9.000 GiB"));
 }
 
-/// Trials that take 300 MiB of a device, or 100 beside others of their shape.
-PackingQuestion shaped_question(double cores, std::int64_t slots, const std::vector<std::string>& shapes) {
+/// Asks about trials with these fusion keys. A trial takes 300 MiB of the device, or 100 MiB in a worker that already
+/// trains others with its key.
+PackingQuestion fusable_question(double cores, std::int64_t slots, const std::vector<std::string>& fusion_keys) {
     PackingQuestion question = device_question({GiB}, {});
     question.machine.cores = cores;
     question.workers = static_cast<std::int64_t>(cores);
     question.slots = slots;
     question.trials.clear();
-    for (const std::string& fusion_key : shapes)
+    for (const std::string& fusion_key : fusion_keys)
         question.trials.push_back({{300 * MiB, 50 * MiB, 1}, fusion_key, {100 * MiB, 10 * MiB, 0}});
     return question;
 }
 
-TEST(Packing, TrialsOfOneShapeFillAWorkerAndTheFirstBearsIt) {
-    const Packing packing = pack(shaped_question(1, 6, {"a"}));
+TEST(Packing, FusableTrialsShareAWorkerWhoseMemoryTheFirstReserves) {
+    const Packing packing = pack(fusable_question(1, 6, {"a"}));
     EXPECT_EQ(packing.at_once, 6);
     EXPECT_EQ(packing.pools[0].reserved, 100 * MiB);
     EXPECT_EQ(packing.pools[1].trials, 6);
@@ -97,14 +98,14 @@ TEST(Packing, TrialsOfOneShapeFillAWorkerAndTheFirstBearsIt) {
     EXPECT_EQ(packing.limit, "resources.slots") << "a second worker would not fit the device";
 }
 
-TEST(Packing, AFullWorkerIsFollowedByTheNext) {
-    const Packing packing = pack(shaped_question(2, 3, {"a"}));
+TEST(Packing, AFullWorkerIsFollowedByAnother) {
+    const Packing packing = pack(fusable_question(2, 3, {"a"}));
     EXPECT_EQ(packing.at_once, 6);
     EXPECT_EQ(packing.pools[1].reserved, 2 * 500 * MiB);
 }
 
-TEST(Packing, TrialsOfOneShapeFillSeveralDevicesEvenly) {
-    PackingQuestion question = shaped_question(8, 32, {"a"});
+TEST(Packing, FusableTrialsFillSeveralDevicesEvenly) {
+    PackingQuestion question = fusable_question(8, 32, {"a"});
     question.machine.accelerators.push_back({.id = "GPU-2", .memory = 5 * GiB});
     question.parallel = 8;
     const Packing packing = pack(question);
@@ -113,10 +114,10 @@ TEST(Packing, TrialsOfOneShapeFillSeveralDevicesEvenly) {
     EXPECT_EQ(packing.pools[2].reserved, 600 * MiB);
 }
 
-TEST(Packing, TrialsBesideOthersAreLimitedByWhatReallyHoldsThemBack) {
-    EXPECT_EQ(pack(shaped_question(8, 32, {"a"})).limit, "device memory");
-    EXPECT_EQ(pack(shaped_question(8, 32, {"a"})).at_once, 8) << "300 MiB and 7 times 100 of 1024";
-    PackingQuestion question = shaped_question(1, 6, {"a"});
+TEST(Packing, FusedTrialsAreLimitedByTheResourceThatRunsOutFirst) {
+    EXPECT_EQ(pack(fusable_question(8, 32, {"a"})).limit, "device memory");
+    EXPECT_EQ(pack(fusable_question(8, 32, {"a"})).at_once, 8) << "300 MiB and 7 x 100 MiB of 1024 MiB";
+    PackingQuestion question = fusable_question(1, 6, {"a"});
     question.machine.cores = 8;
     question.machine.accelerators[0].memory = 64 * GiB;
     EXPECT_EQ(pack(question).at_once, 48);
@@ -126,35 +127,36 @@ TEST(Packing, TrialsBesideOthersAreLimitedByWhatReallyHoldsThemBack) {
     EXPECT_EQ(pack(question).limit, "resources.parallel (auto: a quarter of the trials, or one a core)");
 }
 
-TEST(Packing, WithoutACommonShapeEachTrialBearsAWorker) {
-    const std::vector<std::string> shapes{"a", "b", "c", "d", "e", "f", "g", "h"};
-    PackingQuestion question = shaped_question(2, 6, shapes);
+TEST(Packing, TrialsWithDifferentFusionKeysNeedAWorkerEach) {
+    const std::vector<std::string> fusion_keys{"a", "b", "c", "d", "e", "f", "g", "h"};
+    PackingQuestion question = fusable_question(2, 6, fusion_keys);
     question.most = 8;
     question.parallel = 2;
     question.parallel_by_default = true;
     EXPECT_EQ(pack(question).at_once, 2);
     EXPECT_EQ(pack(question).pools[1].reserved, 600 * MiB);
-    EXPECT_EQ(pack(question).limit, "cores") << "not what was chosen for as many cores";
+    EXPECT_EQ(pack(question).limit, "cores") << "not the default of resources.parallel, which is chosen by the cores";
     question.trials = {question.trials[0]};
     question.slots = 1;
     EXPECT_EQ(pack(question).limit, "cores");
 }
 
-TEST(Packing, ThoseOfAShapePassOneOfAnotherThatWaits) {
-    const Packing packing = pack(shaped_question(1, 16, {"a", "b"}));
+TEST(Packing, FusableTrialsOvertakeAWaitingTrialWithAnotherKey) {
+    const Packing packing = pack(fusable_question(1, 16, {"a", "b"}));
     EXPECT_EQ(packing.at_once, 4);
     EXPECT_EQ(packing.pools[1].reserved, 600 * MiB);
-    EXPECT_EQ(pack(shaped_question(1, 4, {"a", "b"})).at_once, 1) << "the engine looks no further for so few slots";
+    EXPECT_EQ(pack(fusable_question(1, 4, {"a", "b"})).at_once, 1)
+        << "with so few slots the engine does not look further into the queue";
 }
 
-TEST(Packing, WhatIsFreeNowShrinksWithEachTrialThatStarts) {
-    PackingQuestion question = shaped_question(8, 6, {"a"});
+TEST(Packing, EachTrialThatStartsReducesTheFreeMemory) {
+    PackingQuestion question = fusable_question(8, 6, {"a"});
     question.machine.accelerators[0].free = 550 * MiB;
     EXPECT_EQ(pack(question).at_once, 3);
     EXPECT_EQ(pack(question).pools[1].reserved, 500 * MiB);
 }
 
-TEST(Packing, OfNoTrialsIsTheEmptyMachine) {
+TEST(Packing, WithoutTrialsTheMachineIsEmpty) {
     const Packing packing = pack(host_question(4, 8 * GiB, {}));
     EXPECT_EQ(packing.at_once, 0);
     EXPECT_EQ(packing.limit, "");

@@ -25,7 +25,7 @@ DeviceReading gpu(std::int64_t index, const std::string& id, const std::string& 
     return device;
 }
 
-TEST(Assess, ADeviceThatNeverHadANameIsToldAndNotListed) {
+TEST(Assess, ADeviceThatNeverHadAnIdIsReportedButNotListed) {
     DeviceReading nameless = gpu(1, "");
     nameless.lost = true;
     nameless.reason = "it fell off";
@@ -34,7 +34,7 @@ TEST(Assess, ADeviceThatNeverHadANameIsToldAndNotListed) {
     EXPECT_EQ(now.problem, "GPU 1 cannot be used: it fell off");
 }
 
-TEST(Assess, DevicesStayInTheOrderOfTheirNumbers) {
+TEST(Assess, DevicesStayInTheOrderOfTheirIndices) {
     const auto now = assess({}, {.devices = {gpu(0, "GPU-a"), gpu(1, "GPU-b")}}, {.devices = {gpu(1, "GPU-b")}});
     ASSERT_THAT(now.devices, SizeIs(2));
     EXPECT_EQ(now.devices[0].id, "GPU-a");
@@ -42,7 +42,7 @@ TEST(Assess, DevicesStayInTheOrderOfTheirNumbers) {
     EXPECT_FALSE(now.devices[1].lost);
 }
 
-TEST(Merge, ADeviceThatBothListIsThereOnceByUuidOrPciAddress) {
+TEST(Merge, ADeviceOfBothListsAppearsOnceByUuidOrPciAddress) {
     DeviceReadings nvidia{.devices = {gpu(0, "GPU-a", "00000000:01:00.0"), gpu(1, "GPU-b")}};
     DeviceReadings opencl;
     for (DeviceReading device :
@@ -58,7 +58,7 @@ TEST(Merge, ADeviceThatBothListIsThereOnceByUuidOrPciAddress) {
     EXPECT_EQ(all.devices[3].index, 3);
 }
 
-TEST(Codec, KeepsWhatIsKnownAndWhatIsNot) {
+TEST(Codec, KeepsEveryFieldAndWhichOnesAreUnknown) {
     DeviceReading full = gpu(1, "GPU-a", "00000000:01:00.0");
     full.name = "Bad \xff name";
     full.used = 60;
@@ -85,13 +85,13 @@ TEST(Codec, KeepsWhatIsKnownAndWhatIsNot) {
     EXPECT_FALSE(read->devices[1].used || read->devices[1].processes || read->devices[1].ecc_errors);
 }
 
-TEST(Codec, OtherLinesAreNoReadings) {
+TEST(Codec, MalformedLinesAreRefused) {
     for (const char* line :
          {"", "{", "[]", "{}", R"({"devices": 1, "problem": ""})", R"({"devices": [{"id": "GPU-a"}], "problem": ""})"})
         EXPECT_FALSE(readings_of(line)) << line;
 }
 
-TEST(GpuWithoutDriver, IsToldWithItsPlace) {
+TEST(GpuWithoutDriver, IsReportedWithItsPciAddress) {
     const testing::TemporaryFolder root;
     const auto write = [&](const std::string& file, const std::string& text) {
         std::filesystem::create_directories((root / file).parent_path());
@@ -99,7 +99,7 @@ TEST(GpuWithoutDriver, IsToldWithItsPlace) {
     };
     EXPECT_THAT(gpu_without_driver(root.path()), IsEmpty());
     write("sys/bus/pci/devices/0000:00:01.0/vendor", "0x10de\n");
-    write("sys/bus/pci/devices/0000:00:01.0/class", "0x040300\n");  // its sound
+    write("sys/bus/pci/devices/0000:00:01.0/class", "0x040300\n");  // the GPU's audio function
     EXPECT_THAT(gpu_without_driver(root.path()), IsEmpty());
     write("sys/bus/pci/devices/0000:65:00.0/vendor", "0x10de\n");
     write("sys/bus/pci/devices/0000:65:00.0/class", "0x030200\n");

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t MiB = 1 << 20;
 
-/// A machine made of files: 8 GiB installed, 6 GiB available.
+/// A machine whose /proc and /sys are files of the test. It has 8 GiB, of which 6 GiB are available.
 class FakeHost : public ::testing::Test {
    protected:
     FakeHost() {
@@ -28,7 +28,7 @@ class FakeHost : public ::testing::Test {
     testing::TemporaryFolder root_;
 };
 
-TEST_F(FakeHost, WithoutControlGroupsHasWhatIsInstalled) {
+TEST_F(FakeHost, WithoutControlGroupsTheInstalledMemoryCounts) {
     const Host host = read_host(root_.path());
     EXPECT_EQ(host.memory, 8192 * MiB);
     EXPECT_EQ(available_memory(root_.path()), 6144 * MiB);
@@ -37,7 +37,7 @@ TEST_F(FakeHost, WithoutControlGroupsHasWhatIsInstalled) {
     EXPECT_EQ(host.cores, static_cast<double>(host.cpus.size()));
 }
 
-TEST_F(FakeHost, ALimitOfTheSecondVersionHoldsAlsoWhenAnOuterGroupSetsIt) {
+TEST_F(FakeHost, AMemoryLimitOfCgroupV2AppliesAlsoIfAnOuterGroupSetsIt) {
     write("proc/self/cgroup", "0::/user/job\n");
     write("sys/fs/cgroup/user/memory.max", "1073741824\n");
     write("sys/fs/cgroup/user/memory.current", "268435456\n");
@@ -48,18 +48,18 @@ TEST_F(FakeHost, ALimitOfTheSecondVersionHoldsAlsoWhenAnOuterGroupSetsIt) {
     EXPECT_EQ(read_host(root_.path()).cores, 1);
 }
 
-TEST_F(FakeHost, ALimitOfTheFirstVersionHolds) {
+TEST_F(FakeHost, AMemoryLimitOfCgroupV1Applies) {
     write("proc/self/cgroup", "4:memory:/job\n1:cpu:/job\n0::/\n");
     write("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "2147483648\n");
     write("sys/fs/cgroup/memory/job/memory.usage_in_bytes", "2147483648\n");
-    write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");  // as good as none
+    write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");  // the kernel's value for no limit
     write("sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "-1\n");
     write("sys/fs/cgroup/cpu/job/cpu.cfs_period_us", "100000\n");
     EXPECT_EQ(read_host(root_.path()).memory, 2048 * MiB);
     EXPECT_EQ(available_memory(root_.path()), 0);
 }
 
-TEST_F(FakeHost, PagesOfFilesAreFreeWhereAControlGroupIsFullOfThem) {
+TEST_F(FakeHost, CachedFilePagesOfAControlGroupCountAsAvailable) {
     write("proc/self/cgroup", "4:memory:/job\n0::/\n");
     write("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "1073741824\n");
     write("sys/fs/cgroup/memory/job/memory.usage_in_bytes", "1073741824\n");
@@ -74,22 +74,22 @@ TEST_F(FakeHost, PagesOfFilesAreFreeWhereAControlGroupIsFullOfThem) {
     EXPECT_EQ(available_memory(root_.path()), 256 * MiB);
 }
 
-TEST_F(FakeHost, AQuotaBelowOneCoreStillGivesOne) {
+TEST_F(FakeHost, AQuotaBelowOneCoreCountsAsOne) {
     write("proc/self/cgroup", "0::/\n");
     write("sys/fs/cgroup/cpu.max", "20000 100000\n");
     EXPECT_EQ(read_host(root_.path()).cores, 1);
 }
 
-TEST_F(FakeHost, OfSeveralNestedQuotasTheTightestHolds) {
+TEST_F(FakeHost, TheSmallestOfSeveralNestedQuotasApplies) {
     write("proc/self/cgroup", "5:cpu,cpuacct:/outer/inner\n0::/\n");
-    write("sys/fs/cgroup/cpu/outer/cpu.cfs_quota_us", "150000\n");  // mounted under the one name alone
+    write("sys/fs/cgroup/cpu/outer/cpu.cfs_quota_us", "150000\n");  // only one of the controller's two names is mounted
     write("sys/fs/cgroup/cpu/outer/cpu.cfs_period_us", "100000\n");
     write("sys/fs/cgroup/cpu/outer/inner/cpu.cfs_quota_us", "400000\n");
     write("sys/fs/cgroup/cpu/outer/inner/cpu.cfs_period_us", "100000\n");
     EXPECT_EQ(read_host(root_.path()).cores, std::min(1.5, double(read_host(root_.path()).cpus.size())));
 }
 
-TEST_F(FakeHost, ALimitOnProcessesIsKnownByWhatIsLeftOfIt) {
+TEST_F(FakeHost, ALimitOnProcessesIsReportedAsTheNumberLeft) {
     EXPECT_FALSE(read_host(root_.path()).processes);
     write("proc/self/cgroup", "0::/user/job\n");
     write("sys/fs/cgroup/user/pids.max", "100\n");
@@ -98,24 +98,24 @@ TEST_F(FakeHost, ALimitOnProcessesIsKnownByWhatIsLeftOfIt) {
     EXPECT_EQ(read_host(root_.path()).processes, 64);
 }
 
-TEST_F(FakeHost, AMeminfoThatCannotBeReadIsNotAMachineWithoutMemory) {
+TEST_F(FakeHost, AnUnreadableMeminfoDoesNotMeanAMachineWithoutMemory) {
     std::filesystem::remove(root_ / "proc/meminfo");
     EXPECT_GT(read_host(root_.path()).memory, 64 * MiB);
     EXPECT_GT(available_memory(root_.path()), 0);
 }
 
-TEST(Host, KnowsItsOwnMemoryAndNotThatOfAProcessThatIsGone) {
+TEST(Host, ReadsTheMemoryOfALivingProcessOnly) {
     EXPECT_GT(resident_memory(::getpid()), MiB);
     EXPECT_EQ(resident_memory(999'999'999), 0);
     EXPECT_GT(read_host().memory, 64 * MiB);
     EXPECT_FALSE(host_name().empty());
 }
 
-TEST(Host, AGpuShowsInTheFilesOfDev) {
+TEST(Host, AGpuIsDetectedByItsDeviceFiles) {
     const testing::TemporaryFolder root;
     EXPECT_FALSE(has_gpu_file(root.path()));
     std::filesystem::create_directories(root / "dev/dri");
-    std::ofstream(root / "dev/dri/card0");  // a screen's
+    std::ofstream(root / "dev/dri/card0");  // belongs to a display
     EXPECT_FALSE(has_gpu_file(root.path()));
     std::ofstream(root / "dev/dri/renderD128");
     EXPECT_TRUE(has_gpu_file(root.path()));

@@ -14,7 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::UnorderedElementsAre;
 
-/// Processes made of files.
+/// Processes whose /proc entries are files of the test.
 class FakeProcesses : public ::testing::Test {
    protected:
     void process(std::int64_t pid, std::int64_t parent, std::int64_t resident_pages, const std::string& name = "job") {
@@ -36,39 +36,39 @@ class FakeProcesses : public ::testing::Test {
     std::int64_t page_ = ::sysconf(_SC_PAGESIZE);
 };
 
-TEST_F(FakeProcesses, ATreeIsARootAndAllBelowIt) {
+TEST_F(FakeProcesses, ATreeIsARootWithAllItsDescendants) {
     process(1, 0, 1);
     process(10, 1, 1);
     process(11, 10, 1);
     process(12, 11, 1);
     process(20, 1, 1);
     process(21, 20, 1);
-    const auto found = trees_of({10, 20, 99});
-    EXPECT_THAT(found[0], UnorderedElementsAre(10, 11, 12));
-    EXPECT_THAT(found[1], UnorderedElementsAre(20, 21));
-    EXPECT_TRUE(found[2].empty()) << "a process that is gone has no tree";
+    const auto readings = trees_of({10, 20, 99});
+    EXPECT_THAT(readings[0], UnorderedElementsAre(10, 11, 12));
+    EXPECT_THAT(readings[1], UnorderedElementsAre(20, 21));
+    EXPECT_TRUE(readings[2].empty()) << "a process that is gone has no tree";
     EXPECT_TRUE(trees_of({}).empty());
 }
 
-TEST_F(FakeProcesses, ANameWithBracketsAndSpacesHidesNoParent) {
+TEST_F(FakeProcesses, AParentIsReadAfterANameWithBracketsAndSpaces) {
     process(10, 1, 1);
     process(11, 10, 1, "a) S 1 (b");
     EXPECT_THAT(trees_of({10})[0], UnorderedElementsAre(10, 11));
 }
 
-TEST_F(FakeProcesses, ACircleOfParentsEnds) {
+TEST_F(FakeProcesses, ACycleOfParentsTerminates) {
     process(10, 11, 1);
     process(11, 10, 1);
     EXPECT_THAT(trees_of({10})[0], UnorderedElementsAre(10, 11));
 }
 
-TEST_F(FakeProcesses, ASingleProcessCountsAllItsResidentMemory) {
+TEST_F(FakeProcesses, ASingleProcessCountsItsWholeResidentMemory) {
     process(10, 1, 100);
     proportional(10, 4);
     EXPECT_THAT(memory_of({10}), ElementsAre(100 * page_));
 }
 
-TEST_F(FakeProcesses, WhatSeveralProcessesShareCountsOnce) {
+TEST_F(FakeProcesses, SharedMemoryCountsOnce) {
     process(10, 1, 100);
     process(11, 10, 100);
     proportional(10, 240);
@@ -76,14 +76,14 @@ TEST_F(FakeProcesses, WhatSeveralProcessesShareCountsOnce) {
     EXPECT_THAT(memory_of({10, 99}), ElementsAre(500 * 1024, 0));
 }
 
-TEST_F(FakeProcesses, WhereTheKernelDoesNotTellSharesResidentMemoryCounts) {
+TEST_F(FakeProcesses, WithoutSmapsRollupResidentMemoryCounts) {
     process(10, 1, 100);
     process(11, 10, 50);
     proportional(11, 8);
     EXPECT_THAT(memory_of({10}), ElementsAre(100 * page_ + 8 * 1024));
 }
 
-TEST(Trees, SeeAChildAndItsMemory) {
+TEST(Trees, IncludeAChildAndItsMemory) {
     int ready[2];
     ASSERT_EQ(::pipe(ready), 0);
     const pid_t child = ::fork();
@@ -94,10 +94,10 @@ TEST(Trees, SeeAChildAndItsMemory) {
     char byte;
     ASSERT_EQ(::read(ready[0], &byte, 1), 1);
     const std::vector<std::int64_t> roots{::getpid(), child};
-    const auto found = trees(roots);
-    EXPECT_THAT(found[0], ::testing::IsSupersetOf({std::int64_t{::getpid()}, std::int64_t{child}}));
-    EXPECT_THAT(found[1], ElementsAre(child));
-    const auto memory = tree_memory(found);
+    const auto readings = trees(roots);
+    EXPECT_THAT(readings[0], ::testing::IsSupersetOf({std::int64_t{::getpid()}, std::int64_t{child}}));
+    EXPECT_THAT(readings[1], ElementsAre(child));
+    const auto memory = tree_memory(readings);
     EXPECT_GT(memory[0], 1 << 20);
     EXPECT_GT(memory[1], 0);
     ::kill(child, SIGKILL);

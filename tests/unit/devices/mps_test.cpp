@@ -1,4 +1,4 @@
-// Whether a control daemon of MPS lives, by the files that it would leave. (No test here has seen a real one.)
+// How a running MPS control daemon is recognized by its files. No test here has seen a real one.
 #include "orchestrator/devices/mps.hpp"
 
 #include <gtest/gtest.h>
@@ -22,17 +22,17 @@ struct Mps : ::testing::Test {
     }
 };
 
-TEST_F(Mps, ADaemonThatLivesIsUsed) {
+TEST_F(Mps, ARunningDaemonIsUsed) {
     EXPECT_EQ(mps_pipes(folder.path()), std::nullopt);
     write("tmp/nvidia-mps/nvidia-cuda-mps-control.pid", "42\n");
-    EXPECT_EQ(mps_pipes(folder.path()), std::nullopt) << "it was killed";
+    EXPECT_EQ(mps_pipes(folder.path()), std::nullopt) << "the daemon was killed";
     write("proc/42/comm", "bash\n");
-    EXPECT_EQ(mps_pipes(folder.path()), std::nullopt) << "the number is another's";
+    EXPECT_EQ(mps_pipes(folder.path()), std::nullopt) << "another process has its pid";
     write("proc/42/comm", "nvidia-cuda-mps\n");
     EXPECT_EQ(mps_pipes(folder.path()), "/tmp/nvidia-mps");
 }
 
-TEST_F(Mps, ItsFolderMayBeNamed) {
+TEST_F(Mps, ItsFolderMayBeGivenInTheEnvironment) {
     ::setenv("CUDA_MPS_PIPE_DIRECTORY", "/run/mine", 1);
     write("proc/42/comm", "nvidia-cuda-mps\n");
     write("tmp/nvidia-mps/nvidia-cuda-mps-control.pid", "42\n");

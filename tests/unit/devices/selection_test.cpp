@@ -38,40 +38,40 @@ std::vector<std::int64_t> chosen(const DeviceReadings& readings, const std::vect
     return numbers;
 }
 
-std::string refused(const std::vector<std::string>& names) {
+std::string refusal(const std::vector<std::string>& names) {
     const auto devices = select_devices(machine(), names);
     return devices ? "" : devices.error().message;
 }
 
-TEST(SelectDevices, WithoutNamesTakesEveryGpuOfCudaThatIsNotLost) {
+TEST(SelectDevices, WithoutNamesTakesEveryCudaGpuThatIsNotLost) {
     DeviceReadings readings = machine();
     readings.devices[1].lost = true;
     EXPECT_THAT(chosen(readings, {}), ElementsAre(0, 2));
 }
 
-TEST(SelectDevices, TakesNumbersWholeIdsAndBeginningsInTheirOrder) {
+TEST(SelectDevices, TakesIndicesIdsAndPrefixesInTheirOrder) {
     EXPECT_THAT(chosen(machine(), {"2", "GPU-aaaa-1", "GPU-aab"}), ElementsAre(2, 0, 1));
 }
 
-TEST(SelectDevices, TakesAnOpenClDeviceOnlyWhenItIsNamed) {
+TEST(SelectDevices, TakesAnOpenClDeviceOnlyIfItIsNamed) {
     EXPECT_THAT(chosen(machine(), {"OCL-1234"}), ElementsAre(3));
 }
 
-TEST(SelectDevices, AWholeIdMeansItsDeviceAlsoWhenItBeginsAnother) {
+TEST(SelectDevices, AWholeIdIsPreferredToOneThatItIsAPrefixOf) {
     DeviceReadings readings = machine();
     readings.devices.push_back(named_gpu(4, "GPU-aaaa-12"));
     EXPECT_THAT(chosen(readings, {"GPU-aaaa-1"}), ElementsAre(0));
 }
 
-TEST(SelectDevices, AnUnknownNameIsRefusedWithWhatThereIs) {
-    EXPECT_EQ(refused({"0", "7"}),
+TEST(SelectDevices, AnUnknownNameIsRefusedWithAListOfDevices) {
+    EXPECT_EQ(refusal({"0", "7"}),
               "resources.devices: 7 is not a device of this machine; there is 0 (Imaginary, GPU-aaaa-1), "
               "1 (Imaginary, GPU-aabb-2), 2 (Imaginary, GPU-cccc-3), 3 (Imaginary, OCL-1234)");
-    EXPECT_THAT(refused({""}), HasSubstr("is not a device"));
-    EXPECT_THAT(refused({"-1"}), HasSubstr("is not a device"));
+    EXPECT_THAT(refusal({""}), HasSubstr("is not a device"));
+    EXPECT_THAT(refusal({"-1"}), HasSubstr("is not a device"));
 }
 
-TEST(SelectDevices, OnAMachineWithoutDevicesSaysThatAndWhy) {
+TEST(SelectDevices, WithoutDevicesTheErrorGivesTheReason) {
     DeviceReadings none;
     none.problem = "the driver sleeps";
     const auto devices = select_devices(none, std::vector<std::string>{"0"});
@@ -80,20 +80,20 @@ TEST(SelectDevices, OnAMachineWithoutDevicesSaysThatAndWhy) {
     EXPECT_THAT(chosen(none, {}), ElementsAre());
 }
 
-TEST(SelectDevices, ABeginningOfSeveralAndANameTwiceAreRefused) {
-    EXPECT_THAT(refused({"GPU-aa"}), HasSubstr("GPU-aa fits several devices"));
-    EXPECT_THAT(refused({"0", "GPU-aaaa"}), HasSubstr("listed already"));
+TEST(SelectDevices, AnAmbiguousPrefixAndADuplicateNameAreRefused) {
+    EXPECT_THAT(refusal({"GPU-aa"}), HasSubstr("GPU-aa fits several devices"));
+    EXPECT_THAT(refusal({"0", "GPU-aaaa"}), HasSubstr("listed already"));
 }
 
-TEST(SelectDevices, KeepsToWhatCudaWasToldToSee) {
+TEST(SelectDevices, FollowsCudaVisibleDevicesUnlessDevicesAreNamed) {
     EXPECT_THAT(chosen(machine(), {}, "2,0"), ElementsAre(2, 0));
     EXPECT_THAT(chosen(machine(), {}, "GPU-cc"), ElementsAre(2));
-    EXPECT_THAT(chosen(machine(), {}, "1,-1,0"), ElementsAre(1)) << "what is invalid ends the list";
+    EXPECT_THAT(chosen(machine(), {}, "1,-1,0"), ElementsAre(1)) << "an invalid entry ends the list";
     EXPECT_THAT(chosen(machine(), {}, ""), ElementsAre());
-    EXPECT_THAT(chosen(machine(), {"0"}, "2"), ElementsAre(0)) << "a name in the study goes before";
+    EXPECT_THAT(chosen(machine(), {"0"}, "2"), ElementsAre(0)) << "a name in the study takes precedence";
 }
 
-TEST(UsedByOthers, IsWhatOursDoNotUse) {
+TEST(UsedByOthers, IsTheUseOfForeignProcesses) {
     DeviceReading device = named_gpu(0, "GPU-1");
     device.processes = {{10, 20}, {11, 15}, {99, 5}};
     EXPECT_EQ(used_by_others(device, std::vector<std::int64_t>{10, 11, 12}, 1000), 25);
@@ -101,14 +101,14 @@ TEST(UsedByOthers, IsWhatOursDoNotUse) {
     EXPECT_EQ(used_by_others(device, {}, 0), 60);
 }
 
-TEST(UsedByOthers, WhereTheDriverHidesProcessesTakesOurReservationsForOurUse) {
+TEST(UsedByOthers, IfTheDriverHidesProcessesReservationsCountAsOwnUse) {
     const DeviceReading device = named_gpu(0, "GPU-1");
     EXPECT_EQ(used_by_others(device, std::vector<std::int64_t>{10}, 45), 15);
-    EXPECT_EQ(used_by_others(device, std::vector<std::int64_t>{10}, 80), 0) << "booked, and not all taken yet";
+    EXPECT_EQ(used_by_others(device, std::vector<std::int64_t>{10}, 80), 0) << "not all of the reservation is used yet";
     EXPECT_FALSE(used_by(device, std::vector<std::int64_t>{10}));
 }
 
-TEST(UsedByOthers, IsZeroWhereTheUseIsNotKnown) {
+TEST(UsedByOthers, IsZeroIfTheUseIsUnknown) {
     DeviceReading device = named_gpu(0, "OCL-1");
     device.used.reset();
     EXPECT_EQ(used_by_others(device, {}, 0), 0);

@@ -27,14 +27,14 @@ class SessionRegistryTest : public ::testing::Test {
                 ::getpid(),
                 {{"host", 5, 100, 10, 20, 4, 1.5, 2, std::nullopt}, {"GPU-1111", 50, 100, 10, 20, 40, 0, 2, 90}}};
     }
-    std::filesystem::path own(const std::string& ending) {
+    std::filesystem::path own_file(const std::string& ending) {
         return registry_folder() / (std::to_string(::getpid()) + ending);
     }
     static std::size_t files() {
         return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(registry_folder()),
                                                       std::filesystem::directory_iterator()));
     }
-    /// A session that was killed after it published.
+    /// Leaves the files of a session that ended without removing them.
     static void dead_session() {
         const pid_t child = ::fork();
         if (child == 0) {
@@ -48,14 +48,14 @@ class SessionRegistryTest : public ::testing::Test {
     testing::TemporaryFolder folder_;
 };
 
-TEST_F(SessionRegistryTest, ShowsWhatALivingSessionPublishesAndNothingAfterIt) {
+TEST_F(SessionRegistryTest, ShowsASessionWhileItLives) {
     {
         auto registry = SessionRegistry::open();
         ASSERT_TRUE(registry) << registry.error().message;
         EXPECT_THAT(read_sessions(), IsEmpty()) << "nothing is published yet";
-        SessionReservations said = reservations("phase1");
-        said.waits = "trial 7 needs 3 GiB";
-        ASSERT_TRUE(registry->publish(said));
+        SessionReservations published = reservations("phase1");
+        published.waits = "trial 7 needs 3 GiB";
+        ASSERT_TRUE(registry->publish(published));
         const auto sessions = read_sessions();
         ASSERT_THAT(sessions, SizeIs(1));
         EXPECT_EQ(sessions[0].study, "phase1");
@@ -79,7 +79,7 @@ TEST_F(SessionRegistryTest, ShowsWhatALivingSessionPublishesAndNothingAfterIt) {
     EXPECT_EQ(files(), 0u);
 }
 
-TEST_F(SessionRegistryTest, WithoutAFolderIsEmptyAndMakesNone) {
+TEST_F(SessionRegistryTest, ReadingDoesNotCreateTheFolder) {
     EXPECT_THAT(read_sessions(), IsEmpty());
     EXPECT_FALSE(std::filesystem::exists(registry_folder()));
 }
@@ -93,7 +93,7 @@ TEST_F(SessionRegistryTest, NewReservationsReplaceTheOldOnes) {
     EXPECT_THAT(sessions[0].devices, IsEmpty());
 }
 
-TEST_F(SessionRegistryTest, SeveralSessionsOfOneProcessNumberHaveAPlaceEach) {
+TEST_F(SessionRegistryTest, SeveralSessionsOfOneProcessHaveFilesOfTheirOwn) {
     auto first = SessionRegistry::open(), second = SessionRegistry::open();
     ASSERT_TRUE(second) << second.error().message;
     ASSERT_TRUE(first->publish(reservations("a")));
@@ -101,16 +101,16 @@ TEST_F(SessionRegistryTest, SeveralSessionsOfOneProcessNumberHaveAPlaceEach) {
     EXPECT_THAT(read_sessions(), SizeIs(2));
 }
 
-TEST_F(SessionRegistryTest, OneSessionAtATimeHasTheTurnAndNobodyWaitsForItForLong) {
+TEST_F(SessionRegistryTest, OneSessionAtATimeHoldsTheLockAndOthersDoNotWaitLong) {
     auto one = SessionRegistry::open();
     auto other = SessionRegistry::open();
     {
         const Descriptor lock = one->lock();
         ASSERT_TRUE(lock);
-        EXPECT_FALSE(other->lock()) << "its holder may be suspended: one goes on without";
+        EXPECT_FALSE(other->lock()) << "the holder may be suspended, so others continue without the lock";
     }
     EXPECT_TRUE(other->lock());
-    EXPECT_THAT(read_sessions(), IsEmpty()) << "it is no session";
+    EXPECT_THAT(read_sessions(), IsEmpty()) << "a lock alone is not a session";
 }
 
 TEST_F(SessionRegistryTest, ADeadSessionIsNotShownAndItsFilesAreRemoved) {
@@ -120,7 +120,7 @@ TEST_F(SessionRegistryTest, ADeadSessionIsNotShownAndItsFilesAreRemoved) {
     EXPECT_EQ(files(), 0u);
 }
 
-TEST_F(SessionRegistryTest, IsClosedToOthersAlsoWhereItWasOpen) {
+TEST_F(SessionRegistryTest, AFolderWithOpenPermissionsIsClosedToOthers) {
     std::filesystem::create_directories(registry_folder());
     std::filesystem::permissions(registry_folder(), std::filesystem::perms::all);
     auto registry = SessionRegistry::open();
@@ -128,7 +128,7 @@ TEST_F(SessionRegistryTest, IsClosedToOthersAlsoWhereItWasOpen) {
     struct stat info {};
     ASSERT_EQ(::stat(registry_folder().c_str(), &info), 0);
     EXPECT_EQ(info.st_mode & 0777, 0700u);
-    ASSERT_EQ(::stat(own(".json").c_str(), &info), 0);
+    ASSERT_EQ(::stat(own_file(".json").c_str(), &info), 0);
     EXPECT_EQ(info.st_mode & 0777, 0600u);
 }
 
@@ -158,19 +158,19 @@ TEST_F(SessionRegistryTest, AFolderOfAnotherUserIsRefused) {
     EXPECT_THAT(read_sessions(), IsEmpty());
 }
 
-TEST_F(SessionRegistryTest, ALinkInPlaceOfAFileLeadsNowhere) {
+TEST_F(SessionRegistryTest, ALinkInPlaceOfAFileIsNotFollowed) {
     auto registry = SessionRegistry::open();
     std::ofstream(folder_ / "precious") << "precious";
-    std::filesystem::create_symlink(folder_ / "precious", own(".new"));
+    std::filesystem::create_symlink(folder_ / "precious", own_file(".new"));
     EXPECT_FALSE(registry->publish(reservations("phase1")));
-    std::filesystem::create_symlink(folder_ / "precious", own(".json"));
+    std::filesystem::create_symlink(folder_ / "precious", own_file(".json"));
     EXPECT_THAT(read_sessions(), IsEmpty());
     std::string text;
     std::getline(std::ifstream(folder_ / "precious") >> std::ws, text);
     EXPECT_EQ(text, "precious");
 }
 
-TEST_F(SessionRegistryTest, WhatNoSessionWroteIsIgnored) {
+TEST_F(SessionRegistryTest, MalformedFilesAreIgnored) {
     auto registry = SessionRegistry::open();
     ASSERT_TRUE(registry->publish(reservations("phase1")));
     for (const char* text :
@@ -179,16 +179,16 @@ TEST_F(SessionRegistryTest, WhatNoSessionWroteIsIgnored) {
           R"({"study": "x", "pid": 18446744073709551615, "devices": []})",
           R"({"study": "x", "pid": 1, "devices": [{"device": "host"}]})",
           R"({"study": "x", "pid": 1, "devices": 7})"}) {
-        std::ofstream(own(".json"), std::ios::trunc) << text;
+        std::ofstream(own_file(".json"), std::ios::trunc) << text;
         EXPECT_THAT(read_sessions(), IsEmpty()) << text;
     }
-    std::ofstream(own(".json"), std::ios::trunc) << std::string(1 << 20, '[');
+    std::ofstream(own_file(".json"), std::ios::trunc) << std::string(1 << 20, '[');
     EXPECT_THAT(read_sessions(), IsEmpty());
 }
 
-TEST_F(SessionRegistryTest, APipeInPlaceOfAFileHoldsNobodyUp) {
+TEST_F(SessionRegistryTest, APipeInPlaceOfAFileDoesNotBlock) {
     auto registry = SessionRegistry::open();
-    ASSERT_EQ(::mkfifo(own(".json").c_str(), 0600), 0);
+    ASSERT_EQ(::mkfifo(own_file(".json").c_str(), 0600), 0);
     ASSERT_EQ(::mkfifo((registry_folder() / "7.lock").c_str(), 0600), 0);
     EXPECT_THAT(read_sessions(), IsEmpty());
     std::filesystem::remove(registry_folder() / "7.lock");

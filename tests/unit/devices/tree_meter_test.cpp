@@ -1,4 +1,4 @@
-// What process trees hold, measured within a budget of time.
+// The memory of process trees, measured within a time budget.
 #include "orchestrator/devices/tree_meter.hpp"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@
 namespace hpo {
 namespace {
 
-/// Ten milliseconds go by with each look at it.
+/// A clock that advances by ten milliseconds at each reading.
 class SlowClock final : public Clock {
    public:
     [[nodiscard]] Seconds now() const override { return now_ += Seconds(0.01); }
@@ -23,10 +23,10 @@ class SlowClock final : public Clock {
     mutable Seconds now_{0};
 };
 
-/// One tree of a root, 10, and eight children, 11 to 18, of a hundred pages each, most of them shared.
-class LoadersOfData : public ::testing::Test {
+/// A tree with the root 10 and the children 11 to 18. Each process has a hundred pages, most of them shared.
+class DataLoaders : public ::testing::Test {
    protected:
-    LoadersOfData() {
+    DataLoaders() {
         process(10, 1, 100);
         for (std::int64_t child = 11; child <= 18; ++child) process(child, 10, 100);
         share_all(20);
@@ -52,9 +52,9 @@ class LoadersOfData : public ::testing::Test {
     std::int64_t page_ = ::sysconf(_SC_PAGESIZE);
 };
 
-TEST_F(LoadersOfData, WhatTheyShareCountsOnce) { EXPECT_EQ(pass(1), 9 * 20 * KiB); }
+TEST_F(DataLoaders, SharedMemoryCountsOnce) { EXPECT_EQ(pass(1), 9 * 20 * KiB); }
 
-TEST_F(LoadersOfData, APassReadsNoMoreSharesThanItsBudgetHasRoomForAndTheNextGoesOn) {
+TEST_F(DataLoaders, APassStopsReadingSharesAtItsBudgetAndTheNextContinues) {
     EXPECT_EQ(pass(1), 9 * 20 * KiB);
     share_all(30);  // each share that is read anew adds 10 KiB
     std::int64_t before = 9 * 20 * KiB;
@@ -66,15 +66,15 @@ TEST_F(LoadersOfData, APassReadsNoMoreSharesThanItsBudgetHasRoomForAndTheNextGoe
     EXPECT_EQ(before, 9 * 30 * KiB);
 }
 
-TEST_F(LoadersOfData, AProcessWhoseShareIsNotReadYetCountsLikeTheOthers) { EXPECT_EQ(pass(0.03), 9 * 20 * KiB); }
+TEST_F(DataLoaders, AProcessWhoseShareIsUnreadCountsLikeTheOthers) { EXPECT_EQ(pass(0.03), 9 * 20 * KiB); }
 
-TEST_F(LoadersOfData, BetweenTwoReadingsAProcessCountsAsItGrows) {
+TEST_F(DataLoaders, GrowthBetweenTwoReadingsCounts) {
     pass(1);
     process(18, 10, 150);
     EXPECT_GE(pass(0), 9 * 20 * KiB + 50 * page_);
 }
 
-TEST_F(LoadersOfData, ATreeThatIsGoneHoldsNothingAndASingleProcessAllItsResidentMemory) {
+TEST_F(DataLoaders, AMissingTreeHoldsNothingAndASingleProcessItsResidentMemory) {
     process(20, 1, 7);
     const auto readings = meter_.pass(std::vector<std::int64_t>{20, 99}, Seconds(1));
     EXPECT_EQ(readings.at(20).bytes, 7 * page_);
@@ -82,13 +82,13 @@ TEST_F(LoadersOfData, ATreeThatIsGoneHoldsNothingAndASingleProcessAllItsResident
     EXPECT_EQ(readings.at(99).bytes, 0);
 }
 
-TEST(TreeWatch, SeesARealTreeWithoutMakingAnybodyWaitForIt) {
+TEST(TreeWatch, MeasuresARealTreeWithoutBlockingTheReader) {
     const pid_t child = ::fork();
     if (child == 0)
         for (;;) ::pause();
     TreeWatch watch;
     const std::vector<std::int64_t> roots{::getpid()};
-    EXPECT_FALSE(watch.latest(roots).front()) << "no pass has seen it yet";
+    EXPECT_FALSE(watch.latest(roots).front()) << "no pass has measured it yet";
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     std::optional<TreeReading> reading;
     while (!(reading = watch.latest(roots).front()) && std::chrono::steady_clock::now() < deadline) ::usleep(1000);

@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// The exit status of a process that does this; -1: it died of a signal.
+/// Runs a function in a child process. Returns its exit status, or -1 if it died of a signal.
 template <class F>
 int status_of(F&& act) {
     const pid_t child = ::fork();
@@ -23,20 +23,20 @@ int status_of(F&& act) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-TEST(Interrupts, AreToldFromTheLoopAndKnownBefore) {
+TEST(Interrupts, AreKnownAtOnceAndHandledInTheLoop) {
     EXPECT_EQ(status_of([] {
                   boost::asio::io_context loop;
-                  int heard = 0;
-                  const Interrupts interrupts(loop, [&](int signal) { heard = signal; });
+                  int received = 0;
+                  const Interrupts interrupts(loop, [&](int signal) { received = signal; });
                   ::raise(SIGTERM);
-                  const bool known = interrupted_by == SIGTERM && heard == 0;
+                  const bool known = interrupted_by == SIGTERM && received == 0;
                   loop.run_one();
-                  return known && heard == SIGTERM ? 0 : 1;
+                  return known && received == SIGTERM ? 0 : 1;
               }),
               0);
 }
 
-TEST(Interrupts, TwoEndTheProcessWhateverHoldsUpItsLoop) {
+TEST(Interrupts, TheSecondEndsTheProcessEvenIfItsLoopIsBlocked) {
     for (const int second : {SIGINT, SIGTERM})
         EXPECT_EQ(status_of([&]() -> int {
                       boost::asio::io_context loop;
@@ -49,7 +49,7 @@ TEST(Interrupts, TwoEndTheProcessWhateverHoldsUpItsLoop) {
                   130);
 }
 
-TEST(Interrupts, OneInterruptAndAClosedTerminalLeaveItTheTimeItNeeds) {
+TEST(Interrupts, OneInterruptAndAHangUpDoNotEndTheProcess) {
     EXPECT_EQ(status_of([] {
                   boost::asio::io_context loop;
                   const Interrupts interrupts(
@@ -63,7 +63,7 @@ TEST(Interrupts, OneInterruptAndAClosedTerminalLeaveItTheTimeItNeeds) {
               7);
 }
 
-TEST(Interrupts, UnderNohupAHangUpIsNone) {
+TEST(Interrupts, UnderNohupAHangUpIsIgnored) {
     EXPECT_EQ(status_of([] {
                   ::signal(SIGHUP, SIG_IGN);
                   boost::asio::io_context loop;

@@ -22,18 +22,19 @@
 namespace hpo {
 namespace {
 
-TEST(Frames, ComeOutWholeHoweverTheStreamIsCut) {
+TEST(Frames, AreReadWholeHoweverTheStreamIsSplit) {
     const std::string bytes = supervisor::frame(supervisor::Order::start, "abc") +
                               supervisor::frame(supervisor::Order::kill, "") +
                               supervisor::frame(supervisor::Order::terminate, std::string(5, '\0'));
     for (std::size_t size = 1; size <= bytes.size(); ++size) {
         supervisor::FrameReader reader;
-        std::vector<std::pair<std::uint32_t, std::string>> got;
+        std::vector<std::pair<std::uint32_t, std::string>> received;
         for (std::size_t at = 0; at < bytes.size(); at += size)
-            EXPECT_TRUE(reader.feed(std::string_view(bytes).substr(at, size),
-                                    [&](std::uint32_t kind, std::string_view text) { got.emplace_back(kind, text); }));
-        EXPECT_THAT(got, ::testing::ElementsAre(::testing::Pair(1U, "abc"), ::testing::Pair(3U, ""),
-                                                ::testing::Pair(2U, std::string(5, '\0'))));
+            EXPECT_TRUE(
+                reader.feed(std::string_view(bytes).substr(at, size),
+                            [&](std::uint32_t kind, std::string_view text) { received.emplace_back(kind, text); }));
+        EXPECT_THAT(received, ::testing::ElementsAre(::testing::Pair(1U, "abc"), ::testing::Pair(3U, ""),
+                                                     ::testing::Pair(2U, std::string(5, '\0'))));
     }
 }
 
@@ -42,28 +43,28 @@ TEST(Frames, AnImpossibleSizeIsRefused) {
     EXPECT_FALSE(reader.feed(std::string(8, '\xff'), [](std::uint32_t, std::string_view) {}));
 }
 
-TEST(Frames, AStartSurvivesTheTripWithEmptyAndOddTexts) {
+TEST(Frames, AStartIsDecodedAsItWasEncoded) {
     const supervisor::Start sent{{"./x", "", "-n", "a b\nc"}, {"A=", "B=c=d"}, {0, 3}, "/tmp"};
-    const supervisor::Start got = supervisor::unpack_start(supervisor::pack(sent));
-    EXPECT_EQ(got.command, sent.command);
-    EXPECT_EQ(got.environment, sent.environment);
-    EXPECT_EQ(got.cpus, sent.cpus);
-    EXPECT_EQ(got.folder, sent.folder);
+    const supervisor::Start received = supervisor::unpack_start(supervisor::pack(sent));
+    EXPECT_EQ(received.command, sent.command);
+    EXPECT_EQ(received.environment, sent.environment);
+    EXPECT_EQ(received.cpus, sent.cpus);
+    EXPECT_EQ(received.folder, sent.folder);
     EXPECT_THROW((void)supervisor::unpack_start("x"), std::out_of_range);
 }
 
-TEST(Printable, ControlCharactersAndStrayBytesAreShownNotSent) {
+TEST(Printable, ControlCharactersAndInvalidBytesAreEscaped) {
     EXPECT_EQ(printable("plain \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"),
               "plain \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80");
     EXPECT_EQ(printable("\x1b[2J\a\t\r\n\x7f"), "\\x1b[2J\\x07 \\x0d\\x0a\\x7f");
     EXPECT_EQ(printable("a\nb", true), "a\nb");
     EXPECT_EQ(printable("\xc2\x9b"), "\\xc2\\x9b") << "a C1 control";
-    EXPECT_EQ(printable("\xe2\x80\xae"), "\\xe2\\x80\\xae") << "turns the direction of text";
+    EXPECT_EQ(printable("\xe2\x80\xae"), "\\xe2\\x80\\xae") << "changes the direction of text";
     EXPECT_EQ(printable("\xff\xc3"), "\\xff\\xc3");
     EXPECT_EQ(printable("\xc0\x80\xed\xa0\x80"), "\\xc0\\x80\\xed\\xa0\\x80") << "overlong, and a surrogate";
 }
 
-TEST(Printable, AsOneLineTheLinesFollowEachOther) {
+TEST(Printable, LinesAreJoinedIntoOne) {
     EXPECT_EQ(printable_line("the worker died\n  | its words\n\n  | \x1b[2J"),
               "the worker died | its words | \\x1b[2J");
     EXPECT_EQ(printable_line("one"), "one");
@@ -77,7 +78,7 @@ TEST(WorkerEnvironment, GivesAsManyThreadsAsCores) {
     EXPECT_EQ(worker_environment(1).at("MALLOC_TRIM_THRESHOLD_"), "4000000000");
 }
 
-TEST(PrivateFolder, IsOursAloneAndShortEnoughForASocket) {
+TEST(PrivateFolder, IsAccessibleToItsUserOnlyAndShortEnoughForASocket) {
     auto folder = PrivateFolder::make("some study");
     ASSERT_TRUE(folder) << folder.error().message;
     struct stat info {};
@@ -89,18 +90,18 @@ TEST(PrivateFolder, IsOursAloneAndShortEnoughForASocket) {
     EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-TEST(PrivateFolder, WithoutAFreeDescriptorItIsAnErrorAndLeavesNothing) {
-    std::filesystem::path like;  // other tests make folders of other marks
+TEST(PrivateFolder, WithoutAFreeDescriptorMakingItFailsAndLeavesNothing) {
+    std::filesystem::path earlier;  // its name tells this test's folders from those of other tests
     {
         const auto folder = PrivateFolder::make("no descriptors");
         ASSERT_TRUE(folder);
-        like = folder->path();
+        earlier = folder->path();
     }
-    const std::string begins = like.filename().string().substr(0, 21);
+    const std::string prefix = earlier.filename().string().substr(0, 21);
     const auto count = [&] {
-        const auto all = std::filesystem::directory_iterator(like.parent_path());
+        const auto all = std::filesystem::directory_iterator(earlier.parent_path());
         return std::count_if(begin(all), end(all),
-                             [&](const auto& entry) { return entry.path().filename().string().starts_with(begins); });
+                             [&](const auto& entry) { return entry.path().filename().string().starts_with(prefix); });
     };
     rlimit whole{};
     ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &whole), 0);
@@ -115,10 +116,10 @@ TEST(PrivateFolder, WithoutAFreeDescriptorItIsAnErrorAndLeavesNothing) {
     EXPECT_EQ(count(), 0);
 }
 
-TEST(PrivateFolder, WhatAKilledOwnerLeftGoesWithTheNextAndALivingOnesStays) {
+TEST(PrivateFolder, RemovesTheFoldersOfKilledOwnersOnly) {
     auto living = PrivateFolder::make("a living study");
     ASSERT_TRUE(living);
-    // As a killed owner leaves it: there, and not locked.
+    // A killed owner leaves its folder behind, not locked.
     std::string left = (living->path().parent_path() / "hpo-0123456789abcdef-XXXXXX").string();
     ASSERT_NE(::mkdtemp(left.data()), nullptr);
     const auto next = PrivateFolder::make("another study");
@@ -127,7 +128,7 @@ TEST(PrivateFolder, WhatAKilledOwnerLeftGoesWithTheNextAndALivingOnesStays) {
     EXPECT_TRUE(std::filesystem::exists(living->path()));
 }
 
-TEST(PrivateFolder, TooLongARuntimeFolderIsNotUsed) {
+TEST(PrivateFolder, ATooLongRuntimeFolderIsNotUsed) {
     const char* before = std::getenv("XDG_RUNTIME_DIR");
     const std::string kept = before == nullptr ? "" : before;
     const std::filesystem::path deep = std::filesystem::temp_directory_path() / std::string(80, 'd');
@@ -140,7 +141,7 @@ TEST(PrivateFolder, TooLongARuntimeFolderIsNotUsed) {
     EXPECT_EQ(folder->path().parent_path(), "/tmp");
 }
 
-/// A child that waits for ever, with `entry` in its environment, in a program of its own.
+/// Starts a program that waits for ever with `entry` in its environment. Returns its pid.
 pid_t sleeper(const std::string& entry) {
     int ready[2];
     EXPECT_EQ(::pipe2(ready, O_CLOEXEC), 0);
@@ -153,7 +154,7 @@ pid_t sleeper(const std::string& entry) {
     }
     ::close(ready[1]);
     char byte;
-    EXPECT_EQ(::read(ready[0], &byte, 1), 0);  // closed by exec
+    EXPECT_EQ(::read(ready[0], &byte, 1), 0);  // the pipe is closed by exec
     ::close(ready[0]);
     return pid;
 }
@@ -164,7 +165,7 @@ bool killed(pid_t pid) {
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
-TEST(Sweep, KillsTheTagsProcessesAndNoOthers) {
+TEST(Sweep, KillsTheProcessesWithTheTagAndNoOthers) {
     const std::string tag = "unit." + std::to_string(::getpid());
     const pid_t ours = sleeper("HPO_TAG=" + tag + ":3");
     const pid_t plain = sleeper("HPO_TAG=" + tag);
@@ -182,7 +183,7 @@ TEST(Sweep, KillsTheTagsProcessesAndNoOthers) {
     }
 }
 
-TEST(Sweep, KillsWhatAnOlderVersionLeftBehind) {
+TEST(Sweep, KillsTheProcessesOfAnOlderVersion) {
     const std::string tag = "unit.old." + std::to_string(::getpid());
     const pid_t left = sleeper(std::string(old_tag_variable) + "=" + tag + ":0");
     EXPECT_THAT(tagged(tag), ::testing::ElementsAre(left));
@@ -190,7 +191,7 @@ TEST(Sweep, KillsWhatAnOlderVersionLeftBehind) {
     EXPECT_TRUE(killed(left));
 }
 
-TEST(Processes, ChildrenAreFoundWhateverTheyCallThemselves) {
+TEST(Processes, ChildrenAreFoundWhateverTheirNames) {
     const pid_t child = sleeper("X=1");
     EXPECT_THAT(children_of(::getpid()), ::testing::Contains(child));
     EXPECT_THAT(children_of(child), ::testing::IsEmpty());
@@ -199,8 +200,8 @@ TEST(Processes, ChildrenAreFoundWhateverTheyCallThemselves) {
     ::waitpid(child, nullptr, 0);
 }
 
-TEST(Processes, AWorkersOwnWordOnItsNumberIsBelievedWhereItIsTheSocketsOrAnAncestorOfIt) {
-    // This process plays the supervisor, its child the worker, its grandchild what holds the socket.
+TEST(Processes, AWorkersPidIsAcceptedIfItOwnsTheSocketOrIsAnAncestorOfTheOwner) {
+    // This process stands for the supervisor, its child for the worker, its grandchild for the owner of the socket.
     int report[2], gate[2];
     ASSERT_EQ(::pipe(report), 0);
     ASSERT_EQ(::pipe(gate), 0);
@@ -230,7 +231,7 @@ TEST(Processes, AWorkersOwnWordOnItsNumberIsBelievedWhereItIsTheSocketsOrAnAnces
     ::waitpid(worker, nullptr, 0);
 }
 
-TEST(Connection, KnowsTheProcessAtItsOtherEnd) {
+TEST(Connection, ReportsThePidOfItsPeer) {
     boost::asio::io_context loop;
     WorkerConnection::Socket ours(loop), theirs(loop);
     boost::asio::local::connect_pair(ours, theirs);

@@ -12,7 +12,7 @@ Message cleaned(Message message) {
     return std::get<Message>(any);
 }
 
-TEST(WordsOfWorkers, HoldNoControlCharactersOnceTheyAreIn) {
+TEST(MessagesOfWorkers, AreFreeOfControlCharactersOnceReceived) {
     const std::string red = "\x1b[31mred\x07\nline";
     const std::string shown = "\\x1b[31mred\\x07\nline";
     EXPECT_EQ(cleaned(from_worker::Finished{.message = red}).message, shown);

@@ -16,7 +16,7 @@ struct Examples {
     std::set<std::string> from_orchestrator;
 };
 
-/// Decodes every example of the document by its section's codec, and again what that encodes to.
+/// Decodes every example of the document with the codec of its section, encodes it, and decodes the result again.
 Examples decode_document() {
     std::ifstream document(testing::source_folder() + "/docs/protocol.md");
     Examples found;
@@ -32,7 +32,7 @@ Examples decode_document() {
             const auto second = again(std::string_view(encoded));
             ASSERT_TRUE(second) << encoded;
             EXPECT_EQ(wire::encode(*second), encoded);
-            // Nothing in an example is unknown to the codec: it comes back, member for member.
+            // The codec knows every member of an example, so all of them are encoded again.
             const auto written = wire::Json::parse(encoded);
             const auto example = wire::Json::parse(text);
             for (const auto& [key, value] : example.items()) EXPECT_EQ(written.at(key), value) << key;
@@ -56,7 +56,7 @@ TEST(Protocol, EveryExampleOfTheDocumentDecodesAndEveryMessageHasOne) {
                 UnorderedElementsAre("welcome", "plan", "run", "decision", "stop", "shutdown"));
 }
 
-TEST(Protocol, AnAnswerOfVersionOneNamesTheFusionKeyAndTheColocatedFootprintInItsOwnWay) {
+TEST(Protocol, APlanAnswerOfVersionOneIsReadWithItsOldNames) {
     const auto decoded = wire::decode_worker(
         R"({"type":"plan","id":5,"device_bytes":5,"host_bytes":3,"cores":1,"arena_bytes":2,"data_bytes":4,)"
         R"("parameters":5,"iterations_per_step":2,"flops_per_step":1,"shape":"9f31c0",)"

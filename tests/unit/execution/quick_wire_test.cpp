@@ -1,4 +1,4 @@
-// The quick way of the messages that every step sends says what the codec of all messages says.
+// The fast codec for the messages of every step agrees with the general codec.
 #include "orchestrator/execution/quick_wire.hpp"
 
 #include <gmock/gmock.h>
@@ -11,7 +11,7 @@
 namespace hpo {
 namespace {
 
-/// The codec's words for a report, in which NaN equals NaN; "" for all else.
+/// Returns a report as the general codec encodes it, so that NaN equals NaN, or "" for other messages.
 std::string by_codec(std::string_view line) {
     const auto decoded = wire::decode_worker(line);
     const auto* reported = decoded ? std::get_if<from_worker::Reported>(&*decoded) : nullptr;
@@ -28,7 +28,7 @@ const std::string full =
     R"("peak_bytes":19156992,"peak_device_bytes":1e9,"samples_s":1.25,"samples_s_overall":2,"seconds":0.5,"step":7,)"
     R"("trial":31,"type":"report","warning":"the loss rises"})";
 
-TEST(QuickWire, TheFormThatWorkersWriteIsReadAsTheCodecReadsIt) {
+TEST(QuickWire, AReportInTheWorkersFormIsReadLikeByTheCodec) {
     const std::string as_python_writes =
         R"({"type": "report", "trial": 1, "attempt": 1, "step": 1, "metrics": {"loss": 0.5, "a b": 1}})";
     for (const std::string& line :
@@ -39,7 +39,7 @@ TEST(QuickWire, TheFormThatWorkersWriteIsReadAsTheCodecReadsIt) {
     }
 }
 
-TEST(QuickWire, NumbersAreTheCodecsToTheBit) {
+TEST(QuickWire, NumbersEqualTheCodecsToTheBit) {
     for (const char* number : {"-0",
                                "-0.0",
                                "0",
@@ -92,7 +92,7 @@ TEST(QuickWire, NumbersAreTheCodecsToTheBit) {
     }
 }
 
-TEST(QuickWire, WhateverIsReadQuicklyIsWhatTheCodecReads) {
+TEST(QuickWire, MutatedReportsAreReadLikeByTheCodecOrNotAtAll) {
     std::uint64_t draws = 0;
     const auto below = [&](std::size_t n) {
         return static_cast<std::size_t>(draw_unit(11, Purpose::synthetic, 1, draws++) * static_cast<double>(n));
@@ -123,7 +123,7 @@ TEST(QuickWire, WhateverIsReadQuicklyIsWhatTheCodecReads) {
     EXPECT_GT(read, 1000);
 }
 
-TEST(QuickWire, OtherMessagesAreLeftToTheCodec) {
+TEST(QuickWire, OtherMessagesAreNotRead) {
     for (const char* line : {"", "{}", "report", R"({"type":"alive","trial":1,"attempt":1})", R"({"type":"report"})",
                              R"({"type":"log","trial":1,"attempt":1,"text":"\"report\""})"})
         EXPECT_FALSE(wire::quick_report(line)) << line;

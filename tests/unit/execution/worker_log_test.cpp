@@ -18,7 +18,7 @@ std::string content(const std::filesystem::path& file) {
     return text.str();
 }
 
-TEST(WorkerLog, AppendsToWhatTheFileHoldsAndMarksEachFurtherAttempt) {
+TEST(WorkerLog, AppendsToTheFileAndMarksEachFurtherAttempt) {
     const testing::TemporaryFolder folder;
     for (const char* text : {"one\n", "two\n"}) {
         WorkerLog log(1000);
@@ -28,7 +28,7 @@ TEST(WorkerLog, AppendsToWhatTheFileHoldsAndMarksEachFurtherAttempt) {
     EXPECT_THAT(content(folder / "log"), ::testing::MatchesRegex("one\n.another attempt begins, [-0-9: ]+.\ntwo\n"));
 }
 
-TEST(WorkerLog, IsCutAtItsCapAndSaysSoOnce) {
+TEST(WorkerLog, IsTruncatedAtItsLimitWithOneNotice) {
     const testing::TemporaryFolder folder;
     for (int attempt = 0; attempt < 2; ++attempt) {
         WorkerLog log(10);
@@ -39,7 +39,7 @@ TEST(WorkerLog, IsCutAtItsCapAndSaysSoOnce) {
     EXPECT_EQ(content(folder / "log"), "1234567812\n[the log is full at 10 bytes; the rest was dropped]\n");
 }
 
-TEST(WorkerLog, AFullDiskEndsTheFileAndNothingElse) {
+TEST(WorkerLog, AFullDiskEndsTheFileOnly) {
     const testing::TemporaryFolder folder;
     rlimit before{};
     ::getrlimit(RLIMIT_FSIZE, &before);
@@ -56,7 +56,7 @@ TEST(WorkerLog, AFullDiskEndsTheFileAndNothingElse) {
     EXPECT_EQ(log.tail(), "1234\n1234\n1234\n5678");
 }
 
-TEST(WorkerLog, TheTailIsTheLastTwentyLinesAndBoundedInBytes) {
+TEST(WorkerLog, TheTailIsTheLastTwentyLinesWithinALimitOfBytes) {
     WorkerLog log(0);
     EXPECT_EQ(log.tail(), "");
     std::string last;

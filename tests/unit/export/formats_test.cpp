@@ -1,4 +1,4 @@
-// The bytes of TensorBoard's files and what Optuna keeps, against values that were computed by others.
+// The bytes of TensorBoard's files and Optuna's JSON, checked against values that other programs computed.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -26,7 +26,7 @@ TEST(Crc32c, GivesTheChecksumsOfRfc3720) {
     EXPECT_EQ(crc32c(""), 0U);
 }
 
-TEST(Records, AreFramedByLengthAndMaskedSums) {
+TEST(Records, AreFramedByTheirLengthAndMaskedChecksums) {
     const std::string record = framed("abc");
     ASSERT_EQ(record.size(), 8 + 4 + 3 + 4);
     EXPECT_EQ(record.substr(0, 8), "\3\0\0\0\0\0\0\0"s);
@@ -35,7 +35,7 @@ TEST(Records, AreFramedByLengthAndMaskedSums) {
     EXPECT_EQ(masked(1), 0xa282ead8U + (1U << 17));
 }
 
-TEST(Message, EncodesAsTheDocumentationsExamplesDo) {
+TEST(Message, EncodesTheExamplesOfTheDocumentation) {
     EXPECT_EQ(Message().number(1, 150).encoded(), "\x08\x96\x01"s);
     EXPECT_EQ(Message().bytes(2, "testing").encoded(), "\x12\x07testing"s);
     EXPECT_EQ(Message().message(3, Message().number(1, 150)).encoded(), "\x1a\x03\x08\x96\x01"s);
@@ -44,7 +44,7 @@ TEST(Message, EncodesAsTheDocumentationsExamplesDo) {
     EXPECT_EQ(Message().single(2, 1.0F).encoded(), "\x15\0\0\x80\x3f"s);
 }
 
-TEST(Optuna, WritesDistributionsAsOptunaDoes) {
+TEST(Optuna, WritesDistributionsLikeOptuna) {
     Dimension real{"lr"};
     real.low = 1e-4, real.high = 1, real.log = true;
     EXPECT_EQ(nlohmann::json::parse(distribution_json(real)), nlohmann::json::parse(R"({"name": "FloatDistribution",
@@ -64,7 +64,7 @@ TEST(Optuna, WritesDistributionsAsOptunaDoes) {
               R"({"name":"CategoricalDistribution","attributes":{"choices":["a",1,true,2.5,"[64, 32]"]}})");
 }
 
-TEST(Optuna, KeepsTheIndexOfACategory) {
+TEST(Optuna, StoresACategoryAsItsIndex) {
     Dimension choice{"c"};
     choice.kind = Kind::categorical;
     choice.choices = {std::string("a"), std::int64_t{1}, 2.5};

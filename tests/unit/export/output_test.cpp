@@ -1,4 +1,4 @@
-// Files and folders that come to be whole or not at all, in the place of nothing.
+// Outputs appear whole or not at all, and replace nothing unless they are forced to.
 #include "orchestrator/export/output.hpp"
 
 #include <gmock/gmock.h>
@@ -15,12 +15,12 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-std::string refused(const std::filesystem::path& path, Output::Kind kind = Output::Kind::file, bool force = false) {
+std::string refusal(const std::filesystem::path& path, Output::Kind kind = Output::Kind::file, bool force = false) {
     const auto output = Output::at(path, kind, force);
     return output ? "(accepted)" : output.error().message;
 }
 
-TEST(Output, GivesAFileItsNameAtTheEndAlone) {
+TEST(Output, AFileGetsItsNameOnlyWhenItIsFinished) {
     const TemporaryFolder folder;
     {
         auto output = Output::at(folder / "out.csv", Output::Kind::file, false);
@@ -36,10 +36,10 @@ TEST(Output, GivesAFileItsNameAtTheEndAlone) {
     EXPECT_EQ(text_of(folder / "out.csv"), "whole");
 }
 
-TEST(Output, RefusesWhatIsThereAndWithForceSetsItAside) {
+TEST(Output, AnExistingFileIsRefusedOrSetAsideWithForce) {
     const TemporaryFolder folder;
     put(folder / "out.csv", "old");
-    EXPECT_THAT(refused(folder / "out.csv"),
+    EXPECT_THAT(refusal(folder / "out.csv"),
                 HasSubstr("out.csv: exists already; choose another name, or give --force"));
     auto output = Output::at(folder / "out.csv", Output::Kind::file, true);
     ASSERT_TRUE(output);
@@ -50,7 +50,7 @@ TEST(Output, RefusesWhatIsThereAndWithForceSetsItAside) {
     EXPECT_EQ(names_in(folder).size(), 2);
 }
 
-TEST(Output, LosesNothingWhenForcedTwiceInASecond) {
+TEST(Output, ForcedSeveralTimesInASecondKeepsAllOlderFiles) {
     const TemporaryFolder folder;
     put(folder / "out", "0");
     for (const char* text : {"1", "2", "3"}) {
@@ -62,7 +62,7 @@ TEST(Output, LosesNothingWhenForcedTwiceInASecond) {
     EXPECT_EQ(text_of(folder / "out"), "3");
 }
 
-TEST(Output, LeavesAloneWhatSomebodyElseMadeMeanwhile) {
+TEST(Output, AFileThatAppearedMeanwhileIsLeftAlone) {
     const TemporaryFolder folder;
     auto output = Output::at(folder / "out", Output::Kind::file, false);
     put(output->temporary(), "mine");
@@ -71,7 +71,7 @@ TEST(Output, LeavesAloneWhatSomebodyElseMadeMeanwhile) {
     EXPECT_EQ(text_of(folder / "out"), "theirs");
 }
 
-TEST(Output, WritesWhereALinkLeads) {
+TEST(Output, FollowsALink) {
     const TemporaryFolder folder;
     put(folder / "target", "old");
     std::filesystem::create_symlink("target", folder / "link");
@@ -82,7 +82,7 @@ TEST(Output, WritesWhereALinkLeads) {
     EXPECT_EQ(text_of(folder / "target"), "new");
 }
 
-TEST(Output, TakesAnEmptyFolderAndRefusesAFullOne) {
+TEST(Output, AnEmptyFolderIsUsedAndAFullOneRefused) {
     const TemporaryFolder folder;
     std::filesystem::create_directory(folder / "logs");
     auto output = Output::at(folder / "logs/", Output::Kind::folder, false);
@@ -90,31 +90,31 @@ TEST(Output, TakesAnEmptyFolderAndRefusesAFullOne) {
     put(output->temporary() / "a", "");
     EXPECT_EQ(*output->finish(), "");
     EXPECT_TRUE(std::filesystem::exists(folder / "logs/a"));
-    EXPECT_THAT(refused(folder / "logs", Output::Kind::folder), HasSubstr("exists already"));
+    EXPECT_THAT(refusal(folder / "logs", Output::Kind::folder), HasSubstr("exists already"));
 }
 
-TEST(Output, SaysWhatIsWrongWithAPlace) {
+TEST(Output, AnUnusablePathIsRefusedWithTheReason) {
     const TemporaryFolder folder;
     std::filesystem::create_directory(folder / "folder");
     put(folder / "file", "");
     ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
-    EXPECT_THAT(refused(folder / "folder", Output::Kind::file, true), HasSubstr("folder: a folder; name a file"));
-    EXPECT_THAT(refused(folder / "file", Output::Kind::folder, true), HasSubstr("file: a file; name a folder"));
-    EXPECT_THAT(refused(folder / "pipe", Output::Kind::file, true), HasSubstr("neither a file nor a folder"));
-    EXPECT_THAT(refused(folder / "no/such"), HasSubstr("no: No such file or directory"));
-    EXPECT_THAT(refused(folder / "no/such", Output::Kind::folder), HasSubstr("no: No such file or directory"));
-    EXPECT_THAT(refused(folder / "file/below"), HasSubstr("Not a directory"));
-    EXPECT_THAT(refused(".."), HasSubstr("'..' is no name"));
+    EXPECT_THAT(refusal(folder / "folder", Output::Kind::file, true), HasSubstr("folder: a folder; name a file"));
+    EXPECT_THAT(refusal(folder / "file", Output::Kind::folder, true), HasSubstr("file: a file; name a folder"));
+    EXPECT_THAT(refusal(folder / "pipe", Output::Kind::file, true), HasSubstr("neither a file nor a folder"));
+    EXPECT_THAT(refusal(folder / "no/such"), HasSubstr("no: No such file or directory"));
+    EXPECT_THAT(refusal(folder / "no/such", Output::Kind::folder), HasSubstr("no: No such file or directory"));
+    EXPECT_THAT(refusal(folder / "file/below"), HasSubstr("Not a directory"));
+    EXPECT_THAT(refusal(".."), HasSubstr("'..' is no name"));
 }
 
-TEST(Output, RefusesADatabasesPlaceWhereAJournalLies) {
+TEST(Output, APathNextToAForeignJournalIsRefused) {
     const TemporaryFolder folder;
     EXPECT_TRUE(no_journal_beside(folder / "out.db"));
     put(folder / "out.db-journal", "");
     EXPECT_THAT(no_journal_beside(folder / "out.db").error().message, HasSubstr("out.db-journal: belongs to"));
 }
 
-TEST(FileWriter, NamesThePlaceWhenTheDiskIsFull) {
+TEST(FileWriter, NamesTheFileInItsErrors) {
     EXPECT_EQ(write_error("out.csv", ENOSPC).message,
               "out.csv: the disk is full; nothing was left behind: free some space, then run again");
     EXPECT_EQ(write_error("out.csv", EACCES).message, "out.csv: Permission denied");

@@ -1,4 +1,4 @@
-// The table of formats that a study can be exported to.
+// The registry of formats that a study can be exported to.
 #include "orchestrator/export/registry.hpp"
 
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 namespace hpo::exporting {
 namespace {
 
-TEST(ExportFormats, HaveDistinctNamesADescriptionAndOneWayToBeWritten) {
+TEST(ExportFormats, HaveDistinctNamesADescriptionAndEitherPrintOrWrite) {
     std::set<std::string_view> names;
     for (const Format* format : formats()) {
         EXPECT_TRUE(names.insert(format->name).second) << format->name;
@@ -21,7 +21,7 @@ TEST(ExportFormats, HaveDistinctNamesADescriptionAndOneWayToBeWritten) {
     EXPECT_EQ(find_format("excel"), nullptr);
 }
 
-TEST(ExportFormats, AreEachWrittenToAPath) {
+TEST(ExportFormats, CanAllBeWrittenToAPath) {
     StudyRecord record;
     record.trials.push_back(small_trial(1, TrialState::complete, {0.5, 0.25}));
     for (const Format* format : formats()) {

@@ -14,7 +14,7 @@
 
 namespace hpo {
 
-/// Names in it, sorted.
+/// Returns the names in a folder, sorted.
 inline std::vector<std::string> names_in(const testing::TemporaryFolder& folder) {
     std::vector<std::string> found;
     for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
@@ -30,7 +30,7 @@ inline std::string text_of(const std::filesystem::path& file) {
     return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-/// Two parameters, of which `momentum` is there with sgd alone.
+/// Returns a study with two parameters. `momentum` is active only with sgd.
 inline Study small_study() {
     Study study;
     study.name = "small";

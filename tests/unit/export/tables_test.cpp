@@ -1,4 +1,4 @@
-// Trials as CSV and JSON Lines.
+// Exports to CSV and JSON Lines.
 #include "orchestrator/export/tables.hpp"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ std::vector<std::string> lines_of(Result<void> (*write)(const Study&, const Stud
     return lines;
 }
 
-TEST(Csv, QuotesCellsThatNeedItAndNoOthers) {
+TEST(Csv, QuotesOnlyTheCellsThatNeedIt) {
     EXPECT_EQ(csv_cell("plain text; 0.5"), "plain text; 0.5");
     EXPECT_EQ(csv_cell(""), "");
     EXPECT_EQ(csv_cell("a,b"), "\"a,b\"");
@@ -34,7 +34,7 @@ TEST(Csv, QuotesCellsThatNeedItAndNoOthers) {
     EXPECT_EQ(csv_cell("\r"), "\"\r\"");
 }
 
-TEST(Csv, HasARowATrialAndAnEmptyCellForWhatIsAbsent) {
+TEST(Csv, HasARowPerTrialAndAnEmptyCellForAnAbsentValue) {
     StudyRecord record;
     record.trials = {small_trial(1, TrialState::complete, {0.5, 0.25, 0.75}), small_trial(2, TrialState::queued, {})};
     record.trials[1].params = {{"optimizer", small_study().space[0].choices[1]}, {"momentum", 0.1}};
@@ -50,13 +50,13 @@ TEST(Csv, HasARowATrialAndAnEmptyCellForWhatIsAbsent) {
                     "2,queued,,,0,1,\"sgd, slow \"\"one\"\"\",0.1,,,,,,1904990373728484,,,,,\r\n"));
 }
 
-TEST(Csv, WritesNumbersThatAreNotFiniteAsWords) {
+TEST(Csv, WritesNanAndInfinityAsText) {
     StudyRecord record;
     record.trials = {small_trial(1, TrialState::diverged, {NAN})};
     EXPECT_THAT(lines_of(write_csv, record)[1], HasSubstr(",adamw,,nan,nan,"));
 }
 
-TEST(JsonLines, HoldWholeTrialsWithTheirSteps) {
+TEST(JsonLines, HoldAWholeTrialPerLineWithItsSteps) {
     StudyRecord record;
     record.trials = {small_trial(1, TrialState::stopped, {0.5, INFINITY})};
     const auto lines = lines_of(write_jsonl, record);
@@ -70,26 +70,26 @@ TEST(JsonLines, HoldWholeTrialsWithTheirSteps) {
     EXPECT_EQ(trial["curve"][1]["step"], 2);
 }
 
-TEST(JsonLines, AskForTheStepsOfOneTrialAtATimeAndEndWhereTheyCannotBeRead) {
+TEST(JsonLines, ReadTheStepsOfOneTrialAtATimeAndEndIfThatFails) {
     StudyRecord whole, thinned;
     whole.trials = {small_trial(1, TrialState::complete, {0.5, 0.25, 0.75}),
                     small_trial(2, TrialState::stopped, {3, 2, 1})};
     thinned = whole;
     for (TrialRecord& trial : thinned.trials) trial.curve.erase(trial.curve.begin()), trial.thinned = true;
-    std::vector<std::int64_t> asked;
+    std::vector<std::int64_t> trials_read;
     const auto read = [&](const TrialRecord& trial) -> Result<TrialRecord> {
-        asked.push_back(trial.number);
+        trials_read.push_back(trial.number);
         return whole.trial(trial.number);
     };
     EXPECT_EQ(lines_of(write_jsonl, thinned, read), lines_of(write_jsonl, whole));
-    EXPECT_THAT(asked, ElementsAre(1, 2));
+    EXPECT_THAT(trials_read, ElementsAre(1, 2));
     const auto failed = write_jsonl(
         small_study(), thinned, [](const TrialRecord&) -> Result<TrialRecord> { return Error{"corrupt"}; },
         [](std::string_view) -> Result<void> { return {}; });
     EXPECT_EQ(failed.error().message, "corrupt");
 }
 
-TEST(JsonLines, EndWithTheFirstFailureOfWhoTakesThem) {
+TEST(JsonLines, EndWithTheFirstFailureOfTheSink) {
     StudyRecord record;
     record.trials = {small_trial(1, TrialState::complete, {1}), small_trial(2, TrialState::complete, {1})};
     int taken = 0;

@@ -1,4 +1,4 @@
-// Studies of other tools become studies of hpo: what they mean, and what is said where they mean something else.
+// The conversion of other tools' studies into studies of hpo, with the remarks where a meaning changes.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -6,6 +6,7 @@
 #include "orchestrator/import/arguments.hpp"
 #include "orchestrator/import/convert.hpp"
 #include "orchestrator/study/study_file.hpp"
+#include "support.hpp"
 
 namespace hpo::importing {
 namespace {
@@ -27,12 +28,6 @@ struct Converted {
         for (const std::string& remark : remarks) text += remark + '\n';
         return text;
     }
-    /// "float 0.1 to 0.9, log"
-    [[nodiscard]] std::string dimension(const std::string& name) const {
-        for (const Dimension& dimension : study.space)
-            if (dimension.name == name) return describe(dimension);
-        return "(none)";
-    }
 };
 
 Converted converted(const std::string& text, const std::string& name = "sweep.yaml", const std::string& other = "") {
@@ -45,7 +40,7 @@ Converted converted(const std::string& text, const std::string& name = "sweep.ya
     auto study = parse_study(conversion->yaml, "s.yaml");
     EXPECT_TRUE(study) << conversion->yaml;
     for (const std::string& remark : conversion->remarks) {
-        // Each stands in the file too, cut into lines.
+        // Each remark is also in the file, wrapped into lines.
         const std::string begin = remark.substr(0, 40);
         EXPECT_THAT(conversion->yaml, HasSubstr("# " + begin));
     }
@@ -59,13 +54,13 @@ std::string problem(const std::string& text, std::string_view tool = any_tool) {
     return conversion ? "(accepted)" : conversion.error().message;
 }
 
-/// A sweep with these parameters.
+/// Returns a W&B sweep with these parameters.
 std::string sweep(const std::string& parameters, const std::string& more = "") {
     return "program: train.py\nmethod: random\nmetric: {name: val_loss, goal: minimize}\nrun_cap: 8\n" + more +
            "parameters:\n" + parameters;
 }
 
-TEST(Wandb, TheDocumentedSweepBecomesAStudyOfTheSameRuns) {
+TEST(Wandb, TheDocumentedSweepBecomesAStudyWithTheSameRuns) {
     const auto result = converted(R"(program: train.py
 name: sweepdemo
 method: bayes
@@ -87,8 +82,11 @@ parameters:
     EXPECT_THAT(study.command,
                 ElementsAre("python3", "train.py", "--learning_rate={learning_rate}", "--batch_size={batch_size}",
                             "--epochs={epochs}", "--optimizer={optimizer}"));
-    EXPECT_EQ(result.dimension("learning_rate"), "float 0.0001 to 0.1");
-    EXPECT_EQ(result.dimension("batch_size"), "one of 256, 512");
+    EXPECT_EQ(dimensions(result.study),
+              "learning_rate: float 0.0001 to 0.1\n"
+              "batch_size: one of 256, 512\n"
+              "epochs: one of 5, 10, 15\n"
+              "optimizer: one of adam, sgd\n");
     EXPECT_THAT(result.remarks,
                 ElementsAre(StartsWith("sweep.yaml:4: each wandb.log() that holds val/accuracy is a step"),
                             HasSubstr("shim: wandb gives the script a stand-in")));
@@ -108,30 +106,32 @@ TEST(Wandb, EveryDistributionHasItsRange) {
   inverse_values: {distribution: inv_log_uniform_values, min: 0.5, max: 2}
   whole_log: {distribution: q_log_uniform_values, q: 1, min: 1, max: 1000}
 )"));
-    EXPECT_EQ(result.dimension("int"), "int 1 to 3");
-    EXPECT_EQ(result.dimension("mixed"), "float 1 to 3");
-    EXPECT_EQ(result.dimension("stepped"), "float 0 to 0.5 by 0.1");
-    EXPECT_EQ(result.dimension("whole_steps"), "int 16 to 64 by 16");
-    EXPECT_EQ(result.dimension("exponents"), "float 1 to 2.71828, log");
-    EXPECT_EQ(result.dimension("values"), "float 0.0001 to 0.1, log");
-    EXPECT_EQ(result.dimension("inverse"), "float 0.367879 to 1, log");
-    EXPECT_EQ(result.dimension("inverse_values"), "float 0.5 to 2, log");
-    EXPECT_EQ(result.dimension("whole_log"), "int 1 to 1000, log");
+    EXPECT_EQ(dimensions(result.study),
+              "int: int 1 to 3\n"
+              "mixed: float 1 to 3\n"
+              "stepped: float 0 to 0.5 by 0.1\n"
+              "whole_steps: int 16 to 64 by 16\n"
+              "exponents: float 1 to 2.71828, log\n"
+              "values: float 0.0001 to 0.1, log\n"
+              "inverse: float 0.367879 to 1, log\n"
+              "inverse_values: float 0.5 to 2, log\n"
+              "whole_log: int 1 to 1000, log\n");
     EXPECT_THAT(result.all(), Not(HasSubstr("sweep.yaml:7")));
     EXPECT_THAT(result.all(), Not(HasSubstr("sweep.yaml:15")));
 }
 
-TEST(Wandb, WhatHasNoBoundsOrNoStepsGetsThemWithARemarkAtItsLine) {
+TEST(Wandb, MissingBoundsAndStepsAreAddedWithARemarkAtTheirLine) {
     const auto result = converted(sweep(R"(
   n: {distribution: normal, mu: 1, sigma: 0.5}
   l: {distribution: log_normal, mu: 0, sigma: 1}
   q: {distribution: q_log_uniform_values, q: 8, min: 16, max: 512}
   b: {distribution: beta, a: 2, b: 2}
 )"));
-    EXPECT_EQ(result.dimension("n"), "float 0 to 2");
-    EXPECT_EQ(result.dimension("l"), "float 0.135335 to 7.38906, log");
-    EXPECT_EQ(result.dimension("q"), "int 16 to 512, log");
-    EXPECT_EQ(result.dimension("b"), "float 0 to 1");
+    EXPECT_EQ(dimensions(result.study),
+              "n: float 0 to 2\n"
+              "l: float 0.135335 to 7.38906, log\n"
+              "q: int 16 to 512, log\n"
+              "b: float 0 to 1\n");
     EXPECT_THAT(result.remarks,
                 Contains(StartsWith("sweep.yaml:7: a normal distribution (mu 1, sigma 0.5) has no bounds")));
     EXPECT_THAT(result.remarks, Contains(StartsWith("sweep.yaml:8: a lognormal distribution")));
@@ -140,7 +140,7 @@ TEST(Wandb, WhatHasNoBoundsOrNoStepsGetsThemWithARemarkAtItsLine) {
     EXPECT_THAT(result.remarks, Contains(StartsWith("sweep.yaml:10: a beta distribution")));
 }
 
-TEST(Wandb, ValuesReachTheScriptAsPythonWritesThem) {
+TEST(Wandb, ValuesReachTheScriptInPythonsNotation) {
     const auto result = converted(sweep(R"(
   flag: {values: [true, False]}
   layers: {values: [[64, 'a'], ~, {x: 1}]}
@@ -148,16 +148,17 @@ TEST(Wandb, ValuesReachTheScriptAsPythonWritesThem) {
   fixed: {value: [1, true]}
   none: {value: null}
 )"));
-    EXPECT_EQ(result.dimension("flag"), "one of True, False");
-    EXPECT_EQ(result.dimension("layers"), "one of [64, 'a'], None, {'x': 1}");
-    EXPECT_EQ(result.dimension("same"), "one of 1, 2");
+    EXPECT_EQ(dimensions(result.study),
+              "flag: one of True, False\n"
+              "layers: one of [64, 'a'], None, {'x': 1}\n"
+              "same: one of 1, 2\n");
     EXPECT_THAT(result.study.command, Contains("--fixed=[1, True]"));
     EXPECT_THAT(result.study.command, Contains("--none=None"));
     EXPECT_THAT(result.all(), HasSubstr("sweep.yaml:9: 1.0 stands there twice"));
     EXPECT_THAT(result.all(), HasSubstr("the probabilities are left out"));
 }
 
-TEST(Wandb, ParametersWithinAParameterAreOneDictionary) {
+TEST(Wandb, NestedParametersBecomeOneDictionary) {
     const auto result = converted(sweep(R"(
   head:
     parameters:
@@ -165,12 +166,12 @@ TEST(Wandb, ParametersWithinAParameterAreOneDictionary) {
       act: {values: [relu, gelu]}
       deep: {parameters: {on: {value: true}}}
 )"));
-    EXPECT_EQ(result.dimension("head.width"), "int 1 to 8");
+    EXPECT_EQ(dimensions(result.study), "head.width: int 1 to 8\nhead.act: one of relu, gelu\n");
     EXPECT_THAT(result.study.command,
                 Contains("--head={'width': {head.width}, 'act': '{head.act}', 'deep': {'on': True}}"));
 }
 
-TEST(Wandb, MacrosOfTheCommandAreWrittenOut) {
+TEST(Wandb, MacrosOfTheCommandAreExpanded) {
     const auto command = [](const std::string& words) {
         return converted(sweep("  lr: {min: 0.1, max: 0.2}\n  v: {value: true}\n  w: {value: false}\n  f: {values: "
                                "[true, false]}\n",
@@ -187,42 +188,42 @@ TEST(Wandb, MacrosOfTheCommandAreWrittenOut) {
     EXPECT_THAT(command("[run, \"--data=${envvar:DATA}/x\", \"${args}\"]"), Contains("--data=DATA/x"));
 }
 
-TEST(Wandb, AFlagIsAnArgumentThatIsThereOrNot) {
+TEST(Wandb, AFlagIsAnArgumentThatIsPresentOrAbsent) {
     const auto result =
         converted(sweep("  f: {values: [true, false]}\n", "command: [run, --quiet, \"${args_no_boolean_flags}\"]\n"));
-    EXPECT_EQ(result.dimension("f_flag"), "one of --f, only with f = True");
-    // Not behind --quiet, which would be taken for its name and left out with it.
+    EXPECT_EQ(dimensions(result.study), "f: one of True, False\nf_flag: one of --f, only with f = True\n");
+    // It is not placed after --quiet, which would be taken for its option and be omitted with it.
     EXPECT_THAT(result.study.command, ElementsAre("run", "{f_flag}", "--quiet"));
 }
 
-TEST(Wandb, ARandomSearchAndAGridAreOfTheSpaceAsItIsDeclared) {
+TEST(Wandb, ARandomSearchAndAGridKeepTheDeclaredSpace) {
     const auto result = converted(sweep("  lr: {min: 0.1, max: 0.2}\n"));
     EXPECT_EQ(result.study.sampler.type, "random");
     EXPECT_FALSE(result.study.policy.scaled);
     EXPECT_THAT(result.yaml, HasSubstr("policy: {regularization: off}"));
 }
 
-TEST(Wandb, GoalsAndTagsAndNestingThatWandbTakesAreTaken) {
+TEST(Wandb, GoalsTagsAndNestingOfWandbAreAccepted) {
     const auto result = converted(
         "project: p\nsweep:\n  method: bayes\n  program: t.py\n  run_cap: 3\n"
         "  metric: {name: acc, goal: maximum}\n"
         "  parameters:\n    lr: {min: !!float 1e-4, max: !!float \"0.1\"}\n"
         "    n: {value: !!int 3}\n    s: {values: [!!str 5, a]}\n");
     EXPECT_EQ(result.study.objective.direction, Direction::maximize);
-    EXPECT_EQ(result.dimension("lr"), "float 0.0001 to 0.1");
+    EXPECT_EQ(dimensions(result.study), "lr: float 0.0001 to 0.1\ns: one of 5, a\n");
     EXPECT_EQ(result.study.worker, (Params{{"n", std::int64_t{3}}}));
     EXPECT_THAT(result.all(), HasSubstr("sweep.yaml:1: 'project' of the file has no counterpart here"));
     EXPECT_THAT(problem("program: a\nmethod: grid\nparameters: {a: {value: !!python/name:os.system x}}\n"),
                 HasSubstr("tags (!name) are not used"));
 }
 
-TEST(Wandb, AFileOfParametersHoldsTheFixedOnesToo) {
+TEST(Wandb, AParameterFileHoldsFixedParametersToo) {
     const auto result = converted(sweep("  lr: {min: 0.1, max: 0.2}\n  n: {value: 3}\n  v: {value: true}\n",
                                         "command: [run, \"${args_json_file}\"]\n"));
     EXPECT_EQ(result.study.worker, (Params{{"n", std::int64_t{3}}, {"v", true}}));
 }
 
-TEST(Wandb, NamesThatMeanSomethingInCommandsAreChanged) {
+TEST(Wandb, NamesWithAMeaningInCommandsAreChanged) {
     const auto result =
         converted(sweep("  seed: {min: 1, max: 5}\n  \"a b\": {min: 1, max: 5}\n  a_b: {min: 1, max: 2}\n"));
     EXPECT_THAT(result.study.command,
@@ -230,7 +231,7 @@ TEST(Wandb, NamesThatMeanSomethingInCommandsAreChanged) {
     EXPECT_THAT(result.remarks, Contains(StartsWith("sweep.yaml:6: 'seed' is called seed_ here")));
 }
 
-TEST(Wandb, SmallBatchesAreAllowedInWriting) {
+TEST(Wandb, SmallBatchesAreAllowedExplicitly) {
     const auto result = converted(sweep("  batch_size: {values: [32, 64]}\n"));
     EXPECT_EQ(result.study.policy.min_batch_size, 32);
     EXPECT_THAT(result.remarks, Contains(StartsWith("sweep.yaml:6: batches of 32 are allowed")));
@@ -250,7 +251,7 @@ TEST(Wandb, HyperbandBecomesAsha) {
                 HasSubstr("early termination by 'envelope' is not known"));
 }
 
-TEST(Wandb, AGridHasAsManyTrialsAsCombinations) {
+TEST(Wandb, AGridHasATrialPerCombination) {
     const std::string head = "program: t\nmethod: grid\nmetric: {name: loss}\nparameters:\n";
     const Study study = converted(head + "  a: {values: [1, 2, 3]}\n  b: {min: 1, max: 4}\n  c: {value: 1}\n").study;
     EXPECT_EQ(study.budget.trials, 12);
@@ -259,7 +260,7 @@ TEST(Wandb, AGridHasAsManyTrialsAsCombinations) {
                 HasSubstr("sweep.yaml:2: a grid over a continuum"));
 }
 
-TEST(Wandb, WhatIsWrongInASweepIsAnErrorAtItsPlace) {
+TEST(Wandb, MistakesInASweepAreReportedAtTheirPlace) {
     EXPECT_THAT(problem(sweep("  a: {min: 3, max: 1}\n")),
                 StartsWith("sweep.yaml:6:3: 'a': the least value (3) is above the greatest (1)"));
     EXPECT_THAT(problem(sweep("  a: {distribution: log_uniform_values, min: 0, max: 1}\n")),
@@ -275,21 +276,21 @@ TEST(Wandb, WhatIsWrongInASweepIsAnErrorAtItsPlace) {
     EXPECT_THAT(problem("method: [\n"), HasSubstr("this '[' is not closed"));
 }
 
-TEST(Wandb, KeysWithoutACounterpartAreSaid) {
+TEST(Wandb, KeysWithoutACounterpartAreMentioned) {
     const auto result = converted(sweep("  a: {min: 1, max: 2}\n", "imageuri: x\ncommand: [a, \"${gpu}\"]\n"));
     EXPECT_THAT(result.all(), HasSubstr("sweep.yaml:5: 'imageuri' of the sweep has no counterpart here"));
     EXPECT_THAT(result.all(), HasSubstr("sweep.yaml:6: the macro ${gpu} is not known"));
 }
 
-TEST(Wandb, WordsOfSeveralLinesStayComments) {
+TEST(Wandb, TextsOfSeveralLinesStayComments) {
     const auto result = converted(sweep("  \"a\\nb\": {min: 1, max: 2}\n",
                                         "description: |\n  first\n  seed: 7\ncommand: [a, \"${x\\nseed: 8}\"]\n"));
     EXPECT_THAT(result.yaml, HasSubstr("# first seed: 7"));
     EXPECT_EQ(result.study.seed, 1);
-    EXPECT_EQ(result.dimension("a_b"), "int 1 to 2");
+    EXPECT_EQ(dimensions(result.study), "a_b: int 1 to 2\n");
 }
 
-TEST(Format, IsSeenInTheContentAndCanBeForced) {
+TEST(Format, IsDetectedByTheContentOrGivenExplicitly) {
     EXPECT_THAT(problem("study: s\nworker: {}\n"),
                 HasSubstr("none of the formats that can be converted: a W&B sweep has"));
     EXPECT_THAT(problem(""), HasSubstr("none of the formats that can be converted: a W&B sweep has"));
@@ -314,16 +315,18 @@ const std::string space_json = R"({
 		{"_name":"Empty"}]}
 })";
 
-TEST(Nni, ASearchSpaceHasItsDistributionsAndConditions) {
+TEST(Nni, ASearchSpaceKeepsItsDistributionsAndConditions) {
     const auto result = converted(space_json, "search_space.json");
-    EXPECT_EQ(result.dimension("lr"), "float 0.0001 to 0.1, log");
-    EXPECT_EQ(result.dimension("bs"), "one of 16, 32");
-    EXPECT_EQ(result.dimension("drop"), "float 0.1 to 0.5 by 0.1");
-    EXPECT_EQ(result.dimension("n"), "int 1 to 9");
-    EXPECT_EQ(result.dimension("old"), "int 0 to 4");
-    EXPECT_EQ(result.dimension("model"), "one of LeNet, Empty");
-    EXPECT_EQ(result.dimension("model.k"), "float 0 to 1, only with model = LeNet");
-    EXPECT_EQ(result.dimension("model.act.s"), "float -2 to 2, only with model = LeNet and model.act = p");
+    EXPECT_EQ(dimensions(result.study),
+              "lr: float 0.0001 to 0.1, log\n"
+              "bs: one of 16, 32\n"
+              "drop: float 0.1 to 0.5 by 0.1\n"
+              "n: int 1 to 9\n"
+              "old: int 0 to 4\n"
+              "model: one of LeNet, Empty\n"
+              "model.k: float 0 to 1, only with model = LeNet\n"
+              "model.act: one of p, only with model = LeNet\n"
+              "model.act.s: float -2 to 2, only with model = LeNet and model.act = p\n");
     EXPECT_THAT(result.study.command, ElementsAre("python3", "train.py"));
     EXPECT_EQ(result.study.shim, "nni");
     EXPECT_EQ(result.study.name, "search_space");
@@ -331,7 +334,7 @@ TEST(Nni, ASearchSpaceHasItsDistributionsAndConditions) {
     EXPECT_THAT(result.all(), HasSubstr("search_space.json: a search space names no script"));
 }
 
-TEST(Nni, AnExperimentOfVersion2BringsItsCommandBudgetAndRules) {
+TEST(Nni, AnExperimentOfVersion2KeepsItsCommandBudgetAndRules) {
     const auto result = converted(R"(experimentName: MNIST example
 searchSpaceFile: search_space.json
 trialCommand: python3 mnist.py --data "my {lr} data"
@@ -359,7 +362,7 @@ trainingService: {platform: local}
     EXPECT_THAT(result.all(), HasSubstr("config.yml:3: shim: nni gives the script a stand-in"));
 }
 
-TEST(Nni, AnExperimentOfVersion1IsReadToo) {
+TEST(Nni, AnExperimentOfVersion1IsRead) {
     const auto result = converted(R"(authorName: x
 experimentName: old
 trialConcurrency: 2
@@ -380,7 +383,7 @@ trial: {command: "cd x && python3 t.py 2>&1 | tee log", codeDir: ., gpuNum: 2}
                     HasSubstr("s.json:1: a lognormal distribution"), HasSubstr("config.yml: how many steps")));
 }
 
-TEST(Nni, StudiesAreNamedAfterTheirFolderWhereTheFileIsNamedAfterItsKind) {
+TEST(Nni, StudiesAreNamedAfterTheirFolderIfTheFileHasAGenericName) {
     const std::string experiment =
         "trialCommand: python3 t.py\nmaxTrialNumber: 3\nsearchSpace: {a: {_type: uniform, _value: [0, 1]}}\n";
     EXPECT_EQ(converted(experiment, "trials/mnist-pytorch/config_tpe.yml").study.name, "mnist-pytorch");
@@ -390,7 +393,7 @@ TEST(Nni, StudiesAreNamedAfterTheirFolderWhereTheFileIsNamedAfterItsKind) {
     EXPECT_EQ(converted("experimentName: \"\u4e2d .a b\"\n" + experiment, "x.yml").study.name, "a-b");
 }
 
-TEST(Nni, WhatIsWrongIsToldWithItsFile) {
+TEST(Nni, MistakesAreReportedWithTheirFile) {
     EXPECT_THAT(problem("trialCommand: a b\nsearchSpaceFile: no.json\n"),
                 StartsWith("sweep.yaml:2:18: no.json: No such file or directory"));
     EXPECT_THAT(problem("{\"a\": {\"_type\": \"unform\", \"_value\": [0, 1]}}"),
@@ -401,7 +404,7 @@ TEST(Nni, WhatIsWrongIsToldWithItsFile) {
                 HasSubstr("no multiple of 5"));
 }
 
-TEST(Arguments, AreCutAsAShellWould) {
+TEST(Arguments, AreSplitLikeInAShell) {
     EXPECT_THAT(*split_shell_line(R"(python3 a.py "two words" 'it''s' x\ y "a\"b" "\n")"),
                 ElementsAre("python3", "a.py", "two words", "its", "x y", "a\"b", "\\n"));
     EXPECT_THAT(*split_shell_line("a '' b"), ElementsAre("a", "", "b"));
@@ -410,7 +413,7 @@ TEST(Arguments, AreCutAsAShellWould) {
         EXPECT_FALSE(split_shell_line(line)) << line;
 }
 
-TEST(Arguments, BracesOfTheirOwnStayText) {
+TEST(Arguments, TheirOwnBracesStayText) {
     EXPECT_EQ(without_placeholders("{lr} {{lr}} {1} {} {a b} {x"), "{{lr}} {{{lr}}} {1} {} {a b} {x");
 }
 

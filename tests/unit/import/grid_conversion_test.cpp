@@ -6,7 +6,7 @@
 namespace hpo::importing {
 namespace {
 
-/// Where there is a sampler grid.
+/// The conversion into a vocabulary that has the sampler grid.
 Study converted_grid(const std::string& parameters) {
     static constexpr Option points{"points", OptionType::integer, 2, 1e6};
     static constexpr PartOptions samplers[] = {{"grid", "", {&points, 1}}, {"sobol", "", {}}};
@@ -17,7 +17,7 @@ Study converted_grid(const std::string& parameters) {
     return made ? *parse_study(made->yaml, "s.yaml") : Study{};
 }
 
-TEST(ConvertedGrid, IsAGridThatTakesEveryValueOfEveryRange) {
+TEST(ConvertedGrid, TakesEveryValueOfEveryRange) {
     const Study small = converted_grid("  a: {values: [1, 2, 3]}\n  b: {min: 1, max: 4}\n");
     EXPECT_EQ(small.sampler.type, "grid");
     EXPECT_TRUE(small.sampler.options.empty());

@@ -1,8 +1,9 @@
-// Katib's experiments as studies.
+// The conversion of Katib's experiments.
 #include <gmock/gmock.h>
 
 #include "orchestrator/import/convert.hpp"
 #include "orchestrator/study/study_file.hpp"
+#include "support.hpp"
 
 namespace hpo::importing {
 namespace {
@@ -79,13 +80,7 @@ std::string katib_problem(const std::string& text) {
     return conversion ? "(accepted)" : conversion.error().message;
 }
 
-std::string dimensions(const Study& study) {
-    std::string text;
-    for (const Dimension& dimension : study.space) text += dimension.name + ": " + describe(dimension) + "\n";
-    return text;
-}
-
-TEST(Katib, AnExperimentBecomesAStudyOfTheCommandOfItsContainer) {
+TEST(Katib, AnExperimentBecomesAStudyWithItsContainersCommand) {
     const auto [study, yaml, remarks] = study_of(head + parameters + job);
     EXPECT_EQ(study.name, "random.1");
     EXPECT_EQ(study.objective.metric, "Validation_accuracy");
@@ -106,7 +101,7 @@ TEST(Katib, AnExperimentBecomesAStudyOfTheCommandOfItsContainer) {
     EXPECT_THAT(remarks, HasSubstr("the variable 'FROM' is left out"));
 }
 
-TEST(Katib, RulesAndAlgorithmsHaveTheirCounterparts) {
+TEST(Katib, RulesAndAlgorithmsBecomeTheirCounterparts) {
     const auto with = [](const std::string& algorithm, const std::string& more) {
         std::string text = head + more + parameters + job;
         text.replace(text.find("random}"), 7, algorithm + "}");
@@ -136,7 +131,7 @@ TEST(Katib, RulesAndAlgorithmsHaveTheirCounterparts) {
     EXPECT_THAT(patterns.remarks, HasSubstr("the collector 'File' is not known here"));
 }
 
-TEST(Katib, InTheTextOfAShellAValueIsAVariable) {
+TEST(Katib, InAShellScriptAValueBecomesAVariable) {
     std::string text = head + parameters + job;
     const auto at = text.find("                command:");
     text.replace(
@@ -146,7 +141,7 @@ TEST(Katib, InTheTextOfAShellAValueIsAVariable) {
                 ElementsAre("sh", "-c", "python3 t.py --lr=${{HPO_PARAM_LR}}; echo {{lr}}"));
 }
 
-TEST(Katib, WhatIsWrongIsAnErrorAtItsPlace) {
+TEST(Katib, MistakesAreReportedAtTheirPlace) {
     EXPECT_THAT(katib_problem(head), HasSubstr("none of the formats that can be converted: a W&B sweep has"));
     EXPECT_THAT(katib_problem(head + "  parameters: []\n"), StartsWith("k.yaml:9:15: 'parameters' must be a list"));
     const auto with = [](const std::string& parameter) {

@@ -1,4 +1,4 @@
-// The table of formats that can be converted.
+// The registry of formats that can be converted.
 #include "orchestrator/import/registry.hpp"
 
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(ImportFormats, HaveDistinctTitlesAndToolsThatCanBeNamed) {
+TEST(ImportFormats, HaveDistinctTitlesAndTools) {
     std::set<std::string_view> titles;
     for (const Format* format : formats()) {
         EXPECT_TRUE(titles.insert(format->title).second) << format->title;
@@ -23,7 +23,7 @@ TEST(ImportFormats, HaveDistinctTitlesAndToolsThatCanBeNamed) {
     EXPECT_EQ(std::set(names.begin(), names.end()).size(), names.size());
 }
 
-TEST(ImportFormats, AFileOfNoneIsToldTheSignsOfEach) {
+TEST(ImportFormats, AnUnrecognizedFileIsRefusedWithTheSignsOfEachFormat) {
     const auto nothing = [](const std::string&) -> Result<std::string> { return Error{"not there"}; };
     const auto refused = convert("a: 1\n", "a.yaml", any_tool, {}, nothing);
     ASSERT_FALSE(refused);

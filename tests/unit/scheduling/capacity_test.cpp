@@ -1,4 +1,4 @@
-// What a machine gives one trial, and what others use of it.
+// The capacity of a machine for one trial, and the use by other programs.
 #include "orchestrator/scheduling/capacity.hpp"
 
 #include <gmock/gmock.h>
@@ -13,14 +13,14 @@ const Machine machine{.cores = 4,
                       .accelerators = {{.memory = 50, .reserve = 5, .others = 1},
                                        {.memory = 80, .reserve = 8, .others = 2, .usable = false}}};
 
-TEST(Capacity, IsTheHostsAndTheLargestDevicesWithoutWhatIsReserved) {
+TEST(Capacity, IsThatOfTheHostAndTheLargestDeviceLessTheirReserves) {
     const Footprint capacity = capacity_of(machine);
     EXPECT_EQ(capacity.host_bytes, 90);
     EXPECT_EQ(capacity.device_bytes, 72) << "a device that is set aside may come back";
     EXPECT_EQ(capacity.cores, 4);
 }
 
-TEST(Others, AreThoseOfTheDeviceThatIsAskedForElseOfTheLargest) {
+TEST(Others, AreCountedOnTheGivenDeviceOrElseOnTheLargest) {
     EXPECT_EQ(others_of(machine).host_bytes, 20);
     EXPECT_EQ(others_of(machine).device_bytes, 2);
     EXPECT_EQ(others_of(machine, 0).device_bytes, 1);

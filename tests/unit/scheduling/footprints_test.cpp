@@ -20,7 +20,7 @@ Params config(std::int64_t batch, std::int64_t width, const std::string& optimiz
 Footprint host(std::int64_t bytes) { return {0, bytes, 0}; }
 Footprint device(std::int64_t device_bytes, std::int64_t host_bytes) { return {device_bytes, host_bytes, 0}; }
 
-TEST(Footprints, TheFirstTrialOfAnUndeclaredKindRunsAloneAndNoLaterOne) {
+TEST(Footprints, OnlyTheFirstTrialOfAnUndeclaredKindRunsAlone) {
     FootprintModel model;
     EXPECT_TRUE(model.predict(config(256, 64)).alone);
     model.measured(config(256, 64), host(GiB));
@@ -29,7 +29,7 @@ TEST(Footprints, TheFirstTrialOfAnUndeclaredKindRunsAloneAndNoLaterOne) {
     EXPECT_EQ(next.why, "in proportion to 1 measured configuration");
 }
 
-TEST(Footprints, OnADeviceItIsTheDevicesMemoryThatMustBeKnown) {
+TEST(Footprints, OnADeviceTheDevicesMemoryMustBeKnown) {
     FootprintModel model({.host_bytes = GiB}, true);
     EXPECT_TRUE(model.predict(config(256, 64)).alone);
     EXPECT_EQ(model.predict(config(256, 64)).footprint.host_bytes, GiB);
@@ -39,7 +39,7 @@ TEST(Footprints, OnADeviceItIsTheDevicesMemoryThatMustBeKnown) {
     EXPECT_FALSE(FootprintModel({.host_bytes = GiB}).predict(config(256, 64)).alone);
 }
 
-TEST(Footprints, WhatIsDeclaredHoldsUntilAMeasurementExceedsIt) {
+TEST(Footprints, ADeclarationHoldsUntilAMeasurementExceedsIt) {
     FootprintModel model({.host_bytes = 2 * GiB, .cores = 1.5});
     EXPECT_EQ(model.predict(config(256, 64)).footprint.host_bytes, 2 * GiB);
     EXPECT_EQ(model.predict(config(256, 64)).footprint.cores, 1.5);
@@ -50,7 +50,7 @@ TEST(Footprints, WhatIsDeclaredHoldsUntilAMeasurementExceedsIt) {
     EXPECT_LT(model.predict(config(256, 64)).footprint.host_bytes, 2 * GiB);
 }
 
-TEST(Footprints, AMeasuredConfigurationIsReservedWithItsLargestPeakAndTheErrorOfMeasuring) {
+TEST(Footprints, AMeasuredConfigurationReservesItsLargestPeakAndTheMeasuringError) {
     FootprintModel model;
     model.measured(config(256, 64), host(10 * GiB));
     model.measured(config(256, 64), host(8 * GiB));
@@ -61,18 +61,18 @@ TEST(Footprints, AMeasuredConfigurationIsReservedWithItsLargestPeakAndTheErrorOf
     EXPECT_EQ(with_measurement_error(host(10 * GiB)).device_bytes, 0);
 }
 
-TEST(Footprints, FromOneMeasurementOnLargerConfigurationsAreReservedInProportion) {
+TEST(Footprints, AfterOneMeasurementLargerConfigurationsReserveProportionallyMore) {
     FootprintModel model;
     model.measured(config(256, 64), host(GiB));
     const auto reserved = [&](const Params& params) { return model.predict(params).footprint.host_bytes; };
     EXPECT_GE(reserved(config(512, 64)), 2 * GiB);
     EXPECT_GE(reserved(config(512, 128)), 4 * GiB);
     EXPECT_GE(reserved(config(256, 64, "sgd")), GiB + GiB / 4);
-    EXPECT_GE(reserved(config(128, 32)), GiB);                    // a constant part may be all of it
-    EXPECT_LE(reserved(config(256, 64, "adamw", 0.1)), 2 * GiB);  // a real number by itself takes no memory
+    EXPECT_GE(reserved(config(128, 32)), GiB);                    // the footprint may be constant
+    EXPECT_LE(reserved(config(256, 64, "adamw", 0.1)), 2 * GiB);  // the value of a real parameter takes no memory
 }
 
-TEST(Footprints, TheLawOfALayerIsFoundAndHoldsBeyondWhatWasSeen) {
+TEST(Footprints, TheFormulaOfALayerIsFoundAndExtrapolates) {
     const auto law = [](std::int64_t batch, std::int64_t width) {
         return 300 * MiB + 4 * batch * width * 256 + 16 * width * width * 64;
     };
@@ -88,7 +88,7 @@ TEST(Footprints, TheLawOfALayerIsFoundAndHoldsBeyondWhatWasSeen) {
     }
 }
 
-TEST(Footprints, ACategoricalMayChangeWhatIsMultiplied) {
+TEST(Footprints, ACategoricalParameterMayChangeAFactor) {
     const auto law = [](std::int64_t batch, std::int64_t width, bool adam) {
         return 300 * MiB + 4 * batch * width * 256 + (adam ? 16 : 4) * width * width * 256;
     };
@@ -104,7 +104,7 @@ TEST(Footprints, ACategoricalMayChangeWhatIsMultiplied) {
     }
 }
 
-TEST(Footprints, AValueThatWasNeverSeenCountsMoreThanTheLargestPeak) {
+TEST(Footprints, ANewCategoryReservesMoreThanTheLargestPeak) {
     FootprintModel model;
     for (const std::int64_t batch : {256, 512, 1024, 2048, 4096, 8192})
         model.measured(config(batch, 64), host(GiB + batch * 4096));
@@ -112,7 +112,7 @@ TEST(Footprints, AValueThatWasNeverSeenCountsMoreThanTheLargestPeak) {
     EXPECT_LE(model.predict(config(256, 64)).footprint.host_bytes, GiB + GiB / 4);
 }
 
-TEST(Footprints, WidthsInAListAreUnderstood) {
+TEST(Footprints, WidthsInAListAreUsed) {
     const auto params = [](std::int64_t a, std::int64_t b) {
         return Params{{"hidden", std::vector<std::int64_t>{a, b}}};
     };
@@ -124,7 +124,7 @@ TEST(Footprints, WidthsInAListAreUnderstood) {
     EXPECT_LE(reserved, 1600 * MiB);
 }
 
-TEST(Footprints, SurviveEveryKindOfNonsense) {
+TEST(Footprints, SurviveInvalidMeasurements) {
     FootprintModel model;
     const auto huge = std::numeric_limits<std::int64_t>::max();
     model.measured({}, host(GiB));
@@ -137,13 +137,13 @@ TEST(Footprints, SurviveEveryKindOfNonsense) {
     EXPECT_GT(model.predict({{"a", std::nan("")}}).footprint.host_bytes, 0);
 }
 
-// ---- Over random laws.
+// ---- Over random formulas.
 
-/// A constant, activations, weights with the optimizer's state, a categorical that multiplies or adds, numbers that do
-/// nothing, and noise of up to 2 %.
-class RandomLaw {
+/// A random formula for a footprint: a constant, activations, weights with the optimizer's state, a categorical
+/// parameter that multiplies or adds, parameters without effect, and noise of up to 2 %.
+class RandomFormula {
    public:
-    explicit RandomLaw(std::uint64_t seed) : seed_(seed) {
+    explicit RandomFormula(std::uint64_t seed) : seed_(seed) {
         constant_ = 200.0 * double(MiB) * std::pow(15, unit());
         activation_ = 4 * std::pow(2, 8 * unit());
         weight_ = 16 * std::pow(2, 6 * unit());
@@ -188,14 +188,14 @@ class RandomLaw {
 
 struct Coverage {
     int predictions = 0, held = 0;
-    double overbooked = 0;  ///< sum of reserved / taken
-    [[nodiscard]] double mean() const { return overbooked / predictions; }
+    double overreserved = 0;  ///< sum of reserved / taken
+    [[nodiscard]] double mean() const { return overreserved / predictions; }
 };
 
-TEST(Footprints, OverHundredsOfLawsTheBoundHoldsFromEightMeasurementsOn) {
-    Coverage some, many;  // 8 to 15, 16 to 31 measurements
+TEST(Footprints, OverRandomFormulasTheBoundHoldsFromEightMeasurementsOn) {
+    Coverage few, many;  // 8 to 15, 16 to 31 measurements
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
-        RandomLaw law(seed);
+        RandomFormula law(seed);
         FootprintModel model;
         model.measured(law.draw(), host(GiB));
         model = FootprintModel();
@@ -203,17 +203,17 @@ TEST(Footprints, OverHundredsOfLawsTheBoundHoldsFromEightMeasurementsOn) {
             const Params params = law.draw();
             const std::int64_t bytes = law.bytes(params);
             if (n >= 8) {
-                Coverage& coverage = n < 16 ? some : many;
+                Coverage& coverage = n < 16 ? few : many;
                 const double reserved = double(model.predict(params).footprint.host_bytes);
                 ++coverage.predictions;
                 coverage.held += reserved >= double(bytes);
-                coverage.overbooked += reserved / double(bytes);
+                coverage.overreserved += reserved / double(bytes);
             }
             model.measured(params, host(bytes));
         }
     }
-    EXPECT_GE((double(some.held) + many.held) / (some.predictions + many.predictions), 0.99);
-    EXPECT_LE(some.mean(), 2);
+    EXPECT_GE((double(few.held) + many.held) / (few.predictions + many.predictions), 0.99);
+    EXPECT_LE(few.mean(), 2);
     EXPECT_LE(many.mean(), 1.4);
 }
 

@@ -22,7 +22,7 @@ MemoryDeath death_on_gpu(double reserved, double capacity = 20) {
     return death;
 }
 
-TEST(OutOfMemory, TheFirstDeathBooksHalfAsMuchAgainBesideOthers) {
+TEST(OutOfMemory, TheFirstDeathRaisesTheReservationByHalf) {
     const auto next = after_out_of_memory(death_on_gpu(4));
     ASSERT_TRUE(next.ok());
     EXPECT_EQ(next->reservation.device_bytes, 6 * GiB);
@@ -31,13 +31,13 @@ TEST(OutOfMemory, TheFirstDeathBooksHalfAsMuchAgainBesideOthers) {
     EXPECT_EQ(next->how, "with 6.000 GiB of device memory reserved");
 }
 
-TEST(OutOfMemory, WhatWasMeasuredIsReservedWithItsError) {
+TEST(OutOfMemory, AMeasuredPeakIsReservedWithItsError) {
     MemoryDeath death = death_on_gpu(4);
     death.used.device_bytes = 10 * GiB;
     EXPECT_EQ(after_out_of_memory(death)->reservation.device_bytes, 10 * GiB + GiB / 2);
 }
 
-TEST(OutOfMemory, TheThirdDeathIsFollowedByAllThereIsAlone) {
+TEST(OutOfMemory, TheThirdDeathLeadsToTheWholeCapacityAlone) {
     MemoryDeath death = death_on_gpu(4);
     death.deaths = 3;
     death.others.device_bytes = 3 * GiB;
@@ -47,7 +47,7 @@ TEST(OutOfMemory, TheThirdDeathIsFollowedByAllThereIsAlone) {
     EXPECT_EQ(next->how, "alone, with 17.00 GiB of device memory reserved");
 }
 
-TEST(OutOfMemory, AloneTheMicroBatchShrinksAndTheUpdateStaysTheSame) {
+TEST(OutOfMemory, AloneTheMicroBatchShrinksAndTheBatchStays) {
     MemoryDeath death = death_on_gpu(20);
     death.alone = true;
     death.more_micro_batches = 2;
@@ -56,7 +56,7 @@ TEST(OutOfMemory, AloneTheMicroBatchShrinksAndTheUpdateStaysTheSame) {
     EXPECT_EQ(next->how, "in 2 micro-batches of an update, alone, with 20.00 GiB of device memory reserved");
 }
 
-TEST(OutOfMemory, WhereOtherProgramsTookWhatWasReservedTheMicroBatchShrinksAtOnce) {
+TEST(OutOfMemory, IfOtherProgramsTookTheReservationTheMicroBatchShrinksAtOnce) {
     MemoryDeath death = death_on_gpu(8);
     death.others.device_bytes = 14 * GiB;
     death.more_micro_batches = 2;
@@ -64,14 +64,14 @@ TEST(OutOfMemory, WhereOtherProgramsTookWhatWasReservedTheMicroBatchShrinksAtOnc
     EXPECT_EQ(next->micro_batches, 2);
 }
 
-TEST(OutOfMemory, WhatCannotShrinkWaitsForOtherProgramsByReservationWhatTheyHold) {
+TEST(OutOfMemory, ATrialThatCannotShrinkReservesWhatOtherProgramsHoldAndWaits) {
     MemoryDeath death = death_on_gpu(8);
     death.others.device_bytes = 14 * GiB;
     const auto next = after_out_of_memory(death);
     ASSERT_TRUE(next.ok());
     EXPECT_EQ(next->reservation.device_bytes, 18 * GiB);
     EXPECT_EQ(next->how, "alone, with 18.00 GiB of device memory reserved, once other programs leave as much");
-    // They came back while it ran: it waits once more. A desktop's share does not keep a trial waiting for ever.
+    // The other programs returned while it ran, so it waits again. A desktop's share does not make it wait for ever.
     death.reserved.device_bytes = 18 * GiB;
     death.alone = true;
     EXPECT_EQ(after_out_of_memory(death)->reservation.device_bytes, 18 * GiB);
@@ -79,7 +79,7 @@ TEST(OutOfMemory, WhatCannotShrinkWaitsForOtherProgramsByReservationWhatTheyHold
     EXPECT_FALSE(after_out_of_memory(death).ok());
 }
 
-TEST(OutOfMemory, ItIsGivenUpWithTheNumbers) {
+TEST(OutOfMemory, TheErrorOfATrialThatIsGivenUpHasTheNumbers) {
     MemoryDeath death = death_on_gpu(20);
     death.alone = true;
     death.deaths = 6;
@@ -91,18 +91,18 @@ TEST(OutOfMemory, ItIsGivenUpWithTheNumbers) {
               "device gives, in 256 micro-batches of an update, which cannot be smaller");
 }
 
-TEST(OutOfMemory, AKillByTheKernelRaisesTheHostsReservationAlsoOfATrialOnADevice) {
+TEST(OutOfMemory, AKillByTheKernelRaisesTheHostReservationOfADeviceTrialToo) {
     MemoryDeath death = death_on_gpu(4);
     death.on_device = false;
     const auto next = after_out_of_memory(death);
     EXPECT_EQ(next->reservation.device_bytes, 4 * GiB);
-    EXPECT_EQ(next->reservation.host_bytes, GiB + 4 * GiB);  // a sixteenth of the room at least
-    // Alone on its device it may have had neighbours on the host.
+    EXPECT_EQ(next->reservation.host_bytes, GiB + 4 * GiB);  // at least a sixteenth of the capacity
+    // Alone on its device, it may have shared the host with others.
     death.alone = true;
     EXPECT_TRUE(after_out_of_memory(death).ok());
 }
 
-TEST(OutOfMemory, IsReadFromAProgramsLastOutput) {
+TEST(OutOfMemory, IsRecognizedInAProgramsLastOutput) {
     const auto device = [](const char* text) {
         const auto found = find_out_of_memory(text, true);
         return found && found->device;
@@ -160,7 +160,7 @@ TEST(OutOfMemory, MicroBatchesHalveDownToOneSample) {
     }
 }
 
-TEST(OutOfMemory, OverThousandsOfTrialsNoLaunchComesTwiceEachLadderEndsAndNothingIsGivenUpTooSoon) {
+TEST(OutOfMemory, OverRandomTrialsNoAttemptIsRepeatedAndNoTrialIsGivenUpTooSoon) {
     for (std::uint64_t seed = 1; seed <= 5000 && !::testing::Test::HasFailure(); ++seed) {
         SCOPED_TRACE(seed);
         std::uint64_t draws = 0;
@@ -196,7 +196,7 @@ TEST(OutOfMemory, OverThousandsOfTrialsNoLaunchComesTwiceEachLadderEndsAndNothin
             EXPECT_FALSE(next->how.empty());
             death.reserved = next->reservation;
             death.micro_batches = next->micro_batches;
-            // The engine lifts `alone` once a step was measured; the reservation stays.
+            // The engine clears `alone` once a step was measured. The reservation stays.
             death.alone = next->alone && unit() < 0.5;
         }
     }

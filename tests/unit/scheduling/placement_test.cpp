@@ -1,4 +1,4 @@
-// The state machine of placing: workers that are opened, joined, left for another device, waited for.
+// The state machine that places trials in workers.
 #include "orchestrator/scheduling/placement.hpp"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ class Placement : public ::testing::Test {
         state_.queue.push_back(
             {.trial = trial, .footprint = {0, bytes, 1}, .colocated = {0, gib / 4, 0}, .fusion_key = fusion_key});
     }
-    /// Starts what can be started; the trials in their order, with their workers.
+    /// Starts every trial that can start. Returns the trials with their workers, in order.
     std::vector<std::pair<std::int64_t, std::size_t>> start_all() {
         std::vector<std::pair<std::int64_t, std::size_t>> started;
         for (auto decision = place(state_, machine_); decision.start; decision = place(state_, machine_)) {
@@ -42,7 +42,7 @@ class Placement : public ::testing::Test {
     PlacementState state_;
 };
 
-TEST_F(Placement, OpensAWorkerForEachTrialUntilNoneIsEmpty) {
+TEST_F(Placement, OpensAWorkerForEachTrialUntilAllAreUsed) {
     for (std::int64_t trial = 1; trial <= 3; ++trial) wait_for(trial, gib);
     EXPECT_THAT(start_all(), ElementsAre(std::pair(1, 0u), std::pair(2, 1u)));
     EXPECT_EQ(state_.queue.size(), 1u);
@@ -59,7 +59,7 @@ TEST_F(Placement, TakesAnIdleWorkerBeforeItOpensOne) {
     EXPECT_FALSE(decision.start->opens);
 }
 
-TEST_F(Placement, OpensNoneWhereNoneMayBeOpened) {
+TEST_F(Placement, OpensNoWorkerIfThatIsNotAllowed) {
     state_.may_open = false;
     wait_for(1, gib);
     EXPECT_THAT(start_all(), IsEmpty());
@@ -76,7 +76,7 @@ TEST_F(Placement, ATrialJoinsTheWorkerWithItsFusionKeyWithItsColocatedFootprint)
     EXPECT_EQ(state_.reservations[2].footprint.host_bytes, 2 * gib);
 }
 
-TEST_F(Placement, OneThatNeedsAWorkerOfItsOwnJoinsNoneAndIsJoinedByNone) {
+TEST_F(Placement, ATrialThatNeedsAWorkerOfItsOwnSharesNone) {
     wait_for(1, gib, "mlp");
     state_.queue.back().own_worker = true;
     EXPECT_THAT(start_all(), ElementsAre(std::pair(1, 0u)));
@@ -85,7 +85,7 @@ TEST_F(Placement, OneThatNeedsAWorkerOfItsOwnJoinsNoneAndIsJoinedByNone) {
     EXPECT_THAT(start_all(), ElementsAre(std::pair(2, 1u)));
 }
 
-TEST_F(Placement, WaitsForAWorkerThatIsAboutToSayWhatATrialNeeds) {
+TEST_F(Placement, WaitsForTheAnswerToAPlanQuestion) {
     ready(0, 8);
     state_.workers[0].asked = true;
     wait_for(1, gib, "mlp");
@@ -94,7 +94,7 @@ TEST_F(Placement, WaitsForAWorkerThatIsAboutToSayWhatATrialNeeds) {
     EXPECT_THAT(start_all(), ElementsAre(std::pair(1, 0u)));
 }
 
-TEST_F(Placement, AnIdleWorkerOfAnotherDeviceMakesWay) {
+TEST_F(Placement, AnIdleWorkerOfAnotherDeviceIsReleased) {
     machine_.accelerators = {{.id = "GPU-0", .memory = 8 * gib}, {.id = "GPU-1", .memory = 8 * gib}};
     machine_.accelerators[0].usable = false;
     state_.on_device = true;
@@ -107,7 +107,7 @@ TEST_F(Placement, AnIdleWorkerOfAnotherDeviceMakesWay) {
     EXPECT_THAT(decision.release, ElementsAre(0u));
 }
 
-TEST_F(Placement, WhereATrialIsTooLargeForTheEmptyMachineNothingStartsBeforeThatIsDecided) {
+TEST_F(Placement, ATrialTooLargeForTheEmptyMachineIsRefusedBeforeOthersStart) {
     wait_for(1, gib);
     wait_for(2, 64 * gib);
     const auto decision = place(state_, machine_);
@@ -116,7 +116,7 @@ TEST_F(Placement, WhereATrialIsTooLargeForTheEmptyMachineNothingStartsBeforeThat
     EXPECT_EQ(decision.never[0].trial, 2);
 }
 
-TEST_F(Placement, TheQueueGrowsWithTheSlotsThatAreFree) {
+TEST_F(Placement, TheQueueGrowsWithTheFreeSlots) {
     EXPECT_EQ(longest_queue(state_, 2), 2u);
     wait_for(1, gib, "mlp");
     start_all();

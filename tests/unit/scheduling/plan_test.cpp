@@ -40,7 +40,7 @@ Machine gpus(std::vector<Accelerator> accelerators) {
     return {.cores = 64, .memory = 256 * GiB, .accelerators = std::move(accelerators)};
 }
 
-/// The same trial, on the same device.
+/// Matches the launch of this trial on this device.
 auto Is(std::int64_t trial, int device = host_only) {
     return ::testing::AllOf(::testing::Field(&Admission::Launch::trial, trial),
                             ::testing::Field(&Admission::Launch::device, device));
@@ -52,7 +52,7 @@ TEST(Admission, FillsTheCoresInOrder) {
     EXPECT_THAT(admit(machine, {}, waiting, {}).launch, ElementsAre(Is(1), Is(2)));
 }
 
-TEST(Admission, FillsTheMemoryButForTheReserveAndWhatOthersUse) {
+TEST(Admission, FillsTheMemoryExceptTheReserveAndTheUseOfOthers) {
     const Machine machine{16, 8 * GiB, GiB, 3 * GiB};
     const std::vector waiting{host(1, 2 * GiB), host(2, 2 * GiB), host(3, GiB / 2)};
     EXPECT_THAT(admit(machine, {}, waiting, {}).launch, ElementsAre(Is(1), Is(2)));
@@ -61,7 +61,7 @@ TEST(Admission, FillsTheMemoryButForTheReserveAndWhatOthersUse) {
     EXPECT_THAT(admit(machine, running, std::vector{host(3, GiB + 1)}, {}).launch, IsEmpty());
 }
 
-TEST(Admission, RunsNoMoreAtOnceThanParallelSays) {
+TEST(Admission, RunsAtMostParallelTrials) {
     const Machine machine{16, 8 * GiB, 0, 0};
     const std::vector running{held(host(1, GiB))};
     const std::vector waiting{host(2, GiB), host(3, GiB), host(4, GiB)};
@@ -76,7 +76,7 @@ TEST(Admission, FractionsOfCoresAddUp) {
     EXPECT_EQ(admit(machine, {}, waiting, {}).launch.size(), 10u);
 }
 
-TEST(Admission, ATrialTooLargeForTheEmptyMachineIsRefusedWithTheNumbersAndStopsNobody) {
+TEST(Admission, ATrialTooLargeForTheEmptyMachineIsRefusedWithTheNumbersAndBlocksNoOther) {
     const Machine machine{2, 8 * GiB, GiB, 0};
     const std::vector waiting{host(1, 9 * GiB), host(2, GiB), host(3, GiB, 4)};
     const auto admission = admit(machine, {}, waiting, {});
@@ -88,7 +88,7 @@ TEST(Admission, ATrialTooLargeForTheEmptyMachineIsRefusedWithTheNumbersAndStopsN
     EXPECT_EQ(admission.never[1].text, "needs 4.000 cores, this machine gives 2.000 cores");
 }
 
-TEST(Admission, ATrialThatOtherProgramsKeepOutWaitsWithTheNumbersAndStopsNobody) {
+TEST(Admission, ATrialThatOtherProgramsKeepOutWaitsWithTheNumbersAndBlocksNoOther) {
     const Machine machine{4, 8 * GiB, GiB, 6 * GiB};
     const auto admission = admit(machine, {}, std::vector{host(1, 4 * GiB), host(2, GiB)}, {});
     EXPECT_THAT(admission.launch, ElementsAre(Is(2)));
@@ -98,22 +98,22 @@ TEST(Admission, ATrialThatOtherProgramsKeepOutWaitsWithTheNumbersAndStopsNobody)
     EXPECT_EQ(admission.kept_out->text,
               "needs 4.000 GiB of memory, but the machine gives 1.000 GiB (8.000 GiB less 1.000 GiB kept free and "
               "6.000 GiB used by other programs)");
-    // It waits for them, not for the trials that run.
+    // It waits for those programs, not for the running trials.
     EXPECT_TRUE(admit(machine, std::vector{held(host(2, GiB))}, std::vector{host(1, 4 * GiB)}, {}).kept_out);
 }
 
-TEST(Admission, ASmallTrialGoesBeforeABigOneOnlyIntoWhatThatLeavesOver) {
+TEST(Admission, ASmallTrialOvertakesALargeOneOnlyIfItDoesNotDelayIt) {
     const Machine machine{16, 8 * GiB, 0, 0};
     const std::vector running{held(host(1, 3 * GiB)), held(host(2, 3 * GiB))};
-    // The big one starts when trial 1 has ended (2 + 3 GiB free) and leaves nothing over.
+    // The large one starts when trial 1 has ended (2 + 3 GiB free) and leaves nothing free.
     EXPECT_THAT(admit(machine, running, std::vector{host(3, 5 * GiB), host(4, GiB)}, {}).launch, IsEmpty());
-    // This one leaves one GiB over.
+    // This one leaves one GiB free.
     EXPECT_THAT(admit(machine, running, std::vector{host(3, 4 * GiB), host(4, GiB), host(5, GiB)}, {}).launch,
                 ElementsAre(Is(4)));
 }
 
-TEST(Admission, NothingIsLaunchedIntoWhatTheLiveReadingSaysIsNotFree) {
-    // Reserved 2 GiB, took 5.
+TEST(Admission, NothingIsLaunchedIfTheLiveReadingLeavesNoMemory) {
+    // It reserved 2 GiB and took 5.
     Machine machine{.cores = 16, .memory = 8 * GiB, .memory_reserve = GiB, .memory_free = 3 * GiB};
     const std::vector running{held(host(1, 2 * GiB))};
     EXPECT_THAT(admit(machine, running, std::vector{host(2, 2 * GiB), host(3, 1)}, {}).launch, ElementsAre(Is(2)));
@@ -125,14 +125,14 @@ TEST(Admission, NothingIsLaunchedIntoWhatTheLiveReadingSaysIsNotFree) {
     EXPECT_THAT(nothing_runs.kept_out->text, HasSubstr("5.000 GiB more are not free"));
 }
 
-TEST(Admission, LyingFootprintsDoNotOverflow) {
+TEST(Admission, HugeFootprintsDoNotOverflow) {
     const Machine machine{2, 8 * GiB, 0, 0};
     const auto huge = std::numeric_limits<std::int64_t>::max();
     const std::vector running{held(host(1, huge)), held(host(2, huge, std::nan(""))), held(host(3, -huge, -5))};
     const auto admission =
         admit(machine, running, std::vector{host(4, huge), host(5, -1), host(6, 1, std::nan(""))}, {});
     EXPECT_THAT(admission.launch, IsEmpty());
-    EXPECT_EQ(admission.never.size(), 2u);  // the huge one and the one that wants no number of cores
+    EXPECT_EQ(admission.never.size(), 2u);  // the huge one and the one whose cores are not a number
 }
 
 // ---- Devices.
@@ -144,14 +144,14 @@ TEST(Devices, TrialsGoToTheDeviceWithTheFewestThenToTheLargestThenToTheFirst) {
     EXPECT_THAT(admit(machine, {}, waiting, {}).launch, ElementsAre(Is(1, 1), Is(2, 0), Is(3, 2), Is(4, 1), Is(5, 0)));
 }
 
-TEST(Devices, ATrialTakesDeviceBytesThereAndHostBytesAndCoresOnTheHost) {
+TEST(Devices, ATrialTakesDeviceMemoryAndAlsoHostMemoryAndCores) {
     Machine machine = gpus({gpu("A", 16 * GiB), gpu("B", 16 * GiB)});
     machine.memory = 10 * GiB;
     const std::vector waiting{on_gpu(1, 10 * GiB, 4 * GiB), on_gpu(2, 10 * GiB, 4 * GiB), on_gpu(3, GiB, 4 * GiB)};
     EXPECT_THAT(admit(machine, {}, waiting, {}).launch, ElementsAre(Is(1, 0), Is(2, 1)));  // 3: no host memory
     machine.memory = 100 * GiB, machine.cores = 1;
     EXPECT_THAT(admit(machine, {}, waiting, {}).launch, ElementsAre(Is(1, 0)));
-    // Without a device, both kinds lie in the host's memory.
+    // Without a device, both kinds are in the host's memory.
     machine.memory = 5 * GiB;
     EXPECT_THAT(admit(machine, {}, std::vector{Waiting{1, {3 * GiB, 3 * GiB, 1}}}, {}).never.size(), 1u);
 }
@@ -173,7 +173,7 @@ TEST(Devices, EachDeviceMayHaveALimitOfItsOwn) {
     EXPECT_THAT(admit(machine, {}, std::vector{host(9, GiB)}, {}).launch, ElementsAre(Is(9)));
 }
 
-TEST(Devices, AUnifiedDeviceIsOnePoolWithTheHost) {
+TEST(Devices, AUnifiedDeviceSharesAPoolWithTheHost) {
     Machine machine = gpus({gpu("A", 16 * GiB)});
     machine.memory = 16 * GiB;
     machine.accelerators[0].unified = true;
@@ -204,7 +204,7 @@ TEST(Devices, OtherProgramsOnTheDevicesMakeItWaitWithTheNumbers) {
               "GiB kept free and 20.00 GiB used by other programs)");
 }
 
-TEST(Devices, WhatIsSetAsideGetsNothingAndWhatFitsItAloneWaits) {
+TEST(Devices, ADeviceThatIsSetAsideGetsNoTrialAndOneThatFitsOnlyItWaits) {
     Machine machine = gpus({gpu("GPU-a", 16 * GiB), gpu("GPU-b", 24 * GiB)});
     machine.accelerators[1].usable = false;
     const auto admission = admit(machine, {}, std::vector{on_gpu(1, 20 * GiB), on_gpu(2, GiB), on_gpu(3, GiB)}, {});
@@ -214,7 +214,7 @@ TEST(Devices, WhatIsSetAsideGetsNothingAndWhatFitsItAloneWaits) {
     EXPECT_EQ(admission.kept_out->text, "needs 20.00 GiB of device memory; what it fits is set aside: GPU-b");
 }
 
-TEST(Devices, ABigTrialIsReservedWhereTheFewestMustEndAndTheOtherDevicesGoOn) {
+TEST(Devices, ALargeTrialWaitsWhereTheFewestMustEndAndOtherDevicesContinue) {
     const Machine machine = gpus({gpu("A", 16 * GiB), gpu("B", 16 * GiB)});
     const std::vector running{held(on_gpu(1, 6 * GiB), 0), held(on_gpu(2, 12 * GiB), 1), held(on_gpu(3, 6 * GiB), 0)};
     // 15 GiB: on B when trial 2 has ended; A has 4 GiB over, and B none that it could lend.
@@ -222,22 +222,22 @@ TEST(Devices, ABigTrialIsReservedWhereTheFewestMustEndAndTheOtherDevicesGoOn) {
     EXPECT_THAT(admit(machine, running, waiting, {}).launch, ElementsAre(Is(5, 0), Is(7, 0)));
 }
 
-// ---- Trials whose footprints are guesses.
+// ---- Trials whose footprints are estimates.
 
-TEST(Alone, OnEachDeviceOneGuessAtATimeAndNothingBesideIt) {
+TEST(Alone, EachDeviceRunsOneEstimatedTrialAtATimeByItself) {
     const Machine machine = gpus({gpu("A", 16 * GiB), gpu("B", 16 * GiB)});
     const std::vector waiting{alone(on_gpu(1, 0)), alone(on_gpu(2, 0)), alone(on_gpu(3, 0)), on_gpu(4, GiB)};
     EXPECT_THAT(admit(machine, {}, waiting, {}).launch, ElementsAre(Is(1, 0), Is(2, 1)));
     const std::vector running{held(waiting[0], 0)};
     EXPECT_THAT(admit(machine, running, std::vector{on_gpu(4, GiB), on_gpu(5, GiB)}, {}).launch,
                 ElementsAre(Is(4, 1), Is(5, 1)));
-    // Known by now: the others may join it.
+    // Its footprint is known now, so others may join it.
     const std::vector measured{held(on_gpu(1, 4 * GiB), 0)};
     const std::vector more{on_gpu(4, GiB), on_gpu(5, GiB), on_gpu(6, GiB)};
     EXPECT_THAT(admit(machine, measured, more, {}).launch, ElementsAre(Is(4, 1), Is(5, 1), Is(6, 0)));
 }
 
-TEST(Alone, OnTheHostItHasTheWholeMachine) {
+TEST(Alone, OnTheHostATrialHasTheWholeMachine) {
     const Machine machine = gpus({gpu("A", 16 * GiB)});
     const std::vector waiting{alone(host(1, 0)), host(2, GiB), on_gpu(3, GiB)};
     EXPECT_THAT(admit(machine, {}, waiting, {}).launch, ElementsAre(Is(1)));
@@ -245,7 +245,7 @@ TEST(Alone, OnTheHostItHasTheWholeMachine) {
     EXPECT_THAT(admit(machine, std::vector{held(on_gpu(3, GiB), 0)}, std::vector{waiting[0]}, {}).launch, IsEmpty());
 }
 
-TEST(Alone, OnAUnifiedDeviceItHasTheWholeMachineAsWell) {
+TEST(Alone, OnAUnifiedDeviceATrialHasTheWholeMachine) {
     Machine machine = gpus({gpu("A", 16 * GiB)});
     machine.accelerators[0].unified = true;
     EXPECT_THAT(admit(machine, std::vector{held(host(1, GiB))}, std::vector{alone(on_gpu(2, 0))}, {}).launch,
@@ -254,14 +254,14 @@ TEST(Alone, OnAUnifiedDeviceItHasTheWholeMachineAsWell) {
                 IsEmpty());
 }
 
-TEST(Alone, ItsDeviceDrainsForItWhileTheOthersGoOn) {
+TEST(Alone, ItsDeviceDrainsWhileTheOthersContinue) {
     const Machine machine = gpus({gpu("A", 16 * GiB), gpu("B", 16 * GiB)});
     const std::vector running{held(on_gpu(1, GiB), 0), held(on_gpu(2, GiB), 1), held(on_gpu(3, GiB), 1)};
     const std::vector waiting{alone(on_gpu(4, 0)), on_gpu(5, GiB), on_gpu(6, GiB)};
     EXPECT_THAT(admit(machine, running, waiting, {}).launch, ElementsAre(Is(5, 1), Is(6, 1)));
 }
 
-/// Needs so many devices at once.
+/// Returns a trial that needs several devices at once.
 Waiting on_several(std::int64_t trial, std::int64_t bytes, std::size_t devices) {
     Waiting waiting{trial, {bytes, 0, 1}, true};
     waiting.devices = devices;
@@ -274,14 +274,14 @@ std::vector<int> devices_of(const Admission::Launch& launch) {
     return devices;
 }
 
-TEST(SeveralDevices, AreTakenAtOnceEachOnceAndReservedOnEach) {
+TEST(SeveralDevices, AreAllTakenAtOnceAndReserved) {
     const Machine machine = gpus({gpu("a", 8 * GiB), gpu("b", 12 * GiB), gpu("c", 10 * GiB), gpu("d", 4 * GiB)});
     const std::vector waiting{on_several(1, 6 * GiB, 2), on_several(2, 4 * GiB, 2), on_several(3, 5 * GiB, 2)};
     const auto admission = admit(machine, {}, waiting, {});
     ASSERT_EQ(admission.launch.size(), 2u) << "the third waits";
     EXPECT_THAT(devices_of(admission.launch[0]), ElementsAre(1, 2)) << "the roomiest";
     EXPECT_THAT(devices_of(admission.launch[1]), ElementsAre(0, 3)) << "the least used";
-    // What the first holds it holds on both.
+    // The first holds its memory on both devices.
     const std::vector running{Reservation{1, {6 * GiB, 0, 1}, 1, false, {2}}};
     const auto beside = admit(machine, running, std::vector{on_several(2, 5 * GiB, 3)}, {});
     EXPECT_THAT(beside.launch, IsEmpty()) << "6 GiB are left on b, 4 on c";
@@ -290,7 +290,7 @@ TEST(SeveralDevices, AreTakenAtOnceEachOnceAndReservedOnEach) {
     EXPECT_THAT(devices_of(smaller.launch[0]), ElementsAre(0, 3, 1));
 }
 
-TEST(SeveralDevices, FewerAreNeverEnoughAndTheNumbersAreTold) {
+TEST(SeveralDevices, AreRefusedWithTheNumbersIfThereAreFewer) {
     const Machine machine = gpus({gpu("a", 8 * GiB), gpu("b", 2 * GiB)});
     const auto too_many = admit(machine, {}, std::vector{on_several(1, GiB, 3)}, {});
     EXPECT_THAT(too_many.launch, IsEmpty());
@@ -319,7 +319,7 @@ TEST(SeveralDevices, ATrialThatWaitsForTwoDoesNotStarve) {
     EXPECT_THAT(admit(machine, running, larger, {}).launch, IsEmpty());
 }
 
-TEST(SeveralDevices, AGuessKeepsOthersAwayFromAllOfThem) {
+TEST(SeveralDevices, AnEstimatedTrialHasAllItsDevicesAlone) {
     const Machine machine = gpus({gpu("a", 8 * GiB), gpu("b", 8 * GiB), gpu("c", 8 * GiB)});
     const std::vector running{Reservation{1, {0, 0, 1}, 0, true, {1}}};
     const auto admission = admit(machine, running, std::vector{on_several(2, GiB, 1), on_several(3, GiB, 2)}, {});

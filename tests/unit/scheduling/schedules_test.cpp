@@ -1,6 +1,6 @@
-// Whole schedules under a virtual clock: trials that take less, exactly or more than predicted, other programs that
-// come, grow and go, devices that are lost and come back. What must hold in each is checked after each event, by sums
-// of its own.
+// Random schedules under a virtual clock. Trials take less memory than predicted, exactly as much, or more. Other
+// programs come, grow and go. Devices are lost and return. The invariants are checked after each event, with sums that
+// do not use the planner's code.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr double take_time = 2;  ///< seconds, at most, until a trial has taken 
 
 struct Kind {
     bool honest = false;     ///< predictions hold and nobody else uses the machine
-    bool wide_host = false;  ///< cores and host memory for everybody
+    bool wide_host = false;  ///< enough cores and host memory for all trials
 };
 
 class Schedule {
@@ -54,10 +54,10 @@ class Schedule {
         }
     }
 
-    /// Everything that happened, for comparing two runs.
+    /// Runs the schedule to its end. Returns its history, so that two runs can be compared.
     std::vector<std::string> run() {
         while (!events_.empty()) {
-            if (history_.size() > 20'000) throw std::runtime_error("no end");
+            if (history_.size() > 20'000) throw std::runtime_error("the schedule does not end");
             now_ = events_.begin()->first;
             while (!events_.empty() && events_.begin()->first <= now_) {
                 const Event event = events_.begin()->second;
@@ -82,7 +82,7 @@ class Schedule {
     struct Trial {
         Waiting asks;
         Footprint real;          ///< with one micro-batch
-        double batch_share = 0;  ///< of the real bytes, what shrinks with the micro-batch
+        double batch_share = 0;  ///< share of the real bytes that shrinks with the micro-batch
         std::int64_t batch = 1, micro_batches = 1, deaths = 0, attempt = 0;
         int ends = 0;
         bool runs = false, taken = false;
@@ -115,7 +115,7 @@ class Schedule {
         (on_device ? trial.real.device_bytes : trial.real.host_bytes) = static_cast<std::int64_t>(double(main) * share);
         if (unit() < 0.15) {
             trial.asks.alone = true;
-            // A guess, which may be nothing; others keep away while it stands.
+            // An estimate, possibly zero. The trial runs alone until its footprint is known.
             if (!kind_.honest) (on_device ? trial.asks.footprint.device_bytes : trial.asks.footprint.host_bytes) = 0;
         }
         if (unit() < 0.3) trial.batch = 256, trial.batch_share = unit();
@@ -132,7 +132,7 @@ class Schedule {
         return real;
     }
 
-    // ---- What is in use, by other sums than the planner's.
+    // ---- Memory and cores in use, summed without the planner's code.
 
     [[nodiscard]] bool unified(int device) const {
         return device != host_only && machine_.accelerators[std::size_t(device)].unified;
@@ -141,11 +141,11 @@ class Schedule {
         if (pool != host_only) return device == pool ? f.device_bytes : 0;
         return f.host_bytes + (device == host_only || unified(device) ? f.device_bytes : 0);
     }
-    /// Sums over what runs, made anew whenever that changes.
+    /// Sums over the running trials, renewed whenever one starts or ends.
     struct Sums {
         double cores = 0;
         std::map<int, std::int64_t> reserved, trials;
-        std::map<int, bool> disturbed;  ///< somebody is alone there
+        std::map<int, bool> disturbed;  ///< pools where a trial runs alone
     };
     void sum_up() {
         sums_ = {};
@@ -205,7 +205,7 @@ class Schedule {
         return true;
     }
 
-    // ---- What happens.
+    // ---- Events.
 
     void happen(const Event& event) {
         if (event.what == Event::foreign) return foreign();
@@ -215,7 +215,7 @@ class Schedule {
         if (!trial.runs || trial.attempt != event.attempt) return;
         if (event.what == Event::take) return take_memory(trial);
         if (event.what == Event::known) {
-            // Measured, and never less than after a death.
+            // The measured footprint, but never less than the reservation after a death.
             const Footprint measured = real(trial);
             Footprint& reservation = trial.reservation.footprint;
             reservation.device_bytes = std::max(measured.device_bytes, trial.deaths ? reservation.device_bytes : 0);
@@ -320,7 +320,7 @@ class Schedule {
             ++trial.ends;
             note("never", refused.trial);
             EXPECT_FALSE(refused.text.empty());
-            EXPECT_EQ(trial.deaths, 0) << "the ladder booked more than there is: " << refused.text;
+            EXPECT_EQ(trial.deaths, 0) << "more than the capacity was reserved:  " << refused.text;
         }
         for (const auto& launch : admission.launch) {
             Trial& trial = leave_queue(launch.trial);
@@ -334,7 +334,7 @@ class Schedule {
 
     Trial& leave_queue(std::int64_t number) {
         const auto found = std::find(waiting_.begin(), waiting_.end(), number);
-        if (found == waiting_.end()) throw std::runtime_error("decided on what does not wait");
+        if (found == waiting_.end()) throw std::runtime_error("a decision on a trial that does not wait");
         waiting_.erase(found);
         return trials_.at(number);
     }
@@ -354,7 +354,7 @@ class Schedule {
         sum_up();
     }
 
-    // ---- What must hold.
+    // ---- Invariants.
 
     void check(const Admission& admission) {
         if (kind_.honest)
@@ -363,7 +363,7 @@ class Schedule {
                 EXPECT_LE(used(pool), capacity(pool) - reserve(pool));
             }
         EXPECT_TRUE(waiting_.empty() || trials_in(host_only) > 0 || admission.kept_out)
-            << "something waits for nothing";
+            << "a trial waits although nothing runs";
         EXPECT_FALSE(now_ >= calm && admission.kept_out) << admission.kept_out->text;
         check_nothing_idles();
         check_the_first_is_not_delayed();
@@ -375,7 +375,7 @@ class Schedule {
             const auto devices = devices_for(trial);
             const bool first = number == waiting_.front();
             for (const int device : devices) {
-                // The host is in nobody's way: a device without trials waits for nobody.
+                // The host is wide enough, so an empty device need not wait for any trial.
                 const bool empty = kind_.wide_host && device != host_only && trials_in(device) == 0;
                 EXPECT_FALSE((first || empty) && starts_on(trial, device))
                     << "device " << device << " idles though trial " << number << " fits it";
@@ -383,8 +383,9 @@ class Schedule {
         }
     }
 
-    /// No starvation, with the bound: what runs when a trial comes to the front ends within `longest`, then it starts.
-    /// Those that went before it into what it leaves over may take more than they said: then once or twice more.
+    /// Expects that the first waiting trial does not starve. The trials that run when it becomes the first end within
+    /// `longest`, and then it starts. Trials that overtook it may take more than predicted, which costs up to two more
+    /// rounds.
     void check_the_first_is_not_delayed() {
         const auto first = waiting_.empty() || (now_ < calm && !kind_.honest) ? 0 : waiting_.front();
         if (first != first_) first_ = first, first_since_ = now_;
@@ -421,15 +422,15 @@ int run_all(int schedules, Kind kind) {
     return deaths;
 }
 
-TEST(Schedules, WherePredictionsHoldNoDeviceIsOverItsCapacityLessTheReserveAndNothingRunsOutOfMemory) {
+TEST(Schedules, WithTruePredictionsNoPoolExceedsItsCapacityAndNothingRunsOutOfMemory) {
     run_all(600, {.honest = true});
 }
 
-TEST(Schedules, AmongGrowingTrialsForeignProgramsAndLostDevicesNothingStarvesAndEveryTrialEndsOnce) {
+TEST(Schedules, WithFalsePredictionsAndOtherProgramsNoTrialStarvesAndEachEndsOnce) {
     EXPECT_GT(run_all(1000, {}), 500);
 }
 
-TEST(Schedules, WhereTheHostIsWideNoDeviceIsEmptyWhileSomethingFitsIt) { run_all(400, {.wide_host = true}); }
+TEST(Schedules, WithAWideHostNoDeviceIsEmptyWhileATrialFitsIt) { run_all(400, {.wide_host = true}); }
 
 TEST(Schedules, AreDeterministic) {
     for (std::uint64_t seed = 1; seed <= 50; ++seed) EXPECT_EQ(Schedule(seed, {}).run(), Schedule(seed, {}).run());

@@ -5,7 +5,7 @@
 namespace hpo::script {
 namespace {
 
-TEST(LastOutput, AnExceptionOfSeveralLinesIsKeptWithItsTypeAndItsPlace) {
+TEST(LastOutput, KeepsAnExceptionOfSeveralLinesWithItsTypeAndPlace) {
     EXPECT_EQ(last_output("epoch 1\n"
                           "Traceback (most recent call last):\n"
                           "  File \"train.py\", line 9, in <module>\n"
@@ -24,7 +24,7 @@ TEST(LastOutput, AnExceptionOfSeveralLinesIsKeptWithItsTypeAndItsPlace) {
               "    net.load_state_dict(state)");
 }
 
-TEST(LastOutput, OfChainedExceptionsTheLastOneCountsAndOfManyLinesTheFirstAndTheLast) {
+TEST(LastOutput, KeepsTheLastOfChainedExceptionsAndTheEndsOfALongOne) {
     std::string output =
         "Traceback (most recent call last):\n  File \"a\", line 1, in f\nKeyError: 1\n\n"
         "During handling of the above exception, another exception occurred:\n\n"
@@ -32,18 +32,18 @@ TEST(LastOutput, OfChainedExceptionsTheLastOneCountsAndOfManyLinesTheFirstAndThe
     for (int i = 0; i < 9; ++i) output += "  File \"deep.py\", line " + std::to_string(i) + ", in g\n    g()\n";
     output += "ValueError: first\n";
     for (int i = 0; i < 100; ++i) output += "line " + std::to_string(i) + "\n";
-    const std::string words = last_output(output);
-    EXPECT_TRUE(words.starts_with("ValueError: first\nline 0\n")) << words;
-    EXPECT_NE(words.find("\n...\nline 99\n  File \"deep.py\", line 6, in g\n"), std::string::npos) << words;
-    EXPECT_TRUE(words.ends_with("line 8, in g\n    g()")) << words;
+    const std::string text = last_output(output);
+    EXPECT_TRUE(text.starts_with("ValueError: first\nline 0\n")) << text;
+    EXPECT_NE(text.find("\n...\nline 99\n  File \"deep.py\", line 6, in g\n"), std::string::npos) << text;
+    EXPECT_TRUE(text.ends_with("line 8, in g\n    g()")) << text;
 }
 
-TEST(LastOutput, WithoutATracebackTheLastLineThatIsNotEmptyCounts) {
+TEST(LastOutput, WithoutATracebackIsTheLastLineThatIsNotEmpty) {
     EXPECT_EQ(last_output("a\n 10 %\r 20 %\r\nerror: no such file\r\n \n"), "error: no such file");
     EXPECT_EQ(last_output("a\r 10 %\rkilled"), "killed");
     EXPECT_EQ(last_output("\n\n"), "");
     EXPECT_EQ(last_output(""), "");
-    // Cut in the middle, before its exception.
+    // A traceback that is cut off before its exception.
     EXPECT_EQ(last_output("Traceback (most recent call last):\n  File \"a\", line 1, in f"),
               "  File \"a\", line 1, in f");
     EXPECT_LE(last_output("Traceback (most recent call last):\n" + std::string(100'000, 'x')).size(), 4000u);

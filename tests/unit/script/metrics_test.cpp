@@ -30,7 +30,7 @@ TEST(Output, NamesAndNumbersAreMetrics) {
     EXPECT_TRUE(std::isinf(read("loss=-inf").at("loss")));
 }
 
-TEST(Output, TuneMetricLinesAreJsonAlsoAsPythonWritesNumbersThatAreNotFinite) {
+TEST(Output, TuneMetricLinesAreJsonWithPythonsSpellingOfNanAndInfinity) {
     EXPECT_THAT(read("[tune-metric]: {\"epoch\": 1, \"loss\": 0.3, \"name\": \"x\", \"done\": true}"),
                 ElementsAre(Pair("epoch", 1), Pair("loss", 0.3)));
     const Metrics metrics = read("INFO [tune-metric]: {\"a\": NaN, \"b\": Infinity, \"c\": -Infinity, \"d\": 1}");
@@ -41,7 +41,7 @@ TEST(Output, TuneMetricLinesAreJsonAlsoAsPythonWritesNumbersThatAreNotFinite) {
     EXPECT_THAT(read("[tune-metric]: {\"loss\": "), IsEmpty());
 }
 
-TEST(Output, NamesWithAColonAreMetricsAndSoAreWholeLinesOfNamesAndNumbersAndOfJson) {
+TEST(Output, NamesWithColonsLinesOfNamesAndNumbersAndJsonAreMetrics) {
     EXPECT_THAT(read("val_loss: 0.5"), ElementsAre(Pair("val_loss", 0.5)));
     EXPECT_THAT(read("val_loss:9.3e-05"), ElementsAre(Pair("val_loss", 9.3e-05)));
     EXPECT_THAT(read("epoch 3 loss 0.5"), ElementsAre(Pair("epoch", 3), Pair("loss", 0.5)));
@@ -52,7 +52,7 @@ TEST(Output, NamesWithAColonAreMetricsAndSoAreWholeLinesOfNamesAndNumbersAndOfJs
     EXPECT_TRUE(std::isnan(read("epoch 3 loss nan").at("loss")));
 }
 
-TEST(Output, TheLossOfAnotherSetIsNotTheLoss) {
+TEST(Output, TheLossOfATrainingOrTestSetKeepsItsPrefix) {
     EXPECT_THAT(read("step 250: train loss 2.5, val loss 2.75"),
                 ElementsAre(Pair("step", 250), Pair("train_loss", 2.5), Pair("val_loss", 2.75)));
     EXPECT_THAT(read("Test set: Average loss: 0.25, Accuracy: 9897/10000 (99%)"),
@@ -61,14 +61,14 @@ TEST(Output, TheLossOfAnotherSetIsNotTheLoss) {
                 ElementsAre(Pair("Loss", 2.5), Pair("Train_Epoch", 1)));
 }
 
-TEST(Output, ProseAndWhatOnlyBeginsLikeANumberAreNoMetrics) {
+TEST(Output, ProseAndThingsThatOnlyStartLikeNumbersAreNotMetrics) {
     for (const char* line :
          {"Loaded 60000 samples in 3 files", "device cuda:0", "http://localhost:8080", "train.py:33", "time: 12:30:05",
           "took: 3s", "version: 1.2.3", "size: 1,234", "done: 3/10", "{broken: ", ":"})
         EXPECT_THAT(read(line), IsEmpty()) << line;
 }
 
-/// What the reader does not use, once it was told.
+/// Returns the warning about a line that the pattern reads in part. Expects no metric, and the warning only once.
 std::string warning(const std::string& line, const std::string& pattern) {
     auto reader = make_output_reader({pattern});
     Metrics metrics;
@@ -76,21 +76,21 @@ std::string warning(const std::string& line, const std::string& pattern) {
     EXPECT_THAT(metrics, IsEmpty()) << line;
     const std::string text = (*reader)->warning();
     (*reader)->read(line, metrics);
-    EXPECT_EQ((*reader)->warning(), "") << "it is told once";
+    EXPECT_EQ((*reader)->warning(), "") << "the warning is given once";
     return text;
 }
 
-TEST(Output, ANumberOfWhichAPatternReadsAPartIsNotUsedAndToldOnceWithTheCure) {
+TEST(Output, ANumberThatAPatternReadsInPartIsDroppedWithOneWarningAndACure) {
     const std::string careless = "val_loss: (?<val_loss>[0-9.]+)";
-    const std::string told = warning("epoch 3 val_loss: 9.3e-05 ok", careless);
-    EXPECT_THAT(told, HasSubstr("reads '9.3' of '9.3e-05'"));
-    EXPECT_THAT(told, HasSubstr("\"val_loss: (?<val_loss>{number})\""));
-    EXPECT_THAT(told, HasSubstr("The line: epoch 3 val_loss: 9.3e-05 ok"));
+    const std::string message = warning("epoch 3 val_loss: 9.3e-05 ok", careless);
+    EXPECT_THAT(message, HasSubstr("reads '9.3' of '9.3e-05'"));
+    EXPECT_THAT(message, HasSubstr("\"val_loss: (?<val_loss>{number})\""));
+    EXPECT_THAT(message, HasSubstr("The line: epoch 3 val_loss: 9.3e-05 ok"));
     EXPECT_THAT(warning("val_loss: nan", careless), HasSubstr("does not see 'nan'"));
     EXPECT_THAT(warning("val_loss: -0.5", careless), HasSubstr("does not see '-0.5'"));
     EXPECT_THAT(warning("val_loss: 0.5.", careless), HasSubstr("'0.5.', which is no number"));
     EXPECT_THAT(read("val_loss: 0.5", {careless}), ElementsAre(Pair("val_loss", 0.5)));
-    // Nor one that begins within a number: the last match of a line counts.
+    // A match that starts within a number is dropped as well. The last match of a line counts.
     const std::string loose = "(?<val_loss>[0-9.]+)";
     EXPECT_THAT(read("val_loss: 6.2e-03", {loose}), IsEmpty());
     EXPECT_THAT(warning("val_loss: -0.5", loose), HasSubstr("reads '0.5' of '-0.5'"));
@@ -101,7 +101,7 @@ TEST(Output, ANumberOfWhichAPatternReadsAPartIsNotUsedAndToldOnceWithTheCure) {
     EXPECT_EQ(pattern_warning("val_loss: (?<val_loss>\\S+)"), "");
 }
 
-TEST(Output, TheTokenReadsEveryNumber) {
+TEST(Output, ThePlaceholderNumberReadsEveryNumber) {
     const std::vector<std::string> patterns{"loss (?P<loss>{number})", "([a-z]+): ({number})s"};
     for (const auto& [text, number] :
          {std::pair{"9.3e-05", 9.3e-05}, std::pair{"-1.5", -1.5}, std::pair{"+2", 2.0}, std::pair{".5", 0.5},
@@ -114,27 +114,27 @@ TEST(Output, TheTokenReadsEveryNumber) {
     EXPECT_EQ(problem_of_pattern("a{2} \\{x} (?<loss>{number})"), "");
 }
 
-TEST(Output, WhetherPatternsCanGiveAMetric) {
+TEST(Output, GivesIsTrueIfAPatternCanYieldTheMetric) {
     EXPECT_TRUE(gives({}, "loss"));
     EXPECT_TRUE(gives({"x (?<acc>.)", "y (?P<loss>.)"}, "loss"));
     EXPECT_TRUE(gives({R"((\w+)=(\S+))"}, "loss"));
     EXPECT_FALSE(gives({"x (?<acc>.)", "y (?<val_loss>.)"}, "loss"));
 }
 
-TEST(Output, PatternsNameTheirGroupsOrReadNameAndNumber) {
+TEST(Output, PatternsHaveNamedGroupsOrAGroupForTheNameAndOneForTheNumber) {
     EXPECT_THAT(read("loss: 0.5 - val_loss: 0.25", {R"(\bloss: (?<loss>\S+))", R"(val_loss: (?P<val_loss>\S+))"}),
                 ElementsAre(Pair("loss", 0.5), Pair("val_loss", 0.25)));
     EXPECT_THAT(read("a: 1 - b: 2 - c: x", {R"((\w+): (\S+))"}), ElementsAre(Pair("a", 1), Pair("b", 2)));
 }
 
-TEST(Output, ABrokenPatternIsNamed) {
+TEST(Output, AnInvalidPatternIsRefused) {
     EXPECT_THAT(problem_of_pattern("(?<loss>"), HasSubstr("no regular expression"));
     EXPECT_THAT(problem_of_pattern("loss: .*"), HasSubstr("needs a group"));
     EXPECT_THAT(problem_of_pattern(std::string(2000, 'a')), HasSubstr("1000 bytes"));
     EXPECT_FALSE(make_output_reader({"("}));
 }
 
-TEST(Output, ACostlyPatternEndsInBoundedTime) {
+TEST(Output, AnExpensivePatternEndsInBoundedTime) {
     EXPECT_THAT(read(std::string(10000, 'a') + "!", {"(a*)*(a*)*b(?<x>1)"}), IsEmpty());
 }
 
@@ -153,7 +153,7 @@ TEST(File, RowsOfCsvAndLinesOfJson) {
 
 StepReader steps() { return {*make_output_reader({}), "val"}; }
 
-TEST(Steps, TheObjectiveEndsAStepAndWhatCameBeforeBelongsToIt) {
+TEST(Steps, TheObjectiveEndsAStepThatHoldsTheMetricsBeforeIt) {
     StepReader reader = steps();
     reader.feed("loss=1\nloss=2 lr=3\nval=4\nloss=5\rloss=6 val");
     EXPECT_EQ(reader.waiting(), 1u);
@@ -166,17 +166,17 @@ TEST(Steps, TheObjectiveEndsAStepAndWhatCameBeforeBelongsToIt) {
     EXPECT_EQ(reader.seen(), "loss");
 }
 
-TEST(Steps, SeveralReportsMakeAStepWithTheLastOnesValues) {
+TEST(Steps, SeveralReportsMakeAStepWithTheValuesOfTheLast) {
     StepReader reader(*make_output_reader({}), "val", 3);
     for (int i = 1; i <= 7; ++i) reader.feed("loss=" + std::to_string(i) + " val=" + std::to_string(10 * i) + "\n");
     EXPECT_THAT(*reader.take(), ElementsAre(Pair("loss", 3), Pair("val", 30)));
     EXPECT_THAT(*reader.take(), ElementsAre(Pair("loss", 6), Pair("val", 60)));
     reader.finish();
-    EXPECT_FALSE(reader.take()) << "what is left over is no step";
+    EXPECT_FALSE(reader.take()) << "an incomplete step is dropped";
     StepReader few(*make_output_reader({}), "val", 100);
     few.feed("val=1\nval=2");
     few.finish();
-    EXPECT_THAT(*few.take(), ElementsAre(Pair("val", 2))) << "but if it is all there is";
+    EXPECT_THAT(*few.take(), ElementsAre(Pair("val", 2))) << "unless it is the only one";
 }
 
 TEST(Steps, LinesOfTwoStreamsAreNotMixed) {
@@ -191,7 +191,7 @@ TEST(Steps, LinesOfTwoStreamsAreNotMixed) {
     EXPECT_THAT(*reader.take(), ElementsAre(Pair("val", 3)));
 }
 
-TEST(Steps, TheLineThatLooksMostLikeTheObjectiveIsKeptUntilThatIsFound) {
+TEST(Steps, TheLineMostLikeTheObjectiveIsKeptForTheErrorMessage) {
     StepReader reader(*make_output_reader({}), "val_loss");
     reader.feed("loading 3 files of data\nValidation: Loss -> 0.5 now\ntraining with a loss of 3 is ok\n");
     EXPECT_EQ(reader.nearest(), "Validation: Loss -> 0.5 now");
@@ -199,7 +199,7 @@ TEST(Steps, TheLineThatLooksMostLikeTheObjectiveIsKeptUntilThatIsFound) {
     EXPECT_EQ(reader.nearest(), "Val-Loss is 3 here");
 }
 
-TEST(Steps, WhateverTheBytesMemoryIsBounded) {
+TEST(Steps, MemoryIsBoundedForArbitraryBytes) {
     StepReader reader = steps();
     std::mt19937 random(1);
     std::string bytes;
@@ -212,7 +212,7 @@ TEST(Steps, WhateverTheBytesMemoryIsBounded) {
     Metrics last;
     while (auto step = reader.take()) last = *step;
     EXPECT_LE(last.size(), most_metrics + 1);
-    EXPECT_EQ(last.at("val"), 1) << "the objective is never one too many";
+    EXPECT_EQ(last.at("val"), 1) << "the objective is kept even above the limit of metrics";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Which commands can be preloaded, and how.
+// The commands whose interpreter can be preloaded, and the command that preloads it.
 #include "orchestrator/script/preload.hpp"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ namespace {
 
 using Command = std::vector<std::string>;
 
-TEST(InterpreterArguments, AreThoseBeforeTheScript) {
+TEST(InterpreterArguments, AreTheArgumentsBeforeTheScript) {
     EXPECT_EQ(interpreter_arguments({"python3", "train.py", "--lr={lr}"}), 1U);
     EXPECT_EQ(interpreter_arguments({"/opt/venv/bin/python3.11", "-u", "-W", "ignore", "-Xdev", "-OO", "train.py"}),
               6U);
@@ -18,7 +18,7 @@ TEST(InterpreterArguments, AreThoseBeforeTheScript) {
     EXPECT_EQ(interpreter_arguments({"python3", "-bB", "-c", "print(1)"}), 2U);
 }
 
-TEST(InterpreterArguments, OfOtherCommandsThereAreNone) {
+TEST(InterpreterArguments, AreAbsentInOtherCommands) {
     for (const Command& command : {Command{},
                                    {"bash", "train.sh"},
                                    {"./train.py"},

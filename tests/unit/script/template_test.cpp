@@ -25,12 +25,12 @@ TEST(Template, FillsNamesInBraces) {
     EXPECT_THAT(placeholders("{lr},{other}"), ElementsAre("lr", "other"));
 }
 
-TEST(Template, WhateverAValueHoldsItStaysPartOfOneArgument) {
+TEST(Template, AValueIsNeverSplitIntoSeveralArguments) {
     EXPECT_THAT(fill({"train", "{text}", "--x={text}"}, {}, lookup),
                 ElementsAre("train", ";$(touch x)\n-", "--x=;$(touch x)\n-"));
 }
 
-TEST(Template, BracesThatEncloseNoNameAreText) {
+TEST(Template, BracesWithoutANameAreText) {
     for (const char* text : {"{", "}", "{}", "{ lr }", "{\"lr\": 1}", "a{1}", "{lr", "lr}"}) {
         EXPECT_THAT(placeholders(text), IsEmpty()) << text;
         EXPECT_EQ(fill(text, lookup), text);
@@ -39,20 +39,20 @@ TEST(Template, BracesThatEncloseNoNameAreText) {
     EXPECT_EQ(fill("{{lr}", lookup), "{0.1");
 }
 
-TEST(Template, AnArgumentOfAParameterThatIsNotActiveIsLeftOutAndSoIsItsOption) {
+TEST(Template, AnInactiveParametersArgumentAndItsOptionAreOmitted) {
     EXPECT_THAT(fill({"train", "--momentum", "{momentum}", "--lr", "{lr}"}, {}, lookup),
                 ElementsAre("train", "--lr", "0.1"));
     EXPECT_THAT(fill({"train", "--momentum={momentum}", "-v"}, {}, lookup), ElementsAre("train", "-v"));
     EXPECT_THAT(fill({"train", "--fast", "--momentum={momentum}"}, {}, lookup), ElementsAre("train", "--fast"));
 }
 
-TEST(Template, AStretchIsLeftOutAsAWholeAndWhatStandsBeforeItStays) {
+TEST(Template, ANestedListOfArgumentsIsOmittedAsAWhole) {
     const std::vector<std::string> command{"train", "-v", "-o", "momentum={momentum}", "--betas", "{lr}", "{lr}"};
     EXPECT_THAT(fill(command, {{2, 4}, {4, 7}}, lookup), ElementsAre("train", "-v", "--betas", "0.1", "0.1"));
     EXPECT_THAT(fill({"train", "-v", "{momentum}"}, {{2, 3}}, lookup), ElementsAre("train", "-v"));
 }
 
-TEST(Template, AFlagGivesATextWhereItIsTrueAndNoArgumentWhereItIsFalse) {
+TEST(Template, ATrueFlagBecomesItsTextAndAFalseOneIsOmitted) {
     const auto with = [](std::optional<bool> tied) {
         to_worker::Run run;
         if (tied) run.params["tied"] = *tied;
@@ -64,7 +64,7 @@ TEST(Template, AFlagGivesATextWhereItIsTrueAndNoArgumentWhereItIsFalse) {
     EXPECT_THAT(with({}), ElementsAre("train", "-v"));
 }
 
-TEST(Template, NullLeavesItsArgumentAndItsOptionOutAndAListIsJson) {
+TEST(Template, NullIsOmittedWithItsOptionAndAListIsJson) {
     to_worker::Run run;
     run.params = {
         {"hidden", std::vector<std::int64_t>{64, 64}}, {"clip", JsonText{"null"}}, {"b", JsonText{"[0.9, 1]"}}};
@@ -73,14 +73,16 @@ TEST(Template, NullLeavesItsArgumentAndItsOptionOutAndAListIsJson) {
                 ElementsAre("train", "--hidden=[64, 64]", "[0.9, 1]"));
 }
 
-TEST(Template, WhatIsNoPlaceholderSaysWhatOneIs) {
+TEST(Template, AnInvalidPlaceholderIsRefusedWithTheValidForms) {
     EXPECT_NE(take_apart("flag:tied").problem, "");
     EXPECT_NE(take_apart("params:../config.yaml").problem, "");
     EXPECT_NE(take_apart("params:config.txt").problem, "");
     EXPECT_EQ(take_apart("params:config.yml").problem, "");
 }
 
-TEST(Template, VariablesAreCapitals) { EXPECT_EQ(variable_of("weight_decay.x1"), "HPO_PARAM_WEIGHT_DECAY_X1"); }
+TEST(Template, EnvironmentVariablesAreInCapitals) {
+    EXPECT_EQ(variable_of("weight_decay.x1"), "HPO_PARAM_WEIGHT_DECAY_X1");
+}
 
 }  // namespace
 }  // namespace hpo::script

@@ -1,4 +1,4 @@
-// Configuration files of templates, and files with all parameters.
+// Configuration files made from templates, and files with all parameters.
 #include <gmock/gmock.h>
 
 #include <fstream>
@@ -25,7 +25,7 @@ std::string filled(const std::string& text, Format format) {
     });
 }
 
-TEST(TrialFile, WritesValuesAsTheFormatHoldsThem) {
+TEST(TrialFile, WritesValuesInTheSyntaxOfTheFormat) {
     EXPECT_EQ(filled("lr: {lr}\nname: {optimizer.name}\nh: {hidden}\ndeep: {deep}", Format::yaml),
               "lr: 1.0e-05\nname: \"a \\\"b\\\": 'c'\"\nh: [64, 32]\ndeep: true");
     EXPECT_EQ(filled("{\"lr\": {lr}, \"name\": {optimizer.name}, \"b\": {optimizer.betas}}", Format::json),
@@ -33,23 +33,23 @@ TEST(TrialFile, WritesValuesAsTheFormatHoldsThem) {
     EXPECT_EQ(filled("lr = {lr} {optimizer.name}\n", Format::text), "lr = 1e-05 a \"b\": 'c'\n");
 }
 
-TEST(TrialFile, EscapesAsTheQuotesAskFor) {
+TEST(TrialFile, EscapesForTheQuotesAroundThePlaceholder) {
     EXPECT_EQ(filled("a: \"x {optimizer.name}\"", Format::yaml), "a: \"x a \\\"b\\\": 'c'\"");
     EXPECT_EQ(filled("a: 'x {optimizer.name}'", Format::yaml), "a: 'x a \"b\": ''c'''");
     EXPECT_EQ(filled("a: it's {lr}", Format::yaml), "a: it's 1.0e-05") << "an apostrophe opens no quote";
     EXPECT_EQ(filled("a: runs/{lr}/x", Format::yaml), "a: runs/1e-05/x") << "part of a plain text";
 }
 
-TEST(TrialFile, BracesAreTextWhereNoNameStandsInThemOrTheyAreDoubled) {
+TEST(TrialFile, BracesWithoutANameAndDoubledBracesAreText) {
     EXPECT_EQ(filled("a: {b: {lr}}\nc: {{lr}}", Format::yaml), "a: {b: 1.0e-05}\nc: {lr}");
 }
 
-TEST(TrialFile, WhatHasNoValueIsNullOrItsLineIsLeftOut) {
+TEST(TrialFile, AParameterWithoutAValueIsNullOrItsLineIsOmitted) {
     EXPECT_EQ(filled("clip: {clip}\nm: {momentum}\n", Format::yaml), "clip: null\nm: null\n");
     EXPECT_EQ(filled("a = 1\nclip = {clip}\nm = {momentum}\nlr = {lr}\n", Format::toml), "a = 1\nlr = 1.0e-05\n");
 }
 
-TEST(TrialFile, HoldsAllParametersNestedAtTheDotsOfTheirNames) {
+TEST(TrialFile, AllParametersAreNestedAtTheDotsOfTheirNames) {
     EXPECT_EQ(params_text(params, Format::yaml),
               "clip: null\ndeep: true\nhidden: [64, 32]\nlr: 1.0e-05\noptimizer:\n  betas: [0.9, 0.999]\n"
               "  name: \"a \\\"b\\\": 'c'\"\n");
@@ -61,7 +61,7 @@ TEST(TrialFile, HoldsAllParametersNestedAtTheDotsOfTheirNames) {
     EXPECT_EQ(clash_of_names({{"ab", 1.0}, {"a.b", 1.0}}), "");
 }
 
-TEST(TrialFile, IsWrittenIntoTheTrialsFolderAndNamedByItsPath) {
+TEST(TrialFile, IsWrittenIntoTheTrialsFolderAndReplacedByItsPath) {
     const hpo::testing::TemporaryFolder folder;
     to_worker::Run run;
     run.params = {{"optimizer.lr", 0.5}};
@@ -78,7 +78,7 @@ TEST(TrialFile, IsWrittenIntoTheTrialsFolderAndNamedByItsPath) {
     EXPECT_THAT(values.problem(), ::testing::HasSubstr("cannot write"));
 }
 
-TEST(UnusedParameters, AreThoseThatNothingNames) {
+TEST(UnusedParameters, AreTheParametersThatNothingRefersTo) {
     const hpo::testing::TemporaryFolder folder;
     std::ofstream(folder / "train.py") << "import os\nos.environ['HPO_PARAM_WIDTH']\n";
     Study study;

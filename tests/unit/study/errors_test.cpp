@@ -1,4 +1,4 @@
-// What a person reads when a study file is wrong.
+// The error messages for wrong study files.
 #include <gmock/gmock.h>
 
 #include "support.hpp"
@@ -31,7 +31,7 @@ worker:
               "      |              ^~~~~~~~~~~~");
 }
 
-TEST(Errors, AllProblemsAreToldInTheOrderOfTheFile) {
+TEST(Errors, AreListedInTheOrderOfTheFile) {
     EXPECT_EQ(
         problem(R"(study: s
 sed: 1
@@ -59,7 +59,7 @@ TEST(Errors, ColumnsAndCaretsCountCharactersNotBytes) {
               "      |                              ^");
 }
 
-TEST(Errors, ANameInSpaceAndWorkerNamesBothPlaces) {
+TEST(Errors, ANameInSpaceAndInWorkerIsShownAtBothPlaces) {
     EXPECT_EQ(problem(R"(study: s
 space:
   lr: {type: float, low: 0.1, high: 0.2}
@@ -75,7 +75,7 @@ worker:
               "      |                  ^~~");
 }
 
-TEST(Errors, ADuplicateKeyNamesBothPlaces) {
+TEST(Errors, ADuplicateKeyIsShownAtBothPlaces) {
     EXPECT_EQ(problem("study: s\nbudget:\n  trials: 1\n  trials: 2\n"),
               "s.yaml:4:3: the key 'trials' appears twice\n"
               "    4 |   trials: 2\n"
@@ -85,20 +85,20 @@ TEST(Errors, ADuplicateKeyNamesBothPlaces) {
               "      |   ^~~~~~");
 }
 
-TEST(Errors, AnOpenBracketIsShownWhereItOpened) {
+TEST(Errors, AnUnclosedBracketIsShownWhereItWasOpened) {
     EXPECT_EQ(problem("study: s\nbudget: {trials: 64  # ']' and \"}\" in a comment\nsampler: {type: auto}\n"),
               "s.yaml:2:9: this '{' is not closed\n"
               "    2 | budget: {trials: 64  # ']' and \"}\" in a comment\n"
               "      |         ^");
 }
 
-TEST(Errors, AreAtMostTwentyAndSayHowManyMore) {
+TEST(Errors, AreAtMostTwentyAndCountTheRest) {
     std::string text = synthetic;
     for (int i = 0; i < 30; ++i) text += "key" + std::to_string(i) + ": 1\n";
     EXPECT_THAT(problem(text), ::testing::EndsWith("\n... and 10 more"));
 }
 
-TEST(Errors, LongLinesAreShownAroundThePlace) {
+TEST(Errors, LongLinesAreTruncatedAroundTheColumn) {
     EXPECT_EQ(problem("study: s\nworker: {data: {path: " + std::string(500, 'x') + "}, model: {widht: 3}}\n"),
               "s.yaml:2:534: unknown key 'widht' in 'worker.model'; did you mean 'width'?\n"
               "    2 | ..." +
@@ -108,164 +108,176 @@ TEST(Errors, LongLinesAreShownAroundThePlace) {
                   std::string(40, ' ') + "^~~~~");
 }
 
-struct Slip {
-    const char* text;  ///< after a whole small study
-    const char* said;  ///< the first line of the problem
+/// A mistake in a study file and the error that it leads to.
+struct Mistake {
+    const char* text;   ///< appended to a valid small study
+    const char* error;  ///< the first line of the error
 };
 
-class Slips : public ::testing::TestWithParam<Slip> {};
+class Mistakes : public ::testing::TestWithParam<Mistake> {};
 
-TEST_P(Slips, AreToldWithTheirCure) { EXPECT_EQ(first_line(problem(synthetic + GetParam().text)), GetParam().said); }
+TEST_P(Mistakes, AreReportedWithTheirCure) {
+    EXPECT_EQ(first_line(problem(synthetic + GetParam().text)), GetParam().error);
+}
 
 INSTANTIATE_TEST_SUITE_P(
-    Syntax, Slips,
+    Syntax, Mistakes,
     ::testing::Values(
-        Slip{"budget: {trials: 64 epochs: 20}", "s.yaml:3:27: a '}' or ',' is missing in a {...}"},
-        Slip{"budget: {trials: 64}}", "s.yaml:3:21: this bracket closes none that is open"},
-        Slip{"budget: {trials: 64", "s.yaml:3:9: this '{' is not closed"},
-        Slip{"stopping: [{rule: asha}", "s.yaml:3:11: this '[' is not closed"},
-        Slip{"budget: {trials:64}",
-             "s.yaml:3:10: unknown key 'trials:64' in 'budget'; is a space missing after 'trials:'?"},
-        Slip{"budget: {trials 64}",
-             "s.yaml:3:10: unknown key 'trials 64' in 'budget'; is a ':' missing after 'trials'?"},
-        Slip{"budget:\n  trials: 1\n   epochs: 1",
-             "s.yaml:5:10: a ':' where no key may stand: check the indentation, or quote a value that holds ': '"},
-        Slip{"budget:\n\ttrials: 1", "s.yaml:4:1: a tab in the indentation: use spaces"},
-        Slip{"objective: {metric: \"val_loss}\n", "s.yaml:3:21: a quoted text that is not closed"},
-        Slip{"budget:\ntrials: 3", "s.yaml:3:1: 'budget' must be a map (key: value), found nothing"},
-        Slip{"---\nstudy: t", "s.yaml:3:1: a second document; a study file holds one"},
-        Slip{"[a]: b", "s.yaml:3:1: a key must be a word, not a list or a map"},
-        Slip{"stopping: [{rule: asha]", "s.yaml:3:23: this bracket closes none that is open"},
-        Slip{"seed: &s 1", "s.yaml:3:7: anchors (&name) are not used in study files; write the value out"},
-        Slip{"seed: *s", "s.yaml:3:7: aliases (*name) are not used in study files; write the value out"},
-        Slip{"seed: !!int 1", "s.yaml:3:7: tags (!name) are not used in study files"}));
+        Mistake{"budget: {trials: 64 epochs: 20}", "s.yaml:3:27: a '}' or ',' is missing in a {...}"},
+        Mistake{"budget: {trials: 64}}", "s.yaml:3:21: this bracket closes none that is open"},
+        Mistake{"budget: {trials: 64", "s.yaml:3:9: this '{' is not closed"},
+        Mistake{"stopping: [{rule: asha}", "s.yaml:3:11: this '[' is not closed"},
+        Mistake{"budget: {trials:64}",
+                "s.yaml:3:10: unknown key 'trials:64' in 'budget'; is a space missing after 'trials:'?"},
+        Mistake{"budget: {trials 64}",
+                "s.yaml:3:10: unknown key 'trials 64' in 'budget'; is a ':' missing after 'trials'?"},
+        Mistake{"budget:\n  trials: 1\n   epochs: 1",
+                "s.yaml:5:10: a ':' where no key may stand: check the indentation, or quote a value that holds ': '"},
+        Mistake{"budget:\n\ttrials: 1", "s.yaml:4:1: a tab in the indentation: use spaces"},
+        Mistake{"objective: {metric: \"val_loss}\n", "s.yaml:3:21: a quoted text that is not closed"},
+        Mistake{"budget:\ntrials: 3", "s.yaml:3:1: 'budget' must be a map (key: value), found nothing"},
+        Mistake{"---\nstudy: t", "s.yaml:3:1: a second document; a study file holds one"},
+        Mistake{"[a]: b", "s.yaml:3:1: a key must be a word, not a list or a map"},
+        Mistake{"stopping: [{rule: asha]", "s.yaml:3:23: this bracket closes none that is open"},
+        Mistake{"seed: &s 1", "s.yaml:3:7: anchors (&name) are not used in study files; write the value out"},
+        Mistake{"seed: *s", "s.yaml:3:7: aliases (*name) are not used in study files; write the value out"},
+        Mistake{"seed: !!int 1", "s.yaml:3:7: tags (!name) are not used in study files"}));
 
 INSTANTIATE_TEST_SUITE_P(
-    Types, Slips,
+    Types, Mistakes,
     ::testing::Values(
-        Slip{"seed: -1", "s.yaml:3:7: 'seed' must be a whole number from 0 to 9007199254740992, found -1"},
-        Slip{"seed: \"1\"",
-             "s.yaml:3:7: 'seed' must be a whole number from 0 to 9007199254740992, found the text \"1\" (remove the "
-             "quotes)"},
-        Slip{"seed: 99999999999999999999999",
-             "s.yaml:3:7: 'seed' must be a whole number from 0 to 9007199254740992, found 99999999999999999999999"},
-        Slip{"budget: {epochs: 2.5}",
-             "s.yaml:3:18: 'budget.epochs' must be a whole number from 1 to 1000000, found 2.5"},
-        Slip{"budget: {time: 1m1h}",
-             "s.yaml:3:16: 'budget.time' must be a duration such as 30m, 1h30m or 90s, found 1m1h"},
-        Slip{"budget: {time: 0s}", "s.yaml:3:16: 'budget.time' must be from 1s to 315360000s, found 0s"},
-        Slip{"resources: {memory: 4 GB}",
-             "s.yaml:3:21: 'resources.memory' must be a size such as 4GiB or 512MiB, found 4 GB"},
-        Slip{"keep: {folders: best 0}",
-             "s.yaml:3:17: 'keep.folders' must be all, none, or best and how many, such as best 5, found best 0"},
-        Slip{"keep: {checkpoints: 5}",
-             "s.yaml:3:21: 'keep.checkpoints' must be all, none, or best and how many, such as best 5, found 5"},
-        Slip{"keep: {checkpoint: all}", "s.yaml:3:8: unknown key 'checkpoint' in 'keep'; did you mean 'checkpoints'?"},
-        Slip{"resources: {slots: 0}", "s.yaml:3:20: 'resources.slots' must be a whole number from 1 to 256, found 0"},
-        Slip{"resources: {gpu_reserve: 110%}",
-             "s.yaml:3:26: 'resources.gpu_reserve' must be a share from 0% to 90%, such as 10%, found 110%"},
-        Slip{"resources: {trial: {memory: 1GiB}}",
-             "s.yaml:3:20: 'resources.trial' is for scripts: the native worker says to the byte what each trial needs; "
-             "remove it"},
-        Slip{"resources: {gpus: [0]}", "s.yaml:3:13: unknown key 'gpus' in 'resources'; did you mean 'devices'?"},
-        Slip{"resources: {backend: gpu}",
-             "s.yaml:3:22: 'resources.backend' must be auto, cpu, cuda or opencl, found gpu; did you mean 'cpu'?"},
-        Slip{"policy: {regularization: scale}",
-             "s.yaml:3:26: 'policy.regularization' must be scaled or off, found scale; did you mean 'scaled'?"},
-        Slip{"stopping: {rule: asha}",
-             "s.yaml:3:11: 'stopping' must be auto or a list of rules, such as [{rule: plateau}]"},
-        Slip{"stopping: [{rule: asha}, {rule: asha}]", "s.yaml:3:33: the rule 'asha' is listed twice"},
-        Slip{"stopping: [{patience: 3}]", "s.yaml:3:12: 'stopping.rule' is missing: the rule's name, such as plateau"},
-        Slip{"sampler: tpe", "s.yaml:3:10: 'sampler' must be a map (type: tpe), found tpe"},
-        Slip{"budget: {steps: 10}", "s.yaml:3:10: unknown key 'steps' in 'budget'; did you mean 'epochs'?"},
-        Slip{"budget: {n_trials: 10}", "s.yaml:3:10: unknown key 'n_trials' in 'budget'; did you mean 'trials'?"},
-        Slip{"budget: {timeout: 10m}", "s.yaml:3:10: unknown key 'timeout' in 'budget'; did you mean 'time'?"},
-        Slip{"budget: [1]", "s.yaml:3:9: 'budget' must be a map (key: value), found a list"}));
+        Mistake{"seed: -1", "s.yaml:3:7: 'seed' must be a whole number from 0 to 9007199254740992, found -1"},
+        Mistake{
+            "seed: \"1\"",
+            "s.yaml:3:7: 'seed' must be a whole number from 0 to 9007199254740992, found the text \"1\" (remove the "
+            "quotes)"},
+        Mistake{"seed: 99999999999999999999999",
+                "s.yaml:3:7: 'seed' must be a whole number from 0 to 9007199254740992, found 99999999999999999999999"},
+        Mistake{"budget: {epochs: 2.5}",
+                "s.yaml:3:18: 'budget.epochs' must be a whole number from 1 to 1000000, found 2.5"},
+        Mistake{"budget: {time: 1m1h}",
+                "s.yaml:3:16: 'budget.time' must be a duration such as 30m, 1h30m or 90s, found 1m1h"},
+        Mistake{"budget: {time: 0s}", "s.yaml:3:16: 'budget.time' must be from 1s to 315360000s, found 0s"},
+        Mistake{"resources: {memory: 4 GB}",
+                "s.yaml:3:21: 'resources.memory' must be a size such as 4GiB or 512MiB, found 4 GB"},
+        Mistake{"keep: {folders: best 0}",
+                "s.yaml:3:17: 'keep.folders' must be all, none, or best and how many, such as best 5, found best 0"},
+        Mistake{"keep: {checkpoints: 5}",
+                "s.yaml:3:21: 'keep.checkpoints' must be all, none, or best and how many, such as best 5, found 5"},
+        Mistake{"keep: {checkpoint: all}",
+                "s.yaml:3:8: unknown key 'checkpoint' in 'keep'; did you mean 'checkpoints'?"},
+        Mistake{"resources: {slots: 0}",
+                "s.yaml:3:20: 'resources.slots' must be a whole number from 1 to 256, found 0"},
+        Mistake{"resources: {gpu_reserve: 110%}",
+                "s.yaml:3:26: 'resources.gpu_reserve' must be a share from 0% to 90%, such as 10%, found 110%"},
+        Mistake{
+            "resources: {trial: {memory: 1GiB}}",
+            "s.yaml:3:20: 'resources.trial' is for scripts: the native worker says to the byte what each trial needs; "
+            "remove it"},
+        Mistake{"resources: {gpus: [0]}", "s.yaml:3:13: unknown key 'gpus' in 'resources'; did you mean 'devices'?"},
+        Mistake{"resources: {backend: gpu}",
+                "s.yaml:3:22: 'resources.backend' must be auto, cpu, cuda or opencl, found gpu; did you mean 'cpu'?"},
+        Mistake{"policy: {regularization: scale}",
+                "s.yaml:3:26: 'policy.regularization' must be scaled or off, found scale; did you mean 'scaled'?"},
+        Mistake{"stopping: {rule: asha}",
+                "s.yaml:3:11: 'stopping' must be auto or a list of rules, such as [{rule: plateau}]"},
+        Mistake{"stopping: [{rule: asha}, {rule: asha}]", "s.yaml:3:33: the rule 'asha' is listed twice"},
+        Mistake{"stopping: [{patience: 3}]",
+                "s.yaml:3:12: 'stopping.rule' is missing: the rule's name, such as plateau"},
+        Mistake{"sampler: tpe", "s.yaml:3:10: 'sampler' must be a map (type: tpe), found tpe"},
+        Mistake{"budget: {steps: 10}", "s.yaml:3:10: unknown key 'steps' in 'budget'; did you mean 'epochs'?"},
+        Mistake{"budget: {n_trials: 10}", "s.yaml:3:10: unknown key 'n_trials' in 'budget'; did you mean 'trials'?"},
+        Mistake{"budget: {timeout: 10m}", "s.yaml:3:10: unknown key 'timeout' in 'budget'; did you mean 'time'?"},
+        Mistake{"budget: [1]", "s.yaml:3:9: 'budget' must be a map (key: value), found a list"}));
 
 INSTANTIATE_TEST_SUITE_P(
-    Objectives, Slips,
-    ::testing::Values(Slip{"objective: {metric: val_acuracy}",
-                           "s.yaml:3:21: 'objective.metric' must be val_accuracy, val_loss or loss, found val_acuracy; "
-                           "did you mean 'val_accuracy'?"},
-                      Slip{"objective: {metric: val_loss, direction: maximize}",
-                           "s.yaml:3:42: 'val_loss' is better when it is smaller: direction: minimize"},
-                      Slip{"objective: {direction: minimize}",
-                           "s.yaml:3:24: 'val_accuracy' is better when it is larger: direction: maximize"}));
-
-INSTANTIATE_TEST_SUITE_P(
-    Spaces, Slips,
+    Objectives, Mistakes,
     ::testing::Values(
-        Slip{"space: {lr: [0.1, 0.2]}",
-             "s.yaml:3:13: 'space.lr' must be a map ({type: float, low: 0.001, high: 0.1}), found a list"},
-        Slip{"space: {learning_rate: {type: float, low: 1, high: 2}}",
-             "s.yaml:3:9: unknown parameter 'learning_rate' in 'space'; did you mean 'lr'?"},
-        Slip{"space: {noise: {type: float, low: 1, high: 2}}",
-             "s.yaml:3:9: 'noise' cannot vary: trials on different data or tasks cannot be compared; fix it in "
-             "'worker'"},
-        Slip{"space: {width: {type: int, min: 8, low: 8, high: 16}}",
-             "s.yaml:3:28: unknown key 'min' in 'space.width'; did you mean 'low'?"},
-        Slip{"space: {lr: {low: 1, high: 2}}", "s.yaml:3:13: 'space.lr.type' is missing: float, int or categorical"},
-        Slip{"space: {lr: {type: float, low: 1}}",
-             "s.yaml:3:9: 'space.lr.high' is missing: the range is 'low' to 'high'"},
-        Slip{"space: {lr: {type: float, low: 0.2, high: 0.1}}",
-             "s.yaml:3:32: 'space.lr.low' (0.2) is above 'high' (0.1)"},
-        Slip{"space: {lr: {type: float, low: 0, high: 0.1, log: true}}",
-             "s.yaml:3:32: 'space.lr.low' must be above 0 with log: true, found 0"},
-        Slip{"space: {lr: {type: float, low: .nan, high: 0.1}}",
-             "s.yaml:3:32: 'space.lr.low' must be a number from 0 to 1000, found .nan"},
-        Slip{"space: {dropout: {type: float, low: 0.1, high: 1}}",
-             "s.yaml:3:48: 'space.dropout.high' must be a number from 0 to 0.95, found 1"},
-        Slip{"space: {dropout: {type: float, low: 0.1, high: 0.6, step: 0.2}}",
-             "s.yaml:3:59: 'space.dropout.step' (0.2) does not lead from 0.1 to 0.6; the last value on its way is 0.5"},
-        Slip{"space: {lr: {type: float, low: 0.1, high: 0.6, step: 0.1, log: true}}",
-             "s.yaml:3:54: 'space.lr.step' and log: true exclude each other"},
-        Slip{"space: {width: {type: float, low: 1, high: 2}}", "s.yaml:3:23: 'width' takes type: int, found float"},
-        Slip{"space: {optimizer: {type: int, low: 1, high: 2}}",
-             "s.yaml:3:27: 'optimizer' takes type: categorical, found int"},
-        Slip{"space: {optimizer: {type: categorical, choices: [adamw, adam]}}",
-             "s.yaml:3:57: 'optimizer' must be adamw or sgd, found adam; did you mean 'adamw'?"},
-        Slip{"space: {optimizer: {type: categorical, choices: [sgd, sgd]}}",
-             "s.yaml:3:55: 'space.optimizer.choices' holds sgd twice"},
-        Slip{"space: {lr: {type: categorical, choices: [1, 1.0]}}", "s.yaml:3:46: 'space.lr.choices' holds 1.0 twice"},
-        Slip{"space: {optimizer: {type: categorical, choices: []}}",
-             "s.yaml:3:49: 'space.optimizer.choices' must be a list of at least one choice"},
-        Slip{"space: {optimizer: {type: categorical, low: 1, choices: [sgd]}}",
-             "s.yaml:3:45: 'space.optimizer.low' is for numbers; a categorical parameter has 'choices'"},
-        Slip{"space: {optimizer: {type: categorical, choices: [sgd], role: regularizer}}",
-             "s.yaml:3:62: role: regularizer is for numbers, type: float or int"}));
+        Mistake{"objective: {metric: val_acuracy}",
+                "s.yaml:3:21: 'objective.metric' must be val_accuracy, val_loss or loss, found val_acuracy; "
+                "did you mean 'val_accuracy'?"},
+        Mistake{"objective: {metric: val_loss, direction: maximize}",
+                "s.yaml:3:42: 'val_loss' is better when it is smaller: direction: minimize"},
+        Mistake{"objective: {direction: minimize}",
+                "s.yaml:3:24: 'val_accuracy' is better when it is larger: direction: maximize"}));
 
 INSTANTIATE_TEST_SUITE_P(
-    Conditions, Slips,
+    Spaces, Mistakes,
     ::testing::Values(
-        Slip{"space: {momentum: {type: float, low: 0.1, high: 0.2, when: {optimiser: sgd}}, optimizer: {type: "
-             "categorical, choices: [sgd, adamw]}}",
-             "s.yaml:3:61: 'space.momentum.when' needs a parameter of 'space', found 'optimiser'; did you mean "
-             "'optimizer'?"},
-        Slip{"space: {momentum: {type: float, low: 0.1, high: 0.2, when: {optimizer: sdg}}, optimizer: {type: "
-             "categorical, choices: [sgd, adamw]}}",
-             "s.yaml:3:72: 'optimizer' is never sdg; it is one of sgd, adamw"},
-        Slip{"space: {momentum: {type: float, low: 0.1, high: 0.2, when: {depth: [2, 4]}}, depth: {type: int, low: 1, "
-             "high: 3}}",
-             "s.yaml:3:72: 'depth' is never 4; it is 1 to 3"},
-        Slip{"space: {momentum: {type: float, low: 0.1, high: 0.2, when: {lr: 0.1}}, lr: {type: float, low: 0.1, "
-             "high: 1}}",
-             "s.yaml:3:61: a condition needs a categorical or int parameter; 'lr' is a float"},
-        Slip{"space: {depth: {type: int, low: 1, high: 2, when: {width: 2}}, width: {type: int, low: 1, high: 2, "
-             "when: {depth: 2}}}",
-             "s.yaml:3:9: 'when' goes in a circle: depth -> width -> depth"},
-        Slip{"space: {depth: {type: int, low: 1, high: 2, when: {depth: 2}}}",
-             "s.yaml:3:9: 'when' goes in a circle: depth -> depth"}));
+        Mistake{"space: {lr: [0.1, 0.2]}",
+                "s.yaml:3:13: 'space.lr' must be a map ({type: float, low: 0.001, high: 0.1}), found a list"},
+        Mistake{"space: {learning_rate: {type: float, low: 1, high: 2}}",
+                "s.yaml:3:9: unknown parameter 'learning_rate' in 'space'; did you mean 'lr'?"},
+        Mistake{"space: {noise: {type: float, low: 1, high: 2}}",
+                "s.yaml:3:9: 'noise' cannot vary: trials on different data or tasks cannot be compared; fix it in "
+                "'worker'"},
+        Mistake{"space: {width: {type: int, min: 8, low: 8, high: 16}}",
+                "s.yaml:3:28: unknown key 'min' in 'space.width'; did you mean 'low'?"},
+        Mistake{"space: {lr: {low: 1, high: 2}}", "s.yaml:3:13: 'space.lr.type' is missing: float, int or categorical"},
+        Mistake{"space: {lr: {type: float, low: 1}}",
+                "s.yaml:3:9: 'space.lr.high' is missing: the range is 'low' to 'high'"},
+        Mistake{"space: {lr: {type: float, low: 0.2, high: 0.1}}",
+                "s.yaml:3:32: 'space.lr.low' (0.2) is above 'high' (0.1)"},
+        Mistake{"space: {lr: {type: float, low: 0, high: 0.1, log: true}}",
+                "s.yaml:3:32: 'space.lr.low' must be above 0 with log: true, found 0"},
+        Mistake{"space: {lr: {type: float, low: .nan, high: 0.1}}",
+                "s.yaml:3:32: 'space.lr.low' must be a number from 0 to 1000, found .nan"},
+        Mistake{"space: {dropout: {type: float, low: 0.1, high: 1}}",
+                "s.yaml:3:48: 'space.dropout.high' must be a number from 0 to 0.95, found 1"},
+        Mistake{
+            "space: {dropout: {type: float, low: 0.1, high: 0.6, step: 0.2}}",
+            "s.yaml:3:59: 'space.dropout.step' (0.2) does not lead from 0.1 to 0.6; the last value on its way is 0.5"},
+        Mistake{"space: {lr: {type: float, low: 0.1, high: 0.6, step: 0.1, log: true}}",
+                "s.yaml:3:54: 'space.lr.step' and log: true exclude each other"},
+        Mistake{"space: {width: {type: float, low: 1, high: 2}}", "s.yaml:3:23: 'width' takes type: int, found float"},
+        Mistake{"space: {optimizer: {type: int, low: 1, high: 2}}",
+                "s.yaml:3:27: 'optimizer' takes type: categorical, found int"},
+        Mistake{"space: {optimizer: {type: categorical, choices: [adamw, adam]}}",
+                "s.yaml:3:57: 'optimizer' must be adamw or sgd, found adam; did you mean 'adamw'?"},
+        Mistake{"space: {optimizer: {type: categorical, choices: [sgd, sgd]}}",
+                "s.yaml:3:55: 'space.optimizer.choices' holds sgd twice"},
+        Mistake{"space: {lr: {type: categorical, choices: [1, 1.0]}}",
+                "s.yaml:3:46: 'space.lr.choices' holds 1.0 twice"},
+        Mistake{"space: {optimizer: {type: categorical, choices: []}}",
+                "s.yaml:3:49: 'space.optimizer.choices' must be a list of at least one choice"},
+        Mistake{"space: {optimizer: {type: categorical, low: 1, choices: [sgd]}}",
+                "s.yaml:3:45: 'space.optimizer.low' is for numbers; a categorical parameter has 'choices'"},
+        Mistake{"space: {optimizer: {type: categorical, choices: [sgd], role: regularizer}}",
+                "s.yaml:3:62: role: regularizer is for numbers, type: float or int"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Conditions, Mistakes,
+    ::testing::Values(
+        Mistake{"space: {momentum: {type: float, low: 0.1, high: 0.2, when: {optimiser: sgd}}, optimizer: {type: "
+                "categorical, choices: [sgd, adamw]}}",
+                "s.yaml:3:61: 'space.momentum.when' needs a parameter of 'space', found 'optimiser'; did you mean "
+                "'optimizer'?"},
+        Mistake{"space: {momentum: {type: float, low: 0.1, high: 0.2, when: {optimizer: sdg}}, optimizer: {type: "
+                "categorical, choices: [sgd, adamw]}}",
+                "s.yaml:3:72: 'optimizer' is never sdg; it is one of sgd, adamw"},
+        Mistake{
+            "space: {momentum: {type: float, low: 0.1, high: 0.2, when: {depth: [2, 4]}}, depth: {type: int, low: 1, "
+            "high: 3}}",
+            "s.yaml:3:72: 'depth' is never 4; it is 1 to 3"},
+        Mistake{"space: {momentum: {type: float, low: 0.1, high: 0.2, when: {lr: 0.1}}, lr: {type: float, low: 0.1, "
+                "high: 1}}",
+                "s.yaml:3:61: a condition needs a categorical or int parameter; 'lr' is a float"},
+        Mistake{"space: {depth: {type: int, low: 1, high: 2, when: {width: 2}}, width: {type: int, low: 1, high: 2, "
+                "when: {depth: 2}}}",
+                "s.yaml:3:9: 'when' goes in a circle: depth -> width -> depth"},
+        Mistake{"space: {depth: {type: int, low: 1, high: 2, when: {depth: 2}}}",
+                "s.yaml:3:9: 'when' goes in a circle: depth -> depth"}));
 
 TEST(LargeBatches, ASmallBatchIsRefusedWithTheCureWrittenOut) {
-    const std::string said =
+    const std::string error =
         "is under policy.min_batch_size (256): small batches leave the machine idle; use 256 or more, or allow it in "
         "writing: policy: {min_batch_size: 32}";
     EXPECT_EQ(first_line(problem(synthetic + "space: {batch_size: {type: int, low: 32, high: 512}}")),
-              "s.yaml:3:9: 'batch_size' of 32 " + said);
+              "s.yaml:3:9: 'batch_size' of 32 " + error);
     EXPECT_EQ(first_line(problem(synthetic + "space: {batch_size: {type: categorical, choices: [512, 32]}}")),
-              "s.yaml:3:9: 'batch_size' of 32 " + said);
+              "s.yaml:3:9: 'batch_size' of 32 " + error);
     EXPECT_EQ(problem(synthetic, {"worker.training.batch_size=32"}),
-              "--set worker.training.batch_size=32: 'batch_size' of 32 " + said);
+              "--set worker.training.batch_size=32: 'batch_size' of 32 " + error);
     EXPECT_EQ(problem(synthetic + "policy: {min_batch_size: 32}\nspace: {batch_size: {type: int, low: 32, high: 512}}"),
               "(accepted)");
 }
@@ -301,7 +313,7 @@ TEST(Worker, KeysThatContradictEachOtherAreRefused) {
                 HasSubstr("'accumulation' of 300 is more than a 'batch_size' of 256"));
 }
 
-TEST(Worker, OpenClIsTheNativeWorkersAndCudaEverybodys) {
+TEST(Worker, OpenClIsForTheNativeWorkerAloneAndCudaForScriptsToo) {
     const std::string script = "study: s\nobjective: {metric: loss, direction: minimize}\nworker: {command: [train]}\n";
     EXPECT_THAT(problem(script + "resources: {backend: opencl}"),
                 HasSubstr("s.yaml:4:22: 'resources.backend' opencl is for the native worker"));
@@ -311,7 +323,7 @@ TEST(Worker, OpenClIsTheNativeWorkersAndCudaEverybodys) {
         EXPECT_EQ(problem(synthetic + "resources: {backend: " + backend + "}"), "(accepted)");
 }
 
-TEST(Worker, NativeTrialsHaveTheDevicesAndLimitsThatTheStudySays) {
+TEST(Worker, NativeTrialsTakeTheDevicesAndLimitsOfTheStudy) {
     const auto study = parse_study(
         synthetic + "resources: {devices: [0, OCL-04], parallel: [4, 2], gpu_memory: [1GiB, 2GiB]}", "s.yaml");
     ASSERT_TRUE(study) << study.error().message;
@@ -320,30 +332,30 @@ TEST(Worker, NativeTrialsHaveTheDevicesAndLimitsThatTheStudySays) {
     EXPECT_EQ(study->resources.gpu_memory, (std::vector<std::int64_t>{1 << 30, std::int64_t{2} << 30}));
 }
 
-TEST(Worker, AKeyInTheWrongSectionIsToldItsPlace) {
+TEST(Worker, AKeyInTheWrongSectionIsRefusedWithTheRightOne) {
     EXPECT_THAT(problem(synthetic, {"worker.model.lr=0.1"}),
                 HasSubstr("unknown key 'lr' in 'worker.model'; did you mean 'worker.training.lr'?"));
     EXPECT_THAT(problem("study: s\nworker: {}\nmodel: {width: 3}\n"),
                 HasSubstr("unknown key 'model'; did you mean 'worker.model'?"));
 }
 
-TEST(Worker, AScriptsObjectiveMustBeWritten) {
+TEST(Worker, AScriptMustDeclareItsObjective) {
     EXPECT_THAT(problem("study: s\nworker: {command: [x]}"),
                 HasSubstr("a script's objective needs 'metric' (a name that it reports) and 'direction'"));
 }
 
-/// The first problem of a script's study with these resources, without the place's file and line.
+/// Returns the first error in a script's study with these resources, without file and line.
 std::string problem_of_resources(const std::string& keys) {
     const std::string text =
         "study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [x]}\nresources: {" + keys + "}\n";
     return first_line(problem(text));
 }
 
-TEST(Devices, AreNamedByUuidOrNumberEachOnce) {
-    const std::string what = "'resources.devices' names each device by its UUID or its number in 'hpo devices'";
-    EXPECT_EQ(problem_of_resources("devices: [[0]]"), "s.yaml:4:23: " + what);
-    EXPECT_EQ(problem_of_resources("devices: [\"a b\"]"), "s.yaml:4:23: " + what + ", found a b");
-    EXPECT_EQ(problem_of_resources("devices: [-1]"), "s.yaml:4:23: " + what + ", found -1");
+TEST(Devices, AreNamedOnceEachByUuidOrNumber) {
+    const std::string message = "'resources.devices' names each device by its UUID or its number in 'hpo devices'";
+    EXPECT_EQ(problem_of_resources("devices: [[0]]"), "s.yaml:4:23: " + message);
+    EXPECT_EQ(problem_of_resources("devices: [\"a b\"]"), "s.yaml:4:23: " + message + ", found a b");
+    EXPECT_EQ(problem_of_resources("devices: [-1]"), "s.yaml:4:23: " + message + ", found -1");
     EXPECT_EQ(problem_of_resources("devices: [5000]"),
               "s.yaml:4:23: 'resources.devices' must be a whole number from 0 to 1023, found 5000");
     EXPECT_EQ(problem_of_resources("devices: [0, GPU-8f6c, 00]"), "s.yaml:4:36: the device 0 is listed twice");
@@ -353,7 +365,7 @@ TEST(Devices, AreNamedByUuidOrNumberEachOnce) {
                   "backend: cpu)");
 }
 
-TEST(Devices, ListsOneADeviceHaveTheLengthOfTheDevices) {
+TEST(Devices, ListsPerDeviceHaveAsManyItemsAsThereAreDevices) {
     EXPECT_EQ(problem_of_resources("devices: [0, 1, 2], parallel: [4, 2]"),
               "s.yaml:4:43: 'resources.parallel' lists 2 numbers, one a device, but 'resources.devices' lists 3: give "
               "both the same length");
@@ -367,7 +379,7 @@ TEST(Devices, ListsOneADeviceHaveTheLengthOfTheDevices) {
                   "order, such as devices: [0, 1]");
 }
 
-TEST(Devices, WhatATrialNeedsIsCheckedKeyByKey) {
+TEST(Devices, EachRequirementOfATrialIsChecked) {
     EXPECT_EQ(problem_of_resources("trial: 1GiB"),
               "s.yaml:4:20: 'resources.trial' must be a map (memory: 1GiB, gpu_memory: 2GiB, cores: 2), found 1GiB");
     EXPECT_EQ(problem_of_resources("trial: {memory: 4}"),
@@ -382,7 +394,7 @@ TEST(Devices, WhatATrialNeedsIsCheckedKeyByKey) {
               "s.yaml:4:25: 'resources.gpu_memory' must be a size such as 4GiB or 512MiB, found 20");
 }
 
-TEST(Names, StayWithinAFolderAndAreNoOptions) {
+TEST(Names, CannotLeaveTheirFolderOrLookLikeOptions) {
     for (const char* name : {"../x", ".hidden", "-x", "--help", "a/b", "\"\"", "\"a b\"", "\"a\\nb\"", "~",
                              "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"})
         EXPECT_NE(problem("study: " + std::string(name) + "\nworker: {data: {format: synthetic}}\n"), "(accepted)")
@@ -392,7 +404,7 @@ TEST(Names, StayWithinAFolderAndAreNoOptions) {
             << name;
 }
 
-TEST(Names, AreNeverEmpty) {
+TEST(Names, CannotBeEmpty) {
     EXPECT_EQ(first_line(problem("study: \"\"\nworker: {data: {format: synthetic}}\n")),
               "s.yaml:1:8: 'study' must not be empty");
 }
@@ -404,17 +416,17 @@ constexpr PartOptions samplers[] = {{"auto", "", {}}, {"tpe", "", {}}};
 constexpr Vocabulary vocabulary{samplers, rules};
 
 TEST(Parts, NamesAndOptionsAreCheckedAgainstTheRegistries) {
-    const auto said = [](const std::string& text) { return first_line(problem(synthetic + text, {}, vocabulary)); };
-    EXPECT_EQ(said("sampler: {type: tpee}"), "s.yaml:3:17: unknown sampler 'tpee'; did you mean 'tpe'?");
-    EXPECT_EQ(said("sampler: {type: auto, gamma: 1}"),
+    const auto error = [](const std::string& text) { return first_line(problem(synthetic + text, {}, vocabulary)); };
+    EXPECT_EQ(error("sampler: {type: tpee}"), "s.yaml:3:17: unknown sampler 'tpee'; did you mean 'tpe'?");
+    EXPECT_EQ(error("sampler: {type: auto, gamma: 1}"),
               "s.yaml:3:23: unknown key 'gamma' in 'sampler auto'; known: type");
-    EXPECT_EQ(said("stopping: [{rule: platau}]"),
+    EXPECT_EQ(error("stopping: [{rule: platau}]"),
               "s.yaml:3:19: unknown stopping rule 'platau'; did you mean 'plateau'?");
-    EXPECT_EQ(said("stopping: [{rule: hyperband}]"),
+    EXPECT_EQ(error("stopping: [{rule: hyperband}]"),
               "s.yaml:3:19: unknown stopping rule 'hyperband'; known: plateau, divergence");
-    EXPECT_EQ(said("stopping: [{rule: plateau, pacience: 3}]"),
+    EXPECT_EQ(error("stopping: [{rule: plateau, pacience: 3}]"),
               "s.yaml:3:28: unknown key 'pacience' in 'stopping rule plateau'; did you mean 'patience'?");
-    EXPECT_EQ(said("stopping: [{rule: plateau, patience: 0}]"),
+    EXPECT_EQ(error("stopping: [{rule: plateau, patience: 0}]"),
               "s.yaml:3:38: 'patience' must be a whole number from 1 to 1000, found 0");
 }
 
@@ -427,7 +439,7 @@ TEST(Parts, OptionsTakeTheTypeOfTheirTable) {
 const std::string script =
     "study: s\nobjective: {metric: m, direction: minimize}\nspace: {lr: {type: float, low: 0.1, high: 0.2}}\n";
 
-TEST(Errors, APlaceholderWithoutAParameterIsShownWhereItStands) {
+TEST(Errors, APlaceholderWithoutAParameterIsShownAtItsPlace) {
     EXPECT_EQ(problem(script + "worker: {command: [train, \"--lr={lr}\", \"{lrr}\"]}\n"),
               "s.yaml:4:40: no parameter 'lrr' for {lrr}; did you mean 'lr'? (a brace as text: {{lrr}})\n"
               "    4 | worker: {command: [train, \"--lr={lr}\", \"{lrr}\"]}\n"
@@ -436,7 +448,7 @@ TEST(Errors, APlaceholderWithoutAParameterIsShownWhereItStands) {
               "(accepted)");
 }
 
-TEST(Errors, AParameterThatAWordOfHpoWouldHideInTheCommandIsShownWithThatWord) {
+TEST(Errors, AParameterNamedLikeAPlaceholderOfHpoIsRefused) {
     const std::string head = "study: s\nobjective: {metric: m, direction: minimize}\n";
     const auto steps = [&](const std::string& command) {
         return problem(head + "space: {steps: {type: int, low: 1, high: 9}}\nworker: {command: [train, " + command +
@@ -459,7 +471,7 @@ TEST(Errors, AParameterThatAWordOfHpoWouldHideInTheCommandIsShownWithThatWord) {
         << "it is the trial's seed";
 }
 
-TEST(Errors, MetricsOfAScriptAreReadFromOnePlaceByPatternsThatAreSome) {
+TEST(Errors, AScriptsMetricsHaveOneSourceAndValidPatterns) {
     const auto metrics = [](const std::string& text, const std::string& more = "") {
         return first_line(problem(script + "worker: {command: [train], metrics: " + text + "}\n" + more));
     };
@@ -474,7 +486,7 @@ TEST(Errors, MetricsOfAScriptAreReadFromOnePlaceByPatternsThatAreSome) {
     EXPECT_THAT(metrics("{file: \"{folder}/m\", stdout: \"(?<m>.)\"}"), HasSubstr("keep one"));
 }
 
-TEST(Scripts, TheirEnvironmentIsOffOrVariablesThatAreNotHposOwn) {
+TEST(Scripts, TheirEnvironmentIsOffOrHasVariablesThatHpoDoesNotSetItself) {
     const auto environment = [](const std::string& text) {
         return first_line(problem(script + "worker: {command: [train], environment: " + text + "}\n"));
     };
@@ -488,7 +500,7 @@ TEST(Scripts, TheirEnvironmentIsOffOrVariablesThatAreNotHposOwn) {
     EXPECT_THAT(environment("{A: [1]}"), HasSubstr("'worker.environment.A' must be a text"));
 }
 
-TEST(Scripts, StepAndTerminalAreForProgramsThatHpoReads) {
+TEST(Scripts, StepAndTerminalNeedAProgramWhoseOutputIsRead) {
     const auto worker = [](const std::string& keys) {
         return first_line(problem(script + "worker: {" + keys + "}\n"));
     };

@@ -1,4 +1,4 @@
-// Files that were made to break a parser: each ends in an error, soon, without a deep stack.
+// Files that are made to break a parser. Each ends in an error, quickly and without deep recursion.
 #include <gmock/gmock.h>
 
 #include "support.hpp"
@@ -45,7 +45,7 @@ TEST(Hostile, SizeAndNumberOfValuesAreBounded) {
                 HasSubstr("of 64 numbers at most"));
 }
 
-TEST(Hostile, BytesThatAreNoTextAreRefusedWithTheirPlace) {
+TEST(Hostile, BytesThatAreNotUtf8AreRefusedWithTheirPlace) {
     EXPECT_EQ(first_line(problem("study: s\nseed: \xff\n")), "s.yaml:2:7: not UTF-8");
     EXPECT_EQ(first_line(problem("study: \xed\xa0\x80\n")), "s.yaml:1:8: not UTF-8");
     EXPECT_EQ(first_line(problem("study: \x1b[31m\n")), "s.yaml:1:8: a control character");
@@ -56,18 +56,18 @@ TEST(Hostile, BytesThatAreNoTextAreRefusedWithTheirPlace) {
 }
 
 TEST(Hostile, ErrorsNeverHoldRawControlCharacters) {
-    const std::string said = problem("study: \x1b[31mred\xff\n");
-    for (const char c : said) EXPECT_TRUE(c == '\n' || (c >= 0x20 && c < 0x7f)) << static_cast<int>(c);
+    const std::string error = problem("study: \x1b[31mred\xff\n");
+    for (const char c : error) EXPECT_TRUE(c == '\n' || (c >= 0x20 && c < 0x7f)) << static_cast<int>(c);
 }
 
-TEST(Hostile, NothingAtAllIsAnError) {
+TEST(Hostile, AnEmptyFileIsAnError) {
     for (const char* text : {"", "\n\n", "# nothing\n", "---\n", "~", "null"})
         EXPECT_EQ(first_line(problem(text)), "s.yaml: empty: a study file needs at least 'study' and 'worker'") << text;
     EXPECT_EQ(first_line(problem("- a\n")), "s.yaml:1:1: a study file must be a map (key: value), found a list");
     EXPECT_EQ(first_line(problem("a")), "s.yaml:1:1: a study file must be a map (key: value), found a");
 }
 
-TEST(Hostile, NumbersThatAreNoneOrTooLargeAreRefused) {
+TEST(Hostile, MalformedAndHugeNumbersAreRefused) {
     for (const char* number : {".nan", ".inf", "-.inf", "1e999", "-1e999", "0x10", "1_000", "1e", ".", "--1"})
         EXPECT_NE(problem(synthetic, {std::string("worker.training.lr=") + number}), "(accepted)") << number;
     EXPECT_NE(problem(synthetic, {"seed=9007199254740993"}), "(accepted)");

@@ -1,4 +1,4 @@
-// Studies of scripts: what a command, its folders and its files may say, and values that are lists or null.
+// Studies of scripts: commands, folders and files, and values that are lists or null.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -29,7 +29,7 @@ std::size_t problems_in(const std::string& text) {
     return count;
 }
 
-TEST(ScriptStudy, AListWithinTheCommandBelongsTogetherAndReadsBackAsWritten) {
+TEST(ScriptStudy, AListWithinTheCommandIsKeptTogetherAndReadBackAsWritten) {
     const auto study = parse(study_of(lr, "  command: [train, [-o, \"lr={lr}\"], \"{lr}\", [\"{lr}\"]]\n"));
     ASSERT_TRUE(study) << study.error().message;
     EXPECT_THAT(study->command, ElementsAre("train", "-o", "lr={lr}", "{lr}", "{lr}"));
@@ -74,7 +74,7 @@ TEST(ScriptStudy, ChoicesMayBeListsAndNull) {
                 HasSubstr("holds null twice"));
 }
 
-TEST(ScriptStudy, HiddenOfTheNativeWorkerMayBeChosenAmongLists) {
+TEST(ScriptStudy, TheNativeWorkersHiddenLayersMayBeChosenFromLists) {
     const auto study = parse(
         "study: s\nspace:\n  hidden: {type: categorical, choices: [[64, 64], [128]]}\n"
         "worker: {data: {format: synthetic}}\n");
@@ -82,7 +82,7 @@ TEST(ScriptStudy, HiddenOfTheNativeWorkerMayBeChosenAmongLists) {
     EXPECT_EQ(study->space[0].choices[1], Value(std::vector<std::int64_t>{128}));
 }
 
-TEST(ScriptStudy, SeveralDevicesForATrial) {
+TEST(ScriptStudy, ATrialMayNeedSeveralDevices) {
     const auto study = parse(study_of(lr, "  command: [train, \"{lr}\"]\n", "resources: {trial: {gpus: 2}}\n"));
     ASSERT_TRUE(study) << study.error().message;
     EXPECT_EQ(study->resources.trial.gpus, 2);
@@ -107,7 +107,7 @@ struct Folders : ::testing::Test {
     }
 };
 
-TEST_F(Folders, RelativePathsAreFoundBesideTheStudyWhereTheCurrentFolderHasNoneOfThem) {
+TEST_F(Folders, RelativePathsAreFoundNextToTheStudyIfTheCurrentFolderHasNoneOfThem) {
     const std::string worker = "  command: [python3, of_this_test.py, \"{lr}\"]\n";
     const auto before = read(worker);
     ASSERT_TRUE(before) << before.error().message;
@@ -127,7 +127,7 @@ TEST_F(Folders, RelativePathsAreFoundBesideTheStudyWhereTheCurrentFolderHasNoneO
     EXPECT_THAT(problem_of(worker + "  home: nowhere\n"), HasSubstr("s.yaml:7:9: 'worker.home' is no folder"));
 }
 
-TEST_F(Folders, AWorkingFolderIsTheTrialsOwnOrIsThere) {
+TEST_F(Folders, AWorkingFolderIsTheTrialsOwnOrMustExist) {
     const auto study = read("  command: [train]\n  cwd: \"{folder}\"\n");
     ASSERT_TRUE(study) << study.error().message;
     EXPECT_EQ(study->cwd, "{folder}");
@@ -151,7 +151,7 @@ TEST_F(Folders, TemplatesAreReadAndKeptWithTheStudy) {
     EXPECT_THAT(refusal(compare(*stored, *edited)), HasSubstr("worker.files.config.yaml"));
 }
 
-TEST_F(Folders, WhatIsWrongInATemplateIsToldAtItsPlace) {
+TEST_F(Folders, AnErrorInATemplateIsShownAtItsPlace) {
     const std::string worker = "  command: [train]\n  files: {config.yaml: t.yaml}\n";
     EXPECT_THAT(problem_of(worker), HasSubstr("s.yaml:7:24: the template cannot be read: "));
     write("studies/t.yaml", "a: 1\nlr: {lrr}\n");
@@ -163,7 +163,7 @@ TEST_F(Folders, WhatIsWrongInATemplateIsToldAtItsPlace) {
                 HasSubstr("it is no valid JSON (config.json): parse error"));
 }
 
-TEST(OneMistake, IsToldOnceWhateverElseSpeaksOfIt) {
+TEST(Errors, AMistakeThatSeveralKeysDependOnIsReportedOnce) {
     const std::string broken = problem(
         study_of("  lr: {type: float, low: 1, high: 0.1}\n  b: {type: categorical, choices: [1], when: {lr: 1}}\n",
                  "  command: [train, \"{lr}\", \"{b}\"]\n"));
@@ -173,7 +173,7 @@ TEST(OneMistake, IsToldOnceWhateverElseSpeaksOfIt) {
     EXPECT_THAT(misspelt, HasSubstr("did you mean 'command'?"));
 }
 
-TEST(NoWorker, IsAStudyWhoseTrialsSomebodyElseTrains) {
+TEST(NoWorker, IsAStudyWhoseTrialsAnotherProgramTrains) {
     const std::string text = "study: s\nobjective: {metric: f1, direction: maximize}\nspace:\n" + lr;
     const auto study = parse_study(text, "s.yaml");
     ASSERT_TRUE(study) << study.error().message;
@@ -188,28 +188,28 @@ TEST(NoWorker, IsAStudyWhoseTrialsSomebodyElseTrains) {
                 HasSubstr("'objective.direction' is missing: minimize or maximize f1"));
 }
 
-TEST(OneMistake, OthersAreToldBesideIt) {
+TEST(Errors, OtherMistakesAreReportedWithIt) {
     const std::string three = problem(study_of("  lr: {type: float, low: 1, high: 0.1}\n",
                                                "  command: [train, \"{lr}\", \"{other}\"]\n", "budget: {trials: 0}\n"));
     EXPECT_EQ(problems_in(three), 3u) << three;
 }
 
-TEST(UnknownParts, SuggestWhatExists) {
+TEST(UnknownParts, AreRefusedWithTheNearestKnownPart) {
     static const PartOptions samplers[] = {
         {"auto", "", {}}, {"gp", "", {}}, {"random", "", {}}, {"sobol", "", {}}, {"tpe", "", {}}};
     static const PartOptions rules[] = {{"asha", "", {}}, {"plateau", "", {}}, {"median", "", {}}};
     const Vocabulary known{samplers, rules};
-    const auto told = [&](const std::string& line) { return first_line(problem(synthetic + line, {}, known)); };
-    EXPECT_THAT(told("sampler: {type: bayes}\n"), HasSubstr("unknown sampler 'bayes'; did you mean 'gp'?"));
-    EXPECT_THAT(told("stopping: [{rule: hyperband}]\n"), HasSubstr("did you mean 'asha'?"));
+    const auto error = [&](const std::string& line) { return first_line(problem(synthetic + line, {}, known)); };
+    EXPECT_THAT(error("sampler: {type: bayes}\n"), HasSubstr("unknown sampler 'bayes'; did you mean 'gp'?"));
+    EXPECT_THAT(error("stopping: [{rule: hyperband}]\n"), HasSubstr("did you mean 'asha'?"));
     for (const char* word : {"bayes", "Bayesian", "skopt"})
-        EXPECT_THAT(told("sampler: " + std::string(word) + "\n"), HasSubstr("did you mean sampler: {type: gp}?"))
+        EXPECT_THAT(error("sampler: " + std::string(word) + "\n"), HasSubstr("did you mean sampler: {type: gp}?"))
             << word;
-    EXPECT_THAT(told("sampler: optuna\n"), HasSubstr("did you mean sampler: {type: tpe}?"));
-    EXPECT_THAT(told("sampler: tpe\n"), HasSubstr("'sampler' must be a map (type: tpe)"));
-    EXPECT_THAT(told("sampler: hyperband\n"), HasSubstr("that is a stopping rule here: stopping: [{rule: asha}]"));
-    EXPECT_THAT(told("stopping: [hyperband]\n"), HasSubstr("did you mean {rule: asha}?"));
-    EXPECT_THAT(told("sampler: quux\n"), HasSubstr("unknown sampler 'quux'; known: auto, gp, random, sobol, tpe"));
+    EXPECT_THAT(error("sampler: optuna\n"), HasSubstr("did you mean sampler: {type: tpe}?"));
+    EXPECT_THAT(error("sampler: tpe\n"), HasSubstr("'sampler' must be a map (type: tpe)"));
+    EXPECT_THAT(error("sampler: hyperband\n"), HasSubstr("that is a stopping rule here: stopping: [{rule: asha}]"));
+    EXPECT_THAT(error("stopping: [hyperband]\n"), HasSubstr("did you mean {rule: asha}?"));
+    EXPECT_THAT(error("sampler: quux\n"), HasSubstr("unknown sampler 'quux'; known: auto, gp, random, sobol, tpe"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Configurations that a study tries first.
+// The key `start`, whose configurations a study tries first, and the key `warm_start`.
 #include <gmock/gmock.h>
 
 #include "tests/unit/study/support.hpp"
@@ -38,7 +38,7 @@ TEST(Start, IsWrittenAndReadBackAsTheSameConfigurations) {
     EXPECT_TRUE(fix_parameters(*study, {}).start.empty());
 }
 
-TEST(Start, AMistakeHasItsPlaceAndCure) {
+TEST(Start, MistakesAreReportedWithPlaceAndCure) {
     EXPECT_EQ(start_problem("{lr: 0.01}"),
               "s.yaml:10:8: 'start' must be a list of configurations, such as [{lr: 0.001}]");
     EXPECT_EQ(start_problem("[0.01]"), "s.yaml:10:9: 'start' must be a map ({lr: 0.001}), found 0.01");
@@ -58,7 +58,7 @@ TEST(Start, AMistakeHasItsPlaceAndCure) {
     EXPECT_EQ(start_problem("[{lr: 0.01}, {lr: 1.0e-2}]"), "s.yaml:10:21: 'start' holds this configuration twice");
 }
 
-TEST(Start, CannotChangeWhenTheStudyHasBegun) {
+TEST(Start, CannotChangeOnceTheStudyHasStarted) {
     const auto before = parse(searched), after = parse(searched + "start: [{lr: 0.01}]");
     ASSERT_TRUE(before && after);
     EXPECT_EQ(refusal(compare(*before, *after)),
@@ -66,15 +66,15 @@ TEST(Start, CannotChangeWhenTheStudyHasBegun) {
 }
 
 TEST(WarmStartKey, NamesStudiesOnceAndNeverItself) {
-    const auto said = [](const std::string& value) { return first_line(problem(searched + "warm_start: " + value)); };
+    const auto error = [](const std::string& value) { return first_line(problem(searched + "warm_start: " + value)); };
     EXPECT_THAT(parse(searched + "warm_start: old")->warm_start, ElementsAre("old"));
     const auto study = parse(searched + "warm_start: [old, runs/other]");
     EXPECT_THAT(study->warm_start, ElementsAre("old", "runs/other"));
     EXPECT_EQ(parse(write_study(*study))->warm_start, study->warm_start);
-    EXPECT_EQ(said("[s]"), "s.yaml:10:14: a study cannot learn from itself: give it another name");
-    EXPECT_EQ(said("[a, a]"), "s.yaml:10:17: 'warm_start' holds a twice");
-    EXPECT_EQ(said("{a: 1}"), "s.yaml:10:13: 'warm_start' must be a list of studies, such as [phase1]");
-    EXPECT_EQ(said("['']"), "s.yaml:10:14: 'warm_start' must not be empty");
+    EXPECT_EQ(error("[s]"), "s.yaml:10:14: a study cannot learn from itself: give it another name");
+    EXPECT_EQ(error("[a, a]"), "s.yaml:10:17: 'warm_start' holds a twice");
+    EXPECT_EQ(error("{a: 1}"), "s.yaml:10:13: 'warm_start' must be a list of studies, such as [phase1]");
+    EXPECT_EQ(error("['']"), "s.yaml:10:14: 'warm_start' must not be empty");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The table of a study file's keys against what reads them.
+// The table of study keys, checked against the parser that reads them.
 #include "orchestrator/study/study_keys.hpp"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ std::vector<std::string> parts_of(std::string_view path) {
     return parts;
 }
 
-/// A study of a script with this key alone, in the maps around it; its value is of no type that is accepted.
+/// Returns a script's study with this key alone, in its enclosing maps. Its value has a type that no key accepts.
 std::string study_with(const std::vector<std::string>& parts) {
     const std::string script =
         parts[0] == "worker" && parts.size() > 1 && parts[1] == "command" ? "" : "command: [a], ";
@@ -39,7 +39,7 @@ std::string study_with(const std::vector<std::string>& parts) {
     return text + parts[0] + ": " + value + "\n";
 }
 
-TEST(StudyKeys, EachIsReadByTheStudyFile) {
+TEST(StudyKeys, TheParserReadsEachKeyOfTheTable) {
     for (const study::StudyKey& key : study::study_keys) {
         const auto parts = parts_of(key.path);
         EXPECT_THAT(problem(study_with(parts)), Not(HasSubstr("unknown key '" + parts.back() + "'"))) << key.path;
@@ -49,7 +49,8 @@ TEST(StudyKeys, EachIsReadByTheStudyFile) {
 TEST(StudyKeys, AKeyThatIsNotInTheTableIsUnknown) {
     for (const study::StudyKey& key : study::study_keys) {
         auto parts = parts_of(key.path);
-        if (parts.size() < 2 || parts.back() == "lr" || parts[0] == "sampler") continue;  // names of others' own
+        if (parts.size() < 2 || parts.back() == "lr" || parts[0] == "sampler")
+            continue;  // names that other tables define
         parts.back() += "x";
         EXPECT_THAT(problem(study_with(parts)), HasSubstr("unknown key '" + parts.back() + "'")) << key.path;
     }

@@ -1,4 +1,4 @@
-// What a study file means when nothing is wrong with it.
+// How valid study files are read.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -37,7 +37,7 @@ policy: {min_batch_size: 128, regularization: off}
 resources: {parallel: 2, backend: cpu, memory: 4GiB, gpu_reserve: 15%, progress_timeout: 2m, grace: 0.5s, retries: 0}
 )";
 
-TEST(StudyFile, StoppingMayBeAutoWhichStandsForItsRules) {
+TEST(StudyFile, StoppingMayBeAutoWhichIsReplacedByItsRules) {
     const auto study = parse([] {
         std::string text = documented;
         const std::size_t from = text.find("stopping:"), to = text.find('\n', from);
@@ -49,7 +49,7 @@ TEST(StudyFile, StoppingMayBeAutoWhichStandsForItsRules) {
     EXPECT_EQ(study->stopping[1].type, "extrapolation");
 }
 
-TEST(StudyFile, EveryKeyArrives) {
+TEST(StudyFile, EveryKeyIsRead) {
     const auto study = parse(documented);
     ASSERT_TRUE(study) << study.error().message;
     EXPECT_EQ(study->name, "phase1");
@@ -79,7 +79,7 @@ TEST(StudyFile, EveryKeyArrives) {
     EXPECT_EQ(study->source, documented);
 }
 
-TEST(StudyFile, TheWorkersKeysAreOneFlatMapInTheTypesOfTheirTable) {
+TEST(StudyFile, TheWorkersKeysBecomeAFlatMapWithTheTypesOfTheirTable) {
     const auto study = parse(documented);
     ASSERT_TRUE(study) << study.error().message;
     EXPECT_THAT(
@@ -141,7 +141,7 @@ space:
     EXPECT_THAT(study->space[2].choices, ElementsAre(Value(true), Value(false)));
 }
 
-TEST(StudyFile, AScriptsParametersAreFree) {
+TEST(StudyFile, AScriptMayHaveAnyParameters) {
     const auto study = parse(R"(
 study: script
 objective: {metric: test/score, direction: maximize}
@@ -166,7 +166,7 @@ objective: {metric: m, direction: maximize}
 worker: {command: [python3, train.py]}
 )";
 
-TEST(StudyFile, AScriptsResourcesNameDevicesAndWhatATrialNeeds) {
+TEST(StudyFile, AScriptsResourcesNameDevicesAndATrialsRequirements) {
     const auto study = parse(script_head + R"(
 resources:
   parallel: [4, 2]
@@ -188,7 +188,7 @@ resources:
     EXPECT_EQ(resources.trial.cores, 2.0);
 }
 
-TEST(StudyFile, ResourcesThatAreAutoOrAbsentAreTakenAsTheyAreFound) {
+TEST(StudyFile, ResourcesThatAreAutoOrAbsentAreLeftToTheMachine) {
     for (const char* text :
          {"", "resources: {parallel: auto, devices: auto, memory: auto, gpu_memory: auto, trial: {}}"}) {
         const auto study = parse(script_head + text);
@@ -205,19 +205,19 @@ TEST(StudyFile, ResourcesThatAreAutoOrAbsentAreTakenAsTheyAreFound) {
     EXPECT_EQ(native->resources.slots, 8);
 }
 
-TEST(StudyFile, KeepsFoldersOfTrialsAndTheBestNativeCheckpointsUnlessItSaysOtherwise) {
+TEST(StudyFile, KeepsTrialFoldersAndTheBestNativeCheckpointsByDefault) {
     const std::string of_script = "study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [x]}\n";
     EXPECT_EQ(parse(synthetic)->keep.checkpoints, 5);
     EXPECT_EQ(parse(synthetic)->keep.folders, std::nullopt);
     EXPECT_EQ(parse(of_script)->keep.checkpoints, std::nullopt) << "a script's files are the user's";
     EXPECT_EQ(parse(of_script)->keep.folders, std::nullopt);
-    const auto said = parse(of_script + "keep: {checkpoints: none, folders: best 12}\n");
-    EXPECT_EQ(said->keep.checkpoints, 0);
-    EXPECT_EQ(said->keep.folders, 12);
+    const auto study = parse(of_script + "keep: {checkpoints: none, folders: best 12}\n");
+    EXPECT_EQ(study->keep.checkpoints, 0);
+    EXPECT_EQ(study->keep.folders, 12);
     EXPECT_EQ(parse(synthetic + "keep: {checkpoints: all}\n")->keep.checkpoints, std::nullopt);
 }
 
-TEST(StudyFile, OneNumberOfDeviceMemoryIsForEveryDevice) {
+TEST(StudyFile, OneLimitOfDeviceMemoryAppliesToEveryDevice) {
     const auto study = parse(script_head + "resources: {devices: [0, 1], gpu_memory: 20GiB}\n");
     ASSERT_TRUE(study) << study.error().message;
     EXPECT_THAT(study->resources.gpu_memory, ElementsAre(std::int64_t{20} << 30));
@@ -231,7 +231,7 @@ TEST(StudyFile, AStudyWithoutASpaceIsOneConfiguration) {
     }
 }
 
-TEST(StudyFile, LeavesDefaultsToTheStudyStruct) {
+TEST(StudyFile, TakesDefaultsFromTheStudyStruct) {
     const auto study = parse(synthetic);
     ASSERT_TRUE(study) << study.error().message;
     EXPECT_EQ(study->seed, 1u);
@@ -243,12 +243,12 @@ TEST(StudyFile, LeavesDefaultsToTheStudyStruct) {
     EXPECT_EQ(study->resources.parallel, std::nullopt);
 }
 
-TEST(StudyFile, TheMetricDecidesTheDirectionWhereNoneIsWritten) {
+TEST(StudyFile, WithoutADirectionTheMetricDecidesIt) {
     EXPECT_EQ(parse(synthetic + "objective: {metric: val_loss}\n")->objective.direction, Direction::minimize);
     EXPECT_EQ(parse(synthetic + "objective: {metric: val_accuracy}\n")->objective.direction, Direction::maximize);
 }
 
-TEST(StudyFile, TheTaskDecidesWhichMetricsThereAre) {
+TEST(StudyFile, TheTaskDecidesWhichMetricsExist) {
     const auto objective_of = [](const std::string& worker, const std::string& rest = "") {
         const auto study = parse("study: s\nworker: " + worker + "\n" + rest);
         return study ? study->objective.metric + (study->objective.direction == Direction::maximize ? " up" : " down")
@@ -259,7 +259,7 @@ TEST(StudyFile, TheTaskDecidesWhichMetricsThereAre) {
     EXPECT_EQ(objective_of("{task: regression, data: {format: synthetic}}"), "val_r2 up");
     EXPECT_EQ(objective_of("{task: classification, " + table + "}"), "val_accuracy up");
     EXPECT_EQ(objective_of("{task: regression, " + table + "}", "objective: {metric: val_mae}"), "val_mae down");
-    // A table that decides by itself has a loss, whatever it decides.
+    // A table that chooses its own task has a loss with either task.
     EXPECT_EQ(objective_of("{" + table + "}"), "val_loss down");
     EXPECT_EQ(objective_of("{" + table + "}", "objective: {metric: val_r2}"), "val_r2 up");
     EXPECT_THAT(objective_of("{task: regression, " + table + "}", "objective: {metric: val_accuracy}"),
@@ -303,7 +303,7 @@ TEST(Overrides, AreAppliedInOrderAndBeforeTheCheck) {
     EXPECT_EQ(study->stopping[0].type, "median");
 }
 
-TEST(Overrides, MakeTheSectionsTheyNeed) {
+TEST(Overrides, AddTheSectionsTheyNeed) {
     const auto study = parse(synthetic, {"budget.trials=8", "space.lr={type: float, low: 0.1, high: 0.2}"});
     ASSERT_TRUE(study) << study.error().message;
     EXPECT_EQ(study->budget.trials, 8);
@@ -318,7 +318,7 @@ TEST(Overrides, ArePartOfTheSourceThatIsStored) {
     EXPECT_EQ(again->budget.trials, 8);
 }
 
-TEST(Overrides, ErrorsNameTheOption) {
+TEST(Overrides, AreNamedInErrors) {
     EXPECT_EQ(problem(synthetic, {"budget.trails=8"}),
               "--set budget.trails=8: unknown key 'trails' in 'budget'; did you mean 'trials'?");
     EXPECT_EQ(problem(synthetic, {"lr=0.1"}), "--set lr=0.1: unknown key 'lr'; did you mean 'worker.training.lr'?");
@@ -343,10 +343,10 @@ TEST(ReadStudy, AFileThatCannotBeReadIsNamedWithTheReason) {
     EXPECT_EQ(folder.error().message, "/tmp: a folder, not a study file");
 }
 
-TEST(ReadyStudies, EachReadsAndIsNamedLikeItsFile) {
+TEST(ReadyStudies, AreValidAndNamedLikeTheirFiles) {
     int count = 0;
     for (const auto& file : std::filesystem::directory_iterator(testing::source_folder() + "/studies")) {
-        if (file.is_directory()) continue;  // data
+        if (file.is_directory()) continue;  // contains data
         const auto study = read_study(file.path());
         ASSERT_TRUE(study) << study.error().message;
         EXPECT_EQ(study->name, file.path().stem());

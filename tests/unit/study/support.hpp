@@ -7,21 +7,21 @@
 
 namespace hpo {
 
-/// The least that is a study; more keys can follow.
+/// The smallest valid study. Further keys can be appended.
 inline const std::string synthetic = "study: s\nworker: {data: {format: synthetic}}\n";
 
 inline Result<Study> parse(const std::string& text, const std::vector<std::string>& set = {}) {
     return parse_study(text, "s.yaml", set);
 }
 
-/// What is wrong with it; "(accepted)" if nothing is.
+/// Returns the error of a study, or "(accepted)" if it is valid.
 inline std::string problem(const std::string& text, const std::vector<std::string>& set = {},
                            const Vocabulary& vocabulary = {}) {
     const auto study = parse_study(text, "s.yaml", set, vocabulary);
     return study ? "(accepted)" : study.error().message;
 }
 
-/// Of the first problem, the line that says it.
+/// Returns the first line of an error.
 inline std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 }  // namespace hpo

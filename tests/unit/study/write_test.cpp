@@ -1,4 +1,4 @@
-// Writing, comparing and describing studies.
+// How studies are written, compared and described.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -53,13 +53,13 @@ keep: {checkpoints: best 5, folders: all}
 )");
 }
 
-TEST(WriteStudy, SlotsAreKeptWhereTheyAreSaid) {
+TEST(WriteStudy, SlotsAreWrittenIfTheyAreGiven) {
     Study study = parsed(small);
     study.resources.slots = 12;
     EXPECT_EQ(parsed(write_study(study)).resources.slots, 12);
 }
 
-TEST(WriteStudy, AFixedConfigurationIsAWholeRunnableStudy) {
+TEST(WriteStudy, AFixedConfigurationIsACompleteStudy) {
     const Study fixed = fix_parameters(
         parsed(small),
         {{"batch_size", std::int64_t{512}}, {"lr", 0.0012345678901234567}, {"optimizer", std::string("adamw")}});
@@ -80,7 +80,7 @@ keep: {checkpoints: best 5, folders: all}
     EXPECT_EQ(again->worker.at("lr"), Value(0.0012345678901234567));
 }
 
-TEST(WriteStudy, TextsThatLookLikeSomethingElseAreQuoted) {
+TEST(WriteStudy, TextsThatLookLikeOtherTypesAreQuoted) {
     const std::string script = "study: \"1e3\"\nobjective: {metric: m, direction: minimize}\n";
     for (const char* text : {"a b",
                              "true",
@@ -114,13 +114,13 @@ TEST(WriteStudy, TextsThatLookLikeSomethingElseAreQuoted) {
     }
 }
 
-/// A float of any magnitude, from draws.
+/// Draws a float of any magnitude.
 double any_float(std::uint64_t seed, std::uint64_t element) {
     const double mantissa = draw_unit(seed, Purpose::sampler, 0, element) + 0.5;
     return std::ldexp(mantissa, static_cast<int>(draw_bits(seed, Purpose::sampler, 1, element) % 600) - 300);
 }
 
-TEST(WriteStudy, AnyStudyReadsBackTheSame) {
+TEST(WriteStudy, RandomStudiesAreReadBackUnchanged) {
     for (std::uint64_t seed = 1; seed <= 300; ++seed) {
         const auto pick = [&](std::uint64_t element, std::uint32_t below) {
             return static_cast<std::int64_t>(draw_bits(seed, Purpose::sampler, 2, element) % below);
@@ -166,11 +166,11 @@ TEST(WriteStudy, AnyStudyReadsBackTheSame) {
         whole.high = 8;
         whole.step = 3;
         whole.when = {{"k", {std::string("a"), 2.5}}};
-        Dimension words;
-        words.name = "k";
-        words.kind = Kind::categorical;
-        words.choices = {std::string("a"), std::string("7"), std::int64_t{7}, 2.5, true};
-        study.space = {real, whole, words};
+        Dimension category;
+        category.name = "k";
+        category.kind = Kind::categorical;
+        category.choices = {std::string("a"), std::string("7"), std::int64_t{7}, 2.5, true};
+        study.space = {real, whole, category};
 
         const std::string written = write_study(study);
         const auto again = parse(written);
@@ -179,7 +179,7 @@ TEST(WriteStudy, AnyStudyReadsBackTheSame) {
         EXPECT_EQ(again->worker, study.worker);
         EXPECT_EQ(again->space[0].low, real.low);
         EXPECT_EQ(again->space[0].high, real.high);
-        EXPECT_EQ(again->space[2].choices, words.choices);
+        EXPECT_EQ(again->space[2].choices, category.choices);
         EXPECT_EQ(again->budget.seconds, study.budget.seconds);
         EXPECT_EQ(again->resources.memory, study.resources.memory);
         EXPECT_EQ(again->resources.gpu_reserve, study.resources.gpu_reserve);
@@ -196,13 +196,13 @@ TEST(WriteStudy, AnyStudyReadsBackTheSame) {
     }
 }
 
-TEST(Compare, TheSameMeaningIsNoDifference) {
+TEST(Compare, NotationAloneIsNoDifference) {
     const Study before = parsed(small);
     EXPECT_THAT(compare(before, before), IsEmpty());
     EXPECT_THAT(compare(before, parsed("# a comment\n" + small, {"budget.time=1800s"})), IsEmpty());
 }
 
-TEST(WriteStudy, KeysOfDevicesAreWrittenWhereTheyAreGiven) {
+TEST(WriteStudy, DeviceKeysAreWrittenIfTheyAreGiven) {
     const Study study = parsed(R"(study: s
 objective: {metric: m, direction: minimize}
 worker: {command: [x]}
@@ -215,7 +215,7 @@ resources: {parallel: [4, 2], devices: [GPU-8f6c, 1], gpu_memory: [20GiB, 512MiB
                              "progress_timeout: 10m, grace: 5s, retries: 2}\n"));
 }
 
-TEST(Compare, OtherDevicesAndOtherMemoryAreWelcome) {
+TEST(Compare, DevicesAndMemoryMayChange) {
     const Study before = parsed(
         "study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [x]}\nresources: {devices: [0]}\n");
     const Study after = parsed(before.source, {"resources.devices=[1, 2]", "resources.gpu_memory=[1GiB, 2GiB]",
@@ -227,7 +227,7 @@ TEST(Compare, OtherDevicesAndOtherMemoryAreWelcome) {
     EXPECT_EQ(refusal(differences), "");
 }
 
-TEST(Compare, BudgetsResourcesAndWhatToKeepAreWelcome) {
+TEST(Compare, BudgetsResourcesAndKeepMayChange) {
     const auto differences =
         compare(parsed(small), parsed(small, {"budget.trials=128", "budget.time=null", "budget.patience=9",
                                               "resources.parallel=1", "keep.folders=best 3"}));
@@ -235,84 +235,87 @@ TEST(Compare, BudgetsResourcesAndWhatToKeepAreWelcome) {
     EXPECT_EQ(refusal(differences), "");
 }
 
-TEST(Compare, WhatMakesTrialsIncomparableIsRefusedWithBeforeAndAfter) {
-    const auto said = [](const std::vector<std::string>& set) {
+TEST(Compare, ChangesThatMakeTrialsIncomparableAreRefusedWithBothValues) {
+    const auto refused = [](const std::vector<std::string>& set) {
         return refusal(compare(parsed(small), parsed(small, set)));
     };
-    EXPECT_EQ(said({"space.lr.high=0.1", "budget.trials=128"}),
+    EXPECT_EQ(refused({"space.lr.high=0.1", "budget.trials=128"}),
               "  space.lr.high: 0.03 -> 0.1 (trials before and after could not be compared)\n");
     EXPECT_EQ(
-        said({"space.momentum=null"}),
+        refused({"space.momentum=null"}),
         "  space.momentum.type: float -> (absent) (trials before and after could not be compared)\n"
         "  space.momentum.low: 0.8 -> (absent) (trials before and after could not be compared)\n"
         "  space.momentum.high: 0.99 -> (absent) (trials before and after could not be compared)\n"
         "  space.momentum.when: {optimizer: [sgd]} -> (absent) (trials before and after could not be compared)\n");
-    EXPECT_EQ(said({"worker.training.clip=2"}),
+    EXPECT_EQ(refused({"worker.training.clip=2"}),
               "  worker.training.clip: 1.0 -> 2.0 (trials before and after could not be compared)\n");
-    EXPECT_EQ(said({"objective.metric=val_loss"}),
+    EXPECT_EQ(refused({"objective.metric=val_loss"}),
               "  objective.metric: val_accuracy -> val_loss (trials before and after could not be compared)\n"
               "  objective.direction: maximize -> minimize (trials before and after could not be compared)\n");
-    EXPECT_EQ(said({"seed=2"}), "  seed: 1 -> 2 (trials drawn before and after would not belong together)\n");
-    EXPECT_EQ(said({"sampler={type: random}"}),
+    EXPECT_EQ(refused({"seed=2"}), "  seed: 1 -> 2 (trials drawn before and after would not belong together)\n");
+    EXPECT_EQ(refused({"sampler={type: random}"}),
               "  sampler.type: auto -> random (the trials so far were proposed by the sampler before)\n");
-    EXPECT_EQ(said({"stopping=[{rule: asha, factor: 4}]"}),
+    EXPECT_EQ(refused({"stopping=[{rule: asha, factor: 4}]"}),
               "  stopping.asha.factor: 3 -> 4 (the decisions so far were made by the rules before)\n");
-    EXPECT_NE(said({"policy.regularization=off"}), "");
-    EXPECT_NE(said({"study=t"}), "");
+    EXPECT_NE(refused({"policy.regularization=off"}), "");
+    EXPECT_NE(refused({"study=t"}), "");
 }
 
-TEST(Compare, EpochsMayNotChangeWhileTheLearningRatesScheduleSpansThem) {
-    const auto said = [](std::vector<std::string> set, const std::string& epochs) {
+TEST(Compare, EpochsMayNotChangeIfTheLearningRateScheduleSpansThem) {
+    const auto refused = [](std::vector<std::string> set, const std::string& epochs) {
         const Study before = parsed(small, set);
         set.push_back("budget.epochs=" + epochs);
         return refusal(compare(before, parsed(small, set)));
     };
     const std::string why =
         " (the learning rate's schedule spans the epochs: trials before and after could not be compared)\n";
-    EXPECT_EQ(said({}, "40"), "  budget.epochs: 20 -> 40" + why);
-    EXPECT_EQ(said({}, "10"), "  budget.epochs: 20 -> 10" + why);
-    EXPECT_EQ(said({"worker.training.schedule=one-cycle"}, "40"), "  budget.epochs: 20 -> 40" + why);
-    EXPECT_EQ(said({"space.schedule={type: categorical, choices: [constant, cosine]}"}, "40"),
+    EXPECT_EQ(refused({}, "40"), "  budget.epochs: 20 -> 40" + why);
+    EXPECT_EQ(refused({}, "10"), "  budget.epochs: 20 -> 10" + why);
+    EXPECT_EQ(refused({"worker.training.schedule=one-cycle"}, "40"), "  budget.epochs: 20 -> 40" + why);
+    EXPECT_EQ(refused({"space.schedule={type: categorical, choices: [constant, cosine]}"}, "40"),
               "  budget.epochs: 20 -> 40" + why);
-    EXPECT_EQ(said({"worker.training.schedule=constant"}, "40"), "");
-    EXPECT_EQ(said({"worker.training.schedule=constant"}, "10"),
+    EXPECT_EQ(refused({"worker.training.schedule=constant"}, "40"), "");
+    EXPECT_EQ(refused({"worker.training.schedule=constant"}, "10"),
               "  budget.epochs: 20 -> 10 (trials may have gone further already)\n");
 }
 
-TEST(Compare, AScriptMayGoOnForMoreEpochs) {
+TEST(Compare, AScriptMayGetMoreEpochs) {
     const std::string script =
         "study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [x], params: {schedule: cosine}}\n";
-    const auto said = [&](const std::string& epochs) {
+    const auto refused = [&](const std::string& epochs) {
         return refusal(compare(parsed(script), parsed(script, {"budget.epochs=" + epochs})));
     };
-    EXPECT_EQ(said("40"), "");
-    EXPECT_EQ(said("10"), "  budget.epochs: 20 -> 10 (trials may have gone further already)\n");
+    EXPECT_EQ(refused("40"), "");
+    EXPECT_EQ(refused("10"), "  budget.epochs: 20 -> 10 (trials may have gone further already)\n");
 }
 
-TEST(Compare, TheOrderOfTheSpaceIsPartOfIt) {
-    Study turned = parsed(small);
-    std::swap(turned.space[0], turned.space[1]);
-    EXPECT_EQ(refusal(compare(parsed(small), turned)),
+TEST(Compare, TheOrderOfTheSpaceMayNotChange) {
+    Study reordered = parsed(small);
+    std::swap(reordered.space[0], reordered.space[1]);
+    EXPECT_EQ(refusal(compare(parsed(small), reordered)),
               "  space: batch_size, lr, optimizer, momentum -> lr, batch_size, optimizer, momentum (trials before and "
               "after could not be compared)\n");
 }
 
-TEST(Describe, CountsWhatIsFinite) {
-    const auto said = [](const std::string& space) { return describe(parsed(synthetic + "space: " + space).space); };
-    EXPECT_EQ(said("{}"), "nothing varies");
-    EXPECT_EQ(said("{width: {type: int, low: 8, high: 8}}"), "1 configuration");
-    EXPECT_EQ(said("{width: {type: int, low: 8, high: 32, step: 8}, activation: {type: categorical, choices: [relu, "
-                   "gelu]}}"),
-              "8 configurations");
-    // adamw alone, or sgd with three momenta; each with two depths.
+TEST(Describe, CountsConfigurationsOfFiniteSpaces) {
+    const auto described = [](const std::string& space) {
+        return describe(parsed(synthetic + "space: " + space).space);
+    };
+    EXPECT_EQ(described("{}"), "nothing varies");
+    EXPECT_EQ(described("{width: {type: int, low: 8, high: 8}}"), "1 configuration");
     EXPECT_EQ(
-        said("{momentum: {type: float, low: 0.7, high: 0.9, step: 0.1, when: {optimizer: sgd}}, optimizer: {type: "
-             "categorical, choices: [adamw, sgd]}, depth: {type: int, low: 1, high: 2}}"),
+        described("{width: {type: int, low: 8, high: 32, step: 8}, activation: {type: categorical, choices: [relu, "
+                  "gelu]}}"),
+        "8 configurations");
+    // There are adamw, and sgd with three momenta, each with two depths.
+    EXPECT_EQ(
+        described("{momentum: {type: float, low: 0.7, high: 0.9, step: 0.1, when: {optimizer: sgd}}, optimizer: {type: "
+                  "categorical, choices: [adamw, sgd]}, depth: {type: int, low: 1, high: 2}}"),
         "8 configurations");
     EXPECT_EQ(describe(parsed(small).space), "4 parameters: 2 float, 1 int, 1 categorical; 1 conditional");
 }
 
-TEST(Describe, ADimensionIsOneLine) {
+TEST(Describe, ADimensionFitsOneLine) {
     const Study study = parsed(small);
     std::vector<std::string> lines;
     for (const Dimension& dimension : study.space) lines.push_back(describe(dimension));
@@ -333,10 +336,10 @@ TEST(WriteStudy, AnUnchangedScriptKeepsItsCommandAndItsMetrics) {
         EXPECT_EQ(write_study(parsed(write_study(study))), write_study(study));
         EXPECT_THAT(compare(study, parsed(write_study(study))), IsEmpty());
     }
-    EXPECT_FALSE(parsed(head + "\"a\"]}").metrics) << "it speaks the protocol itself";
+    EXPECT_FALSE(parsed(head + "\"a\"]}").metrics) << "the script speaks the protocol itself";
 }
 
-TEST(WriteStudy, TheEnvironmentOfScriptsIsKeptAndMayChangeBetweenTwoRuns) {
+TEST(WriteStudy, AScriptsEnvironmentIsWrittenAndMayChange) {
     const std::string head =
         "study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [train], params: {lr: 0.1}";
     const Study study = parsed(head + ", environment: {OMP_NUM_THREADS: 2, A_TEXT: \"x: 'y'\", LEFT: null}}");
@@ -351,7 +354,7 @@ TEST(WriteStudy, TheEnvironmentOfScriptsIsKeptAndMayChangeBetweenTwoRuns) {
     for (const Difference& difference : compare(study, off)) EXPECT_EQ(difference.refusal, "") << difference.key;
 }
 
-TEST(WriteStudy, HowAScriptIsReadIsKeptAndOnlyItsTerminalMayChangeBetweenTwoRuns) {
+TEST(WriteStudy, StepAndTerminalAreWrittenAndOnlyTheTerminalMayChange) {
     const std::string head =
         "study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [./a, \"{trial}\"]";
     const Study study = parsed(head + ", step: 100, terminal: on}");
@@ -364,7 +367,7 @@ TEST(WriteStudy, HowAScriptIsReadIsKeptAndOnlyItsTerminalMayChangeBetweenTwoRuns
     EXPECT_THAT(refusal(compare(study, parsed(head + "}"))), ::testing::HasSubstr("worker.step: 100 -> (absent)"));
 }
 
-TEST(WriteStudy, WhatIsPreloadedIsKeptAndMayChangeBetweenTwoRuns) {
+TEST(WriteStudy, PreloadedModulesAreWrittenAndMayChange) {
     const std::string head = "study: s\nobjective: {metric: m, direction: minimize}\nworker: {params: {lr: 0.1}, ";
     const Study study = parsed(head + "command: [python3, a.py], preload: [torch, my.data]}");
     EXPECT_THAT(write_study(study), ::testing::HasSubstr("preload: [torch, my.data]"));

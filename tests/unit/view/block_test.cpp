@@ -1,5 +1,5 @@
-// The live block on a terminal that is played here: its rows, its cursor, what scrolls away and what it makes of lines
-// when its width changes.
+// The live block, drawn on a simulated terminal with rows, a cursor, a scrollback, and lines that are wrapped anew when
+// the width changes.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -15,7 +15,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-/// Text of ASCII alone. Keeps what scrolls away, and as tmux does what is erased with all below from the first row on.
+/// A simulated terminal for ASCII text. Its scrollback keeps the rows that scroll off the top. As in tmux, it also
+/// keeps the rows that are erased when the whole screen is.
 class Terminal {
    public:
     Terminal(int width, int height) : width_(width), height_(height), rows_(1) {}
@@ -28,10 +29,10 @@ class Terminal {
                 down();
             } else if (bytes[i] == '\x1b') {
                 const auto end = bytes.find_first_of("ABJKhlm", i);
-                code(bytes.substr(i + 2, end - i - 2), bytes[end]);
+                control_sequence(bytes.substr(i + 2, end - i - 2), bytes[end]);
                 i = end;
             } else {
-                if (column_ == width_) rows_[row()].broken = true, down(), column_ = 0;
+                if (column_ == width_) rows_[row()].wrapped = true, down(), column_ = 0;
                 std::string& text = rows_[row()].text;
                 text.resize(std::max(text.size(), static_cast<std::size_t>(column_) + 1), ' ');
                 text[static_cast<std::size_t>(column_++)] = bytes[i];
@@ -39,12 +40,12 @@ class Terminal {
         }
     }
 
-    /// Lines that were broken are joined, and all are broken anew. The cursor stays with its row.
+    /// Joins the rows of each wrapped line and wraps all lines at the new width. The cursor stays on its line.
     void resize(int width, int height) {
         std::vector<Row> lines;
         std::size_t line_of_cursor = 0;
         for (std::size_t i = 0; i < rows_.size(); ++i) {
-            if (i == 0 || !rows_[i - 1].broken)
+            if (i == 0 || !rows_[i - 1].wrapped)
                 lines.push_back({rows_[i].text, false});
             else
                 lines.back().text += rows_[i].text;
@@ -74,7 +75,7 @@ class Terminal {
    private:
     struct Row {
         std::string text;
-        bool broken = false;  ///< goes on in the next row
+        bool wrapped = false;  ///< the line continues in the next row
     };
     [[nodiscard]] std::size_t row() const { return cursor_; }
     void scroll() {
@@ -86,7 +87,7 @@ class Terminal {
         if (++cursor_ == rows_.size()) rows_.emplace_back();
         if (cursor_ == static_cast<std::size_t>(height_)) scroll();
     }
-    void code(const std::string& arguments, char letter) {
+    void control_sequence(const std::string& arguments, char letter) {
         const auto count = static_cast<std::size_t>(std::max(1, std::atoi(arguments.c_str())));
         if (letter == 'A') cursor_ -= std::min(cursor_, count);
         if (letter == 'B') {
@@ -96,7 +97,7 @@ class Terminal {
         if (letter == 'K') rows_[row()] = {};
         if (letter == 'J') {
             if (cursor_ == 0 && column_ == 0)
-                for (const Row& gone : rows_) scrollback.push_back(gone.text);
+                for (const Row& row : rows_) scrollback.push_back(row.text);
             rows_.resize(cursor_ + 1);
             rows_[row()] = {};
         }
@@ -145,12 +146,13 @@ TEST(Block, LinesAboveStayAndTheBlockFollowsThem) {
     EXPECT_THAT(terminal.shown(), ElementsAre("a line of more than ", "twenty letters", "second"));
 }
 
-TEST(Block, ANarrowerTerminalKeepsNoDebris) {
+TEST(Block, ResizingTheTerminalLeavesNoRemains) {
     Terminal terminal(80, 24);
     BlockCodes block;
     terminal.write(block.draw("before\n", block_of(6, 79, 'a'), {80, 24, false, true}));
     terminal.resize(30, 24);
-    terminal.write(block.draw("", block_of(6, 79, 'a'), {30, 24, false, true}));  // drawn before the size was known
+    terminal.write(
+        block.draw("", block_of(6, 79, 'a'), {30, 24, false, true}));  // too wide: drawn before the new size is known
     EXPECT_THAT(terminal.shown(), ElementsAre("before"));
     terminal.write(block.draw("", block_of(6, 30, 'b'), {30, 24, false, true}));
     terminal.resize(100, 24);
@@ -159,16 +161,16 @@ TEST(Block, ANarrowerTerminalKeepsNoDebris) {
     EXPECT_THAT(terminal.scrollback, IsEmpty());
 }
 
-TEST(Block, ATerminalThatCutsLinesLosesNoneAbove) {
+TEST(Block, OnATerminalThatTruncatesLinesNothingAboveIsLost) {
     Terminal terminal(20, 10);
     BlockCodes block(false);
     terminal.write(block.draw("before\n", block_of(2, 19, 'a'), {20, 10, false, true}));
-    // Its rows are cut, not broken: the two rows stay two.
+    // The terminal truncates its rows instead of wrapping them, so two rows stay two.
     terminal.write(block.draw("", block_of(2, 10, 'b'), {10, 10, false, true}));
     EXPECT_THAT(terminal.shown(), ElementsAre("before", std::string(10, 'b'), std::string(10, 'b')));
 }
 
-TEST(Block, WhatHasNotChangedIsNotSentAgain) {
+TEST(Block, AnUnchangedBlockIsNotSentAgain) {
     BlockCodes block;
     const Screen screen{20, 5, true, true};
     EXPECT_NE(block.draw("", "\x1b[1mone\x1b[0m\n", screen), "");

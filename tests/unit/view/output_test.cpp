@@ -15,23 +15,23 @@
 namespace hpo::view {
 namespace {
 
-TEST(Output, ArrivesWholeHoweverLargeItIs) {
+TEST(Output, ALargeTextArrivesWhole) {
     Descriptor read_end, write_end;
     ASSERT_TRUE(make_pipe(read_end, write_end));
-    const std::string sent(1 << 20, 'x');
-    std::size_t got = 0;
+    const std::string text(1 << 20, 'x');
+    std::size_t received = 0;
     std::thread reader([&] {
         char buffer[5000];
         for (ssize_t size; (size = ::read(read_end.get(), buffer, sizeof buffer)) > 0;)
-            got += static_cast<std::size_t>(size);
+            received += static_cast<std::size_t>(size);
     });
-    EXPECT_TRUE(write_to(write_end.get(), sent));
+    EXPECT_TRUE(write_to(write_end.get(), text));
     write_end.reset();
     reader.join();
-    EXPECT_EQ(got, sent.size());
+    EXPECT_EQ(received, text.size());
 }
 
-TEST(Output, OfAnInterruptedProgramDoesNotWaitForAReaderThatDoesNotRead) {
+TEST(Output, AnInterruptedProgramDoesNotWaitForASlowReader) {
     Descriptor read_end, write_end;
     ASSERT_TRUE(make_pipe(read_end, write_end));
     interrupted_by = SIGINT;

@@ -1,4 +1,5 @@
-// Views as pictures: what a person sees at 80x24, at 40x10, without a terminal, without colours and with 10,000 trials.
+// The views, compared with stored pictures: at 80x24 and 40x10, without a terminal, without colours, with 10,000
+// trials.
 #include <gmock/gmock.h>
 
 #include <chrono>
@@ -59,7 +60,7 @@ std::vector<int> widths_of(const std::string& text) {
     return widths;
 }
 
-/// Compares with tests/unit/view/pictures/NAME.txt; HPO_DRAW=1 in the environment draws the file anew.
+/// Expects `text` to equal tests/unit/view/pictures/NAME.txt. HPO_DRAW=1 in the environment rewrites the file.
 void expect_picture(const std::string& name, const std::string& text) {
     const std::string file = testing::source_folder() + "/tests/unit/view/pictures/" + name + ".txt";
     if (::getenv("HPO_DRAW")) std::ofstream(file) << text;
@@ -109,12 +110,12 @@ TEST(Pictures, ReportAt40ColumnsShowsFewerTrials) {
     const auto text = draw_report(sample_study(), sample_record(16), moment,
                                   {"runs/sample", "interrupted", true, "s.yaml"}, {40, 10, false, true});
     EXPECT_THAT(text, HasSubstr("  trial               12        11\n"));
-    // Commands and paths are whole.
+    // Commands and paths are not truncated.
     EXPECT_THAT(text, HasSubstr("hpo best sample > best.yaml\n"));
     EXPECT_THAT(text, HasSubstr("Resume                          hpo run s.yaml\n"));
 }
 
-TEST(Pictures, ProgressAt40ColumnsTellsTheTimeLeftAndTheValues) {
+TEST(Pictures, ProgressAt40ColumnsShowsTheTimeLeftAndTheValues) {
     const auto text = draw_progress(sample_study(), sample_record(16), moment, {40, 10, false, true});
     EXPECT_THAT(widths_of(text), Each(Le(40)));
     EXPECT_THAT(text, HasSubstr(" 10 to 38 s left\n"));
@@ -127,7 +128,7 @@ TEST(Pictures, ATrialInFull) {
                                              {80, 24, false, true}));
 }
 
-TEST(Pictures, ATrialInFullTellsItsMemoryItsDeviceAndWhatRunningOutOfItLedTo) {
+TEST(Pictures, ATrialInFullShowsItsMemoryItsDeviceAndItsMicroBatches) {
     auto record = sample_record(16);
     TrialRecord& trial = record.trial(12);
     trial.allocation = {{std::int64_t{3} << 30, std::int64_t{512} << 20, 1}, "GPU-8f6c1234", true, 4};
@@ -145,7 +146,7 @@ TEST(Pictures, ATrialInFullTellsItsMemoryItsDeviceAndWhatRunningOutOfItLedTo) {
         AllOf(HasSubstr("memory          93.00 MiB measured\n"), Not(HasSubstr("device")), Not(HasSubstr("micro"))));
 }
 
-TEST(Pictures, ALongReasonGoesOnBelowItselfInTheFullView) {
+TEST(Pictures, ALongReasonIsWrappedBelowItself) {
     auto record = sample_record(16);
     record.trial(6).reason = "one two three four five six seven eight nine ten eleven twelve";
     const auto text = draw_trial(sample_study(), record.trial(6), {}, {40, 24, false, true});
@@ -155,7 +156,7 @@ TEST(Pictures, ALongReasonGoesOnBelowItselfInTheFullView) {
                                 "                ten eleven twelve\n"));
 }
 
-TEST(Pictures, LookingIntoATrialFillsTheScreenWithTheHelpBelow) {
+TEST(Pictures, TheDetailsOfATrialFillTheScreenAboveTheHelp) {
     TopState state;
     state.chosen = 12;
     state.in_details = true;
@@ -164,7 +165,7 @@ TEST(Pictures, LookingIntoATrialFillsTheScreenWithTheHelpBelow) {
     EXPECT_EQ(lines.back(), "↑↓ scroll  esc back  x stop  q quit");
 }
 
-TEST(Pictures, ALookAtATrialScrollsToItsEndOnASmallTerminal) {
+TEST(Pictures, TheDetailsOfATrialScrollToTheirEndOnASmallTerminal) {
     const auto record = sample_record(16);
     const Screen screen{40, 10, false, true};
     TopState state;
@@ -177,7 +178,7 @@ TEST(Pictures, ALookAtATrialScrollsToItsEndOnASmallTerminal) {
         EXPECT_EQ(lines.size(), 10u);
         return lines;
     };
-    std::vector<std::string> seen = press({});
+    std::vector<std::string> first_lines = press({});
     const auto all = lines_of(draw_trial(sample_study(), record.trial(12), {}, {40, 1000, false, true}));
     EXPECT_EQ(trial_lines(sample_study(), record.trial(12), {}, screen), static_cast<std::int64_t>(all.size()));
     EXPECT_EQ(press({KeyCode::down})[0], all[1]);
@@ -185,7 +186,7 @@ TEST(Pictures, ALookAtATrialScrollsToItsEndOnASmallTerminal) {
     EXPECT_EQ(press({KeyCode::end})[8], all.back());
     EXPECT_EQ(press({KeyCode::down})[8], all.back());
     EXPECT_EQ(press({KeyCode::up})[8], all[all.size() - 2]);
-    EXPECT_EQ(press({KeyCode::home}), seen);
+    EXPECT_EQ(press({KeyCode::home}), first_lines);
     EXPECT_EQ(state.chosen, 12);
 }
 
@@ -198,7 +199,7 @@ TEST(Pictures, AWideTerminalShowsTheMetricsNameInFull) {
                 HasSubstr("val_accur…   MEMORY"));
 }
 
-TEST(Pictures, AStudyThatNobodyRunsIsListedBestFirst) {
+TEST(Pictures, AStudyThatIsNotRunningIsListedBestFirst) {
     auto record = sample_record(16);
     record.trial(13).value = 0.95;  // paused
     EXPECT_EQ(sorted(record, sample_study().objective, TopSort::state, true)[0]->number, 14);
@@ -208,7 +209,7 @@ TEST(Pictures, AStudyThatNobodyRunsIsListedBestFirst) {
     EXPECT_EQ(over[1]->number, 12);
 }
 
-TEST(Pictures, ATrialWhoseMemoryIsNotKnownSaysSo) {
+TEST(Pictures, UnknownMemoryIsShownAsUnknown) {
     auto record = sample_record(16);
     TrialRecord& trial = record.trial(6);
     for (Report& report : trial.curve) report.peak_bytes.reset();
@@ -225,7 +226,7 @@ TEST(Pictures, AStudyWithoutTrialsIsDrawnByEveryView) {
     EXPECT_THAT(draw_report(sample_study(), nothing, {}, {}, screen), HasSubstr("No trial reported"));
 }
 
-TEST(Pictures, ColoursAreThereOnlyWhenAskedFor) {
+TEST(Pictures, ColoursAreUsedOnlyOnRequest) {
     const auto record = sample_record(16);
     for (bool colour : {false, true}) {
         const Screen screen{80, 24, colour, true};
@@ -252,7 +253,7 @@ TEST(Pictures, ColoursDoNotChangeTheText) {
               draw_progress(sample_study(), record, moment, {80, 24, false, true}));
 }
 
-TEST(Pictures, ControlCharactersInReasonsAreMadePrintable) {
+TEST(Pictures, ControlCharactersInReasonsAreEscaped) {
     auto record = sample_record(16);
     record.trial(6).reason = "bad\x1b]0;title\x07 \xff and\nmore";
     const auto text = draw_top(sample_study(), record, moment, {}, {}, {0, 0, false, true});
@@ -309,16 +310,16 @@ TEST(Canvas, TableColumnsAreAsWideAsTheirCells) {
     EXPECT_EQ(table.draw({0, 0, false, true}), "STUDY     BEST\nphase1  0.8953\na           12\n");
 }
 
-TEST(Summary, SavingsAreTheStepsNotRunAtEachStoppedTrialsOwnPace) {
+TEST(Summary, SavingsAreTheSkippedStepsAtTheSpeedOfEachStoppedTrial) {
     const Savings saved = savings(sample_study(), sample_record(16));
-    EXPECT_EQ(saved.epochs, 12);  // trials 1 and 9, six of ten steps each; the user's stop saves nothing
+    EXPECT_EQ(saved.epochs, 12);  // trials 1 and 9 saved six of ten steps each; a stop by the user saves nothing
     EXPECT_DOUBLE_EQ(saved.seconds, 18);
     ASSERT_EQ(saved.rules.size(), 1u);
     EXPECT_EQ(saved.rules.at("plateau").trials, 2);
     EXPECT_EQ(saved.rules.at("plateau").epochs, 12);
 }
 
-TEST(Summary, StepsThatAScriptTakesAgainAfterEachPauseAreNotSaved) {
+TEST(Summary, StepsThatAScriptRepeatsAfterAPauseAreNotSaved) {
     Study study = sample_study();
     StudyRecord record;
     const auto happens = [&](const Event& event) {
@@ -334,19 +335,19 @@ TEST(Summary, StepsThatAScriptTakesAgainAfterEachPauseAreNotSaved) {
         }
     };
     for (std::int64_t n = 1; n <= 4; ++n) happens(event::Proposed{n, {}, {}});
-    train(1, 1, 1, 1);  // a script: from the start each time
+    train(1, 1, 1, 1);  // a script starts over after each pause
     happens(event::Paused{1, 1, "asha", ""});
     train(1, 2, 1, 3);
     happens(event::Paused{1, 2, "asha", ""});
     train(1, 3, 1, 10);
     happens(event::Finished{1, 3, TrialState::complete, "", ""});
-    train(2, 1, 1, 1);  // goes on where it was
+    train(2, 1, 1, 1);  // resumes from its last step
     happens(event::Paused{2, 1, "asha", ""});
     train(2, 2, 2, 3);
     happens(event::Finished{2, 2, TrialState::stopped, "asha", ""});
-    train(3, 1, 1, 1);  // waits: an interrupted study has spared nothing of it
+    train(3, 1, 1, 1);  // still waiting: an interrupted study has saved none of its steps
     happens(event::Paused{3, 1, "asha", ""});
-    happens(event::Finished{4, 0, TrialState::failed, "", "cannot be planned"});  // never began
+    happens(event::Finished{4, 0, TrialState::failed, "", "cannot be planned"});  // never started
     EXPECT_EQ(record.trial(1).trained, 14);
     EXPECT_EQ(record.trial(2).trained, 3);
     const Savings saved = savings(study, record);
@@ -355,7 +356,7 @@ TEST(Summary, StepsThatAScriptTakesAgainAfterEachPauseAreNotSaved) {
     EXPECT_DOUBLE_EQ(saved.seconds, 2.0 * 7 - 2.0 * 4);
 }
 
-TEST(Summary, ALeadingTrialsStepsAreNotEachANewBest) {
+TEST(Summary, FurtherImprovementsOfTheLeadingTrialAreNotAnnounced) {
     const Study study = sample_study();
     StudyRecord record;
     NewBests bests(study);
@@ -382,7 +383,7 @@ TEST(Summary, ALeadingTrialsStepsAreNotEachANewBest) {
     EXPECT_EQ(line(event::Finished{1, 2, TrialState::complete, "", ""}), "");
 }
 
-TEST(Summary, ThatAnInterpreterStartsIsNoTimeOfAStep) {
+TEST(Summary, TheStartOfAnInterpreterDoesNotCountAsTimeOfAStep) {
     Study study = sample_study();
     StudyRecord record;
     const auto happens = [&](const Event& event) {
@@ -393,15 +394,16 @@ TEST(Summary, ThatAnInterpreterStartsIsNoTimeOfAStep) {
         for (std::int64_t step = 1; step <= to; ++step) {
             event::Reported reported{trial, attempt, {}};
             reported.report.step = step;
-            reported.report.seconds = before + 3 + pace * static_cast<double>(step);  // three seconds until it trains
+            reported.report.seconds =
+                before + 3 + pace * static_cast<double>(step);  // training starts after three seconds
             happens(reported);
         }
     };
     for (std::int64_t n = 1; n <= 4; ++n) happens(event::Proposed{n, {}, {}});
     train(1, 1, 0, 0.5, 1);
-    EXPECT_EQ(step_seconds(record)[0], std::nullopt);  // what of it was the start is not known yet
+    EXPECT_EQ(step_seconds(record)[0], std::nullopt);  // the share of the start is not known yet
     happens(event::Paused{1, 1, "asha", ""});
-    train(1, 2, 3.5, 0.5, 4);  // from the start: its time goes on
+    train(1, 2, 3.5, 0.5, 4);  // starts over, and its seconds continue
     train(2, 1, 0, 0.5, 4);
     train(3, 1, 0, 0.25, 1);
     train(4, 1, 0, 40, 1);
@@ -411,7 +413,7 @@ TEST(Summary, ThatAnInterpreterStartsIsNoTimeOfAStep) {
 }
 
 TEST(Summary, TheSpeedOfAStudyIsInSamplesWhereBatchesAreKnown) {
-    auto record = sample_record(16);  // trials 14 and 15 run: batches of 4096 and 256
+    auto record = sample_record(16);  // trials 14 and 15 are running with batches of 4096 and 256
     const double speeds[] = {*record.trial(14).curve.back().iterations_per_second,
                              *record.trial(15).curve.back().iterations_per_second};
     EXPECT_EQ(total_speed(sample_study(), record),
@@ -433,7 +435,7 @@ TEST(Summary, DivergedAndFailedTrialsAreNeverTheBest) {
     EXPECT_EQ(best_trial(record, sample_study().objective)->number, 12);
 }
 
-TEST(Summary, ALineForALogNamesTrialValueAndReason) {
+TEST(Summary, ALogLineNamesTheTrialItsValueAndTheReason) {
     const auto record = sample_record(16);
     EXPECT_EQ(
         event_line({1, 0, event::Finished{1, 1, TrialState::stopped, "plateau", "no\nbetter"}}, record, sample_study()),
@@ -462,17 +464,17 @@ TEST(Events, APromotedTrialResumesAndOnlyARetryIsAnotherAttempt) {
     EXPECT_EQ(line(event::Launched{13, 3, "cpu 0", {}}), "trial 13 starts again, attempt 2");
 }
 
-TEST(Top, KeysMoveTheChoiceSortAndAskBeforeStopping) {
+TEST(Top, KeysMoveTheSelectionSortAndConfirmBeforeStopping) {
     const auto record = sample_record(16);
     const Objective objective = sample_study().objective;
     TopState state;
     const auto press = [&](Key key) { return on_key(state, key, record, objective, 5); };
     const auto letter = [&](char c) { return press({KeyCode::character, c}); };
     press({KeyCode::down});
-    EXPECT_EQ(state.chosen, 15);  // the second of the running ones
+    EXPECT_EQ(state.chosen, 15);  // the second running trial
     letter('s');
     EXPECT_EQ(state.sort, TopSort::number);
-    EXPECT_EQ(state.chosen, 15);  // the choice stays with its trial
+    EXPECT_EQ(state.chosen, 15);  // the selection stays on its trial
     letter('x');
     EXPECT_TRUE(state.asking);
     EXPECT_EQ(letter('n'), TopRequest::none);
@@ -490,7 +492,7 @@ TEST(Top, KeysMoveTheChoiceSortAndAskBeforeStopping) {
     EXPECT_EQ(on_key(state, {KeyCode::down}, {}, objective, 5), TopRequest::none);
 }
 
-TEST(Terminal, KeysAreTakenFromBytesOneByOne) {
+TEST(Terminal, BytesAreDecodedIntoKeysOneByOne) {
     std::string bytes = "j\x1b[A\x1b[1;5Cq\r\x1b";
     std::vector<KeyCode> codes;
     while (!bytes.empty()) codes.push_back(take_key(bytes).code);

@@ -1,4 +1,4 @@
-// Memory that trials share, as it is drawn with no, one, four and eight devices.
+// The lines of memory pools, drawn for zero, one, four and eight devices.
 #include "orchestrator/view/pools.hpp"
 
 #include <gmock/gmock.h>
@@ -44,12 +44,12 @@ std::vector<int> widths_of(const std::vector<std::string>& lines) {
     return widths;
 }
 
-TEST(Pools, AreALineEach) {
+TEST(Pools, EachPoolIsDrawnOnALine) {
     EXPECT_THAT(drawn(pools_of(0), 80, 5),
                 ElementsAre("host  █░░············  8.0 of 125 GiB reserved, 6.0 used, 20 by others, 4 trials"));
 }
 
-TEST(Pools, OfOneDeviceAndOfFourFit80Columns) {
+TEST(Pools, LinesOfUpToEightDevicesFit80Columns) {
     EXPECT_THAT(drawn(pools_of(1), 80, 5),
                 ElementsAre("host   █░░···········  8.0 of 125 GiB reserved, 6.0 used, 20 by others, 4 trials",
                             "gpu 0  █████▓▓·······  12 of 24 GiB reserved, 9.0 used, 4 trials"));
@@ -59,7 +59,7 @@ TEST(Pools, OfOneDeviceAndOfFourFit80Columns) {
     for (const int devices : {0, 1, 4, 8}) EXPECT_THAT(widths_of(drawn(pools_of(devices), 80, 5)), Each(Le(80)));
 }
 
-TEST(Pools, OfManyDevicesShareALineWithTheirSums) {
+TEST(Pools, ManyDevicesShareALineWithTheirSums) {
     auto pools = pools_of(8);
     pools[3].usable = false;
     EXPECT_THAT(drawn(pools, 80, 5),
@@ -69,20 +69,20 @@ TEST(Pools, OfManyDevicesShareALineWithTheirSums) {
                 ElementsAre("gpu 0  █████████▓▓▓············  12 of 24 GiB reserved, 9.0 used, 4 trials"));
 }
 
-TEST(Pools, AreTextAloneOnANarrowScreenAndAsciiWhereThereIsNoMore) {
+TEST(Pools, NarrowScreensHaveNoBarsAndTerminalsWithoutUtf8HaveAsciiBars) {
     EXPECT_THAT(drawn(pools_of(1), 60, 5)[1], "gpu 0  12 of 24 GiB reserved, 9.0 used, 4 trials");
     EXPECT_THAT(drawn(pools_of(1), 100, 5, false)[1],
                 "gpu 0  #########===............  12 of 24 GiB reserved, 9.0 used, 4 trials");
     EXPECT_THAT(widths_of(drawn(pools_of(2), 40, 5)), Each(Le(40)));
 }
 
-TEST(Pools, ADeviceThatIsSetAsideSaysSo) {
+TEST(Pools, ADeviceThatIsSetAsideIsMarked) {
     auto pools = pools_of(2);
     pools[1].usable = false;
     EXPECT_THAT(drawn(pools, 80, 5)[1], HasSubstr("set aside"));
 }
 
-TEST(Pools, WhatWasNotMeasuredIsNotShownAndMoreThanTheCapacityFillsTheBar) {
+TEST(Pools, UnmeasuredUseIsNotShownAndUseAboveTheCapacityFillsTheBar) {
     EXPECT_THAT(drawn({{"host", 4 * GiB, 0, GiB, std::nullopt, 1}}, 80, 5)[0],
                 AllOf(Not(HasSubstr("used")), Not(HasSubstr("others")), HasSubstr("1 trial")));
     EXPECT_THAT(drawn({{"host", 4 * GiB, 3 * GiB, 3 * GiB, 5 * GiB, 1}}, 80, 5)[0], HasSubstr("████████"));
@@ -108,7 +108,7 @@ struct Sample {
     }
 };
 
-TEST(Pools, StandAboveTheTrialsOfTopAndOfProgress) {
+TEST(Pools, AreDrawnAboveTheTrialsInTopAndInProgress) {
     Sample sample;
     for (const int devices : {0, 1, 4, 8})
         for (const Screen screen : {Screen{80, 24, false, true}, Screen{40, 10, false, true}}) {
@@ -122,7 +122,7 @@ TEST(Pools, StandAboveTheTrialsOfTopAndOfProgress) {
                 EXPECT_THAT(widths_of(lines), Each(Le(screen.width)));
                 EXPECT_THAT(text, HasSubstr("waiting: trial 16 needs 3.000 GiB"));
                 EXPECT_THAT(text, HasSubstr(devices == 0 ? "host" : "gpu"));
-                EXPECT_THAT(text, HasSubstr("14"));  // a running trial is in sight
+                EXPECT_THAT(text, HasSubstr("14"));  // a running trial is visible
                 if (screen.width == 80) {
                     EXPECT_THAT(text, HasSubstr("gpu 1"));
                 }

@@ -1,5 +1,5 @@
-// Time left against the truth: whole studies are played with their rules, and at each moment from a quarter of the
-// study on what is said is compared with what then came.
+// The predicted time left against the truth: whole studies are simulated with_patience their rules, and at each moment
+// after the first quarter the prediction is compared with_patience the time that the study then took.
 #include "orchestrator/view/time_left.hpp"
 
 #include <gmock/gmock.h>
@@ -16,18 +16,17 @@ namespace hpo::view {
 namespace {
 
 using testing::play_study;
-using testing::Played;
+using testing::PlayedStudy;
 
-/// At moments from a quarter on: how far the truth lay from the range at worst (a factor; 1: within it), how often it
-/// lay within it, and how often the expected value was right within a factor of two.
+/// The quality of the predictions after the first quarter of a study.
 struct Score {
-    double worst = 1;
-    double inside = 0;
-    double middle = 0;
-    double moments = 0;
+    double worst = 1;    ///< largest factor by name the truth missed the predicted range; 1 if it never did
+    double inside = 0;   ///< share of predictions whose range held the truth
+    double middle = 0;   ///< share of predictions whose expected value was within a factor of two
+    double moments = 0;  ///< number of predictions
 };
 
-Score score(const Played& played) {
+Score score(const PlayedStudy& played) {
     Score score;
     StudyRecord record;
     const double end = played.events.back().time;
@@ -35,12 +34,12 @@ Score score(const Played& played) {
         apply(record, stored, played.study.objective);
         const double left = end - stored.time;
         if (stored.time < end / 4 || left < end / 50 || stored.sequence % 23 != 0) continue;
-        const auto said = time_left(played.study, record, {stored.time, 1, true});
-        if (!said) return {1e9};
+        const auto predicted = time_left(played.study, record, {stored.time, 1, true});
+        if (!predicted) return {1e9};
         ++score.moments;
-        score.inside += said->least <= left && left <= said->most ? 1 : 0;
-        score.middle += said->expected < 2 * left && left < 2 * said->expected ? 1 : 0;
-        score.worst = std::max({score.worst, said->least / left, left / said->most});
+        score.inside += predicted->least <= left && left <= predicted->most ? 1 : 0;
+        score.middle += predicted->expected < 2 * left && left < 2 * predicted->expected ? 1 : 0;
+        score.worst = std::max({score.worst, predicted->least / left, left / predicted->most});
     }
     score.inside /= score.moments;
     score.middle /= score.moments;
@@ -56,14 +55,14 @@ Study study_with(std::vector<PartSpec> rules, std::int64_t trials, std::int64_t 
     return study;
 }
 
-/// Of plays with other luck: how it went on average, and the worst of all.
+/// Adds a simulation's score to the average of several. `share` is its weight; the worst of all is kept.
 void add(Score& all, const Score& one, double share) {
     all.inside += share * one.inside;
     all.middle += share * one.middle;
     all.worst = std::max(all.worst, one.worst);
 }
 
-TEST(TimeLeft, IsARangeThatHoldsAndItsMiddleIsRightWithinTwoFromAQuarterOfTheStudyOn) {
+TEST(TimeLeft, AfterAQuarterOfTheStudyTheRangeHoldsAndItsMiddleIsWithinAFactorOfTwo) {
     const PartSpec asha{"asha", {{"grace", std::int64_t{1}}, {"factor", std::int64_t{3}}}}, plateau{"plateau", {}};
     const PartSpec divergence{"divergence", {}}, extrapolation{"extrapolation", {}};
     for (const auto& rules : {std::vector<PartSpec>{}, {plateau}, {asha}, {plateau, asha}, {divergence, extrapolation}})
@@ -71,30 +70,30 @@ TEST(TimeLeft, IsARangeThatHoldsAndItsMiddleIsRightWithinTwoFromAQuarterOfTheStu
             for (const bool from_start : {false, true}) {
                 const bool rungs = !rules.empty() && rules.back().type != "plateau";
                 if (from_start && !rungs) continue;
-                Score found{1, 0, 0, 0};
+                Score total{1, 0, 0, 0};
                 const std::vector<std::uint64_t> seeds =
                     trials == 200 ? std::vector<std::uint64_t>{3} : std::vector<std::uint64_t>{1, 2, 3, 4};
                 for (const std::uint64_t seed : seeds)
-                    for (const std::size_t places : {1u, 4u})
-                        add(found,
+                    for (const std::size_t workers : {1u, 4u})
+                        add(total,
                             score(play_study(study_with(rules, trials, 20),
-                                             {.workers = places, .from_start = from_start, .seed = seed})),
+                                             {.workers = workers, .from_start = from_start, .seed = seed})),
                             0.5 / static_cast<double>(seeds.size()));
-                const std::string which = std::to_string(rules.size()) + " rules, " +
-                                          (rules.empty() ? "" : rules.back().type) + ", " + std::to_string(trials) +
-                                          " trials" + (from_start ? ", scripts that start anew" : "");
-                EXPECT_GT(found.inside, 0.8) << which;
-                EXPECT_GT(found.middle, trials < 200 && rungs ? 0.8 : 0.93) << which;
-                // In a small study with rungs one promotion at the end, which nothing foretells, is half of what is
-                // left.
-                EXPECT_LT(found.worst, trials < 200 && rungs ? 5.5 : 2.5) << which;
+                const std::string name = std::to_string(rules.size()) + " rules, " +
+                                         (rules.empty() ? "" : rules.back().type) + ", " + std::to_string(trials) +
+                                         " trials" + (from_start ? ", scripts that start over" : "");
+                EXPECT_GT(total.inside, 0.8) << name;
+                EXPECT_GT(total.middle, trials < 200 && rungs ? 0.8 : 0.93) << name;
+                // In a small study with rungs, a single promotion near the end takes half of the time left, and it
+                // cannot be predicted.
+                EXPECT_LT(total.worst, trials < 200 && rungs ? 5.5 : 2.5) << name;
                 if (std::getenv("HPO_DRAW"))
-                    std::printf("%-50s range off by %.2f, inside %.2f, middle within two %.2f\n", which.c_str(),
-                                found.worst, found.inside, found.middle);
+                    std::printf("%-50s range off by %.2f, inside %.2f, middle within two %.2f\n", name.c_str(),
+                                total.worst, total.inside, total.middle);
             }
 }
 
-TEST(TimeLeft, IsNotSaidBeforeATrialHasEndedOrPausedUnlessThereIsABudgetOfTime) {
+TEST(TimeLeft, IsUnknownUntilATrialHasEndedOrPausedUnlessTheBudgetLimitsTime) {
     Study study = study_with({}, 8, 20);
     EXPECT_EQ(time_left(study, {}, {10, 1, true}), std::nullopt);
     study.budget.seconds = 60;
@@ -104,7 +103,7 @@ TEST(TimeLeft, IsNotSaidBeforeATrialHasEndedOrPausedUnlessThereIsABudgetOfTime) 
     EXPECT_NEAR(part_done(study, {}, {15, 1, true}), 0.25, 1e-9);
 }
 
-TEST(TimeLeft, TheBarIsTimeWhereTheBudgetOfTimeComesFirst) {
+TEST(TimeLeft, TheBarShowsTimeIfTheTimeBudgetEndsTheStudy) {
     auto played = play_study(study_with({}, 1000, 20), {.workers = 2});
     played.study.budget.seconds = played.events.back().time / 10;
     StudyRecord record;
@@ -126,12 +125,12 @@ TEST(TimeLeft, PatienceMayEndAStudySooner) {
     const Moment moment{played.events.back().time / 2, 2, true};
     const auto before = *time_left(played.study, record, moment);
     played.study.budget.patience = 1;
-    const auto with = *time_left(played.study, record, moment);
-    EXPECT_LT(with.least, before.least / 2);
-    EXPECT_LE(with.most, before.most);
+    const auto with_patience = *time_left(played.study, record, moment);
+    EXPECT_LT(with_patience.least, before.least / 2);
+    EXPECT_LE(with_patience.most, before.most);
 }
 
-TEST(TimeLeft, WordsAreRangesOfRoundFigures) {
+TEST(TimeLeft, TextIsARangeOfRoundedTimes) {
     EXPECT_EQ(time_left_text({12.3, 25.6, 0}), "12 to 26 s left");
     EXPECT_EQ(time_left_text({71, 124, 0}), "1m 11s to 2m 00s left");
     EXPECT_EQ(time_left_text({100, 110, 100}), "about 1m 40s left");
