@@ -1,4 +1,4 @@
-"""hpo ask-tell: the page that documents it, sessions that are killed, and the Python client over it."""
+"""hpo ask-tell: the session in its documentation, sessions that are killed, and the Python client that uses it."""
 import json
 import os
 import pathlib
@@ -11,7 +11,7 @@ import textwrap
 from harness import BUILD, DEADLINE, FAKE_DISK, HPO, SOURCE, Case
 
 STUDY = """\
-study: asked
+study: requests
 objective: {metric: loss, direction: minimize}
 space:
   x: {type: float, low: 0, high: 1}
@@ -22,38 +22,38 @@ budget: {trials: 50, epochs: 9}
 
 class AskTell(Case):
     def talk(self, *lines, arguments=(), status=0, text=STUDY, environment=None):
-        """The answers to these lines, each an object or a text."""
-        said = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
+        """Runs a session on these lines, each an object or a text, and returns its answers."""
+        text_sent = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
         self.study(text)
-        done = subprocess.run([HPO, "ask-tell", "study.yaml", *arguments], cwd=self.folder, input=said,
+        done = subprocess.run([HPO, "ask-tell", "study.yaml", *arguments], cwd=self.folder, input=text_sent,
                               capture_output=True, text=True, timeout=DEADLINE * 2, env={**os.environ, **(environment or {})})
         self.error = done.stderr
         self.assertEqual(done.returncode, status, done.stderr)
         return [json.loads(line) for line in done.stdout.splitlines()]
 
-    def test_the_worked_session_of_the_page(self):
+    def test_the_documented_session_gives_the_documented_answers(self):
         page = (SOURCE / "docs" / "ask_tell.md").read_text()
         study = re.search(r"```yaml\n(.*?)```", page, re.S)[1]
         session = re.search(r"```text\n(.*?)```", page, re.S)[1].splitlines()
-        asked = [line[2:] for line in session if line.startswith("> ")]
+        requests = [line[2:] for line in session if line.startswith("> ")]
         answers = [json.loads(line[2:]) for line in session if line.startswith("< ")]
-        self.assertGreater(len(asked), 8)
-        got = self.talk(*asked, text=study)
-        self.assertEqual(len(got), len(answers))
-        for answer, shown in zip(got, answers):
-            self.assertEqual([answer.pop("reason", None) is None], [shown.pop("reason", None) is None])  # rules word it
-            self.assertEqual(answer, shown)
+        self.assertGreater(len(requests), 8)
+        answers_received = self.talk(*requests, text=study)
+        self.assertEqual(len(answers_received), len(answers))
+        for answer, documented in zip(answers_received, answers):
+            self.assertEqual([answer.pop("reason", None) is None], [documented.pop("reason", None) is None])  # the text is up to the rules
+            self.assertEqual(answer, documented)
         self.assertIn('{"ask": 2}', self.hpo("ask-tell", "--help"))
 
-    def test_a_study_goes_on_after_a_kill_at_any_instant_and_shows_like_any_other(self):
+    def test_a_study_resumes_after_kills_at_any_instant_and_is_shown_like_any_other(self):
         self.study(STUDY)
-        told = 0
+        tells = 0
         for _ in range(6):
             child = subprocess.Popen([HPO, "ask-tell", "study.yaml"], cwd=self.folder, stdin=subprocess.PIPE,
                                      stdout=subprocess.PIPE, text=True)
             self.children.append(child)
             pending = []
-            for line in range(7 + told % 3):  # killed at another point of the talk each time
+            for line in range(7 + tells % 3):  # each session is killed at another line
                 request = {"tell": {"trial": pending.pop(), "values": {"loss": 0.5}}} if line % 3 == 2 else {"ask": 1}
                 child.stdin.write(json.dumps(request) + "\n")
                 child.stdin.flush()
@@ -62,32 +62,32 @@ class AskTell(Case):
                 if "trials" in answer:
                     pending.append(answer["trials"][0]["trial"])
                 else:
-                    told += 1
+                    tells += 1
             child.stdin.write('{"ask": 1}\n{"tell": {"trial": %d, "values": {"loss": 0.1}}}\n' % pending[-1])
             child.stdin.flush()
             child.kill()
             child.wait()
             child.stdin.close()
-        self.assert_sound("asked")
-        trials = self.trials("asked")
-        self.assertGreaterEqual(sum(trial["state"] == "complete" for trial in trials), told)
+        self.assert_sound("requests")
+        trials = self.trials("requests")
+        self.assertGreaterEqual(sum(trial["state"] == "complete" for trial in trials), tells)
         left = [trial["trial"] for trial in trials if trial["state"] == "queued"]
         again = self.talk({"ask": len(left)})[0]["trials"]
         self.assertEqual([trial["trial"] for trial in again], left)
-        self.assertIn("x:", self.hpo("best", "asked"))
-        self.assertIn("x=", self.hpo("ls", "asked"))
+        self.assertIn("x:", self.hpo("best", "requests"))
+        self.assertIn("x=", self.hpo("ls", "requests"))
         self.hpo("run", "study.yaml", status=1)
         self.assertIn("'worker' is missing", self.error)
         self.assertIn("hpo ask-tell", self.error)
         self.assertIn("somebody else", self.hpo("check", "study.yaml"))
 
-    def test_no_end_is_answered_that_the_disk_does_not_have(self):
+    def test_the_end_of_a_trial_is_confirmed_only_once_it_is_on_the_disk(self):
         ends = [{"ask": 1}, {"tell": {"trial": 1, "values": {"loss": 0.5}}}]
         failing = {"LD_PRELOAD": FAKE_DISK, "HPO_FAKE_DISK": "1"}
         self.assertEqual([a for a in self.talk(*ends, status=1, environment=failing) if "ok" in a], [])
         self.assertIn("study.db-wal: cannot be brought to the disk", self.error)
 
-    def test_many_lines_at_once_long_ones_and_no_store(self):
+    def test_many_lines_at_once_overlong_lines_and_a_missing_store(self):
         lines = [{"ask": 1} if n % 2 == 0 else {"tell": {"trial": n // 2 + 1, "values": {"loss": 1 / (n + 1)}}}
                  for n in range(20_000)]
         answers = self.talk("x" * 3_000_000, *lines, {"best": 1}, "", arguments=["--no-store", "--set", "budget.trials=20000"])
@@ -99,7 +99,7 @@ class AskTell(Case):
         self.assertEqual(answers[-1], {"error": "an empty line", "line": 20_003})
         self.assertFalse((self.folder / "runs").exists())
 
-    def test_one_session_at_a_time_and_signals_keep_what_is_out(self):
+    def test_one_session_at_a_time_and_signals_keep_open_trials(self):
         self.study(STUDY)
         child = subprocess.Popen([HPO, "ask-tell", "study.yaml"], cwd=self.folder, stdin=subprocess.PIPE,
                                  stdout=subprocess.PIPE, text=True)
@@ -126,7 +126,7 @@ class PythonStudy(Case):
         self.assertEqual(done.returncode, status, done.stderr)
         return done
 
-    def test_optimize_ask_tell_and_what_goes_wrong(self):
+    def test_optimize_ask_tell_and_their_errors(self):
         done = self.python("""
             import hpo, os, signal
 
@@ -149,7 +149,7 @@ class PythonStudy(Case):
                 for wrong in (lambda: study.tell(trial, 1.0), lambda: study.tell(999, 1.0), lambda: study.ask(0)):
                     try:
                         wrong()
-                        raise SystemExit("nothing was said")
+                        raise SystemExit("no error was raised")
                     except hpo.StudyError as error:
                         print(error)
 
@@ -175,10 +175,10 @@ class PythonStudy(Case):
             """)
         self.assertRegex(done.stdout, r"(?s)has ended already: diverged.*there is no trial 999.*from 1 on.*raised.*"
                                       r"another process|process \d+.*killed by signal 9")
-        failed = [trial for trial in self.trials("asked") if trial["state"] == "failed"]
+        failed = [trial for trial in self.trials("requests") if trial["state"] == "failed"]
         self.assertEqual({trial["reason"] for trial in failed}, {"ValueError: no such layer"})
 
-    def test_a_study_that_cannot_begin_says_why(self):
+    def test_a_study_that_cannot_start_gives_the_reason(self):
         done = self.python("import hpo\nhpo.Study('missing.yaml', store=False)", status=1)
         self.assertIn("missing.yaml", done.stderr)
         self.assertIn("StudyError", done.stderr)

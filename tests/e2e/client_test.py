@@ -1,4 +1,4 @@
-"""The Python client and the stand-ins, against an orchestrator that this file plays: no hpo runs."""
+"""The Python client and its stand-ins for wandb and nni, against an orchestrator that this file simulates. hpo does not run."""
 import json
 import os
 import pathlib
@@ -12,7 +12,7 @@ import unittest
 CLIENT = pathlib.Path(__file__).resolve().parents[2] / "worker" / "python"
 
 
-class Played(unittest.TestCase):
+class SimulatedOrchestrator(unittest.TestCase):
     def setUp(self):
         self._folder = tempfile.TemporaryDirectory(prefix="hpo-client-")
         self.folder = pathlib.Path(self._folder.name)
@@ -21,7 +21,7 @@ class Played(unittest.TestCase):
         self._folder.cleanup()
 
     def play(self, script, runs=1, steps=100, status=0, resumed=None):
-        """Hands out `runs` trials and goes on at each report; returns what the client said, and its standard error."""
+        """Runs a script with `runs` trials and answers each report with "continue". Returns the client's messages."""
         (self.folder / "train.py").write_text(textwrap.dedent(script))
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         listener.settimeout(60)
@@ -31,7 +31,7 @@ class Played(unittest.TestCase):
                                   stdin=subprocess.DEVNULL, cwd=self.folder,
                                   env={**os.environ, "HPO_ENDPOINT": str(self.folder / "socket"), "HPO_TOKEN": "t",
                                        "PYTHONPATH": str(CLIENT)})
-        said = []
+        messages = []
         with listener, listener.accept()[0] as connection:
             connection.settimeout(60)
 
@@ -39,7 +39,7 @@ class Played(unittest.TestCase):
                 try:
                     connection.sendall(json.dumps(message).encode() + b"\n")
                 except OSError:
-                    pass  # it is gone
+                    pass  # the client has ended
 
             def hand_out(trial):
                 run = {"type": "run", "trial": trial, "attempt": 1, "params": {"lr": 0.5}, "steps": steps, "seed": 1,
@@ -52,8 +52,8 @@ class Played(unittest.TestCase):
                 say(**run)
 
             given = 0
-            for message in self.messages(connection):
-                said.append(message)
+            for message in self.lines_of(connection):
+                messages.append(message)
                 if message["type"] == "report":
                     say(type="decision", trial=message["trial"], attempt=message["attempt"], step=message["step"],
                         action="continue")
@@ -65,24 +65,24 @@ class Played(unittest.TestCase):
         error = worker.communicate(timeout=60)[1]
         self.assertEqual(worker.returncode, status, error)
         self.error = error
-        return said
+        return messages
 
     @staticmethod
-    def messages(connection):
+    def lines_of(connection):
         try:
             for line in connection.makefile("rb"):
                 yield json.loads(line)
         except ConnectionResetError:
-            pass  # it ended without reading its last word
+            pass  # the client ended without reading the last message
 
     @staticmethod
-    def of(said, kind):
-        return [message for message in said if message["type"] == kind]
+    def of(messages, kind):
+        return [message for message in messages if message["type"] == kind]
 
 
-class Ends(Played):
-    def test_an_uncaught_exception_is_said_with_its_lines_its_place_and_that_the_process_ends(self):
-        said = self.play("""
+class Ends(SimulatedOrchestrator):
+    def test_an_uncaught_exception_fails_the_trial_with_its_text_and_place_and_announces_the_end_of_the_process(self):
+        messages = self.play("""
             import hpo
             def train(trial):
                 trial.report(1, loss=1)
@@ -90,25 +90,25 @@ class Ends(Played):
             for trial in hpo.trials():
                 train(trial)
             """, runs=3, status=1)
-        [last] = self.of(said, "finished")
+        [last] = self.of(messages, "finished")
         self.assertEqual((last["trial"], last["outcome"], last["last"]), (1, "failed", True))
         lines = last["message"].splitlines()
         self.assertEqual(lines[:3], ["RuntimeError: Error(s) in loading state_dict:", "\tMissing key(s)", "\tsize mismatch"])
         self.assertIn("train.py\", line 5, in train", last["message"])
         self.assertIn("Traceback", self.error)
 
-    def test_so_is_one_that_leaves_a_with_block_and_the_process(self):
-        said = self.play("""
+    def test_an_exception_that_leaves_a_with_block_and_the_process_is_reported_alike(self):
+        messages = self.play("""
             import hpo
             for trial in hpo.trials():
                 with trial:
                     raise KeyError("x")
             """, runs=3, status=1)
-        self.assertEqual([(m["trial"], m["outcome"], m.get("last")) for m in self.of(said, "finished")],
+        self.assertEqual([(m["trial"], m["outcome"], m.get("last")) for m in self.of(messages, "finished")],
                          [(1, "failed", True)])
 
-    def test_one_that_the_script_gets_over_fails_its_trial_alone(self):
-        said = self.play("""
+    def test_an_exception_that_the_script_handles_fails_its_trial_only(self):
+        messages = self.play("""
             import hpo
             for trial in hpo.trials():
                 try:
@@ -119,11 +119,11 @@ class Ends(Played):
                 except KeyError:
                     pass
             """, runs=2)
-        self.assertEqual([(m["trial"], m["outcome"], m.get("last")) for m in self.of(said, "finished")],
+        self.assertEqual([(m["trial"], m["outcome"], m.get("last")) for m in self.of(messages, "finished")],
                          [(1, "failed", None), (2, "complete", None)])
 
-    def test_long_words_are_cut_and_a_syntax_error_begins_with_its_type(self):
-        said = self.play("""
+    def test_a_long_error_is_truncated_and_a_syntax_error_starts_with_its_type(self):
+        messages = self.play("""
             import hpo
             for trial in hpo.trials():
                 with trial:
@@ -132,19 +132,19 @@ class Ends(Played):
                     except SyntaxError as error:
                         raise error
             """, status=1)
-        self.assertTrue(self.of(said, "finished")[0]["message"].startswith("SyntaxError: "), said)
+        self.assertTrue(self.of(messages, "finished")[0]["message"].startswith("SyntaxError: "), messages)
 
     def test_final_numbers_reach_hpo(self):
-        said = self.play("""
+        messages = self.play("""
             import hpo
             trial = hpo.trial()
             trial.report(1, loss=1)
             trial.finish(test_acc=0.9, test_loss=float("nan"))
             """)
-        self.assertEqual(self.of(said, "finished")[0]["values"], {"test_acc": 0.9, "test_loss": "nan"})
+        self.assertEqual(self.of(messages, "finished")[0]["values"], {"test_acc": 0.9, "test_loss": "nan"})
 
 
-class Rates(Played):
+class Rates(SimulatedOrchestrator):
     BUSY = """
             import time
             def work(seconds):
@@ -155,30 +155,30 @@ class Rates(Played):
             trial = hpo.trial()
             """
 
-    def test_a_loop_of_ones_own_is_measured_from_its_first_iteration(self):
-        said = self.play(self.BUSY + """
+    def test_the_rate_of_a_loop_is_measured_from_its_first_iteration(self):
+        messages = self.play(self.BUSY + """
             for step in (1, 2):
                 for _ in range(5):
                     work(0.01)
                     trial.step()
                 trial.report(step, loss=1)
             """)
-        for report in self.of(said, "report"):
+        for report in self.of(messages, "report"):
             self.assertLess(report["it_s"], 101)
             self.assertGreater(report["it_s"], 0)
-        self.assertEqual([r["iteration"] for r in self.of(said, "report")], [5, 10])
+        self.assertEqual([r["iteration"] for r in self.of(messages, "report")], [5, 10])
 
-    def test_nothing_is_claimed_of_a_burst_of_reports(self):
-        said = self.play(self.BUSY + """
+    def test_a_burst_of_reports_has_no_rate(self):
+        messages = self.play(self.BUSY + """
             work(0.05)
             for step in range(1, 20):
                 trial.report(step, loss=1, iterations=100)
             """)
-        self.assertEqual([r["step"] for r in self.of(said, "report") if r.get("it_s", 0) > 50_000], [])
-        self.assertEqual(self.of(said, "report")[-1]["iteration"], 1900)
-        self.assertNotIn("it_s", self.of(said, "report")[0])
+        self.assertEqual([r["step"] for r in self.of(messages, "report") if r.get("it_s", 0) > 50_000], [])
+        self.assertEqual(self.of(messages, "report")[-1]["iteration"], 1900)
+        self.assertNotIn("it_s", self.of(messages, "report")[0])
 
-    def test_a_resumed_trial_counts_on_from_what_was_reported(self):
+    def test_a_resumed_trial_continues_its_count_of_iterations(self):
         script = """
             import hpo
             trial = hpo.trial(checkpoint=True)
@@ -196,11 +196,11 @@ class Rates(Played):
         self.tearDown()
         self.setUp()
         report = self.of(self.play(script.format(2), resumed=done), "report")[0]
-        self.assertNotIn("iteration", report)  # how many there were after step 2 is not known
+        self.assertNotIn("iteration", report)  # the count after step 2 is unknown
         self.assertGreater(report["seconds"], 1000)
 
 
-class StandIns(Played):
+class StandIns(SimulatedOrchestrator):
     def shim(self, name, script, params, status=0):
         (self.folder / "train.py").write_text(textwrap.dedent(script))
         reports = self.folder / "reports.jsonl"
@@ -212,7 +212,7 @@ class StandIns(Played):
         self.error = done.stderr
         return [json.loads(line) for line in reports.read_text().splitlines()]
 
-    def test_wandb_config_holds_the_trials_parameters_over_the_scripts_own(self):
+    def test_wandb_config_prefers_the_trials_parameters_to_the_scripts(self):
         self.shim("wandb", """
             import argparse, copy, wandb
             assert wandb.run is None
@@ -238,7 +238,7 @@ class StandIns(Played):
             """, {"lr": 0.25, "head.width": 4, "seed_": 3, "a_b": "True", "layers": "[64, 32]", "none": "null"})
         self.assertEqual(self.error.count("config.lr stays 0.25"), 1)
 
-    def test_what_wandb_logs_is_reported_and_what_has_no_place_is_ignored_once(self):
+    def test_metrics_logged_to_wandb_are_reported_and_other_data_is_ignored_with_one_notice(self):
         lines = self.shim("wandb", """
             import wandb
             from wandb.sdk.lib import RunDisabled
@@ -279,7 +279,7 @@ class StandIns(Played):
         self.assertEqual(self.error.count("wandb.watch is ignored"), 1)
         self.assertEqual(self.error.count("run.log_artifact is ignored"), 1)
 
-    def test_nni_gives_parameters_with_their_nesting_and_takes_results(self):
+    def test_nni_returns_nested_parameters_and_reports_results(self):
         lines = self.shim("nni", """
             import argparse, os, nni
             from nni.trial import report_final_result

@@ -1,4 +1,4 @@
-"""hpo devices: with and without a management library (a fake one that misbehaves), with other sessions on the board."""
+"""hpo devices, with and without a (fake, misbehaving) management library, and with other sessions in the registry."""
 import contextlib
 import fcntl
 import json
@@ -14,7 +14,7 @@ LIBRARY = str(BUILD / "tests" / "support" / "libfake-nvml.so")
 GIB = 1 << 30
 
 
-def lives(pid):
+def is_alive(pid):
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
     except OSError:
@@ -22,7 +22,7 @@ def lives(pid):
 
 
 class Devices(Case):
-    alone = "looks at what this machine has free"
+    alone = "compares with the free memory of this machine"
 
     def setUp(self):
         super().setUp()
@@ -39,25 +39,25 @@ class Devices(Case):
         return json.loads(self.devices("--json"))
 
     @contextlib.contextmanager
-    def session(self, **bookings):
-        """What a running session leaves on the board: a locked file and what it has booked."""
+    def session(self, **reservations):
+        """Publishes reservations like a running session: a locked file and a file with the reservations."""
         board = self.folder / "hpo"
         board.mkdir(mode=0o700, exist_ok=True)
         with open(board / f"{os.getpid()}.lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             devices = [{"device": device, "booked": booked, "capacity": 0, "reserve": 0, "others": 0, "used": booked // 2,
-                        "cores": 1.5, "trials": 2} for device, booked in bookings["booked"].items()]
+                        "cores": 1.5, "trials": 2} for device, booked in reservations["booked"].items()]
             (board / f"{os.getpid()}.json").write_text(json.dumps({"study": "phase1", "pid": os.getpid(), "devices": devices}))
             yield
 
     @unittest.skipIf(os.path.exists("/dev/nvidiactl"), "this machine has an NVIDIA driver")
-    def test_a_machine_without_gpu_is_its_host_alone_and_no_warning(self):
+    def test_without_a_gpu_only_the_host_is_listed_and_nothing_is_warned_of(self):
         table = self.devices()
         self.assertEqual(self.error, "")
         self.assertEqual([line.split()[0] for line in table.splitlines()], ["DEVICE", "host", "No"])
-        found = self.as_json()
-        self.assertEqual((found["devices"], found["problem"]), ([], None))
-        host = found["host"]
+        listed = self.as_json()
+        self.assertEqual((listed["devices"], listed["problem"]), ([], None))
+        host = listed["host"]
         self.assertGreater(host["memory"], host["free"])
         self.assertGreaterEqual(host["cores"], 1)
         self.assertEqual((host["booked"], host["studies"]), (0, []))
@@ -70,22 +70,22 @@ class Devices(Case):
         self.assertEqual((second["number"], second["uuid"], second["kind"], second["free"], second["others"]),
                          (1, "GPU-2222", "cuda", 18 * GIB, 6 * GIB))
 
-    def test_what_running_studies_have_booked_is_shown_and_their_use_is_not_that_of_others(self):
-        worker = subprocess.Popen(["sleep", "1000"])  # below this process, which plays a session
+    def test_reservations_of_running_studies_are_shown_and_their_use_is_not_counted_as_others(self):
+        worker = subprocess.Popen(["sleep", "1000"])  # a child of this process, which stands for a session
         self.children.append(worker)
         self.script(f"device GPU-1111 8GiB Imaginary\nprocess GPU-1111 {worker.pid} 3GiB\nprocess GPU-1111 4242 1GiB\n")
         with self.session(booked={"GPU-1111": 4 * GIB, "host": GIB}):
-            found = self.as_json()
+            listed = self.as_json()
             table = self.devices()
-        device = found["devices"][0]
+        device = listed["devices"][0]
         self.assertEqual((device["booked"], device["free"], device["others"]), (4 * GIB, 4 * GIB, GIB))
         self.assertEqual(device["studies"],
                          [{"study": "phase1", "pid": os.getpid(), "trials": 2, "booked": 4 * GIB, "used": 2 * GIB}])
-        self.assertEqual((found["host"]["booked"], found["host"]["cores_booked"]), (GIB, 1.5))
+        self.assertEqual((listed["host"]["booked"], listed["host"]["cores_booked"]), (GIB, 1.5))
         self.assertEqual(table.count("phase1"), 2)
         self.assertEqual(self.as_json()["devices"][0]["booked"], 0, "the session is over")
 
-    def test_where_the_driver_hides_processes_the_sessions_own_figures_count(self):
+    def test_if_the_driver_hides_processes_the_figures_of_the_sessions_count(self):
         self.script("device GPU-1111 8GiB Imaginary\nprocess GPU-1111 4242 5GiB\nhidden\n")
         with self.session(booked={"GPU-1111": 4 * GIB}):
             self.assertEqual(self.as_json()["devices"][0]["others"], 3 * GIB)
@@ -95,7 +95,7 @@ class Devices(Case):
         self.assertIn("GPU 0 (Imaginary, GPU-1111) cannot be used: the driver reports", self.devices())
         self.assertIn("code 999", self.as_json()["devices"][0]["lost"])
 
-    def test_a_library_that_is_missing_fails_or_crashes_is_one_line_with_the_cure(self):
+    def test_a_missing_failing_or_crashing_library_is_reported_in_a_line_with_the_cure(self):
         for script, words in [("fail 9", "modprobe nvidia"), ("crash", "library has crashed (signal 6"), (None, "correct HPO_NVML_LIBRARY")]:
             if script:
                 self.script(script + "\n")
@@ -106,7 +106,7 @@ class Devices(Case):
             self.assertEqual(self.error.count("\n"), 1)
             self.assertIn(words, self.as_json()["problem"])
 
-    def test_libraries_of_cuda_that_are_missing_are_said_where_there_is_a_gpu(self):
+    def test_missing_cuda_libraries_are_reported_if_there_is_a_gpu(self):
         self.script("device GPU-1111 8GiB Imaginary")
         fakes = BUILD / "tests" / "support" / "fake_cuda"
         self.environment["LD_LIBRARY_PATH"] = str(fakes)
@@ -115,29 +115,29 @@ class Devices(Case):
                                                        "cublas": {"path": str(fakes / "libcublas.so.13")}})
         self.assertNotIn("its own kernels", self.devices())
         self.environment["LD_LIBRARY_PATH"] = ""
-        if (found := self.as_json()["libraries"])["cublas"].get("path"):
-            self.skipTest(f"this machine has {found['cublas']['path']}")
-        self.assertIn("is not found: install the CUDA toolkit's libraries", found["cublas"]["problem"])
+        if (listed := self.as_json()["libraries"])["cublas"].get("path"):
+            self.skipTest(f"this machine has {listed['cublas']['path']}")
+        self.assertIn("is not listed: install the CUDA toolkit's libraries", listed["cublas"]["problem"])
         self.assertIn("multiplies by its own kernels, several times slower: libcublas of CUDA", self.devices())
 
-    def test_a_library_that_hangs_is_given_up_and_the_host_is_shown(self):
+    def test_a_hanging_library_is_given_up_and_the_host_is_shown(self):
         self.script("hang\n")
         self.environment["HPO_GPU_WAIT"] = "2"
         self.assertIn("\nhost ", self.devices())
         self.assertIn("waiting for the NVIDIA driver to answer, for up to 2.0 s", self.error)
         self.assertIn("has not answered within 2.0 s", self.error)
 
-    def test_a_hung_helper_is_dead_after_its_parent_is_killed(self):
+    def test_a_hanging_helper_dies_with_its_parent(self):
         self.script("hang\n")
         child = self.start("devices", environment=self.environment)
         starts = self.folder / "script.starts"
         helper = int(wait_for(lambda: starts.exists() and starts.read_text()))
-        self.assertTrue(lives(helper))
+        self.assertTrue(is_alive(helper))
         child.send_signal(signal.SIGKILL)
         child.wait()
-        wait_for(lambda: not lives(helper), message="the helper lives on")
+        wait_for(lambda: not is_alive(helper), message="the helper is_alive on")
 
-    def test_a_script_of_hostile_names_prints_no_escape_codes(self):
+    def test_escape_codes_in_device_names_are_not_printed(self):
         self.script("device GPU-\x1b[2J 8GiB \x1b]0;evil\x07\n")
         self.assertNotIn("\x1b", self.devices())
 

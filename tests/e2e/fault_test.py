@@ -1,6 +1,6 @@
-"""What goes wrong, provoked: kills at random instants, workers that misbehave on request, full disks, damaged databases. Each test names the
-promise it holds hpo to. What each kind of fault does to a trial is proven by tests/unit/engine and tests/contract/execution; here it is shown once
-that it comes through. Seeds are fixed; HPO_KILLS sets how many kills (20 each by default, 200 for a thorough look)."""
+"""Provoked faults: kills at random instants, misbehaving workers, full disks, damaged databases. The number in a test's name is the row of
+docs/guarantees.md that it checks. tests/unit/engine and tests/contract/execution prove the effect of each fault on a trial. These tests show once
+that the whole program has it. Seeds are fixed. HPO_KILLS sets the number of kills per test (default 20; 200 is thorough)."""
 import fcntl
 import json
 import os
@@ -38,7 +38,7 @@ resources: {{parallel: {parallel}, retries: {retries}, progress_timeout: {timeou
 
 
 def pause(seconds):
-    """A random instant to strike at: this is no waiting for anything."""
+    """Waits for a random instant at which to kill. It does not wait for an event."""
     select.select([], [], [], seconds)
 
 
@@ -47,18 +47,18 @@ def finished(trials):
 
 
 class Kills(Case):
-    alone = "asks that nobody is left after 2 s"
+    alone = "requires that all processes are gone after 2 s"
 
-    def strike(self, victim_of):
-        """Kills at random instants until the study is through; nothing finished may be lost, changed or repeated."""
-        name, trials = "fake", 8 * KILLS  # more than are through at the last kill
+    def kill_repeatedly(self, victim_of):
+        """Kills at random instants until the study has ended. No finished trial may be lost, changed or repeated."""
+        name, trials = "fake", 8 * KILLS  # more than have ended at the last kill
         study = self.study(fake_study("each=0.004;daemon=1@1;children=1@2", trials=trials, epochs=3))
         dice = random.Random(name)
         known = {}
         for _ in range(KILLS):
             child = self.start("run", study)
             before = len(known)
-            # Mostly while trials run, now and then while it starts.
+            # Mostly while trials run, and sometimes while hpo starts.
             if dice.random() < 0.8:
                 wait_for(lambda: processes_of(self.folder) or child.poll() is not None)
             pause(dice.uniform(0, 0.12))
@@ -75,7 +75,7 @@ class Kills(Case):
             self.assert_nobody_left(2.0)
             now = finished(self.trials_so_far(name))
             for number, trial in known.items():
-                self.assertEqual(now.get(number), trial, f"trial {number} was finished and is not what it was")
+                self.assertEqual(now.get(number), trial, f"trial {number} had finished and has changed")
             self.assertGreaterEqual(len(now), before)
             known = now
             self.children.remove(child)
@@ -95,20 +95,20 @@ class Kills(Case):
         self.assertEqual(twice, [], "trials finished twice")
 
     def test_row_1_the_orchestrator_is_killed_at_random_instants_of_a_running_study(self):
-        self.strike(lambda child: child.pid)
+        self.kill_repeatedly(lambda child: child.pid)
 
     def curves(self, name):
-        """Of each trial its parameters and every step's metrics: a step that was lost is seen, also where the best is not."""
-        shown = [json.loads(self.hpo("show", name, trial["trial"], "--json")) for trial in self.trials(name)]
-        return {trial["trial"]: (trial["params"], trial["values"], [(step["step"], step["metrics"]) for step in trial["curve"]]) for trial in shown}
+        """Returns each trial's parameters, values and the metrics of all its steps, so that a lost step shows even if it was not the best."""
+        details = [json.loads(self.hpo("show", name, trial["trial"], "--json")) for trial in self.trials(name)]
+        return {trial["trial"]: (trial["params"], trial["values"], [(step["step"], step["metrics"]) for step in trial["curve"]]) for trial in details}
 
-    def test_row_1_the_orchestrator_of_native_workers_is_killed_and_curves_are_those_of_an_uninterrupted_study(self):
+    def test_row_1_killed_with_native_workers_and_resumed_curves_equal_those_of_an_uninterrupted_study(self):
         from harness import synthetic
         text = synthetic(trials=12, epochs=6, samples=20000)
         self.hpo("run", self.study(text))
-        whole = self.curves("small")
+        uninterrupted = self.curves("small")
         self.hpo("ls")
-        study = self.study(text.replace("study: small", "study: struck"))
+        study = self.study(text.replace("study: small", "study: killed"))
         dice = random.Random(7)
         for _ in range(max(3, KILLS // 5)):
             child = self.start("run", study)
@@ -118,25 +118,29 @@ class Kills(Case):
             child.wait(10)
             self.assert_nobody_left(2.0)
         self.hpo("run", study)
-        self.assertEqual(self.curves("struck"), whole)
+        self.assertEqual(self.curves("killed"), uninterrupted)
 
-    def test_row_8_a_supervisor_is_killed_at_random_instants_and_nothing_of_its_tree_is_left(self):
+    def test_row_8_a_supervisor_killed_at_random_instants_leaves_no_process(self):
         def supervisor(child):
-            found = []
+            supervisors_found = []
             for pid in processes_of(self.folder):
                 try:
                     if b"__supervisor" in pathlib.Path("/proc", str(pid), "cmdline").read_bytes():
-                        found.append(pid)
+                        supervisors_found.append(pid)
                 except OSError:
                     pass
-            return random.Random(len(found)).choice(found) if found else None
+            return random.Random(len(supervisors_found)).choice(supervisors_found) if supervisors_found else None
 
-        self.strike(supervisor)
+        self.kill_repeatedly(supervisor)
 
-    def test_row_1_a_killed_supervisor_of_a_living_orchestrator_takes_its_worker_along_and_the_study_goes_on(self):
+    def test_row_1_a_killed_supervisor_ends_its_worker_and_the_study_continues(self):
         child = self.start("run", self.study(fake_study("each=0.01;daemon=1@1", trials=60, epochs=4, retries=50)))
         dice = random.Random(3)
+        reported = 0
         for _ in range(20):
+            # Three failed launches in a row end a study, so each kill waits until a worker has reported since the last one.
+            wait_for(lambda: self.steps_so_far("fake") > reported or child.poll() is not None)
+            reported = self.steps_so_far("fake")
             supervisors = wait_for(lambda: child.poll() is not None or
                                [p for p in processes_of(self.folder) if b"__supervisor" in self.cmdline(p)])
             if supervisors is True:
@@ -147,6 +151,9 @@ class Kills(Case):
         self.assertEqual(len(finished(self.trials("fake"))), 60)
         self.assert_nobody_left()
 
+    def steps_so_far(self, study):
+        return sum(trial["steps"] for trial in self.trials_so_far(study))
+
     @staticmethod
     def cmdline(pid):
         try:
@@ -156,7 +163,7 @@ class Kills(Case):
 
 
 class Endings(Case):
-    alone = "asks for ends within 1 s"
+    alone = "requires ends within 1 s"
 
     def running(self, script="each=0.05", hangup=signal.SIG_DFL, environment=None, trials=500, **more):
         child = self.start("run", self.study(fake_study(script, trials=trials, **more)), environment=environment,
@@ -164,7 +171,7 @@ class Endings(Case):
         wait_for(lambda: any(t["steps"] for t in self.trials_so_far("fake")))
         return child
 
-    def test_row_2_one_sigint_asks_everyone_to_leave_stores_everything_and_exits_with_130(self):
+    def test_row_2_one_sigint_ends_the_workers_stores_everything_and_exits_with_130(self):
         child = self.running()
         child.send_signal(signal.SIGINT)
         self.assertEqual(child.wait(10), 130)
@@ -187,7 +194,7 @@ class Endings(Case):
         self.assertEqual(child.wait(10), 143)
         self.assert_nobody_left()
 
-    def test_row_44_under_nohup_a_study_outlives_its_terminal_and_its_runtime_folder(self):
+    def test_row_44_under_nohup_a_study_survives_its_terminal_and_its_runtime_folder(self):
         runtime = self.folder / "runtime"
         runtime.mkdir(0o700)
         child = self.running("each=0.2", hangup=signal.SIG_IGN, environment={"XDG_RUNTIME_DIR": str(runtime)}, trials=6)
@@ -200,28 +207,28 @@ class Endings(Case):
         self.assertEqual([t["state"] for t in self.trials("fake")], 5 * ["complete"] + ["stopped"])
         self.assert_nobody_left()
 
-    def test_row_4_a_reader_that_goes_away_ends_the_study_without_a_crash(self):
+    def test_row_4_a_closed_pipe_ends_the_study_without_a_crash(self):
         child = self.running()
         child.stdout.close()
         child.stdout = None
         self.assertEqual(child.wait(30), 143)
         self.assert_nobody_left()
 
-    def test_row_45_two_signals_end_it_though_its_supervisors_are_stopped(self):
+    def test_row_45_two_signals_end_it_even_if_its_supervisors_are_stopped(self):
         child = self.running()
         for pid in processes_of(self.folder):
             if b"__supervisor" in Kills.cmdline(pid):
                 os.kill(pid, signal.SIGSTOP)
         child.send_signal(signal.SIGINT)
-        child.send_signal(signal.SIGTERM)  # two of one number that nobody has taken yet would be one
-        self.assertIn(child.wait(60), (130, 143))  # whichever of the two was taken first
+        child.send_signal(signal.SIGTERM)  # two pending signals of one number would count as one
+        self.assertIn(child.wait(60), (130, 143))  # depends on which of the two was delivered first
         self.assert_nobody_left(60)
 
-    def test_row_45_a_reader_that_does_not_read_does_not_keep_it_from_ending_as_interrupted(self):
+    def test_row_45_a_full_pipe_does_not_delay_an_interrupt(self):
         child = self.start("run", self.study(fake_study("each=0.002", trials=500)), "--json")
         fcntl.fcntl(child.stdout, fcntl.F_SETPIPE_SZ, 4096)
-        held_up = re.compile("^(1|7) ")  # in write or poll
-        wait_for(lambda: held_up.match(pathlib.Path(f"/proc/{child.pid}/syscall").read_text()))
+        blocked = re.compile("^(1|7) ")  # in write or poll
+        wait_for(lambda: blocked.match(pathlib.Path(f"/proc/{child.pid}/syscall").read_text()))
         child.send_signal(signal.SIGINT)
         self.assertEqual(child.wait(60), 130)
         self.assert_nobody_left(60)
@@ -240,7 +247,7 @@ class Workers(Case):
         self.out = self.hpo("run", self.study(fake_study(script, **more)), status=status)
         return self.trials("fake")
 
-    def test_rows_5_15_16_17_what_a_worker_does_wrong_ends_its_own_trial_alone_and_as_promised(self):
+    def test_rows_5_15_16_17_a_misbehaving_worker_ends_its_own_trial_only(self):
         ways = {"say=goodbye@2;die=SIGSEGV@2": ("failed", "SIGSEGV"), "nan@3": ("diverged", "step 3"),
                 "step=-1@2;step=2@4;step=huge@3": ("complete", ""), "old@2;stranger@3;late": ("complete", "")}
         choices = ", ".join(f'"{way}"' for way in ways)
@@ -262,8 +269,8 @@ class Workers(Case):
         self.run_fake("children=3@2;daemon=3@3;chain@2")
         self.assert_nobody_left()
 
-    def test_row_12_a_worker_that_cannot_be_started_ends_the_study_with_the_real_reason_and_fails_no_trial(self):
-        program = self.folder / "program"  # it is there, and cannot be executed all the same
+    def test_row_12_a_worker_that_cannot_be_started_ends_the_study_with_the_reason_and_fails_no_trial(self):
+        program = self.folder / "program"  # it exists, but it cannot be executed
         program.write_text("#!/no/such/interpreter\n")
         program.chmod(0o755)
         self.hpo("run", self.study(fake_study().replace(FAKE, str(program))), status=1)
@@ -281,7 +288,7 @@ class Workers(Case):
         self.assertEqual(child.wait(300), 0)
         self.assertLessEqual(max(counts) - min(counts), 3, counts)
 
-    def test_row_14_garbage_is_counted_and_the_stream_goes_on(self):
+    def test_row_14_invalid_lines_are_counted_and_later_ones_are_read(self):
         trials = self.run_fake("halfline@1;longline=100000000@2;binary=100000@3;badutf8@4;nested=30000@4")
         self.assertEqual([t["state"] for t in trials], ["complete", "complete"])
         self.assertEqual([t["steps"] for t in trials], [5, 5])
@@ -299,7 +306,7 @@ class Workers(Case):
 
 
 class Sandboxes(Case):
-    def test_row_48_without_proc_one_sentence_says_so_and_nothing_is_begun(self):
+    def test_row_48_without_proc_hpo_refuses_to_start_with_one_message(self):
         study = self.study(fake_study("each=0.01", trials=1))
         root = [] if os.geteuid() == 0 else ["--map-root-user"]
         done = subprocess.run(["unshare", "--mount", *root, "sh", "-c",
@@ -313,7 +320,7 @@ class Sandboxes(Case):
 
 
 class Storage(Case):
-    def test_row_20_a_full_disk_ends_the_session_cleanly_and_the_next_one_goes_on(self):
+    def test_row_20_a_full_disk_ends_the_run_cleanly_and_the_next_one_resumes(self):
         study = self.study(fake_study("each=0.001", trials=3000, epochs=5))
 
         def small_files():
@@ -332,15 +339,15 @@ class Storage(Case):
         for number, trial in before.items():
             self.assertEqual(after[number], trial)
 
-    def test_row_54_nothing_is_told_or_removed_of_a_trial_that_ended_before_the_disk_has_its_end(self):
-        # The disk takes the study, and after that nothing any more.
+    def test_row_54_the_end_of_a_trial_has_no_effect_before_it_is_on_the_disk(self):
+        # The disk stores the new study and fails from then on.
         study = self.study(fake_study("each=0.001", trials=4, parallel=1, more="keep: {folders: none}"))
         failing = {"LD_PRELOAD": FAKE_DISK, "HPO_FAKE_DISK": "1"}
-        said = [json.loads(line) for line in self.hpo("run", study, "--json", status=1, environment=failing).splitlines()]
+        events = [json.loads(line) for line in self.hpo("run", study, "--json", status=1, environment=failing).splitlines()]
         self.assertIn("study.db-wal: cannot be brought to the disk", self.error)
-        self.assertEqual({line["event"] for line in said}, {"launched", "reported", "ended"})
+        self.assertEqual({line["event"] for line in events}, {"launched", "reported", "ended"})
         ended = finished(self.trials("fake"))
-        self.assertIn(1, ended)  # it was written
+        self.assertIn(1, ended)  # it was written, but not synchronised
         self.assertTrue((self.folder / "runs/fake/checkpoints/trial-0001/last.ckpt").exists())
         self.assertNotIn("complete", (self.folder / "runs/fake/hpo.log").read_text())
         self.hpo("run", study)
@@ -348,7 +355,7 @@ class Storage(Case):
         self.assertEqual(len(after), 4)
         self.assertEqual(after[1], ended[1])
 
-    def test_row_23_of_many_runs_at_once_one_wins_and_the_others_name_it(self):
+    def test_row_23_of_several_runs_at_once_one_succeeds_and_the_others_name_it(self):
         study = self.study(fake_study("each=0.05", trials=20))
         runs = [self.start("run", study) for _ in range(8)]
         wait_for(lambda: sum(r.poll() is not None for r in runs) == 7)
@@ -360,7 +367,7 @@ class Storage(Case):
         self.assertEqual(holder.wait(60), 0)
         self.assertEqual(len(finished(self.trials("fake"))), 20)
 
-    def test_row_24_a_viewer_with_a_read_lock_is_never_in_the_way(self):
+    def test_row_24_a_viewer_with_a_read_lock_does_not_block_the_study(self):
         child = self.start("run", self.study(fake_study("each=0.005", trials=60)))
         wait_for(lambda: self.trials_so_far("fake"))
         viewer = sqlite3.connect(f"file:{self.database('fake')}?mode=ro", uri=True, isolation_level=None)
@@ -370,7 +377,7 @@ class Storage(Case):
         viewer.close()
         self.assertEqual(len(finished(self.trials("fake"))), 60)
 
-    def test_row_26_a_damaged_database_is_refused_and_left_as_it_is(self):
+    def test_row_26_a_damaged_database_is_refused_and_left_unchanged(self):
         study = self.study(fake_study())
         self.hpo("run", study)
         path = self.database("fake")
@@ -383,7 +390,7 @@ class Storage(Case):
             self.assertIn("study.db", self.error)
             self.assertEqual(path.read_bytes(), damaged)
 
-    def test_row_22_a_folder_that_cannot_be_made_is_an_error_before_anything_is_launched(self):
+    def test_row_22_a_folder_that_cannot_be_created_is_an_error_before_any_launch(self):
         (self.folder / "runs").write_text("")
         self.hpo("run", self.study(fake_study()), status=1)
         self.assertIn("runs", self.error)

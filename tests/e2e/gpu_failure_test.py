@@ -1,4 +1,4 @@
-"""Whole studies on OpenCL devices that fail in the middle: the trial is tried again, the others go on, nothing is left behind."""
+"""Whole studies on OpenCL devices that fail while they run: the trial is retried, the others continue, no process is left."""
 import collections
 import json
 import sqlite3
@@ -13,7 +13,7 @@ NO_MORE = "it is not used any more in this run"
 
 class Failures(Case):
     def run_failing(self, script, *arguments, devices="basic", parallel=1, status=0):
-        """A study on PoCL with so many devices, which fails as `script` says."""
+        """Runs a study on PoCL, whose devices fail as the lines of `script` demand (tests/support/FAKES.md)."""
         self.script = self.folder / "script"
         self.script.write_text(script + "\n")
         study = self.study(synthetic(samples=8192, trials=TRIALS, epochs=3, parallel=parallel))
@@ -25,7 +25,7 @@ class Failures(Case):
         self.log = (self.folder / "runs" / "small" / "hpo.log").read_text()
 
     def completed(self):
-        """What each trial came to; all are complete."""
+        """Expects all trials to be complete. Returns their parameters, steps and values."""
         trials = self.trials("small")
         self.assertEqual([trial["state"] for trial in trials], ["complete"] * TRIALS, self.log)
         return [(trial["params"], trial["steps"], trial["values"]) for trial in trials]
@@ -40,27 +40,27 @@ class Failures(Case):
 
     def test_a_device_that_fails_once_costs_a_retry_and_changes_no_result(self):
         self.run_failing("")
-        sound = self.completed()
+        without_failure = self.completed()
         self.run_failing("clEnqueueNDRangeKernel -5 after 3000 once", "--fresh")
-        self.assertEqual(self.completed(), sound)
+        self.assertEqual(self.completed(), without_failure)
         self.assertEqual(len(self.launches()), TRIALS + 1)
         self.assertIn("OpenCL error -5 (CL_OUT_OF_RESOURCES)", self.log)
         self.assertIn("tried again (1 of 2)", self.log)
 
-    def test_a_device_that_fails_again_and_again_is_given_up_and_the_other_does_its_work(self):
+    def test_a_device_that_keeps_failing_is_given_up_and_the_other_takes_over(self):
         self.run_failing("clEnqueueNDRangeKernel -36 after 500 device 0", parallel=2, devices="basic pthread")
         self.completed()
         last = dict(self.launches())
         self.assertEqual(set(last.values()), {"gpu 1"})
         self.assertIn("OpenCL error -36 (CL_INVALID_COMMAND_QUEUE)", self.log)
 
-    def test_a_device_that_cannot_be_opened_leaves_the_work_to_the_other(self):
+    def test_a_device_that_cannot_be_opened_is_not_used(self):
         self.run_failing("clBuildProgram -11 device 1", parallel=2, devices="basic pthread")
         self.completed()
         self.assertEqual({where for _, where in self.launches()}, {"gpu 0"})
         self.assertIn("does not compile the kernels: OpenCL error -11 (CL_BUILD_PROGRAM_FAILURE)", self.log)
 
-    def test_the_only_device_fails_for_good_and_the_cpu_goes_on_from_there(self):
+    def test_the_only_device_fails_for_good_and_the_cpu_resumes_the_study(self):
         self.run_failing("clEnqueueNDRangeKernel -5 after 500", status=1)
         self.assertIn("no device is left", self.log)
         self.assertIn("hpo run --backend cpu resumes without one", self.log)
@@ -72,13 +72,13 @@ class Failures(Case):
         states = collections.Counter(trial["state"] for trial in self.trials("small"))
         self.assertGreaterEqual(states["complete"], TRIALS - 1, states)
 
-    def test_a_driver_that_hangs_is_ended_and_the_trial_tried_again(self):
+    def test_a_worker_with_a_hanging_driver_is_ended_and_its_trial_retried(self):
         self.run_failing("clEnqueueReadBuffer hang after 12 once", "--set", "resources.progress_timeout=5s")
         self.completed()
         self.assertIn("silent for 5 s", self.log)
         self.assertEqual(len(self.launches()), TRIALS + 1)
 
-    def test_memory_that_is_refused_in_the_middle_fails_no_trial(self):
+    def test_memory_refused_during_training_fails_no_trial(self):
         self.run_failing("clCreateBuffer -4 after 9 once\nclEnqueueNDRangeKernel -4 after 4000 once")
         self.completed()
         self.assertIn("CL_MEM_OBJECT_ALLOCATION_FAILURE", self.log)

@@ -1,4 +1,4 @@
-"""Nothing that the user has is harmed: files of trials, refused commands, outputs, folders that move, closed descriptors, names that are not UTF-8."""
+"""hpo harms nothing of the user's: files of trials, studies of refused commands, outputs, moved folders, closed descriptors, paths that are not UTF-8."""
 import json
 import os
 import pathlib
@@ -24,13 +24,13 @@ resources: {{parallel: 2, retries: 0, trial: {{memory: 16MiB}}}}
 
 
 def contents(folder):
-    """What lies below a folder, but for files that mean nothing by themselves: the lock without its holder, and what SQLite
-    keeps for readers and makes again, its shared memory and an empty log."""
-    def means_nothing(path):
+    """Returns the files below a folder with their contents. It leaves out files without content of their own: the lock, and
+    SQLite's shared memory and empty log, which SQLite creates again."""
+    def has_no_content(path):
         return path.name in ("lock", "study.db-shm") or path.name == "study.db-wal" and path.stat().st_size == 0
 
     return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
-            for path in sorted(pathlib.Path(folder).rglob("*")) if not means_nothing(path)}
+            for path in sorted(pathlib.Path(folder).rglob("*")) if not has_no_content(path)}
 
 
 class Folders(Case):
@@ -41,7 +41,7 @@ class Folders(Case):
             'echo "loss=$1"\n')
         return self.study(SCRIPT.format(trials=trials, more=more))
 
-    def test_what_scripts_write_stays_also_of_failed_trials_and_where_keep_says_otherwise_it_goes(self):
+    def test_files_of_scripts_are_kept_unless_keep_removes_them(self):
         self.hpo("run", self.script())
         folders = self.folder / "runs" / "script" / "checkpoints"
         self.assertEqual(len(list(folders.glob("*/model.pt"))), 12)
@@ -55,7 +55,7 @@ class Folders(Case):
                          sorted(f"trial-{number:04}" for _, number in best[:2]))
         self.assertNotIn("checkpoints/trial-0005", self.hpo("show", "script", 5))
 
-    def test_of_native_trials_the_best_five_checkpoints_stay_over_two_sessions(self):
+    def test_the_best_five_checkpoints_of_native_trials_are_kept_over_two_sessions(self):
         study = self.study(synthetic(trials=8, epochs=4, more="stopping: [{rule: asha, grace: 1, factor: 2}]"))
         for trials in (8, 16):
             self.hpo("run", study, "--trials", trials)
@@ -64,7 +64,7 @@ class Folders(Case):
 
 
 class Refused(Case):
-    def test_a_run_that_is_refused_leaves_the_study_as_it_was(self):
+    def test_a_refused_run_leaves_the_study_unchanged(self):
         study = self.study(synthetic(trials=2, epochs=1))
         nowhere = ["--set", "resources.devices=[GPU-nowhere]"]
         self.hpo("run", study, *nowhere, status=1)
@@ -77,7 +77,7 @@ class Refused(Case):
             self.assertEqual(contents(self.folder / "runs"), before, options)
         self.assertNotIn("nowhere", self.hpo("best", "small"))
 
-    def test_a_fresh_start_that_fails_halfway_brings_the_earlier_study_back(self):
+    def test_a_fresh_start_that_fails_halfway_restores_the_earlier_study(self):
         study = self.study(synthetic(trials=1, epochs=1))
         self.hpo("run", study)
         before = contents(self.folder / "runs")
@@ -108,7 +108,7 @@ class Outputs(Case):
             self.assertIn(str(aside), self.error)
             self.assertNotEqual(out.read_bytes(), b"precious")
 
-    def test_training_removes_its_own_files_alone_beside_the_weights(self):
+    def test_training_removes_only_its_own_files_next_to_the_weights(self):
         self.hpo("run", self.study(synthetic(trials=1, epochs=1)))
         best = self.study(self.hpo("best", "small"), "best.yaml")
         parts = self.folder / "model.safetensors.parts"
@@ -126,16 +126,16 @@ class Moved(Case):
         wait_for(lambda: self.trials_so_far("small"))
         return child
 
-    def test_row_49_a_folder_that_is_removed_while_the_study_runs_is_no_success(self):
+    def test_row_49_a_folder_removed_during_the_run_ends_it_with_an_error(self):
         child = self.begin()
-        subprocess.run(["rm", "-rf", self.folder / "runs"], check=False)  # a worker may make a file meanwhile
+        subprocess.run(["rm", "-rf", self.folder / "runs"], check=False)  # a worker may create a file meanwhile
         subprocess.run(["rm", "-rf", self.folder / "runs"], check=True)
         out, error = child.communicate(timeout=DEADLINE)
         self.assertEqual(child.returncode, 1, out + error)
         self.assertIn("was moved or removed while it ran", error)
         self.assertNotRegex(out, r"(Top \d+ of|Best by)")
 
-    def test_row_49_a_folder_that_is_moved_ends_the_run_whole_where_it_is_and_the_next_one_has_its_own(self):
+    def test_row_49_a_folder_moved_during_the_run_ends_it_and_stays_intact(self):
         first = self.begin()
         (self.folder / "runs" / "small").rename(self.folder / "moved")
         second = self.start("run", self.study(self.LONG))
@@ -165,7 +165,7 @@ class Surroundings(Case):
             self.assert_sound("small")
             self.assertEqual({trial["state"] for trial in self.trials("small")}, {"complete"})
 
-    def test_a_folder_that_is_not_utf_8_is_refused_before_anything_is_made(self):
+    def test_a_folder_that_is_not_utf_8_is_refused_before_anything_is_created(self):
         odd = os.fsencode(self.folder) + b"/\xff"
         os.mkdir(odd)
         study = self.study(synthetic(trials=1, epochs=1))
@@ -182,7 +182,7 @@ class Surroundings(Case):
         self.hpo("run", self.study(synthetic(name="other", trials=1, epochs=1), "other.yaml"))
         return self.hpo("best", "other")
 
-    def test_escape_codes_of_a_script_reach_neither_terminal_nor_log(self):
+    def test_escape_codes_of_a_script_reach_neither_the_terminal_nor_the_log(self):
         (self.folder / "train.py").write_text(
             "import hpo\n"
             "trial = hpo.trial()\n"

@@ -1,7 +1,7 @@
-"""What the end-to-end tests share: a folder of their own, the built programs, and ways to look at processes and studies from outside.
+"""The base of the end-to-end tests: a folder for each test, the built programs, and functions that inspect processes and studies from outside.
 
-Files of tests run side by side, a process for each class. They see nothing of one another: what sessions tell of each other lies in a folder
-of this process ($XDG_RUNTIME_DIR). A class that must have the machine for itself says so with a line `alone = "WHY"` (classes.cmake.in)."""
+Each class runs in a process of its own, and classes run in parallel. They do not see each other's sessions, since each process has a session
+registry of its own ($XDG_RUNTIME_DIR). A class that needs the machine to itself has a line `alone = "WHY"` (classes.cmake.in)."""
 import contextlib
 import json
 import os
@@ -21,15 +21,15 @@ HPO = str(BUILD / "bin" / "hpo")
 WORKER = str(BUILD / "bin" / "hpo-worker")
 FAKE_DISK = str(BUILD / "tests" / "support" / "libfake-disk.so")
 FAKE = str(BUILD / "tests" / "support" / "fake-worker")
-DEADLINE = float(os.environ.get("HPO_TEST_DEADLINE", "60"))  # of one wait; never a duration that is waited out
-TIMES = os.environ.get("HPO_TIMES")  # a file: each test's name and seconds are added to it
+DEADLINE = float(os.environ.get("HPO_TEST_DEADLINE", "60"))  # the limit of one wait for an event, in seconds
+TIMES = os.environ.get("HPO_TIMES")  # a file to which each test appends its name and seconds
 
 _runtime = tempfile.TemporaryDirectory(prefix="hpo-run-")
 os.environ["XDG_RUNTIME_DIR"] = _runtime.name
 
 
 def processes_of(folder):
-    """Pids whose environment says that they belong to a study below `folder` (HPO_TAG holds device and inode)."""
+    """Returns the pids of processes that belong to a study below `folder`, by the device and inode in their HPO_TAG."""
     marks = set()
     for path in pathlib.Path(folder).glob("runs/*"):
         info = path.stat()
@@ -51,20 +51,20 @@ def processes_of(folder):
     return found
 
 
-def wait_for(what, deadline=DEADLINE, message="nothing happened before the deadline"):
-    """Polls `what` until it is true, and returns it."""
+def wait_for(condition, deadline=DEADLINE, message="nothing happened before the deadline"):
+    """Polls `condition()` until it is true and returns its value. Fails after `deadline` seconds."""
     end = time.monotonic() + deadline
     while True:
-        got = what()
-        if got:
-            return got
+        value = condition()
+        if value:
+            return value
         if time.monotonic() > end:
             raise AssertionError(message)
         select.select([], [], [], 0.005)
 
 
 class Case(unittest.TestCase):
-    """Each test runs in an empty folder."""
+    """A test case that runs in an empty folder and ends all processes of its studies."""
 
     def setUp(self):
         self._folder = tempfile.TemporaryDirectory(prefix="hpo-e2e-")
@@ -85,12 +85,12 @@ class Case(unittest.TestCase):
                 if stream:
                     stream.close()
         for pid in processes_of(self.folder):
-            with contextlib.suppress(ProcessLookupError):  # it ended by itself meanwhile
+            with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
                 os.kill(pid, signal.SIGKILL)
         self._folder.cleanup()
 
     def hpo(self, *arguments, status=0, timeout=DEADLINE * 2, environment=None, stdin=subprocess.DEVNULL):
-        """Runs hpo to its end and returns what it printed on stdout; `.error` holds stderr."""
+        """Runs hpo to its end and returns condition it printed on stdout; `.error` holds stderr."""
         done = subprocess.run([HPO, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True, stdin=stdin,
                               timeout=timeout, env={**os.environ, **(environment or {})})
         self.assertEqual(done.returncode, status, f"hpo {' '.join(map(str, arguments))}\n{done.stdout}\n{done.stderr}")
@@ -113,7 +113,7 @@ class Case(unittest.TestCase):
         return json.loads(self.hpo("ls", study, "--json"))["trials"]
 
     def trials_so_far(self, study):
-        """The trials of a study that may not have begun yet."""
+        """Returns the trials of a study that may not have started yet."""
         done = subprocess.run([HPO, "ls", study, "--json"], cwd=self.folder, capture_output=True, text=True)
         return json.loads(done.stdout)["trials"] if done.returncode == 0 else []
 

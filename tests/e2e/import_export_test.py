@@ -1,4 +1,4 @@
-"""Studies leave for other programs, and studies of other programs come in."""
+"""Exports of studies to other programs, and conversions of other programs' studies."""
 import csv
 import io
 import json
@@ -23,8 +23,7 @@ optuna.logging.set_verbosity(optuna.logging.ERROR)
 warnings.simplefilter("ignore")
 PYTHON = sys.executable
 
-# Trial 3 fails, trial 4 diverges, trials 5 and 6 do not improve, and the pipe that HOLD names, if any, holds trials from 7 on back until it is
-# open for writing.
+# Trial 3 fails, trial 4 diverges, and trials 5 and 6 do not improve. If HOLD names a pipe, trials from 7 on wait until it is opened for writing.
 TRAIN = """
     import os, sys
     trial, steps, lr = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
@@ -62,7 +61,7 @@ STATES = {"queued": TrialState.WAITING, "running": TrialState.RUNNING, "paused":
 
 
 def number(value):
-    """A number of our JSON, where those that are not finite are words."""
+    """Parses a number of hpo's JSON, in which nan and infinities are strings."""
     return float(value) if isinstance(value, str) else value
 
 
@@ -80,7 +79,7 @@ class Exchange(Case):
         return self.start("run", self.mixed(**more), environment={"HOLD": str(self.folder / "hold")})
 
     def held(self):
-        """Trials that the pipe holds back after their second step."""
+        """Returns the trials that wait for the pipe after their second step."""
         return [t for t in self.trials_so_far("mixed") if t["trial"] >= 7 and t["state"] == "running" and t["steps"] == 2]
 
     def exported(self, to, name, *more, **options):
@@ -96,7 +95,7 @@ class Optuna(Exchange):
         return optuna.load_study(study_name="mixed", storage=f"sqlite:///{file}")
 
     def assert_alike(self, study, trials):
-        """Each trial in Optuna is the one that hpo knows."""
+        """Expects each trial in Optuna to equal the one that hpo shows."""
         self.assertEqual(len(study.trials), len(trials))
         best = min((t for t in trials if t["value"] is not None and t["state"] in ("complete", "stopped")),
                    key=lambda t: t["value"], default={"trial": 0})["trial"]
@@ -136,7 +135,7 @@ class Optuna(Exchange):
         self.assertTrue(0 < len(with_momentum) < 10)
         self.assertEqual({t.params["optimizer"] for t in with_momentum}, {"sgd, slow"})
 
-    def test_the_distributions_are_those_of_the_space(self):
+    def test_the_distributions_match_the_space(self):
         self.run_mixed(trials=4)
         found = {}
         for trial in self.load(self.exported("optuna", "out.db")).trials:
@@ -150,7 +149,7 @@ class Optuna(Exchange):
             "optimizer": optuna.distributions.CategoricalDistribution(["adamw", "sgd, slow", 3, 2.5, True]),
         })
 
-    def test_optuna_goes_on_with_it(self):
+    def test_optuna_resumes_an_exported_study(self):
         self.run_mixed()
         file = self.exported("optuna", "out.db")
         study = self.load(file)
@@ -166,7 +165,7 @@ class Optuna(Exchange):
         self.assertGreaterEqual(again.best_trial.number, 11)
         self.assertLess(again.best_value, 0)
 
-    def test_the_database_is_as_optuna_itself_makes_it(self):
+    def test_the_database_has_the_layout_that_optuna_creates(self):
         self.run_mixed(trials=2)
         file = self.exported("optuna", "out.db")
         made = self.folder / "made.db"
@@ -184,7 +183,7 @@ class Optuna(Exchange):
 
         self.assertEqual(layout(file), layout(made))
 
-    def test_a_running_study_is_exported_as_it_is_at_that_moment(self):
+    def test_a_running_study_is_exported_in_its_current_state(self):
         child = self.start_held(trials=9, parallel=2)
         held = wait_for(self.held)
         study = self.load(self.exported("optuna", "during.db"))
@@ -195,12 +194,12 @@ class Optuna(Exchange):
         self.assertEqual(running.state, TrialState.RUNNING)
         self.assertEqual(sorted(running.intermediate_values), [1, 2])
         self.assertIsNone(running.datetime_complete)
-        let_go = os.open(self.folder / "hold", os.O_RDWR)  # waits for no reader
-        self.addCleanup(os.close, let_go)
+        opened = os.open(self.folder / "hold", os.O_RDWR)  # does not wait for a reader
+        self.addCleanup(os.close, opened)
         self.assertEqual(child.wait(60), 0, child.stderr.read())
         self.assertEqual(len(self.trials("mixed")), 9)
 
-    def test_what_a_killed_study_left_waits_and_is_asked_for_first(self):
+    def test_unfinished_trials_of_a_killed_study_are_enqueued_in_optuna(self):
         child = self.start_held(trials=9)
         wait_for(lambda: len(self.held()) == 2)
         child.send_signal(signal.SIGKILL)
@@ -219,7 +218,7 @@ class Optuna(Exchange):
 
 
 class Tables(Exchange):
-    def test_csv_holds_what_ls_says_cell_by_cell(self):
+    def test_csv_equals_the_output_of_ls_cell_by_cell(self):
         listed = self.run_mixed()
         text = self.hpo("export", "mixed", "--to", "csv", "-")
         rows = list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
@@ -236,7 +235,7 @@ class Tables(Exchange):
         self.assertEqual(self.exported("csv", "out.csv").read_bytes().decode(), text.replace("\n", "\r\n"))
         self.assertEqual(self.exported("jsonl", "out.jsonl").read_text(), self.hpo("export", "mixed", "--to", "jsonl", "-"))
 
-    def test_a_place_that_is_taken_is_refused_and_with_force_set_aside(self):
+    def test_an_existing_output_is_refused_and_set_aside_with_force(self):
         self.run_mixed(trials=2)
         for to in ("csv", "jsonl", "optuna"):
             (self.folder / to).write_text("precious")
@@ -255,7 +254,7 @@ class Tables(Exchange):
         [aside] = self.folder.glob("logs.old-*")
         self.assertEqual((aside / "mine").read_text(), "precious")
 
-    def test_nothing_is_left_behind_where_there_is_no_room(self):
+    def test_a_full_disk_leaves_no_partial_output(self):
         self.run_mixed(trials=2, epochs=1000)
 
         def small_files():
@@ -273,7 +272,7 @@ class Tables(Exchange):
         self.assertEqual(done.returncode, 1)
         self.assertIn("No space left on device", done.stderr)
 
-    def test_wrong_words_are_usage_errors(self):
+    def test_invalid_arguments_are_usage_errors(self):
         self.run_mixed(trials=1)
         self.hpo("export", "mixed", "--to", "excel", "out", status=2)
         self.hpo("export", "mixed", "--to", "optuna", "-", status=2)
@@ -285,7 +284,7 @@ class Tables(Exchange):
         self.assertIn("No such file or directory", self.error)
 
 
-# A reader of TensorBoard's files by their documents: TFRecord frames, CRC-32C, protocol buffers.
+# A reader of TensorBoard's files, written by their specifications: TFRecord frames, CRC-32C, protocol buffers.
 CRC = []
 for byte in range(256):
     for _ in range(8):
@@ -312,7 +311,7 @@ def varint(data, at):
 
 
 def fields(data):
-    """Field numbers to lists of what stands there."""
+    """Decodes a protocol buffer into a map from field numbers to lists of values."""
     found, at = {}, 0
     while at < len(data):
         key, at = varint(data, at)
@@ -358,7 +357,7 @@ def hparams_of(value):
 
 
 class TensorBoard(Exchange):
-    def test_every_step_of_every_trial_is_read_back_with_right_checksums(self):
+    def test_every_step_of_every_trial_is_read_back_with_valid_checksums(self):
         self.run_mixed()
         folder = self.exported("tensorboard", "logs")
         whole = self.whole_trials()
@@ -377,7 +376,7 @@ class TensorBoard(Exchange):
             self.assertEqual(repr(sorted(mine.items())), repr(sorted(expected.items())))
             self.assertEqual(times, sorted(times))
 
-    def test_the_table_of_trials_has_parameters_metrics_and_how_they_ended(self):
+    def test_the_table_of_trials_has_parameters_metrics_and_outcomes(self):
         trials = self.run_mixed()
         folder = self.exported("tensorboard", "logs")
         [event] = events_of(folder)
@@ -499,7 +498,7 @@ class Convert(Exchange):
             self.assertAlmostEqual(trial["values"]["default"], params["lr"] + params.get("model.kernel", 0))
             self.assertEqual("model.kernel" in params, params["model"] == "conv")
 
-    def test_exit_codes_and_places_are_those_of_the_other_commands(self):
+    def test_exit_codes_and_error_places_are_like_those_of_other_commands(self):
         self.write(SWEEP.replace("min: 0.01", "min: 1"), "sweep.yaml")
         self.hpo("convert", "sweep.yaml", status=1)
         self.assertIn("sweep.yaml:7:3: 'lr': the least value (1) is above the greatest (0.5)", self.error)

@@ -1,5 +1,6 @@
-"""Trials in parallel by memory headroom, with real processes: fake devices with workers that take what they say, more than they say, and grow;
-other programs' memory; devices and libraries that fail; native workers within a small memory. Each test names the promise it holds hpo to."""
+"""Parallel trials within the memory headroom, with real processes: fake devices whose workers take the predicted memory, more, or ever more;
+other programs' memory; failing devices and libraries; native workers within little memory. The number in a test's name is its row of
+docs/guarantees.md."""
 import json
 import os
 import pathlib
@@ -16,7 +17,7 @@ RESERVE = 0.10
 
 
 class Fakes(Case):
-    """A machine with fake devices, and studies of fake workers on them."""
+    """Runs studies of fake workers on a machine with fake devices."""
 
     def setUp(self):
         super().setUp()
@@ -27,13 +28,13 @@ class Fakes(Case):
         self.environment = {"HPO_NVML_LIBRARY": NVML, "FAKE_NVML": str(self.script), "XDG_RUNTIME_DIR": str(self.runtime)}
 
     def machine(self, *lines):
-        """What the management library says from now on, each line as FAKES.md has it."""
+        """Sets the script of the fake management library, line by line (tests/support/FAKES.md)."""
         beside = self.folder / "nvml.new"
         beside.write_text("".join(line + "\n" for line in lines))
         os.replace(beside, self.script)
 
     def packed(self, script, space="", trials=8, epochs=3, resources="", name="packed", batch=""):
-        """A study of fake workers. `script`: FAKES.md; or as a choice of several in `space`."""
+        """Writes a study of fake workers with this script (tests/support/FAKES.md). Without one, `space` has several to choose from."""
         self.worker = "" if "plan=" in script + space else "planless"
         fixed = ", ".join(([f'fake: "{script}"'] if script else []) + ([batch] if batch else []))
         return self.study(f"""\
@@ -59,7 +60,7 @@ resources: {{progress_timeout: 30s, grace: 1s{resources}}}
         return (self.folder / "runs" / name / "hpo.log").read_text()
 
     def events(self, name="packed"):
-        """(kind, trial, attempt, body) in their order, read from the database as anybody could."""
+        """Returns the study's events from its database, as (kind, trial, attempt, body) in their order."""
         try:
             connection = sqlite3.connect(f"file:{self.database(name)}?mode=ro", uri=True)
         except sqlite3.OperationalError:
@@ -77,7 +78,7 @@ resources: {{progress_timeout: 30s, grace: 1s{resources}}}
         return [(trial, attempt, body) for kind, trial, attempt, body in self.events(name) if kind == "launched"]
 
     def assert_all_ended_once(self, trials, states=("complete",), name="packed"):
-        """No trial was lost, none ended twice, each in one of the states."""
+        """Expects that no trial was lost, that none ended twice, and that each ended in one of the states."""
         ended = [trial for kind, trial, _, _ in self.events(name) if kind == "finished"]
         self.assertEqual(sorted(ended), list(range(1, trials + 1)))
         self.assertEqual({t["state"] for t in self.trials(name)} - set(states), set())
@@ -85,7 +86,7 @@ resources: {{progress_timeout: 30s, grace: 1s{resources}}}
         self.assert_nobody_left()
 
     def assert_never_the_same_launch_twice(self, name="packed"):
-        """An attempt that ran out of memory is followed by one that is booked otherwise."""
+        """Expects that an attempt that ran out of memory is followed by one with another reservation."""
         before = {}
         out_of_memory = set()
         for kind, trial, _, body in self.events(name):
@@ -99,8 +100,8 @@ resources: {{progress_timeout: 30s, grace: 1s{resources}}}
                 out_of_memory.discard(trial)
             before.setdefault(trial, []).append(now)
 
-    def most_booked(self, name="packed"):
-        """By device, the largest sum of what running trials were booked at their launch. (Measured peaks lower bookings later: an upper bound.)"""
+    def most_reserved(self, name="packed"):
+        """Returns the largest sum of the reservations of running trials on each device. It is an upper bound, since measured peaks lower reservations later."""
         running, most = {}, {}
         for kind, trial, _, body in self.events(name):
             if kind == "launched":
@@ -125,7 +126,7 @@ resources: {{progress_timeout: 30s, grace: 1s{resources}}}
         return most
 
 
-# As the store numbers its events.
+# The numbers of the store's events.
 KINDS = {1: "session started", 2: "session ended", 3: "proposed", 4: "launched", 5: "reported", 6: "paused", 7: "requeued", 8: "finished", 9: "measured"}
 DECLARED = ", trial: {memory: 16MiB, gpu_memory: 1000MiB, cores: 0.1}"
 
@@ -142,7 +143,7 @@ class Library(Fakes):
         self.run_packed(study, "--fresh", "--set", "resources.backend=cuda", status=1)
         self.assertIn("GPU", self.error)
 
-    def test_row_34_a_library_that_hangs_from_the_start_holds_nobody_up(self):
+    def test_row_34_a_library_that_hangs_from_the_start_blocks_nothing(self):
         self.machine("device GPU-a 8GiB Fake", "hang")
         self.environment["HPO_GPU_WAIT"] = "2"
         began = time.monotonic()
@@ -151,7 +152,7 @@ class Library(Fakes):
         self.assert_all_ended_once(4)
         self.assertEqual(self.log().count("warning"), 1, self.log())
 
-    def test_row_34_a_library_that_begins_to_hang_stops_no_scheduling_and_is_told_once(self):
+    def test_row_34_a_library_that_starts_to_hang_blocks_nothing_and_is_reported_once(self):
         self.machine("device GPU-a 8GiB Fake")
         study = self.packed("take=1000;each=0.3", trials=12, epochs=4, resources=DECLARED)
         child = self.start_packed(study)
@@ -160,13 +161,15 @@ class Library(Fakes):
         self.assertEqual(child.wait(60), 0, child.stderr.read())
         self.assert_all_ended_once(12)
 
-    def test_row_34_a_slow_library_is_waited_for_elsewhere(self):
+    def test_row_34_a_slow_library_delays_nothing(self):
         self.machine("device GPU-a 8GiB Fake", "slow 1.5 nvmlDeviceGetCount_v2")
         self.run_packed(self.packed("take=1000;each=0.05", resources=DECLARED))
         self.assert_all_ended_once(8)
 
 
 class Packing(Fakes):
+    seconds = 12
+
     def test_every_device_is_filled_with_what_fits_and_none_over_its_capacity(self):
         self.machine("device GPU-a 8GiB Fake", "device GPU-b 4GiB Fake")
         study = self.packed("plan=mib;planhost=16;plancores=0.1;take=mib;each=0.1", space="mib: {type: int, low: 300, high: 1500}", trials=24, epochs=4,
@@ -174,24 +177,24 @@ class Packing(Fakes):
         self.run_packed(study)
         self.assert_all_ended_once(24)
         self.assertEqual({attempt for _, attempt, _ in self.launches()}, {1}, "nobody ran out of memory")
-        most = self.most_booked()
+        most = self.most_reserved()
         for device, capacity in {"GPU-a": 8192, "GPU-b": 4096}.items():
             self.assertLessEqual(most[device], capacity * MIB * (1 - RESERVE))
             self.assertGreater(most[device], 0.6 * capacity * MIB, "a device was not filled")
         self.assertGreater(self.at_once(), 5)
 
-    def test_lists_one_a_device_limit_how_many_run_there_and_what_is_booked(self):
+    def test_lists_per_device_limit_its_trials_and_reservations(self):
         self.machine("device GPU-a 8GiB Fake", "device GPU-b 8GiB Fake", "device GPU-c 8GiB Fake")
         study = self.packed("take=500;each=0.1", trials=12, resources=", devices: [GPU-c, 0], parallel: [1, 4], gpu_memory: [8GiB, 1100MiB], "
                             "trial: {memory: 16MiB, gpu_memory: 500MiB, cores: 0.1}")
         self.run_packed(study)
         self.assert_all_ended_once(12)
-        most = self.most_booked()
+        most = self.most_reserved()
         self.assertNotIn("GPU-b", most)
         self.assertEqual(most["GPU-c"], 500 * MIB)
         self.assertEqual(most["GPU-a"], 1000 * MIB)
 
-    def test_a_trial_on_two_devices_sees_both_and_books_both_and_is_refused_where_there_is_one(self):
+    def test_a_trial_on_two_devices_sees_and_reserves_both_and_is_refused_if_there_is_one(self):
         self.machine("device GPU-a 8GiB Fake", "device GPU-b 8GiB Fake", "device GPU-c 8GiB Fake")
         train = self.folder / "train.py"
         train.write_text("import os\nprint('sees', os.environ['CUDA_VISIBLE_DEVICES'])\nprint('val_loss=1')\n")
@@ -204,9 +207,9 @@ budget: {{trials: 4, epochs: 1}}
 sampler: {{type: random}}
 resources: {{trial: {{gpus: 2, gpu_memory: 5GiB, memory: 16MiB, cores: 0.1}}}}
 """)
-        told = self.hpo("check", study, environment=self.environment)
-        self.assertIn("on 2 devices at once", told)
-        self.assertIn("needs 16.00 MiB of memory, 5.000 GiB of device memory on each of 2 devices", told)
+        checked = self.hpo("check", study, environment=self.environment)
+        self.assertIn("on 2 devices at once", checked)
+        self.assertIn("needs 16.00 MiB of memory, 5.000 GiB of device memory on each of 2 devices", checked)
         self.run_packed(study)
         self.assert_all_ended_once(4)
         for trial, _, body in self.launches():
@@ -232,7 +235,7 @@ resources: {{trial: {{gpus: 2, gpu_memory: 5GiB, memory: 16MiB, cores: 0.1}}}}
         for trial in self.trials("packed"):
             self.assertGreaterEqual(trial["peak"]["device_bytes"], trial["params"]["mib"] * MIB)
 
-    def test_a_trial_too_large_for_every_empty_device_fails_with_the_numbers_and_the_others_go_on(self):
+    def test_a_trial_too_large_for_every_empty_device_fails_with_the_numbers_and_the_others_run(self):
         self.machine("device GPU-a 4GiB Fake")
         study = self.packed("plan=mib;planhost=16;plancores=0.1;take=mib", space="mib: {type: categorical, choices: [500, 9000]}", trials=8)
         self.run_packed(study)
@@ -252,7 +255,7 @@ resources: {{trial: {{gpus: 2, gpu_memory: 5GiB, memory: 16MiB, cores: 0.1}}}}
             if trial["params"]["mib"] == 3500:
                 self.assertLess(order.index(trial["trial"]) - trial["trial"], 25, "it waited for too many that came after it")
 
-    def test_two_studies_at_once_share_a_device_by_what_each_has_booked(self):
+    def test_two_studies_at_once_share_a_device_by_their_reservations(self):
         self.machine("device GPU-a 8GiB Fake")
         children = []
         for name in ("first", "second"):
@@ -263,11 +266,11 @@ resources: {{trial: {{gpus: 2, gpu_memory: 5GiB, memory: 16MiB, cores: 0.1}}}}
             self.assertEqual(child.wait(90), 0, child.stderr.read())
         for name in ("first", "second"):
             self.assert_all_ended_once(10, name=name)
-            # On a loaded machine a reading may be older than what the other has just taken.
+            # On a loaded machine a reading may be older than the other study's latest launch.
             again = [trial for trial, attempt, _ in self.launches(name) if attempt > 1]
             self.assertLessEqual(len(again), 2, "one took what the other had booked")
 
-    def test_killed_in_the_middle_and_run_again_every_trial_ends_once(self):
+    def test_in_a_study_that_is_killed_and_resumed_every_trial_ends_once(self):
         self.machine("device GPU-a 8GiB Fake", "device GPU-b 8GiB Fake")
         study = self.packed("take=mib;each=0.05", space="mib: {type: int, low: 200, high: 2000}", trials=20, resources=", parallel: 8, trial: {cores: 0.1}")
         for steps in (2, 12, 25):
@@ -300,7 +303,7 @@ class DeviceLost(Fakes):
         self.assertEqual(set(again), {"GPU-b"})
 
     def workers_on(self, device):
-        found = []
+        workers = []
         for pid in processes_of(self.folder):
             try:
                 environment = pathlib.Path("/proc", str(pid), "environ").read_bytes().split(b"\0")
@@ -308,15 +311,17 @@ class DeviceLost(Fakes):
             except OSError:
                 continue
             if f"CUDA_VISIBLE_DEVICES={device}".encode() in environment and program == FAKE:
-                found.append(pid)
-        return found
+                workers.append(pid)
+        return workers
 
 
 class OutOfMemory(Fakes):
-    """Row 36: never a failed trial where something is left to try, never the same launch twice. tests/unit/engine/memory_test.cpp and
-    joining_test.cpp prove it case by case; these show that the cases come through, from the process that lacks memory to the next booking."""
+    """Row 36: a trial does not fail while another attempt may help, and no attempt is repeated unchanged. tests/unit/engine/memory_test.cpp and
+    joining_test.cpp prove it case by case. These tests show the whole way from a process without memory to the next reservation."""
 
-    def test_row_36_trials_that_take_more_than_was_said_grow_or_crash_are_booked_more_and_only_the_impossible_fails(self):
+    seconds = 15
+
+    def test_row_36_trials_that_exceed_their_reservation_get_a_larger_one_and_only_impossible_ones_fail(self):
         self.machine("device GPU-a 4GiB Fake")
         ways = ["take=2000;each=0.02", "take=300;grow=300;each=0.02", "take=2500;crash-when-full;each=0.02", "take=5000;crash-when-full"]
         choices = ", ".join(f'"{way}"' for way in ways)
@@ -347,9 +352,11 @@ class OutOfMemory(Fakes):
 
 
 class OtherPrograms(Fakes):
-    """Row 37: what other programs use is read before each launch."""
+    """Row 37: the memory of other programs is read before each launch."""
 
-    def test_row_37_a_trial_waits_while_another_program_holds_the_memory_and_then_goes_on(self):
+    seconds = 20
+
+    def test_row_37_a_trial_waits_while_another_program_holds_the_memory(self):
         device = "device GPU-a 8GiB Fake"
         self.machine(device, "process GPU-a 999999 7GiB")
         child = self.start_packed(self.packed("take=1000;each=0.05", trials=4, resources=DECLARED))
@@ -361,7 +368,7 @@ class OtherPrograms(Fakes):
         self.assert_all_ended_once(4)
         self.assertEqual({attempt for _, attempt, _ in self.launches()}, {1})
 
-    def test_row_37_a_program_that_comes_in_the_middle_keeps_further_trials_out_and_ends_none(self):
+    def test_row_37_a_program_that_starts_meanwhile_delays_further_trials_and_ends_none(self):
         device = "device GPU-a 8GiB Fake"
         self.machine(device)
         study = self.packed("take=1000;each=0.2", trials=12, epochs=5, resources=DECLARED + ", parallel: 3")
@@ -382,9 +389,9 @@ class OtherPrograms(Fakes):
 
 
 class HostMemory(Fakes):
-    """Row 38, and native workers within a small memory."""
+    """Row 38, and native workers within little memory."""
 
-    def test_row_38_a_worker_killed_by_sigkill_is_tried_again_and_the_reason_says_so(self):
+    def test_row_38_a_worker_killed_by_sigkill_is_retried_with_that_reason(self):
         self.machine()
         study = self.packed("", space='fake: {type: categorical, choices: ["each=0.02", "die=SIGKILL@2"]}', trials=6,
                             resources=", backend: cpu, retries: 1, parallel: 2")
@@ -395,7 +402,7 @@ class HostMemory(Fakes):
             self.assertEqual(trial["state"], "failed" if dies else "complete")
             self.assertEqual(trial["attempt"], 2 if dies else 1)
 
-    def test_scripts_on_the_host_are_packed_by_what_their_process_trees_were_seen_to_hold(self):
+    def test_scripts_on_the_host_are_packed_by_the_measured_memory_of_their_process_trees(self):
         study = self.packed("allocate=mib;each=0.15", space="mib: {type: int, low: 20, high: 150}", trials=14, epochs=5,
                             resources=", backend: cpu, memory: 900MiB, parallel: 8, trial: {cores: 0.1}")
         self.run_packed(study)
@@ -413,7 +420,7 @@ class HostMemory(Fakes):
             elif kind in ("finished", "requeued", "paused"):
                 running.discard(trial)
 
-    def test_native_workers_stay_within_a_small_memory_and_all_trials_end(self):
+    def test_native_workers_stay_within_little_memory_and_all_trials_end(self):
         study = self.study(synthetic(trials=12, epochs=3, parallel=8))
         needs = json.loads(self.hpo("check", study, "--json", environment=self.environment))
         limit = int(needs["host_bytes"][2] * 2.5)
@@ -426,13 +433,13 @@ class HostMemory(Fakes):
         study = self.study(WIDE)
         needs = json.loads(self.hpo("check", study, "--json", environment=self.environment))
         limit = int(needs["host_bytes"][2] * 0.6)
-        told = json.loads(self.hpo("check", study, "--json", "--set", f"resources.memory={limit}B", environment=self.environment))
-        self.assertEqual(len(told["too_large"]), 2)
+        checked = json.loads(self.hpo("check", study, "--json", "--set", f"resources.memory={limit}B", environment=self.environment))
+        self.assertEqual(len(checked["too_large"]), 2)
         self.run_packed(study, "--set", f"resources.memory={limit}B")
         self.assert_all_ended_once(2, name="wide")
-        expected = {entry["trial"]: entry["micro_batches"] for entry in told["too_large"]}
+        expected = {entry["trial"]: entry["micro_batches"] for entry in checked["too_large"]}
         for trial in self.trials("wide"):
-            # A worker measures its own process at its start, which differs by some pages: one halving more or less.
+            # A worker measures its own process at its start. That differs by some pages, so the number may differ by one halving.
             self.assertIn(trial["micro_batches"] / expected[trial["trial"]], (0.5, 1, 2))
             self.assertGreater(trial["micro_batches"], 1)
             self.assertLessEqual(trial["booked"]["host_bytes"], limit)
@@ -440,18 +447,20 @@ class HostMemory(Fakes):
 
 
 class Check(Fakes):
-    def test_check_shows_the_room_of_host_and_devices_and_what_would_run_at_once(self):
+    seconds = 9
+
+    def test_check_shows_the_capacity_of_host_and_devices_and_the_number_of_trials_at_once(self):
         self.machine("device GPU-a 8GiB Fake", "device GPU-b 4GiB Fake", "process GPU-b 999999 1GiB")
         study = self.packed("each=0.01", trials=64, resources=", trial: {memory: 16MiB, gpu_memory: 1GiB, cores: 0.1}")
-        told = json.loads(self.hpo("check", study, "--json", environment=self.environment))
-        self.assertEqual([pool["device"] for pool in told["packing"]["pools"]], [None, "GPU-a", "GPU-b"])
-        self.assertEqual([pool["trials"] for pool in told["packing"]["pools"]], [9, 7, 2])
-        self.assertEqual(told["at_once"], 9)
-        self.assertEqual(told["packing"]["limit"], "device memory")
+        checked = json.loads(self.hpo("check", study, "--json", environment=self.environment))
+        self.assertEqual([pool["device"] for pool in checked["packing"]["pools"]], [None, "GPU-a", "GPU-b"])
+        self.assertEqual([pool["trials"] for pool in checked["packing"]["pools"]], [9, 7, 2])
+        self.assertEqual(checked["at_once"], 9)
+        self.assertEqual(checked["packing"]["limit"], "device memory")
         text = self.hpo("check", study, environment=self.environment)
         self.assertIn("4.000 GiB, 409.6 MiB kept free, 1.000 GiB used by others: 2.600 GiB for trials; 2 reserve 2.000 GiB (76 %)", text)
 
-    def test_check_says_what_is_declared_and_what_is_learned(self):
+    def test_check_tells_declared_requirements_from_learned_ones(self):
         self.machine("device GPU-a 8GiB Fake")
         text = self.hpo("check", self.packed("each=0.01", resources=", trial: {gpu_memory: 1GiB, cores: 0.1}"), environment=self.environment)
         self.assertIn("needs 1.000 GiB of device memory and 0.1 cores, as declared", text)
@@ -459,19 +468,19 @@ class Check(Fakes):
         self.hpo("check", self.packed("each=0.01", resources=", memory: 1MiB, trial: {memory: 16MiB}"), environment=self.environment, status=1)
         self.assertIn("no trial fits: each needs 16.00 MiB of memory", self.error)
 
-    def test_check_foretells_how_many_of_one_shape_train_side_by_side(self):
+    def test_check_predicts_the_number_of_fused_trials(self):
         study = self.study(synthetic(trials=24, epochs=2, parallel="auto"))
         for more in (["resources.slots=8", "resources.parallel=6"], ["resources.slots=3", "resources.parallel=3"], ["resources.slots=32"]):
             with self.subTest(more=more):
                 arguments = [study, "--set", "resources.backend=opencl", *(word for key in more for word in ("--set", key))]
-                told = json.loads(self.hpo("check", *arguments, "--json", environment=self.environment))
+                checked = json.loads(self.hpo("check", *arguments, "--json", environment=self.environment))
                 self.hpo("run", *arguments, "--fresh", "--quiet", environment=self.environment)
-                self.assertEqual(told["at_once"], self.at_once("small"))
-                begun = [body["device_bytes"] for _, _, body in self.launches("small")[:told["at_once"]]]
-                self.assertEqual(told["packing"]["pools"][1]["booked"], sum(begun))
-                self.assertGreater(begun[0], begun[1])
+                self.assertEqual(checked["at_once"], self.at_once("small"))
+                reserved = [body["device_bytes"] for _, _, body in self.launches("small")[:checked["at_once"]]]
+                self.assertEqual(checked["packing"]["pools"][1]["booked"], sum(reserved))
+                self.assertGreater(reserved[0], reserved[1])
 
-    def test_check_says_that_a_script_which_declares_nothing_is_measured_first(self):
+    def test_check_announces_that_a_script_without_declarations_is_measured_first(self):
         self.machine("device GPU-a 8GiB Fake")
         text = self.hpo("check", self.packed("each=0.01"), environment=self.environment)
         self.assertIn("the first trial runs alone until its first report", text)

@@ -1,4 +1,4 @@
-"""Trials that are forked from an interpreter with the study's modules (worker.preload): as if each had its own, but at once."""
+"""Trials that are forked from an interpreter with the study's modules (worker.preload). They behave as in interpreters of their own."""
 import json
 import os
 import random
@@ -77,7 +77,7 @@ class Preload(Case):
         command = [PYTHON, *options, *(arguments or ["train.py"])]
         worker = (f"  preload: [{modules}]\n" if modules else "") + worker
         self.out = self.hpo("run", self.study(script_study(command, name=name, worker=worker, **more)), status=status)
-        self.told = self.error
+        self.messages = self.error
         return self.trials(name)
 
     def word(self, study, trial, word):
@@ -93,31 +93,31 @@ class AsItsOwn(Preload):
     maxDiff = None
 
     def both(self, text, trials=4, suffix="", **more):
-        """What trials saw that were forked, and what they saw in interpreters of their own."""
-        saw = []
+        """Runs a script in forked trials and in interpreters of their own. Expects the same observations, and returns them."""
+        observations = []
         for name, modules in ((f"forked{suffix}", "slow"), (f"fresh{suffix}", "")):
             all_ = self.search(text, modules, name=name, trials=trials, **more)
-            self.assertNotIn(NOT_USED, self.told)
+            self.assertNotIn(NOT_USED, self.messages)
             self.assertEqual([(t["state"], t["attempt"]) for t in all_], [("complete", 1)] * trials)
-            saw.append([json.loads(self.word(name, t["trial"], "saw")) for t in all_])
+            observations.append([json.loads(self.word(name, t["trial"], "saw")) for t in all_])
             self.assert_nobody_left()
-        forked, fresh = saw
+        forked, fresh = observations
         self.assertEqual(forked, fresh)
         return fresh
 
-    def test_a_script_with_the_client_finds_all_as_in_an_interpreter_of_its_own(self):
+    def test_a_script_with_the_client_sees_the_same_as_in_an_interpreter_of_its_own(self):
         self.both(textwrap.dedent(LOOK) + textwrap.dedent(REPORT), parallel=1, arguments=["./train.py", "-x", "a b", "ü"])
         self.assertEqual(len(self.interpreters()), 1 + 4)
         drawn = {self.word("forked", n, "drew") for n in range(1, 5)}
         self.assertEqual(len(drawn), 4)
 
-    def test_so_does_an_unchanged_one(self):
-        # In one trial's log the seed and the learning rate are its own, in both studies alike.
+    def test_an_unchanged_script_sees_the_same(self):
+        # The seed and the learning rate differ from trial to trial, and are the same in both studies.
         self.both(textwrap.dedent(LOOK) + textwrap.dedent(PRINT), parallel=1, arguments=["train.py", "--lr", "{lr}", "{trial}"])
         self.assertEqual(len(self.interpreters()), 1 + 4)
         self.assertEqual(len({self.word("forked", n, "drew") for n in range(1, 5)}), 4)
 
-    def test_so_do_a_module_a_text_a_folder_and_an_interpreter_with_options(self):
+    def test_a_module_a_text_a_folder_and_an_interpreter_with_options_see_the_same(self):
         text = textwrap.dedent(LOOK) + textwrap.dedent(REPORT)
         self.both(text, trials=1, suffix="m", arguments=["-m", "train", "x"])
         self.both(text, trials=1, suffix="c", arguments=["-c", "exec(open('train.py').read(), globals())", "x"])
@@ -127,7 +127,7 @@ class AsItsOwn(Preload):
         self.script(SLOW, "package/slow.py")
         self.both(text, trials=1, arguments=["package"])
 
-    def test_it_ends_as_in_an_interpreter_of_its_own(self):
+    def test_a_script_ends_like_in_an_interpreter_of_its_own(self):
         ends = {
             "exit": "sys.exit(3)", "words": "sys.exit('no such layer')", "error": "f = lambda: 1 / 0\nf()",
             "syntax": "exec('1 +')", "interrupt": "raise KeyboardInterrupt", "segfault": "import ctypes; ctypes.string_at(0)",
@@ -137,31 +137,31 @@ threading.Thread(target=lambda: (time.sleep(0.05), print('late'))).start()""",
         }
         for name, end in ends.items():
             text = f"import os, sys, time\nimport hpo, slow\nhpo.trial().report(1, val_loss=1)\nsys.stdout.write('unended')\n{end}\n"
-            told = []
+            results = []
             for modules in ("slow", ""):
                 trials = self.search(text, modules, name=name + modules, trials=1, status=int(name not in ("well", "thread")))
                 log = self.hpo("logs", f"{name}{modules}/1")
-                told.append((trials[0]["state"], self.without_pids(trials[0]["reason"] or ""), self.without_pids(log)))
-            self.assertEqual(told[0], told[1], name)
+                results.append((trials[0]["state"], self.without_pids(trials[0]["reason"] or ""), self.without_pids(log)))
+            self.assertEqual(results[0], results[1], name)
             self.assert_nobody_left()
 
     def without_pids(self, text):
         return "\n".join(re.sub("the end of [0-9]+", "the end", line) for line in text.replace("unendedthe end of", "unended\nthe end of").splitlines())
 
-    def test_a_missing_module_is_told_as_by_the_interpreter(self):
-        told = []
+    def test_a_missing_module_is_reported_like_by_the_interpreter(self):
+        results = []
         for name, modules in (("forked", "json"), ("fresh", "")):
             self.search("", modules, arguments=["-m", "nosuch"], name=name, trials=1, status=1)
-            told.append(self.told.replace(name, ""))
-        self.assertIn("No module named nosuch", told[0])
-        self.assertEqual(told[0], told[1])
+            results.append(self.messages.replace(name, ""))
+        self.assertIn("No module named nosuch", results[0])
+        self.assertEqual(results[0], results[1])
 
-    def test_what_modules_register_for_the_end_runs_in_the_trial(self):
+    def test_exit_handlers_of_modules_run_in_the_trial(self):
         trials = self.search("import hpo, os, slow\nhpo.trial().report(1, val_loss=1)\nprint('is', os.getpid())", trials=3)
         for trial in trials:
             self.assertEqual(self.word("script", trial["trial"], "the end of"), self.word("script", trial["trial"], "is"))
 
-    def test_random_numbers_of_numpy_are_each_trials_own(self):
+    def test_each_trial_has_its_own_random_numbers_of_numpy(self):
         self.script("import numpy\nnumpy.random.seed(1)", "draws.py")
         trials = self.search("""
             import hpo, numpy
@@ -177,12 +177,12 @@ class Fallback(Preload):
     def falls_back(self, why, modules, text=None, **more):
         trials = self.search(text or self.CLIENT, modules, **{"trials": 3, **more})
         self.assertEqual({t["state"] for t in trials}, {"complete"})
-        self.assertEqual(self.told.count(NOT_USED), 1, self.told)
-        self.assertIn(NOT_USED + why, self.told)
+        self.assertEqual(self.messages.count(NOT_USED), 1, self.messages)
+        self.assertIn(NOT_USED + why, self.messages)
         self.assert_nobody_left()
         return trials
 
-    def test_a_module_that_cannot_be_imported_is_told_once_and_trials_start_by_themselves(self):
+    def test_a_failing_import_is_reported_once_and_trials_start_without_forking(self):
         self.falls_back("'nosuch' cannot be imported: ModuleNotFoundError: No module named 'nosuch'", "slow, nosuch")
         self.script("raise SystemExit(5)", "leaves.py")
         self.falls_back("'leaves' cannot be imported: SystemExit: 5", "leaves", name="leaves")
@@ -191,21 +191,21 @@ class Fallback(Preload):
         self.script("import os; os.kill(os.getpid(), 11)", "crashes.py")
         self.falls_back("it died of signal 11", "crashes", name="crashes")
 
-    def test_so_are_threads_that_a_fork_would_be_without(self):
+    def test_threads_that_a_fork_would_lose_prevent_forking(self):
         self.script("import threading, time\nthreading.Thread(target=time.sleep, args=(1000,), daemon=True).start()", "pool.py")
         self.falls_back("'pool' left 1 thread running", "slow, pool")
         self.falls_back("'pool' left 1 thread running", "pool", name="unchanged", text="for i in range(5): print('val_loss=1')", worker="  metrics: {}")
 
-    def test_so_is_a_context_of_a_device(self):
+    def test_a_device_context_prevents_forking(self):
         self.script("class cuda:\n    is_initialized = lambda: True\ndef get_num_threads(): return 1\ndef set_num_threads(n): pass", "torch.py")
         self.falls_back("'torch' uses CUDA already", "torch")
 
-    def test_imports_that_never_end_cost_one_progress_timeout(self):
+    def test_a_hanging_import_costs_one_progress_timeout(self):
         self.script("import time; time.sleep(1000)", "hangs.py")
         self.falls_back("its imports had not ended", "hangs", trials=2, parallel=1, timeout="2s")
 
     def test_an_interpreter_that_dies_costs_no_trial(self):
-        # Each trial runs; the first to find it kills what its place forks from.
+        # Every trial runs. The first one kills the interpreter that it was forked from.
         trials = self.falls_back("it died of signal 9", "slow", parallel=1, text="""
             import os, signal
             import hpo
@@ -222,13 +222,15 @@ class Fallback(Preload):
             """)
         self.assertEqual({t["attempt"] for t in trials}, {1})
 
-    def test_a_module_that_takes_itself_for_the_trial_is_told_so(self):
+    def test_a_module_that_acts_as_the_trial_is_reported(self):
         self.script("import hpo; hpo.trial()", "train2.py")
         self.falls_back("'train2' cannot be imported: RuntimeError: worker.preload is for modules that a script imports", "train2")
 
 
 class Keeps(Preload):
-    """The supervisors' promises hold for what is forked, too."""
+    """The guarantees of the supervisor hold for forked trials, too."""
+
+    seconds = 25
 
     LEAVES = """
         import os, subprocess, time
@@ -241,7 +243,7 @@ class Keeps(Preload):
             os._exit(0)
         """
 
-    def test_a_trial_leaves_nobody_to_the_next_and_places_fork_from_one_interpreter_for_ever(self):
+    def test_a_trial_leaves_no_process_to_the_next_and_each_worker_keeps_one_interpreter(self):
         trials = self.search(self.LEAVES + """
         import hpo
         trial = hpo.trial()
@@ -262,7 +264,7 @@ class Keeps(Preload):
         self.assertEqual({self.word("script", t["trial"], "others") for t in trials}, {"False descriptors 5"})
         self.assert_nobody_left()
 
-    def test_ends_at_random_instants_leave_nobody_and_the_next_run_goes_on(self):
+    def test_kills_at_random_instants_leave_no_process_and_the_next_run_resumes(self):
         dice = random.Random(1)
         self.script(textwrap.dedent(self.LEAVES) + textwrap.dedent("""
             import hpo
@@ -286,7 +288,7 @@ class Keeps(Preload):
         self.assertEqual([(t["state"], t["steps"]) for t in self.trials("script")], [("complete", 5)] * 60)
         self.assert_nobody_left()
 
-    def test_a_hanging_or_dying_trial_is_ended_and_retried_and_the_next_is_forked_again(self):
+    def test_a_hanging_or_dying_trial_is_retried_and_the_next_one_is_forked(self):
         text = """
             import os, signal, threading
             import hpo, slow
@@ -303,10 +305,10 @@ class Keeps(Preload):
         trials = self.search(text, trials=2, retries=1, parallel=1, timeout="7s")
         self.assertEqual({(t["state"], t["attempt"]) for t in trials}, {("complete", 2)})
         self.assertEqual(len(self.interpreters()), 1)
-        self.assertIn("SIGSEGV", self.told)
+        self.assertIn("SIGSEGV", self.messages)
         self.assert_nobody_left()
 
-    def test_a_rule_stops_an_unchanged_script_and_the_next_is_forked_from_the_same_interpreter(self):
+    def test_after_a_rule_stops_an_unchanged_script_the_next_is_forked_from_the_same_interpreter(self):
         trials = self.search("""
             import signal, sys, time
             import slow
@@ -321,7 +323,7 @@ class Keeps(Preload):
 
 
 class Study(Preload):
-    def test_check_says_what_is_imported_and_a_command_that_is_no_pythons_is_refused(self):
+    def test_check_lists_the_imports_and_refuses_commands_other_than_python(self):
         for script in ("train.py", "train.sh", "x.py"):
             (self.folder / script).touch()
         study = self.study(script_study([PYTHON, "train.py"], worker="  preload: [slow, json.decoder]"))

@@ -1,4 +1,4 @@
-"""What the documents show is true: the commands run, the studies are sound, the links lead somewhere, the tables of keys are complete."""
+"""The documents are correct: their commands run, their studies are valid, their links exist, and their tables of keys are complete."""
 import os
 import re
 import subprocess
@@ -26,10 +26,10 @@ class Readme(Case):
         self.assertGreater((self.folder / "model.safetensors").stat().st_size, 1000)
         self.assertEqual(len(self.trials("debug")), 16)
 
-    def test_the_study_of_the_manual_is_sound(self):
+    def test_the_study_of_the_manual_is_valid(self):
         self.hpo("check", self.study(re.search(r"```yaml\n(.*?)```", STUDIES, re.S).group(1)))
 
-    def test_the_error_message_of_the_manual_is_the_one_that_is_printed(self):
+    def test_the_error_message_of_the_manual_is_printed(self):
         block = re.search(r"the place and the cure:\n\n```\n(.*?)```", STUDIES, re.S).group(1).strip()
         study = (SOURCE / "studies" / "phase1.yaml").read_text().replace("weight_decay:    {", "weigth_decay:    {")
         (self.folder / "studies").mkdir()
@@ -38,7 +38,7 @@ class Readme(Case):
         for line in block.splitlines():
             self.assertIn(line.strip(), self.error)
 
-    def test_the_tables_of_keys_are_those_of_the_program(self):
+    def test_the_tables_of_keys_match_the_program(self):
         tables = re.compile(r"<!-- hpo keys: ([^\n]*) -->\n(.*?)<!-- end -->", re.S)
         printed = dict(tables.findall(self.hpo("keys", "--markdown")))
         self.assertGreaterEqual(len(printed), 4)
@@ -46,23 +46,23 @@ class Readme(Case):
 
 
 class Pages(Case):
-    def test_links_lead_somewhere(self):
+    def test_link_targets_exist(self):
         for page in PAGES:
             for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
                 self.assertTrue((page.parent / target).exists(), f"{page}: {target}")
 
-    def test_lines_are_at_most_120_characters_but_for_tables_and_what_is_quoted(self):
+    def test_lines_are_at_most_120_characters_except_in_tables_and_quotes(self):
         for page in PAGES:
             text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.S | re.M)
             for line in text.splitlines():
                 self.assertTrue(len(line) <= 120 or line.startswith(("|", "    ")), f"{page}: {line}")
 
-    def test_the_glossary_is_alphabetical_and_each_entry_says_what_it_is(self):
+    def test_the_glossary_is_alphabetical_and_each_entry_has_a_definition(self):
         entries = re.findall(r"^- \*\*(.+?)\*\*: \S", (SOURCE / "docs" / "glossary.md").read_text(), re.M)
         self.assertGreater(len(entries), 20)
         self.assertEqual(entries, sorted(entries, key=str.lower))
 
-    def test_paths_that_are_named_exist(self):
+    def test_mentioned_paths_exist(self):
         first = "|".join(re.escape(path.name) for path in SOURCE.iterdir() if path.is_dir() and path.name not in ("build", "runs"))
         for page in PAGES:
             for named in re.findall(rf"`((?:{first})/[\w./*-]*)`", page.read_text()):
@@ -72,8 +72,8 @@ class Pages(Case):
 
 
 class ReadyStudies(Case):
-    def test_each_is_sound_on_this_machine(self):
-        for name in ("worker", "studies"):  # they name scripts and data as from the project's folder
+    def test_each_is_valid_on_this_machine(self):
+        for name in ("worker", "studies"):  # their paths are relative to the project's folder
             (self.folder / name).symlink_to(SOURCE / name)
         for study in sorted((SOURCE / "studies").glob("*.yaml")):
             out = self.hpo("check", study)

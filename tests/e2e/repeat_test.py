@@ -1,4 +1,4 @@
-"""hpo best --repeat: the best trained again on fresh seeds."""
+"""hpo best --repeat, which trains the best configuration again with new seeds."""
 import json
 import signal
 import subprocess
@@ -18,7 +18,7 @@ resources: {trial: {memory: 10MiB}}
 
 
 class Repeat(Case):
-    def test_native_trials_again_and_again_after_an_interruption(self):
+    def test_native_trials_are_repeated_also_after_an_interruption(self):
         self.hpo("run", self.study(synthetic()), "-q")
         child = subprocess.Popen([HPO, "best", "small", "--repeat", "3", "--top", "2"], cwd=self.folder,
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -42,13 +42,13 @@ class Repeat(Case):
         more = json.loads(self.hpo("best", "small", "--repeat", "4", "--top", "2", "--json"))
         self.assertEqual([len(one["values"]) for one in more["best"]], [4, 4])
 
-    def test_a_script(self):
+    def test_a_script_is_repeated(self):
         self.hpo("run", self.study(SCRIPT))
         ranked = json.loads(self.hpo("best", "noisy", "--repeat", "2", "--top", "3", "--json"))["best"]
         self.assertEqual([len(one["values"]) for one in ranked], [2, 2, 2])
         self.assertEqual(len({value % 1000 for one in ranked for value in one["values"]}), 6)
 
-    def test_what_cannot_be_repeated_is_refused_in_words(self):
+    def test_studies_that_cannot_be_repeated_are_refused_with_the_reason(self):
         self.study("study: asked\nobjective: {metric: loss, direction: minimize}\nspace:\n  x: {type: float, low: 0, high: 1}\n")
         subprocess.run([HPO, "ask-tell", "study.yaml"], cwd=self.folder, text=True, capture_output=True, check=True,
                        input='{"ask": 1}\n{"tell": {"trial": 1, "values": {"loss": 1}}}\n')

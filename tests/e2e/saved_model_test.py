@@ -1,4 +1,4 @@
-"""A model that hpo-worker saves, computed once more with numpy alone: the format and its meaning are what safetensors.hpp says."""
+"""Models that hpo-worker saves, evaluated with numpy only, by the format that safetensors.hpp documents."""
 import csv
 import gzip
 import json
@@ -18,7 +18,7 @@ FASHION = pathlib.Path("/usr/share/datasets/fashion-mnist")
 
 
 def train(params, steps, save, metric="val_accuracy"):
-    """Speaks the orchestrator's side of the protocol for one trial; returns its `finished` message."""
+    """Trains one trial in a worker by the orchestrator's side of the protocol. Returns its `finished` message."""
     with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener:
         listener.bind(folder + "/socket")
         listener.listen(1)
@@ -64,7 +64,7 @@ def read_safetensors(path):
 
 
 def logits(tensors, values):
-    """The model as its file describes it."""
+    """Computes the model's output as its file describes it."""
     x = (values.astype(numpy.float32) - tensors["input.mean"]) / tensors["input.deviation"]
     layers = sum(name.startswith("layers.") and name.endswith(".weight") and ".norm." not in name for name in tensors)
     for i in range(layers):
@@ -78,7 +78,7 @@ def logits(tensors, values):
 
 
 def encoded(encoding, row):
-    """A row of the table as the model's input."""
+    """Encodes a row of the table as the model's input."""
     missing = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
     features = []
     for column in encoding["columns"]:
@@ -98,7 +98,7 @@ def encoded(encoding, row):
 
 class SavedTableModel(unittest.TestCase):
     def rows(self, file):
-        """The last 100 rows test where the split is by time."""
+        """Returns the last 100 rows, which are the test set of a split by time."""
         with open(file, newline="", encoding="utf-8") as text:
             return list(csv.DictReader(text))[-100:]
 
@@ -109,7 +109,7 @@ class SavedTableModel(unittest.TestCase):
                 a, b, d = i * 37 % 101 / 10, i * 53 % 97 / 20, ("up", "down", "left")[i % 3]
                 text.write(f"{a},{'NA' if i % 13 == 5 else b},{'rare' if i == 990 else d},{target(a, b, d)}\n")
 
-    def test_numpy_alone_reproduces_the_test_metrics_of_regression(self):
+    def test_numpy_reproduces_the_test_metrics_of_regression(self):
         with tempfile.TemporaryDirectory() as folder:
             table, file = pathlib.Path(folder, "table.csv"), pathlib.Path(folder, "model.safetensors")
             self.write(table, lambda a, b, d: 1000 + 40 * numpy.sin(a) + 25 * b + (60 if d == "up" else 0))
@@ -128,7 +128,7 @@ class SavedTableModel(unittest.TestCase):
             self.assertAlmostEqual(1 - mse / wanted.var(), values["test_r2"], delta=1e-3)
             self.assertGreater(values["test_r2"], 0.8)
 
-    def test_numpy_alone_reproduces_the_test_accuracy_of_classes(self):
+    def test_numpy_reproduces_the_test_accuracy_of_classes(self):
         with tempfile.TemporaryDirectory() as folder:
             table, file = pathlib.Path(folder, "table.csv"), pathlib.Path(folder, "model.safetensors")
             self.write(table, lambda a, b, d: "high" if a + b > 8 else "middle" if d == "up" else "low")
@@ -146,7 +146,7 @@ class SavedTableModel(unittest.TestCase):
 
 @unittest.skipUnless(FASHION.exists(), "apt install dataset-fashion-mnist")
 class SavedModel(unittest.TestCase):
-    def test_numpy_alone_reproduces_the_test_accuracy(self):
+    def test_numpy_reproduces_the_test_accuracy(self):
         images = numpy.frombuffer(gzip.open(FASHION / "t10k-images-idx3-ubyte.gz").read()[16:], "u1").reshape(-1, 784)
         labels = numpy.frombuffer(gzip.open(FASHION / "t10k-labels-idx1-ubyte.gz").read()[8:], "u1")
         for norm in ("none", "layer"):
@@ -160,7 +160,7 @@ class SavedModel(unittest.TestCase):
                 self.assertEqual(json.loads(metadata["configuration"])["hidden"], [96, 48])
                 accuracy = float((logits(tensors, images).argmax(1) == labels).mean())
                 self.assertGreater(accuracy, 0.8)
-                # Rounding may turn a tie or two among the 10,000.
+                # Rounding may change one or two ties among the 10,000 samples.
                 self.assertAlmostEqual(accuracy, finished["values"]["test_accuracy"], delta=0.0003)
 
 

@@ -43,14 +43,14 @@ class Script(Case):
         path = self.script(text)
         command = more.pop("command", [PYTHON, str(path)])
         self.out = self.hpo("run", self.study(script_study(command, **more)), status=status)
-        self.told = self.error
+        self.messages = self.error
         return self.trials("script")
 
 
 class Client(Script):
-    first = True
+    seconds = 20
 
-    def test_a_script_with_the_client_is_searched_each_trial_in_a_process_of_its_own(self):
+    def test_each_trial_of_a_script_with_the_client_runs_in_a_process_of_its_own(self):
         trials = self.run_script("""
             import os
             import hpo
@@ -71,7 +71,7 @@ class Client(Script):
         self.assertNotIn("status", self.out + self.error)
         self.assert_nobody_left()
 
-    def test_a_script_written_as_a_loop_trains_one_trial_after_the_other_in_one_process(self):
+    def test_a_script_with_a_loop_trains_its_trials_in_one_process(self):
         trials = self.run_script("""
             import os
             import hpo
@@ -84,7 +84,7 @@ class Client(Script):
         lines = "".join(self.hpo("logs", f"script/{t['trial']}") for t in trials).splitlines()
         self.assertEqual((len(lines), len(set(lines))), (4, 1), lines)
 
-    def test_it_ends_early_when_a_rule_says_so_and_a_shorter_script_is_complete(self):
+    def test_a_rule_ends_a_script_early_and_a_script_with_fewer_steps_is_complete(self):
         trials = self.run_script("""
             import hpo
             with hpo.trial(lr=0.1) as trial:
@@ -103,7 +103,7 @@ class Client(Script):
             """))], name="short")))
         self.assertEqual({(t["state"], t["steps"]) for t in self.trials("short")}, {("complete", 2)})
 
-    def test_a_paused_trial_goes_on_from_its_checkpoint(self):
+    def test_a_paused_trial_resumes_from_its_checkpoint(self):
         trials = self.run_script("""
             import hpo
             trial = hpo.trial(checkpoint=True)
@@ -121,7 +121,7 @@ class Client(Script):
             log = logs[trial["trial"]]
             self.assertEqual([log.count(f"trains {epoch}") for epoch in range(1, trial["steps"] + 1)], [1] * trial["steps"], log)
 
-    def test_an_exception_in_a_loop_of_trials_is_its_trials_alone_and_final_numbers_are_shown(self):
+    def test_an_exception_in_a_loop_fails_one_trial_and_final_numbers_are_shown(self):
         trials = self.run_script("""
             import hpo
             for trial in hpo.trials():
@@ -138,7 +138,7 @@ class Client(Script):
         self.assertRegex(self.hpo("show", "script", 2), r"final metrics +test_acc 0.75")
         self.assertIn("closing.test_acc", self.hpo("export", "script", "--to", "csv", "-"))
 
-    def test_an_exception_fails_the_trial_with_its_last_line_and_is_not_tried_again(self):
+    def test_an_exception_fails_the_trial_with_its_last_line_and_is_not_retried(self):
         trials = self.run_script("""
             import hpo
             trial = hpo.trial()
@@ -148,7 +148,7 @@ class Client(Script):
         self.assertEqual({(t["state"], t["attempt"]) for t in trials}, {("failed", 1)})
         self.assertIn("ValueError: no such layer: 7", trials[0]["reason"])
 
-    def test_out_of_memory_is_tried_again_with_more_room(self):
+    def test_out_of_memory_is_retried_with_a_larger_reservation(self):
         trials = self.run_script("""
             import hpo
             class OutOfMemoryError(RuntimeError):
@@ -172,7 +172,7 @@ class Client(Script):
             """, trials=1, status=1)
         self.assertEqual([t["state"] for t in trials], ["diverged"])
 
-    def test_what_it_does_after_its_last_report_is_waited_for(self):
+    def test_work_after_the_last_report_is_waited_for(self):
         self.run_script("""
             import time
             import hpo
@@ -185,7 +185,7 @@ class Client(Script):
             """, trials=3)
         self.assertEqual(len(list(self.folder.glob("model-*"))), 3)
 
-    def test_a_script_that_hangs_is_ended_though_its_client_lives(self):
+    def test_a_hanging_script_is_ended_even_though_its_client_is_alive(self):
         trials = self.run_script("""
             import threading
             import hpo
@@ -196,7 +196,7 @@ class Client(Script):
         self.assertEqual(trials[0]["state"], "failed")
         self.assertIn("silent for 7 s", trials[0]["reason"])
 
-    def test_ctrl_c_leaves_nobody_behind_and_the_next_run_goes_on(self):
+    def test_ctrl_c_leaves_no_process_and_the_next_run_resumes(self):
         script = self.script("""
             import multiprocessing, os, time
             import hpo
@@ -255,7 +255,7 @@ class Client(Script):
             """)
         self.assertEqual(out, "step 1: loss=1.5\nstep 2: loss=1.5\n")
 
-    def test_the_peak_of_a_trial_is_not_that_of_an_earlier_one_in_its_process(self):
+    def test_the_peak_of_a_trial_excludes_earlier_trials_of_its_process(self):
         first, second = map(int, self.alone("""
             import hpo
             from hpo._memory import peak
@@ -300,12 +300,12 @@ TRAIN = """
 
 
 class Unchanged(Script):
-    first = True
+    seconds = 25
 
     def run_unchanged(self, text, *arguments, status=0, **more):
         return self.run_script(text, status, command=[PYTHON, str(self.folder / "train.py"), *arguments], **more)
 
-    def test_a_script_with_arguments_and_prints_is_searched_as_it_is(self):
+    def test_a_script_with_arguments_and_prints_runs_unchanged(self):
         trials = self.run_unchanged(TRAIN, "--lr", "{lr}")
         self.assertEqual([(t["state"], t["steps"], t["attempt"]) for t in trials], [("complete", 5, 1)] * 4)
         for trial in trials:
@@ -314,7 +314,7 @@ class Unchanged(Script):
         self.assertIn("--lr", self.hpo("best", "script"))
         self.assert_nobody_left()
 
-    def test_a_parameter_called_seed_is_the_trials_seed(self):
+    def test_a_parameter_named_seed_replaces_the_trials_seed(self):
         trials = self.run_unchanged("""
             import os, sys
             assert sys.argv[1] == os.environ["HPO_SEED"] == os.environ["HPO_PARAM_SEED"]
@@ -339,7 +339,7 @@ class Unchanged(Script):
         self.assertEqual(json.loads(log["file"]), name)
         self.assertFalse((self.folder / "x").exists())
 
-    def test_flags_lists_null_files_and_a_folder_of_its_own_from_wherever_hpo_is_started(self):
+    def test_flags_lists_null_and_files_reach_a_script_with_its_own_folder_from_any_current_folder(self):
         project = self.folder / "project"
         project.mkdir()
         (project / "train.py").write_text(textwrap.dedent("""
@@ -365,24 +365,24 @@ class Unchanged(Script):
             sampler: {type: random}
             resources: {parallel: 2, trial: {memory: 64MiB}}
             """))
-        told = self.hpo("check", project / "s.yaml")
-        self.assertIn(f"its relative paths are taken from {project}", told)
+        checked = self.hpo("check", project / "s.yaml")
+        self.assertIn(f"its relative paths are taken from {project}", checked)
         self.hpo("run", project / "s.yaml")
-        self.hpo("run", "script", "--trials", "8")  # goes on by its name, wherever its file lies, to all configurations
+        self.hpo("run", "script", "--trials", "8")  # resumes by its name, wherever its file is, until all configurations are tried
         trials = self.trials("script")
         self.assertEqual(len(trials), 8)
         self.assertEqual({t["state"] for t in trials}, {"complete"})
-        seen = set()
+        values_tried = set()
         for trial in trials:
             params = trial["params"]
             log = dict(line.split(" ", 1) for line in self.hpo("logs", f"script/{trial['trial']}").splitlines() if " " in line)
-            saw = json.loads(log["saw"])
+            observed = json.loads(log["saw"])
             expected = (["--tied"] if params["tied"] else []) + (["-o", "clip=0.5"] if params["clip"] else [])
-            self.assertEqual(saw["arguments"], expected + [saw["cwd"] + "/all.json"])
-            self.assertEqual(saw["config"], {"width": params["model.hidden"], "name": 'n a "b"', "clip": params["clip"]})
-            self.assertEqual(saw["params"], {"tied": params["tied"], "model": {"hidden": params["model.hidden"]}, "clip": params["clip"], "name": 'a "b"'})
-            seen.update([params["tied"], params["clip"], str(params["model.hidden"])])
-        self.assertEqual(seen, {True, False, None, 0.5, "[64, 64]", "[32]"}, "every choice was met")
+            self.assertEqual(observed["arguments"], expected + [observed["cwd"] + "/all.json"])
+            self.assertEqual(observed["config"], {"width": params["model.hidden"], "name": 'n a "b"', "clip": params["clip"]})
+            self.assertEqual(observed["params"], {"tied": params["tied"], "model": {"hidden": params["model.hidden"]}, "clip": params["clip"], "name": 'a "b"'})
+            values_tried.update([params["tied"], params["clip"], str(params["model.hidden"])])
+        self.assertEqual(values_tried, {True, False, None, 0.5, "[64, 64]", "[32]"}, "every choice was tried")
         self.assertIn('"[64, 64]"', self.hpo("export", "script", "--to", "csv", "-"))
 
     def test_metrics_are_read_by_patterns(self):
@@ -404,7 +404,7 @@ class Unchanged(Script):
                                                     worker='  metrics: {file: "{folder}/metrics"}')))
             self.assertEqual({(t["state"], t["steps"], t["values"]["val_loss"]) for t in self.trials(name)}, {("complete", 2, 0.5)})
 
-    def test_a_rule_stops_it_by_term_and_then_by_kill_and_so_does_the_end_of_the_budget(self):
+    def test_a_rule_and_the_end_of_the_budget_stop_a_script_by_term_and_then_by_kill(self):
         text = """
             import signal, time
             signal.signal(signal.SIGTERM, {handler})
@@ -421,7 +421,7 @@ class Unchanged(Script):
                 self.assertEqual({(t["state"], t["steps"] < 10) for t in self.trials(name)}, {(end, True)})
                 self.assert_nobody_left()
 
-    def test_its_environment_is_tuned_or_the_studys_or_left_alone_and_shown_later(self):
+    def test_its_environment_is_tuned_given_by_the_study_or_left_alone_and_is_shown(self):
         text = """
             import json, os
             names = ("OMP_NUM_THREADS", "MALLOC_TRIM_THRESHOLD_", "PYTHONUNBUFFERED", "SECRET")
@@ -434,32 +434,32 @@ class Unchanged(Script):
         for name in ("OMP_NUM_THREADS", "PYTHONUNBUFFERED", "SECRET"):
             os.environ.pop(name, None)
         cores = len(os.sched_getaffinity(0))
-        for name, key, seen in (("tuned", "{}", [str(max(1, cores // 2)), "4000000000", "1", None]),
+        for name, key, expected in (("tuned", "{}", [str(max(1, cores // 2)), "4000000000", "1", None]),
                                 ("own", "{OMP_NUM_THREADS: 7, SECRET: hidden, MALLOC_TRIM_THRESHOLD_: null}", ["7", "12345", "1", "hidden"]),
                                 ("none", "'off'", [None, "12345", None, None])):
             self.script(text)
             self.hpo("run", self.study(script_study([PYTHON, "train.py"], name=name, trials=1, worker=f"  metrics: {{}}\n  environment: {key}\n")))
             log = next(line for line in self.hpo("logs", f"{name}/1").splitlines() if line.startswith("saw "))
-            self.assertEqual(json.loads(log[4:]), seen)
+            self.assertEqual(json.loads(log[4:]), expected)
             shown = self.hpo("show", name, 1)
             self.assertEqual("MALLOC_MMAP_THRESHOLD_" in shown, name != "none")
             self.assertEqual("environment" in shown, name != "none")
             self.assertEqual("by the study: MALLOC_TRIM_THRESHOLD_ (as hpo's), OMP_NUM_THREADS, SECRET" in shown, name == "own")
             self.assertNotIn("hidden", shown)
 
-    def test_its_failure_is_told_with_its_last_words(self):
+    def test_its_failure_is_reported_with_its_last_output(self):
         trials = self.run_unchanged("print('val_loss=1'); raise ValueError('no such layer')", trials=1, status=1, worker="  metrics: {}", retries=2)
         self.assertEqual((trials[0]["state"], trials[0]["attempt"]), ("failed", 1))
         self.assertIn("status 1: ValueError: no such layer", trials[0]["reason"])
 
-    def test_a_script_that_never_names_the_objective_is_told_so(self):
+    def test_a_script_that_never_prints_the_objective_fails_with_that_reason(self):
         trials = self.run_unchanged("print('loss=1')", trials=1, status=1, worker="  metrics: {}")
         self.assertIn("'val_loss' was never found in its output, but loss", trials[0]["reason"])
         self.run_unchanged("print('begins'); print('validation: the loss became 0.25'); print('ends 1')", trials=1, status=1,
                            worker="  metrics: {}", name="near")
         self.assertIn("; the nearest line: validation: the loss became 0.25; how it is printed is said by", self.trials("near")[0]["reason"])
 
-    def test_out_of_memory_is_recognised_by_its_words(self):
+    def test_out_of_memory_is_recognised_in_the_output(self):
         trials = self.run_unchanged("""
             import os, sys
             marker = sys.argv[1] + "/marker"
@@ -470,29 +470,29 @@ class Unchanged(Script):
             """, "{folder}", trials=1)
         self.assertEqual([(t["state"], t["attempt"]) for t in trials], [("complete", 2)])
 
-    def test_a_number_that_its_pattern_reads_a_part_of_is_not_believed_and_the_user_is_told(self):
+    def test_a_number_that_a_pattern_reads_in_part_is_dropped_with_a_warning(self):
         trials = self.run_unchanged("print('val_loss: 0.5'); print('val_loss: 9.3e-05'); print('val_loss: 0.25')", trials=1,
                                     worker='  metrics: {stdout: ["val_loss: (?<val_loss>[0-9.]+)"]}')
         self.assertEqual([(t["steps"], t["values"]["val_loss"]) for t in trials], [(2, 0.25)])
-        self.assertIn("reads '9.3' of '9.3e-05', which is not used; write {number}", self.told)
+        self.assertIn("reads '9.3' of '9.3e-05', which is not used; write {number}", self.messages)
         self.assertIn("does not read 9.3e-05, nan, -0.5; {number} reads every number", self.hpo("check", self.folder / "study.yaml"))
 
-    def test_a_script_that_reports_iterations_is_told_apart_from_one_that_reports_epochs(self):
+    def test_a_script_that_reports_iterations_is_distinguished_from_one_that_reports_epochs(self):
         text = "for i in range(20): print(f'loss={i}'); print(f'val_loss={20 - i}')"
         trials = self.run_unchanged(text, trials=2, worker="  metrics: {}")
         self.assertEqual({(t["state"], t["steps"]) for t in trials}, {("complete", 5)})
-        said = "ended with its 5 reports of val_loss (budget.epochs), and it had more to report: if it reports each iteration, worker: {step: 100}"
-        self.assertEqual([said in t["reason"] for t in trials], [True, True], trials[0]["reason"])
-        self.assertEqual(self.told.count(said), 1)
-        self.assertIn("2 trials were ended with the last step of budget.epochs", self.told)
+        notice = "ended with its 5 reports of val_loss (budget.epochs), and it had more to report: if it reports each iteration, worker: {step: 100}"
+        self.assertEqual([notice in t["reason"] for t in trials], [True, True], trials[0]["reason"])
+        self.assertEqual(self.messages.count(notice), 1)
+        self.assertIn("2 trials were ended with the last step of budget.epochs", self.messages)
         trials = self.run_unchanged(text, trials=2, worker="  metrics: {}\n  step: 4", name="stepped")
         trials = self.trials("stepped")
         self.assertEqual([(t["state"], t["steps"], t["reason"], t["values"]) for t in trials],
                          [("complete", 5, None, {"loss": 19, "val_loss": 1})] * 2)
-        self.assertNotIn("had more", self.told)
+        self.assertNotIn("had more", self.messages)
         self.assertIn("a step is 4 reports of val_loss (worker.step)", self.hpo("check", self.folder / "study.yaml"))
 
-    def test_what_a_program_in_c_prints_is_read_as_it_prints_it(self):
+    def test_the_output_of_a_c_program_is_read_without_delay(self):
         gate = self.folder / "gate"
         os.mkfifo(gate)
         printer = BUILD / "tests" / "support" / "quiet-printer"
@@ -509,14 +509,14 @@ class Unchanged(Script):
         self.assert_nobody_left()
         self.assertIn("prints to a terminal of its own", self.hpo("check", self.folder / "study.yaml"))
 
-    def test_a_terminal_of_its_own_is_for_those_who_want_it(self):
+    def test_a_script_gets_a_terminal_only_on_request(self):
         self.script("import os; print('is', os.isatty(1), os.isatty(2), os.environ.get('TERM')); print('val_loss=1')")
-        for use, seen in (("auto", "is False False none"), ("on", "is True False dumb"), ("off", "is False False none")):
+        for use, expected in (("auto", "is False False none"), ("on", "is True False dumb"), ("off", "is False False none")):
             self.hpo("run", self.study(script_study([PYTHON, "train.py"], name=use, trials=1, worker=f"  metrics: {{}}\n  terminal: {use}")),
                      environment={"TERM": "none"})
-            self.assertIn(seen + "\n", self.hpo("logs", f"{use}/1"))
+            self.assertIn(expected + "\n", self.hpo("logs", f"{use}/1"))
 
-    def test_seeds_fit_what_numpy_takes(self):
+    def test_seeds_are_within_the_range_of_numpy(self):
         trials = self.run_unchanged("""
             import os, sys
             assert int(sys.argv[1]) == int(os.environ["HPO_SEED"]) < 2**31 and sys.argv[2] == "5", sys.argv
@@ -530,9 +530,9 @@ class Unchanged(Script):
             """, name="client", more=f"seed: {2**31 + 5}")
         self.assertEqual({t["values"]["val_loss"] for t in self.trials("client")}, {1})
 
-    def test_what_cannot_start_or_be_read_is_found_before_anything_runs(self):
+    def test_commands_and_metrics_that_cannot_work_are_refused_before_the_run(self):
         self.script("print('val_loss=1')")
-        for command, worker, told in (
+        for command, worker, message in (
                 (["python3", "trian.py"], "", "there is no file trian.py in .*; did you mean 'train.py'[?]"),
                 (["./tran.py", "{lr}"], "", "there is no program ./tran.py; did you mean 'train.py'[?]"),
                 (["./train.py", "{lr}"], "", r"the program ./train.py cannot be executed \(chmod \+x\?\)"),
@@ -542,13 +542,13 @@ class Unchanged(Script):
             study = self.study(script_study(command, worker=worker))
             for word in ("check", "run"):
                 self.hpo(word, study, status=1)
-                self.assertRegex(self.error, told)
+                self.assertRegex(self.error, message)
                 self.assertIn("study.yaml:", self.error)
-        told = self.hpo("check", self.study(script_study(["python3", "train.py", "{seed}", "{lr:--lr}"]), "flag.yaml"))
-        self.assertIn("for a flag write {flag:lr:--lr}", told)
+        checked = self.hpo("check", self.study(script_study(["python3", "train.py", "{seed}", "{lr:--lr}"]), "flag.yaml"))
+        self.assertIn("for a flag write {flag:lr:--lr}", checked)
         self.assertFalse((self.folder / "runs").exists())
 
-    def test_a_program_that_says_nothing_to_hpo_and_has_no_placeholder_is_told_the_cure(self):
+    def test_a_program_without_the_protocol_and_without_placeholders_fails_with_the_cure(self):
         self.script("print('val_loss=1')")
         self.hpo("run", self.study(script_study(["python3", "train.py"])), status=1)
         self.assertIn("'metrics: {}' below 'worker'", self.error)
@@ -569,11 +569,11 @@ class Unchanged(Script):
         self.assertIn("silent for 1 s", trials[0]["reason"])
         self.assert_nobody_left()
 
-    def test_row_50_a_busy_but_quiet_script_is_alive_while_processes_below_it_compute(self):
+    def test_row_50_a_quiet_script_is_not_ended_while_its_processes_compute(self):
         trials = self.run_unchanged("""
             import os, time
             if os.fork() == 0:
-                if os.fork() == 0:  # detached: the parent ends at once
+                if os.fork() == 0:  # detached, since its parent ends at once
                     os.setsid()
                     while time.process_time() < 3.5:
                         pass
@@ -586,7 +586,7 @@ class Unchanged(Script):
         self.assertEqual([(t["state"], t["reason"]) for t in trials], [("complete", None)])
         self.assertIn("computes for 3.0 s (resources.progress_timeout)", self.hpo("check", self.folder / "study.yaml"))
 
-    def test_a_flood_of_output_and_grandchildren_that_hold_it_do_no_harm(self):
+    def test_a_flood_of_output_and_grandchildren_that_hold_the_output_do_no_harm(self):
         trials = self.run_unchanged("""
             import os, sys, time
             if os.fork() == 0:
@@ -602,7 +602,7 @@ class Unchanged(Script):
         self.assertEqual({(t["state"], t["steps"]) for t in trials}, {("complete", 5)})
         self.assert_nobody_left()
 
-    def test_ctrl_c_and_a_killed_hpo_leave_nobody_behind_and_the_next_run_goes_on(self):
+    def test_ctrl_c_and_a_kill_of_hpo_leave_no_process_and_the_next_run_resumes(self):
         path = self.script("""
             import subprocess, time
             subprocess.Popen(["sleep", "1000"], start_new_session=True)
@@ -621,7 +621,7 @@ class Unchanged(Script):
         self.assertEqual([(t["state"], t["steps"]) for t in self.trials("script")], [("complete", 5)] * 12)
         self.assert_nobody_left()
 
-    def test_a_script_that_knows_the_client_can_be_run_as_an_unchanged_one(self):
+    def test_a_script_with_the_client_can_run_as_an_unchanged_one(self):
         trials = self.run_unchanged("""
             import sys
             import hpo
@@ -633,7 +633,7 @@ class Unchanged(Script):
 
 
 class Trust(Script):
-    def test_row_13_a_script_inherits_no_descriptors_and_row_33_its_socket_is_nobody_elses(self):
+    def test_row_13_a_script_inherits_no_descriptors_and_row_33_its_socket_is_private(self):
         text = """
             import os, stat, sys
             print("has", sorted(os.listdir("/proc/self/fd"), key=int), flush=True)
@@ -650,12 +650,12 @@ class Trust(Script):
         self.run_script(client, trials=1, parallel=1)
         log = self.hpo("logs", "script/1")
         self.assertIn("folder ['0o700', True] inherits []", log)
-        self.assertIn("has ['0', '1', '2', '3', '4']", log)  # its connection, and the folder that it lists
+        self.assertIn("has ['0', '1', '2', '3', '4']", log)  # 3 is its connection and 4 the folder that it lists
         self.script(textwrap.dedent(text) + "print('val_loss=1')")
         self.hpo("run", self.study(script_study([PYTHON, "train.py"], name="unchanged", trials=1, worker="  metrics: {}")))
         self.assertIn("has ['0', '1', '2', '3']", self.hpo("logs", "unchanged/1"))
 
-    def test_row_17_a_late_attempts_words_are_not_used(self):
+    def test_row_17_messages_of_an_older_attempt_are_not_used(self):
         trials = self.run_script("""
             import json, os
             import hpo
@@ -670,7 +670,7 @@ class Trust(Script):
             """, trials=2, retries=1)
         self.assertEqual({(t["state"], t["attempt"], t["values"]["val_loss"]) for t in trials}, {("complete", 2, 1)})
 
-    def test_row_32_secrets_of_the_environment_reach_the_script_and_are_kept_nowhere(self):
+    def test_row_32_secrets_of_the_environment_reach_the_script_and_are_stored_nowhere(self):
         secret = "s3cr3t-of-the-shell"
         self.script("""
             import os
@@ -735,13 +735,13 @@ class Examples(Script):
         self.assert_nobody_left()
 
     @unittest.skipUnless(shutil.which("cc"), "no C compiler")
-    def test_a_worker_in_c(self):
+    def test_the_worker_in_c_runs(self):
         client = self.folder / "client"
         subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", "-o", client, SOURCE / "worker/examples/client.c"], check=True)
         self.other_language([client])
 
     @unittest.skipUnless(shutil.which("nc"), "no nc for Unix sockets")
-    def test_a_worker_in_bash(self):
+    def test_the_worker_in_bash_runs(self):
         self.other_language([SOURCE / "worker/examples/client.sh"])
 
 

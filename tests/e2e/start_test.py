@@ -1,4 +1,4 @@
-"""The start command's first step: making packages available without removing any, or saying which are missing."""
+"""The first step of the start command: it makes packages available without removing any, or lists the missing ones."""
 import os
 import pathlib
 import shutil
@@ -14,7 +14,7 @@ PACKAGES = SOURCE / ".ci" / "packages"
 
 class Packages(unittest.TestCase):
     def run_with(self, commands, packages=PACKAGES, **environment):
-        """Runs it with nothing but `commands` and the bare necessities on PATH."""
+        """Runs the step with only `commands` and the most basic programs on PATH."""
         with tempfile.TemporaryDirectory() as folder:
             for name in ["sh", "cat", "sed", "tr", "id", "mktemp", "rm", "tail", "env", "readlink", "dirname", *commands]:
                 os.symlink(shutil.which(name), os.path.join(folder, name))
@@ -27,17 +27,17 @@ class Packages(unittest.TestCase):
         for package in ("cmake", "libboost1.81-dev", "libopenblas-dev"):
             self.assertIn(package, done.stderr)
 
-    def test_without_apt_who_has_them_all_may_go_on(self):
+    def test_without_apt_it_succeeds_if_no_package_is_missing(self):
         self.assertEqual(self.run_with([], HPO_SKIP_PACKAGES="1").returncode, 0)
 
-    def test_with_nothing_missing_it_is_silent(self):
+    def test_it_is_silent_if_no_package_is_missing(self):
         if not shutil.which("apt-get"):
             self.skipTest("not a Debian system")
         done = subprocess.run([str(INSTALL), str(PACKAGES)], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
 
 
-# apt-get of a machine on which libboost1.81-dev would remove python3-scipy. Writes what it is asked to do into $LOG.
+# The apt-get of a machine on which installing libboost1.81-dev would remove python3-scipy. It appends its arguments to $LOG.
 APT = """#!/bin/sh
 simulated= mode= removes= allowed=yes packages=
 for word in "$@"; do
@@ -94,24 +94,24 @@ class NothingIsRemoved(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stderr
 
-    def asked(self):
+    def requests(self):
         return (self.folder / "log").read_text().splitlines()
 
-    def test_what_would_remove_a_package_is_taken_into_the_folder_and_the_rest_is_installed(self):
-        said = self.install()
-        self.assertEqual(self.asked(), ["install cmake zlib1g-dev", "download libboost1.81-dev"])
-        self.assertIn("installing them would remove packages of yours: libboost1.81-dev", said)
+    def test_packages_that_would_remove_others_are_unpacked_into_the_folder_and_the_rest_installed(self):
+        output = self.install()
+        self.assertEqual(self.requests(), ["install cmake zlib1g-dev", "download libboost1.81-dev"])
+        self.assertIn("installing them would remove packages of yours: libboost1.81-dev", output)
         self.assertTrue((self.folder / "packages/root/usr/include/libboost1.81-dev").is_dir())
 
-    def test_without_root_all_are_taken_into_the_folder(self):
-        said = self.install(TEST_UID="1000")
-        self.assertEqual(self.asked(), ["download cmake libboost1.81-dev zlib1g-dev"])
-        self.assertIn("neither root nor sudo", said)
-        self.assertEqual(self.install(TEST_UID="1000"), "")  # nothing is missing any more
+    def test_without_root_all_are_unpacked_into_the_folder(self):
+        output = self.install(TEST_UID="1000")
+        self.assertEqual(self.requests(), ["download cmake libboost1.81-dev zlib1g-dev"])
+        self.assertIn("neither root nor sudo", output)
+        self.assertEqual(self.install(TEST_UID="1000"), "")  # no package is missing any more
 
-    def test_sudo_that_asks_no_password_is_used(self):
+    def test_sudo_is_used_if_it_needs_no_password(self):
         self.install(TEST_UID="1000", TEST_SUDO="1")
-        self.assertEqual(self.asked(), ["install cmake zlib1g-dev", "download libboost1.81-dev"])
+        self.assertEqual(self.requests(), ["install cmake zlib1g-dev", "download libboost1.81-dev"])
 
     def test_a_shell_that_reads_the_environment_finds_the_folder_first(self):
         self.install()

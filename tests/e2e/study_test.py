@@ -26,7 +26,7 @@ class Study(Case):
         self.assert_nobody_left()
         self.assert_sound("small")
 
-    def test_the_peak_of_a_small_trial_in_a_warm_worker_is_not_that_of_a_large_one_before_it(self):
+    def test_the_peak_of_a_trial_excludes_larger_earlier_trials_of_its_worker(self):
         text = synthetic(trials=8, epochs=2, parallel=1).replace("space:", "space:\n  width: {type: categorical, choices: [16, 2048]}")
         self.hpo("run", self.study(text.replace("hidden: [16]", "depth: 2")), "-q")
         trials = [json.loads(line) for line in self.hpo("export", "small", "--to", "jsonl", "-").splitlines()]
@@ -41,7 +41,7 @@ class Study(Case):
         self.hpo("run", study)
         self.assertEqual(self.trials("small"), before)
 
-    def test_a_larger_budget_goes_on_where_it_was(self):
+    def test_a_larger_budget_resumes_the_study(self):
         study = self.study(synthetic(trials=2))
         self.hpo("run", study)
         before = self.trials("small")
@@ -58,14 +58,14 @@ class Study(Case):
         again = self.trials("small")
         self.assertEqual([(t["params"], t["values"]) for t in first], [(t["params"], t["values"]) for t in again])
 
-    def test_a_trials_own_curve_does_not_depend_on_what_runs_beside_it(self):
+    def test_a_trials_curve_does_not_depend_on_other_running_trials(self):
         self.hpo("run", self.study(synthetic(parallel=1, trials=4)))
         alone = self.trials("small")
         self.hpo("run", self.study(synthetic(parallel=2, trials=4)), "--fresh")
         beside = self.trials("small")
         self.assertEqual([(t["params"], t["values"]) for t in alone], [(t["params"], t["values"]) for t in beside])
 
-    def test_a_changed_space_is_refused_with_the_difference_and_nothing_is_touched(self):
+    def test_a_changed_space_is_refused_with_the_difference_and_changes_nothing(self):
         self.hpo("run", self.study(synthetic(trials=2)))
         before = self.trials("small")
         changed = synthetic(trials=2).replace("1.0e-1, log: true", "2.0e-1, log: true", 1)
@@ -75,14 +75,14 @@ class Study(Case):
         self.assertIn(")\nGive the study another name, or start anew with --fresh.", self.error)
         self.assertEqual(self.trials("small"), before)
 
-    def test_more_epochs_are_refused_where_the_learning_rates_schedule_spans_them(self):
+    def test_more_epochs_are_refused_if_the_learning_rate_schedule_spans_them(self):
         self.hpo("run", self.study(synthetic(trials=2)))
         before = self.trials("small")
         self.hpo("run", self.study(synthetic(trials=3, epochs=8)), status=1)
         self.assertIn("budget.epochs: 5 -> 8 (the learning rate's schedule spans the epochs", self.error)
         self.assertEqual(self.trials("small"), before)
 
-    def test_ctrl_c_stores_everything_and_the_next_run_goes_on(self):
+    def test_ctrl_c_stores_everything_and_the_next_run_resumes(self):
         study = self.study(synthetic(trials=40, epochs=20, samples=20000))
         child = self.start("run", study)
         wait_for(lambda: sum(t["state"] == "complete" for t in self.trials_so_far("small")) >= 2)
@@ -104,7 +104,7 @@ class Study(Case):
         self.assertEqual(child.wait(20), 143)
         self.assert_nobody_left()
 
-    def test_a_fresh_start_that_cannot_begin_leaves_the_earlier_study_where_it_is(self):
+    def test_a_fresh_start_that_fails_leaves_the_earlier_study_in_place(self):
         study = self.study(synthetic(trials=2))
         self.hpo("run", study)
         before = self.trials("small")
@@ -115,7 +115,7 @@ class Study(Case):
         self.hpo("run", study, "--fresh")
         self.assertTrue((self.folder / "runs" / ".old").exists())
 
-    def test_a_second_run_of_a_running_study_is_refused_naming_the_holder(self):
+    def test_a_second_run_of_a_running_study_is_refused_with_the_pid_of_the_first(self):
         study = self.study(synthetic(trials=400, epochs=20))
         child = self.start("run", study)
         wait_for(lambda: self.trials_so_far("small"))
@@ -138,14 +138,14 @@ class Study(Case):
         self.assertRegex(self.error, r"study\.yaml:6:3: .*weigth_decay.*weight_decay")
         self.assertFalse((self.folder / "runs").exists())
 
-    def test_check_finds_a_batch_that_the_data_has_no_samples_for_where_it_stands(self):
+    def test_check_refuses_a_batch_larger_than_the_data_at_its_place_in_the_file(self):
         study = self.study(synthetic().replace("batch_size: 256}", "schedule: cosine}").replace("space:\n", "space:\n  batch_size: {type: int, low: 256, high: 1844}\n"))
         self.hpo("check", study, status=1)
         self.assertRegex(self.error, r"^\S*study\.yaml:\d+:\d+: .*batch_size: 1844 is more than the 1843 samples")
         self.assertIn("high: 1844}\n      |", self.error)
         self.hpo("check", study, "--set", "space.batch_size.high=1843")
 
-    def test_check_says_what_is_wrong_with_the_data(self):
+    def test_check_reports_errors_in_the_data(self):
         images = b"\x00\x00\x08\x03" + struct.pack(">3i", 600, 4, 4) + bytes(600 * 16)
         labels = b"\x00\x00\x08\x01" + struct.pack(">i", 600) + bytes(i % 3 for i in range(600))
         data = self.folder / "data"
@@ -159,35 +159,35 @@ class Study(Case):
         self.hpo("check", study, status=1)
         self.assertIn("train-images-idx3-ubyte: truncated", self.error)
 
-    def test_check_tells_what_it_understood_of_a_table_or_where_it_is_wrong(self):
+    def test_check_describes_a_table_or_reports_the_place_of_its_error(self):
         table = self.folder / "table.csv"
         rows = [f"{i},{i % 7},{('up', 'down')[i % 2]},{i * 0.5}" for i in range(400)]
         table.write_text("\n".join(["id,n,c,y", *rows]) + "\n")
         study = self.study(f"study: table\nworker:\n  task: regression\n  data:\n    format: csv\n    path: {table}\n    target: y\n    ignore: id\n  model: {{type: mlp, hidden: [8]}}\nbudget: {{trials: 2, epochs: 2}}\n")
-        said = self.hpo("check", study)
+        description = self.hpo("check", study)
         for line in ("maximize val_r2", "400 rows, 4 columns, which become 4 features", "324 rows train, 36 validate, 40 test: at random",
                      "target: y, numbers from 0 to 199.5", "numbers: n", "categories: c (2 levels)", "left out: id"):
-            self.assertIn(line, said)
+            self.assertIn(line, description)
         self.assertEqual(json.loads(self.hpo("check", study, "--json"))["data"][0], "400 rows, 4 columns, which become 4 features")
         rows[7] += ",1"
         table.write_text("\n".join(["id,n,c,y", *rows]) + "\n")
         self.hpo("check", study, status=1)
         self.assertRegex(self.error, r"^\S*study\.yaml:6:\d+: .*data\.path: \S*table\.csv: line 9: 5 columns, where the header has 4")
 
-    def test_the_command_that_it_prints_to_go_on_goes_on(self):
+    def test_the_printed_resume_command_resumes_the_study(self):
         study = self.study(synthetic(trials=40, samples=20000))
         child = self.start("run", study, "--seed", 9, "--set", "budget.epochs=20", "--set", "sampler.type=sobol")
         wait_for(lambda: self.trials_so_far("small"))
         child.send_signal(signal.SIGINT)
         out, error = child.communicate(timeout=20)
         self.assertEqual(child.returncode, 130, error)
-        words = shlex.split(next(line for line in out.splitlines() if line.startswith("Resume ")))[1:]
-        self.assertEqual(words[:3], ["hpo", "run", str(study)])
+        command = shlex.split(next(line for line in out.splitlines() if line.startswith("Resume ")))[1:]
+        self.assertEqual(command[:3], ["hpo", "run", str(study)])
         begun = len(self.trials("small"))
-        self.hpo(*words[1:], "--trials", begun)
+        self.hpo(*command[1:], "--trials", begun)
         self.assertEqual({t["steps"] for t in self.trials("small")}, {20})
 
-    def test_an_interrupted_hpo_train_goes_on_and_ends_with_the_same_weights(self):
+    def test_an_interrupted_hpo_train_resumes_and_ends_with_the_same_weights(self):
         self.hpo("run", self.study(synthetic(trials=1, epochs=2, samples=20000)))
         best = self.study(self.hpo("best", "small"), "best.yaml")
         train = ["train", best, "--set", "budget.epochs=60", "-o"]
@@ -204,14 +204,14 @@ class Study(Case):
         self.assertEqual(*[(self.folder / f"{name}.safetensors").read_bytes() for name in ("cut", "whole")])
         self.assertFalse((self.folder / "cut.safetensors.parts").exists())
 
-    def test_small_batches_are_refused_unless_the_study_says_so_in_writing(self):
+    def test_small_batches_are_refused_unless_the_study_allows_them(self):
         small = synthetic(trials=1).replace("batch_size: 256", "batch_size: 64")
         self.hpo("run", self.study(small), status=1)
         self.assertIn("policy.min_batch_size", self.error)
         self.hpo("run", self.study(small + "policy: {min_batch_size: 64}\n"))
 
     @unittest.skipIf(os.geteuid() == 0 and not os.path.exists("/usr/bin/setpriv"), "needs an ordinary user")
-    def test_a_folder_that_cannot_be_written_is_an_error_before_anything_is_launched(self):
+    def test_a_folder_that_cannot_be_written_is_an_error_before_any_launch(self):
         study = self.study(synthetic())
         (self.folder / "runs").write_text("a file where the folder should be")
         self.hpo("run", study, status=1)
@@ -242,22 +242,22 @@ class Study(Case):
         self.assertEqual(set(events[-1]), common | {"reason", "seconds", "begun", "ended", "best"})
         self.assertEqual(set(events[-1]["best"]), trial_keys)
 
-        def says(*arguments):
-            said = json.loads(self.hpo(*arguments))
-            self.assertEqual(said.pop("schema"), 1, arguments)
-            return said
+        def output(*arguments):
+            value = json.loads(self.hpo(*arguments))
+            self.assertEqual(value.pop("schema"), 1, arguments)
+            return value
 
-        self.assertEqual(set(says("ls", "--json")["studies"][0]), study_keys)
-        listed = says("ls", "small", "--json")
+        self.assertEqual(set(output("ls", "--json")["studies"][0]), study_keys)
+        listed = output("ls", "small", "--json")
         self.assertEqual((set(listed), set(listed["trials"][0])), ({"study", "trials"}, trial_keys))
-        shown = says("show", "small", "1", "--json")
+        shown = output("show", "small", "1", "--json")
         self.assertEqual(set(shown), trial_keys | {"study", "seed", "curve"})
         self.assertEqual(len(shown["curve"]), 5)
-        top = says("top", "small", "--once", "--json")
+        top = output("top", "small", "--once", "--json")
         self.assertEqual(set(top), study_keys | {"trials", "waits", "memory"})
         self.assertEqual(set(top["trials"][0]), trial_keys)
-        self.assertEqual(set(says("best", "small", "--format", "json")), {"study", "trial", "metric", "value", "step", "params", "worker"})
-        self.assertEqual(set(says("devices", "--json")), {"host", "devices", "libraries", "problem"})
+        self.assertEqual(set(output("best", "small", "--format", "json")), {"study", "trial", "metric", "value", "step", "params", "worker"})
+        self.assertEqual(set(output("devices", "--json")), {"host", "devices", "libraries", "problem"})
 
 
 if __name__ == "__main__":

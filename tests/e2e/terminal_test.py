@@ -1,4 +1,4 @@
-"""hpo on a terminal: the live block, Ctrl-C as a key, and hpo top, on a pseudo-terminal of 100 x 30."""
+"""hpo on a pseudo-terminal of 100 x 30: the live block, Ctrl-C as a key, and hpo top."""
 import fcntl
 import os
 import pty
@@ -13,7 +13,7 @@ from harness import DEADLINE, HPO, Case, synthetic, wait_for
 
 
 class Screen:
-    """A child on a pseudo-terminal, and all that it wrote."""
+    """A child on a pseudo-terminal, with all its output."""
 
     def __init__(self, folder, *arguments, environment=None):
         self.pid, self.fd = pty.fork()
@@ -29,13 +29,13 @@ class Screen:
         if select.select([self.fd], [], [], seconds)[0]:
             try:
                 self.text += os.read(self.fd, 65536).decode(errors="replace")
-            except OSError:  # the child closed its side
+            except OSError:  # the child has closed its side
                 pass
 
-    def until(self, words, deadline=DEADLINE):
+    def until(self, text, deadline=DEADLINE):
         end = time.monotonic() + deadline
-        while words not in self.text:
-            assert time.monotonic() < end, f"no {words!r} in {self.text[-2000:]!r}"
+        while text not in self.text:
+            assert time.monotonic() < end, f"no {text!r} in {self.text[-2000:]!r}"
             self.read()
 
     def press(self, keys):
@@ -64,12 +64,12 @@ class Terminal(Case):
         self.assertIn("finished of 6", screen.text)
         self.assertIn(" by val_loss", screen.text)
 
-    def test_no_color_leaves_colours_out(self):
+    def test_no_color_disables_colours(self):
         screen = Screen(self.folder, "run", self.study(synthetic(trials=3)), environment={"NO_COLOR": "1"})
         self.assertEqual(screen.wait(), 0)
         self.assertNotRegex(screen.text, r"\x1b\[[0-9;]*m")
 
-    def test_ctrl_c_is_an_interrupt_that_says_how_to_go_on(self):
+    def test_ctrl_c_interrupts_the_study_and_prints_how_to_resume(self):
         screen = Screen(self.folder, "run", self.study(synthetic(trials=500, epochs=50, samples=20000)))
         wait_for(lambda: screen.read() or any(t["steps"] for t in self.trials_so_far("small")))
         screen.press("\x03")
@@ -78,7 +78,7 @@ class Terminal(Case):
         self.assertIn("hpo run", screen.text)
         self.assert_nobody_left()
 
-    def test_top_shows_trials_sorts_looks_into_one_and_gives_the_terminal_back(self):
+    def test_top_shows_trials_sorts_them_opens_details_and_restores_the_terminal(self):
         self.hpo("run", self.study(synthetic(trials=4)))
         screen = Screen(self.folder, "top", "small")
         screen.until("TRIAL")
@@ -87,7 +87,7 @@ class Terminal(Case):
         screen.until("weight_decay")
         seen, screen.text = screen.text, ""
         screen.press("\x1b")
-        screen.until("enter details")  # an escape and a letter at once would be one key
+        screen.until("enter details")  # an escape and a letter that arrive together would be one key
         screen.press("q")
         self.assertEqual(screen.wait(), 0)
         self.assertIn("\x1b[?1049h", seen)

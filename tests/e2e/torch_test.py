@@ -1,4 +1,4 @@
-"""Training scripts with PyTorch: the ready studies, loaders of data that outlive a kill, memory that runs out. Needs Debian's python3-torch."""
+"""Training scripts with PyTorch: the ready studies, data loaders that survive a kill, and memory that runs out. Needs Debian's python3-torch."""
 import importlib.util
 import os
 import signal
@@ -22,7 +22,7 @@ LOADER = """
             return torch.tensor([float(index)])
 
     def stubborn(worker):
-        # As a loader that is stuck in the middle of a read: it hears neither TERM nor that its parent is gone.
+        # A loader that is stuck in a read: it notices neither TERM nor the end of its parent.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         torch.utils.data.get_worker_info().dataset.__class__.__getitem__ = {stuck}
 
@@ -39,7 +39,7 @@ class Torch(Case):
         (self.folder / "train.py").write_text(text)
         study = self.study(script_study([PYTHON, "train.py", *command], worker=worker, **more))
         self.hpo("run", study, status=status)
-        self.told = self.error
+        self.messages = self.error
         return self.trials("script")
 
     def script(self, body, stuck=WELL):
@@ -47,14 +47,14 @@ class Torch(Case):
 
 
 class Ready(Torch):
-    first = True
+    seconds = 18
 
     def ready(self, name):
         for folder in ("studies", "worker"):
             os.symlink(SOURCE / folder, self.folder / folder)
         programs = self.folder / "programs"
         programs.mkdir()
-        os.symlink(PYTHON, programs / "python3")  # the one that has torch, whatever comes first on PATH
+        os.symlink(PYTHON, programs / "python3")  # the interpreter that has torch, even if another is first on PATH
         self.hpo("run", f"studies/{name}.yaml", environment={"PATH": f"{programs}:{os.environ['PATH']}"})
         self.assertNotIn("worker.preload is not used", self.error)
         trials = self.trials(name)
@@ -63,16 +63,18 @@ class Ready(Torch):
         self.assert_nobody_left()
         return trials
 
-    def test_the_ready_study_with_the_client_goes_on_from_its_checkpoints(self):
+    def test_the_ready_study_with_the_client_resumes_from_its_checkpoints(self):
         trials = self.ready("torch-client")
         self.assertEqual(len(trials), 8)
         self.assertGreater(max(t["attempt"] for t in trials), 1)
 
-    def test_the_ready_study_of_an_unchanged_script(self):
+    def test_the_ready_study_of_an_unchanged_script_runs(self):
         self.assertEqual({t["state"] for t in self.ready("torch-unchanged")} - {"complete", "stopped"}, set())
 
 
 class Loaders(Torch):
+    seconds = 29
+
     CLIENT = """
         import hpo
         trial = hpo.trial()
@@ -85,7 +87,7 @@ class Loaders(Torch):
             print("val_loss=%g" % sum(batch.sum().item() for batch in loader), flush=True)
         """
 
-    def test_loaders_that_outlive_their_script_end_with_it(self):
+    def test_loaders_that_survive_their_script_are_killed(self):
         for name, body, worker in (("client", self.CLIENT, ""), ("forked", self.CLIENT, PRELOAD),
                                    ("prints", self.PRINTS, "  metrics: {}\n"), ("both", self.PRINTS, "  metrics: {}\n" + PRELOAD)):
             (self.folder / "train.py").write_text(self.script(body + "\n        os._exit(0)\n"))
@@ -93,12 +95,12 @@ class Loaders(Torch):
             self.assertEqual([(t["state"], t["steps"], t["attempt"]) for t in self.trials(name)], [("complete", 5, 1)] * 2)
             self.assert_nobody_left()
 
-    def test_a_script_that_waits_for_loaders_that_are_stuck_is_silent_and_ended_with_them(self):
+    def test_a_script_that_waits_for_stuck_loaders_is_ended_with_them(self):
         trials = self.search(self.script(self.PRINTS, STUCK), worker="  metrics: {}\n" + PRELOAD, trials=1, timeout="3s", status=1)
         self.assertIn("silent for 3 s", trials[0]["reason"])
         self.assert_nobody_left()
 
-    def test_a_script_killed_under_its_loaders_is_tried_again(self):
+    def test_a_killed_script_with_loaders_is_retried(self):
         trials = self.search(self.script("""
             import hpo
             trial = hpo.trial()
@@ -113,7 +115,7 @@ class Loaders(Torch):
         self.assertEqual({(t["state"], t["steps"], t["attempt"]) for t in trials}, {("complete", 5, 2)})
         self.assert_nobody_left()
 
-    def test_hpo_killed_under_scripts_and_their_loaders_leaves_nobody_and_the_next_run_goes_on(self):
+    def test_killing_hpo_leaves_no_script_or_loader_and_the_next_run_resumes(self):
         (self.folder / "train.py").write_text(self.script(self.CLIENT + "\n        os._exit(0)\n", SLOW))
         study = self.study(script_study([PYTHON, "train.py"], trials=3, worker=PRELOAD))
         child = self.start("run", study)
@@ -128,11 +130,13 @@ class Loaders(Torch):
 
 
 class OutOfMemory(Torch):
+    seconds = 12
+
     BODY = """
         import hpo, torch
         trial = hpo.trial(batch_size=256, micro_batch=True)
         parts = trial.params.get("accumulation", 1)
-        # The memory of one micro-batch: more than any machine has, until it is an eighth of the batch.
+        # The memory of one micro-batch. It exceeds that of any machine until the micro-batch is an eighth of the batch.
         one = torch.empty(trial.params.batch_size // parts * (1 << 38 if parts < 8 else 1))
         print("trained in", parts)
         for epoch in trial.epochs():
@@ -143,7 +147,7 @@ class OutOfMemory(Torch):
         trials = self.search(textwrap.dedent(self.BODY), trials=1, parallel=1, worker="  params: {batch_size: 256}\n" + PRELOAD)
         self.assertEqual(trials[0]["state"], "complete", trials[0]["reason"])
         self.assertIn("trained in 8", self.hpo("logs", "script/1"))
-        self.assertIn("can't allocate memory", self.told)
+        self.assertIn("can't allocate memory", self.messages)
         self.assertIn("8 an update", self.hpo("show", "script", 1))
 
     def test_an_unchanged_script_that_takes_the_number_of_micro_batches_is_given_more(self):

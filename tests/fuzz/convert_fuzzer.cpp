@@ -1,6 +1,6 @@
-// Studies of other tools: whatever the bytes, converting ends with a study that reads back, or with printable errors;
-// what could be understood is never written as something that is no study. After a line "#other" stands the file that
-// the first one may name; the first letter of a tool after "#from " forces it.
+// Fuzzes the conversion of other tools' studies. It must end with a valid study or with printable errors, and input
+// that was understood must never lead to an invalid study. The text after a line "#other" is the file that the first
+// one may name. A line "#from " with the first letter of a tool forces that format.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -33,7 +33,7 @@ void check_printable(const std::string& text) {
     }
 }
 
-/// A study may be larger than a study file may be.
+/// Returns true for the errors of studies that are larger than a study file may be.
 bool too_large(const std::string& error) {
     for (const char* limit : {"more than 4096 values", "more than 256 parameters", "larger than 256 KiB"})
         if (error.find(limit) != std::string::npos) return true;

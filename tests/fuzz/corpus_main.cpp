@@ -1,4 +1,4 @@
-// Runs a fuzzer's entry over the files of the folders it is given: the corpus as a regression test, without libFuzzer.
+// Runs a fuzzer over the files in the given folders, without libFuzzer, so that its corpus is a regression test.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

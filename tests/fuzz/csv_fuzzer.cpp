@@ -1,5 +1,5 @@
-// Whatever the bytes, reading them as CSV ends in bounded memory, and however they are cut into pieces with the same
-// records or the same error; and records that are written once more, in quotes, are read as they were.
+// Fuzzes the CSV reader. Its memory must stay bounded, and the records or the error must not depend on how the bytes
+// are split into pieces. Records that are written again, in quotes, must be read unchanged.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -16,14 +16,14 @@ void require(bool holds) {
     if (!holds) std::abort();
 }
 
-struct Read {
+struct Outcome {
     std::vector<std::vector<std::string>> records;
     std::string error;
-    friend bool operator==(const Read&, const Read&) = default;
+    friend bool operator==(const Outcome&, const Outcome&) = default;
 };
 
-Read read(std::string_view text, std::size_t piece) {
-    Read result;
+Outcome read(std::string_view text, std::size_t piece) {
+    Outcome result;
     std::int64_t last = 0;
     CsvReader reader([&](std::int64_t line, std::span<const std::string_view> fields) -> Result<void> {
         require(line > last && !fields.empty());
@@ -44,7 +44,7 @@ Read read(std::string_view text, std::size_t piece) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string_view text(reinterpret_cast<const char*>(data), size);
-    const Read whole = read(text, size + 1);
+    const Outcome whole = read(text, size + 1);
     require(whole == read(text, 1));
     require(whole == read(text, 7));
     std::string written;
@@ -56,7 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         }
         written += "\r\n";
     }
-    const Read again = read(written, written.size() + 1);
+    const Outcome again = read(written, written.size() + 1);
     require(again.error.empty() && again.records == whole.records);
     return 0;
 }

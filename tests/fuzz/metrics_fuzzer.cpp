@@ -1,6 +1,6 @@
-// What a script writes: whatever the bytes, reading its metrics ends in bounded memory, by any reader, and however the
-// bytes are cut into pieces. The first line chooses the reader: "#file", or "#pattern P" (as often as there are such
-// lines), or none of these: the output's known forms.
+// Fuzzes the readers of a script's metrics. Memory must stay bounded, and the result must not depend on how the bytes
+// are split into pieces. The first line chooses the reader: "#file", or up to four lines "#pattern P". Without either,
+// the reader of the known forms of output is used.
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// The protocol: bytes in chunks of odd sizes, cut into lines, decoded as both sides' messages. What was accepted is
-// encoded as a line that decodes to the same; no line is longer than the limit.
+// Fuzzes the protocol. Chunks of odd sizes are split into lines and decoded as messages of either side. A message that
+// was accepted must be encoded as a line that is decoded to the same message. No line may be longer than the limit.
 #include <cstdint>
 #include <cstdlib>
 

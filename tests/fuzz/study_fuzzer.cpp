@@ -1,5 +1,5 @@
-// Study files: whatever the bytes, parsing ends with a study or with printable errors; a study that was accepted is
-// written as one that reads back the same. Leading lines "#set key=value" are overrides.
+// Fuzzes the parser of study files. It must end with a study or with printable errors. A study that was accepted must
+// be written as a file that is read as the same study. Leading lines "#set key=value" are overrides.
 #include <cstdint>
 #include <cstdlib>
 
@@ -11,7 +11,7 @@ namespace {
 
 using namespace hpo;
 
-/// Every type of option, as a registry could hold it.
+/// Options of every type, as in a registry.
 constexpr Option options[] = {
     {"patience", OptionType::integer, 1, 1e6, "", "3", ""},    {"min_delta", OptionType::real, 0, 1e9, "", "0.001", ""},
     {"mode", OptionType::text, 0, 0, "fast|slow", "fast", ""}, {"label", OptionType::text, 0, 0, "", "", ""},

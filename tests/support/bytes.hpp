@@ -1,4 +1,4 @@
-// Sizes as tests write them.
+// Units of memory for tests.
 #pragma once
 
 #include <cstdint>

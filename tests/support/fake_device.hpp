@@ -1,5 +1,5 @@
-// The memory of a fake GPU: what processes take of it is kept in files, so that the fake management library
-// (fake_nvml.cpp) reports what they really took. The devices are those of the script named in FAKE_NVML (FAKES.md).
+// The memory of a fake GPU. Files record what each process takes, so that the fake management library (fake_nvml.cpp)
+// reports it. The devices are defined by the script that FAKE_NVML names (FAKES.md).
 #pragma once
 
 #include <fcntl.h>
@@ -25,12 +25,12 @@ struct FakeDevice {
     struct Process {
         std::int64_t pid = 0, bytes = 0, grow = 0;
     };
-    std::vector<Process> others;  ///< programs that exist only in the script
+    std::vector<Process> others;  ///< other programs, which exist only in the script
 };
 
-/// A line "WORD FIELDS..." that is not a device.
+/// A line "NAME FIELDS..." of the script that is neither a device nor a process.
 struct Misbehaviour {
-    std::string word;
+    std::string name;
     std::vector<std::string> fields;
 };
 
@@ -39,7 +39,7 @@ struct FakeMachine {
     std::vector<Misbehaviour> misbehaviours;
 };
 
-/// "8GiB", "512MiB", "4096".
+/// Parses a size such as "8GiB", "512MiB" or "4096".
 inline std::int64_t bytes_of(const std::string& text) {
     std::size_t end = 0;
     const double number = std::stod(text, &end);
@@ -57,30 +57,30 @@ inline FakeMachine read_machine() {
     std::ifstream file(script_path());
     for (std::string line; std::getline(file, line);) {
         std::istringstream stream(line);
-        Misbehaviour other;
-        if (!(stream >> other.word) || other.word[0] == '#') continue;
-        for (std::string field; stream >> field;) other.fields.push_back(field);
-        if (other.word == "device" && other.fields.size() >= 2) {
-            FakeDevice device{other.fields[0], bytes_of(other.fields[1]), "", {}};
-            for (std::size_t i = 2; i < other.fields.size(); ++i) device.name += (i > 2 ? " " : "") + other.fields[i];
+        Misbehaviour entry;
+        if (!(stream >> entry.name) || entry.name[0] == '#') continue;
+        for (std::string field; stream >> field;) entry.fields.push_back(field);
+        if (entry.name == "device" && entry.fields.size() >= 2) {
+            FakeDevice device{entry.fields[0], bytes_of(entry.fields[1]), "", {}};
+            for (std::size_t i = 2; i < entry.fields.size(); ++i) device.name += (i > 2 ? " " : "") + entry.fields[i];
             machine.devices.push_back(std::move(device));
-        } else if (other.word == "process" && other.fields.size() >= 3) {
+        } else if (entry.name == "process" && entry.fields.size() >= 3) {
             for (FakeDevice& device : machine.devices)
-                if (device.uuid == other.fields[0])
-                    device.others.push_back({std::stoll(other.fields[1]), bytes_of(other.fields[2]),
-                                             other.fields.size() > 3 ? bytes_of(other.fields[3]) : 0});
+                if (device.uuid == entry.fields[0])
+                    device.others.push_back({std::stoll(entry.fields[1]), bytes_of(entry.fields[2]),
+                                             entry.fields.size() > 3 ? bytes_of(entry.fields[3]) : 0});
         } else {
-            machine.misbehaviours.push_back(std::move(other));
+            machine.misbehaviours.push_back(std::move(entry));
         }
     }
     return machine;
 }
 
-/// Path of a process's file: next to the script there is a folder for each device with a file for each process.
+/// Returns the folder of a device's files, which is next to the script. It has a file for each process.
 inline std::filesystem::path taken_folder(const std::string& uuid) { return script_path().string() + ".taken/" + uuid; }
 
-/// Whether a process holds memory; a zombie does not.
-inline bool lives(std::int64_t pid) {
+/// Returns true if the process exists and is not a zombie, so that it may hold memory.
+inline bool is_alive(std::int64_t pid) {
     std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
     std::string text;
     std::getline(stat, text);
@@ -89,20 +89,20 @@ inline bool lives(std::int64_t pid) {
            text[name_end + 2] != 'X';
 }
 
-/// Returns bytes by process, for processes that run.
+/// Returns the bytes that each running process has taken of a device.
 inline std::map<std::int64_t, std::int64_t> taken(const std::string& uuid) {
     std::map<std::int64_t, std::int64_t> all;
     std::error_code none;
     for (const auto& entry : std::filesystem::directory_iterator(taken_folder(uuid), none)) {
         const std::int64_t pid = std::atoll(entry.path().filename().c_str());
         std::int64_t bytes = 0;
-        if (pid > 0 && lives(pid) && std::ifstream(entry.path()) >> bytes && bytes > 0) all[pid] = bytes;
+        if (pid > 0 && is_alive(pid) && std::ifstream(entry.path()) >> bytes && bytes > 0) all[pid] = bytes;
     }
     return all;
 }
 
-/// Returns the device of this process: the first of CUDA_VISIBLE_DEVICES, by UUID or number, or else the script's
-/// first; empty if there is none.
+/// Returns the UUID of this process's device: the first of CUDA_VISIBLE_DEVICES, by UUID or number, or else the first
+/// of the script. Returns "" if there is none.
 inline std::string own_device() {
     const FakeMachine machine = read_machine();
     const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
@@ -114,8 +114,8 @@ inline std::string own_device() {
     return "";
 }
 
-/// Takes further `bytes` for this process; a negative number gives some back. Returns false, and takes nothing, if the
-/// device is out of memory or does not exist. The memory of a process is free when it ends.
+/// Takes `bytes` more of a device for this process, or gives some back if `bytes` is negative. Returns false and takes
+/// nothing if the device is full or does not exist. The end of a process frees its memory.
 inline bool take(std::int64_t bytes, const std::string& uuid = own_device()) {
     namespace fs = std::filesystem;
     const FakeMachine machine = read_machine();

@@ -1,5 +1,5 @@
-// A disk that fails, for a program that this is preloaded into (LD_PRELOAD): of what its threads but the first one
-// synchronise, so many times as HPO_FAKE_DISK says succeed, and all after that fail.
+// A failing disk for a program that preloads this library (LD_PRELOAD). In all threads except the first, the first
+// HPO_FAKE_DISK calls of fdatasync() succeed and all later ones fail with EIO.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -8,12 +8,12 @@
 #include <cstdlib>
 
 extern "C" int fdatasync(int fd) {
-    static std::atomic<int> times{0};
-    static const auto really = reinterpret_cast<int (*)(int)>(::dlsym(RTLD_NEXT, "fdatasync"));
-    const char* sound = std::getenv("HPO_FAKE_DISK");
-    if (sound && ::gettid() != ::getpid() && times++ >= std::atoi(sound)) {
+    static std::atomic<int> calls{0};
+    static const auto real_fdatasync = reinterpret_cast<int (*)(int)>(::dlsym(RTLD_NEXT, "fdatasync"));
+    const char* successes = std::getenv("HPO_FAKE_DISK");
+    if (successes && ::gettid() != ::getpid() && calls++ >= std::atoi(successes)) {
         errno = EIO;
         return -1;
     }
-    return really(fd);
+    return real_fdatasync(fd);
 }

@@ -1,4 +1,4 @@
-// Takes the memory of a fake worker's trial: really of the host, and by the records of the fake device.
+// The memory of a fake worker's trial: real memory of the host, and recorded memory of the fake device.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +18,9 @@ class TrialMemory {
     TrialMemory& operator=(const TrialMemory&) = delete;
     ~TrialMemory() { release(); }
 
-    /// Takes more memory of the fake device of this process. Returns false if it is full or there is none.
+    /// Takes more memory of this process's fake device. Returns false if it is full or does not exist.
     bool take_device(std::int64_t bytes);
-    /// Takes more memory of the host and touches each page. Returns false if it was refused.
+    /// Takes more memory of the host and touches each page. Returns false if the system refuses it.
     bool take_host(std::int64_t bytes);
 
     void release();
@@ -38,7 +38,7 @@ class TrialMemory {
     std::int64_t host_ = 0;
 };
 
-/// Returns the peak of this process's host memory in bytes since its start or the last reset; nothing if not known.
+/// Returns the peak of this process's host memory in bytes since its start or the last reset, or nothing if unknown.
 std::optional<std::int64_t> peak_host_bytes();
 void reset_peak_host_bytes();
 

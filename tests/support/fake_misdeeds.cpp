@@ -29,7 +29,7 @@ void write_all(int fd, std::string_view bytes) {
 
 namespace {
 
-/// Runs `act` in a process that has left us: forked twice, in a session of its own.
+/// Runs `act` in a detached process: forked twice, in a session of its own.
 template <class F>
 void detached(F&& act) {
     const pid_t middle = ::fork();
@@ -41,7 +41,7 @@ void detached(F&& act) {
         }
         ::_exit(0);
     }
-    // The middle one stays a zombie: a worker that does not reap.
+    // The process in the middle stays a zombie, as with a worker that does not reap its children.
 }
 
 void ignore(std::initializer_list<int> signals) {
@@ -87,7 +87,7 @@ const std::map<std::string_view, Misdeed> misdeeds{
     {"daemon", [](const Directive& d, int) {
         for (long i = d.count(1); i > 0; --i) detached([] { for (int fd = 0; fd < 64; ++fd) ::close(fd); (void)!::chdir("/"); sleep_forever(); });
     }},
-    // A process that is always a new one: each forks its successor and dies.
+    // A chain of short-lived processes: each forks its successor and dies.
     {"chain", [](const Directive&, int) { detached([] { for (;;) { if (::fork() != 0) ::_exit(0); } }); }},
     {"setsid-chain", [](const Directive&, int) { detached([] { for (;;) { if (::fork() != 0) ::_exit(0); ::setsid(); } }); }},
     {"halfline", [](const Directive&, int socket) { write_all(socket, "{\"type\":\"report\",\"tri\n"); }},

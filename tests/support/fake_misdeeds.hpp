@@ -1,15 +1,15 @@
-// What a fake worker can do wrong to the machine and to its socket, by name.
+// The ways in which a fake worker can misbehave towards the machine and its socket, by name.
 #pragma once
 
 #include "tests/support/fake_script.hpp"
 
 namespace hpo::fake {
 
-/// Carries out one misdeed; some do not return. `socket` is the worker's connection, -1 before there is one. Returns
-/// false if there is no misdeed of this name.
+/// Carries out a misdeed. Some never return. `socket` is the worker's connection, or -1 before it is made. Returns
+/// false if the directive is not a misdeed.
 bool misbehave(const Directive& directive, int socket);
 
-/// Writes all bytes, however long it takes. Exits if the peer is gone.
+/// Writes all bytes, and blocks until that is done. Exits with status 3 if the peer is gone.
 void write_all(int fd, std::string_view bytes);
 
 [[noreturn]] void sleep_forever();

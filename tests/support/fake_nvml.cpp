@@ -1,5 +1,5 @@
-// A management library as NVIDIA's drivers bring it, with the same C symbols, played by the script named in FAKE_NVML.
-// FAKES.md lists what a script may say.
+// A fake of NVIDIA's management library, with the same C symbols. The script that FAKE_NVML names defines its answers.
+// FAKES.md lists the lines of a script.
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using hpo::fake::FakeMachine;
 
 constexpr int success = 0, invalid_argument = 2, not_supported = 3, insufficient_size = 7, gpu_is_lost = 15;
 
-FakeMachine machine;  // as of the last nvmlInit_v2 or nvmlDeviceGetCount_v2: a reading is consistent
+FakeMachine machine;  // read at each nvmlInit_v2 and nvmlDeviceGetCount_v2, so that a reading is consistent
 std::int64_t readings = 0;
 
 void load() {
@@ -25,36 +25,36 @@ void load() {
     if (std::getenv("FAKE_NVML") == nullptr) machine.devices = {{"GPU-fake", 8LL << 30, "Fake GPU", {}}};
 }
 
-/// What the script says of a call: "slow 0.5 [CALL]", "hang [CALL]", "crash [CALL]", "fail CODE [CALL]". CALL is
-/// nvmlInit_v2 unless given.
+/// Carries out the script's lines for a call: "slow 0.5 [CALL]", "hang [CALL]", "crash [CALL]", "fail CODE [CALL]".
+/// CALL is nvmlInit_v2 by default. Returns the call's status.
 int play(const std::string& call) {
-    for (const auto& [word, fields] : machine.misbehaviours) {
-        const bool has_number = word == "slow" || word == "fail";
+    for (const auto& [name, fields] : machine.misbehaviours) {
+        const bool has_number = name == "slow" || name == "fail";
         const std::size_t at = has_number ? 1 : 0;
         if ((fields.size() > at ? fields[at] : "nvmlInit_v2") != call) continue;
-        if (word == "slow") ::usleep(static_cast<useconds_t>(std::stod(fields.at(0)) * 1e6));
-        if (word == "hang")
+        if (name == "slow") ::usleep(static_cast<useconds_t>(std::stod(fields.at(0)) * 1e6));
+        if (name == "hang")
             for (;;) ::pause();
-        if (word == "crash") std::abort();
-        if (word == "fail") return std::stoi(fields.at(0));
+        if (name == "crash") std::abort();
+        if (name == "fail") return std::stoi(fields.at(0));
     }
     return success;
 }
 
 std::size_t index_of(void* device) { return reinterpret_cast<std::size_t>(device) - 1; }
 
-/// "lost INDEX": every question about it is answered so, as drivers do.
+/// Returns the status of a call about a device. The line "lost INDEX" makes all of them fail, as drivers do.
 int of_device(const char* call, void* device) {
     const std::size_t index = index_of(device);
     if (index >= machine.devices.size()) return invalid_argument;
-    for (const auto& [word, fields] : machine.misbehaviours)
-        if (word == "lost" && fields.at(0) == std::to_string(index)) return gpu_is_lost;
+    for (const auto& [name, fields] : machine.misbehaviours)
+        if (name == "lost" && fields.at(0) == std::to_string(index)) return gpu_is_lost;
     return play(call);
 }
 
-bool says(const char* word) {
+bool script_has(const char* name) {
     for (const auto& other : machine.misbehaviours)
-        if (other.word == word) return true;
+        if (other.name == name) return true;
     return false;
 }
 
@@ -121,7 +121,7 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
     return index < machine.devices.size() ? play("nvmlDeviceGetHandleByIndex_v2") : invalid_argument;
 }
 
-/// Its first device has every address.
+/// Returns the first device for every address.
 int nvmlDeviceGetHandleByPciBusId_v2(const char*, void** device) { return nvmlDeviceGetHandleByIndex_v2(0, device); }
 
 int nvmlDeviceGetUUID(void* device, char* buffer, unsigned length) {
@@ -145,7 +145,7 @@ int nvmlDeviceGetPciInfo_v3(void* device, PciInfo* pci) {
 int nvmlDeviceGetMemoryInfo(void* device, Memory* memory) {
     const int code = of_device("nvmlDeviceGetMemoryInfo", device);
     if (code != success) return code;
-    if (says("unified")) return not_supported;
+    if (script_has("unified")) return not_supported;
     const FakeDevice& fake = machine.devices[index_of(device)];
     std::int64_t used = 0;
     for (const auto& [pid, bytes] : hpo::fake::taken(fake.uuid)) used += bytes;
@@ -160,8 +160,8 @@ int nvmlDeviceGetMemoryInfo(void* device, Memory* memory) {
 int nvmlDeviceGetTotalEccErrors(void* device, int, int, unsigned long long* count) {
     const int code = of_device("nvmlDeviceGetTotalEccErrors", device);
     if (code != success) return code;
-    for (const auto& [word, fields] : machine.misbehaviours)
-        if (word == "ecc" && fields.at(0) == std::to_string(index_of(device))) {
+    for (const auto& [name, fields] : machine.misbehaviours)
+        if (name == "ecc" && fields.at(0) == std::to_string(index_of(device))) {
             *count = std::stoull(fields.at(1));
             return success;
         }
@@ -174,13 +174,13 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, unsig
     const FakeDevice& fake = machine.devices[index_of(device)];
     std::map<std::int64_t, std::int64_t> all = hpo::fake::taken(fake.uuid);
     for (const FakeDevice::Process& other : fake.others) all[other.pid] += bytes_now(other);
-    const unsigned room = *count;
+    const unsigned length = *count;
     *count = static_cast<unsigned>(all.size());
-    if (room < all.size()) return insufficient_size;
-    const std::size_t size = sizeof(ProcessInfo) + (says("longer") ? sizeof(unsigned long long) : 0);
+    if (length < all.size()) return insufficient_size;
+    const std::size_t size = sizeof(ProcessInfo) + (script_has("longer") ? sizeof(unsigned long long) : 0);
     for (const auto& [pid, bytes] : all) {
         const ProcessInfo info{static_cast<unsigned>(pid),
-                               says("hidden") ? ~0ULL : static_cast<unsigned long long>(bytes), ~0U, ~0U};
+                               script_has("hidden") ? ~0ULL : static_cast<unsigned long long>(bytes), ~0U, ~0U};
         std::memset(infos, 0, size);
         std::memcpy(infos, &info, sizeof info);
         infos += size;

@@ -1,5 +1,5 @@
-// What a fake worker is asked to do wrong: "steps=5;die=SIGSEGV@3" is a list of directives NAME[=VALUE][@MOMENT].
-// FAKES.md beside this file lists them.
+// The script of a fake worker: a list of directives NAME[=VALUE][@MOMENT] such as "steps=5;die=SIGSEGV@3". FAKES.md
+// lists them.
 #pragma once
 
 #include <charconv>
@@ -14,7 +14,7 @@ inline constexpr long at_end = -1;
 struct Directive {
     std::string name;
     std::string value;
-    long moment = 1;  ///< before the report of this step; 0: before `started`; at_end: after `finished`
+    long moment = 1;  ///< the step before whose report it happens; 0 is before `started`, at_end after `finished`
 
     [[nodiscard]] double number(double otherwise) const { return value.empty() ? otherwise : std::stod(value); }
     [[nodiscard]] long count(long otherwise) const { return value.empty() ? otherwise : std::stol(value); }

@@ -1,5 +1,5 @@
-// A worker that trains nothing and speaks the protocol, well or badly, as its script says (FAKES.md). Its curves are a
-// function of the parameters and the step alone.
+// A worker that trains nothing and speaks the protocol correctly or wrongly, as its script demands (FAKES.md). Its
+// curves depend on the parameters and the step only.
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -34,14 +34,14 @@ double number_in(const Params& params, const std::string& name, double otherwise
     return found == params.end() ? otherwise : number_or(found->second, otherwise);
 }
 
-/// The script in a trial's parameter `fake`.
+/// Returns the script in a trial's parameter `fake`.
 Script script_of(const Params& params) {
     const auto found = params.find("fake");
     if (found == params.end() || !std::holds_alternative<std::string>(found->second)) return {};
     return parse_script(std::get<std::string>(found->second));
 }
 
-/// Validation loss falls from 2.3 to a floor that tells how good the parameters are.
+/// Returns the metrics of a step. The validation loss falls from 2.3 to a floor that depends on the parameters.
 Metrics curve(const Params& params, std::int64_t step) {
     const auto param = [&](const char* name, double otherwise) { return number_in(params, name, otherwise); };
     const auto square = [](double x) { return x * x; };
@@ -60,13 +60,13 @@ class Worker {
     int run();
 
    private:
-    /// A trial under way. With several slots each has a thread, and the first one reads for all.
+    /// A running trial. With several slots each has a thread, and the main thread reads the messages for all.
     struct Trial {
         explicit Trial(to_worker::Run order) : run(std::move(order)), script(script_of(run.params)) {}
         to_worker::Run run;
         Script script;
         TrialMemory memory;
-        std::deque<OrchestratorMessage> said;
+        std::deque<OrchestratorMessage> inbox;
     };
 
     void connect();
@@ -74,7 +74,7 @@ class Worker {
     void send(const WorkerMessage& message);
     std::optional<OrchestratorMessage> read_message();
     std::optional<OrchestratorMessage> receive(Trial& trial);
-    void give(const AttemptId& id, const OrchestratorMessage& message);
+    void deliver(const AttemptId& id, const OrchestratorMessage& message);
     void begin(const to_worker::Run& run);
     void plan(const to_worker::Plan& question);
     void train(Trial& trial);
@@ -82,7 +82,7 @@ class Worker {
     [[nodiscard]] std::int64_t bytes(const Directive& directive, const Params& params) const;
     void measure(const Trial& trial, Report& report) const;
     void misdeeds(const Script& script, long moment);
-    void tell_wrongly(const Script& script, const from_worker::Reported& report);
+    void report_wrongly(const Script& script, const from_worker::Reported& report);
     to_worker::Action decision(Trial& trial, std::int64_t step);
 
     Script start_;
@@ -93,7 +93,7 @@ class Worker {
     bool shrinks_ = false;
     std::mutex sending_;
     std::mutex trials_mutex_;
-    std::condition_variable told_;
+    std::condition_variable delivered_;
     std::map<AttemptId, Trial*> trials_;
 };
 
@@ -108,8 +108,8 @@ int Worker::run() {
         if (std::holds_alternative<to_worker::Shutdown>(*message)) break;
         if (const auto* question = std::get_if<to_worker::Plan>(&*message)) plan(*question);
         if (const auto* order = std::get_if<to_worker::Run>(&*message)) begin(*order);
-        if (const auto* said = std::get_if<to_worker::Decision>(&*message)) give(said->id, *message);
-        if (const auto* stop = std::get_if<to_worker::Stop>(&*message)) give(stop->id, *message);
+        if (const auto* decision = std::get_if<to_worker::Decision>(&*message)) deliver(decision->id, *message);
+        if (const auto* stop = std::get_if<to_worker::Stop>(&*message)) deliver(stop->id, *message);
     }
     ::_exit(0);
 }
@@ -118,7 +118,7 @@ void Worker::greet() {
     from_worker::Hello hello;
     const char* token = std::getenv("HPO_TOKEN");
     hello.token = token == nullptr ? "" : token;
-    if (const auto* wrong = find(start_, "token")) hello.token = wrong->value;
+    if (const auto* token_given = find(start_, "token")) hello.token = token_given->value;
     if (const auto* other = find(start_, "version")) hello.version = static_cast<int>(other->count(99));
     hello.pid = ::getpid();
     hello.slots = slots_;
@@ -146,7 +146,7 @@ void Worker::send(const WorkerMessage& message) {
     write_all(socket_, wire::encode(message));
 }
 
-/// Nothing: the connection is closed.
+/// Reads the next message. Returns nothing if the connection is closed.
 std::optional<OrchestratorMessage> Worker::read_message() {
     for (;;) {
         if (const auto end = received_.find('\n'); end != std::string::npos) {
@@ -154,7 +154,7 @@ std::optional<OrchestratorMessage> Worker::read_message() {
             received_.erase(0, end + 1);
             auto message = wire::decode_orchestrator(line);
             if (message) return *std::move(message);
-            std::cerr << "not understood: " << message.error().message << '\n';
+            std::cerr << "message not understood: " << message.error().message << '\n';
             continue;
         }
         char buffer[65536];
@@ -164,22 +164,22 @@ std::optional<OrchestratorMessage> Worker::read_message() {
     }
 }
 
-/// The next message for this trial.
+/// Waits for the next message for this trial.
 std::optional<OrchestratorMessage> Worker::receive(Trial& trial) {
     if (slots_ == 1) return read_message();
     std::unique_lock lock(trials_mutex_);
-    told_.wait(lock, [&] { return !trial.said.empty(); });
-    OrchestratorMessage message = std::move(trial.said.front());
-    trial.said.pop_front();
+    delivered_.wait(lock, [&] { return !trial.inbox.empty(); });
+    OrchestratorMessage message = std::move(trial.inbox.front());
+    trial.inbox.pop_front();
     return message;
 }
 
 /// Hands a message to the thread of its trial.
-void Worker::give(const AttemptId& id, const OrchestratorMessage& message) {
+void Worker::deliver(const AttemptId& id, const OrchestratorMessage& message) {
     const std::lock_guard lock(trials_mutex_);
     if (const auto found = trials_.find(id); found != trials_.end()) {
-        found->second->said.push_back(message);
-        told_.notify_all();
+        found->second->inbox.push_back(message);
+        delivered_.notify_all();
     }
 }
 
@@ -197,7 +197,8 @@ void Worker::begin(const to_worker::Run& run) {
     }).detach();
 }
 
-/// A size in MiB, or the name of the parameter that holds it; a worker that shrinks takes less in more micro-batches.
+/// Returns the bytes of a directive, whose value is a number of MiB or the name of a parameter that holds one. A worker
+/// that can shrink takes less with more micro-batches.
 std::int64_t Worker::bytes(const Directive& directive, const Params& params) const {
     const bool number =
         !directive.value.empty() && directive.value.find_first_not_of("0123456789.") == std::string::npos;
@@ -210,7 +211,8 @@ void Worker::plan(const to_worker::Plan& question) {
     const Script script = script_of(question.params);
     from_worker::PlanAnswer answer;
     answer.id = question.id;
-    if (const auto* bad = find(script, "noplan")) answer.error = bad->value.empty() ? "it cannot be" : bad->value;
+    if (const auto* bad = find(script, "noplan"))
+        answer.error = bad->value.empty() ? "the plan is impossible" : bad->value;
     answer.footprint = {0, 8 * mebibyte, 1};
     if (const auto* device = find(script, "plan")) answer.footprint.device_bytes = bytes(*device, question.params);
     if (const auto* host = find(script, "planhost")) answer.footprint.host_bytes = bytes(*host, question.params);
@@ -228,33 +230,34 @@ void Worker::misdeeds(const Script& script, long moment) {
         if (directive.moment == moment && directive.name != "allocate") misbehave(directive, socket_);
 }
 
-/// The misdeeds that are made of messages.
-void Worker::tell_wrongly(const Script& script, const from_worker::Reported& report) {
+/// Sends the wrong messages that the script asks for before the report of this step.
+void Worker::report_wrongly(const Script& script, const from_worker::Reported& report) {
     for (const auto& directive : script) {
         if (directive.moment != report.report.step) continue;
-        from_worker::Reported wrong = report;
+        from_worker::Reported wrong_report = report;
         if (directive.name == "step" && directive.value == "huge") {
-            std::string line = wire::encode(WorkerMessage{wrong});
-            line.replace(line.find("\"step\":") + 7, std::to_string(wrong.report.step).size(), "1e300");
+            std::string line = wire::encode(WorkerMessage{wrong_report});
+            line.replace(line.find("\"step\":") + 7, std::to_string(wrong_report.report.step).size(), "1e300");
             write_all(socket_, line);
         } else if (directive.name == "step") {
-            wrong.report.step = directive.count(-1);
-            send(wrong);
+            wrong_report.report.step = directive.count(-1);
+            send(wrong_report);
         } else if (directive.name == "old") {
-            --wrong.id.attempt;
-            send(wrong);
+            --wrong_report.id.attempt;
+            send(wrong_report);
         } else if (directive.name == "stranger") {
-            wrong.id.trial += 1000;
-            send(wrong);
+            wrong_report.id.trial += 1000;
+            send(wrong_report);
         } else if (directive.name == "flood") {
-            for (long i = directive.count(1'000'000); i > 0; --i) send(wrong);
+            for (long i = directive.count(1'000'000); i > 0; --i) send(wrong_report);
         } else if (directive.name == "deaf") {
             deaf_ = true;
         }
     }
 }
 
-/// What the script says to take before the report of `step`. False: it was refused, and `end` says so.
+/// Takes the memory that the script asks for before the report of `step`. Returns false if it was refused, with the
+/// reason in `end`.
 bool Worker::take_memory(Trial& trial, std::int64_t step, from_worker::Finished& end) {
     for (const auto& directive : trial.script) {
         const bool once = directive.moment == step, again = directive.moment <= step && directive.moment >= 0;
@@ -275,7 +278,7 @@ bool Worker::take_memory(Trial& trial, std::int64_t step, from_worker::Finished&
     return true;
 }
 
-/// Memory as this worker knows it: of the process, which is the trial's where it has no other.
+/// Adds the peaks of memory to a report: with one slot that of the process, with several the trial's own memory.
 void Worker::measure(const Trial& trial, Report& report) const {
     if (find(trial.script, "nopeaks") != nullptr) return;
     report.peak_bytes = slots_ == 1 ? peak_host_bytes() : trial.memory.host_bytes();
@@ -288,8 +291,8 @@ to_worker::Action Worker::decision(Trial& trial, std::int64_t step) {
         if (std::holds_alternative<to_worker::Shutdown>(*message)) ::_exit(0);
         if (const auto* stop = std::get_if<to_worker::Stop>(&*message); stop != nullptr && stop->id == id)
             return to_worker::Action::stop;
-        const auto* said = std::get_if<to_worker::Decision>(&*message);
-        if (said != nullptr && said->id == id && said->step == step) return said->action;
+        const auto* decision = std::get_if<to_worker::Decision>(&*message);
+        if (decision != nullptr && decision->id == id && decision->step == step) return decision->action;
     }
     ::_exit(0);
 }
@@ -321,19 +324,19 @@ void Worker::train(Trial& trial) {
         report.report.samples_per_second = 25600;
         report.report.seconds = static_cast<double>(step);
         measure(trial, report.report);
-        const auto now = [&](std::string_view name) {
+        const auto due = [&](std::string_view name) {
             const auto* directive = find(script, name);
             return directive != nullptr && directive->moment == step;
         };
-        const bool diverged = now("nan") || now("inf");
+        const bool diverged = due("nan") || due("inf");
         if (diverged)
-            for (auto& [name, value] : report.report.metrics) value = now("nan") ? std::nan("") : INFINITY;
-        if (now("oom") || now("fail")) {
-            end.outcome = now("oom") ? Outcome::out_of_memory : Outcome::failed;
-            end.message = now("oom") ? "out of memory: 123 MB wanted" : "it failed, as it was told to";
+            for (auto& [name, value] : report.report.metrics) value = due("nan") ? std::nan("") : INFINITY;
+        if (due("oom") || due("fail")) {
+            end.outcome = due("oom") ? Outcome::out_of_memory : Outcome::failed;
+            end.message = due("oom") ? "out of memory: 123 MB wanted" : "it failed as requested";
             break;
         }
-        tell_wrongly(script, report);
+        report_wrongly(script, report);
         send(report);
         auto action = to_worker::Action::go_on;
         if (!deaf_ && find(script, "nowait") == nullptr) action = decision(trial, step);

@@ -1,4 +1,4 @@
-// A store in memory with the contract of store.hpp. With `fail_from` every append from that sequence on fails, as on a
+// A store in memory with the contract of store.hpp. Every append from the sequence number `fail_from` on fails, as on a
 // full disk.
 #pragma once
 

@@ -18,8 +18,8 @@ class PlayedExecutor final : public Executor {
     void terminate(WorkerIndex index, double) override { terminated.insert(index); }
     void kill(WorkerIndex index) override { killed.insert(index); }
 
-    /// Takes the oldest message of type M that was sent to the worker, and drops those before it; nothing if there is
-    /// none.
+    /// Takes the oldest message of type M that was sent to the worker, and drops those before it. Returns nothing if
+    /// there is none.
     template <class M>
     std::optional<M> take(WorkerIndex index) {
         auto& queue = sent[index];

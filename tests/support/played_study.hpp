@@ -1,5 +1,5 @@
-// Plays whole studies as the engine would run them, in simulated time: trials have random curves and speeds, and the
-// study's rules judge them. The result is the study's events.
+// Simulates whole studies as the engine would run them. Trials have random curves and speeds, and the study's rules
+// judge them. The result is the study's events.
 #pragma once
 
 #include <algorithm>
@@ -13,19 +13,19 @@
 
 namespace hpo::testing {
 
-struct Played {
+struct PlayedStudy {
     Study study;
     std::vector<StoredEvent> events;  ///< from time 0 on
 };
 
-struct Playing {
+struct PlayOptions {
     std::size_t workers = 2;
-    bool from_start = false;  ///< scripts without a checkpoint: after a pause they repeat their steps
+    bool from_start = false;  ///< trials repeat their steps after a pause, like scripts without a checkpoint
     double start = 0.3;       ///< seconds until a worker starts a trial
     std::uint64_t seed = 3;
 };
 
-/// Returns a step's val_accuracy: it approaches a ceiling between 0.70 and 0.90 at a random speed, with noise.
+/// Returns the val_accuracy of a step. It approaches a ceiling between 0.70 and 0.90 at a random speed, with noise.
 inline double drawn_accuracy(std::uint64_t seed, std::int64_t trial, std::int64_t step) {
     const auto n = static_cast<std::uint64_t>(trial);
     const double ceiling = 0.70 + 0.20 * draw_unit(seed, Purpose::synthetic, n, 0);
@@ -34,14 +34,14 @@ inline double drawn_accuracy(std::uint64_t seed, std::int64_t trial, std::int64_
     return ceiling - (ceiling - 0.1) * std::exp(-static_cast<double>(step) / pace) + 0.006 * noise;
 }
 
-/// Returns a step's seconds, between 0.2 and 1.8; better trials take longer.
+/// Returns the seconds of a step, between 0.2 and 1.8. Better trials take longer.
 inline double drawn_pace(std::uint64_t seed, std::int64_t trial) {
     const auto n = static_cast<std::uint64_t>(trial);
     return 0.2 + 0.6 * draw_unit(seed, Purpose::synthetic, n, 0) + draw_unit(seed, Purpose::synthetic, n, 2);
 }
 
-inline Played play_study(const Study& study, const Playing& how = {}) {
-    Played played{study, {}};
+inline PlayedStudy play_study(const Study& study, const PlayOptions& options = {}) {
+    PlayedStudy played{study, {}};
     Rules rules = *Rules::make(study);
     StudyRecord record;
     double now = 0;
@@ -51,15 +51,15 @@ inline Played play_study(const Study& study, const Playing& how = {}) {
     };
     struct PlayedWorker {
         std::int64_t trial = 0;  ///< 0 if it is free
-        std::int64_t step = 0;   ///< the present one
+        std::int64_t step = 0;   ///< the current step
         double done = 0;         ///< time at which the step is done
     };
-    std::vector<PlayedWorker> workers(how.workers);
+    std::vector<PlayedWorker> workers(options.workers);
     happens(event::SessionStarted{"host", 1, ""});
     const auto launch = [&](PlayedWorker& worker, std::int64_t trial) {
-        const std::int64_t from = how.from_start ? 0 : record.trial(trial).steps();
+        const std::int64_t from = options.from_start ? 0 : record.trial(trial).steps();
         happens(event::Launched{trial, record.trial(trial).attempt + 1, "cpu 0", {}});
-        worker = {trial, from + 1, now + how.start + drawn_pace(how.seed, trial)};
+        worker = {trial, from + 1, now + options.start + drawn_pace(options.seed, trial)};
     };
     for (;;) {
         for (PlayedWorker& worker : workers) {
@@ -83,8 +83,8 @@ inline Played play_study(const Study& study, const Playing& how = {}) {
         now = next->done;
         Report report;
         report.step = next->step;
-        report.metrics["val_accuracy"] = drawn_accuracy(how.seed, next->trial, next->step);
-        report.seconds = drawn_pace(how.seed, next->trial) * static_cast<double>(next->step);
+        report.metrics["val_accuracy"] = drawn_accuracy(options.seed, next->trial, next->step);
+        report.seconds = drawn_pace(options.seed, next->trial) * static_cast<double>(next->step);
         const TrialRecord& trial = record.trial(next->trial);
         happens(event::Reported{next->trial, trial.attempt, report});
         const Verdict verdict = rules.report(trial);
@@ -99,7 +99,7 @@ inline Played play_study(const Study& study, const Playing& how = {}) {
             *next = {};
         } else {
             ++next->step;
-            next->done = now + drawn_pace(how.seed, next->trial);
+            next->done = now + drawn_pace(options.seed, next->trial);
         }
     }
     return played;

@@ -1,5 +1,5 @@
-// A program as many are in C: stdio keeps back what it prints unless that goes to a terminal. After each step it waits
-// for a byte of the FIFO that its first argument names. It leaves a process behind that holds its output.
+// A typical C program, whose output stdio buffers unless it goes to a terminal. After each step it waits for a byte
+// from the FIFO that its first argument names. It leaves a process behind that holds its output open.
 #include <fcntl.h>
 #include <unistd.h>
 

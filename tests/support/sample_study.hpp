@@ -1,4 +1,4 @@
-// A study with a history, for tests of views: trials in every state, made by events.
+// A study whose events give it trials in every state, for tests of views.
 #pragma once
 
 #include <cmath>
@@ -26,9 +26,9 @@ budget: {trials: 16, epochs: 10}
 stopping: [{rule: plateau, patience: 3}]
 )";
 
-/// Calls `append(Event)` for a study of `trials` trials of which all but the last few have ended: of every eight, four
-/// complete, one stopped by a rule, one diverged, one failed and one stopped by the user; then two running, one paused,
-/// one queued. Values rise with the trial's number.
+/// Calls `append(Event)` for each event of a study with `trials` trials. All but the last four have ended: of every
+/// eight, four are complete, one was stopped by a rule, one diverged, one failed and one was stopped by the user. The
+/// last four are a paused one, two running ones and a queued one. Values increase with the trial's number.
 template <class Append>
 void make_sample_events(std::int64_t trials, Append&& append) {
     append(Event{event::SessionStarted{"host", 4711, "0.1.0"}});
@@ -57,15 +57,15 @@ void make_sample_events(std::int64_t trials, Append&& append) {
     for (std::int64_t n = 1; n <= trials; ++n) {
         if (n == trials) break;  // queued
         append(Event{event::Launched{n, 1, "cpu " + std::to_string(n % 2)}});
-        const bool live = n > trials - 4;
+        const bool unfinished = n > trials - 4;
         const auto kind = n % 8;
-        const std::int64_t steps = live ? n % 4 + 1 : kind < 5 && kind != 1 ? 10 : 4;
+        const std::int64_t steps = unfinished ? n % 4 + 1 : kind < 5 && kind != 1 ? 10 : 4;
         for (std::int64_t step = 1; step <= steps; ++step) {
             auto e = report(n, step);
-            if (!live && kind == 5 && step == steps) e.report.metrics = {{"loss", std::nan("")}};
+            if (!unfinished && kind == 5 && step == steps) e.report.metrics = {{"loss", std::nan("")}};
             append(Event{std::move(e)});
         }
-        if (live) {
+        if (unfinished) {
             if (n == trials - 3) append(Event{event::Paused{n, 1, "asha", "rung 1: waits"}});
             continue;
         }

@@ -1,5 +1,4 @@
-// A new folder that is removed with its owner. It is in memory if the system has a file system there, so that no test
-// waits for a disk.
+// A new folder that is removed by its destructor. It is in /dev/shm if that exists, so that no test waits for a disk.
 #pragma once
 
 #include <stdlib.h>

@@ -91,7 +91,7 @@ class Monitor : public ::testing::Test {
         for (const std::int64_t pid : tree[0]) {
             std::ifstream comm("/proc/" + std::to_string(pid) + "/comm");
             std::string name;
-            if (std::getline(comm, name) && name == "hpo-devices" && fake::lives(pid)) found.push_back(pid);
+            if (std::getline(comm, name) && name == "hpo-devices" && fake::is_alive(pid)) found.push_back(pid);
         }
         return found;
     }
@@ -435,8 +435,8 @@ TEST_F(Monitor, AHungHelperDiesWithAParentThatIsKilled) {
     ASSERT_THAT(found, SizeIs(1));
     ::kill(parent, SIGKILL);
     ::waitpid(parent, nullptr, 0);
-    while (fake::lives(found[0]) && std::chrono::steady_clock::now() < end) ::usleep(500);
-    EXPECT_FALSE(fake::lives(found[0]));
+    while (fake::is_alive(found[0]) && std::chrono::steady_clock::now() < end) ::usleep(500);
+    EXPECT_FALSE(fake::is_alive(found[0]));
 }
 
 }  // namespace

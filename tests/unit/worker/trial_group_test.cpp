@@ -38,6 +38,13 @@ to_worker::Run own_run(std::int64_t number, std::int64_t steps) {
     return run;
 }
 
+/// The same trial on 500 samples (450 to train on), which is enough where a slow device trains it.
+to_worker::Run short_run(std::int64_t number, std::int64_t steps) {
+    auto run = own_run(number, steps);
+    run.params["samples"] = std::int64_t{500};
+    return run;
+}
+
 /// A device that has so many bytes and no more.
 class SmallDevice final : public Device {
    public:
@@ -64,23 +71,23 @@ INSTANTIATE_TEST_SUITE_P(Backends, TrialGroupOn, ::testing::Values("cpu", "openc
 
 TEST_P(TrialGroupOn, TrialsThatComeAndGoTrainAsEachWouldAlone) {
     FusedTrials fused(GetParam());
-    fused.add(own_run(1, 5));
-    fused.add(own_run(2, 2));
+    fused.add(short_run(1, 5));
+    fused.add(short_run(2, 2));
     fused.group.step();
-    fused.add(own_run(3, 3));
+    fused.add(short_run(3, 3));
     fused.group.step();  // 2 has ended: another takes its place, and no memory is laid out anew
     EXPECT_TRUE(fused.ended.contains(2));
     EXPECT_FALSE(fused.hosts[1].reports.back().peak_bytes) << "the process's is not one trial's";
-    fused.add(own_run(4, 2));
+    fused.add(short_run(4, 2));
     fused.group.step();
     EXPECT_EQ(fused.group.size(), 3);
-    fused.add(own_run(5, 1));
+    fused.add(short_run(5, 1));
     fused.finish();
     ASSERT_EQ(fused.ended.size(), 5U);
     for (std::int64_t trial = 1; trial <= 5; ++trial) {
         EXPECT_EQ(fused.ended.at(trial).outcome, Outcome::complete);
         const auto steps = static_cast<std::int64_t>(fused.hosts[trial].reports.size());
-        EXPECT_EQ(curve_of(fused.hosts[trial]), fused.alone(own_run(trial, steps))) << trial;
+        EXPECT_EQ(curve_of(fused.hosts[trial]), fused.alone(short_run(trial, steps))) << trial;
     }
 }
 
@@ -228,14 +235,14 @@ TEST(TrialGroup, BucketsAreCoarseForTheSmallAndNoneForTheLarge) {
 }
 
 TEST_P(TrialGroupOn, OneThatTakesThePlaceOfOneThatDivergedTrainsAsAlone) {
-    auto wild = own_run(4, 3);  // SGD
+    auto wild = short_run(4, 3);  // SGD
     wild.params = with(wild.params, {{"lr", 1000.0}, {"clip", 0.0}, {"warmup", 0.0}});
     FusedTrials fused(GetParam());
     fused.add(wild);
-    fused.add(own_run(2, 4));
+    fused.add(short_run(2, 4));
     while (!fused.ended.contains(4)) fused.group.step();
     EXPECT_EQ(fused.ended.at(4).outcome, Outcome::diverged);
-    auto next = own_run(5, 2);
+    auto next = short_run(5, 2);
     next.params["batch_size"] = std::int64_t{35};
     fused.add(next);
     fused.finish();
@@ -244,7 +251,7 @@ TEST_P(TrialGroupOn, OneThatTakesThePlaceOfOneThatDivergedTrainsAsAlone) {
     FakeHost host;
     EXPECT_EQ(run_trial(wild, other.context, host).message, fused.ended.at(4).message);
     EXPECT_EQ(host.reports.back().iteration, fused.hosts[4].reports.back().iteration);
-    for (const auto& run : {own_run(2, 4), next}) {
+    for (const auto& run : {short_run(2, 4), next}) {
         EXPECT_EQ(fused.ended.at(run.id.trial).outcome, Outcome::complete);
         EXPECT_EQ(curve_of(fused.hosts[run.id.trial]), fused.alone(run)) << run.id.trial;
     }
@@ -272,7 +279,7 @@ TEST(TrialGroup, TheArenaIsWhatPlanSaysForAnyNumberOfTrials) {
 
 TEST_P(TrialGroupOn, TrialsOfDifferentBatchesEndTheirStepsEachInItsTurn) {
     const auto varied = [](std::int64_t number, std::int64_t batch, std::int64_t steps) {
-        auto run = own_run(number, steps);
+        auto run = short_run(number, steps);
         run.params["batch_size"] = batch;
         return run;
     };
@@ -280,7 +287,7 @@ TEST_P(TrialGroupOn, TrialsOfDifferentBatchesEndTheirStepsEachInItsTurn) {
                                            varied(5, 64, 2)};
     FusedTrials fused(GetParam());
     for (std::size_t i = 0; i < 3; ++i) fused.add(runs[i]);
-    fused.group.step();  // an epoch of 14 iterations; others have 27 and 22
+    fused.group.step();  // an epoch of 7 iterations; the others have 13 and 11
     EXPECT_EQ(fused.hosts[1].reports.size(), 1U);
     EXPECT_TRUE(fused.hosts[2].reports.empty());
     fused.add(runs[3]);  // the others are in the middle of theirs
@@ -290,7 +297,7 @@ TEST_P(TrialGroupOn, TrialsOfDifferentBatchesEndTheirStepsEachInItsTurn) {
     for (const auto& run : runs) {
         EXPECT_EQ(fused.ended.at(run.id.trial).outcome, Outcome::complete);
         EXPECT_EQ(fused.hosts[run.id.trial].reports.back().iteration,
-                  run.steps * (900 / std::get<std::int64_t>(run.params.at("batch_size"))));
+                  run.steps * (450 / std::get<std::int64_t>(run.params.at("batch_size"))));
         EXPECT_EQ(curve_of(fused.hosts[run.id.trial]), fused.alone(run)) << run.id.trial;
     }
 }
