@@ -7,6 +7,8 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,6 +16,7 @@
 #include "worker/backends/backends.hpp"
 #include "worker/backends/cpu/cpu_device.hpp"
 #include "worker/backends/gpu/cuda_libraries.hpp"
+#include "worker/calibration.hpp"
 #include "worker/session.hpp"
 #include "worker/training/process_memory.hpp"
 
@@ -32,6 +35,9 @@ trial it trains.
   --device N       number of the CUDA or OpenCL device (default: HPO_DEVICE, else the first)
   --slots N        concurrent trials, which train side by side: 1 to 256 (default: HPO_SLOTS, else 32 on a GPU and 1 on
                    a CPU, where there is nothing to gain)
+  --calibrate ID   measure the device and print the results as JSON Lines (docs/protocol.md), unless the first of them
+                   has the identity ID (may be empty): then nothing has changed, and nothing is measured
+  --quick          with --calibrate: fewer products, which takes a second or two
   --libraries      print where the CUDA libraries that NVIDIA GPUs need are found, as one JSON object, and exit
   --version        print the version and exit
   --help           print this help and exit
@@ -42,6 +48,8 @@ struct Settings {
     std::string backend;
     std::string device;
     std::string slots;
+    bool quick = false;
+    std::optional<std::string> calibrated;  ///< identity of the device that measurements are known of; may be empty
 };
 
 std::string variable(const char* name) {
@@ -116,6 +124,26 @@ std::int64_t measure_process(WorkerContext& context) {
     return resident_bytes().value_or(0) + transient_bytes;
 }
 
+/// Each line is flushed, so that a reader sees how far it is.
+int print_calibration(Device& device, const Clock& clock, const std::string& known, bool quick) {
+    CalibrationOptions options;
+    if (quick) options = {.products = quick_products(), .seconds = 0.02, .streamed = std::size_t{32} << 20};
+    const auto print = [](const nlohmann::json& measured) {
+        std::printf("%s\n", measured.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+        std::fflush(stdout);
+    };
+    try {
+        if (known == identity_of(device))
+            print({{"measured", "device"}, {"identity", known}});
+        else
+            calibrate(device, clock, options, print);
+    } catch (const DeviceLost& lost) {
+        std::fprintf(stderr, "hpo-worker: %s\n", lost.what());
+        std::_Exit(device_failed_status);
+    }
+    return 0;
+}
+
 }  // namespace
 
 int worker_main(int argc, char** argv) {
@@ -128,6 +156,14 @@ int worker_main(int argc, char** argv) {
                                       : settings.slots) = argv[++i];
             continue;
         }
+        if (argument == "--calibrate" && i + 1 < argc) {
+            settings.calibrated = argv[++i];
+            continue;
+        }
+        if (argument == "--quick") {
+            settings.quick = true;
+            continue;
+        }
         if (argument == "--libraries") return std::fputs(gpu::libraries_report().c_str(), stdout), 0;
         if (argument == "--version") return std::printf("hpo-worker %s\n", version), 0;
         if (argument == "--help" || argument == "-h") return std::fputs(help, stdout), 0;
@@ -135,7 +171,7 @@ int worker_main(int argc, char** argv) {
     }
     prctl(PR_SET_NAME, "hpo-worker");  // what top shows; after its second start (below) it would be "exe"
     const char* endpoint = std::getenv("HPO_ENDPOINT");
-    if (endpoint == nullptr || *endpoint == '\0') return std::fputs(help, stderr), 2;
+    if (!settings.calibrated && (endpoint == nullptr || *endpoint == '\0')) return std::fputs(help, stderr), 2;
     const auto choice = choice_of(settings);
     if (!choice) return std::fprintf(stderr, "hpo-worker: %s\n", choice.error().message.c_str()), 2;
     const auto slots = slots_of(settings);
@@ -145,6 +181,7 @@ int worker_main(int argc, char** argv) {
     if ((*device)->backend() == "cpu") execute_again_with_better_kernels(argv);
 
     const SteadyClock clock;
+    if (settings.calibrated) return print_calibration(**device, clock, *settings.calibrated, settings.quick);
     WorkerContext context{**device, clock, 0, 1, {}, {}, {}};
     const char* token = std::getenv("HPO_TOKEN");
     try {

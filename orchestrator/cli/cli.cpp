@@ -92,6 +92,11 @@ constexpr std::array table{
             "hpo devices                     numbers and UUIDs for resources.devices\n"
             "hpo devices --json              for programs",
             commands::devices},
+    Command{"bench", "Measure what this machine computes, and where a GPU pays",
+            "hpo bench devices               products in every size and precision, memory, launches, copies\n"
+            "hpo bench devices --again       although they were measured before\n"
+            "hpo bench devices --json        for programs",
+            commands::bench},
     Command{"monitor", "Sample what CPU, GPUs and a program do, and say what limits it",
             "hpo monitor                     until Ctrl-C\n"
             "hpo monitor --for 5m --csv load.csv\n"

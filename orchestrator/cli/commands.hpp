@@ -36,6 +36,7 @@ CommandAction best(CLI::App& app);
 CommandAction importance(CLI::App& app);
 CommandAction devices(CLI::App& app);
 CommandAction monitor(CLI::App& app);
+CommandAction bench(CLI::App& app);
 CommandAction keys(CLI::App& app);
 CommandAction export_study(CLI::App& app);
 CommandAction convert(CLI::App& app);

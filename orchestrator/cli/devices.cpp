@@ -11,6 +11,7 @@
 #include "hpo/printable.hpp"
 #include "hpo/units.hpp"
 #include "orchestrator/cli/commands.hpp"
+#include "orchestrator/cli/worker_output.hpp"
 #include "orchestrator/devices/assess.hpp"
 #include "orchestrator/devices/host.hpp"
 #include "orchestrator/devices/monitor.hpp"
@@ -59,18 +60,11 @@ struct Machine {
     std::int64_t our_memory = 0;     ///< of the host
 };
 
-/// What `hpo-worker --libraries` says; null: nothing.
+/// What `hpo-worker --libraries` prints; null if it prints nothing.
 Json cuda_libraries() {
-    std::string word;
-    for (const char c : installed_programs().worker.string()) word += c == '\'' ? "'\\''" : std::string(1, c);
-    std::FILE* answer = ::popen(("'" + word + "' --libraries 2>/dev/null </dev/null").c_str(), "re");
-    if (!answer) return nullptr;
-    std::string text;
-    char buffer[4096];
-    while (const std::size_t size = std::fread(buffer, 1, sizeof buffer, answer)) text.append(buffer, size);
-    ::pclose(answer);
-    Json said = Json::parse(text, nullptr, false);
-    return said.is_object() ? said : Json(nullptr);
+    const std::string text = worker_output({"--libraries"}).text;
+    Json libraries = Json::parse(text, nullptr, false);
+    return libraries.is_object() ? libraries : Json(nullptr);
 }
 
 Machine read_machine() {

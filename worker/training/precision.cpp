@@ -94,12 +94,6 @@ std::string choice_line(const PrecisionRun& wide, const PrecisionRun& narrow, Pr
 
 }  // namespace
 
-fs::path user_cache() {
-    if (const char* given = std::getenv("XDG_CACHE_HOME"); given && *given == '/') return fs::path(given) / "hpo";
-    if (const char* home = std::getenv("HOME"); home && *home == '/') return fs::path(home) / ".cache" / "hpo";
-    return {};
-}
-
 fs::path PrecisionChoices::file_of(const std::string& key) const {
     std::array<char, 32> name{};
     std::snprintf(name.data(), name.size(), "precision-%016llx",

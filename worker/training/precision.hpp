@@ -13,6 +13,7 @@
 
 #include "hpo/clock.hpp"
 #include "hpo/result.hpp"
+#include "hpo/user_cache.hpp"
 #include "worker/data/device_data.hpp"
 #include "worker/training/configuration.hpp"
 #include "worker/training/trainer.hpp"
@@ -33,9 +34,6 @@ Precision better_precision(const PrecisionRun& float32, const PrecisionRun& narr
 
 /// The narrow precision that `auto` tries on a device; nothing: `auto` means float32.
 std::optional<Precision> narrow_precision(const Device& device);
-
-/// $XDG_CACHE_HOME/hpo, otherwise ~/.cache/hpo; empty where neither is known.
-std::filesystem::path user_cache();
 
 /// Remembers choices by a key of everything that they depend on.
 class PrecisionChoices {

@@ -1,0 +1,165 @@
+// hpo bench: what the devices of this machine compute.
+#include <unistd.h>
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <CLI/Validators.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "hpo/clock.hpp"
+#include "hpo/printable.hpp"
+#include "hpo/user_cache.hpp"
+#include "orchestrator/calibration/calibration.hpp"
+#include "orchestrator/cli/commands.hpp"
+#include "orchestrator/cli/worker_output.hpp"
+#include "orchestrator/devices/host.hpp"
+#include "orchestrator/devices/monitor.hpp"
+#include "orchestrator/engine/workers.hpp"
+#include "orchestrator/export/trial_json.hpp"
+#include "orchestrator/view/calibration.hpp"
+#include "orchestrator/view/terminal.hpp"
+
+namespace hpo::commands {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct BenchArguments {
+    std::string what, backend;
+    bool again = false, quick = false, json = false;
+};
+
+/// A device that is to be measured, and how a worker is told to compute on it.
+struct BenchDevice {
+    std::string name;  ///< "cpu", "cuda 0", "opencl 1"
+    std::string id;    ///< UUID or name, for the kept file
+    std::map<std::string, std::string> environment;
+};
+
+/// The CPU, and all GPUs. CPUs that OpenCL offers are measured only where its backend is asked for.
+std::vector<BenchDevice> bench_devices(const std::string& backend) {
+    const auto wanted = [&](const char* one) { return backend.empty() || backend == one; };
+    std::vector<BenchDevice> devices;
+    if (wanted("cpu")) devices.push_back({"cpu", read_host().cpu_name, {{"HPO_BACKEND", "cpu"}}});
+    DeviceMonitor monitor({.program = installed_programs().hpo, .opencl = wanted("opencl")});
+    monitor.start(SteadyClock().now(),
+                  [](const std::string& message) { std::fprintf(stderr, "hpo: %s\n", message.c_str()); });
+    for (const DeviceReading& device : monitor.latest().devices) {
+        if (device.lost) continue;
+        const std::string number = std::to_string(device.index);
+        if (device.kind == DeviceKind::cuda && wanted("cuda"))
+            devices.push_back(
+                {"cuda " + number, device.id, {{"HPO_BACKEND", "cuda"}, {"CUDA_VISIBLE_DEVICES", device.id}}});
+        else if (device.kind == DeviceKind::opencl && wanted("opencl") && (!device.cpu || backend == "opencl"))
+            devices.push_back({"opencl " + number,
+                               device.id,
+                               {{"HPO_BACKEND", "opencl"}, {"HPO_DEVICE", std::to_string(device.opencl)}}});
+    }
+    if (!monitor.latest().problem.empty())
+        std::fprintf(stderr, "hpo: %s\n", printable(monitor.latest().problem).c_str());
+    return devices;
+}
+
+/// Measures the device unless what was kept still holds. Returns nothing, with a message, if it cannot be measured.
+std::optional<DeviceCalibration> calibration_of(const BenchDevice& device, const BenchArguments& arguments) {
+    const std::string machine = host_name() + ", " + read_host().cpu_name;
+    const std::filesystem::path cache = user_cache();
+    const auto file = cache.empty() ? cache : calibration_file(cache, host_name(), device.name, device.id);
+    const auto kept =
+        arguments.again || arguments.quick || cache.empty() ? std::nullopt : load_calibration(file, machine);
+    const bool tells = view::is_terminal(STDERR_FILENO);
+    int results = 0;
+    std::vector<std::string> options{"--calibrate", kept ? kept->identity : ""};
+    if (arguments.quick) options.emplace_back("--quick");
+    const WorkerOutput output = worker_output(options, device.environment, false, [&](std::string_view) {
+        ++results;
+        if (tells) std::fprintf(stderr, "\rmeasuring %s: %d results ", device.name.c_str(), results);
+    });
+    if (tells) std::fprintf(stderr, "\r\033[K");
+    // A line alone: the device is still the same.
+    const bool unchanged = kept && output.status == 0 && results == 1;
+    auto read = read_calibration(unchanged ? kept->lines : output.text, device.name);
+    if (output.status != 0 || !read) {
+        const WorkerOutput why = worker_output(options, device.environment, true);
+        const std::string text = output.status != 0 ? why.text.substr(0, why.text.find('\n')) : read.error().message;
+        std::fprintf(stderr, "hpo: %s was not measured: %s\n", device.name.c_str(), printable(text, 300).c_str());
+        return std::nullopt;
+    }
+    if (!unchanged && !arguments.quick && !cache.empty())
+        if (const auto saved = save_calibration(file, machine, output.text); !saved)
+            std::fprintf(stderr, "hpo: %s\n", saved.error().message.c_str());
+    return std::move(*read);
+}
+
+Json number_or_null(double number) { return number > 0 ? Json(number) : Json(nullptr); }
+
+Json time_json(const std::optional<MeasuredTime>& time) {
+    if (!time) return nullptr;
+    return {{"seconds", time->seconds}, {"least", time->least}, {"most", time->most}};
+}
+
+Json to_json(const std::vector<DeviceCalibration>& devices) {
+    Json all = Json::array();
+    for (const DeviceCalibration& device : devices) {
+        Json products = Json::array();
+        for (const MeasuredProduct& product : device.products)
+            products.push_back({{"precision", product.precision},
+                                {"rows", product.rows},
+                                {"inputs", product.inputs},
+                                {"outputs", product.outputs},
+                                {"replicas", product.replicas},
+                                {"flops", product.flops},
+                                {"bytes", product.bytes},
+                                {"time", time_json(product.time)},
+                                {"left_out", product.left_out.empty() ? Json(nullptr) : Json(product.left_out)}});
+        all.push_back({{"device", device.device},
+                       {"name", device.name},
+                       {"identity", device.identity},
+                       {"memory_rate", number_or_null(device.memory_rate)},
+                       {"rate_to_device", number_or_null(device.rate_to_device)},
+                       {"rate_to_host", number_or_null(device.rate_to_host)},
+                       {"launch", time_json(device.launch)},
+                       {"launch_and_wait", time_json(device.launch_and_wait)},
+                       {"products", std::move(products)}});
+    }
+    return {{"schema", json_schema}, {"devices", std::move(all)}};
+}
+
+int bench_command(const BenchArguments& arguments) {
+    std::vector<DeviceCalibration> measured;
+    const auto devices = bench_devices(arguments.backend);
+    for (const BenchDevice& device : devices)
+        if (auto calibration = calibration_of(device, arguments)) measured.push_back(std::move(*calibration));
+    if (measured.empty())
+        throw Fatal(devices.empty() ? "there is no " + arguments.backend + " device here; `hpo devices` lists them"
+                                    : "no device could be measured");
+    print(arguments.json ? to_json(measured).dump(2, ' ', false, Json::error_handler_t::replace) + '\n'
+                         : view::draw_calibrations(measured, view::screen_of_stdout()));
+    return measured.size() == devices.size() ? 0 : 1;
+}
+
+}  // namespace
+
+CommandAction bench(CLI::App& app) {
+    const auto arguments = std::make_shared<BenchArguments>();
+    app.add_option("WHAT", arguments->what, "devices: what CPU and GPUs compute")
+        ->required()
+        ->check(CLI::IsMember({"devices"}));
+    app.add_option("--backend", arguments->backend, "Only devices of this backend; opencl with its CPUs")
+        ->check(CLI::IsMember({"cpu", "cuda", "opencl"}));
+    app.add_flag("--again", arguments->again, "Measure although nothing has changed since the last time");
+    app.add_flag("--quick", arguments->quick,
+                 "Products of up to 1024 x 1024 alone, and shorter; the result is not kept");
+    app.add_flag("--json", arguments->json, "One JSON object for programs");
+    return [arguments] { return bench_command(*arguments); };
+}
+
+}  // namespace hpo::commands

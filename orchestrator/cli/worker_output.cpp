@@ -1,0 +1,46 @@
+#include "orchestrator/cli/worker_output.hpp"
+
+#include <sys/wait.h>
+
+#include <cstdio>
+
+#include "orchestrator/engine/workers.hpp"
+
+namespace hpo {
+
+namespace {
+
+std::string quoted(const std::string& text) {
+    std::string result = "'";
+    for (const char c : text) result += c == '\'' ? "'\\''" : std::string(1, c);
+    return result + "'";
+}
+
+}  // namespace
+
+WorkerOutput worker_output(const std::vector<std::string>& arguments,
+                           const std::map<std::string, std::string>& environment, bool with_errors,
+                           const std::function<void(std::string_view)>& on_line) {
+    std::string command = "exec env";
+    for (const auto& [name, value] : environment) command += ' ' + quoted(name + "=" + value);
+    command += ' ' + quoted(installed_programs().worker.string());
+    for (const std::string& argument : arguments) command += ' ' + quoted(argument);
+    command += with_errors ? " 2>&1 </dev/null" : " 2>/dev/null </dev/null";
+
+    WorkerOutput output;
+    std::FILE* pipe = ::popen(command.c_str(), "re");
+    if (pipe == nullptr) return {127, {}};
+    char buffer[4096];
+    std::size_t line = 0;
+    while (std::fgets(buffer, sizeof buffer, pipe) != nullptr) {
+        output.text += buffer;
+        if (output.text.back() != '\n') continue;
+        if (on_line) on_line(std::string_view(output.text).substr(line, output.text.size() - 1 - line));
+        line = output.text.size();
+    }
+    const int status = ::pclose(pipe);
+    output.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    return output;
+}
+
+}  // namespace hpo

@@ -1,0 +1,174 @@
+#include "orchestrator/view/calibration.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+#include "hpo/printable.hpp"
+#include "hpo/units.hpp"
+#include "orchestrator/view/table.hpp"
+
+namespace hpo::view {
+
+namespace {
+
+/// "140 GFLOP/s", "12.4 TFLOP/s".
+std::string flops_text(double rate) {
+    const bool tera = rate >= 1e12;
+    char text[40];
+    const double value = rate / (tera ? 1e12 : 1e9);
+    std::snprintf(text, sizeof text, value < 9.95 ? "%.2f" : value < 99.5 ? "%.1f" : "%.0f", value);
+    return std::string(text) + (tera ? " TFLOP/s" : " GFLOP/s");
+}
+
+/// "9 ns", "1.2 us", "3.4 ms".
+std::string latency_text(double seconds) {
+    const auto [scale, unit] = seconds < 1e-6   ? std::pair(1e9, "ns")
+                               : seconds < 1e-3 ? std::pair(1e6, "us")
+                                                : std::pair(1e3, "ms");
+    char text[40];
+    std::snprintf(text, sizeof text, seconds * scale < 9.95 ? "%.1f %s" : "%.0f %s", seconds * scale, unit);
+    return text;
+}
+
+std::string bandwidth_text(double rate) { return rate > 0 ? bytes_text(rate) + "/s" : "-"; }
+
+std::string times_text(double factor) {
+    char text[32];
+    std::snprintf(text, sizeof text, factor < 9.95 ? "%.1f" : "%.0f", factor);
+    return text;
+}
+
+std::string shape_text(const MeasuredProduct& product) {
+    return std::to_string(product.rows) + " x " + std::to_string(product.inputs) + " x " +
+           std::to_string(product.outputs) +
+           (product.replicas > 1 ? ", " + std::to_string(product.replicas) + " models" : "");
+}
+
+std::string overview(std::span<const DeviceCalibration> devices, const Screen& screen) {
+    Table table({{"DEVICE"},
+                 {"MEMORY", Table::Align::right},
+                 {"TO DEVICE", Table::Align::right},
+                 {"TO HOST", Table::Align::right},
+                 {"LAUNCH", Table::Align::right},
+                 {"WITH WAIT", Table::Align::right},
+                 {"NAME"}});
+    for (const DeviceCalibration& device : devices)
+        table.add({printable(device.device), bandwidth_text(device.memory_rate), bandwidth_text(device.rate_to_device),
+                   bandwidth_text(device.rate_to_host), device.launch ? latency_text(device.launch->seconds) : "-",
+                   device.launch_and_wait ? latency_text(device.launch_and_wait->seconds) : "-",
+                   printable(device.name)});
+    return table.draw(screen);
+}
+
+std::string products_table(std::span<const DeviceCalibration> devices, const Screen& screen) {
+    std::vector<Table::Column> head{{"PRODUCT"}};
+    std::vector<std::pair<const DeviceCalibration*, std::string>> columns;
+    std::vector<MeasuredProduct> shapes;
+    for (const DeviceCalibration& device : devices) {
+        for (const std::string& precision : device.precisions()) {
+            head.push_back({printable(device.device + " " + precision), Table::Align::right});
+            columns.emplace_back(&device, precision);
+        }
+        for (const MeasuredProduct& product : device.products)
+            if (std::none_of(shapes.begin(), shapes.end(),
+                             [&](const MeasuredProduct& shape) { return shape.same_shape(product); }))
+                shapes.push_back(product);
+    }
+    Table table(std::move(head));
+    bool any_left_out = false;
+    for (const MeasuredProduct& shape : shapes) {
+        std::vector<std::string> row{shape_text(shape)};
+        for (const auto& [device, precision] : columns) {
+            const MeasuredProduct* product = device->find(shape, precision);
+            any_left_out |= product != nullptr && !product->time;
+            row.push_back(product == nullptr ? "" : product->time ? flops_text(product->rate()) : "-");
+        }
+        table.add(std::move(row));
+    }
+    return table.draw(screen) + (any_left_out ? "-: left out, for memory or time (see --json)\n" : "");
+}
+
+std::string crossovers(std::span<const DeviceCalibration> devices) {
+    std::string text;
+    for (std::size_t i = 1; i < devices.size(); ++i)
+        for (const std::string& precision : devices[i].precisions()) {
+            const auto found = crossover(devices[0], devices[i], precision);
+            if (!found) continue;
+            const std::string other = printable(devices[i].device), base = printable(devices[0].device);
+            text += found->size == 0
+                        ? other + " multiplies squares of no size faster than one worker on the " + base + " in " +
+                              precision + " (" + times_text(found->last) + " times as fast at " +
+                              std::to_string(found->last_size) + ").\n"
+                        : other + " multiplies squares faster than one worker on the " + base + " from " +
+                              std::to_string(found->size) + " on in " + precision + " (" + times_text(found->there) +
+                              " times as fast there, " + times_text(found->last) + " times at " +
+                              std::to_string(found->last_size) + ").\n";
+        }
+    return text;
+}
+
+}  // namespace
+
+std::string draw_roofline(const DeviceCalibration& device, const std::string& precision, const Screen& screen) {
+    const double peak = device.peak(precision);
+    if (!(device.memory_rate > 0) || !(peak > 0)) return {};
+    const double ridge = peak / device.memory_rate;
+
+    double left = ridge / 4, right = ridge * 4, bottom = peak / 16;
+    for (const MeasuredProduct& product : device.products) {
+        if (product.precision != precision || !product.time) continue;
+        left = std::min(left, product.intensity());
+        right = std::max(right, product.intensity());
+        bottom = std::min(bottom, product.rate());
+    }
+    constexpr int height = 10;
+    const int width = std::clamp((screen.width > 0 ? screen.width : 80) - 16, 20, 64);
+    const auto column = [&](double intensity) {
+        return static_cast<int>(std::lround(std::log(intensity / left) / std::log(right / left) * (width - 1)));
+    };
+    const auto row = [&](double rate) {
+        const double share = std::log(rate / bottom) / std::log(peak / bottom);
+        return height - 1 - static_cast<int>(std::lround(std::clamp(share, 0.0, 1.0) * (height - 1)));
+    };
+    std::vector<std::string> plot(height, std::string(static_cast<std::size_t>(width), ' '));
+    const auto put = [&](int x, int y, char c) { plot[static_cast<std::size_t>(y)][static_cast<std::size_t>(x)] = c; };
+    for (int x = 0; x < width; ++x) {
+        const double intensity = left * std::pow(right / left, static_cast<double>(x) / (width - 1));
+        const double roof = std::min(peak, device.memory_rate * intensity);
+        if (roof >= bottom) put(x, row(roof), intensity < ridge ? '/' : '-');
+    }
+    for (const MeasuredProduct& product : device.products)
+        if (product.precision == precision && product.time) put(column(product.intensity()), row(product.rate()), 'o');
+
+    char line[160];
+    std::snprintf(line, sizeof line,
+                  "Roofline of %s in %s: memory %s, fastest product %s, ridge at %.1f flops a byte\n",
+                  printable(device.device).c_str(), precision.c_str(), bandwidth_text(device.memory_rate).c_str(),
+                  flops_text(peak).c_str(), ridge);
+    std::string text = line;
+    for (int y = 0; y < height; ++y) {
+        const std::string label = y == 0 ? flops_text(peak) : y == height - 1 ? flops_text(bottom) : "";
+        std::snprintf(line, sizeof line, "%14s |", label.c_str());
+        text += line + plot[static_cast<std::size_t>(y)] + '\n';
+    }
+    std::snprintf(line, sizeof line, "%14s  %-*.1f%.0f flops a byte\n", "", width - 4, left, right);
+    return text + line;
+}
+
+std::string draw_calibrations(std::span<const DeviceCalibration> devices, const Screen& screen) {
+    std::string text = overview(devices, screen) + '\n' + products_table(devices, screen);
+    if (const std::string across = crossovers(devices); !across.empty()) text += '\n' + across;
+    for (const DeviceCalibration& device : devices) {
+        const auto precisions = device.precisions();
+        if (!precisions.empty())
+            if (const std::string roof = draw_roofline(device, precisions.front(), screen); !roof.empty())
+                text += '\n' + roof;
+        if (!device.remark.empty()) text += printable(device.device) + ": " + printable(device.remark) + '\n';
+    }
+    return text;
+}
+
+}  // namespace hpo::view

@@ -1,0 +1,50 @@
+"""hpo bench: measurements of the CPU, and what is kept of them."""
+import json
+import subprocess
+import unittest
+
+from harness import WORKER, Case
+
+
+class Bench(Case):
+    def setUp(self):
+        super().setUp()
+        self.environment = {"XDG_CACHE_HOME": str(self.folder / "cache"), "HPO_NVML_LIBRARY": ""}
+
+    def bench(self, *arguments, **more):
+        return self.hpo("bench", *arguments, environment=self.environment, **more)
+
+    def test_the_cpu_is_measured_and_a_quick_measurement_is_not_kept(self):
+        answer = json.loads(self.bench("devices", "--backend", "cpu", "--quick", "--json"))
+        [device] = answer["devices"]
+        self.assertEqual(device["device"], "cpu")
+        self.assertGreater(device["memory_rate"], 1e8)
+        float32 = [product for product in device["products"] if product["precision"] == "float32"]
+        self.assertGreater(len(float32), 3)
+        for product in float32:
+            self.assertGreater(product["flops"] / product["time"]["seconds"], 1e8)
+        self.assertFalse((self.folder / "cache/hpo/calibration").exists())
+
+    def test_what_was_kept_is_shown_as_long_as_the_device_is_the_same(self):
+        first = subprocess.run([WORKER, "--calibrate", "", "--quick"], capture_output=True, text=True, check=True).stdout
+        identity = json.loads(first.splitlines()[0])["identity"]
+        host = json.loads(self.hpo("devices", "--json", environment=self.environment))["host"]
+        marked = {"measured": "product", "precision": "float32", "rows": 7, "inputs": 7, "outputs": 7, "replicas": 1, "flops": 700,
+                  "bytes": 10, "seconds": 1e-6, "least": 1e-6, "most": 1e-6}
+        folder = self.folder / "cache/hpo/calibration"
+        folder.mkdir(parents=True)
+        name = "-".join("".join(c if c.isalnum() and c.isascii() else "_" for c in part[:80]) for part in (host["name"], "cpu", host["cpu"]))
+        lines = [{"machine": f"{host['name']}, {host['cpu']}"}, {"measured": "device", "identity": identity, "name": "kept"}, marked]
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        out = self.bench("devices", "--backend", "cpu")
+        self.assertRegex(out, r"(?m)^7 x 7 x 7 +0.70 GFLOP/s$")
+        self.assertEqual(self.error, "")
+
+    def test_a_backend_without_devices_is_told(self):
+        self.bench("devices", "--backend", "cuda", status=1)
+        self.assertIn("there is no cuda device here; `hpo devices` lists them", self.error)
+        self.bench("nothing", status=2)
+
+
+if __name__ == "__main__":
+    unittest.main()
