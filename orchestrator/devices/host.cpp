@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <fstream>
 #include <limits>
 #include <optional>
@@ -18,21 +19,15 @@ namespace {
 
 constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
 
-/// "key: 1234 kB" of /proc/meminfo, in bytes.
-std::optional<std::int64_t> meminfo(const fs::path& root, const std::string& key) {
-    std::ifstream file(root / "proc/meminfo");
-    for (std::string line; std::getline(file, line);)
-        if (line.starts_with(key + ":")) return std::atoll(line.c_str() + key.size() + 1) * 1024;
-    return std::nullopt;
-}
-
-/// Memory by sysinfo(), for a machine without /proc. Its free memory leaves out cached pages of files, which the kernel
-/// could reclaim.
+/// Bytes of physical memory.
 struct Installed {
     std::int64_t all = 0;
-    std::int64_t free = 0;
+    std::int64_t available = 0;
 };
-Installed installed() {
+
+/// By sysinfo(), for a machine without /proc. What is available leaves out cached pages of files, which the kernel
+/// could reclaim.
+Installed installed_by_sysinfo() {
     struct sysinfo info {};
     if (::sysinfo(&info) != 0) return {};
     const auto unit = static_cast<std::int64_t>(info.mem_unit);
@@ -40,9 +35,15 @@ Installed installed() {
             static_cast<std::int64_t>(info.freeram + info.bufferram) * unit};
 }
 
-std::int64_t installed_memory(const fs::path& root) {
-    const auto total = meminfo(root, "MemTotal");
-    return total ? *total : installed().all;
+Installed installed_memory(const fs::path& root) {
+    std::optional<std::int64_t> all, available;  // "MemTotal:  1234 kB"
+    std::ifstream file(root / "proc/meminfo");
+    for (std::string line; !(all && available) && std::getline(file, line);)
+        for (const auto& [key, bytes] : {std::pair{"MemTotal:", &all}, {"MemAvailable:", &available}})
+            if (line.starts_with(key)) *bytes = std::atoll(line.c_str() + std::strlen(key)) * 1024;
+    if (all && available) return {*all, *available};
+    const Installed otherwise = installed_by_sysinfo();
+    return {all.value_or(otherwise.all), available.value_or(otherwise.available)};
 }
 
 /// The cached pages of files in a control group's usage. The kernel reclaims them when memory is needed, so they count
@@ -148,7 +149,7 @@ Host read_host(const fs::path& root) {
             if (CPU_ISSET(static_cast<std::size_t>(cpu), &mask)) host.cpus.push_back(cpu);
     if (host.cpus.empty()) host.cpus.push_back(0);
     host.cores = std::max(1.0, std::min(static_cast<double>(host.cpus.size()), core_quota(root)));
-    host.memory = installed_memory(root);
+    host.memory = installed_memory(root).all;
     host.memory = std::min(host.memory, memory_limit(root, host.memory).limit);
     host.processes = processes_left(root);
 
@@ -163,8 +164,8 @@ Host read_host(const fs::path& root) {
 }
 
 std::int64_t available_memory(const fs::path& root) {
-    const auto available = meminfo(root, "MemAvailable");
-    return std::min(available ? *available : installed().free, memory_limit(root, installed_memory(root)).left);
+    const Installed memory = installed_memory(root);
+    return std::min(memory.available, memory_limit(root, memory.all).left);
 }
 
 std::int64_t resident_memory(std::int64_t pid, const fs::path& root) {

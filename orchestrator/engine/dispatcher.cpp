@@ -33,15 +33,21 @@ void Dispatcher::warm_up() {
 
 void Dispatcher::place_trials() {
     const auto& workers = uses_.pool.workers();
+    std::optional<Machine> reading;  // until a trial starts or a worker leaves
+    const auto machine = [&]() -> const Machine& {
+        if (!reading) reading = uses_.machine.for_trials();
+        return *reading;
+    };
     while (!uses_.context.closing() && uses_.pool.has_room(may_launch())) {
         const PlacementState now = state();
-        const PlacementDecision decision = place(now, uses_.machine.for_trials());
+        const PlacementDecision decision = now.queue.empty() ? PlacementDecision{} : place(now, machine());
         for (const auto& never : decision.never) refuse(never);
         if (uses_.context.closing()) return;
         tell_who_waits(decision.kept_out);
         for (const std::size_t idle : decision.release)
             uses_.pool.end(static_cast<WorkerIndex>(idle), "makes way for a worker on another device");
         if (decision.start) start(*decision.start, reservation_of(now, *decision.start));
+        if (decision.start || !decision.release.empty()) reading.reset();
         if (!decision.never.empty() || decision.start) continue;
 
         // A smaller trial than the one that does not fit may be the next one.
@@ -54,7 +60,7 @@ void Dispatcher::place_trials() {
         }
         const bool more_to_ask =
             std::any_of(workers.begin(), workers.end(), [](const Worker& w) { return w.idle() && w.plans; });
-        if (!find_requirements(next) && !more_to_ask) return;
+        if (!find_requirements(next, machine) && !more_to_ask) return;
     }
 }
 
@@ -164,10 +170,10 @@ void Dispatcher::planned(WorkerIndex index, const from_worker::PlanAnswer& answe
 }
 
 /// What the trial needs is known now, or (false) a worker was asked or has to come first.
-bool Dispatcher::find_requirements(std::int64_t trial) {
+bool Dispatcher::find_requirements(std::int64_t trial, const std::function<const Machine&()>& machine) {
     if (uses_.requirements.known(trial)) return true;
     if (uses_.requirements.asks_workers()) return ask_a_worker(trial), false;
-    uses_.requirements.predict(trial, uses_.machine.for_trials());
+    uses_.requirements.predict(trial, machine());
     return true;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -32,8 +33,8 @@ class Dispatcher {
 
     /// Workers that say what trials need are wanted before anything is known of any trial.
     void warm_up();
-    /// Starts trials while some fit: one after the other, since each changes what is left. What the machine has is read
-    /// before each.
+    /// Starts trials while some fit: one after the other, since each changes what is left. The machine is read again
+    /// after each.
     void place_trials();
     /// A worker said hello: the trial that is reserved for it begins.
     void worker_ready(WorkerIndex index, const from_worker::Hello& hello);
@@ -53,7 +54,7 @@ class Dispatcher {
     void launch(WorkerIndex index, int device, const std::vector<int>& more = {});
     void start(const PlacementDecision::Start& start, Reservation reservation);
     std::int64_t next_trial();
-    bool find_requirements(std::int64_t trial);
+    bool find_requirements(std::int64_t trial, const std::function<const Machine&()>& machine);
     void ask_a_worker(std::int64_t trial);
     void refuse(const Admission::Reason& never);
     void tell_who_waits(const std::optional<Admission::Reason>& kept_out);
