@@ -4,6 +4,7 @@
 
 #include <CLI/App.hpp>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -45,8 +46,14 @@ int run(const Arguments& arguments) {
     File file{-1};
     while ((file.fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC)) < 0) {
         if (errno != ENOENT) throw Fatal(path.string() + ": " + std::strerror(errno));
-        if (!goes_on()) throw Fatal("trial " + std::to_string(*chosen.trial) + " has no log (yet): " + path.string());
-        wait();
+        if (goes_on()) {
+            wait();
+            continue;
+        }
+        const std::string trial = "trial " + std::to_string(*chosen.trial);
+        if (snapshot.trial(*chosen.trial).attempt == 0) throw Fatal(trial + " has not begun, and has no log");
+        std::fprintf(stderr, "hpo: %s has written nothing\n", trial.c_str());
+        return 0;
     }
     // A terminal sees no escape codes of others; a file or a pipe gets the bytes as they are.
     const bool clean = view::is_terminal(STDOUT_FILENO);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <utility>
 
 #include "hpo/printable.hpp"
 
@@ -18,13 +19,17 @@ constexpr int tail_lines = 20;
 
 }  // namespace
 
-void WorkerLog::open(const std::filesystem::path& file) {
+void WorkerLog::open(std::filesystem::path file) {
     file_.reset();
     recent_.clear();
     size_ = 0;
-    if (file.empty()) return;
+    path_ = std::move(file);
+}
+
+void WorkerLog::create() {
+    const auto path = std::exchange(path_, {});
     // Devices, pipes and links are refused: opening or writing one could block, or alter another file.
-    file_ = Descriptor(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, 0644));
+    file_ = Descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW, 0644));
     struct stat info {};
     if (!file_ || ::fstat(file_.get(), &info) != 0 || !S_ISREG(info.st_mode)) return file_.reset();
     size_ = info.st_size;
@@ -46,6 +51,7 @@ void WorkerLog::append(std::string_view bytes) {
 }
 
 void WorkerLog::write(std::string_view bytes) {
+    if (!path_.empty()) create();
     if (!file_) return;
     const bool last = size_ + static_cast<std::int64_t>(bytes.size()) > cap_;
     std::string cut;

@@ -28,6 +28,15 @@ TEST(WorkerLog, AppendsToTheFileAndMarksEachFurtherAttempt) {
     EXPECT_THAT(content(folder / "log"), ::testing::MatchesRegex("one\n.another attempt begins, [-0-9: ]+.\ntwo\n"));
 }
 
+TEST(WorkerLog, AWorkerThatWritesNothingLeavesNoFile) {
+    const testing::TemporaryFolder folder;
+    WorkerLog log(1000);
+    log.open(folder / "log");
+    EXPECT_FALSE(std::filesystem::exists(folder / "log"));
+    log.append("one\n");
+    EXPECT_EQ(content(folder / "log"), "one\n");
+}
+
 TEST(WorkerLog, IsTruncatedAtItsLimitWithOneNotice) {
     const testing::TemporaryFolder folder;
     for (int attempt = 0; attempt < 2; ++attempt) {
