@@ -51,18 +51,17 @@ std::optional<double> repeated_noise(const StudySnapshot& snapshot) {
     return count > 0 ? std::optional(std::sqrt(squares / count)) : std::nullopt;
 }
 
-Insights insights_of(const StudyFolder& folder) {
+Insights insights_of(StudySnapshot snapshot) {
     constexpr std::int64_t most_steps = 200'000;
     constexpr std::size_t most_trials = 5'000;
     Insights insights;
-    auto snapshot = take_snapshot(folder);
-    if (!snapshot || snapshot->record.trials.size() > most_trials) return insights;
+    if (snapshot.record.trials.size() > most_trials) return insights;
     std::int64_t steps = 0;
-    for (const TrialRecord& trial : snapshot->record.trials) steps += trial.trained;
-    if (steps > most_steps || !read_all_steps(*snapshot)) return insights;
-    const auto importance = analysis::importance_of(snapshot->study, snapshot->record, repeated_noise(*snapshot));
-    insights.lines = analysis::short_text(snapshot->study, importance);
-    for (const auto& [rule, cost] : analysis::costs_of_stopping(importance.ends, snapshot->study.seed)) {
+    for (const TrialRecord& trial : snapshot.record.trials) steps += trial.trained;
+    if (steps > most_steps || !read_all_steps(snapshot)) return insights;
+    const auto importance = analysis::importance_of(snapshot.study, snapshot.record, repeated_noise(snapshot));
+    insights.lines = analysis::short_text(snapshot.study, importance);
+    for (const auto& [rule, cost] : analysis::costs_of_stopping(importance.ends, snapshot.study.seed)) {
         const std::string chance = cost.chance < 0.01 ? "under 1" : std::to_string(std::lround(100 * cost.chance));
         insights.costs.push_back(rule + ": a chance of " + chance + " % that a trial it stopped would have been the " +
                                  "best, worth " + short_number(cost.regret) + " on average");

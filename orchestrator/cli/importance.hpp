@@ -20,6 +20,6 @@ struct Insights {
 
 /// Of a study that has ended; empty where nothing is sure, where it cannot be read, or where it is so large that people
 /// would wait for it (hpo importance takes its time).
-Insights insights_of(const StudyFolder& folder);
+Insights insights_of(StudySnapshot snapshot);
 
 }  // namespace hpo

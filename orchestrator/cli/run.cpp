@@ -182,7 +182,7 @@ int run_command(const RunArguments& arguments) {
         view::ReportFacts facts{folder.path.string(), outcome->reason, more,
                                 same_again(arguments, outcome->end != Engine::End::finished)};
         if (!outcome->signal && !outcome->folder_lost) {
-            Insights insights = insights_of(folder);
+            Insights insights = insights_of({folder, study, outcome->record, std::nullopt, std::move(outcome->store)});
             facts.costs = std::move(insights.costs);
             facts.insights = std::move(insights.lines);
         }

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -52,6 +53,8 @@ struct RunOutcome {
     StudyRecord record;
     double seconds = 0;  ///< of the study, over all sessions
     double session = 0;  ///< of this session
+    /// The study's, to be read. It is the last connection to the database: when it closes, no log is left beside it.
+    std::unique_ptr<Store> store;
 };
 
 /// Whether a study could begin on this machine: its sampler and its rules can be made, and the devices it asks for are

@@ -14,6 +14,7 @@ from harness import Case, synthetic, wait_for
 class Study(Case):
     def test_a_study_runs_to_its_end_and_prints_the_best_configuration(self):
         out = self.hpo("run", self.study(synthetic()))
+        self.assertEqual([path.name for path in (self.folder / "runs/small").glob("study.db*")], ["study.db"])
         trials = self.trials("small")
         self.assertEqual([t["trial"] for t in trials], [1, 2, 3, 4, 5, 6])
         self.assertEqual({t["state"] for t in trials}, {"complete"})
