@@ -19,4 +19,8 @@ void Announcements::release(std::int64_t on_disk) {
     }
 }
 
+void Announcements::drop_after(std::int64_t results) {
+    std::erase_if(waiting_, [&](const Waiting& waiting) { return waiting.results > results; });
+}
+
 }  // namespace hpo

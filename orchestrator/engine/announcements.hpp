@@ -1,5 +1,5 @@
-// What a user is told, in the order in which it happened, and never before it is sure: of the end of a trial, and of
-// all after it, only once the disk has it.
+// What a user is told, in the order in which it happened, and never before it is sure: the end of a trial, and all that
+// follows it, is announced only once the disk has it.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,12 @@ namespace hpo {
 /// Not thread-safe. Results are counted as the store counts them (store.hpp).
 class Announcements {
    public:
-    /// `results`: how many are stored at this moment. Done at once if the disk has them all.
+    /// `results`: how many there are at this moment. Announced at once if the disk has them all.
     void add(std::int64_t results, std::function<void()> announce);
     /// The disk has so many results.
     void release(std::int64_t on_disk);
+    /// There are no more than so many results: those after them were not stored, and are never announced.
+    void drop_after(std::int64_t results);
 
    private:
     struct Waiting {

@@ -14,7 +14,7 @@ constexpr std::int64_t told_unused = 3;    // reports of an attempt that are tol
 constexpr std::int64_t told_lines = 1000;  // lines that an attempt may send to the log
 
 /// The message that starts an attempt.
-to_worker::Run run_message(const EngineContext& context, AttemptId id, Params params, bool several_slots) {
+to_worker::Run run_message(const EngineContext& context, AttemptId id, Params params, const Worker& worker) {
     const EngineParts& parts = context.parts;
     to_worker::Run run;
     run.id = id;
@@ -25,11 +25,12 @@ to_worker::Run run_message(const EngineContext& context, AttemptId id, Params pa
                                          : trial_seed(parts.study.seed, static_cast<std::uint64_t>(id.trial));
     run.data_seed = parts.study.seed;
     run.objective = parts.study.objective;
-    run.folder = parts.checkpoints(id.trial).string();
+    // hpo-worker and the clients that come with hpo make the folder themselves.
+    run.folder = parts.checkpoints(id.trial, worker.checkpoints && !parts.study.command.empty()).string();
     run.resume = id.attempt > 1;
     if (const auto& curve = context.trial(id.trial).curve; run.resume && !curve.empty())
         run.done = to_worker::Done{curve.back().step, curve.back().iteration, curve.back().seconds};
-    if (several_slots) run.log = parts.log_file(id.trial).string();
+    if (worker.slots > 1) run.log = parts.log_file(id.trial).string();
     return run;
 }
 
@@ -60,8 +61,8 @@ void Attempts::begin(WorkerIndex index, Job& job) {
         context.say(
             Notice::Level::info, trial,
             "its batch is trained in " + std::to_string(needs.micro_batches) + " micro-batches: as it is it " + why);
-    parts.executor.log_to(index, parts.log_file(trial));
-    parts.executor.send(index, run_message(context, job.id, uses_.requirements.configuration(trial), worker.slots > 1));
+    context.executor.log_to(index, parts.log_file(trial));
+    context.executor.send(index, run_message(context, job.id, uses_.requirements.configuration(trial), worker));
 }
 
 void Attempts::reported(WorkerIndex index, const from_worker::Reported& message) {
@@ -76,7 +77,7 @@ void Attempts::reported(WorkerIndex index, const from_worker::Reported& message)
         not_used(job, message.id.trial,
                  "step " + std::to_string(step) + " came after step " + std::to_string(job->last_step) + " of " +
                      std::to_string(steps));
-        return parts.executor.send(index, to_worker::Decision{job->id, step, to_worker::Action::go_on});
+        return context.executor.send(index, to_worker::Decision{job->id, step, to_worker::Action::go_on});
     }
     job->last_step = step;
     uses_.ends.reported(step);
@@ -89,7 +90,7 @@ void Attempts::reported(WorkerIndex index, const from_worker::Reported& message)
         record_usage(*job, {message.report.peak_device_bytes.value_or(0), message.report.peak_bytes.value_or(0), 0});
     if (trial.state != TrialState::running) job->phase = Job::Phase::ending;
     job->complete = trial.state == TrialState::complete;
-    parts.executor.send(index, to_worker::Decision{job->id, step, verdict.action});
+    context.executor.send(index, to_worker::Decision{job->id, step, verdict.action});
 }
 
 void Attempts::logged(WorkerIndex index, const from_worker::Log& message) {

@@ -12,6 +12,7 @@
 #include "hpo/event.hpp"
 #include "hpo/study.hpp"
 #include "orchestrator/engine/ledger.hpp"
+#include "orchestrator/engine/outbox.hpp"
 #include "orchestrator/execution/executor.hpp"
 #include "orchestrator/scheduling/plan.hpp"
 
@@ -38,9 +39,9 @@ struct EngineParts {
     std::function<std::vector<Footprint>(std::span<const std::int64_t> workers)> usage;
     /// How a worker of this index is started, on accelerators of the machine or (`host_only`) on the host alone.
     std::function<LaunchSpec(WorkerIndex, std::span<const int> devices)> worker;
-    /// Where a trial's log and its checkpoints lie; empty: nowhere.
+    /// Where a trial's log and its checkpoints lie; empty: nowhere. With `make`, the folder for checkpoints is made.
     std::function<std::filesystem::path(std::int64_t trial)> log_file;
-    std::function<std::filesystem::path(std::int64_t trial)> checkpoints;
+    std::function<std::filesystem::path(std::int64_t trial, bool make)> checkpoints;
     std::function<void(const Notice&)> notice;
     /// A trial has reached a final state, and no worker holds it any more.
     std::function<void(const TrialRecord&)> trial_ended;
@@ -56,6 +57,7 @@ enum class SessionEnd { none, finished, interrupted, failed };
 
 struct EngineContext {
     EngineParts parts;
+    Outbox executor{parts.executor};
     SessionEnd end = SessionEnd::none;
     std::string end_reason;
     bool placement_due = true;  ///< something changed that may let a trial start

@@ -16,7 +16,7 @@ constexpr double held_up_after = 3;         // seconds between two ticks, which 
 Engine::Engine(EngineParts parts, int workers)
     : context_{.parts = std::move(parts), .end_reason = {}},
       supply_(context_.parts.study, context_.parts.ledger, context_.parts.proposal_ready),
-      pool_(context_.parts.study.resources, context_.parts.executor, context_.parts.clock, workers),
+      pool_(context_.parts.study.resources, context_.executor, context_.parts.clock, workers),
       requirements_(context_.parts.study, context_.parts.ledger, context_.parts.on_device),
       machine_(context_, pool_, health_),
       ends_(context_, pool_, requirements_),
@@ -28,9 +28,11 @@ Engine::Engine(EngineParts parts, int workers)
       dispatcher_(
           {context_, pool_, machine_, health_, launches_, requirements_, ends_, diagnoses_, attempts_, supply_}),
       started_(context_.now()),
-      seconds_before_(context_.parts.ledger.record().seconds) {}
+      seconds_before_(context_.parts.ledger.record().seconds) {
+    context_.parts.ledger.wait_for_commits();
+}
 
-// ---- The loop: something happens, and what follows from it is done.
+// ---- The loop: events are taken in, and the end of the round does what follows from them.
 
 void Engine::start() {
     guarded([this] {
@@ -88,21 +90,23 @@ void Engine::tick() {
     });
 }
 
-/// After each thing that happened: trials start where they fit, and without any the study ends.
-void Engine::advance() {
-    if (!context_.closing() && std::exchange(context_.placement_due, false)) dispatcher_.place_trials();
-    if (!context_.closing() && !has_work()) end_paused_trials();
-    if (context_.closing()) wind_up();
+void Engine::end_round() {
+    guarded([this] {
+        if (!context_.closing() && std::exchange(context_.placement_due, false)) dispatcher_.place_trials();
+        if (!context_.closing() && !has_work()) end_paused_trials();
+        if (context_.closing()) wind_up();
+        context_.parts.ledger.commit();
+    });
+    context_.executor.release();
 }
 
-/// A store that fails ends the study: nothing is launched, and no worker is answered, because of an event that was not
-/// stored.
+/// A store that fails ends the study: no worker is answered because of an event that was not stored.
 template <class F>
 void Engine::guarded(F&& handle) {
     try {
         handle();
-        advance();
     } catch (const StoreFailed& failed) {
+        context_.executor.drop();
         context_.conclude(End::failed, std::string("the study's database cannot be written: ") + failed.what());
         wind_up();
     }
@@ -163,13 +167,7 @@ void Engine::wind_up() {
 
 // ---- What others ask of it.
 
-void Engine::go_on() {
-    guarded([] {});
-}
-
-void Engine::proposal_ready() {
-    guarded([this] { context_.placement_due = true; });
-}
+void Engine::proposal_ready() { context_.placement_due = true; }
 
 void Engine::flush() {
     guarded([this] { context_.parts.ledger.flush(); });

@@ -1,9 +1,12 @@
-// The loop of a study: what workers say and what time does come in, decisions go out through the executor. No I/O of
-// its own, no threads, no clock but the one it is given: tests move time by hand and play the workers.
+// The loop of a study: events come in from workers and from time, decisions go out through the executor. It has no I/O
+// of its own, no threads, and no clock but the one it is given: tests move time by hand and play the workers.
 //
-// What is known is kept by parts without I/O: the pool of workers, what trials need, the health of devices, failures to
-// launch, diagnoses that are pending. What is done about it is told by others: the dispatcher starts trials, attempts
-// hear of their steps, the ends of workers, of memory and of devices have a file each.
+// The loop runs in rounds. In a round any number of events are taken in; end_round() then starts trials, stores what
+// has happened as one transaction, and only after that sends workers their answers.
+//
+// The state is kept by parts without I/O: the pool of workers, the requirements of trials, the health of devices,
+// failures to launch, pending diagnoses. Other parts act on it: the dispatcher starts trials, attempts take in their
+// steps, and the ends of workers, of memory and of devices have a file each.
 #pragma once
 
 #include <cstdint>
@@ -32,14 +35,16 @@ class Engine {
     void on(WorkerIndex index, const execution::Event& event);
     /// About once a second: silence, measurements, lost devices, the time budget.
     void tick();
-
-    /// Whether work is left that was put off so that nobody waits for long: then call `go_on` soon.
-    [[nodiscard]] bool has_more() const { return more_to_close_ && !context_.closing(); }
-    void go_on();
     /// A trial that was proposed in the background (EngineParts::proposal_ready) can start.
     void proposal_ready();
-    /// Stores what waits to be stored with others, a few times a second.
+    /// Stores steps that wait to be stored with others, a few times a second.
     void flush();
+
+    /// Trials start where they fit, what has happened is stored, and workers are answered. Call it soon after each of
+    /// the above and of the below; one call does for many of them.
+    void end_round();
+    /// Whether the end of the round has put off work so that nobody waits for long: then call it again soon.
+    [[nodiscard]] bool has_more() const { return more_to_close_ && !context_.closing(); }
 
     /// No new launches; running trials are queued again for the next session, workers are asked to leave, then TERM,
     /// then KILL.
@@ -69,7 +74,6 @@ class Engine {
    private:
     template <class F>
     void guarded(F&& handle);
-    void advance();
     void on_message(WorkerIndex index, const WorkerMessage& message);
     void finish_what_was_stored();
     void forgive_own_delay();

@@ -8,7 +8,6 @@ namespace hpo {
 namespace {
 
 constexpr std::size_t replay_batch = 10'000;
-constexpr double steps_wait_at_most = 0.05;  // seconds
 
 /// What says of every trial that it has diverged, whatever its objective.
 constexpr const char* loss = "loss";
@@ -78,14 +77,37 @@ Result<void> Ledger::complete_pictures() {
     return {};
 }
 
-StoredEvent Ledger::store(const Event& event, bool at_once) {
-    auto stored = at_once ? store_.append(event) : store_.add(event);
-    if (!stored) throw StoreFailed(stored.error().message);
-    waits_ = !at_once;
-    if (at_once) written_at_ = stored->time;
+StoredEvent Ledger::store(const Event& event, bool waits) {
+    if (failure_) throw StoreFailed(*failure_);
+    auto added = waits ? store_.add(event) : store_.append(event);
+    if (!added) throw StoreFailed(added.error().message);
+    if (!waits) steps_wait_ = false;
     changed(event);
-    apply(record_, *stored, study_.objective);
-    return *std::move(stored);
+    apply(record_, *added, study_.objective);
+    return *std::move(added);
+}
+
+/// All that waited is stored, or never will be.
+void Ledger::stored(const Result<void>& outcome) {
+    const bool entries = std::exchange(commit_due_, false);
+    steps_wait_ = false;
+    if (outcome) return;
+    if (entries) failure_ = outcome.error().message;
+    throw StoreFailed(outcome.error().message);
+}
+
+StudyRecord Ledger::stored_record() const {
+    if (!failure_) return record_;
+    StudyRecord record;
+    record.thins = true;
+    if (!store_.read_summary(record)) return record_;
+    for (bool more = true; more;) {
+        const auto batch = store_.events(record.sequence, replay_batch);
+        if (!batch) return record_;
+        for (const StoredEvent& stored : *batch) apply(record, stored, study_.objective);
+        more = batch->size() == replay_batch;
+    }
+    return record;
 }
 
 /// Of a trial: what a summary has to tell anew.
@@ -102,10 +124,12 @@ void Ledger::changed(const Event& event) {
         for (const std::int64_t trial : unfinished_) changed_.insert(trial);
 }
 
+void Ledger::commit() {
+    if (commit_due_) flush();
+}
+
 void Ledger::flush() {
-    if (!std::exchange(waits_, false)) return;
-    written_at_ = record_.last_time;
-    if (const auto flushed = store_.flush(); !flushed) throw StoreFailed(flushed.error().message);
+    if (steps_wait_ || commit_due_) stored(store_.flush());
 }
 
 std::int64_t Ledger::results_on_disk() const {
@@ -114,25 +138,22 @@ std::int64_t Ledger::results_on_disk() const {
     return *count;
 }
 
-void Ledger::settle() {
-    waits_ = false;
-    if (const auto settled = store_.settle(); !settled) throw StoreFailed(settled.error().message);
-}
+void Ledger::settle() { stored(store_.settle()); }
 
 void Ledger::summarize() {
-    if (changed_.empty()) return flush();
+    if (changed_.empty() || failure_) return flush();
     changed_.erase(0);
     const std::vector<std::int64_t> trials(changed_.begin(), changed_.end());
     changed_.clear();
-    waits_ = false;
-    if (const auto kept = store_.summarize(record_, trials); !kept) throw StoreFailed(kept.error().message);
+    stored(store_.summarize(record_, trials));
 }
 
 void Ledger::enter(const Event& event) {
     mark_end(event);
-    const StoredEvent stored = store(event, true);
-    tell(stored);
-    learn(stored);
+    commit_due_ = commit_due_ || waits_for_commits_;
+    const StoredEvent entered = store(event, waits_for_commits_);
+    tell(entered);
+    learn(entered);
 }
 
 void Ledger::tell(const StoredEvent& stored) const {
@@ -233,9 +254,9 @@ void Ledger::tried(const TrialRecord& trial) {
 
 void Ledger::session_started(event::SessionStarted session) {
     enter(std::move(session));
-    if (!marks_) return;
+    if (!marks_) return flush();
     const std::vector<Mark> marks = *std::exchange(marks_, std::nullopt);
-    if (const auto kept = store_.remark(purpose_of_marks(), marks); !kept) throw StoreFailed(kept.error().message);
+    stored(store_.remark(purpose_of_marks(), marks));
 }
 
 void Ledger::session_ended(double seconds, const std::string& reason) {
@@ -269,7 +290,8 @@ std::int64_t Ledger::launch(std::int64_t trial, const std::string& where, Alloca
 }
 
 void Ledger::measured(std::int64_t trial, Footprint peak) {
-    tell(store(event::Measured{trial, record_.trial(trial).attempt, peak}, false));
+    steps_wait_ = true;
+    tell(store(event::Measured{trial, record_.trial(trial).attempt, peak}, true));
 }
 
 void Ledger::closing(std::int64_t trial, Metrics values) {
@@ -278,16 +300,16 @@ void Ledger::closing(std::int64_t trial, Metrics values) {
 
 void Ledger::take(std::int64_t number, Report report) {
     const event::Reported reported{number, record_.trial(number).attempt, std::move(report)};
-    const StoredEvent stored = store(reported, false);
-    tell(stored);
-    took_step(stored, reported);
+    steps_wait_ = true;
+    const StoredEvent entered = store(reported, true);
+    tell(entered);
+    took_step(entered, reported);
 }
 
 Verdict Ledger::report(std::int64_t number, Report report, bool at_once) {
     take(number, std::move(report));
-    Verdict verdict = judge(number);
-    if (waits_ && (at_once || record_.last_time - written_at_ >= steps_wait_at_most)) flush();
-    return verdict;
+    commit_due_ = commit_due_ || at_once;
+    return judge(number);
 }
 
 Verdict Ledger::report_until_told(std::int64_t number, Report report) {
@@ -346,10 +368,8 @@ void Ledger::finish(std::int64_t trial, TrialState state, const std::string& rul
 
 void Ledger::amend(std::int64_t trial, const std::string& reason) {
     const TrialRecord& record = record_.trial(trial);
-    const auto stored = store_.append(event::Finished{trial, record.attempt, record.state, record.rule, reason});
-    if (!stored) throw StoreFailed(stored.error().message);
-    changed_.insert(trial);
-    apply(record_, *stored, study_.objective);
+    commit_due_ = commit_due_ || waits_for_commits_;
+    store(event::Finished{trial, record.attempt, record.state, record.rule, reason}, waits_for_commits_);
 }
 
 void Ledger::requeue(std::int64_t trial, Outcome outcome, bool charged, const std::string& reason) {
@@ -391,10 +411,11 @@ std::vector<std::int64_t> Ledger::close_paused(std::size_t most) {
         const Event end = event::Finished{number, trial.attempt, TrialState::stopped, trial.rule,
                                           reason.empty() ? trial.reason : reason};
         mark_end(end);
-        ends.push_back(store(end, false));
+        commit_due_ = true;
+        ends.push_back(store(end, true));
         learn(ends.back());
     }
-    flush();
+    commit();
     if (on_end_with_study)
         for (const StoredEvent& end : ends) on_end_with_study(end);
     return closed;

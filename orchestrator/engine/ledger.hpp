@@ -1,5 +1,5 @@
 // The ledger of a study: its stored events, and the sampler and rules that learn from them. An event is stored before
-// anyone acts on it; opening the ledger again replays the events, which rebuilds everything.
+// anyone outside acts on it; opening the ledger again replays the events, which rebuilds everything.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,13 @@
 
 namespace hpo {
 
-/// Thrown when the store refuses an entry (a full disk, an I/O error): the study ends at once, with nothing falsely
-/// done.
+/// Thrown when the store fails (a full disk, an I/O error): the study ends at once, with nothing falsely done.
 struct StoreFailed : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// Not thread-safe. Every method that changes something throws StoreFailed and then has changed nothing; reports since
-/// the last other entry or flush may be lost then, as when the process is killed.
+/// Not thread-safe. Every method that changes something throws StoreFailed and then has changed nothing, but for
+/// reports that waited to be stored, and for a commit that fails.
 class Ledger {
    public:
     /// `store` must outlive the ledger. The proposer and the rules are fresh ones, made from the same study.
@@ -35,9 +34,14 @@ class Ledger {
     /// Reads all entries that anything is learned from. Fails if they cannot be read or contradict each other.
     Result<void> replay();
 
-    /// Reports that come within 50 ms of what was stored last wait, so that thousands a second are stored many at once:
-    /// whether some do, and the moment to store them, which is to come soon.
-    [[nodiscard]] bool waits() const { return waits_; }
+    /// From now on entries wait for commit(), which stores those of a round of the loop as one transaction.
+    void wait_for_commits() { waits_for_commits_ = true; }
+    /// To be called before a worker is answered, or anyone else outside acts on an entry. Steps alone are left to
+    /// flush(), so that thousands a second are stored many at once. StoreFailed: the entries are lost, as when the
+    /// process is killed, and there can be no further ones.
+    void commit();
+    /// Whether steps wait to be stored; flush() is to be called some 50 ms later, which a kill may take.
+    [[nodiscard]] bool waits() const { return steps_wait_; }
     void flush();
     /// Stores for viewers what trials have come to. Call it about once a second.
     void summarize();
@@ -68,8 +72,8 @@ class Ledger {
     /// Final numbers that its script gave.
     void closing(std::int64_t trial, Metrics values);
     /// A step, judged: on stop, pause and completion the trial has already ended or paused in the ledger when this
-    /// returns. `at_once`: the step is stored by then, for workers that write a checkpoint once they are answered. A
-    /// checkpoint that is ahead of the record would resume behind steps that nobody knows.
+    /// returns. `at_once`: the next commit stores the step, for workers that write a checkpoint once they are answered.
+    /// A checkpoint that is ahead of the record would resume behind steps that nobody knows.
     Verdict report(std::int64_t trial, Report report, bool at_once = false);
     /// The same for a trial whose end is told: the last step of its budget leaves it running.
     Verdict report_until_told(std::int64_t trial, Report report);
@@ -89,13 +93,16 @@ class Ledger {
     /// Returns those that ended; fewer than `most`: no more are paused.
     std::vector<std::int64_t> close_paused(std::size_t most);
 
-    /// Told of each entry once it is stored and applied; not of replayed ones.
+    /// Called with each entry when it is applied and counted by results(), maybe before it is stored; not with replayed
+    /// ones.
     using Listener = std::function<void(const StoredEvent&)>;
     Listener on_event;
-    /// Told in its place of paused trials that end with the study: they may be many at once.
+    /// Called in its place for paused trials that end with the study: they may be many at once.
     Listener on_end_with_study;
 
     [[nodiscard]] const StudyRecord& record() const { return record_; }
+    /// The record as the next session will read it: without what a store that has failed did not take.
+    [[nodiscard]] StudyRecord stored_record() const;
     /// Numbers of the trials that have not ended, ascending: what a decision has to consider, however many have ended.
     [[nodiscard]] const std::set<std::int64_t>& unfinished() const { return unfinished_; }
     /// Those of them that are queued: under rules that pause, nearly all others wait for their promotion.
@@ -108,7 +115,8 @@ class Ledger {
 
    private:
     void enter(const Event& event);
-    StoredEvent store(const Event& event, bool at_once);
+    StoredEvent store(const Event& event, bool waits);
+    void stored(const Result<void>& outcome);
     void tell(const StoredEvent& stored) const;
     void take(std::int64_t trial, Report report);
     void learn(const StoredEvent& stored);
@@ -143,8 +151,10 @@ class Ledger {
     /// Of a replay of all steps, to be stored when the session begins.
     std::optional<std::vector<Mark>> marks_{std::in_place};
     bool replaying_ = false;
-    bool waits_ = false;
-    double written_at_ = 0;  ///< seconds since the epoch; of the last event then
+    bool waits_for_commits_ = false;
+    bool steps_wait_ = false;             ///< to be stored
+    bool commit_due_ = false;             ///< what waits is more than steps
+    std::optional<std::string> failure_;  ///< of a commit
 };
 
 }  // namespace hpo

@@ -92,7 +92,7 @@ class Session {
         auto executor =
             platform_of(study_).make_executor(loop_, setup, [this](WorkerIndex index, const execution::Event& event) {
                 engine_->on(index, event);
-                after_event();
+                happened();
             });
         if (!executor) return executor.error();
         executor_ = std::move(*executor);
@@ -100,12 +100,7 @@ class Session {
         if (const auto listens = listen_to_control(); !listens) return listens.error();
         if (const auto accepted = accept(); !accepted) return accepted.error();
 
-        ledger_.when_on_disk([this] {
-            asio::post(loop_, [this] {
-                release();
-                after_event();
-            });
-        });
+        ledger_.when_on_disk([this] { asio::post(loop_, [this] { happened(); }); });
         announcements_.release(ledger_.results_on_disk());
         ledger_.on_event = [this](const StoredEvent& stored) {
             const std::string logged = log_line(study_, ledger_.record(), stored),
@@ -128,7 +123,7 @@ class Session {
         listen_to_the_window();
         now_ = seen();
         engine_->start();
-        after_event();
+        end_round();
         tick();
         draw();
         if (!engine_->done()) loop_.run();
@@ -157,7 +152,7 @@ class Session {
             outcome.reason = settled.error().message;
         }
         observer_.draw(observer_.picture(view()));
-        outcome.record = ledger_.record();
+        outcome.record = ledger_.stored_record();
         outcome.seconds = outcome.record.seconds;
         log_->info("session ended: {}", outcome.reason);
         return outcome;
@@ -185,9 +180,9 @@ class Session {
                     },
                 .log_file = [this](std::int64_t trial) { return folder_.trial_log(trial); },
                 .checkpoints =
-                    [this](std::int64_t trial) {
+                    [this](std::int64_t trial, bool make) {
                         std::error_code failed;  // the folder around it is there, unless the study's was moved away
-                        std::filesystem::create_directory(folder_.checkpoints(trial), failed);
+                        if (make) std::filesystem::create_directory(folder_.checkpoints(trial), failed);
                         return std::filesystem::absolute(folder_.checkpoints(trial));
                     },
                 .notice = [this](const Notice& notice) { tell(notice); },
@@ -202,7 +197,7 @@ class Session {
                     [this] {
                         asio::post(loop_, [this] {
                             engine_->proposal_ready();
-                            after_event();
+                            happened();
                         });
                     },
                 .on_device = machine_->on_device()};
@@ -211,15 +206,14 @@ class Session {
     ControlActions control_actions() {
         return {.stop_trial =
                     [this](std::int64_t trial) {
-                        auto stopped = engine_->stop_trial(trial);
-                        if (stopped) stopped = settle();
-                        after_event();
-                        return stopped;
+                        const auto stopped = engine_->stop_trial(trial);
+                        end_round();
+                        return stopped ? settle() : stopped;
                     },
                 .stop_study =
                     [this] {
                         engine_->interrupt("stopped by hpo stop");
-                        finish_if_done();
+                        happened();
                     },
                 .running = [this] { return static_cast<std::int64_t>(engine_->running().size()); }};
     }
@@ -228,18 +222,15 @@ class Session {
     void announce(std::function<void()> what) { announcements_.add(ledger_.results(), std::move(what)); }
 
     void release() {
-        try {
-            announcements_.release(ledger_.results_on_disk());
-        } catch (const StoreFailed& failed) {
-            engine_->fail(not_stored + failed.what());
-        }
+        announcements_.drop_after(ledger_.results());
+        announcements_.release(ledger_.results_on_disk());
     }
 
     /// For somebody who waits for an answer.
     Result<void> settle() {
         try {
             ledger_.settle();
-            announcements_.release(ledger_.results_on_disk());
+            release();
             return {};
         } catch (const StoreFailed& failed) {
             return Error{not_stored + failed.what()};
@@ -293,10 +284,11 @@ class Session {
             tell({notice.warning ? Notice::Level::warning : Notice::Level::info, 0, notice.text});
         keep_folders();
         engine_->tick();
+        engine_->end_round();
         lock_registry();
         now_ = seen();
         publish(machine_->said(now_, engine_->held_resources()));
-        after_event();
+        end_round();
         ticker_.expires_after(1s);
         ticker_.async_wait([this](auto error) {
             if (!error) tick();
@@ -310,9 +302,24 @@ class Session {
         machine_->read_other_sessions();
     }
 
-    /// After each thing that happened. Who looked at the session registry and then reserved more tells the others at
-    /// once, before they read; all else is said every second.
-    void after_event() {
+    /// The round ends once all that is ready to be read was read.
+    void happened() {
+        if (std::exchange(round_ends_, true)) return;
+        asio::post(loop_, [this] {
+            round_ends_ = false;
+            end_round();
+        });
+    }
+
+    /// Who looked at the session registry and then reserved more tells the others at once, before they read; all else
+    /// is said every second.
+    void end_round() {
+        try {
+            release();
+        } catch (const StoreFailed& failed) {
+            engine_->fail(not_stored + failed.what());
+        }
+        engine_->end_round();
         if (std::exchange(registry_locked_, false)) {
             std::vector<DeviceReservation> holds = machine_->said(now_, engine_->held_resources());
             const auto more = [](const DeviceReservation& now, const DeviceReservation& before) {
@@ -323,19 +330,14 @@ class Session {
         }
         registry_lock_.reset();
         finish_if_done();
-        if (engine_->has_more() && !std::exchange(goes_on_, true))
-            asio::post(loop_, [this] {
-                goes_on_ = false;
-                engine_->go_on();
-                after_event();
-            });
+        if (engine_->has_more()) happened();
         if (ledger_.waits() && !std::exchange(flushes_, true)) {
             flusher_.expires_after(flush_every);
             flusher_.async_wait([this](auto error) {
                 flushes_ = false;
                 if (error) return;
                 engine_->flush();
-                after_event();
+                happened();
             });
         }
     }
@@ -421,7 +423,7 @@ class Session {
                                                    : "the terminal was closed";
             engine_->interrupt(name);
         }
-        finish_if_done();
+        end_round();
     }
 
     const Study& study_;
@@ -445,7 +447,7 @@ class Session {
     asio::io_context loop_{1};
     asio::steady_timer ticker_{loop_};
     asio::steady_timer drawer_{loop_};
-    bool goes_on_ = false;  ///< the engine was asked to
+    bool round_ends_ = false;  ///< soon
     asio::steady_timer flusher_{loop_};
     bool flushes_ = false;
     asio::steady_timer killer_{loop_};
@@ -485,7 +487,9 @@ Result<RunOutcome> run_study(const Study& study, const StudyFolder& folder, cons
     if (!machine) return machine.error();
     Session session(study, folder, programs, observer, std::move((*held)->ledger), std::move(*machine),
                     open_log(folder));
-    return session.run((*held)->lock, [&] { return (*held)->begin(study, folder, warn); });
+    auto outcome = session.run((*held)->lock, [&] { return (*held)->begin(study, folder, warn); });
+    if (outcome) outcome->store = std::move((*held)->store);
+    return outcome;
 }
 
 }  // namespace hpo

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/write.hpp>
 
 #include "hpo/printable.hpp"
 #include "hpo/wire.hpp"
@@ -46,7 +45,10 @@ void make_printable(WorkerMessage& message) {
                message);
 }
 
-WorkerConnection::WorkerConnection(Socket socket) : socket_(std::move(socket)), buffer_(message_bytes, '\0') {}
+WorkerConnection::WorkerConnection(Socket socket) : socket_(std::move(socket)), buffer_(message_bytes, '\0') {
+    error_code ignored;
+    socket_.non_blocking(true, ignored);
+}
 
 void WorkerConnection::read() {
     socket_.async_read_some(asio::buffer(buffer_), [self = shared_from_this()](error_code error, std::size_t size) {
@@ -81,21 +83,27 @@ void WorkerConnection::take(std::size_t size) {
             tell("a line of more than " + std::to_string(max_line_bytes) + " bytes");
 }
 
-bool WorkerConnection::send(const OrchestratorMessage& message) {
+bool WorkerConnection::send(std::span<const OrchestratorMessage> messages) {
     if (!socket_.is_open()) return true;
-    if (queued_.size() + writing_.size() > queue_bytes) return false;
-    const auto* decision = std::get_if<to_worker::Decision>(&message);
-    queued_ += decision ? wire::quick_encode(*decision) : wire::encode(message);
-    if (writing_.empty()) write();
+    if (queued_.size() > queue_bytes) return false;
+    for (const OrchestratorMessage& message : messages) {
+        const auto* decision = std::get_if<to_worker::Decision>(&message);
+        queued_ += decision ? wire::quick_encode(*decision) : wire::encode(message);
+    }
+    if (!waits_to_write_) write();
     return true;
 }
 
+/// As much as the socket takes now, and the rest when it takes more. read() notices that a connection is broken, after
+/// it has taken in what the peer had sent before.
 void WorkerConnection::write() {
-    writing_ = std::exchange(queued_, {});
-    asio::async_write(socket_, asio::buffer(writing_), [self = shared_from_this()](error_code error, std::size_t) {
-        self->writing_.clear();
-        // read() notices that a connection is broken, after it has taken in what the peer had sent before.
-        if (!error && self->socket_.is_open() && !self->queued_.empty()) self->write();
+    error_code error;
+    queued_.erase(0, socket_.write_some(asio::buffer(queued_), error));
+    if (queued_.empty() || (error && error != asio::error::would_block)) return;
+    waits_to_write_ = true;
+    socket_.async_wait(Socket::wait_write, [self = shared_from_this()](error_code failed) {
+        self->waits_to_write_ = false;
+        if (!failed && self->socket_.is_open()) self->write();
     });
 }
 

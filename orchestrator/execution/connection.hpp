@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "hpo/lines.hpp"
@@ -29,8 +30,8 @@ class WorkerConnection : public std::enable_shared_from_this<WorkerConnection> {
     /// Replaces the callbacks: a connection that has authenticated itself belongs to a worker.
     void listen(Events events) { events_ = std::move(events); }
     void read();
-    /// Returns false, and drops the message, if the queue is full because the peer does not read.
-    bool send(const OrchestratorMessage& message);
+    /// Returns false, and drops the messages, if the queue is full because the peer does not read.
+    bool send(std::span<const OrchestratorMessage> messages);
     /// Pid of the process at the other end at the time when it connected; 0 if the kernel does not tell.
     [[nodiscard]] std::int64_t peer() const;
     /// Closes the socket; no event follows.
@@ -45,7 +46,7 @@ class WorkerConnection : public std::enable_shared_from_this<WorkerConnection> {
     LineSplitter lines_{max_line_bytes};
     std::string buffer_;
     std::string queued_;
-    std::string writing_;
+    bool waits_to_write_ = false;
 };
 
 }  // namespace hpo

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -74,8 +75,9 @@ class Executor {
     /// Starts a worker with a free index. The outcome comes as Ready or LaunchFailed, or as Exited if the worker exits
     /// before hello. The caller limits the time until hello.
     virtual void launch(WorkerIndex index, const LaunchSpec& spec) = 0;
-    /// Queues a message. It is ignored when the worker is gone: Exited is on its way then.
-    virtual void send(WorkerIndex index, const OrchestratorMessage& message) = 0;
+    /// Queues messages, which leave together. They are ignored when the worker is gone: Exited is on its way then.
+    virtual void send(WorkerIndex index, std::span<const OrchestratorMessage> messages) = 0;
+    void send(WorkerIndex index, const OrchestratorMessage& message) { send(index, std::span(&message, 1)); }
     /// Appends the worker's stdout and stderr to `file` from now on, up to a cap. With an empty path only the last
     /// lines are kept, for Exited::log_tail.
     virtual void log_to(WorkerIndex index, const std::filesystem::path& file) = 0;

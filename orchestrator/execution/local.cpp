@@ -118,9 +118,9 @@ class LocalExecutor::Impl {
         if (error != 0) later([this, &worker, error, what] { launch_failed(worker, error, what); });
     }
 
-    void send(WorkerIndex number, const OrchestratorMessage& message) {
+    void send(WorkerIndex number, std::span<const OrchestratorMessage> messages) {
         LocalWorker* worker = busy(number);
-        if (worker == nullptr || !worker->connection || worker->connection->send(message)) return;
+        if (worker == nullptr || !worker->connection || worker->connection->send(messages)) return;
         kill_because(*worker, "it did not read its messages");
     }
 
@@ -334,7 +334,8 @@ class LocalExecutor::Impl {
                 *worker, "it speaks version " + std::to_string(hello->version) + " of the protocol; this hpo speaks " +
                              std::to_string(oldest_protocol_version) + " to " + std::to_string(protocol_version) +
                              ", so use the client that comes with it");
-        connection->send(to_worker::Welcome{hello->version, options_.alive_every});
+        const OrchestratorMessage welcome = to_worker::Welcome{hello->version, options_.alive_every};
+        connection->send(std::span(&welcome, 1));
         execution::Ready ready{*hello};
         ready.hello.pid =
             worker_process(static_cast<pid_t>(hello->pid), static_cast<pid_t>(connection->peer()), ::getpid());
@@ -397,7 +398,9 @@ Result<std::unique_ptr<LocalExecutor>> LocalExecutor::make(asio::io_context& loo
 LocalExecutor::LocalExecutor(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 LocalExecutor::~LocalExecutor() = default;
 void LocalExecutor::launch(WorkerIndex index, const LaunchSpec& spec) { impl_->launch(index, spec); }
-void LocalExecutor::send(WorkerIndex index, const OrchestratorMessage& message) { impl_->send(index, message); }
+void LocalExecutor::send(WorkerIndex index, std::span<const OrchestratorMessage> messages) {
+    impl_->send(index, messages);
+}
 void LocalExecutor::log_to(WorkerIndex index, const std::filesystem::path& file) { impl_->log_to(index, file); }
 void LocalExecutor::terminate(WorkerIndex index, double grace) { impl_->terminate(index, grace); }
 void LocalExecutor::kill(WorkerIndex index) { impl_->kill(index); }

@@ -42,7 +42,8 @@ class LocalExecutor final : public SessionExecutor {
     std::vector<std::string> end(std::chrono::milliseconds within) override;
 
     void launch(WorkerIndex index, const LaunchSpec& spec) override;
-    void send(WorkerIndex index, const OrchestratorMessage& message) override;
+    using Executor::send;
+    void send(WorkerIndex index, std::span<const OrchestratorMessage> messages) override;
     void log_to(WorkerIndex index, const std::filesystem::path& file) override;
     void terminate(WorkerIndex index, double grace) override;
     void kill(WorkerIndex index) override;

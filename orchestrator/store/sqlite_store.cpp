@@ -50,10 +50,11 @@ class SqliteStore final : public Store {
     [[nodiscard]] std::string source() const override { return source_; }
 
     Result<void> set_source(const std::string& yaml) override {
-        auto set = write([&] { return put("source", yaml); });
-        if (set) source_ = yaml;
-        // With it what an earlier session has written, which may have been killed before that was on the disk.
-        return set ? sync_.wait(++results_) : set;
+        ++results_;  // with it what an earlier session has written, which may have been killed before it was on the
+                     // disk
+        if (auto set = write([&] { return put("source", yaml); }); !set) return set;
+        source_ = yaml;
+        return sync_.wait(results_);
     }
 
     [[nodiscard]] std::string warm_start() const override {
@@ -61,7 +62,7 @@ class SqliteStore final : public Store {
         return text ? *text : std::string();
     }
     Result<void> set_warm_start(const std::string& text) override {
-        durable_ = true;
+        ++results_;
         return write([&] { return put("warm_start", text); });
     }
 
@@ -95,7 +96,7 @@ class SqliteStore final : public Store {
         StoredEvent stored{sequence_ + 1, clock_.now(), event, {}};
         sequence_ = stored.sequence;
         if (row.kind == kind_proposed) trials_ = row.trial;
-        durable_ = durable_ || is_durable(event);
+        if (is_durable(event)) ++results_;
         waiting_.push_back({stored.sequence, stored.time, std::move(row)});
         return stored;
     }
@@ -214,7 +215,6 @@ class SqliteStore final : public Store {
     /// any more.
     Result<void> write(const std::function<Result<void>()>& more = [] { return Result<void>{}; }) {
         auto written = prepare();
-        const bool result = std::exchange(durable_, false);
         if (auto sound = sync_.reached(); written && !sound) written = sound.error();
         if (written) written = run(begin_);
         if (written) {
@@ -228,10 +228,12 @@ class SqliteStore final : public Store {
         if (written) {
             kept_sequence_ = sequence_;
             kept_trials_ = trials_;
-            if (result) sync_.request(++results_);
+            kept_results_ = results_;
+            if (results_ > 0) sync_.request(results_);
         } else {
             sequence_ = kept_sequence_;
             trials_ = kept_trials_;
+            results_ = kept_results_;
         }
         return written;
     }
@@ -306,9 +308,9 @@ class SqliteStore final : public Store {
     mutable sqlite::Database database_;
     mutable StoredRows rows_{file_, database_};
     bool writes_;
-    bool prepared_ = false;     ///< for writing
-    bool durable_ = false;      ///< a result waits
-    std::int64_t results_ = 0;  ///< as Store counts them
+    bool prepared_ = false;          ///< for writing
+    std::int64_t results_ = 0;       ///< as Store counts them
+    std::int64_t kept_results_ = 0;  ///< of the last transaction
     std::function<Result<void>()> synchronise_;
     DiskSync sync_{[this] { return synchronise_(); }};
     std::string source_;

@@ -57,8 +57,8 @@ class Store {
     virtual Result<StoredEvent> add(const Event& event) { return append(event); }
     virtual Result<void> flush() { return {}; }
 
-    /// How many results this session has stored, and how many of them a loss of power cannot take. An Error: the disk
-    /// has failed, and nothing is stored any more.
+    /// How many results this session has stored or added, and how many of them a loss of power cannot take. An Error:
+    /// the disk has failed, and nothing is stored any more.
     [[nodiscard]] virtual std::int64_t results() const { return 0; }
     [[nodiscard]] virtual Result<std::int64_t> results_on_disk() const { return results(); }
     /// `told` is called in another thread when the latter has grown, or is an Error. It must not use the store. Empty:

@@ -1,5 +1,6 @@
 // The parts of tests/bench/scale: large studies made through the ledger, rules on long curves, and a worker that says
 // its steps as fast as it can.
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -176,6 +177,9 @@ class Worker {
                 received_.erase(0, end + 1);
                 return true;
             }
+            // As hpo-worker waits. A blocked read() would be woken a second time, when hpo takes in what was written.
+            pollfd answer{socket_, POLLIN, 0};
+            if (::poll(&answer, 1, -1) < 0) return false;
             char buffer[65536];
             const ssize_t size = ::read(socket_, buffer, sizeof buffer);
             if (size <= 0) return false;

@@ -13,7 +13,10 @@ namespace hpo::testing {
 class PlayedExecutor final : public Executor {
    public:
     void launch(WorkerIndex index, const LaunchSpec&) override { launched.push_back(index); }
-    void send(WorkerIndex index, const OrchestratorMessage& message) override { sent[index].push_back(message); }
+    using Executor::send;
+    void send(WorkerIndex index, std::span<const OrchestratorMessage> messages) override {
+        sent[index].insert(sent[index].end(), messages.begin(), messages.end());
+    }
     void log_to(WorkerIndex, const std::filesystem::path&) override {}
     void terminate(WorkerIndex index, double) override { terminated.insert(index); }
     void kill(WorkerIndex index) override { killed.insert(index); }

@@ -235,7 +235,7 @@ TEST_F(Commands, ShowPrintsAWholeTrialWithoutControlCharacters) {
     }
 }
 
-TEST_F(Commands, LogsPrintsTheFileUnchangedAndFailsIfThereIsNone) {
+TEST_F(Commands, LogsPrintsTheFileUnchangedAndSaysWhenNothingWasWritten) {
     const StudyFolder folder = make_study("phase1");
     std::ofstream(folder.trial_log(3)) << "epoch 1\nepoch 2\n";
     EXPECT_EQ(hpo_command({"logs", "3"}).out, "epoch 1\nepoch 2\n");

@@ -33,6 +33,18 @@ TEST(Announcements, WaitForTheDiskInTheirOrder) {
     EXPECT_THAT(said, ElementsAre(1, 2, 3, 4, 5, 6));
 }
 
+TEST(Announcements, WhatFollowsAResultThatWasNotStoredIsNeverAnnounced) {
+    Announcements announcements;
+    std::vector<int> announced;
+    const auto announce = [&](int what) { return [&announced, what] { announced.push_back(what); }; };
+    announcements.add(1, announce(1));
+    announcements.add(2, announce(2));
+    announcements.drop_after(1);
+    announcements.add(1, announce(3));
+    announcements.release(2);
+    EXPECT_THAT(announced, ElementsAre(1, 3));
+}
+
 /// A store that tells what was in it when the ledger told of an event.
 TEST(Announcements, TheLedgerTellsOfPausedTrialsThatEndTogetherOnceTheyAreStored) {
     class Grouping final : public Store {

@@ -45,7 +45,7 @@ TEST_F(EngineTest, ATrialThatIsProposedInTheBackgroundStartsOnceTheLoopHearsOfIt
     Played play(study, store, 1, {.cores = 64, .memory = 1 << 30}, [&] { proposals.release(); });
     for (std::int64_t trial = 1; trial <= 3; ++trial) {
         proposals.acquire();
-        play.engine->proposal_ready();
+        play.engine->proposal_ready(), play.engine->end_round();
         if (trial == 1) play.ready(0);
         const AttemptId id = play.asked(0);
         ASSERT_EQ(id, (AttemptId{trial, 1}));
@@ -63,30 +63,84 @@ TEST_F(EngineTest, ATrialThatIsProposedInTheBackgroundStartsOnceTheLoopHearsOfIt
     }
 }
 
-/// A store that counts the steps that a kill would take. They come at one moment.
-class LazyStore final : public hpo::testing::MemoryStore {
+/// A store in which what is added waits. Its transactions can be counted, and made to fail.
+class WaitingStore final : public hpo::testing::MemoryStore {
    public:
     Result<StoredEvent> add(const Event& event) override {
         ++waiting;
-        const auto stored = MemoryStore::append(event);
-        if (stored && kept.size() > 1) kept.back().time = kept[kept.size() - 2].time;
-        return kept.back();
+        return MemoryStore::append(event);
     }
-    Result<StoredEvent> append(const Event& event) override { return waiting = 0, MemoryStore::append(event); }
-    Result<void> flush() override { return waiting = 0, Result<void>{}; }
-    int waiting = 0;
+    Result<void> flush() override {
+        if (fails) {
+            kept.resize(kept.size() - waiting);
+            return Error{"disk full"};
+        }
+        transactions += waiting > 0 ? 1 : 0;
+        waiting = 0;
+        return {};
+    }
+    std::size_t waiting = 0;
+    int transactions = 0;
+    bool fails = false;
 };
 
 TEST_F(EngineTest, AStepIsStoredBeforeAWorkerIsAnsweredThatWritesACheckpointThen) {
     for (const bool checkpoints : {false, true}) {
-        LazyStore lazy;
+        WaitingStore lazy;
         Played play(study, lazy, 1);
         play.ready(0, checkpoints ? std::vector<std::string>{"checkpoint"} : std::vector<std::string>{});
         const AttemptId id = play.asked(0);
-        lazy.waiting = 0;
+        ASSERT_EQ(lazy.waiting, 0u);
         play.report(0, id, 1, 0.5);
-        EXPECT_EQ(lazy.waiting, checkpoints ? 0 : 1);
+        EXPECT_EQ(lazy.waiting, checkpoints ? 0u : 1u);
     }
+}
+
+TEST_F(EngineTest, TheFolderForCheckpointsIsMadeForAWorkerThatSaysItWritesThem) {
+    for (const bool checkpoints : {false, true}) {
+        MemoryStore fresh;
+        Played play(study, fresh, 1);
+        play.ready(0, checkpoints ? std::vector<std::string>{"checkpoint"} : std::vector<std::string>{});
+        EXPECT_EQ(play.asked(0).trial, 1);
+        EXPECT_EQ(play.folders_made.size(), checkpoints ? 1u : 0u);
+    }
+}
+
+TEST_F(EngineTest, AStoreThatFailsKeepsItsRoundFromTheWorkers) {
+    WaitingStore failing;
+    Played play(study, failing, 1);
+    play.ready(0);
+    const AttemptId id = play.asked(0);
+    play.report(0, id, 1, 0.5);
+    failing.fails = true;
+    play.engine->on(0, execution::Received{from_worker::Reported{id, {.step = 2, .metrics = {{"loss", 0.4}}}}});
+    EXPECT_EQ(play.trial(1).state, TrialState::complete);
+    EXPECT_FALSE(play.executor.take<to_worker::Decision>(0)) << "answered before the round was stored";
+    play.engine->end_round();
+    EXPECT_FALSE(play.executor.take<to_worker::Decision>(0));
+    EXPECT_EQ(play.engine->end(), Engine::End::failed);
+    EXPECT_TRUE(play.executor.terminated.contains(0));
+    EXPECT_EQ(play.stored_record().trial(1).state, TrialState::running);
+}
+
+TEST_F(EngineTest, WhatHappensInARoundIsOneTransaction) {
+    WaitingStore counting;
+    Played play(study, counting, 2);
+    play.ready(0);
+    play.ready(1);
+    const AttemptId first = play.asked(0), second = play.asked(1);
+    counting.transactions = 0;
+    for (const auto& [worker, id] : {std::pair{0, first}, {1, second}})
+        for (const std::int64_t step : {1, 2})
+            play.engine->on(worker,
+                            execution::Received{from_worker::Reported{id, {.step = step, .metrics = {{"loss", 0.4}}}}});
+    for (const auto& [worker, id] : {std::pair{0, first}, {1, second}})
+        play.engine->on(worker, execution::Received{from_worker::Finished{id, Outcome::complete, {}, {}, {}}});
+    EXPECT_EQ(counting.transactions, 0);
+    play.engine->end_round();
+    EXPECT_EQ(counting.transactions, 1);
+    EXPECT_EQ(play.record().trials.size(), 3u);
+    EXPECT_EQ(play.trial(3).state, TrialState::running);
 }
 
 TEST_F(EngineTest, TheTimeOfAStudyIsCountedOnceAlsoWhenTheSessionIsOver) {
@@ -236,7 +290,7 @@ TEST_F(EngineTest, ASilentWorkerIsEndedAfterTheProgressTimeoutAndTheTrialSaysSo)
     play.ready(0);
     const AttemptId id = play.asked(0);
     const auto wait = [&](int seconds) {
-        for (int i = 0; i < seconds; ++i) play.clock.advance(Seconds(1)), play.engine->tick();
+        for (int i = 0; i < seconds; ++i) play.tick();
     };
     wait(59);
     EXPECT_TRUE(play.executor.terminated.empty());
@@ -251,11 +305,10 @@ TEST_F(EngineTest, ASilentWorkerIsEndedAfterTheProgressTimeoutAndTheTrialSaysSo)
 }
 
 TEST_F(BegunTrial, AWorkerThatGoesOnAfterItsTrialEndedIsEndedAndTheTrialStaysWhatItWas) {
-    ASSERT_TRUE(play.engine->stop_trial(1));
+    ASSERT_TRUE(play.stop_trial(1));
     for (int i = 0; i < 62; ++i) {
-        play.clock.advance(Seconds(1));
         play.say(0, from_worker::Alive{id, "training"});
-        play.engine->tick();
+        play.tick();
     }
     EXPECT_TRUE(play.executor.terminated.contains(0));
     play.exit(0, SIGTERM);
@@ -268,7 +321,7 @@ TEST_F(EngineTest, AWorkerThatNeverSaysHelloIsAFailedLaunchAndThreeOfThemEndTheS
     Played play(study, store, 1);
     for (int launch = 0; launch < 3; ++launch) {
         EXPECT_FALSE(play.engine->done());
-        for (int i = 0; i < 4; ++i) play.clock.advance(Seconds(1)), play.engine->tick();
+        for (int i = 0; i < 4; ++i) play.tick();
         play.exit(0, SIGTERM);
     }
     EXPECT_TRUE(play.engine->done());
@@ -300,9 +353,8 @@ TEST_F(EngineTest, TrialsThatCannotFitEndTheStudyInsteadOfFailingOneByOne) {
 }
 
 TEST_F(BegunTrial, ALongSleepOfTheMachineDoesNotEndEveryTrial) {
-    play.engine->tick();
-    play.clock.advance(Seconds(8 * 3600));
-    play.engine->tick();
+    play.tick();
+    play.tick(Seconds(8 * 3600));
     EXPECT_TRUE(play.executor.terminated.empty());
     EXPECT_EQ(play.report(0, id, 1, 0.5), to_worker::Action::go_on);
 }
@@ -316,7 +368,7 @@ TEST_F(EngineTest, AnInterruptQueuesWhatRunsAndTheNextSessionGoesOnWithoutRepeat
         const AttemptId second = play.asked(1);
         play.complete(0, first);
         play.report(1, second, 1, 0.7);
-        play.engine->interrupt("interrupted");
+        play.engine->interrupt("interrupted"), play.engine->end_round();
         EXPECT_EQ(play.trial(2).state, TrialState::queued);
         play.exit(0, 0);
         play.exit(1, SIGTERM);
@@ -401,7 +453,7 @@ TEST_F(EngineTest, ThreeFailedLaunchesInARowEndTheStudyAndFailNoTrial) {
     Played play(study, store, 1);
     for (int i = 0; i < 3; ++i) {
         EXPECT_FALSE(play.engine->done());
-        play.engine->on(0, execution::LaunchFailed{ENOENT, "cannot start played: No such file or directory"});
+        play.on(0, execution::LaunchFailed{ENOENT, "cannot start played: No such file or directory"});
     }
     EXPECT_TRUE(play.engine->done());
     EXPECT_EQ(play.engine->end(), Engine::End::failed);
@@ -417,7 +469,7 @@ int launches_within(Played& play, double seconds, const execution::Event& failur
             const WorkerIndex index = play.executor.launched.front();
             play.executor.launched.pop_front();
             ++launches;
-            play.engine->on(index, failure);
+            play.on(index, failure);
         }
     return launches;
 }
@@ -480,30 +532,28 @@ TEST_F(EngineTest, TheTimeBudgetCountsAllSessionsAndLeavesTheRestQueued) {
     Played play(study, store, 1);
     play.ready(0);
     play.asked(0);
-    play.clock.advance(Seconds(99));
-    play.engine->tick();
+    play.tick(Seconds(99));
     EXPECT_EQ(play.engine->end(), Engine::End::none);
-    play.clock.advance(Seconds(2));
-    play.engine->tick();
+    play.tick(Seconds(2));
     EXPECT_EQ(play.engine->end(), Engine::End::finished);
     EXPECT_EQ(play.trial(1).state, TrialState::queued);
 }
 
 TEST_F(BegunTrial, AUsersStopEndsARunningTrialAtOnceInTheLedger) {
     play.report(0, id, 1, 0.5);
-    ASSERT_TRUE(play.engine->stop_trial(1));
+    ASSERT_TRUE(play.stop_trial(1));
     EXPECT_EQ(play.trial(1).state, TrialState::stopped);
     EXPECT_EQ(play.trial(1).rule, "user");
     EXPECT_TRUE(play.executor.take<to_worker::Stop>(0));
     play.finish(0, id, Outcome::stopped);
     EXPECT_EQ(play.asked(0).trial, 2);
-    EXPECT_FALSE(play.engine->stop_trial(1));
-    EXPECT_FALSE(play.engine->stop_trial(99));
+    EXPECT_FALSE(play.stop_trial(1));
+    EXPECT_FALSE(play.stop_trial(99));
 }
 
 TEST_F(EngineTest, ATrialThatIsStoppedBeforeItRunsIsToldAsEndedOnce) {
     Played play(study, store, 1);
-    ASSERT_TRUE(play.engine->stop_trial(1));  // its worker is starting
+    ASSERT_TRUE(play.stop_trial(1));  // its worker is starting
     play.ready(0);
     EXPECT_EQ(play.ended, (std::vector<std::int64_t>{1}));
     EXPECT_EQ(play.asked(0).trial, 2);
@@ -512,7 +562,7 @@ TEST_F(EngineTest, ATrialThatIsStoppedBeforeItRunsIsToldAsEndedOnce) {
     planned.ready(0, {"plan"});
     const auto plan = planned.executor.take<to_worker::Plan>(0);
     ASSERT_TRUE(plan);
-    ASSERT_TRUE(planned.engine->stop_trial(plan->id));
+    ASSERT_TRUE(planned.stop_trial(plan->id));
     planned.say(0, from_worker::PlanAnswer{.id = plan->id, .footprint = {0, 1 << 20, 1}});
     EXPECT_EQ(planned.ended, (std::vector<std::int64_t>{plan->id}));
     EXPECT_EQ(planned.executor.take<to_worker::Plan>(0)->id, plan->id + 1);
@@ -587,7 +637,7 @@ TEST_F(EngineTest, APromotionSaysToWhichRungAndByWhichRule) {
 
 TEST_F(BegunTrial, AStudyThatFailsLetsItsWorkersGoAndQueuesTheirTrialsAgain) {
     play.report(0, id, 1, 0.5);
-    play.engine->fail("the folder is gone");
+    play.engine->fail("the folder is gone"), play.engine->end_round();
     EXPECT_EQ(play.trial(1).state, TrialState::queued);
     EXPECT_TRUE(play.executor.terminated.contains(0));
     play.exit(0, 0);
@@ -612,7 +662,7 @@ TEST_F(EngineTest, PausedTrialsThatEndWithTheStudyAreClosedAFewAtATimeSoThatTheL
     while (play.engine->has_more()) {
         EXPECT_EQ(play.engine->end(), Engine::End::none);
         const std::size_t before = store.kept.size();
-        play.engine->go_on();
+        play.engine->end_round();
         most = std::max(most, store.kept.size() - before);
     }
     EXPECT_LE(most, 55u) << "entries that were stored at once";

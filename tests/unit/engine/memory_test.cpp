@@ -147,7 +147,7 @@ TEST_F(Memory, ThisHoldsAcrossAResume) {
 
 TEST_F(ReadyWorker, AKillByTheKernelIsSaidAndBooksAtLeastWhatTheTrialHeld) {
     play.asked(0);
-    play.engine->on(0, execution::Exited{.signal = SIGKILL, .out_of_memory_kill = true, .peak_bytes = 300 * MiB});
+    play.on(0, execution::Exited{.signal = SIGKILL, .out_of_memory_kill = true, .peak_bytes = 300 * MiB});
     EXPECT_THAT(play.notices, HasSubstr("killed by the kernel's out-of-memory killer"));
     EXPECT_EQ(play.trial(1).failures, 0);
     play.ready(0);
@@ -335,7 +335,7 @@ TEST_F(Memory, WhatATrialThatRanOutOfMemoryHeldStaysReservedUntilItIsKnownWhy) {
     play.ready(0);
     play.finish(0, play.asked(0), Outcome::out_of_memory);
     EXPECT_EQ(play.asked(0).trial, 0) << "nothing is launched into what may not be there";
-    EXPECT_TRUE(play.engine->stop_trial(1));
+    EXPECT_TRUE(play.stop_trial(1));
     EXPECT_EQ(play.asked(0).trial, 2) << "unless a user ends it";
     for (int i = 0; i < 5; ++i) play.tick();
     EXPECT_EQ(play.trial(1).state, TrialState::stopped);
@@ -364,10 +364,9 @@ TEST_F(Memory, AScriptThatDiesWithWordsOfMemoryIsReservedMoreAndNotCharged) {
     Played play(study, store, 1, with_devices(1));
     play.ready(0);
     play.asked(0);
-    play.engine->on(0,
-                    execution::Exited{.code = 1,
-                                      .log_tail = "Traceback (most recent call last):\n"
-                                                  "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried 2.00 GiB"});
+    play.on(0, execution::Exited{.code = 1,
+                                 .log_tail = "Traceback (most recent call last):\n"
+                                             "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried 2.00 GiB"});
     for (int i = 0; i < 3; ++i) play.tick();
     EXPECT_THAT(play.notices, HasSubstr("status 1: torch.cuda.OutOfMemoryError: CUDA out of memory. Tried 2.00 GiB; "
                                         "queued again with 1.500 GiB of device memory reserved"));

@@ -59,22 +59,37 @@ class Played {
                                            return LaunchSpec{};
                                        },
                                    .log_file = [](std::int64_t) { return ""; },
-                                   .checkpoints = [](std::int64_t) { return ""; },
+                                   .checkpoints =
+                                       [this](std::int64_t trial, bool make) {
+                                           if (make) folders_made.push_back(trial);
+                                           return "";
+                                       },
                                    .notice = [this](const Notice& notice) { notices += notice.text + '\n'; },
                                    .trial_ended = [this](const TrialRecord& trial) { ended.push_back(trial.number); },
                                    .proposal_ready = std::move(proposal_ready),
                                    .on_device = !machine.accelerators.empty()},
                        workers);
         engine->start();
+        engine->end_round();
     }
 
     void ready(WorkerIndex index, std::vector<std::string> capabilities = {}, std::int64_t slots = 1) {
-        engine->on(index,
-                   execution::Ready{{.pid = 100 + index, .slots = slots, .capabilities = std::move(capabilities)}});
+        on(index, execution::Ready{{.pid = 100 + index, .slots = slots, .capabilities = std::move(capabilities)}});
     }
-    void say(WorkerIndex index, WorkerMessage message) { engine->on(index, execution::Received{std::move(message)}); }
+    void say(WorkerIndex index, WorkerMessage message) { on(index, execution::Received{std::move(message)}); }
     void exit(WorkerIndex index, int signal, int code = 0) {
-        engine->on(index, execution::Exited{code, signal, false, "last words", 0});
+        on(index, execution::Exited{code, signal, false, "last words", 0});
+    }
+    /// A round with one event.
+    void on(WorkerIndex index, const execution::Event& event) {
+        engine->on(index, event);
+        engine->end_round();
+    }
+    /// A round in which the user stops a trial.
+    Result<void> stop_trial(std::int64_t trial) {
+        auto stopped = engine->stop_trial(trial);
+        engine->end_round();
+        return stopped;
     }
 
     /// The attempt the place was asked to run; trial 0: none.
@@ -88,10 +103,10 @@ class Played {
         EXPECT_TRUE(decision) << "no decision for step " << step;
         return decision ? decision->action : to_worker::Action::stop;
     }
-    /// A second passes.
-    void tick() {
-        clock.advance(Seconds(1));
+    void tick(Seconds passed = Seconds(1)) {
+        clock.advance(passed);
         engine->tick();
+        engine->end_round();
     }
     void finish(WorkerIndex index, AttemptId id, Outcome outcome = Outcome::complete, std::string message = {}) {
         say(index, from_worker::Finished{id, outcome, std::move(message), {}, {}});
@@ -104,6 +119,7 @@ class Played {
     void end_session(double seconds) { ledger_.session_ended(seconds, "over"); }
     const TrialRecord& trial(std::int64_t number) const { return ledger_.record().trial(number); }
     const StudyRecord& record() const { return ledger_.record(); }
+    StudyRecord stored_record() const { return ledger_.stored_record(); }
 
     Machine machine;
     std::map<std::int64_t, Footprint> holds;  ///< by pid, what a worker is seen to hold
@@ -114,6 +130,7 @@ class Played {
     std::vector<StoredEvent> told;             ///< by the ledger, as events
     std::size_t ended_with_study = 0;          ///< paused trials, told by the ledger as such
     std::vector<std::int64_t> ended;           ///< told as such
+    std::vector<std::int64_t> folders_made;    ///< for checkpoints, by trial
     std::vector<std::vector<int>> started_on;  ///< devices, one list a worker
 
    private:

@@ -1,0 +1,46 @@
+// Holds messages to workers until what they follow from is stored.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "orchestrator/execution/executor.hpp"
+
+namespace hpo {
+
+/// Passes everything but messages on to `executor`, which outlives it, at once.
+class Outbox final : public Executor {
+   public:
+    explicit Outbox(Executor& executor) : executor_(executor) {}
+
+    using Executor::send;
+    void send(WorkerIndex index, std::span<const OrchestratorMessage> messages) override {
+        receivers_.insert(receivers_.end(), messages.size(), index);
+        messages_.insert(messages_.end(), messages.begin(), messages.end());
+    }
+    void launch(WorkerIndex index, const LaunchSpec& spec) override { executor_.launch(index, spec); }
+    void log_to(WorkerIndex index, const std::filesystem::path& file) override { executor_.log_to(index, file); }
+    void terminate(WorkerIndex index, double grace) override { executor_.terminate(index, grace); }
+    void kill(WorkerIndex index) override { executor_.kill(index); }
+
+    /// Sends the messages in their order, together those that follow each other to one worker.
+    void release() {
+        for (std::size_t from = 0, to = 0; from < receivers_.size(); from = to) {
+            while (to < receivers_.size() && receivers_[to] == receivers_[from]) ++to;
+            executor_.send(receivers_[from], std::span(messages_).subspan(from, to - from));
+        }
+        drop();
+    }
+    /// What they follow from was not stored.
+    void drop() {
+        receivers_.clear();
+        messages_.clear();
+    }
+
+   private:
+    Executor& executor_;
+    std::vector<WorkerIndex> receivers_;  ///< of each message
+    std::vector<OrchestratorMessage> messages_;
+};
+
+}  // namespace hpo
