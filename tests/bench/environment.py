@@ -52,14 +52,14 @@ def clean():
 
 
 def by_hand(folder, seconds, tuned):
-    """Both at once; the iterations a second of each."""
+    """Runs both scripts at once and returns the iterations per second of each."""
     environment = clean()
     cores = sorted(os.sched_getaffinity(0))
     if tuned:
         environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MALLOC_TRIM_THRESHOLD_": "4000000000",
                         "MALLOC_MMAP_THRESHOLD_": "4000000000"}
     pins = [["taskset", "-c", str(cores[n % len(cores)])] if tuned else [] for n in range(2)]
-    # A session each, as hpo's workers have: the kernel shares a loaded machine's processors out between sessions.
+    # Each has a session of its own, like hpo's workers, since the kernel divides the cores of a loaded machine among sessions.
     both = [subprocess.Popen([*pin, sys.executable, folder / "train.py", str(seconds)], env=environment, stdout=subprocess.PIPE, text=True,
                              start_new_session=True) for pin in pins]
     return [float(re.search("its=(.*)", child.communicate()[0])[1]) for child in both]

@@ -1,8 +1,8 @@
-// The native side of the MLP benchmark: the worker's own trainer on Fashion-MNIST, as mlp_torch.py does it.
+// The native side of the MLP benchmark: the worker's trainer on Fashion-MNIST, with the same training as mlp_torch.py.
 //
 //     bench_mlp BATCH EPOCHS REPEAT SEED
 //
-// Loads, prints "ready" with what it computes on, waits for a line on stdin, trains, and prints one JSON line.
+// Loads the data, prints "ready" with the device, waits for a line on stdin, trains, and prints one JSON line.
 #include <unistd.h>
 
 #include <cstdio>
@@ -63,7 +63,7 @@ void measure(std::int64_t batch, std::int64_t epochs, std::uint64_t seed, const 
 }  // namespace
 
 int main(int count, char** arguments) {
-    if (const auto core = better_blas_core()) {  // as the worker does
+    if (const auto core = better_blas_core()) {  // like the worker
         setenv("OPENBLAS_CORETYPE", core->c_str(), 1);
         execv("/proc/self/exe", arguments);
     }

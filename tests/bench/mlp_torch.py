@@ -33,7 +33,7 @@ def network():
     for inputs, outputs in zip(widths, widths[1:]):
         linear = torch.nn.Linear(inputs, outputs)
         last = outputs == widths[-1]
-        bound = math.sqrt((1 if last else 6) / inputs)  # as hpo's MLP begins
+        bound = math.sqrt((1 if last else 6) / inputs)  # the initial weights of hpo's MLP
         torch.nn.init.uniform_(linear.weight, -bound, bound)
         torch.nn.init.zeros_(linear.bias)
         layers += [linear] if last else [linear, torch.nn.ReLU(inplace=True)]

@@ -1,19 +1,23 @@
-// Packing by memory against a fixed count per device: 200 trials of random footprints on 1, 4 and 8 simulated devices.
+// Compares packing by memory with a fixed number of trials per device: 200 trials with random footprints on 1, 4 and 8
+// simulated devices.
 //
 //     bench_packing [seeds]
 //
-// The model. A device has 24 GiB. Up to four trials on it run at full speed; more share its throughput evenly, so that
+// The model. A device has 24 GiB. Up to four trials on it run at full speed. More share its throughput evenly, so that
 // they neither gain nor lose. A trial by itself takes 10 s to start and 1 to 10 minutes (log-uniform) to train. Its
-// memory follows a law of its study (a constant, batch * width * depth, width^2 * depth with the optimizer's state, 2 %
-// noise; 0.4 to 20 GiB, in one workload mostly small, in the other large). A tenth of it is taken at the start, the
-// rest at a random point of the first fifth of its training. What does not fit then is killed, its work is lost, and it
-// is queued again behind the others.
+// memory follows a formula of its study (a constant, batch * width * depth, width^2 * depth with the optimizer's state,
+// 2 % noise). It is 0.4 to 20 GiB, mostly small in one workload and large in the other. A trial takes a tenth of its
+// memory at the start and the rest at a random point of the first fifth of its training. If that does not fit, it is
+// killed, loses its work, and is queued again behind the others.
 //
-// The schedulers. "one a device". "count, safe": the best number of trials on each device that no trial of this study
-// ever ran out of memory with. "count, fastest": the best number by the time to finish, deaths tried again. Both counts
-// are chosen in hindsight for each seed, from 1 to 24, with all of the device's memory. "hpo, exact": the planner with
-// footprints that are known, as native workers say them, a tenth of each device kept free. "hpo, learned": it learns
-// them from the trials' peaks, as for scripts, and answers deaths by its ladder.
+// The schedulers:
+// - "one a device".
+// - "count, safe": the largest number of trials on each device with which no trial of the study runs out of memory.
+// - "count, fastest": the number with the least time to finish, with killed trials retried. Both numbers are chosen in
+//   hindsight for each seed, from 1 to 24, and use all of the device's memory.
+// - "hpo, exact": the planner with known footprints, as native workers predict them. A tenth of each device stays free.
+// - "hpo, learned": the planner learns footprints from the peaks of trials, as for scripts, and raises the reservations
+//   of trials that ran out of memory.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -38,13 +42,13 @@ constexpr double capacity = 24 * GiB;
 constexpr double knee = 4;
 constexpr int trials = 200;
 constexpr double start_up = 10;        // seconds of each attempt
-constexpr double from_start_on = 0.1;  // of a trial's memory
+constexpr double from_start_on = 0.1;  // share of a trial's memory
 
 struct Trial {
     Params params;
     double bytes = 0;
     double work = 0;     ///< seconds at full speed
-    double peak_at = 0;  ///< of the work, when all bytes are taken
+    double peak_at = 0;  ///< share of the work after which all bytes are taken
 };
 
 std::vector<Trial> draw_study(std::uint64_t seed, bool large) {
@@ -81,11 +85,11 @@ std::vector<Trial> draw_study(std::uint64_t seed, bool large) {
 struct Run {
     int trial = 0;
     int device = 0;
-    double done = 0;  ///< seconds of its work
+    double done = 0;  ///< seconds of work done
     bool peaked = false;
 };
 
-/// Decides; told of what happens.
+/// A scheduler. It is notified of events and decides which trials start.
 struct Scheduler {
     virtual ~Scheduler() = default;
     virtual std::vector<std::pair<int, int>> launch(const std::vector<int>& waiting,
@@ -96,7 +100,7 @@ struct Scheduler {
 
 struct Outcome {
     double seconds = 0;
-    double memory = 0;  ///< used, of capacity and time
+    double memory = 0;  ///< mean share of the capacity in use
     double deaths = 0;
 };
 
@@ -161,7 +165,7 @@ Outcome simulate(const std::vector<Trial>& study, int devices, Scheduler& schedu
     return outcome;
 }
 
-/// As many trials on each device as a person says.
+/// Runs a fixed number of trials on each device.
 struct Count : Scheduler {
     int devices, most;
     Count(int devices_, int most_) : devices(devices_), most(most_) {}
@@ -184,7 +188,7 @@ struct Packed : Scheduler {
     Machine machine;
     bool learns;
     FootprintModel model{{}, true};
-    std::map<int, Reservation> reservations;  ///< of those that run
+    std::map<int, Reservation> reservations;  ///< of running trials
     std::map<int, NextTry> floors;            ///< after a death
     std::map<int, std::int64_t> deaths;
     double microseconds = 0, decisions = 0;
@@ -263,7 +267,7 @@ std::string spread(std::vector<double> values, const char* format) {
     return all;
 }
 
-/// What one scheduler did, a value a seed.
+/// The results of one scheduler, with a value for each seed.
 struct Column {
     std::vector<double> count, minutes, ratio, memory, deaths;
 };

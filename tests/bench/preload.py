@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""How fast a Python script's trial begins: forked from a preloaded interpreter, and in an interpreter of its own.
+"""The time until a Python script's trial starts: forked from a preloaded interpreter, and in an interpreter of its own.
 
     tests/bench/preload.py [--repeats 21] [--module torch] [--hpo build/release/bin/hpo]
 
@@ -27,7 +27,7 @@ LINE = b"here\n"
 
 
 class Supervisor:
-    """The other end of worker/python/hpo/preload.py."""
+    """The supervisor's side of worker/python/hpo/preload.py."""
 
     def __init__(self, module, environment):
         self.environment = environment
@@ -40,10 +40,10 @@ class Supervisor:
         self.await_word("standby")
 
     def await_word(self, word):
-        while not (said := self.socket.recv(4096).decode()).startswith(word):
-            if not said or said.startswith("unfit"):
-                sys.exit(f"the preloaded interpreter is of no use here: {said}")
-        return said
+        while not (received := self.socket.recv(4096).decode()).startswith(word):
+            if not received or received.startswith("unfit"):
+                sys.exit(f"the preloaded interpreter is of no use here: {received}")
+        return received
 
     def trial(self, script):
         read, write = os.pipe()
@@ -54,7 +54,7 @@ class Supervisor:
         taken = until_line(read, begin)
         os.close(read)
         os.waitpid(int(self.await_word("running").split()[1]), 0)
-        self.await_word("standby")  # the next trial of a study finds one that waits, unless it follows within 0.1 s
+        self.await_word("standby")  # the next trial finds a process on standby, unless it follows within 0.1 s
         return taken
 
     def close(self):
@@ -63,13 +63,13 @@ class Supervisor:
 
 
 def until_line(descriptor, begin):
-    said = b""
-    while not said.endswith(LINE):
+    received = b""
+    while not received.endswith(LINE):
         select.select([descriptor], [], [], 60)
         more = os.read(descriptor, 4096)
         if not more:
-            sys.exit(f"the script said only {said!r}")
-        said += more
+            sys.exit(f"the script received only {received!r}")
+        received += more
     return time.perf_counter() - begin
 
 
@@ -121,7 +121,7 @@ def main():
     supervisor.close()
     row("start to the script's first line", forks, starts, "ms")
 
-    # The difference of a long and a short study leaves out what a study itself takes, and the first import.
+    # The difference between a long and a short study excludes the time of the study itself and of the first import.
     ours, theirs = [], []
     few, many = 2, 12
     with tempfile.TemporaryDirectory() as folder:

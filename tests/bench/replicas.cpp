@@ -1,17 +1,17 @@
-// How many trials of one shape a device trains in one process, and how fast: the worker's own trainer with K replicas.
+// The speed of K fused trials in one process, measured with the worker's trainer and K replicas.
 //
 //     bench_replicas BACKEND BATCH HIDDEN SECONDS [bucket|padded] K...
 //     bench_replicas cuda 32 512,256,128 5 1 4 16 64 256
 //     bench_replicas cuda 1024 512,512 5 padded 1 4 16 64
 //
-// Synthetic data in the shape of MNIST. A line for each K: updates a second of the whole and of all its trials
-// together, how that compares with the first K, launches that the driver is handed for an update, the device's bytes,
-// and the first replica's loss, which K must not change.
+// The data is synthetic, in the shape of MNIST. Prints a line for each K: updates per second of the group and of all
+// its trials together, the ratio to the first K, launches per update, the device's bytes, and the loss of the first
+// replica, which must not depend on K.
 //
-// bucket: the replicas are alike and laid out as a worker of several slots does, each padded to its bucket
-// (fusion.hpp). padded: the replicas' batches and widths spread evenly from just over a half of BATCH and HIDDEN to
-// these, each padded to its bucket (fusion.hpp), every third one on SGD. `times` is then what a round of updates takes
-// with each of these trials alone and unpadded, one after the other, in units of what it takes side by side.
+// bucket: the replicas are alike, and each is padded to its bucket (fusion.hpp), as in a worker with several slots.
+// padded: the replicas' batches and widths are spread evenly from just over half of BATCH and HIDDEN up to these, each
+// is padded to its bucket, and every third one uses SGD. `times` is then the time of a round of updates with these
+// trials unpadded and one after the other, divided by its time with the trials fused.
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
@@ -46,10 +46,10 @@ struct Setting {
 };
 
 struct Measured {
-    double updates = 0;   ///< a second, of the group
-    double launches = 0;  ///< for an update
+    double updates = 0;   ///< updates per second of the group
+    double launches = 0;  ///< launches per update
     std::size_t bytes = 0;
-    double loss = 0;  ///< of the first replica's first step
+    double loss = 0;  ///< the loss of the first replica's first step
 };
 
 Configuration configuration_of(const Setting& setting, std::int64_t batch, std::vector<std::int64_t> hidden,
@@ -70,7 +70,7 @@ Configuration configuration_of(const Setting& setting) {
     return configuration_of(setting, setting.batch, setting.hidden);
 }
 
-/// Of K replicas: all alike, or from the smallest of a bucket to the largest.
+/// Returns the parameters of K replicas: all alike, or spread from the smallest of a bucket to the largest.
 std::vector<Configuration> replicas_of(const Setting& setting, int replicas) {
     std::vector<Configuration> all;
     for (int k = 1; k <= replicas; ++k) {
@@ -105,7 +105,7 @@ Measured measure(Device& device, const DeviceData& data, const std::vector<Confi
     const SteadyClock clock;
     Trainer trainer(device, *arena, std::move(plan), data, specs, 1000, clock);
     const ShouldContinue always = [] { return true; };
-    trainer.train_step(always);  // and whatever is compiled or chosen at the first time
+    trainer.train_step(always);  // the first step, which also compiles and tunes
     const double loss = trainer.step_of(0).loss;
     double seconds = 0;
     double updates = 0;

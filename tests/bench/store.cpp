@@ -1,4 +1,4 @@
-// Events a second that the store takes and gives back: FOLDER must lie on the disk in question.
+// Events per second that the store writes and reads. FOLDER must be on the disk to be measured.
 #include <chrono>
 #include <cstdio>
 #include <filesystem>

@@ -1,7 +1,8 @@
-// Time left against the truth: the events of stored studies (their study.db) are replayed, and at each fortieth of a
-// study's time what was said stands beside what then came. Waits between sessions count as none.
+// The predicted time left against the truth: the events of stored studies (their study.db) are replayed, and at each
+// fortieth of a study's time the prediction is compared with the time it then took. Pauses between sessions do not
+// count.
 //
-// tests/bench/time_left.py records studies and calls it; on others:
+// tests/bench/time_left.py records studies and runs this program on them. To run it on other studies:
 //
 //     build/release/tests/bench/bench_time_left runs/debug/study.db runs/phase1/study.db
 #include <cstdio>
@@ -13,7 +14,7 @@
 namespace hpo {
 namespace {
 
-/// Seconds that the study was held until each event.
+/// Returns for each event the seconds for which the study had been running.
 std::vector<double> held_at(const std::vector<StoredEvent>& events, const Objective& objective) {
     std::vector<double> held;
     StudyRecord record;

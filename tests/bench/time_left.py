@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Records studies, a minute or two altogether, and holds what was said of the time left against what then came.
+"""Records studies for a minute or two in total, and compares the predicted time left with the truth.
 
-    tests/bench/time_left.py [--all]     # --all: each moment, not the sums alone
+    tests/bench/time_left.py [--all]     # --all prints each moment and not only the sums
 
 Needs the release build with bench_time_left. Scripts sleep instead of computing, so that other work on the machine does
 not count; studies/debug.yaml computes.
@@ -67,9 +67,9 @@ def main():
                                           rules=RULES[rules]))
             record(folder, study)
         record(folder, ROOT / "studies/debug.yaml", "--trials", "64")
-        said = subprocess.run([BUILD / "tests/bench/bench_time_left", *sorted(folder.glob("runs/*/study.db"))],
+        output = subprocess.run([BUILD / "tests/bench/bench_time_left", *sorted(folder.glob("runs/*/study.db"))],
                               stdout=subprocess.PIPE, text=True, check=True).stdout
-    for line in said.splitlines():
+    for line in output.splitlines():
         if "--all" in sys.argv or line[:1].isalnum():
             print(line)
 

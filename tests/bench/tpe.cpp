@@ -1,6 +1,6 @@
 // The native side of the sampler benchmark (tpe.py runs both and prints the table).
 //
-//     bench_tpe time             milliseconds of a suggestion in five dimensions after 1,000, 3,000 and 10,000 trials
+//     bench_tpe time             milliseconds per suggestion in five dimensions after 1,000, 3,000 and 10,000 trials
 //     bench_tpe regret TRIALS    median regret over 21 seeds
 //
 // Prints one JSON line.
@@ -24,7 +24,7 @@ using namespace hpo;
 struct Problem {
     const char* name;
     int dimensions;
-    std::function<double(const std::vector<double>&)> regret;  ///< of a point of the unit cube
+    std::function<double(const std::vector<double>&)> regret;  ///< the regret of a point of the unit cube
 };
 
 double hartmann(const std::vector<double>& x) {

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Suggestions of tpe against Optuna's (Debian: python3-optuna): milliseconds, and median regret over 21 seeds.
+"""Compares tpe's suggestions with Optuna's (Debian: python3-optuna): milliseconds, and median regret over 21 seeds.
 
     cmake --build --preset release --target bench_tpe && tests/bench/tpe.py
 
@@ -56,7 +56,7 @@ def native(*arguments):
 
 
 def optuna_times():
-    """Medians of three suggestions at each size."""
+    """Returns the median time of three suggestions at each size."""
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=1))
     uniform = numpy.random.default_rng(1)
     space = {f"x{i}": optuna.distributions.FloatDistribution(0, 1) for i in range(5)}

@@ -1,4 +1,4 @@
-"""JAX as the baseline of tests/bench/gpu: K trials of one shape, vmap over trials, jit over 32 updates in a lax.scan.
+"""The JAX baseline of tests/bench/gpu: K equal trials, with vmap over trials and jit over 32 updates in a lax.scan.
 
     baseline_jax.py cuda|cpu BATCHES HIDDEN SECONDS COUNTS
 

@@ -1,4 +1,4 @@
-"""torch as the baseline of tests/bench/gpu: K trials of one shape on one device, in the ways that torch has.
+"""The torch baseline of tests/bench/gpu: K equal trials on one device, in each way that torch offers.
 
     baseline_torch.py cuda|cpu BATCHES HIDDEN SECONDS COUNTS
 
@@ -40,7 +40,7 @@ def wait():
 
 
 def rate_of(update, warm=3):
-    """Updates a second, after some that are not counted."""
+    """Returns the updates per second after a warm-up."""
     for _ in range(warm):
         update()
     wait()
@@ -87,7 +87,7 @@ def eager(batch):
 
 
 def graphed(batch):
-    """One CUDA graph for an update of one trial."""
+    """Captures the update of one trial as a CUDA graph."""
     model, criterion = network(), torch.nn.CrossEntropyLoss()
     optimizer = optimizer_of(model, capturable=True)
     rows = torch.zeros(batch, dtype=torch.long, device=device)
@@ -125,7 +125,7 @@ def compiled(batch):
 
 
 def ensemble(batch, replicas, compile_it):
-    """All K trials at once: vmap over stacked parameters; AdamW on the stacks, in place."""
+    """Trains all K trials at once: vmap over stacked parameters, with AdamW in place on the stacks."""
     from torch.func import functional_call, grad, stack_module_state, vmap
 
     models = [network() for _ in range(replicas)]
@@ -134,7 +134,7 @@ def ensemble(batch, replicas, compile_it):
     weights = {name: value.detach().clone() for name, value in weights.items()}
     first = {name: torch.zeros_like(value) for name, value in weights.items()}
     second = {name: torch.zeros_like(value) for name, value in weights.items()}
-    rates = torch.full((replicas,), LR, device=device)  # each trial its own
+    rates = torch.full((replicas,), LR, device=device)  # one for each trial
     count = torch.zeros((), device=device)
 
     def loss_of(values, x, y):

@@ -1,4 +1,4 @@
-"""tests/bench/gpu first-contact: what to do first on a GPU that nobody has met. A list of steps in order, each with a limit.
+"""tests/bench/gpu first-contact: the first steps on a new kind of GPU, in order, each with a time limit.
 
 Whatever a step does (fails, crashes, hangs), what it said is written down and the next begins: first-contact.json and
 first-contact.md (a table), a log of each step, all in --out (default build/first-contact), rewritten after each step. Ctrl-C
@@ -16,7 +16,7 @@ import sys
 import time
 
 TOOLS = {"compute-sanitizer": ["/usr/local/cuda/bin"], "ncu": ["/usr/local/cuda/bin"], "nvidia-smi": []}
-# Kernels of each sort once, with shapes that leave parts of groups idle: a tool that watches each access is slow.
+# Each kind of kernel once, with shapes that leave parts of groups idle. There are few, since a tool that checks each access is slow.
 WATCHED = "Linear.*:Activate.*:LayerNorm.*:CrossEntropy.*:AdamW.*:Sgd.*:GradientNorm.*:Gather.*"
 
 
@@ -31,7 +31,7 @@ class Step:
 
 
 def steps(root, build, bench, backend, small, out):
-    """In order: what must work for the rest to make sense comes first."""
+    """Returns the steps in order: those that the others depend on come first."""
     tests = build / "tests/test_contract_backends"
     part = [sys.executable, str(bench), "--no-build", "--backend", backend, *(["--small"] if small else [])]
 
@@ -79,7 +79,7 @@ def end_all_of(process):
 
 
 def run(step, out):
-    """What became of it. Everything that it started is dead afterwards."""
+    """Runs a step and returns its outcome. Kills all processes that it started."""
     log = out / f"{step.name}.log"
     if step.missing:
         return {"step": step.name, "result": "left out", "why": step.missing, "seconds": 0}
@@ -97,7 +97,7 @@ def run(step, out):
             why = f"took longer than {step.limit} s"
         except KeyboardInterrupt:
             why = "interrupted"
-        finally:  # also where this script is told to end
+        finally:  # also if this script is terminated
             end_all_of(process)
     text = log.read_text(errors="replace")
     result = "well" if status == 0 else "cut off" if why else "failed"
@@ -108,7 +108,7 @@ def run(step, out):
 
 
 def write(out, begun, seen):
-    """Whole or not at all: a machine may be taken away at any moment."""
+    """Writes the file whole or not at all, since the machine may be taken away at any moment."""
     table = ["| step | result | seconds | last words |", "|---|---|---|---|"]
     for one in seen:
         last = (one.get("last words") or [""])[-1].replace("|", "/")[:160]
@@ -137,7 +137,7 @@ def first_contact(root, build, bench, options):
 
 
 def versions(build):
-    """Loader and libraries, in words for the log."""
+    """Describes the loader and the libraries for the log."""
     print("machine:", platform.platform())
     gnu = ctypes.CDLL("libc.so.6").gnu_get_libc_version
     gnu.restype = ctypes.c_char_p

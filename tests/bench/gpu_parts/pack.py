@@ -1,4 +1,4 @@
-"""tests/bench/gpu pack: all that is needed to meet a GPU on another machine, in one folder.
+"""tests/bench/gpu pack: a folder with everything that the benchmark needs on another machine.
 
 The machine needs x86-64 Linux with glibc 2.34 or newer, libstdc++ of GCC 12 or newer, Python 3.9 or newer, and what a GPU needs: its
 driver, and for CUDA NVRTC and cuBLAS (a toolkit, or the wheels of torch or JAX). No package registry, no compiler.
@@ -17,13 +17,13 @@ import tempfile
 
 MOST_BYTES = 56_000_000
 NEWEST_GLIBC = (2, 34)
-# The system's own: another C library than the one that the machine's drivers use cannot be brought along.
+# Libraries of the system, which are not packed: the machine's drivers need its own C library.
 NOT_TAKEN = re.compile(r"(linux-vdso|ld-linux|libc|libm|libdl|librt|libpthread|libstdc\+\+|libgcc_s)[.-]")
 DATA = pathlib.Path("/usr/share/datasets/fashion-mnist")
 
 
 def libraries_of(program):
-    """Name to file of the shared libraries that it loads, the system's own left out."""
+    """Returns the shared libraries that a program loads, from name to file, without those of the system."""
     found = {}
     for line in subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=True).stdout.splitlines():
         words = line.split()
@@ -35,7 +35,7 @@ def libraries_of(program):
 
 
 def glibc_of(file):
-    """The newest version of the C library that it asks for."""
+    """Returns the newest version of the C library that a program requires."""
     text = subprocess.run(["objdump", "-T", str(file)], capture_output=True, text=True, check=True).stdout
     return max((tuple(map(int, version.split("."))) for version in re.findall(r"GLIBC_(\d+\.\d+)", text)), default=(2, 2))
 
@@ -55,7 +55,7 @@ def stripped(file, folder):
 
 
 def pack(root, build, target, parts):
-    """Fills `target`, which must not be there. `parts`: folder of the bench's own files."""
+    """Creates and fills `target`, which must not exist. `parts` is the folder of the benchmark's own files."""
     if target.exists():
         sys.exit(f"tests/bench/gpu pack: {target} is there already; name another folder, or remove it")
     programs = {"bin/hpo": build / "bin/hpo", "bin/hpo-worker": build / "bin/hpo-worker", "tests/test_contract_backends":
@@ -92,7 +92,7 @@ def pack(root, build, target, parts):
 
 
 WRAPPER = """#!/bin/sh
-# hpo of this pack, with the libraries of this pack.
+# Runs the hpo of this pack with the libraries of this pack.
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 [ -d "$here/lib" ] || tar -C "$here" -xJf "$here/programs.tar.xz" || exit 1
 export HPO_DATASETS="${HPO_DATASETS:-$here/data}"
@@ -105,7 +105,7 @@ def without_caches(member):
 
 
 def unpack(root):
-    """In a pack: programs and libraries in their places, and the environment in which they start. Elsewhere nothing."""
+    """In a pack, puts programs and libraries in their places and sets up their environment. Outside a pack, does nothing."""
     if not (root / "pack.json").exists():
         return
     if not (root / "lib").is_dir():
@@ -113,7 +113,7 @@ def unpack(root):
             with tarfile.open(root / "programs.tar.xz") as archive:
                 archive.extractall(folder)
             (pathlib.Path(folder) / "build").rename(root / "build")
-            (pathlib.Path(folder) / "lib").rename(root / "lib")  # last: it says that all is there
+            (pathlib.Path(folder) / "lib").rename(root / "lib")  # last, since it marks the pack as complete
     others = os.environ.get("LD_LIBRARY_PATH")
     os.environ["LD_LIBRARY_PATH"] = str(root / "lib") + (f":{others}" if others else "")
     if (root / "data").is_dir():
