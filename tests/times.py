@@ -1,7 +1,7 @@
-"""times.py FOLDER: how long the phases and tests of a tests/run took, as a table by kind; all of it, test by test, in FOLDER.json.
+"""times.py FOLDER: prints the times of the phases and tests of a tests/run as a table by kind, and writes the time of each test to FOLDER.json.
 
-FOLDER/phases has a line "KIND SUITE BEGAN ENDED" for each phase, and what `times` of the shell said before and after. Beside it lie the builds, SUITE/times: ctest.xml (one entry a program or
-class), NAME.json of GoogleTest and NAME.txt of the end-to-end tests (one entry a test)."""
+FOLDER/phases has a line "KIND SUITE BEGAN ENDED" for each phase, followed by the output of the shell's `times` before and after it. The builds next
+to FOLDER have SUITE/times with ctest.xml (an entry per program or class), GoogleTest's NAME.json and the end-to-end tests' NAME.txt (an entry per test)."""
 import collections
 import json
 import pathlib
@@ -12,7 +12,7 @@ SLOWEST = 8
 
 
 def entries(build):
-    """(name, seconds) of what ctest ran."""
+    """Returns the name and the seconds of each entry of ctest."""
     report = build / "times" / "ctest.xml"
     if not report.exists():
         return []
@@ -21,7 +21,7 @@ def entries(build):
 
 
 def single_tests(build, name):
-    """(name, seconds) of each test within an entry."""
+    """Returns the name and the seconds of each test within an entry."""
     google, python = build / "times" / f"{name}.json", build / "times" / f"{name}.txt"
     if google.exists():
         suites = json.loads(google.read_text()).get("testsuites", [])
@@ -34,7 +34,7 @@ def single_tests(build, name):
 
 
 def duration(text):
-    """Seconds of "1m2.5s"."""
+    """Converts a time such as "1m2.5s" to seconds."""
     minutes, seconds = text.rstrip("s").split("m")
     return 60 * float(minutes) + float(seconds)
 
@@ -49,7 +49,7 @@ def main(folder):
         seconds = float(ended) - float(began)
         busy = sum(map(duration, cpu[2:])) - sum(map(duration, cpu[:2]))
         kept["phases"].append({"kind": kind, "suite": suite, "seconds": round(seconds, 1), "cpu_seconds": round(busy, 1)})
-        rows.append((kind, suite, seconds, f"{busy:.0f} s of processors"))
+        rows.append((kind, suite, seconds, f"{busy:.0f} s of CPU time"))
         if kind != "tests":
             continue
         build = folder.parent / suite
@@ -68,7 +68,7 @@ def main(folder):
     print(f"\n{'':<11}{'':<14}{'seconds':>8}")
     for kind, suite, seconds, note in rows:
         print(f"{kind:<11}{suite:<14}{seconds:>8.1f}  {note}".rstrip())
-    print(f"{'all':<25}{total:>8.1f}\n(by kind: added up, also where tests ran side by side; test by test in build/times.json)")
+    print(f"{'all':<25}{total:>8.1f}\n(by kind: the sum over tests, also of those that ran in parallel; each test is in build/times.json)")
     if slowest:
         print("slowest: " + ", ".join(f"{name} {took:.0f} s" for took, name in sorted(slowest, reverse=True)[:SLOWEST]))
 

@@ -7,6 +7,8 @@ from harness import SOURCE, Case, wait_for
 
 DEBUG = SOURCE / "studies" / "debug.yaml"
 ONE_AT_A_TIME = ["--jobs", "1", "--quiet"]  # so that proposals do not depend on which trial ends first
+HALF_THE_DATA = ["--set", "worker.data.samples=4096"]
+ONE_EPOCH = ["--set", "budget.epochs=1"]
 MIB = 1 << 20
 
 
@@ -45,23 +47,23 @@ class Backend(Case):
 
     def test_trials_are_packed_within_the_devices_memory(self):
         # The 12 trials need 1.2 to 3 MiB each. One of the largest fits, and two do not.
-        self.hpo("run", DEBUG, "--backend", "opencl", "--jobs", "2", "--set", "resources.gpu_memory=3500KiB", "--quiet")
+        self.hpo("run", DEBUG, "--backend", "opencl", "--jobs", "2", "--set", "resources.gpu_memory=3500KiB", *ONE_EPOCH, "--quiet")
         self.assertEqual(len(self.ended()), 12)
         self.assertLessEqual(max(body["device_bytes"] for _, _, body in self.launches()), 3.5 * MIB)
         # A trial that does not fit by itself is trained in smaller micro-batches of the same batch.
-        self.hpo("run", DEBUG, "--backend", "opencl", "--fresh", "--set", "resources.gpu_memory=1800KiB", "--quiet")
+        self.hpo("run", DEBUG, "--backend", "opencl", "--fresh", "--set", "resources.gpu_memory=1800KiB", *ONE_EPOCH, "--quiet")
         self.assertEqual(len(self.ended()), 12)
         self.assertTrue(any(body.get("micro_batches", 0) > 1 for _, _, body in self.launches()))
 
     def test_a_study_that_is_killed_and_resumed_ends_like_an_uninterrupted_one(self):
-        self.hpo("run", DEBUG, "--backend", "opencl", *ONE_AT_A_TIME)
+        self.hpo("run", DEBUG, "--backend", "opencl", *HALF_THE_DATA, *ONE_AT_A_TIME)
         uninterrupted = {number: (trial["state"], trial["steps"], trial["values"]) for number, trial in self.ended().items()}
-        child = self.start("run", DEBUG, "--backend", "opencl", "--fresh", *ONE_AT_A_TIME)
+        child = self.start("run", DEBUG, "--backend", "opencl", "--fresh", *HALF_THE_DATA, *ONE_AT_A_TIME)
         wait_for(lambda: sum(trial["steps"] for trial in self.trials_so_far("debug")) > 8 or child.poll() is not None)
         child.kill()
         child.wait()
         self.assert_nobody_left()
-        self.hpo("run", DEBUG, "--backend", "opencl", *ONE_AT_A_TIME)
+        self.hpo("run", DEBUG, "--backend", "opencl", *HALF_THE_DATA, *ONE_AT_A_TIME)
         self.assertEqual(uninterrupted, {number: (trial["state"], trial["steps"], trial["values"]) for number, trial in self.ended().items()})
 
     def test_an_unavailable_backend_is_an_error_before_any_trial(self):

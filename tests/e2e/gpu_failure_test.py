@@ -7,11 +7,11 @@ import unittest
 from harness import BUILD, Case, synthetic
 
 FAILING = BUILD / "tests" / "support" / "fake_opencl" / "libOpenCL.so.1"  # tests/support/FAKES.md
-TRIALS = 6
+TRIALS = 4
 NO_MORE = "it is not used any more in this run"
 
 
-class Failures(Case):
+class FailingDevices(Case):
     def run_failing(self, script, *arguments, devices="basic", parallel=1, status=0):
         """Runs a study on PoCL, whose devices fail as the lines of `script` demand (tests/support/FAKES.md)."""
         self.script = self.folder / "script"
@@ -38,6 +38,10 @@ class Failures(Case):
             connection.close()
         return [(trial, json.loads(body)["where"]) for trial, body in rows]
 
+
+class Retried(FailingDevices):
+    seconds = 30
+
     def test_a_device_that_fails_once_costs_a_retry_and_changes_no_result(self):
         self.run_failing("")
         without_failure = self.completed()
@@ -46,6 +50,21 @@ class Failures(Case):
         self.assertEqual(len(self.launches()), TRIALS + 1)
         self.assertIn("OpenCL error -5 (CL_OUT_OF_RESOURCES)", self.log)
         self.assertIn("tried again (1 of 2)", self.log)
+
+    def test_a_worker_with_a_hanging_driver_is_ended_and_its_trial_retried(self):
+        self.run_failing("clEnqueueReadBuffer hang after 12 once", "--set", "resources.progress_timeout=5s")
+        self.completed()
+        self.assertIn("silent for 5 s", self.log)
+        self.assertEqual(len(self.launches()), TRIALS + 1)
+
+    def test_memory_refused_during_training_fails_no_trial(self):
+        self.run_failing("clCreateBuffer -4 after 9 once\nclEnqueueNDRangeKernel -4 after 2500 once")
+        self.completed()
+        self.assertIn("CL_MEM_OBJECT_ALLOCATION_FAILURE", self.log)
+
+
+class GivenUp(FailingDevices):
+    seconds = 30
 
     def test_a_device_that_keeps_failing_is_given_up_and_the_other_takes_over(self):
         self.run_failing("clEnqueueNDRangeKernel -36 after 500 device 0", parallel=2, devices="basic pthread")
@@ -71,17 +90,6 @@ class Failures(Case):
         self.hpo("run", self.folder / "study.yaml", "--backend", "cpu", "--quiet")
         states = collections.Counter(trial["state"] for trial in self.trials("small"))
         self.assertGreaterEqual(states["complete"], TRIALS - 1, states)
-
-    def test_a_worker_with_a_hanging_driver_is_ended_and_its_trial_retried(self):
-        self.run_failing("clEnqueueReadBuffer hang after 12 once", "--set", "resources.progress_timeout=5s")
-        self.completed()
-        self.assertIn("silent for 5 s", self.log)
-        self.assertEqual(len(self.launches()), TRIALS + 1)
-
-    def test_memory_refused_during_training_fails_no_trial(self):
-        self.run_failing("clCreateBuffer -4 after 9 once\nclEnqueueNDRangeKernel -4 after 4000 once")
-        self.completed()
-        self.assertIn("CL_MEM_OBJECT_ALLOCATION_FAILURE", self.log)
 
 
 if __name__ == "__main__":

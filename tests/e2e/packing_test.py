@@ -469,7 +469,7 @@ class Check(Fakes):
         self.assertIn("no trial fits: each needs 16.00 MiB of memory", self.error)
 
     def test_check_predicts_the_number_of_fused_trials(self):
-        study = self.study(synthetic(trials=24, epochs=2, parallel="auto"))
+        study = self.study(synthetic(trials=12, epochs=2, parallel="auto"))
         for more in (["resources.slots=8", "resources.parallel=6"], ["resources.slots=3", "resources.parallel=3"], ["resources.slots=32"]):
             with self.subTest(more=more):
                 arguments = [study, "--set", "resources.backend=opencl", *(word for key in more for word in ("--set", key))]

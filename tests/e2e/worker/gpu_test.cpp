@@ -275,8 +275,9 @@ TEST(OpenCl, ThePlanIsAnUpperBoundOfWhatATrialTakesOfTheHost) {
                                  {"hidden", std::vector<std::int64_t>{1000, 500}},
                                  {"norm", std::string("layer")},
                                  {"activation", std::string("gelu")},
-                                 {"batch_size", std::int64_t{2048}}});
-    {  // the first time ever a driver compiles in the process, with memory that is in no plan, and keeps the result
+                                 {"batch_size", std::int64_t{1024}},
+                                 {"eval_every", std::int64_t{1}}});
+    {  // The very first time, a driver compiles in the process, with memory that is in no plan, and keeps the result.
         GpuWorker first(pocl);
         first.complete(run_of(1, 1, large));
     }
@@ -295,7 +296,7 @@ TEST(Cuda, MicroBatchesFollowTheMemoryThatAnotherProgramTakesAndGivesBack) {
     const auto others_take = [&](std::int64_t bytes) { std::ofstream(file) << bytes; };
     others_take(0);
     GpuWorker worker(cuda, {"OTHERS=" + file});
-    const to_worker::Run run = run_of(1, 30);
+    const to_worker::Run run = run_of(1, 30, params({{"samples", std::int64_t{300}}}));
     worker.send(run);
     const auto finished = worker.follow(run.id, [&](std::int64_t step) {
         if (step == 5) others_take(std::int64_t{1} << 30);
