@@ -166,10 +166,12 @@ Result<void> create_database(const fs::path& file) {
     {
         auto database = sqlite::Database::open(fresh, sqlite::Mode::create, 1000);
         if (!database) return database.error();
+        // A step changes some three pages, and each goes to the log as a whole: half the size that SQLite takes by
+        // itself means nearly half the log, and as quick a study.
         const std::string setup =
-            "PRAGMA synchronous = FULL; BEGIN; PRAGMA application_id = " + std::to_string(application_id) +
-            "; PRAGMA user_version = " + std::to_string(schema_version) + ";" + std::string(schema) + schema_2 +
-            "COMMIT;";
+            "PRAGMA page_size = 2048; PRAGMA synchronous = FULL; BEGIN; PRAGMA application_id = " +
+            std::to_string(application_id) + "; PRAGMA user_version = " + std::to_string(schema_version) + ";" +
+            std::string(schema) + schema_2 + "COMMIT;";
         if (auto done = database->run(setup); !done) return done;
         const auto journal = database->value("PRAGMA journal_mode = WAL");
         if (!journal) return journal.error();

@@ -25,13 +25,13 @@ using sqlite::Statement;
 
 constexpr int writer_patience_ms = 10'000;
 constexpr int reader_patience_ms = 1'000;
-constexpr double told_after = 3, interrupted_patience = 0.3;  // seconds
+constexpr double noticed_after = 3, interrupted_patience = 0.3;  // seconds
 
 /// A writer waits for a lock as long as it takes, but does not keep an interrupted program from ending.
-std::function<bool(double)> patience_of_a_writer(std::string file, std::function<void(const std::string&)> tell) {
-    return [file = std::move(file), tell = std::move(tell), told = false](double waited) mutable {
-        if (waited >= told_after && !std::exchange(told, true) && tell)
-            tell(file + " is locked by another program: the study waits for it");
+std::function<bool(double)> patience_of_a_writer(std::string file, std::function<void(const std::string&)> warn) {
+    return [file = std::move(file), warn = std::move(warn), warned = false](double waited) mutable {
+        if (waited >= noticed_after && !std::exchange(warned, true) && warn)
+            warn(file + " is locked by another program: the study waits for it");
         return interrupted_by == 0 || waited < interrupted_patience;
     };
 }
@@ -105,7 +105,7 @@ class SqliteStore final : public Store {
 
     [[nodiscard]] std::int64_t results() const override { return results_; }
     [[nodiscard]] Result<std::int64_t> results_on_disk() const override { return sync_.reached(); }
-    void when_on_disk(std::function<void()> told) override { sync_.tell(std::move(told)); }
+    void when_on_disk(std::function<void()> listener) override { sync_.listen(std::move(listener)); }
     Result<void> settle() override {
         if (auto flushed = flush(); !flushed) return flushed;
         return sync_.wait(results_);
@@ -154,9 +154,11 @@ class SqliteStore final : public Store {
           synchronise_(std::move(synchronise)) {}
 
     Result<void> begin() {
-        // The log is folded into the file every 1000 pages and cut back after a burst.
+        // The log is folded into the file every 2000 pages and cut back after a burst.
         if (writes_)
-            if (auto set = database_.run("PRAGMA journal_size_limit = 16777216; PRAGMA temp_store = MEMORY"); !set)
+            if (auto set = database_.run("PRAGMA wal_autocheckpoint = 2000; PRAGMA journal_size_limit = 16777216; "
+                                         "PRAGMA temp_store = MEMORY");
+                !set)
                 return set;
         const auto source = database_.value("SELECT value FROM study WHERE key = 'source'");
         if (!source) return source.error();
@@ -335,7 +337,7 @@ Result<std::vector<StoredEvent>> Store::steps(std::int64_t trial) const {
     return all;
 }
 
-Result<std::unique_ptr<Store>> open_store(const fs::path& file, std::function<void(const std::string&)> tell,
+Result<std::unique_ptr<Store>> open_store(const fs::path& file, std::function<void(const std::string&)> warn,
                                           std::function<Result<void>()> synchronise) {
     const fs::path folder = file.parent_path().empty() ? "." : file.parent_path();
     std::error_code error;
@@ -351,7 +353,7 @@ Result<std::unique_ptr<Store>> open_store(const fs::path& file, std::function<vo
     if (::access(file.c_str(), W_OK) != 0) return Error{file.string() + ": the file is read-only"};
     auto database = sqlite::Database::open(file, sqlite::Mode::read_write, writer_patience_ms);
     if (!database) return database.error();
-    database->wait_for_locks(patience_of_a_writer(file.string(), std::move(tell)));
+    database->wait_for_locks(patience_of_a_writer(file.string(), std::move(warn)));
     return SqliteStore::make(file, std::move(*database), true, std::move(synchronise));
 }
 

@@ -96,7 +96,7 @@ TEST_F(Groups, UnderALongReaderTheLogGrowsWithTheStepsNotWithTheirTransactions) 
             ASSERT_TRUE(store_->flush());
         }
     }
-    EXPECT_LT(log() - before, steps * 300);
+    EXPECT_LT(log() - before, steps * 240);
     sqlite3_close_v2(reader);
 }
 
