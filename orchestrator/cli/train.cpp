@@ -56,7 +56,7 @@ exporting::Output place_for(const TrainArguments& arguments) {
     if (arguments.output.empty()) throw Fatal("-o: the name of a file for the weights is missing", 2);
     auto output = exporting::Output::at(arguments.output, exporting::Output::Kind::file, arguments.force);
     if (!output) throw Fatal("-o " + output.error().message);
-    if (const auto told = can_be_told(output->path()); !told) throw Fatal("-o " + told.error().message);
+    if (const auto named = check_utf8(output->path()); !named) throw Fatal("-o " + named.error().message);
     return std::move(*output);
 }
 

@@ -8,7 +8,7 @@
 
 namespace hpo {
 
-/// Returns `now`, completed by what earlier readings tell. A device that is missing, or that the driver cannot name any
+/// Returns `now`, completed from earlier readings. A device that is missing, or that the driver cannot name any
 /// more, is listed as it was before, as lost. A device whose memory had errors since `first` (the first reading of each
 /// device) is lost until a reset sets the count back. Devices that never had an id are left out; `problem` names them.
 DeviceReadings assess(const std::vector<DeviceReading>& first, const DeviceReadings& before, DeviceReadings now);

@@ -17,7 +17,7 @@ struct Host {
     std::int64_t memory = 0;  ///< most bytes it can have: installed memory, or the control group's limit
     /// Processes and threads that the control group still allows (pids.max); absent if there is no limit.
     std::optional<std::int64_t> processes;
-    std::string cpu_name;  ///< "AMD EPYC 9B14"; "unknown CPU" where the kernel does not say
+    std::string cpu_name;  ///< "AMD EPYC 9B14"; "unknown CPU" where the kernel does not name it
 };
 
 /// Reads the machine. Here and below, `root` is prepended to /proc and /sys, so that tests can use their own.
@@ -34,8 +34,8 @@ std::int64_t available_memory(const std::filesystem::path& root = "/");
 /// Returns the bytes of physical memory that a process holds, including all shared pages; 0 if it is gone.
 std::int64_t resident_memory(std::int64_t pid, const std::filesystem::path& root = "/");
 
-/// Returns the same, but with the process's part of shared pages only; nothing where the kernel does not tell. It is
-/// slow: the kernel walks all pages of the process.
+/// Returns the same, but with the process's part of shared pages only; nothing where the kernel does not report it. It
+/// is slow: the kernel walks all pages of the process.
 std::optional<std::int64_t> proportional_memory(std::int64_t pid, const std::filesystem::path& root = "/");
 
 /// Returns for each root the processes of its tree: itself and all whose chain of parents leads to it; empty if it is
@@ -44,7 +44,7 @@ std::vector<std::vector<std::int64_t>> trees(std::span<const std::int64_t> roots
                                              const std::filesystem::path& root = "/");
 
 /// Returns the bytes of host memory that each tree holds. Memory that its processes share counts once (proportional set
-/// size), where the kernel tells that; otherwise, and for a single process, all resident memory counts.
+/// size), where the kernel reports that; otherwise, and for a single process, all resident memory counts.
 std::vector<std::int64_t> tree_memory(std::span<const std::vector<std::int64_t>> trees,
                                       const std::filesystem::path& root = "/");
 std::vector<std::int64_t> tree_memory(std::span<const std::int64_t> roots, const std::filesystem::path& root = "/");

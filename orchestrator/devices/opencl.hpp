@@ -10,7 +10,7 @@ namespace hpo {
 inline constexpr const char* opencl_variable = "HPO_OPENCL_LIBRARY";
 
 /// Returns all devices of all platforms. Where OpenCL is not installed, there are none, and no problem is reported.
-/// OpenCL does not tell how much of a device's memory is used.
+/// OpenCL does not report how much of a device's memory is used.
 DeviceReadings read_opencl();
 
 }  // namespace hpo

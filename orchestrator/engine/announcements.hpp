@@ -1,5 +1,5 @@
-// What a user is told, in the order in which it happened, and never before it is sure: the end of a trial, and all that
-// follows it, is announced only once the disk has it.
+// Notifications for the user, in the order in which things happened, and never too early: the end of a trial, and all
+// that follows it, is announced only once the disk has it.
 #pragma once
 
 #include <cstdint>

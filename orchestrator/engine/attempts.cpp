@@ -10,8 +10,8 @@ namespace hpo {
 
 namespace {
 
-constexpr std::int64_t told_unused = 3;    // reports of an attempt that are told one by one
-constexpr std::int64_t told_lines = 1000;  // lines that an attempt may send to the log
+constexpr std::int64_t most_unused_warnings = 3;  // of an attempt, one for each report
+constexpr std::int64_t most_log_lines = 1000;     // that an attempt may send to the log
 
 /// The message that starts an attempt.
 to_worker::Run run_message(const EngineContext& context, AttemptId id, Params params, const Worker& worker) {
@@ -83,7 +83,7 @@ void Attempts::reported(WorkerIndex index, const from_worker::Reported& message)
     uses_.ends.reported(step);
     const Verdict verdict = parts.ledger.report(job->id.trial, message.report, worker.checkpoints);
     const TrialRecord& trial = context.trial(job->id.trial);
-    // Every step's warning is in its report; a person is told once an attempt.
+    // Every step's warning is in its report; the user is notified once per attempt.
     if (!message.report.warning.empty() && !std::exchange(job->warned, true))
         context.say(Notice::Level::warning, trial.number, message.report.warning);
     if (!worker.shared)
@@ -94,7 +94,7 @@ void Attempts::reported(WorkerIndex index, const from_worker::Reported& message)
 }
 
 void Attempts::logged(WorkerIndex index, const from_worker::Log& message) {
-    if (Job* job = uses_.pool.find(index, message.id); job && ++job->logged <= told_lines)
+    if (Job* job = uses_.pool.find(index, message.id); job && ++job->logged <= most_log_lines)
         uses_.context.say(Notice::Level::info, message.id.trial, message.text);
 }
 
@@ -113,7 +113,7 @@ void Attempts::finished(WorkerIndex index, const from_worker::Finished& message)
     context.placement_due = true;
     sum_up(job);
     worker.ailing = message.outcome == Outcome::failed || message.outcome == Outcome::out_of_memory;
-    // What only says the trial's value again is no news.
+    // The trial's value once more is not kept.
     Metrics closing = message.values;
     if (const auto again = closing.find(context.parts.study.objective.metric);
         again != closing.end() && context.trial(trial).value == again->second)
@@ -142,7 +142,7 @@ void Attempts::ended_by_worker(const Job& job, const from_worker::Finished& mess
         default:
             break;
     }
-    // Of what the exception says, not of the lines of code that raised it.
+    // The text of the exception counts, not the lines of code that raised it.
     const auto exception = std::string_view(message.message).substr(0, message.message.find("\n  File \""));
     if (const auto memory = find_out_of_memory(exception, on_device))
         return uses_.memory.ran_out(job, memory->line, memory->device);
@@ -182,9 +182,10 @@ void Attempts::record_usage(Job& job, const Footprint& used) {
 
 void Attempts::sum_up(const Job& job) {
     const auto warn = [&](const std::string& text) { uses_.context.say(Notice::Level::warning, job.id.trial, text); };
-    if (job.unused > told_unused) warn(count(job.unused, "report", "reports") + " in all were not used");
-    if (job.logged > told_lines)
-        warn("of " + std::to_string(job.logged) + " lines for the log, " + std::to_string(told_lines) + " were kept");
+    if (job.unused > most_unused_warnings) warn(count(job.unused, "report", "reports") + " in all were not used");
+    if (job.logged > most_log_lines)
+        warn("of " + std::to_string(job.logged) + " lines for the log, " + std::to_string(most_log_lines) +
+             " were kept");
     uses_.requirements.keep_peak(job, [this](std::int64_t trial) { return hold(trial); });
     if (job.phase == Job::Phase::running) uses_.requirements.of(job.id.trial).lasted = uses_.context.now() - job.begun;
 }
@@ -207,9 +208,9 @@ std::string Attempts::about_unread_reports() const {
            "mean";
 }
 
-/// A report that makes no sense, or comes too late. A flood of them is told in numbers.
+/// A report that makes no sense, or comes too late. Of a flood of them the user is given the number.
 void Attempts::not_used(Job* job, std::int64_t trial, const std::string& why) {
-    if (!job || ++job->unused <= told_unused)
+    if (!job || ++job->unused <= most_unused_warnings)
         uses_.context.say(Notice::Level::warning, trial, "a report was not used: " + why);
 }
 

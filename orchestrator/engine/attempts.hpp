@@ -1,5 +1,5 @@
-// Attempts from their beginning in a worker to the end that the worker tells of them. How they end with their worker is
-// told in worker_ends.hpp.
+// Attempts, from their beginning in a worker to the end that the worker reports. worker_ends.hpp is about those that
+// end with their worker.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ class Attempts {
     /// A step: stored, judged, and answered.
     void reported(WorkerIndex index, const from_worker::Reported& message);
     void logged(WorkerIndex index, const from_worker::Log& message);
-    /// The worker has ended the attempt, as it was told or by itself.
+    /// The worker has ended the attempt, by order or by itself.
     void finished(WorkerIndex index, const from_worker::Finished& message);
     /// About once a second: what the workers' process trees hold.
     void measure();

@@ -1,4 +1,4 @@
-// What the parts of the engine share: what they are given from outside, whom they tell, and how the session ends.
+// What the parts of the engine share: what they are given from outside, whom they notify, and how the session ends.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ struct EngineParts {
     /// Given: where the sampler is slow it proposes on another thread, and this is called from there when it has done
     /// so, so that Engine::proposal_ready is called soon.
     std::function<void()> proposal_ready = {};
-    /// Trials need an accelerator each, or as many as `resources.trial.gpus` says.
+    /// Trials need an accelerator each, or as many as `resources.trial.gpus` asks for.
     bool on_device = false;
 };
 

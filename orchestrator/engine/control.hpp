@@ -25,9 +25,9 @@ struct ControlActions {
     std::function<std::int64_t()> running;  ///< trials that run now
 };
 
-/// Listens until destroyed; then the socket file is gone. A line is at most 4 KiB; a connection that says nothing
-/// sensible is answered with an error, and one that does not read its answers, or says nothing for 10 seconds, is
-/// dropped. At most 16 are heard at a time; a further one takes the place of the first.
+/// Listens until destroyed; then the socket file is gone. A line is at most 4 KiB; an unknown
+/// request is answered with an error, and a connection that does not read its answers, or is silent for 10 seconds, is
+/// dropped. At most 16 are served at a time; a further one takes the place of the first.
 class ControlServer {
    public:
     ControlServer(boost::asio::io_context& loop, const std::filesystem::path& socket, std::string study,

@@ -23,10 +23,10 @@ class DeviceFailures {
     /// About once a second. Workers on a lost device are ended, their trials queued again without blame; without any
     /// device left the session ends.
     void set_lost_aside();
-    /// The devices failed under these trials: which of several did nobody can tell, so that each may be given up. True:
+    /// The devices failed under these trials. Of several, any may be the cause, so that each may be given up. True:
     /// one is, and the trials are not to blame.
     bool failed_under(std::span<const int> devices, std::span<const std::int64_t> trials, const std::string& reason);
-    /// A worker on the device did not come to say hello.
+    /// A worker on the device ended before its hello.
     void start_failed(int device, const std::string& message);
 
    private:

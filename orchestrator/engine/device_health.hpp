@@ -1,5 +1,5 @@
 // What a session has learned of its devices: which are lost, which fail again and again, which are left alone for a
-// moment. It decides nothing of trials and workers, reads nothing and knows no clock.
+// moment. It decides nothing about trials and workers, reads nothing and has no clock.
 #pragma once
 
 #include <map>
@@ -33,7 +33,7 @@ class DeviceHealth {
     /// then the reason to give it up. One trial alone may be what it fails at: the device cools down.
     std::optional<std::string> failed(int device, std::span<const std::int64_t> trials, const std::string& reason,
                                       Seconds now);
-    /// A worker did not come to say hello. The device cools down, and all that fails meanwhile is one failure. The
+    /// A worker ended before its hello. The device cools down, and all that fails meanwhile is one failure. The
     /// reason to give the device up after too many.
     std::optional<std::string> start_failed(int device, const std::string& message, Seconds now);
     /// A worker has started on it.
@@ -41,7 +41,7 @@ class DeviceHealth {
     /// A trial has ended there by itself.
     void worked(int device) { faults_[device] = {}; }
 
-    /// Not used any more by this session, though its driver does not say that it is lost. `why` names it.
+    /// Not used any more by this session, though its driver does not report it as lost. `why` names it.
     void give_up(int device, const std::string& why);
     [[nodiscard]] bool given_up(int device) const { return given_up_.contains(device); }
     /// Of the device that was given up last; empty: none was.

@@ -10,7 +10,7 @@ namespace hpo {
 
 namespace {
 
-constexpr double told_after = 3;  // seconds that a trial has waited for other programs
+constexpr double wait_noticed_after = 3;  // seconds that a trial has waited for other programs
 
 bool can_be_asked(const Worker& worker) {
     // One with many slots answers while it trains.
@@ -123,7 +123,7 @@ void Dispatcher::tell_who_waits(const std::optional<Admission::Reason>& kept_out
     }
     const Seconds now = uses_.context.now();
     if (!waits_since_) waits_since_ = now;
-    if ((now - *waits_since_).count() < told_after) return;
+    if ((now - *waits_since_).count() < wait_noticed_after) return;
     if (waits_.empty()) uses_.context.say(Notice::Level::warning, kept_out->trial, "waits: " + kept_out->text);
     waits_ = "trial " + std::to_string(kept_out->trial) + ' ' + kept_out->text;
 }
@@ -133,7 +133,7 @@ void Dispatcher::launch(WorkerIndex index, int device, const std::vector<int>& m
     uses_.pool.launch(index, spec, device, more);
 }
 
-/// In a worker that is ready, which begins at once, or in a new one, which begins when it has said hello.
+/// In a worker that is ready, which begins at once, or in a new one, which begins after its hello.
 void Dispatcher::start(const PlacementDecision::Start& start, Reservation reservation) {
     const auto index = static_cast<WorkerIndex>(start.worker);
     if (start.opens) launch(index, start.launch.device, start.launch.more);

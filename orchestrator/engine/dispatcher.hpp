@@ -31,14 +31,14 @@ class Dispatcher {
     };
     explicit Dispatcher(const Uses& uses) : uses_(uses) {}
 
-    /// Workers that say what trials need are wanted before anything is known of any trial.
+    /// Starts workers that can be asked what trials need, before anything is known of any trial.
     void warm_up();
     /// Starts trials while some fit: one after the other, since each changes what is left. The machine is read again
     /// after each.
     void place_trials();
-    /// A worker said hello: the trial that is reserved for it begins.
+    /// A worker sent its hello: the trial that is reserved for it begins.
     void worker_ready(WorkerIndex index, const from_worker::Hello& hello);
-    /// A worker said what a trial needs, or why it cannot train it.
+    /// A worker answered what a trial needs, or why it cannot train it.
     void planned(WorkerIndex index, const from_worker::PlanAnswer& answer);
 
     /// Trials that some worker could start on now or soon; of promotions no more are counted than there are workers.

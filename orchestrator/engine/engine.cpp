@@ -8,7 +8,7 @@ namespace hpo {
 
 namespace {
 
-constexpr std::size_t closed_at_once = 50;  // paused trials that end with the study, before others are heard again
+constexpr std::size_t closed_at_once = 50;  // paused trials that end with the study in one round
 constexpr double held_up_after = 3;         // seconds between two ticks, which come every second
 
 }  // namespace

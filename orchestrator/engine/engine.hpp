@@ -101,7 +101,7 @@ class Engine {
     WorkerEnds worker_ends_;
     Dispatcher dispatcher_;
 
-    std::set<std::string> remarks_;  ///< that were told
+    std::set<std::string> remarks_;  ///< that the user was given
     Seconds started_{0};
     double seconds_before_ = 0;  ///< of the study's earlier sessions
     std::optional<Seconds> last_tick_;

@@ -21,19 +21,19 @@ Result<std::unique_ptr<HeldStudy>> HeldStudy::take(
     if (!store) return store.error();
     if (const std::string before = (*store)->source(); !before.empty())
         if (const auto welcome = accepted(before); !welcome) return welcome.error();
-    std::string told = (*store)->warm_start();
+    std::string priors_text = (*store)->warm_start();
     if (!study.warm_start.empty()) {
-        // What was told when the study began stays what it was told, whatever became of the other studies since.
-        const auto priors = told.empty() ? load_prior_studies(study) : read_prior_studies(told);
+        // The study goes on with the prior trials that it began with, whatever became of the other studies since.
+        const auto priors = priors_text.empty() ? load_prior_studies(study) : read_prior_studies(priors_text);
         if (!priors) return priors.error();
-        if (told.empty()) told = write_prior_studies(*priors);
+        if (priors_text.empty()) priors_text = write_prior_studies(*priors);
         proposer = Proposer::make(study, *priors);
         if (!proposer) return proposer.error();
     }
     Store& events = **store;
     std::unique_ptr<HeldStudy> held(new HeldStudy{std::move(*lock), std::move(takeback), std::move(*store),
                                                   Ledger(study, events, std::move(*proposer), std::move(*rules)),
-                                                  std::move(told)});
+                                                  std::move(priors_text)});
     if (const auto replayed = held->ledger.replay(); !replayed) return replayed.error();
     return held;
 }

@@ -19,11 +19,11 @@ struct HeldStudy {
     Takeback takeback;  ///< a study that is given up before it begins leaves nothing behind
     std::unique_ptr<Store> store;
     Ledger ledger;
-    std::string warm_start = {};  ///< what other studies told, to be kept
+    std::string warm_start = {};  ///< the trials of other studies that this one learns from, as text, to be kept
 
     /// Takes the study and reads what it has done. Fails, and then leaves it as it was: the sampler or a rule cannot be
     /// made, the folder cannot be written, another process holds the study, the database is not sound. `accepted`
-    /// decides whether the stored study may go on with this one (`before`: its source). `warn` is told what a user
+    /// decides whether the stored study may go on with this one (`before`: its source). `warn` gets what a user
     /// should know while the study is used (a database that another program has locked). `study` outlives it.
     static Result<std::unique_ptr<HeldStudy>> take(
         const Study& study, const StudyFolder& folder,

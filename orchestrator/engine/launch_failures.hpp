@@ -26,7 +26,7 @@ class LaunchFailures {
     /// run (`working`) it may last; where none has for ten minutes, it is no passing one.
     Shortage ran_short(const std::string& message, bool working, Seconds now);
 
-    /// A worker said hello.
+    /// A worker sent its hello.
     void succeeded();
     /// What failed to start was a device that is lost.
     void forgive() { in_a_row_ = 0; }

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t replay_batch = 10'000;
 
-/// What says of every trial that it has diverged, whatever its objective.
+/// The metric by which any trial may diverge, whatever its objective.
 constexpr const char* loss = "loss";
 
 /// Why the trial has diverged in this step: the objective or the loss is not finite. Any other metric may be (the best
@@ -32,7 +32,7 @@ Ledger::Ledger(const Study& study, Store& store, Proposer proposer, Rules rules)
 /// What decides which steps are marked, and may change between sessions: rungs lie below the budget of steps.
 std::string Ledger::purpose_of_marks() const { return "1, epochs " + std::to_string(study_.budget.epochs); }
 
-/// The steps of ended trials are read once: after that the marked ones tell as much.
+/// All steps of ended trials are read only once: after that the marked ones suffice.
 Result<void> Ledger::replay() {
     const bool marked = store_.marked_for() == purpose_of_marks();
     const std::int64_t summarized = store_.summarized();
@@ -45,7 +45,7 @@ Result<void> Ledger::replay() {
             try {
                 mark_end(stored.event);
                 apply(record_, stored, study_.objective);
-                if (stored.sequence > summarized) changed(stored.event);  // a killed session may not have told it
+                if (stored.sequence > summarized) changed(stored.event);  // a killed session may not have summarized it
                 learn(stored);
             } catch (const std::exception& contradiction) {
                 return Error{"event " + std::to_string(stored.sequence) +
@@ -110,7 +110,7 @@ StudyRecord Ledger::stored_record() const {
     return record;
 }
 
-/// Of a trial: what a summary has to tell anew.
+/// The next summary has to include what the event is about.
 void Ledger::changed(const Event& event) {
     std::visit(
         [&](const auto& e) {
@@ -161,46 +161,45 @@ void Ledger::tell(const StoredEvent& stored) const {
 }
 
 void Ledger::learn(const StoredEvent& stored) {
-    std::visit(
-        Overloaded{
-            [&](const event::SessionStarted&) {
-                for (const std::int64_t trial : unfinished_)
-                    if (record_.trial(trial).state == TrialState::queued) queued_.insert(trial);
-            },
-            [&](const event::Proposed& e) {
-                unfinished_.insert(e.trial);
-                queued_.insert(e.trial);
-                proposer_.proposed(record_.trial(e.trial));
-            },
-            [&](const event::Launched& e) { queued_.erase(e.trial); },
-            // The rules' own state is rebuilt by judging again; what they said then stands in the events that follow.
-            [&](const event::Reported& e) {
-                took_step(stored, e);
-                const bool judged =
-                    divergence(e.report, study_.objective).empty() && e.report.step < study_.budget.epochs;
-                if (judged) (void)judged_by_rules(e.trial);
-            },
-            [&](const event::Paused& e) {
-                queued_.erase(e.trial);
-                teach(record_.trial(e.trial));
-                tried(record_.trial(e.trial));
-            },
-            [&](const event::Requeued& e) {
-                queued_.insert(e.trial);
-                if (e.outcome == Outcome::paused) rules_.promoted(e.trial);
-            },
-            [&](const event::Finished& e) {
-                const TrialRecord& trial = record_.trial(e.trial);
-                queued_.erase(e.trial);
-                if (unfinished_.erase(e.trial) == 0) return;  // it had ended, and its reason was amended
-                steps_.erase(e.trial);
-                rules_.ended(trial);
-                trial.state == TrialState::stopped ? teach(trial) : proposer_.tell(trial);
-                tried(trial);
-            },
-            [](const auto&) {},
-        },
-        stored.event);
+    std::visit(Overloaded{
+                   [&](const event::SessionStarted&) {
+                       for (const std::int64_t trial : unfinished_)
+                           if (record_.trial(trial).state == TrialState::queued) queued_.insert(trial);
+                   },
+                   [&](const event::Proposed& e) {
+                       unfinished_.insert(e.trial);
+                       queued_.insert(e.trial);
+                       proposer_.proposed(record_.trial(e.trial));
+                   },
+                   [&](const event::Launched& e) { queued_.erase(e.trial); },
+                   // The rules' own state is rebuilt by judging again; their verdicts are in the events that follow.
+                   [&](const event::Reported& e) {
+                       took_step(stored, e);
+                       const bool judged =
+                           divergence(e.report, study_.objective).empty() && e.report.step < study_.budget.epochs;
+                       if (judged) (void)judged_by_rules(e.trial);
+                   },
+                   [&](const event::Paused& e) {
+                       queued_.erase(e.trial);
+                       teach(record_.trial(e.trial));
+                       tried(record_.trial(e.trial));
+                   },
+                   [&](const event::Requeued& e) {
+                       queued_.insert(e.trial);
+                       if (e.outcome == Outcome::paused) rules_.promoted(e.trial);
+                   },
+                   [&](const event::Finished& e) {
+                       const TrialRecord& trial = record_.trial(e.trial);
+                       queued_.erase(e.trial);
+                       if (unfinished_.erase(e.trial) == 0) return;  // it had ended, and its reason was amended
+                       steps_.erase(e.trial);
+                       rules_.ended(trial);
+                       trial.state == TrialState::stopped ? teach(trial) : proposer_.tell(trial);
+                       tried(trial);
+                   },
+                   [](const auto&) {},
+               },
+               stored.event);
 }
 
 /// Where the steps of the trial's curve lie in the store.
@@ -218,7 +217,7 @@ void Ledger::mark(std::int64_t sequence, SoFar so_far) {
     }
 }
 
-/// Of a trial that pauses or ends: what it has come to, and its best step, which are told of it from then on. To be
+/// Marks what a trial that pauses or ends has come to, and its best step: both are shown from then on. To be
 /// called before the event is stored, so that it is never without them.
 void Ledger::mark_end(const Event& event) {
     const auto* paused = std::get_if<event::Paused>(&event);
@@ -235,7 +234,8 @@ void Ledger::mark_end(const Event& event) {
     if (finished && best != steps.end() && best->step == trial.best_step) mark(best->sequence, so_far);
 }
 
-/// What a trial that stands still tells: where a rule predicts that it would end, else what it has reached.
+/// Teaches the sampler what a trial that stands still is worth: where a rule predicts its end, else what it has
+/// reached.
 void Ledger::teach(const TrialRecord& trial) {
     const auto forecast = rules_.forecast(trial.number);
     if (!forecast) return proposer_.tell(trial);

@@ -46,12 +46,12 @@ class Ledger {
     /// Stores for viewers what trials have come to. Call it about once a second.
     void summarize();
 
-    /// How many results were entered, and how many of them a loss of power cannot take: nobody is to be told of the
+    /// How many results were entered, and how many of them a loss of power cannot take: nobody is to be shown the
     /// others (announcements.hpp). The latter throws where the disk has failed.
     [[nodiscard]] std::int64_t results() const { return store_.results(); }
     [[nodiscard]] std::int64_t results_on_disk() const;
-    /// `told` is called in another thread when the latter has grown or would throw. Empty: nobody.
-    void when_on_disk(std::function<void()> told) { store_.when_on_disk(std::move(told)); }
+    /// `listener` is called in another thread when the latter has grown or would throw. Empty: nobody is.
+    void when_on_disk(std::function<void()> listener) { store_.when_on_disk(std::move(listener)); }
     /// Stores what waits, and returns when all results are on the disk.
     void settle();
 
@@ -73,14 +73,14 @@ class Ledger {
     void closing(std::int64_t trial, Metrics values);
     /// A step, judged: on stop, pause and completion the trial has already ended or paused in the ledger when this
     /// returns. `at_once`: the next commit stores the step, for workers that write a checkpoint once they are answered.
-    /// A checkpoint that is ahead of the record would resume behind steps that nobody knows.
+    /// A checkpoint that is ahead of the record would resume behind steps that were never stored.
     Verdict report(std::int64_t trial, Report report, bool at_once = false);
-    /// The same for a trial whose end is told: the last step of its budget leaves it running.
+    /// The same for a trial whose end is reported explicitly: the last step of its budget leaves it running.
     Verdict report_until_told(std::int64_t trial, Report report);
     /// The last stored step, judged again: a session that was killed may have stored a step but not what followed from
-    /// it. For trials that have not ended and are not paused; the rules' word stays the one given first.
+    /// it. For trials that have not ended and are not paused; the first verdict of the rules stands.
     Verdict judge(std::int64_t trial);
-    /// What became known of a trial after it ended: `reason` in place of its own. Nobody is told of the entry.
+    /// What became known of a trial after it ended: `reason` replaces its own. Listeners are not called.
     void amend(std::int64_t trial, const std::string& reason);
     void finish(std::int64_t trial, TrialState state, const std::string& rule, const std::string& reason);
     void requeue(std::int64_t trial, Outcome outcome, bool charged, const std::string& reason);

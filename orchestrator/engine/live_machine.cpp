@@ -138,7 +138,7 @@ std::vector<TreeReading> LiveMachine::read_trees(std::span<const std::int64_t> r
 }
 
 /// What other sessions have reserved of a device and do not use yet: it is as good as used. What they use is what the
-/// reading shows: it may be older than what they say of themselves.
+/// reading shows: it may be older than what they have published.
 std::int64_t LiveMachine::promised(const std::string& device, const DeviceReading* reading) const {
     std::int64_t bytes = 0;
     for (std::size_t i = 0; i < other_sessions_.size(); ++i)
@@ -152,7 +152,7 @@ std::int64_t LiveMachine::promised(const std::string& device, const DeviceReadin
 }
 
 std::vector<DeviceNotice> LiveMachine::poll(Seconds now) {
-    // Where the first reading found none, why is told once, and no further one is asked for.
+    // Where the first reading found none, the user has been given the reason, and no further one is asked for.
     if (on_device()) monitor_.poll(now);
     return monitor_.take_notices();
 }
@@ -246,8 +246,8 @@ std::vector<Footprint> LiveMachine::usage(std::span<const std::int64_t> workers)
     return used;
 }
 
-std::vector<DeviceReservation> LiveMachine::said(const Machine& now,
-                                                 std::span<const HeldResources> held_resources) const {
+std::vector<DeviceReservation> LiveMachine::to_publish(const Machine& now,
+                                                       std::span<const HeldResources> held_resources) const {
     std::vector<DeviceReservation> all(1 + now.accelerators.size());
     DeviceReservation& host = all.front();
     host.device = "host";

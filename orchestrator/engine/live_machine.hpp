@@ -23,9 +23,9 @@ namespace hpo {
 
 class LiveMachine final : public SessionMachine {
    public:
-    /// Takes the first reading (first_wait() at most; `tell` hears what takes longer than a second). Fails when
-    /// `resources` name a device that is not there, or when the study asks for GPUs (`backend: cuda` or `opencl`) and
-    /// there is none that it may use; the reason says what there is.
+    /// Takes the first reading (first_wait() at most; `tell` is called with what takes longer than a second). Fails
+    /// when `resources` name a device that is not there, or when the study asks for GPUs (`backend: cuda` or `opencl`)
+    /// and there is none that it may use; the reason says what there is.
     ///
     /// `backend: auto` takes the GPUs that CUDA knows, else (the native worker) those of OpenCL, else none. A CPU that
     /// OpenCL offers is used where the study says `opencl` and there is no GPU, or where it is named.
@@ -49,8 +49,8 @@ class LiveMachine final : public SessionMachine {
     [[nodiscard]] Machine read(std::span<const std::int64_t> workers = {}, std::int64_t reusable = 0,
                                std::span<const Reservation> reserved = {}) const override;
     [[nodiscard]] std::vector<Footprint> usage(std::span<const std::int64_t> workers) const override;
-    [[nodiscard]] std::vector<DeviceReservation> said(const Machine& now,
-                                                      std::span<const HeldResources> held_resources) const override;
+    [[nodiscard]] std::vector<DeviceReservation> to_publish(
+        const Machine& now, std::span<const HeldResources> held_resources) const override;
 
    private:
     LiveMachine(const Study& study, DeviceMonitor monitor);
@@ -67,12 +67,12 @@ class LiveMachine final : public SessionMachine {
     std::vector<Target> targets_;       ///< of `devices_`
     std::vector<std::string> devices_;  ///< UUIDs of those that the study uses, in its order
     std::unique_ptr<TreeWatch> watch_ = std::make_unique<TreeWatch>();
-    std::vector<SessionReservations> other_sessions_;     ///< what other sessions said last
+    std::vector<SessionReservations> other_sessions_;     ///< as other sessions published them last
     std::vector<std::vector<std::int64_t>> their_trees_;  ///< processes of each; empty: not known (yet)
 };
 
 /// LiveMachine::make, and for the native worker under `backend: auto` also a check whether a worker starts on the GPU:
-/// where it does not, the study computes on the CPU, and `tell` is told why.
+/// where it does not, the study computes on the CPU, and `tell` is called with the reason.
 Result<LiveMachine> open_machine(const Study& study, const Programs& programs,
                                  const std::function<void(const DeviceNotice&)>& tell);
 

@@ -1,4 +1,4 @@
-// What hpo.log says of a study: a line for each thing that happened to a trial, but not for each step.
+// The lines of hpo.log: one for each event of a trial but its steps.
 #pragma once
 
 #include <cstddef>

@@ -10,15 +10,15 @@ std::string or_out_of_memory(const std::string& message) { return message.empty(
 
 }  // namespace
 
-void MemoryFailures::ran_out(const Job& job, const std::string& said, bool device_memory) {
-    const std::string message = or_out_of_memory(said);
+void MemoryFailures::ran_out(const Job& job, const std::string& reported, bool device_memory) {
+    const std::string message = or_out_of_memory(reported);
     context_.parts.ledger.requeue(job.id.trial, Outcome::out_of_memory, false, message);
     if (!device_memory) return go_on(job, message, false, others_of(machine_.for_trials()));
     diagnoses_.add({.job = job, .until = context_.now() + read_anew_after, .reason = message, .out_of_memory = true});
 }
 
-void MemoryFailures::ran_out_among_others(std::int64_t trial, const std::string& said) {
-    const std::string message = or_out_of_memory(said);
+void MemoryFailures::ran_out_among_others(std::int64_t trial, const std::string& reported) {
+    const std::string message = or_out_of_memory(reported);
     context_.parts.ledger.requeue(trial, Outcome::out_of_memory, false, message);
     requirements_.of(trial).own_worker = true;
     context_.say(Notice::Level::warning, trial, message + "; queued again, in a worker of its own");

@@ -21,8 +21,8 @@ struct PendingDiagnosis {
     Job job;
     Seconds until{0};
     std::string reason;
-    bool out_of_memory = false;  ///< it is queued again already, and told nowhere else how; else: its worker died
-    bool device_failed = false;  ///< so its worker said, or it fell silent
+    bool out_of_memory = false;  ///< it is queued again already, with no other record of how; else: its worker died
+    bool device_failed = false;  ///< as its worker reported, or it fell silent
     Footprint others{0, 0, 0};   ///< most that other programs were seen to use since
 };
 

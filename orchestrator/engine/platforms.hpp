@@ -30,7 +30,8 @@ struct Platform {
     Result<void> (*sweep)(const std::string& tag);
     /// Whether the devices that a study asks for are there. Changes nothing.
     Result<void> (*check_devices)(const Study& study, const Programs& programs);
-    /// The first reading; `tell` hears what takes long, and what a study is not given. `study` outlives it.
+    /// The first reading; `tell` is called with what takes long, and with what a study is not given. `study` outlives
+    /// it.
     Result<std::unique_ptr<SessionMachine>> (*open_machine)(const Study& study, const Programs& programs,
                                                             const std::function<void(const DeviceNotice&)>& tell);
 };

@@ -1,5 +1,5 @@
-// What the trials of a study need, as far as it is known: said by a worker, predicted from what others took, or learned
-// when one ran out of memory. It reads no machine and starts nothing.
+// What the trials of a study need, as far as it is known: answered by a worker, predicted from what others took, or
+// learned when one ran out of memory. It reads no machine and starts nothing.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct TrialRequirements {
     Footprint colocated{0, 0, 0};    ///< in a worker with others of its fusion key
     bool own_worker = false;         ///< it was in a worker that died with several trials, or ran out of memory in one
     std::int64_t micro_batches = 0;  ///< of one update; 0: as configured
-    std::string shrunk;              ///< why not as configured, to be told once
+    std::string shrunk;              ///< why not as configured, for one notice
     Footprint minimum{0, 0, 0};      ///< at least so much, after it ran out of memory
     Seconds lasted{0};               ///< its last attempt
     bool must_run_alone = false;     ///< nothing may run beside it, after it ran out of memory
@@ -45,9 +45,9 @@ class RequirementsTable {
     /// Both references outlive it. `on_device`: trials need an accelerator each.
     RequirementsTable(const Study& study, Ledger& ledger, bool on_device);
 
-    /// Workers say what a trial needs; else it is predicted.
+    /// Whether workers are asked what a trial needs; else it is predicted.
     [[nodiscard]] bool asks_workers() const { return asks_; }
-    /// What a worker can do, as its hello says. True: it is the first that says what trials need. It knows better than
+    /// Takes in what a worker can do. True: it is the first that answers what trials need. It knows better than
     /// what was guessed, all of which is forgotten: then call recall().
     bool learn_capabilities(const Worker& worker);
 
@@ -71,7 +71,7 @@ class RequirementsTable {
     /// A reservation gives way to what the trial takes as soon as that is known: after its first step. True: memory
     /// became free by it.
     bool record_usage(Job& job, const Footprint& used);
-    /// Stored when it is news, so that the next session knows it and other trials' requirements are learned from it.
+    /// Stored when it is larger, so that the next session knows it and other trials' requirements are learned from it.
     /// What waits (is not `assigned`) is predicted anew then.
     void keep_peak(const Job& job, const std::function<bool(std::int64_t trial)>& assigned);
 

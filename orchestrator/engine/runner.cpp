@@ -86,7 +86,7 @@ class Session {
     /// `accept` makes the study this one, in its folder, once nothing can refuse it any more.
     Result<RunOutcome> run(HolderLock& lock, const std::function<Result<void>()>& accept) {
         lock_ = &lock;
-        // A worker that is alive must have said so before it counts as silent.
+        // A worker that is alive must have sent a sign of life before it counts as silent.
         ExecutorSetup setup{.tag = study_tag(folder_), .program = programs_.hpo};
         setup.alive_every = std::min(setup.alive_every, study_.resources.progress_timeout / 3);
         auto executor =
@@ -287,7 +287,7 @@ class Session {
         engine_->end_round();
         lock_registry();
         now_ = seen();
-        publish(machine_->said(now_, engine_->held_resources()));
+        publish(machine_->to_publish(now_, engine_->held_resources()));
         end_round();
         ticker_.expires_after(1s);
         ticker_.async_wait([this](auto error) {
@@ -311,8 +311,8 @@ class Session {
         });
     }
 
-    /// Who looked at the session registry and then reserved more tells the others at once, before they read; all else
-    /// is said every second.
+    /// A session that looked at the registry and then reserved more publishes that at once, before others read; all
+    /// else is published every second.
     void end_round() {
         try {
             release();
@@ -321,11 +321,11 @@ class Session {
         }
         engine_->end_round();
         if (std::exchange(registry_locked_, false)) {
-            std::vector<DeviceReservation> holds = machine_->said(now_, engine_->held_resources());
+            std::vector<DeviceReservation> holds = machine_->to_publish(now_, engine_->held_resources());
             const auto more = [](const DeviceReservation& now, const DeviceReservation& before) {
                 return now.reserved > before.reserved;
             };
-            if (!std::equal(holds.begin(), holds.end(), said_.begin(), said_.end(), std::not_fn(more)))
+            if (!std::equal(holds.begin(), holds.end(), published_.begin(), published_.end(), std::not_fn(more)))
                 publish(std::move(holds));
         }
         registry_lock_.reset();
@@ -344,7 +344,7 @@ class Session {
 
     /// Without a registry it goes on.
     void publish(std::vector<DeviceReservation> holds) {
-        said_ = holds;
+        published_ = holds;
         if (registry_) (void)registry_->publish({study_.name, getpid(), std::move(holds), engine_->waits()});
     }
 
@@ -437,10 +437,10 @@ class Session {
     Seconds begun_ = clock_.now();
     std::unique_ptr<SessionMachine> machine_;
     std::optional<SessionRegistry> registry_;
-    bool registry_locked_ = false;         ///< at the session registry, since all was settled
-    Descriptor registry_lock_;             ///< from then on
-    Machine now_;                          ///< as of the last tick
-    std::vector<DeviceReservation> said_;  ///< what others know of this session
+    bool registry_locked_ = false;              ///< at the session registry, since all was settled
+    Descriptor registry_lock_;                  ///< from then on
+    Machine now_;                               ///< as of the last tick
+    std::vector<DeviceReservation> published_;  ///< of this session, to others
     WorkerPlan plan_;
     Announcements announcements_;
     CheckpointKeeper keeper_{study_, folder_, ledger_.record()};
@@ -457,7 +457,7 @@ class Session {
     std::unique_ptr<SessionExecutor> executor_;
     std::filesystem::path sockets_;  ///< the folder where the control socket listens
     std::optional<ControlServer> control_;
-    std::string folder_problem_;  ///< that was told
+    std::string folder_problem_;  ///< the last one that the user was warned of
     std::optional<Engine> engine_;
     std::vector<StoredEvent> ended_with_study_;  ///< paused trials
 };
@@ -473,7 +473,7 @@ Result<void> could_begin(const Study& study, const Programs& programs) {
 Result<RunOutcome> run_study(const Study& study, const StudyFolder& folder, const Programs& programs,
                              RunObserver& observer,
                              const std::function<Result<void>(const std::string& before)>& accepted) {
-    if (const auto told = can_be_told(folder.path); !told) return told.error();
+    if (const auto named = check_utf8(folder.path); !named) return named.error();
     const auto warn = [&](const std::string& message) { observer.notice({Notice::Level::warning, 0, message}); };
     auto held = HeldStudy::take(study, folder, accepted, warn);
     if (!held) return held.error();
@@ -481,8 +481,8 @@ Result<RunOutcome> run_study(const Study& study, const StudyFolder& folder, cons
     const Platform& platform = platform_of(study);
     if (const auto swept = platform.sweep(study_tag(folder)); !swept) return swept.error();
     const auto notice = [&](Notice::Level level, const std::string& text) { observer.notice({level, 0, text}); };
-    auto machine = platform.open_machine(study, programs, [&](const DeviceNotice& said) {
-        notice(said.warning ? Notice::Level::warning : Notice::Level::info, said.text);
+    auto machine = platform.open_machine(study, programs, [&](const DeviceNotice& device) {
+        notice(device.warning ? Notice::Level::warning : Notice::Level::info, device.text);
     });
     if (!machine) return machine.error();
     Session session(study, folder, programs, observer, std::move((*held)->ledger), std::move(*machine),

@@ -26,16 +26,16 @@ struct SessionView {
     std::string waits;  ///< which trial waits for memory that other programs use, with the numbers; empty: none
 };
 
-/// What it says of an event, or draws, is the moment's; it is printed when that is sure (announcements.hpp).
+/// Texts and pictures are made when an event happens, and printed when it is sure (announcements.hpp).
 class RunObserver {
    public:
     virtual ~RunObserver() = default;
     /// The session begins; `record` holds what earlier ones stored.
     virtual void begun(const SessionView&) {}
-    /// An event was stored and applied: the lines that tell of it; empty: nothing does.
+    /// An event was applied. Returns lines about it; empty: none.
     virtual std::string happened(const StudyRecord&, const StoredEvent&) { return {}; }
-    /// The session is over, and with it these paused trials have ended (each is `Finished`), which no rule promoted:
-    /// the lines that tell of them.
+    /// The session is over, and with it these paused trials have ended (each is `Finished`), which no rule promoted.
+    /// Returns lines about them.
     virtual std::string ended_with_study(const StudyRecord&, std::span<const StoredEvent>) { return {}; }
     virtual void print(const std::string& lines) { (void)lines; }
     virtual void notice(const Notice&) {}

@@ -38,9 +38,9 @@ class SessionMachine {
     /// Memory that the process trees of `workers` hold, one by one; of devices the most on one of them, 0 where the
     /// driver hides who uses what.
     [[nodiscard]] virtual std::vector<Footprint> usage(std::span<const std::int64_t> workers) const = 0;
-    /// What a session that holds all this says of itself to others (devices/session_registry.hpp).
-    [[nodiscard]] virtual std::vector<DeviceReservation> said(const Machine& now,
-                                                              std::span<const HeldResources> held_resources) const = 0;
+    /// What a session that holds all this publishes to others (devices/session_registry.hpp).
+    [[nodiscard]] virtual std::vector<DeviceReservation> to_publish(
+        const Machine& now, std::span<const HeldResources> held_resources) const = 0;
 };
 
 }  // namespace hpo

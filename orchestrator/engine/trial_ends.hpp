@@ -25,7 +25,7 @@ class TrialEnds {
     void charge(AttemptId id, const std::string& reason);
     /// A trial that runs, in the store, is queued again and nobody is blamed.
     void requeue_without_blame(std::int64_t trial, const std::string& reason);
-    /// The store says that it has ended, and no worker holds it any more. Nothing where it has not ended.
+    /// The trial has ended in the ledger, and no worker holds it any more. Does nothing where it has not ended.
     void announce(std::int64_t trial);
     /// It took a step.
     void reported(std::int64_t step) { failures_.reported(step); }

@@ -19,7 +19,7 @@ class TrialFailures {
 
     struct Failure {
         std::string reason;
-        std::string cause{};     ///< what trials that fail alike have in common; empty: as the reason says
+        std::string cause{};     ///< what trials that fail alike have in common; empty: the reason
         Seconds lasted{0};       ///< its last attempt
         std::int64_t steps = 0;  ///< that it took
     };

@@ -9,8 +9,8 @@
 
 namespace hpo {
 
-/// What the studies of `study.warm_start` tell by now, in their order. Fails, with the place and the cure: there is no
-/// such study, it cannot be read, or none of its ended trials lies in this space. Changes nothing there.
+/// The trials that the studies of `study.warm_start` have by now, in their order. Fails, with the place and the cure:
+/// there is no such study, it cannot be read, or none of its ended trials lies in this space. Changes nothing there.
 Result<std::vector<PriorStudy>> load_prior_studies(const Study& study);
 
 }  // namespace hpo

@@ -43,7 +43,7 @@ class WorkerEnds {
         std::string how{};           ///< the cause, or how it ended by itself
         std::string reason{};        ///< the same with the end of its output
         std::vector<Job> held{};     ///< attempts that end with the worker, not by themselves
-        bool device_failed = false;  ///< so it said
+        bool device_failed = false;  ///< by its exit status
 
         [[nodiscard]] bool on_device() const { return worker.device != host_only; }
         [[nodiscard]] bool by_itself() const { return worker.state == Worker::State::ready; }

@@ -1,5 +1,5 @@
-// The workers of a session: which are there, what each trains, when it was heard last, and how it is started and ended.
-// It knows nothing of why: that is decided by those who call it.
+// The workers of a session: which are there, what each trains, when its last message came, and how it is started and
+// ended. Why is decided by its callers.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct Job {
     std::int64_t last_step = 0;  ///< reported in this attempt
     std::int64_t unused = 0;     ///< reports of this attempt that were not used
     std::int64_t logged = 0;     ///< lines it sent to the log in this attempt
-    bool warned = false;         ///< a warning of this attempt was told
+    bool warned = false;         ///< the user was given a warning of this attempt
     bool taken = false;          ///< running: its worker was well, or has sent a message about it
     bool complete = false;       ///< ending: it has taken all its steps, and may take its time
     HeldResources held;
@@ -47,10 +47,10 @@ struct Worker {
     std::vector<Job> jobs;
     std::size_t slots = 1;      ///< jobs at once
     std::string fusion_key;     ///< that its jobs have in common; empty: they need none, or there are none
-    bool shared = false;        ///< had several jobs at once since it was idle: nobody can tell which holds what
+    bool shared = false;        ///< had several jobs at once since it was idle: which of them holds what is unknown
     std::int64_t planning = 0;  ///< trial it was asked about; 0: none
     Seconds heard{0};           ///< starting, planning: last sign of life
-    std::int64_t pid = 0;       ///< as it said
+    std::int64_t pid = 0;       ///< from its hello
     bool plans = false;         ///< can answer `plan`
     bool checkpoints = false;   ///< writes checkpoints that a trial can resume from
     bool shrinks = false;       ///< can train a batch in micro-batches
@@ -58,7 +58,7 @@ struct Worker {
     bool once = false;          ///< trains one trial, then exits
     bool warm = false;          ///< has trained one before those that it has now
     bool spent = false;         ///< leaving, after its one trial, at its own pace
-    bool greeted = false;       ///< it said hello
+    bool greeted = false;       ///< it sent its hello
     AttemptId culprit;          ///< leaving: the attempt that is charged for it; trial 0: none
     std::string environment;    ///< its cores and variables, for people
     std::string kill_reason;    ///< why we ended it, for the attempts' reason
@@ -85,9 +85,9 @@ class WorkerPool {
     // How a worker begins.
 
     void launch(WorkerIndex index, const LaunchSpec& spec, int device, const std::vector<int>& more = {});
-    /// It said hello. False: it is not waited for any more.
+    /// It sent its hello. False: it is not waited for any more.
     bool greet(WorkerIndex index, const from_worker::Hello& hello);
-    /// What it says is a sign of life: of the attempt that a message names, of all its attempts where it names none.
+    /// A message is a sign of life: of the attempt that it names, of all attempts of the worker where it names none.
     void note_life(WorkerIndex index, const WorkerMessage& message);
     /// This process was held up itself (a suspended machine, a blocked terminal, a locked database) and read no
     /// messages: the silence of workers counts from now.
@@ -112,8 +112,8 @@ class WorkerPool {
     void end_on_device(int device, const std::string& reason);
     /// What idle workers hold is given back, but for the first one's, whose memory counts as free already.
     void end_idle_but_one(const std::string& reason);
-    /// Those that have not been heard for `resources.progress_timeout`, and those that go on long after their trial was
-    /// to end.
+    /// Ends those that have sent nothing for `resources.progress_timeout`, and those that go on long after their trial
+    /// was to end.
     void end_silent();
     /// It has trained its one trial, and exits by itself. What it does on the way (keeping a model, say) is its own
     /// affair.

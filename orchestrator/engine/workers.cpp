@@ -144,15 +144,16 @@ LaunchSpec worker_launch(const Study& study, const Programs& programs, const Wor
     return spec;
 }
 
-Result<void> can_be_told(const std::filesystem::path& path) {
+Result<void> check_utf8(const std::filesystem::path& path) {
     const std::string whole = std::filesystem::absolute(path).string();
     for (std::string_view rest = whole; !rest.empty();) {
         std::uint32_t code = 0;
         const auto length = detail::utf8_sequence(rest, code);
         if (length == 0)
-            return Error{printable(whole) +
-                         ": a name that is not UTF-8, which workers cannot be told: work in another folder, or set "
-                         "HPO_RUNS to one"};
+            return Error{
+                printable(whole) +
+                ": the name is not UTF-8, so no message to a worker can contain it: work in another folder, or set "
+                "HPO_RUNS to one"};
         rest.remove_prefix(length);
     }
     return {};

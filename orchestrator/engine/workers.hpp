@@ -43,12 +43,12 @@ struct Target {
 };
 
 /// The native worker, or the study's own command, for one worker. Python scripts find the client. Without a GPU a
-/// script sees none where the study says `backend: cpu`, else whatever there is.
+/// script sees none with `backend: cpu`, else whatever there is.
 LaunchSpec worker_launch(const Study& study, const Programs& programs, const WorkerPlan& plan, WorkerIndex index,
                          const Target& target);
 
-/// Whether workers can be told where `path` lies: messages are JSON, so it must be UTF-8, the folders around it
+/// Whether messages to workers can contain `path`: they are JSON, so it must be UTF-8, the folders around it
 /// included. Else an Error with the cure.
-Result<void> can_be_told(const std::filesystem::path& path);
+Result<void> check_utf8(const std::filesystem::path& path);
 
 }  // namespace hpo

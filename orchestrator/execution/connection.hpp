@@ -32,7 +32,7 @@ class WorkerConnection : public std::enable_shared_from_this<WorkerConnection> {
     void read();
     /// Returns false, and drops the messages, if the queue is full because the peer does not read.
     bool send(std::span<const OrchestratorMessage> messages);
-    /// Pid of the process at the other end at the time when it connected; 0 if the kernel does not tell.
+    /// Pid of the process at the other end at the time when it connected; 0 if it is unknown.
     [[nodiscard]] std::int64_t peer() const;
     /// Closes the socket; no event follows.
     void close();

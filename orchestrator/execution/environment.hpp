@@ -1,4 +1,4 @@
-// The environment variables that tell a worker's libraries how many threads and how much memory to use.
+// The environment variables that set how many threads and how much memory a worker's libraries use.
 #pragma once
 
 #include <map>

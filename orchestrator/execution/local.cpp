@@ -32,7 +32,7 @@ using std::chrono::seconds;
 
 namespace {
 
-constexpr std::size_t most_unidentified = 64;  ///< connections that have not said hello
+constexpr std::size_t most_unidentified = 64;  ///< connections that have not sent a hello
 constexpr seconds hello_within{10};            ///< after a connection was made
 constexpr seconds exit_after_close_within{3};  ///< time for a worker that has closed its connection
 constexpr seconds last_messages_within{1};     ///< time for messages of a worker that has exited
@@ -49,7 +49,8 @@ std::string random_token() {
     return token;
 }
 
-/// What is known of one worker index. `launches` tells timers of the present worker from those of an earlier one.
+/// What is known of one worker index. `launches` distinguishes timers of the present worker from those of an earlier
+/// one.
 struct LocalWorker {
     explicit LocalWorker(WorkerIndex n, std::int64_t log_bytes) : number(n), log(log_bytes) {}
 

@@ -16,7 +16,7 @@ struct ExecutorSetup {
     /// executor a tag at a time.
     std::string tag;
     std::filesystem::path program;  ///< hpo itself
-    double alive_every = 5;         ///< seconds, told to workers
+    double alive_every = 5;         ///< seconds, sent to workers
 };
 
 class SessionExecutor : public Executor {

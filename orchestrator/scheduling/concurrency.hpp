@@ -11,7 +11,7 @@
 
 namespace hpo {
 
-/// Trials at once, as `resources.parallel` says. Where it does not, workers with several slots leave samplers and rules
+/// Trials at once: `resources.parallel`. Where that is not given, workers with several slots leave samplers and rules
 /// something to learn from: a quarter of the budget at once is four rounds of proposals. Nothing: as many as fit.
 inline std::optional<std::int64_t> most_at_once(const Study& study, std::int64_t workers, std::int64_t slots) {
     const Resources& resources = study.resources;

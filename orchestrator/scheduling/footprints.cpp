@@ -266,8 +266,8 @@ struct FootprintModel::Impl {
         std::string why;  ///< empty: nothing is known
     };
     Answer bytes_of(const Params& params, std::int64_t Footprint::*kind, const Knowledge& knowledge,
-                    const std::optional<std::int64_t>& said, std::int64_t largest) const {
-        if (said && largest <= *said) return {*said, "as declared (resources.trial)"};
+                    const std::optional<std::int64_t>& given, std::int64_t largest) const {
+        if (given && largest <= *given) return {*given, "as declared (resources.trial)"};
         if (const auto same = peaks.find(params); same != peaks.end() && same->second.*kind > 0)
             return {whole_bytes(with_error(double(same->second.*kind))), "measured"};
         if (knowledge.count() == 0) return {};

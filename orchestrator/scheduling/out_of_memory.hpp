@@ -50,7 +50,7 @@ struct NextTry {
 /// other programs keep still, and after 40 in any case.
 Result<NextTry> after_out_of_memory(const MemoryDeath& death);
 
-/// Which memory ran out by a program's last output, and the line that says so.
+/// Which memory ran out according to a program's last output, and the line that shows it.
 struct OutOfMemoryLine {
     bool device = false;  ///< the accelerator's; else the host's
     std::string line;
@@ -58,7 +58,7 @@ struct OutOfMemoryLine {
 
 /// What a script writes that ends for want of memory without telling us: an exception of PyTorch, JAX, TensorFlow or
 /// Python that nobody caught, an error of CUDA, HIP or OpenCL, the C++ library's. Of several lines the last one counts.
-/// `on_device`: it trained on an accelerator. Nothing where no line says so.
+/// `on_device`: it trained on an accelerator. Nothing where no line shows it.
 std::optional<OutOfMemoryLine> find_out_of_memory(std::string_view last_output, bool on_device);
 
 /// Twice as many micro-batches, at most one a sample; nothing when they are that already, or when the numbers make no

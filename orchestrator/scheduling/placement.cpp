@@ -48,7 +48,7 @@ bool on_devices_of(const PlacementWorker& worker, const Admission::Launch& launc
 bool takes(const PlacementWorker& worker, const PlacementTrial& trial, const Admission::Launch& launch) {
     if (worker.state != State::ready || worker.asked || !on_devices_of(worker, launch)) return false;
     if (worker.trials == 0) return !launch.joins;
-    // Where workers do not say what trials need nobody knows fusion keys: any trials may share a worker.
+    // Workers that do not answer what trials need have no fusion keys: any trials may share one.
     const bool alike = launch.joins ? worker.fusion_key == trial.fusion_key : !worker.plans;
     return alike && !trial.own_worker && worker.trials < worker.slots && !worker.exclusive;
 }

@@ -1,5 +1,5 @@
 // Which waiting trial starts in which worker, and which worker is started or released for it: a state machine without
-// I/O and clock. `hpo run` drives it with what workers say, `hpo check` with what would follow.
+// I/O and clock. `hpo run` drives it with what workers report, `hpo check` with what would follow.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct PlacementWorker {
     std::string fusion_key{};  ///< that its trials have in common; empty: they need none, or there are none
     std::size_t slots = 1;     ///< trials at once
     std::size_t trials = 0;    ///< that it trains, or that are reserved for it
-    bool plans = false;        ///< it says of each trial what that needs
+    bool plans = false;        ///< it answers what a trial needs
     bool asked = false;        ///< it has not answered yet what a trial needs
     bool exclusive = false;    ///< one of its trials shares a worker with no other
 
@@ -74,7 +74,7 @@ Reservation reservation_of(const PlacementState& state, const PlacementDecision:
 /// opened.
 void apply(PlacementState& state, const PlacementDecision::Start& start);
 
-/// The most slots that any worker has which says what trials need; at least 1.
+/// The most slots of any worker that answers what trials need; at least 1.
 std::size_t most_slots_of(const PlacementState& state);
 
 /// Trials that wait before no further one is looked for (concurrency.hpp).

@@ -88,7 +88,8 @@ struct Admission {
     std::vector<Launch> launch;  ///< in this order
     std::vector<Reason> never;   ///< too large for every empty device, or for the empty host: they fail, loudly
     /// The first trial that fits the empty machine but cannot start however many of the running ones end: other
-    /// programs use too much, or the devices that it fits are set aside. It waits. The text says which, with numbers.
+    /// programs use too much, or the devices that it fits are set aside. It waits. The text names the cause, with
+    /// numbers.
     std::optional<Reason> kept_out;
 };
 

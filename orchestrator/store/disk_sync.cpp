@@ -52,9 +52,9 @@ Result<void> DiskSync::wait(std::int64_t count) {
     return {};
 }
 
-void DiskSync::tell(std::function<void()> told) {
+void DiskSync::listen(std::function<void()> listener) {
     const std::lock_guard lock(mutex_);
-    told_ = std::move(told);
+    listener_ = std::move(listener);
 }
 
 void DiskSync::work() {
@@ -70,7 +70,7 @@ void DiskSync::work() {
             reached_ = written;
         else
             failed_ = done.error();
-        if (told_) told_();
+        if (listener_) listener_();
         changed_.notify_all();
     }
 }

@@ -32,9 +32,9 @@ class DiskSync {
     [[nodiscard]] Result<std::int64_t> reached() const;
     /// Requests it, and returns when it is on the disk.
     Result<void> wait(std::int64_t count);
-    /// `told` is called in the thread after each synchronisation, also one that fails; when this returns, the one
+    /// `listener` is called in the thread after each synchronisation, also one that fails; when this returns, the one
     /// before is no longer called. It must call nothing of this object. Empty: nobody.
-    void tell(std::function<void()> told);
+    void listen(std::function<void()> listener);
 
    private:
     void work();
@@ -45,7 +45,7 @@ class DiskSync {
     std::int64_t requested_ = 0;
     std::int64_t reached_ = 0;
     std::optional<Error> failed_;
-    std::function<void()> told_;
+    std::function<void()> listener_;
     bool ends_ = false;
     std::thread thread_;
 };

@@ -71,7 +71,7 @@ Result<void> write_holder(int fd, const Holder& holder, const std::filesystem::p
     return {};
 }
 
-/// A lock that was taken an instant ago may not say by whom yet, or still name the last, dead holder.
+/// A lock that was taken an instant ago may not name its holder yet, or still name the last, dead one.
 std::optional<Holder> read_living_holder(int fd) {
     using namespace std::chrono;
     const auto deadline = steady_clock::now() + milliseconds(300);

@@ -92,7 +92,7 @@ Result<void> migrate(const fs::path& file, sqlite::Database& database) {
         (void)database.run("ROLLBACK");
         return changed;
     }
-    // An older program tells the schema by the file, not by the log.
+    // An older program reads the schema from the file, not from the log.
     (void)database.run("PRAGMA wal_checkpoint(TRUNCATE)");
     return {};
 }

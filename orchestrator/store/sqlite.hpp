@@ -1,4 +1,4 @@
-// The few calls of SQLite that the store makes, with owners and words for errors. Included by this folder, and by
+// The few calls of SQLite that the store makes, with owners and messages for errors. Included by this folder, and by
 // export/, which writes the database of another program.
 #pragma once
 
@@ -50,7 +50,7 @@ class Database {
    public:
     static Result<Database> open(const std::filesystem::path& file, Mode mode, int busy_ms);
 
-    /// From now on a lock that others hold is waited for as long as `go_on` says, which is told the seconds so far:
+    /// From now on a lock that others hold is waited for as long as `go_on` allows, which is given the seconds so far:
     /// with pauses that grow, up to a tenth of a second.
     void wait_for_locks(std::function<bool(double waited)> go_on);
 

@@ -1,4 +1,4 @@
-// A study on disk: one SQLite file, WAL, one writing connection, short read-only readers. The only place that knows
+// A study on disk: one SQLite file, WAL, one writing connection, short read-only readers. Only this folder knows
 // SQLite.
 #pragma once
 
@@ -23,7 +23,7 @@ struct Mark {
 
 /// One holder's connection. Not thread-safe. Every append is one transaction, which survives a kill of the process at
 /// once. A *result* (Finished, SessionEnded) is brought to the disk by a thread of the store, with all before it:
-/// whoever is told of it is told after that. The first thing that is written brings a study of an older schema to this
+/// nobody is shown it before that. The first thing that is written brings a study of an older schema to this
 /// one, after a copy was made beside it (study.db.schema-1): until then it is as it was.
 ///
 /// A study may have millions of steps. What is kept besides the events so that nobody has to read all of them can be
@@ -37,7 +37,7 @@ class Store {
     [[nodiscard]] virtual std::string source() const = 0;
     virtual Result<void> set_source(const std::string& yaml) = 0;
 
-    /// What other studies told this one when it began (sampling/prior_study.hpp), as text; empty: nothing.
+    /// The trials of other studies that this one learns from (sampling/prior_study.hpp), as text; empty: none.
     [[nodiscard]] virtual std::string warm_start() const { return {}; }
     virtual Result<void> set_warm_start(const std::string& text) {
         (void)text;
@@ -52,7 +52,7 @@ class Store {
     virtual Result<StoredEvent> append(const Event& event) = 0;
 
     /// As append, but it waits in memory for the next append or flush: thousands of steps a second share one
-    /// transaction. Others do not see it before, and a kill loses it. What of it cannot be stored is said then: an
+    /// transaction. Others do not see it before, and a kill loses it. What of it cannot be stored shows then: an
     /// Error of any writing means that nothing of what waited is stored, nor waits any more.
     virtual Result<StoredEvent> add(const Event& event) { return append(event); }
     virtual Result<void> flush() { return {}; }
@@ -61,9 +61,9 @@ class Store {
     /// the disk has failed, and nothing is stored any more.
     [[nodiscard]] virtual std::int64_t results() const { return 0; }
     [[nodiscard]] virtual Result<std::int64_t> results_on_disk() const { return results(); }
-    /// `told` is called in another thread when the latter has grown, or is an Error. It must not use the store. Empty:
-    /// nobody; what was set before is not called any more when this returns.
-    virtual void when_on_disk(std::function<void()> told) { (void)told; }
+    /// `listener` is called in another thread when the latter has grown, or is an Error. It must not use the store.
+    /// Empty: nobody; what was set before is not called any more when this returns.
+    virtual void when_on_disk(std::function<void()> listener) { (void)listener; }
     /// Flushes, and waits until all results are on the disk.
     virtual Result<void> settle() { return flush(); }
 
@@ -72,7 +72,7 @@ class Store {
         (void)record, (void)trials;
         return {};
     }
-    /// The last event that the last summary tells of; 0: there is none.
+    /// The last event in the last summary; 0: there is none.
     [[nodiscard]] virtual std::int64_t summarized() const { return 0; }
     /// Brings `record` to the last summary if that is newer; its trials are thinned then. Events go on from
     /// record.sequence.
@@ -88,7 +88,7 @@ class Store {
         (void)mark;
         return {};
     }
-    /// What all marks were made for, as `remark` was told; empty: not all that are needed are there.
+    /// What all marks were made for, as `remark` was given it; empty: not all that are needed are there.
     [[nodiscard]] virtual std::string marked_for() const { return {}; }
     /// These marks, for this purpose, instead of those before.
     virtual Result<void> remark(const std::string& purpose, std::span<const Mark> marks) {
@@ -105,11 +105,11 @@ class Store {
 /// schema, read-only, another program's database, a network file system's missing locks.
 ///
 /// From then on a lock that another program holds is waited for as long as it takes, or until a signal asks for the end
-/// (hpo/interrupted.hpp); `tell` is told once when that lasts. Within such a wait it must not use the store.
+/// (hpo/interrupted.hpp); `warn` is called once when that lasts. Within such a wait it must not use the store.
 ///
 /// `synchronise` is a seam for tests, in place of what brings the log to the disk (disk_sync.hpp).
 Result<std::unique_ptr<Store>> open_store(const std::filesystem::path& file,
-                                          std::function<void(const std::string&)> tell = {},
+                                          std::function<void(const std::string&)> warn = {},
                                           std::function<Result<void>()> synchronise = {});
 
 /// For viewers: read-only, never checkpoints, never blocks the writer, reads all schemas. What changes something fails.

@@ -32,7 +32,7 @@ class StoredRows {
     /// Numbers of the last event and of the last trial; 0: there are none.
     Result<std::int64_t> last_sequence();
     Result<std::int64_t> last_trial();
-    /// The last event that the last summary tells of; 0: there is none.
+    /// The last event in the last summary; 0: there is none.
     Result<std::int64_t> summarized();
 
    private:

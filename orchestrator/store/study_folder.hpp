@@ -69,7 +69,7 @@ class Takeback {
 };
 
 /// Puts `text` into `file`: written beside it, synced and renamed, so that it is there whole, or as it was before. A
-/// file that says the same already is not touched; a link is replaced, not followed.
+/// file with this text already is not touched; a link is replaced, not followed.
 Result<void> replace_file(const std::filesystem::path& file, std::string_view text);
 
 }  // namespace hpo

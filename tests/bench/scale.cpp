@@ -1,5 +1,5 @@
-// The parts of tests/bench/scale: large studies made through the ledger, rules on long curves, and a worker that says
-// its steps as fast as it can.
+// The parts of tests/bench/scale: large studies made through the ledger, rules on long curves, and a worker that
+// reports steps as fast as it can.
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>

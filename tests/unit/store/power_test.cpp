@@ -70,12 +70,12 @@ TEST(DiskSync, AFailureStaysSinceNobodyKnowsWhatTheDiskHas) {
         if (++calls == 2) return Error{"I/O error"};
         return {};
     });
-    sync.tell([&] { ++told; });
+    sync.listen([&] { ++told; });
     EXPECT_TRUE(sync.wait(1));
     EXPECT_FALSE(sync.wait(2));
     EXPECT_FALSE(sync.wait(3));
     EXPECT_FALSE(sync.reached());
-    sync.tell({});
+    sync.listen({});
     EXPECT_EQ(calls, 2);
     EXPECT_EQ(told, 2);
 }
