@@ -1,5 +1,6 @@
 """Whole studies on OpenCL, with PoCL's CPU device, and the errors if a backend is not available."""
 import json
+import shutil
 import sqlite3
 import unittest
 
@@ -7,7 +8,8 @@ from harness import SOURCE, Case, wait_for
 
 DEBUG = SOURCE / "studies" / "debug.yaml"
 ONE_AT_A_TIME = ["--jobs", "1", "--quiet"]  # so that proposals do not depend on which trial ends first
-HALF_THE_DATA = ["--set", "worker.data.samples=4096"]
+# No rule pauses a trial, so that the kill meets one between two steps.
+UNSTOPPED = ["--set", "stopping=[]", "--set", "budget.trials=3", "--set", "budget.epochs=6", "--set", "worker.data.samples=4096"]
 ONE_EPOCH = ["--set", "budget.epochs=1"]
 MIB = 1 << 20
 
@@ -56,14 +58,15 @@ class Backend(Case):
         self.assertTrue(any(body.get("micro_batches", 0) > 1 for _, _, body in self.launches()))
 
     def test_a_study_that_is_killed_and_resumed_ends_like_an_uninterrupted_one(self):
-        self.hpo("run", DEBUG, "--backend", "opencl", *HALF_THE_DATA, *ONE_AT_A_TIME)
+        self.hpo("run", DEBUG, "--backend", "opencl", *UNSTOPPED, *ONE_AT_A_TIME)
         uninterrupted = {number: (trial["state"], trial["steps"], trial["values"]) for number, trial in self.ended().items()}
-        child = self.start("run", DEBUG, "--backend", "opencl", "--fresh", *HALF_THE_DATA, *ONE_AT_A_TIME)
-        wait_for(lambda: sum(trial["steps"] for trial in self.trials_so_far("debug")) > 8 or child.poll() is not None)
+        shutil.rmtree(self.folder / "runs")  # with --fresh, the steps of the first run would be counted
+        child = self.start("run", DEBUG, "--backend", "opencl", *UNSTOPPED, *ONE_AT_A_TIME)
+        wait_for(lambda: sum(trial["steps"] for trial in self.trials_so_far("debug")) > 3 or child.poll() is not None)
         child.kill()
         child.wait()
         self.assert_nobody_left()
-        self.hpo("run", DEBUG, "--backend", "opencl", *HALF_THE_DATA, *ONE_AT_A_TIME)
+        self.hpo("run", DEBUG, "--backend", "opencl", *UNSTOPPED, *ONE_AT_A_TIME)
         self.assertEqual(uninterrupted, {number: (trial["state"], trial["steps"], trial["values"]) for number, trial in self.ended().items()})
 
     def test_an_unavailable_backend_is_an_error_before_any_trial(self):
