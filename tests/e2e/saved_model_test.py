@@ -77,6 +77,34 @@ def logits(tensors, values):
     return x
 
 
+def convolution(x, weight, stride=1):
+    """Channels last, as the file has the weights: [out, height, width, in]."""
+    half = weight.shape[1] // 2
+    padded = numpy.pad(x, ((0, 0), (half, half), (half, half), (0, 0)))
+    windows = numpy.lib.stride_tricks.sliding_window_view(padded, weight.shape[1:3], axis=(1, 2))
+    return numpy.einsum("nyxcij,oijc->nyxo", windows[:, ::stride, ::stride], weight, optimize=True)
+
+
+def group_norm(x, tensors, name, groups):
+    split = x.reshape(x.shape[0], -1, groups, x.shape[3] // groups)
+    mean, variance = split.mean((1, 3), keepdims=True), split.var((1, 3), keepdims=True)
+    x = ((split - mean) / numpy.sqrt(variance + 1e-5)).reshape(x.shape)
+    return x * tensors[f"{name}.norm.weight"] + tensors[f"{name}.norm.bias"]
+
+
+def convolution_logits(tensors, images, groups):
+    """The convolution network as its file describes it, with relu."""
+    x = (images.astype(numpy.float32) - tensors["input.mean"]) / tensors["input.deviation"]
+    x = numpy.maximum(group_norm(convolution(x, tensors["stem.weight"]), tensors, "stem", groups), 0)
+    for block in sorted({name[:-len(".first.weight")] for name in tensors if name.endswith(".first.weight")}):
+        shortcut = tensors.get(f"{block}.shortcut.weight")
+        y = convolution(x, tensors[f"{block}.first.weight"], 1 if shortcut is None else 2)
+        y = numpy.maximum(group_norm(y, tensors, f"{block}.first", groups), 0)
+        y = group_norm(convolution(y, tensors[f"{block}.second.weight"]), tensors, f"{block}.second", groups)
+        x = numpy.maximum(y + (x if shortcut is None else convolution(x, shortcut, 2)), 0)
+    return x.mean((1, 2)) @ tensors["head.weight"].T + tensors["head.bias"]
+
+
 def encoded(encoding, row):
     """Encodes a row of the table as the model's input."""
     missing = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
@@ -162,6 +190,23 @@ class SavedModel(unittest.TestCase):
                 self.assertGreater(accuracy, 0.8)
                 # Rounding may change one or two ties among the 10,000 samples.
                 self.assertAlmostEqual(accuracy, finished["values"]["test_accuracy"], delta=0.0003)
+
+    def test_numpy_alone_reproduces_a_convolution_network(self):
+        images = numpy.frombuffer(gzip.open(FASHION / "t10k-images-idx3-ubyte.gz").read()[16:], "u1")
+        labels = numpy.frombuffer(gzip.open(FASHION / "t10k-labels-idx1-ubyte.gz").read()[8:], "u1")
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, "model.safetensors")
+            params = {"format": "idx", "path": "fashion-mnist", "subset": 2500, "type": "cnn", "channels": 8,
+                      "stages": 2, "groups": 2, "dropout": 0.1, "lr": 0.01, "batch_size": 32}
+            finished = train(params, 1, file)
+            self.assertEqual(finished["outcome"], "complete", finished)
+            metadata, tensors = read_safetensors(file)
+            self.assertEqual(json.loads(metadata["configuration"])["channels"], 8)
+            parts = numpy.split(images.reshape(-1, 28, 28, 1), 50)
+            best = numpy.concatenate([convolution_logits(tensors, part, 2).argmax(1) for part in parts])
+            accuracy = float((best == labels).mean())
+            self.assertGreater(accuracy, 0.3)  # of ten classes, after 70 updates
+            self.assertAlmostEqual(accuracy, finished["values"]["test_accuracy"], delta=0.0005)
 
 
 if __name__ == "__main__":

@@ -148,9 +148,83 @@ struct LinearBackward {
     Tensor input_gradient;   ///< [B, I] written: output_gradient * weight; none for the first layer
     Write write = Write::set;
     Precision precision = Precision::float32;
-    Tensor rounded_gradient;  ///< [B, O] written
-    Tensor rounded_input;     ///< [B, I] as `linear` left it
-    Tensor rounded_weight;    ///< [O, I] as `linear` left it
+    Tensor rounded_gradient;       ///< [B, O] written
+    Tensor rounded_input;          ///< [B, I] as `linear` left it
+    Tensor rounded_weight;         ///< [O, I] as `linear` left it
+    bool rounds_operands = false;  ///< the two were used for other layers since: they are written anew
+};
+
+/// The geometry of a square kernel that moves over images: rows of pixels, channels last. Half a kernel of zeros,
+/// rounded down, lies around each image, so that a stride of 1 keeps its height and width.
+struct Patches {
+    std::int64_t height = 0;    ///< pixels of the input
+    std::int64_t width = 0;     ///< pixels of the input
+    std::int64_t channels = 0;  ///< of the input
+    std::int64_t kernel = 3;    ///< pixels of a side; odd
+    std::int64_t stride = 1;    ///< pixels between neighbouring patches
+
+    [[nodiscard]] std::int64_t out_height() const { return (height - 1) / stride + 1; }
+    [[nodiscard]] std::int64_t out_width() const { return (width - 1) / stride + 1; }
+    [[nodiscard]] std::int64_t in_pixels() const { return height * width; }
+    [[nodiscard]] std::int64_t out_pixels() const { return out_height() * out_width(); }
+    [[nodiscard]] std::int64_t elements() const { return kernel * kernel * channels; }  ///< of a patch
+};
+
+/// Copies the patch around each pixel of the output into a row, so that a convolution becomes a matrix product
+/// (Chellapilla, Puri and Simard 2006; "im2col"). N images of P pixels give N * Q patches of E elements, ordered by the
+/// kernel's row, its column and the channel.
+struct Unfold {
+    Patches patches;
+    Tensor input;   ///< [N * P, channels]
+    Tensor output;  ///< [N * Q, E] written
+};
+
+/// The gradient of Unfold: each element of an image becomes the sum over the patches that hold it.
+struct Fold {
+    Patches patches;
+    Tensor input;   ///< [N * Q, E]
+    Tensor output;  ///< [N * P, channels] written
+};
+
+/// Group normalisation (Wu and He 2018): as layer normalisation, over the pixels of a sample and the channels of a
+/// group. N samples of P pixels, C channels in G groups of neighbours.
+struct GroupNorm {
+    std::int64_t pixels = 1;  ///< P
+    std::int64_t groups = 1;  ///< G; divides C, at most `most_groups`
+    Tensor input;             ///< [N * P, C]
+    Tensor scale;             ///< [1, C]
+    Tensor shift;             ///< [1, C]
+    Tensor output;            ///< [N * P, C] written
+    Tensor mean;              ///< [N, G] written
+    Tensor rstd;              ///< [N, G] written: 1 / sqrt(variance + epsilon)
+    float epsilon = 1e-5F;
+
+    static constexpr std::int64_t most_groups = 256;
+};
+
+struct GroupNormBackward {
+    std::int64_t pixels = 1;
+    std::int64_t groups = 1;
+    Tensor gradient;        ///< [N * P, C] of the output; becomes that of the input
+    Tensor input;           ///< [N * P, C]
+    Tensor mean;            ///< [N, G]
+    Tensor rstd;            ///< [N, G]
+    Tensor scale;           ///< [1, C]
+    Tensor scale_gradient;  ///< [1, C] by `write`
+    Tensor shift_gradient;  ///< [1, C] by `write`
+    Tensor sums;            ///< [N, 2 * C] workspace: its content afterwards is not defined
+    Write write = Write::set;
+};
+
+/// The mean over the pixels of each sample ("global average pooling", Lin, Chen and Yan 2014).
+struct MeanPixels {
+    Tensor input;   ///< [N * P, C]
+    Tensor output;  ///< [N, C] written
+};
+
+struct MeanPixelsBackward {
+    Tensor output_gradient;  ///< [N, C]
+    Tensor input_gradient;   ///< [N * P, C] written
 };
 
 /// a = pre + bias; output = dropout(activation(a)).
@@ -332,6 +406,7 @@ class Stream {
 
     virtual void fill(const Tensor& to, float value) = 0;         ///< f32
     virtual void copy(const Tensor& from, const Tensor& to) = 0;  ///< same shape and type
+    virtual void add(const Tensor& from, const Tensor& to) = 0;   ///< f32, same shape: to += from
     /// Fills an f32 tensor with numbers uniform in [-bound, bound), drawn by Philox (Salmon et al. 2011) of (seed,
     /// Purpose::initialise, site, element): the upper 24 bits of draw_bits. `seed`: u64 per replica.
     virtual void initialise(const Tensor& to, float bound, const Tensor& seed, std::uint32_t site) = 0;
@@ -343,6 +418,12 @@ class Stream {
     virtual void activate_backward(const ActivateBackward& arguments) = 0;
     virtual void layer_norm(const LayerNorm& arguments) = 0;
     virtual void layer_norm_backward(const LayerNormBackward& arguments) = 0;
+    virtual void unfold(const Unfold& arguments) = 0;
+    virtual void fold(const Fold& arguments) = 0;
+    virtual void group_norm(const GroupNorm& arguments) = 0;
+    virtual void group_norm_backward(const GroupNormBackward& arguments) = 0;
+    virtual void mean_pixels(const MeanPixels& arguments) = 0;
+    virtual void mean_pixels_backward(const MeanPixelsBackward& arguments) = 0;
     virtual void cross_entropy(const CrossEntropy& arguments) = 0;
     virtual void squared_error(const SquaredError& arguments) = 0;
     virtual void gradient_norm(const GradientNorm& arguments) = 0;
@@ -437,6 +518,9 @@ class Device {
     [[nodiscard]] virtual std::optional<MemoryLeft> memory_left() { return {}; }
     /// Number of launches handed to the driver so far (a graph counts as one); 0: they are not counted.
     [[nodiscard]] virtual std::uint64_t launches() const { return 0; }
+    /// Bytes that the device writes and reads again soon at full speed: operations that need much temporary memory work
+    /// on parts of such a size. Half of a usual second-level cache; on a GPU, enough to keep all its cores busy.
+    [[nodiscard]] virtual std::int64_t part_bytes() const { return std::int64_t{1} << 19; }
     /// Bytes of the device's memory that a stream takes in addition to its arena.
     [[nodiscard]] virtual std::size_t stream_bytes(int /*replicas*/) const { return 0; }
     /// Whether the device multiplies in this precision; the error says why not.

@@ -45,11 +45,11 @@ double Mlp::backward_flops() const {
     return 2 * forward_flops() - 2.0 * static_cast<double>(first.inputs * first.outputs * targets());
 }
 
-void Mlp::plan(Layout& layout, std::int64_t samples, Precision precision, Fusion fusion) {
-    const std::int64_t rows = samples * targets();
-    precision_ = precision;
-    const Type operand = operand_type(precision);
-    const bool padded = fusion == Fusion::padded;
+void Mlp::plan(Layout& layout, const ModelPlan& plan) {
+    const std::int64_t rows = plan.rows * targets();
+    precision_ = plan.precision;
+    const Type operand = operand_type(precision_);
+    const bool padded = plan.fusion == Fusion::padded;
     const bool relu = shape_.activation == Activation::relu;
     assert(!padded || !relu);
     if (padded) activations_ = layout.add_per_replica(Type::u32);
@@ -217,11 +217,9 @@ Result<std::unique_ptr<Model>> make_mlp(const Params& params, const DataShape& s
         if (!depth) return depth.error();
         mlp.hidden.assign(static_cast<std::size_t>(*depth), *width);
     }
-    const auto activation = text_setting(params, "activation");
+    const auto activation = activation_setting(params);
     if (!activation) return activation.error();
-    mlp.activation = *activation == "relu"   ? Activation::relu
-                     : *activation == "gelu" ? Activation::gelu
-                                             : Activation::silu;
+    mlp.activation = *activation;
     const auto norm = text_setting(params, "norm");
     if (!norm) return norm.error();
     mlp.layer_norm = *norm == "layer";

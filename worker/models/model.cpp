@@ -19,10 +19,7 @@ std::int64_t Parameter::elements() const {
     return product;
 }
 
-Tensor Parameter::in(const Tensor& block) const {
-    const std::int64_t rows = shape.size() == 2 ? shape[0] : 1;
-    return block.slice(first, rows, elements() / rows);
-}
+Tensor Parameter::in(const Tensor& block) const { return block.slice(first, rows(), elements() / rows()); }
 
 std::int64_t ParameterBlock::count() const {
     std::int64_t sum = 0;
@@ -52,8 +49,8 @@ void each_row(const ParameterBlock& small, const ParameterBlock& large, F&& visi
     for (std::size_t i = 0; i < small.parameters.size(); ++i) {
         const Parameter& from = small.parameters[i];
         const Parameter& to = large.parameters[i];
-        const std::int64_t rows = from.shape.size() == 2 ? from.shape[0] : 1;
-        const std::int64_t columns = from.shape.back(), stride = to.shape.back();
+        const std::int64_t rows = from.rows();
+        const std::int64_t columns = from.elements() / rows, stride = to.elements() / to.rows();
         assert(to.shape.size() == from.shape.size() && stride >= columns && to.elements() >= rows * stride);
         for (std::int64_t row = 0; row < rows; ++row)
             visit(static_cast<std::size_t>(from.first + row * columns),

@@ -18,14 +18,16 @@ namespace hpo {
 
 /// One named tensor inside the parameter block.
 struct Parameter {
-    std::string name;                 ///< as state dictionaries have it: layers.0.weight
-    std::vector<std::int64_t> shape;  ///< weights of linear layers: [out, in]
-    std::int64_t first = 0;           ///< element of the block where it begins
-    bool decayed = false;             ///< weight matrices
-    float bound = 0;                  ///< initial: uniform in [-bound, bound); 0: the constant below
+    std::string name;  ///< as state dictionaries have it: layers.0.weight
+    /// Weights of linear layers: [out, in]; of convolutions: [out, height, width, in].
+    std::vector<std::int64_t> shape;
+    std::int64_t first = 0;  ///< element of the block where it begins
+    bool decayed = false;    ///< weight matrices
+    float bound = 0;         ///< initial: uniform in [-bound, bound); 0: the constant below
     float constant = 0;
 
     [[nodiscard]] std::int64_t elements() const;
+    [[nodiscard]] std::int64_t rows() const { return shape.size() > 1 ? shape[0] : 1; }
     /// This parameter in `block`, a tensor of [1, ParameterBlock::elements]: weights, gradients or moments.
     [[nodiscard]] Tensor in(const Tensor& block) const;
 };
@@ -65,6 +67,14 @@ struct ModelShape {
     std::int64_t targets = 1;  ///< see DataShape::targets
 };
 
+/// What a model's memory depends on besides its shape.
+struct ModelPlan {
+    std::int64_t rows = 1;  ///< samples of a micro-batch, at most
+    Precision precision = Precision::float32;
+    Fusion fusion = Fusion::identical;
+    std::int64_t part_bytes = std::int64_t{1} << 19;  ///< of temporary memory for one part, see Device::part_bytes
+};
+
 class Model {
    public:
     virtual ~Model() = default;
@@ -79,10 +89,9 @@ class Model {
     [[nodiscard]] virtual double forward_flops() const = 0;
     [[nodiscard]] virtual double backward_flops() const = 0;
 
-    /// Lays out memory for micro-batches of up to `rows` samples and matrix products of this precision. Must be called
-    /// once, before forward and backward. A model that replicas are padded to must have the activation that stores the
-    /// most, which is not relu.
-    virtual void plan(Layout& layout, std::int64_t rows, Precision precision, Fusion fusion) = 0;
+    /// Lays out memory. Must be called once, before forward and backward. A model that replicas are padded to must have
+    /// the activation that stores the most, which is not relu.
+    virtual void plan(Layout& layout, const ModelPlan& plan) = 0;
     /// For padded replicas: writes which part of replica `replica` is valid when its own model is `model`.
     virtual void set_replica_model(Stream& stream, int replica, const Model& model) const = 0;
 

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "worker/models/cnn.hpp"
 #include "worker/models/mlp.hpp"
 #include "worker/models/settings.hpp"
 
@@ -11,6 +12,7 @@ namespace {
 
 constexpr std::array kinds{
     ModelKind{"mlp", normalise_mlp, pad_mlp, make_mlp},
+    ModelKind{"cnn", normalise_cnn, pad_cnn, make_cnn},
 };
 
 }  // namespace

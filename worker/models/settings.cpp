@@ -93,4 +93,10 @@ Result<std::vector<std::int64_t>> list_setting(const Params& params, std::string
     return setting(params, name, &none);
 }
 
+Result<Activation> activation_setting(const Params& params) {
+    const auto name = text_setting(params, "activation");
+    if (!name) return name.error();
+    return *name == "relu" ? Activation::relu : *name == "gelu" ? Activation::gelu : Activation::silu;
+}
+
 }  // namespace hpo

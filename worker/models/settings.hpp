@@ -9,6 +9,7 @@
 #include "hpo/result.hpp"
 #include "hpo/value.hpp"
 #include "hpo/worker_key_defaults.hpp"
+#include "worker/backends/backend.hpp"
 
 namespace hpo {
 
@@ -20,5 +21,8 @@ Result<Value> checked_value(const WorkerKey& key, const Value& value);
 Result<std::int64_t> integer_setting(const Params& params, std::string_view name);
 Result<std::string> text_setting(const Params& params, std::string_view name);
 Result<std::vector<std::int64_t>> list_setting(const Params& params, std::string_view name);
+
+/// The value of `activation`.
+Result<Activation> activation_setting(const Params& params);
 
 }  // namespace hpo

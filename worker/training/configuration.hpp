@@ -31,9 +31,10 @@ struct TrainingConfig {
     double warmup = 0;   ///< epochs
     double dropout = 0;  ///< of the model; may differ between replicas
     double label_smoothing = 0;
-    double clip = 0;               ///< 0: off
-    std::int64_t eval_every = 0;   ///< iterations of a step; 0: an epoch
-    double memory_target = 0;      ///< 0: micro-batches stay as configured
+    double clip = 0;                                  ///< 0: off
+    std::int64_t eval_every = 0;                      ///< iterations of a step; 0: an epoch
+    double memory_target = 0;                         ///< 0: micro-batches stay as configured
+    std::int64_t part_bytes = std::int64_t{1} << 19;  ///< of the device, see Device::part_bytes
     std::int64_t micro_batch = 0;  ///< rows of a micro-batch while memory is short; 0: by accumulation
     Precision precision = Precision::float32;
     std::int64_t augment_shift = 0;  ///< pixels

@@ -1,7 +1,8 @@
 // Writes a trained model as a safetensors file: u64 length, a JSON header, the tensors' bytes; little-endian float32.
 //
-// Tensors: the model's parameters by their names (layers.0.weight [out, in], layers.0.bias [out], ...), and input.mean
-// and input.deviation, both [1]: the model expects (value - mean) / deviation. __metadata__: format "hpo-model",
+// Tensors: the model's parameters by their names (layers.0.weight [out, in], layers.0.bias [out], ...; of a convolution
+// network those of cnn.cpp, with weights [out, height, width, in] for images with channels last), and input.mean and
+// input.deviation, both [1]: the model expects (value - mean) / deviation. __metadata__: format "hpo-model",
 // version, task, classes (or outputs, in regression), step, and configuration, a JSON object of every leaf key.
 //
 // For a table there is also encoding, a JSON object that describes how a row becomes the model's input: its `columns`,

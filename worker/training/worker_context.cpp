@@ -57,6 +57,7 @@ bool in_host_memory(const Device& device) {
 }
 
 Configuration resolve_auto(WorkerContext& context, Configuration configuration) {
+    configuration.training.part_bytes = context.device.part_bytes();
     DataConfig& data = configuration.data;
     if (data.placement == Placement::automatic) {
         data.placement = Placement::device;

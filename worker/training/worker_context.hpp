@@ -59,8 +59,8 @@ struct MemoryUse {
 /// does not make the fraction smaller: on any machine one free gibibyte is little and ten are much.
 std::optional<MemoryUse> memory_left(Device& device);
 
-/// The configuration with each `auto` resolved for this device: precision (see precision.hpp) and placement of the
-/// data. Throws InvalidTrial.
+/// The configuration with everything that depends on this device: precision (see precision.hpp) and placement of the
+/// data where they are `auto`, and the size of temporary memory. Throws InvalidTrial.
 Configuration resolve_auto(WorkerContext& context, Configuration configuration);
 
 /// The configuration that a trial's arena is laid out for: its bucket (fusion.hpp) where trials may share the worker,

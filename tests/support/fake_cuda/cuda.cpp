@@ -63,6 +63,7 @@ using std::sqrt;
 #include "worker/backends/gpu/kernels/samples.cl"
 #include "worker/backends/gpu/kernels/activation.cl"
 #include "worker/backends/gpu/kernels/layer_norm.cl"
+#include "worker/backends/gpu/kernels/images.cl"
 #include "worker/backends/gpu/kernels/cross_entropy.cl"
 #include "worker/backends/gpu/kernels/squared_error.cl"
 #include "worker/backends/gpu/kernels/optimizers.cl"
@@ -196,6 +197,15 @@ const std::map<std::string, Entry> kernels{
     ENTRY(layer_norm, LayerNormArguments),
     ENTRY(layer_norm_backward_columns, LayerNormBackwardArguments),
     ENTRY(layer_norm_backward_rows, LayerNormBackwardArguments),
+    ENTRY(add, AddArguments),
+    ENTRY(unfold, UnfoldArguments),
+    ENTRY(fold, UnfoldArguments),
+    ENTRY(group_norm, GroupNormArguments),
+    ENTRY(group_norm_backward_sums, GroupNormBackwardArguments),
+    ENTRY(group_norm_backward_parameters, GroupNormBackwardArguments),
+    ENTRY(group_norm_backward_input, GroupNormBackwardArguments),
+    ENTRY(mean_pixels, MeanPixelsArguments),
+    ENTRY(mean_pixels_backward, MeanPixelsArguments),
     ENTRY(cross_entropy_rows, CrossEntropyArguments),
     ENTRY(cross_entropy_total, CrossEntropyArguments),
     ENTRY(squared_error_parts, SquaredErrorArguments),

@@ -4,107 +4,18 @@
 
 #include <cmath>
 
-#include "hpo/random.hpp"
 #include "tests/unit/models/allocations.hpp"
-#include "worker/backends/cpu/cpu_device.hpp"
+#include "tests/unit/models/net.hpp"
 
 namespace hpo::test {
 namespace {
 
 using ::testing::ElementsAre;
 
-/// A model in an arena of its own with all that a training step needs.
-struct Net {
-    Net(const MlpShape& shape, std::int64_t features, std::int64_t classes, std::int64_t rows, int replicas,
-        int first = 0)
-        : model(shape, {features, classes}), layout(replicas) {
-        const std::int64_t size = model.block().elements;
-        for (Tensor* block : {&weights, &gradients, &first_moment, &second_moment})
-            *block = layout.add(Type::f32, 1, size);
-        input = layout.add(Type::f32, rows, features);
-        labels = layout.add(Type::i32, rows, 1);
-        for (Tensor* number :
-             {&dropout, &smoothing, &rate, &decay, &beta1, &beta2, &epsilon, &limit, &norm, &factor, &loss})
-            *number = layout.add_per_replica(Type::f32);
-        correct = layout.add_per_replica(Type::i32);
-        seed = layout.add_per_replica(Type::u64);
-        for (Tensor* whole : {&iteration, &batch, &first_rows}) *whole = layout.add_per_replica(Type::u32);
-        alive = layout.add_per_replica(Type::u8);
-        model.plan(layout, rows, Precision::float32, Fusion::identical);
-        device = make_cpu_device();
-        arena = std::move(*device->allocate(layout.bytes()));
-        stream = device->stream(*arena, replicas);
-        for (int replica = 0; replica < replicas; ++replica) {
-            const int name = first + replica;
-            std::vector<float> samples(static_cast<std::size_t>(rows * features));
-            for (std::size_t i = 0; i < samples.size(); ++i)
-                samples[i] =
-                    static_cast<float>(draw_unit(1, Purpose::synthetic, static_cast<std::uint64_t>(name), i) * 2 - 1);
-            std::vector<std::int32_t> targets(static_cast<std::size_t>(rows));
-            for (std::size_t i = 0; i < targets.size(); ++i)
-                targets[i] = static_cast<std::int32_t>((static_cast<std::int64_t>(i) + name) % classes);
-            stream->write(input, replica, std::span<const float>(samples));
-            stream->write(labels, replica, std::span<const std::int32_t>(targets));
-            stream->write(dropout, replica, 0.25F * static_cast<float>(name));
-            stream->write(smoothing, replica, 0.1F);
-            stream->write(rate, replica, 0.01F / static_cast<float>(1 + name));
-            stream->write(decay, replica, 0.1F);
-            stream->write(beta1, replica, 0.9F);
-            stream->write(beta2, replica, 0.999F);
-            stream->write(epsilon, replica, 1e-8F);
-            stream->write(limit, replica, 1.0F);
-            stream->write(seed, replica, static_cast<std::uint64_t>(40 + name));
-            stream->write(alive, replica, std::uint8_t{1});
-        }
-        model.initialise(*stream, weights, seed);
-    }
-
-    /// Of the rows from `first` on.
-    Training training(std::int64_t first = 0) const {
-        for (int replica = 0; replica < stream->replicas(); ++replica) {
-            stream->write(batch, replica, static_cast<std::uint32_t>(input.rows));
-            stream->write(first_rows, replica, static_cast<std::uint32_t>(first));
-        }
-        return {dropout, seed, iteration, {batch, first_rows, 1}};
-    }
-
-    /// Loss and, if asked for, gradients of rows [first, first + count).
-    void pass(std::int64_t first, std::int64_t count, Write write, bool backward = true) {
-        const Tensor rows = input.slice(first * input.columns, count, input.columns);
-        const Training now = training(first);
-        const Tensor logits = model.forward(*stream, weights, rows, &now);
-        stream->cross_entropy({logits, labels.slice(first, count, 1), smoothing, loss, correct, logits,
-                               1.0F / static_cast<float>(input.rows), write});
-        if (backward) model.backward(*stream, weights, gradients, rows, logits, now, write);
-    }
-
-    void step() {
-        pass(0, input.rows, Write::set);
-        stream->gradient_norm({gradients, limit, norm, factor});
-        stream->adamw({{weights, gradients, model.block().decayed, rate, {}, decay, factor, alive},
-                       first_moment,
-                       second_moment,
-                       beta1,
-                       beta2,
-                       epsilon,
-                       iteration});
-        stream->advance({.iteration = iteration, .alive = alive});
-    }
-
-    std::vector<float> read(const Tensor& tensor, int replica) {
-        std::vector<float> values(static_cast<std::size_t>(tensor.elements()));
-        stream->read(tensor, replica, std::span<float>(values));
-        return values;
-    }
-
-    Mlp model;
-    Layout layout;
-    Tensor weights, gradients, first_moment, second_moment, input, labels;
-    Tensor dropout, smoothing, rate, decay, beta1, beta2, epsilon, limit, norm, factor, loss, correct, seed, iteration,
-        batch, first_rows, alive;
-    std::unique_ptr<Device> device;
-    std::unique_ptr<Buffer> arena;
-    std::unique_ptr<Stream> stream;
+struct MlpNet : Net {
+    MlpNet(const MlpShape& shape, std::int64_t features, std::int64_t classes, std::int64_t rows, int replicas,
+           int first = 0)
+        : Net(std::make_unique<Mlp>(shape, ModelShape{features, classes}), rows, replicas, first) {}
 };
 
 const MlpShape shapes[] = {
@@ -152,7 +63,7 @@ TEST(Mlp, PutsWeightMatricesFirstAndEachParameterAtAMultipleOf64Bytes) {
 }
 
 TEST(Mlp, BeginsWithHeWeightsZeroBiasesAndZeroPadding) {
-    Net net({{17, 9}, Activation::relu, true}, 7, 3, 5, 1);
+    MlpNet net({{17, 9}, Activation::relu, true}, 7, 3, 5, 1);
     const auto all = net.read(net.weights, 0);
     double outside = 0;
     for (const float w : all) outside += w != 0;
@@ -177,7 +88,7 @@ TEST(Mlp, BeginsWithHeWeightsZeroBiasesAndZeroPadding) {
 TEST(Mlp, GradientsAgreeWithFiniteDifferencesOfTheWholeModel) {
     for (const auto& shape : shapes) {
         const int replicas = 3;  // replica 0 without dropout, the others with
-        Net net(shape, 7, 3, 6, replicas);
+        MlpNet net(shape, 7, 3, 6, replicas);
         net.pass(0, 6, Write::set);
         for (int replica = 0; replica < replicas; ++replica)
             for (const auto& parameter : net.model.block().parameters) {
@@ -215,7 +126,7 @@ TEST(Mlp, GradientsAgreeWithFiniteDifferencesOfTheWholeModel) {
 
 TEST(Mlp, AddsMicroBatchesUpToTheGradientOfTheWholeBatch) {
     for (const auto& shape : shapes) {
-        Net whole(shape, 7, 3, 6, 3), parts(shape, 7, 3, 6, 3);
+        MlpNet whole(shape, 7, 3, 6, 3), parts(shape, 7, 3, 6, 3);
         whole.pass(0, 6, Write::set);
         parts.pass(0, 4, Write::set);
         parts.pass(4, 2, Write::add);
@@ -229,10 +140,10 @@ TEST(Mlp, AddsMicroBatchesUpToTheGradientOfTheWholeBatch) {
 
 TEST(Mlp, TrainsThreeReplicasToTheBitsOfThreeRunsAlone) {
     for (const auto& shape : shapes) {
-        Net together(shape, 7, 3, 6, 3);
+        MlpNet together(shape, 7, 3, 6, 3);
         for (int step = 0; step < 20; ++step) together.step();
         for (int replica = 0; replica < 3; ++replica) {
-            Net alone(shape, 7, 3, 6, 1, replica);
+            MlpNet alone(shape, 7, 3, 6, 1, replica);
             for (int step = 0; step < 20; ++step) alone.step();
             EXPECT_EQ(alone.read(alone.weights, 0), together.read(together.weights, replica));
             EXPECT_EQ(alone.read(alone.loss, 0), together.read(together.loss, replica));
@@ -243,7 +154,7 @@ TEST(Mlp, TrainsThreeReplicasToTheBitsOfThreeRunsAlone) {
 TEST(Mlp, LearnsALittleProblemByHeart) {
     for (const auto& shape : shapes) {
         if (shape.hidden.empty()) continue;
-        Net net(shape, 7, 3, 6, 1);
+        MlpNet net(shape, 7, 3, 6, 1);
         net.stream->write(net.smoothing, 0, 0.0F);
         net.step();
         const float before = net.read(net.loss, 0)[0];
@@ -253,7 +164,7 @@ TEST(Mlp, LearnsALittleProblemByHeart) {
 }
 
 TEST(Mlp, EvaluatesWithoutDropoutAnyNumberOfRowsUpToThePlan) {
-    Net net({{17, 9}, Activation::gelu, true}, 7, 3, 6, 3);
+    MlpNet net({{17, 9}, Activation::gelu, true}, 7, 3, 6, 3);
     const auto all = net.model.forward(*net.stream, net.weights, net.input, nullptr);
     const auto logits = net.read(all, 2);
     const auto some = net.model.forward(*net.stream, net.weights, net.input.first_rows(4), nullptr);
@@ -266,7 +177,7 @@ TEST(Mlp, StepsAllocateNothing) {
     if (!allocations_are_counted) GTEST_SKIP() << "the sanitizer has an allocator of its own";
     delete[] new char[100];
     EXPECT_GT(allocations(), 0) << "the count does not work";
-    Net net({{512, 256}, Activation::gelu, true}, 784, 10, 64, 2);
+    MlpNet net({{512, 256}, Activation::gelu, true}, 784, 10, 64, 2);
     const long before_first = allocations();
     net.step();
     const long before = allocations();
@@ -279,13 +190,13 @@ TEST(Mlp, TakesOfTheArenaWhatItPlansAndNothingElse) {
     // The last byte of the plan is the model's: one row or one replica more must show in the bytes, exactly.
     const auto bytes = [](std::int64_t rows, int replicas) {
         Layout layout(replicas);
-        Mlp({{32, 16}, Activation::relu, false}, {7, 10}).plan(layout, rows, Precision::float32, Fusion::identical);
+        Mlp({{32, 16}, Activation::relu, false}, {7, 10}).plan(layout, {.rows = rows});
         return layout.bytes();
     };
     // Outputs of 32, 16 and 10 columns, and two gradients of the widest hidden layer.
     EXPECT_EQ(bytes(16, 1), 16U * 4 * (32 + 16 + 10 + 2 * 32));
     EXPECT_EQ(bytes(16, 3), 3 * bytes(16, 1));
-    Net net({{32, 16}, Activation::relu, false}, 7, 10, 16, 1);
+    MlpNet net({{32, 16}, Activation::relu, false}, 7, 10, 16, 1);
     EXPECT_EQ(net.arena->bytes(), net.layout.bytes());
 }
 

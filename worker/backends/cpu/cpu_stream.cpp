@@ -107,6 +107,12 @@ void CpuStream::copy(const Tensor& from, const Tensor& to) {
                     from.bytes());
 }
 
+void CpuStream::add(const Tensor& from, const Tensor& to) {
+    assert(from.elements() == to.elements());
+    for (int replica = first_; replica < end_; ++replica)
+        kernels_.add(from.elements(), at(from, replica), at(to, replica));
+}
+
 void CpuStream::initialise(const Tensor& to, float bound, const Tensor& seed, std::uint32_t site) {
     for (int replica = first_; replica < end_; ++replica) {
         const auto key = value<std::uint64_t>(seed, replica);
@@ -276,6 +282,10 @@ void CpuStream::linear_backward(const LinearBackward& arguments) {
     for (int replica = first_; replica < end_; ++replica) {
         float* const of_weight = at(arguments.weight_gradient, replica);
         if (arguments.precision == Precision::bfloat16) {
+            if (arguments.rounds_operands) {
+                round(input, arguments.rounded_input, replica);
+                round(weight, arguments.rounded_weight, replica);
+            }
             round(gradient, arguments.rounded_gradient, replica);
             const auto* rounded = at<std::uint16_t>(arguments.rounded_gradient, replica);
             bfloat16().multiply(weight.rows, weight.columns, input.rows, {rounded, true},
@@ -343,6 +353,72 @@ void CpuStream::layer_norm_backward(const LayerNormBackward& arguments) {
             at(arguments.rstd, replica), at(arguments.scale, replica), at(arguments.scale_gradient, replica),
             at(arguments.shift_gradient, replica), at(arguments.bias_gradient, replica));
     }
+}
+
+namespace {
+
+PatchSizes sizes_of(const Patches& p) {
+    return {p.height, p.width, p.channels, p.kernel, p.stride, p.out_height(), p.out_width()};
+}
+
+}  // namespace
+
+void CpuStream::unfold(const Unfold& arguments) {
+    const auto& [patches, input, output] = arguments;
+    assert(patches.kernel % 2 == 1 && input.columns == patches.channels && output.columns == patches.elements());
+    assert(input.rows / patches.in_pixels() == output.rows / patches.out_pixels());
+    for (int replica = first_; replica < end_; ++replica)
+        kernels_.unfold(output.rows / patches.out_pixels(), sizes_of(patches), at(input, replica), at(output, replica));
+}
+
+void CpuStream::fold(const Fold& arguments) {
+    const auto& [patches, input, output] = arguments;
+    assert(patches.kernel % 2 == 1 && output.columns == patches.channels && input.columns == patches.elements());
+    assert(output.rows / patches.in_pixels() == input.rows / patches.out_pixels());
+    for (int replica = first_; replica < end_; ++replica)
+        kernels_.fold(input.rows / patches.out_pixels(), sizes_of(patches), at(input, replica), at(output, replica));
+}
+
+void CpuStream::group_norm(const GroupNorm& arguments) {
+    const Tensor& input = arguments.input;
+    assert(arguments.groups <= GroupNorm::most_groups && input.columns % arguments.groups == 0);
+    assert(arguments.mean.rows * arguments.pixels == input.rows && arguments.mean.columns == arguments.groups);
+    for (int replica = first_; replica < end_; ++replica)
+        kernels_.group_norm(input.rows / arguments.pixels, arguments.pixels, input.columns, arguments.groups,
+                            at(input, replica), at(arguments.scale, replica), at(arguments.shift, replica),
+                            at(arguments.output, replica), at(arguments.mean, replica), at(arguments.rstd, replica),
+                            arguments.epsilon);
+}
+
+void CpuStream::group_norm_backward(const GroupNormBackward& arguments) {
+    const Tensor& gradient = arguments.gradient;
+    for (int replica = first_; replica < end_; ++replica) {
+        for (const Tensor* target : {&arguments.scale_gradient, &arguments.shift_gradient}) {
+            assert(target->elements() == gradient.columns);
+            prepare(*target, replica, arguments.write);
+        }
+        kernels_.group_norm_backward(gradient.rows / arguments.pixels, arguments.pixels, gradient.columns,
+                                     arguments.groups, at(gradient, replica), at(arguments.input, replica),
+                                     at(arguments.mean, replica), at(arguments.rstd, replica),
+                                     at(arguments.scale, replica), at(arguments.scale_gradient, replica),
+                                     at(arguments.shift_gradient, replica));
+    }
+}
+
+void CpuStream::mean_pixels(const MeanPixels& arguments) {
+    const auto& [input, output] = arguments;
+    assert(input.columns == output.columns && input.rows % output.rows == 0);
+    for (int replica = first_; replica < end_; ++replica)
+        kernels_.mean_pixels(output.rows, input.rows / output.rows, input.columns, at(input, replica),
+                             at(output, replica));
+}
+
+void CpuStream::mean_pixels_backward(const MeanPixelsBackward& arguments) {
+    const auto& [output, input] = arguments;
+    assert(input.columns == output.columns && input.rows % output.rows == 0);
+    for (int replica = first_; replica < end_; ++replica)
+        kernels_.mean_pixels_backward(output.rows, input.rows / output.rows, input.columns, at(output, replica),
+                                      at(input, replica));
 }
 
 void CpuStream::cross_entropy(const CrossEntropy& arguments) {

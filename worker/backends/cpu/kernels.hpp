@@ -36,6 +36,11 @@ struct SgdStep {
     bool nesterov;
 };
 
+/// As Patches in backend.hpp, with the size of the output.
+struct PatchSizes {
+    std::int64_t height, width, channels, kernel, stride, out_height, out_width;
+};
+
 struct Kernels {
     /// pre += bias (null: none); output = dropout(f(pre)); output may be pre for [0] and [1]. By Activation.
     void (*activate[4])(std::int64_t rows, std::int64_t columns, float* pre, const float* bias, float* output,
@@ -50,6 +55,23 @@ struct Kernels {
     void (*layer_norm_backward)(std::int64_t rows, std::int64_t columns, std::int64_t valid, float* gradient,
                                 const float* input, const float* mean, const float* rstd, const float* scale,
                                 float* scale_gradient, float* shift_gradient, float* bias_gradient);
+    /// to += from.
+    void (*add)(std::int64_t count, const float* from, float* to);
+    /// As Unfold and Fold, for so many images.
+    void (*unfold)(std::int64_t images, const PatchSizes& sizes, const float* input, float* output);
+    void (*fold)(std::int64_t images, const PatchSizes& sizes, const float* input, float* output);
+    /// As GroupNorm and GroupNormBackward; the parameters' gradients add.
+    void (*group_norm)(std::int64_t samples, std::int64_t pixels, std::int64_t channels, std::int64_t groups,
+                       const float* input, const float* scale, const float* shift, float* output, float* mean,
+                       float* rstd, float epsilon);
+    void (*group_norm_backward)(std::int64_t samples, std::int64_t pixels, std::int64_t channels, std::int64_t groups,
+                                float* gradient, const float* input, const float* mean, const float* rstd,
+                                const float* scale, float* scale_gradient, float* shift_gradient);
+    /// As MeanPixels and MeanPixelsBackward.
+    void (*mean_pixels)(std::int64_t samples, std::int64_t pixels, std::int64_t channels, const float* input,
+                        float* output);
+    void (*mean_pixels_backward)(std::int64_t samples, std::int64_t pixels, std::int64_t channels,
+                                 const float* output_gradient, float* input_gradient);
     /// Adds to loss and correct; gradient (times scale) null: not wanted; it may be logits.
     void (*cross_entropy)(std::int64_t rows, std::int64_t columns, const float* logits, const std::int32_t* labels,
                           float smoothing, float weight, float scale, float* loss, std::int32_t* correct,

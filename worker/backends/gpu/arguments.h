@@ -119,6 +119,68 @@ typedef struct {
 } LayerNormBackwardArguments;
 
 typedef struct {
+    TensorRef from;
+    TensorRef to;
+    i64 count;
+} AddArguments;
+
+// The geometry of hpo::Patches.
+typedef struct {
+    u32 height;
+    u32 width;
+    u32 channels;
+    u32 kernel_size;
+    u32 stride;
+    u32 out_height;
+    u32 out_width;
+    u32 unused;
+} PatchArguments;
+
+typedef struct {
+    TensorRef input;
+    TensorRef output;
+    PatchArguments patches;
+    i64 count;  // elements of the output
+} UnfoldArguments;
+
+typedef struct {
+    TensorRef input;
+    TensorRef scale;
+    TensorRef shift;
+    TensorRef output;
+    TensorRef mean;
+    TensorRef rstd;
+    u32 pixels;
+    u32 channels;
+    u32 groups;
+    float epsilon;
+} GroupNormArguments;
+
+typedef struct {
+    TensorRef gradient;
+    TensorRef input;
+    TensorRef mean;
+    TensorRef rstd;
+    TensorRef scale;
+    TensorRef scale_gradient;
+    TensorRef shift_gradient;
+    TensorRef sums;  // of each sample: the channels' sums of g, then those of g * normalised
+    u32 samples;
+    u32 pixels;
+    u32 channels;
+    u32 groups;
+    u32 add;
+} GroupNormBackwardArguments;
+
+typedef struct {
+    TensorRef input;   // or its gradient
+    TensorRef output;  // or its gradient
+    u32 samples;
+    u32 pixels;
+    u32 channels;
+} MeanPixelsArguments;
+
+typedef struct {
     TensorRef logits;
     TensorRef labels;
     TensorRef smoothing;

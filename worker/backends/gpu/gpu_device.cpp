@@ -32,6 +32,7 @@ class GpuDevice : public Device {
         if (!runtime_->memory_left(free, total)) return {};
         return MemoryLeft{free, total};
     }
+    [[nodiscard]] std::int64_t part_bytes() const override { return std::int64_t{1} << 25; }
     [[nodiscard]] std::uint64_t launches() const override { return runtime_->launches(); }
     [[nodiscard]] std::size_t stream_bytes(int replicas) const override { return workspace_bytes(replicas); }
 

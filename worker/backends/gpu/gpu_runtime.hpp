@@ -36,6 +36,15 @@ using i64 = std::int64_t;
     K(layer_norm)                     \
     K(layer_norm_backward_columns)    \
     K(layer_norm_backward_rows)       \
+    K(add)                            \
+    K(unfold)                         \
+    K(fold)                           \
+    K(group_norm)                     \
+    K(group_norm_backward_sums)       \
+    K(group_norm_backward_parameters) \
+    K(group_norm_backward_input)      \
+    K(mean_pixels)                    \
+    K(mean_pixels_backward)           \
     K(cross_entropy_rows)             \
     K(cross_entropy_total)            \
     K(squared_error_parts)            \

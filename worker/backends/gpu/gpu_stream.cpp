@@ -98,6 +98,11 @@ void GpuStream::copy(const Tensor& from, const Tensor& to) {
         runtime_.copy(arena_.memory(), start_of(from, replica), start_of(to, replica), from.bytes());
 }
 
+void GpuStream::add(const Tensor& from, const Tensor& to) {
+    assert(from.elements() == to.elements());
+    launch(Kernel::add, work_groups_for(to.elements()), AddArguments{ref(from), ref(to), to.elements()});
+}
+
 void GpuStream::initialise(const Tensor& to, float bound, const Tensor& seed, std::uint32_t site) {
     launch(Kernel::initialise, work_groups_for(divide_up(to.elements(), 4)),
            InitialiseArguments{ref(to), ref(seed), to.elements(), site, bound * 0x1.0p-23F});
@@ -179,6 +184,10 @@ void GpuStream::linear(const Linear& arguments) {
 void GpuStream::linear_backward(const LinearBackward& arguments) {
     const Precision precision = arguments.precision;
     const bool narrow = operand_type(precision) != Type::f32;
+    if (arguments.rounds_operands) {
+        rounded(arguments.input, arguments.rounded_input, precision);
+        rounded(arguments.weight, arguments.rounded_weight, precision);
+    }
     const Tensor& input = narrow ? arguments.rounded_input : arguments.input;
     const Tensor& weight = narrow ? arguments.rounded_weight : arguments.weight;
     const Tensor& gradient = rounded(arguments.output_gradient, arguments.rounded_gradient, precision);
@@ -240,6 +249,80 @@ void GpuStream::layer_norm_backward(const LayerNormBackward& arguments) {
     sums.bias_gradient = arguments.bias_gradient;
     sums.write = arguments.write;
     activate_backward(sums);
+}
+
+namespace {
+
+PatchArguments sizes_of(const Patches& p) {
+    return {word(p.height), word(p.width),        word(p.channels),    word(p.kernel),
+            word(p.stride), word(p.out_height()), word(p.out_width()), 0};
+}
+
+}  // namespace
+
+void GpuStream::unfold(const Unfold& arguments) {
+    const auto& [patches, input, output] = arguments;
+    assert(patches.kernel % 2 == 1 && input.columns == patches.channels && output.columns == patches.elements());
+    assert(input.rows / patches.in_pixels() == output.rows / patches.out_pixels());
+    launch(Kernel::unfold, work_groups_for(output.elements()),
+           UnfoldArguments{ref(input), ref(output), sizes_of(patches), output.elements()});
+}
+
+void GpuStream::fold(const Fold& arguments) {
+    const auto& [patches, input, output] = arguments;
+    assert(patches.kernel % 2 == 1 && output.columns == patches.channels && input.columns == patches.elements());
+    assert(output.rows / patches.in_pixels() == input.rows / patches.out_pixels());
+    launch(Kernel::fold, work_groups_for(output.elements()),
+           UnfoldArguments{ref(input), ref(output), sizes_of(patches), output.elements()});
+}
+
+void GpuStream::group_norm(const GroupNorm& arguments) {
+    const Tensor& input = arguments.input;
+    assert(arguments.groups <= GroupNorm::most_groups && input.columns % arguments.groups == 0);
+    const std::int64_t samples = input.rows / arguments.pixels;
+    launch(Kernel::group_norm, samples * arguments.groups,
+           GroupNormArguments{ref(input), ref(arguments.scale), ref(arguments.shift), ref(arguments.output),
+                              ref(arguments.mean), ref(arguments.rstd), word(arguments.pixels), word(input.columns),
+                              word(arguments.groups), arguments.epsilon});
+}
+
+void GpuStream::group_norm_backward(const GroupNormBackward& arguments) {
+    const Tensor& gradient = arguments.gradient;
+    const std::int64_t samples = gradient.rows / arguments.pixels;
+    assert(arguments.sums.elements() >= samples * 2 * gradient.columns);
+    const GroupNormBackwardArguments all{ref(gradient),
+                                         ref(arguments.input),
+                                         ref(arguments.mean),
+                                         ref(arguments.rstd),
+                                         ref(arguments.scale),
+                                         ref(arguments.scale_gradient),
+                                         ref(arguments.shift_gradient),
+                                         ref(arguments.sums),
+                                         word(samples),
+                                         word(arguments.pixels),
+                                         word(gradient.columns),
+                                         word(arguments.groups),
+                                         arguments.write == Write::add};
+    const std::int64_t columns = divide_up(gradient.columns, SUBGROUP_SIZE);
+    launch(Kernel::group_norm_backward_sums, samples * columns, all);
+    launch(Kernel::group_norm_backward_parameters, columns, all);
+    launch(Kernel::group_norm_backward_input, samples * arguments.groups, all);
+}
+
+void GpuStream::mean_pixels(const MeanPixels& arguments) {
+    const auto& [input, output] = arguments;
+    assert(input.columns == output.columns && input.rows % output.rows == 0);
+    launch(Kernel::mean_pixels, work_groups_for(output.elements()),
+           MeanPixelsArguments{ref(input), ref(output), word(output.rows), word(input.rows / output.rows),
+                               word(input.columns)});
+}
+
+void GpuStream::mean_pixels_backward(const MeanPixelsBackward& arguments) {
+    const auto& [output, input] = arguments;
+    assert(input.columns == output.columns && input.rows % output.rows == 0);
+    launch(Kernel::mean_pixels_backward, work_groups_for(input.elements()),
+           MeanPixelsArguments{ref(input), ref(output), word(output.rows), word(input.rows / output.rows),
+                               word(input.columns)});
 }
 
 void GpuStream::cross_entropy(const CrossEntropy& arguments) {

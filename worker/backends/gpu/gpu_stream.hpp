@@ -48,6 +48,7 @@ class GpuStream : public Stream {
     void synchronise() override { runtime_.synchronise(); }
     void fill(const Tensor& to, float value) override;
     void copy(const Tensor& from, const Tensor& to) override;
+    void add(const Tensor& from, const Tensor& to) override;
     void initialise(const Tensor& to, float bound, const Tensor& seed, std::uint32_t site) override;
     void gather(const Samples& samples, const Gather& arguments) override;
     void linear(const Linear& arguments) override;
@@ -56,6 +57,12 @@ class GpuStream : public Stream {
     void activate_backward(const ActivateBackward& arguments) override;
     void layer_norm(const LayerNorm& arguments) override;
     void layer_norm_backward(const LayerNormBackward& arguments) override;
+    void unfold(const Unfold& arguments) override;
+    void fold(const Fold& arguments) override;
+    void group_norm(const GroupNorm& arguments) override;
+    void group_norm_backward(const GroupNormBackward& arguments) override;
+    void mean_pixels(const MeanPixels& arguments) override;
+    void mean_pixels_backward(const MeanPixelsBackward& arguments) override;
     void cross_entropy(const CrossEntropy& arguments) override;
     void squared_error(const SquaredError& arguments) override;
     void gradient_norm(const GradientNorm& arguments) override;

@@ -1,0 +1,155 @@
+#include "worker/models/cnn.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <map>
+
+#include "tests/unit/models/net.hpp"
+#include "worker/models/registry.hpp"
+
+namespace hpo::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+CnnShape shape_of(Activation activation, std::int64_t stages = 2, std::int64_t blocks = 1) {
+    return {
+        .image = {5, 6, 2}, .channels = 4, .stages = stages, .blocks = blocks, .groups = 2, .activation = activation};
+}
+const CnnShape cnn_shapes[] = {shape_of(Activation::relu), shape_of(Activation::gelu), shape_of(Activation::silu, 1, 2),
+                               shape_of(Activation::gelu, 3, 2)};
+
+struct CnnNet : Net {
+    CnnNet(const CnnShape& shape, std::int64_t rows, int replicas, int first = 0, std::int64_t part_bytes = 1 << 19)
+        : Net(std::make_unique<Cnn>(shape, 3), rows, replicas, first, part_bytes) {}
+
+    /// Draws scales and shifts too.
+    void randomise() {
+        for (const Parameter& parameter : model.block().parameters)
+            stream->initialise(parameter.in(weights), 0.5F, seed, 77U + static_cast<std::uint32_t>(parameter.first));
+    }
+};
+
+TEST(Cnn, HasThePublishedLayersUnderTheirNames) {
+    const Cnn model({.image = {28, 28, 1}, .channels = 16, .stages = 2, .blocks = 1, .groups = 8}, 10);
+    std::map<std::string, std::vector<std::int64_t>> named;
+    for (const Parameter& parameter : model.block().parameters) named[parameter.name] = parameter.shape;
+    using Sizes = std::vector<std::int64_t>;
+    EXPECT_EQ(named.at("stem.weight"), (Sizes{16, 3, 3, 1}));
+    EXPECT_EQ(named.at("stages.0.0.first.weight"), (Sizes{16, 3, 3, 16}));
+    EXPECT_EQ(named.at("stages.1.0.first.weight"), (Sizes{32, 3, 3, 16}));
+    EXPECT_EQ(named.at("stages.1.0.second.weight"), (Sizes{32, 3, 3, 32}));
+    EXPECT_EQ(named.at("stages.1.0.second.norm.bias"), (Sizes{32}));
+    EXPECT_EQ(named.at("stages.1.0.shortcut.weight"), (Sizes{32, 1, 1, 16}));
+    EXPECT_EQ(named.at("head.weight"), (Sizes{10, 32}));
+    EXPECT_FALSE(named.contains("stages.0.0.shortcut.weight"));
+    // 144 + 2 * 2304 + 4608 + 9216 + 512 weights of convolutions, 2 * (3 * 16 + 2 * 32) of norms, 330 of the head.
+    EXPECT_EQ(model.block().count(), 144 + 2 * 2304 + 4608 + 9216 + 512 + 2 * (3 * 16 + 2 * 32) + 330);
+    // Multiplications and additions, by pixels of 28 x 28 and 14 x 14.
+    EXPECT_EQ(model.forward_flops(), 2.0 * (784 * (144 + 2 * 2304) + 196 * (4608 + 9216 + 512) + 320));
+    EXPECT_EQ(model.backward_flops(), 2 * model.forward_flops() - 2.0 * 784 * 144);
+}
+
+TEST(Cnn, GradientsAgreeWithFiniteDifferences) {
+    for (const auto& shape : cnn_shapes) {
+        CnnNet net(shape, 4, 2);
+        net.randomise();
+        for (int replica = 0; replica < 2; ++replica) {
+            net.pass(0, 4, Write::set);
+            for (const Parameter& parameter : net.model.block().parameters) {
+                const Tensor weight = parameter.in(net.weights);
+                const auto gradient = net.read(parameter.in(net.gradients), replica);
+                const auto start = net.read(weight, replica);
+                // Along the gradient the slope is largest, and rounding least.
+                double norm = 0;
+                for (const float g : gradient) norm += double{g} * g;
+                norm = std::sqrt(norm);
+                ASSERT_GT(norm, 1e-6) << parameter.name;
+                const auto loss_at = [&](double distance) {
+                    auto moved = start;
+                    for (std::size_t i = 0; i < moved.size(); ++i)
+                        moved[i] += static_cast<float>(distance * gradient[i] / norm);
+                    net.stream->write(weight, replica, std::span<const float>(moved));
+                    net.pass(0, 4, Write::set, false);
+                    return double{net.read(net.loss, replica)[0]};
+                };
+                const bool kinks = shape.activation == Activation::relu;  // these bend the line
+                const double h = kinks ? 2e-4 : 3e-3;
+                const double slope = (8 * (loss_at(h) - loss_at(-h)) - (loss_at(2 * h) - loss_at(-2 * h))) / (12 * h);
+                net.stream->write(weight, replica, std::span<const float>(start));
+                EXPECT_NEAR(norm, slope, (kinks ? 3e-2 : 3e-3) * (0.1 + norm))
+                    << parameter.name << " of replica " << replica << ", activation "
+                    << static_cast<int>(shape.activation);
+            }
+        }
+    }
+}
+
+TEST(Cnn, AddsMicroBatchesAndPartsUpToTheGradientOfTheWholeBatch) {
+    for (const auto& shape : cnn_shapes) {
+        CnnNet whole(shape, 6, 2), parts(shape, 6, 2, 0, 1);  // one sample's patches at a time
+        whole.randomise();
+        parts.randomise();
+        whole.pass(0, 6, Write::set);
+        parts.pass(0, 4, Write::set);
+        parts.pass(4, 2, Write::add);
+        for (int replica = 0; replica < 2; ++replica) {
+            EXPECT_NEAR(whole.read(whole.loss, replica)[0], parts.read(parts.loss, replica)[0], 1e-5);
+            const auto wanted = whole.read(whole.gradients, replica), got = parts.read(parts.gradients, replica);
+            for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], wanted[i], 1e-5) << i;
+        }
+    }
+}
+
+TEST(Cnn, TrainsThreeReplicasToTheBitsOfThreeRunsAlone) {
+    for (const auto& shape : cnn_shapes) {
+        CnnNet together(shape, 6, 3);
+        for (int step = 0; step < 5; ++step) together.step();
+        for (int replica = 0; replica < 3; ++replica) {
+            CnnNet alone(shape, 6, 1, replica);
+            for (int step = 0; step < 5; ++step) alone.step();
+            EXPECT_EQ(alone.read(alone.weights, 0), together.read(together.weights, replica));
+        }
+    }
+}
+
+TEST(Cnn, LearnsALittleProblemByHeart) {
+    for (const auto& shape : cnn_shapes) {
+        CnnNet net(shape, 6, 1);
+        net.stream->write(net.smoothing, 0, 0.0F);
+        net.step();
+        const float before = net.read(net.loss, 0)[0];
+        for (int step = 0; step < 200; ++step) net.step();
+        EXPECT_LT(net.read(net.loss, 0)[0], before / 4);
+    }
+}
+
+TEST(Cnn, TakesOfTheArenaTheSameForEachReplica) {
+    const auto bytes = [](int replicas) {
+        Layout layout(replicas);
+        Cnn(shape_of(Activation::gelu), 3).plan(layout, {.rows = 16});
+        return layout.bytes();
+    };
+    EXPECT_EQ(bytes(3), 3 * bytes(1));
+}
+
+TEST(Cnn, RefusesWhatItCannotTrainAndNamesTheKey) {
+    const DataShape images{.train = 10, .test = 5, .sample = ImageShape{8, 4, 1}, .outputs = 3};
+    const auto error_of = [](const Params& changes, const DataShape& shape) {
+        Params params{{"type", std::string("cnn")}};
+        for (const auto& [name, value] : changes) params[name] = value;
+        const auto model = make_model(params, shape);
+        return model ? "" : model.error().message;
+    };
+    EXPECT_EQ(error_of({}, images), "");
+    EXPECT_THAT(error_of({}, {.sample = VectorShape{32}, .outputs = 3}), HasSubstr("model.type: cnn is for images"));
+    EXPECT_EQ(error_of({{"channels", std::int64_t{20}}}, images),
+              "model.channels: 20 is not a multiple of model.groups (8)");
+    EXPECT_THAT(error_of({{"stages", std::int64_t{4}}}, images),
+                HasSubstr("model.stages: 4 stages halve images of 8 x 4 to less than a pixel"));
+    EXPECT_THAT(error_of({{"blocks", std::int64_t{0}}}, images), HasSubstr("model.blocks: 0 is not a whole number"));
+}
+
+}  // namespace
+}  // namespace hpo::test
