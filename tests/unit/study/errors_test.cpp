@@ -300,6 +300,12 @@ TEST(Worker, KeysThatContradictEachOtherAreRefused) {
                 HasSubstr("'hidden' and 'width' exclude each other"));
     EXPECT_THAT(problem(synthetic + "space: {depth: {type: int, low: 1, high: 2}}", {"worker.model.hidden=[8]"}),
                 HasSubstr("'hidden' and 'depth' exclude each other"));
+    EXPECT_THAT(problem(synthetic, {"worker.model={type: cnn, hidden: [8]}"}),
+                HasSubstr("'worker.model.hidden' is for type: mlp"));
+    EXPECT_THAT(problem(synthetic, {"worker.model={groups: 4}"}), HasSubstr("'worker.model.groups' is for type: cnn"));
+    EXPECT_EQ(
+        problem(synthetic + "space: {type: {type: categorical, choices: [mlp, cnn]}}", {"worker.model={groups: 4}"}),
+        "(accepted)");
     EXPECT_THAT(problem(synthetic, {"worker.data.path=fashion-mnist"}),
                 HasSubstr("'worker.data.path' is for format: idx or csv"));
     EXPECT_THAT(problem("study: s\nworker: {data: {path: x, noise: 2}}"),
