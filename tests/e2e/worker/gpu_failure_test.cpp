@@ -1,4 +1,4 @@
-// The real hpo-worker before devices and drivers that are too old, incomplete, or fail at any call.
+// The real hpo-worker with devices and drivers that are too old, incomplete, or fail at any call.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 
@@ -17,7 +17,7 @@ using test::WorkerProcess;
 using ::testing::HasSubstr;
 using Variables = std::vector<std::string>;
 
-/// PoCL, failing as a script says.
+/// PoCL with failures that a script requests.
 class FailingOpenCl : public ::testing::Test {
    protected:
     Variables failing(const std::string& script) {
@@ -30,7 +30,7 @@ class FailingOpenCl : public ::testing::Test {
     hpo::testing::TemporaryFolder folder_;
 };
 
-/// Exit status and output of a worker that does not come to say hello.
+/// Returns the exit status and the output of a worker that ends before its hello.
 void expect_refusal(const std::string& backend, const Variables& variables, int status, const std::string& message) {
     WorkerProcess worker({"--backend", backend}, {}, variables);
     EXPECT_EQ(worker.wait(), status) << message;
@@ -56,8 +56,8 @@ TEST_F(FailingOpenCl, ADeviceThatFailsInItsFirstComputationDoesSoBeforeHello) {
                    "OpenCL error -5 (CL_OUT_OF_RESOURCES)");
 }
 
-/// Every call that is made while a trial runs.
-TEST_F(FailingOpenCl, WhateverFailsInTheMiddleEndsTheWorkerAsItsDevicesFailure) {
+/// Lets every call fail that is made while a trial runs.
+TEST_F(FailingOpenCl, AnyFailureDuringTrainingEndsTheWorkerAsAFailureOfItsDevice) {
     for (const char* call : {"clEnqueueNDRangeKernel -5", "clEnqueueReadBuffer -14", "clEnqueueWriteBuffer -2",
                              "clFinish -36", "clFlush -36"}) {
         const Variables variables = failing("");
@@ -70,7 +70,7 @@ TEST_F(FailingOpenCl, WhateverFailsInTheMiddleEndsTheWorkerAsItsDevicesFailure) 
     }
 }
 
-TEST_F(FailingOpenCl, MemoryThatIsShortAtAnyMomentEndsTheTrialAlone) {
+TEST_F(FailingOpenCl, AShortageOfMemoryAtAnyMomentEndsTheTrialOnly) {
     for (const char* call :
          {"clCreateBuffer -4", "clCreateBuffer -5", "clEnqueueFillBuffer -4", "clEnqueueNDRangeKernel -4",
           "clEnqueueNDRangeKernel -6 after 300", "clEnqueueWriteBuffer -4", "clEnqueueReadBuffer -6"}) {
@@ -85,10 +85,10 @@ TEST_F(FailingOpenCl, MemoryThatIsShortAtAnyMomentEndsTheTrialAlone) {
     }
 }
 
-/// A CUDA toolkit in a folder, of libraries that tests choose.
+/// A CUDA toolkit in a folder, with libraries that the test chooses.
 class Toolkit : public ::testing::Test {
    protected:
-    /// `name` as a link to a library of the fake toolkit, of another one, or to nothing that loads.
+    /// Adds `name` as a link to a library of the fake toolkit, to another library, or to a file that cannot be loaded.
     void put(const std::string& name, const std::string& library) {
         const std::filesystem::path link = folder_ / name;
         std::filesystem::create_directories(link.parent_path());
@@ -110,8 +110,8 @@ class Toolkit : public ::testing::Test {
     hpo::testing::TemporaryFolder folder_;
 };
 
-/// The compiler finds its builtins by name alone, where the loader looks: not in these folders.
-TEST_F(Toolkit, IsFoundWithAllThatItLoadsWhereverItMayLie) {
+/// The compiler loads its builtins by name, from the folders of the loader, which these are not.
+TEST_F(Toolkit, IsFoundInAnyFolderWithTheLibrariesThatItLoads) {
     if (::dlopen("libnvrtc.so.13", RTLD_LAZY)) GTEST_SKIP() << "the loader finds CUDA 13 on this machine";
     std::filesystem::create_directories(folder_ / "empty");
     const std::string folder = folder_.path().string();
@@ -132,12 +132,12 @@ TEST_F(Toolkit, IsFoundWithAllThatItLoadsWhereverItMayLie) {
                       variables({variable, "HOME=" + folder + "/empty", "CUDA_HOME=", "CUDA_PATH="}));
         EXPECT_EQ(worker.complete(run_of(1, 1)).outcome, Outcome::complete);
         EXPECT_THAT(worker.output(), HasSubstr("cuda, fake CUDA device, cuBLAS"));
-        std::filesystem::remove_all(folder_ / "cache");  // or nothing would be compiled
+        std::filesystem::remove_all(folder_ / "cache");  // otherwise nothing would be compiled
         std::filesystem::remove_all(folder_ / place);
     }
 }
 
-TEST_F(Toolkit, AnotherCompilerCompilesAnew) {
+TEST_F(Toolkit, ANewCompilerCompilesAgain) {
     const auto kept = [&](const Variables& more) {
         EXPECT_EQ(Worker(5, {"--backend", "cuda"}, variables(more)).hello.backend, "cuda");
         const std::filesystem::directory_iterator files(folder_ / "cache/hpo");
@@ -149,14 +149,14 @@ TEST_F(Toolkit, AnotherCompilerCompilesAnew) {
 }
 
 TEST_F(Toolkit, LibrariesThatAreTooOldAreNamed) {
-    put("libnvrtc.so.13", "libcublas.so.13");  // has none of its functions
+    put("libnvrtc.so.13", "libcublas.so.13");  // a library without the functions of nvrtc
     expect_refusal("cuda", variables(), 1, "CUDA's compiler (NVRTC) is older than version 11.2");
     SetUp();
     put("libcuda.so.1", "libcublas.so.13");
     expect_refusal("cuda", variables(), 1, "the CUDA driver is older than version 11");
 }
 
-TEST_F(Toolkit, ADeviceThatTheCompilerNoLongerKnowsIsNamedWithTheCure) {
+TEST_F(Toolkit, ADeviceThatTheCompilerNoLongerSupportsIsNamedWithTheCure) {
     expect_refusal("cuda", variables({"FAKE_CUDA_CAPABILITY=50"}), 1,
                    "no longer knows devices of compute capability 5.0: install an older CUDA toolkit's libraries");
 }

@@ -1,5 +1,5 @@
-// The real hpo-worker on a GPU backend: on PoCL, which computes on the CPU what OpenCL would on a GPU, on a CUDA device
-// that the CPU plays, and before drivers that fail.
+// The real hpo-worker on GPU backends: on PoCL, which runs OpenCL on the CPU, on a simulated CUDA device, and with
+// drivers that fail.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -26,14 +26,13 @@ using ::testing::HasSubstr;
 using to_worker::Action;
 using Variables = std::vector<std::string>;
 
-/// A backend with a driver that fails on request: `memory`, `launches` and so on, see tests/support/fake_cuda/cuda.cpp
-/// and fake_opencl.cpp.
+/// A backend whose driver fails on request (tests/support/fake_cuda/cuda.cpp, tests/support/fake_opencl/opencl.cpp).
 struct Backend {
     const char* name;
-    const char* asks;  ///< what the names of its requests begin with
+    const char* prefix;  ///< of the environment variables that request failures
     Variables variables;
-    const char* device;  ///< in its log
-    const char* lost;    ///< what it says of a device that failed
+    const char* device;  ///< the device's name in its log
+    const char* lost;    ///< its message about a failed device
 };
 const Backend pocl{"opencl",
                    "FAKE_OPENCL_",
@@ -52,11 +51,11 @@ void PrintTo(const Backend& backend, std::ostream* out) { *out << backend.name; 
 Variables with(const Backend& backend, const Variables& requests, const Variables& more = {}) {
     Variables all = backend.variables;
     all.insert(all.end(), more.begin(), more.end());
-    for (const std::string& request : requests) all.push_back(backend.asks + request);
+    for (const std::string& request : requests) all.push_back(backend.prefix + request);
     return all;
 }
 
-/// Opens a pipe's end to write as soon as somebody reads it, and closes it in the end.
+/// Opens a FIFO for writing as soon as it has a reader, and closes it in the destructor.
 struct WhenRead {
     explicit WhenRead(const std::string& fifo) {
         const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(test::deadline);
@@ -88,14 +87,14 @@ from_worker::PlanAnswer plan_of(Worker& worker, const Params& of) {
     return worker.expect<from_worker::PlanAnswer>();
 }
 
-TEST_P(OnGpu, SaysWhatItComputesOn) {
+TEST_P(OnGpu, ReportsItsDevice) {
     GpuWorker worker(backend());
     EXPECT_EQ(worker.hello.backend, backend().name);
     EXPECT_EQ(worker.complete(run_of(1, 1)).outcome, Outcome::complete);
     EXPECT_THAT(worker.output(), HasSubstr(backend().device));
 }
 
-/// Whoever is connected to is to hear hello within seconds; a driver's first product may take longer.
+/// The orchestrator expects hello within seconds of the connection, but a driver's first product may take longer.
 TEST(OnCuda, MeasuresItselfBeforeItConnects) {
     const hpo::testing::TemporaryFolder folder;
     const std::string fifo = folder / "fifo";
@@ -109,7 +108,7 @@ TEST(OnCuda, MeasuresItselfBeforeItConnects) {
     EXPECT_EQ(worker.expect<from_worker::Hello>().backend, "cuda");
 }
 
-TEST_P(OnGpu, IsChosenByTheEnvironmentToo) {
+TEST_P(OnGpu, CanBeChosenByTheEnvironment) {
     Variables variables = backend().variables;
     variables.push_back("HPO_BACKEND=" + std::string(backend().name));
     EXPECT_EQ(Worker(5, {}, variables).hello.backend, backend().name);
@@ -132,7 +131,7 @@ TEST_P(OnGpu, TrainsATrialToItsEnd) {
         EXPECT_TRUE(std::filesystem::exists(file)) << file;
 }
 
-TEST_P(OnGpu, APausedTrialGoesOnInAnotherWorkerWithTheSameBits) {
+TEST_P(OnGpu, APausedTrialResumesInAnotherWorkerWithTheSameBits) {
     const hpo::testing::TemporaryFolder folder;
     to_worker::Run run = run_of(1, 5);
     GpuWorker first(backend());
@@ -157,7 +156,7 @@ TEST(OnCuda, ADeviceWithoutGraphsTrainsToTheSameBits) {
     for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(graphs.reports[i].metrics, none.reports[i].metrics);
 }
 
-TEST(OnCuda, DataThatWouldTakeMoreThanHalfOfTheDeviceIsStaged) {
+TEST(OnCuda, DataLargerThanHalfTheDeviceIsStaged) {
     GpuWorker worker(cuda, {"MEMORY=134217728"});
     const Params samples{{"samples", std::int64_t{100'000}}, {"features", std::int64_t{160}}};
     const auto staged = plan_of(worker, params(samples));
@@ -181,7 +180,7 @@ TEST_P(OnGpu, StagedDataTrainsToTheSameBits) {
     for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(worker.reports[i].metrics, resident[i].metrics);
 }
 
-/// What both draw is the same; what differs is the order in which sums are taken.
+/// Both draw the same random numbers. Only the order of sums differs.
 TEST_P(OnGpu, ItsCurvesAgreeWithTheCpus) {
     const Params kinds[] = {
         params(),
@@ -205,7 +204,7 @@ TEST_P(OnGpu, ItsCurvesAgreeWithTheCpus) {
     }
 }
 
-TEST_P(OnGpu, PlansItsMemoryToTheByteAndGoesOnAfterATrialThatDoesNotFit) {
+TEST_P(OnGpu, PlansItsMemoryToTheByteAndSurvivesATrialThatDoesNotFit) {
     const Params large = params({{"hidden", std::vector<std::int64_t>{512, 256}}, {"batch_size", std::int64_t{256}}});
     GpuWorker any(backend());
     const auto answer = plan_of(any, large);
@@ -226,7 +225,7 @@ TEST_P(OnGpu, PlansItsMemoryToTheByteAndGoesOnAfterATrialThatDoesNotFit) {
     EXPECT_EQ(less.complete(run_of(2, 1)).outcome, Outcome::complete);
 }
 
-TEST(OpenCl, WhatTheDeviceDoesNotGiveInOnePieceIsRefusedAtThePlanOrStaged) {
+TEST(OpenCl, ABufferAboveTheDevicesLimitIsRefusedInThePlanOrStaged) {
     GpuWorker worker(pocl, {"PIECE=8000000"});
     EXPECT_EQ(plan_of(worker, params()).error, "");
     EXPECT_THAT(plan_of(worker, params({{"hidden", std::vector<std::int64_t>{2048, 2048}}})).error,
@@ -239,8 +238,8 @@ TEST(OpenCl, WhatTheDeviceDoesNotGiveInOnePieceIsRefusedAtThePlanOrStaged) {
     EXPECT_THAT(plan_of(worker, samples).error, HasSubstr("data.placement: staged keeps it on the host"));
 }
 
-/// Drivers load code and take workspaces when these are first used, and other programs come and go meanwhile.
-TEST(OnCuda, CountsWhatTheDriverSaysOfThisProcessAfterItsFirstUpdates) {
+/// Drivers load code and allocate workspaces on first use, while other programs come and go.
+TEST(OnCuda, CountsTheDriversReadingOfThisProcessAfterItsFirstUpdates) {
     const hpo::testing::TemporaryFolder folder;
     const std::string fifo = folder / "fifo", script = folder / "script";
     const auto device_says = [&](const std::string& of_processes) {
@@ -269,7 +268,7 @@ TEST(OnCuda, CountsWhatTheDriverSaysOfThisProcessAfterItsFirstUpdates) {
     EXPECT_EQ(planned(700) - planned(500), std::int64_t{200} << 20);
 }
 
-TEST(OpenCl, ThePlanIsAnUpperBoundOfWhatATrialTakesOfTheHost) {
+TEST(OpenCl, ThePlanIsAnUpperBoundOfATrialsHostMemory) {
     const Params large = params({{"samples", std::int64_t{3000}},
                                  {"features", std::int64_t{200}},
                                  {"hidden", std::vector<std::int64_t>{1000, 500}},
@@ -290,7 +289,7 @@ TEST(OpenCl, ThePlanIsAnUpperBoundOfWhatATrialTakesOfTheHost) {
 #endif
 }
 
-TEST(Cuda, MicroBatchesFollowTheMemoryThatAnotherProgramTakesAndGivesBack) {
+TEST(Cuda, MicroBatchesShrinkWhileAnotherProgramTakesMemory) {
     const hpo::testing::TemporaryFolder folder;
     const std::string file = folder / "others";
     const auto others_take = [&](std::int64_t bytes) { std::ofstream(file) << bytes; };
@@ -319,7 +318,7 @@ TEST(Cuda, MicroBatchesFollowTheMemoryThatAnotherProgramTakesAndGivesBack) {
     }
 }
 
-TEST(OpenCl, ADriverThatRefusesMemoryIsOutOfMemoryInWords) {
+TEST(OpenCl, ADriverThatRefusesMemoryLeadsToOutOfMemoryWithItsError) {
     GpuWorker worker(pocl, {"GIVES=1000000"});
     const auto failed = worker.complete(run_of(1, 1, params({{"hidden", std::vector<std::int64_t>{1000}}})));
     EXPECT_EQ(failed.outcome, Outcome::out_of_memory);
@@ -328,7 +327,7 @@ TEST(OpenCl, ADriverThatRefusesMemoryIsOutOfMemoryInWords) {
     EXPECT_EQ(worker.complete(run_of(2, 1)).outcome, Outcome::complete);
 }
 
-TEST_P(OnGpu, ADeviceThatFailsInTheMiddleEndsTheWorkerWithItsWords) {
+TEST_P(OnGpu, ADeviceThatFailsDuringTrainingEndsTheWorkerWithItsError) {
     GpuWorker worker(backend(), {"LAUNCHES=1000"}, 0.01);
     worker.send(run_of(1, 5, endless()));
     worker.expect<from_worker::Started>();
@@ -337,7 +336,7 @@ TEST_P(OnGpu, ADeviceThatFailsInTheMiddleEndsTheWorkerWithItsWords) {
     EXPECT_THAT(worker.output(), HasSubstr(backend().lost));
 }
 
-TEST_P(OnGpu, StopsInTheMiddleOfAStep) {
+TEST_P(OnGpu, StopsWithinAStep) {
     GpuWorker worker(backend(), {}, 0.01);
     worker.send(run_of(1, 5, endless()));
     worker.expect<from_worker::Started>();
@@ -354,7 +353,7 @@ struct Refusal {
     const char* message;
 };
 
-TEST(GpuBackends, SayWhyTheyCannotComputeOnWhatTheyAreToldTo) {
+TEST(GpuBackends, GiveTheReasonIfTheyCannotUseADevice) {
     const Refusal refusals[] = {
         {{"--backend", "opencl", "--device", "7"},
          pocl.variables,
@@ -378,7 +377,7 @@ TEST(GpuBackends, SayWhyTheyCannotComputeOnWhatTheyAreToldTo) {
     }
 }
 
-TEST(GpuBackends, CudasKernelsAreCompiledAnewWhereTheFileThatKeepsThemIsDamaged) {
+TEST(GpuBackends, CudaKernelsAreCompiledAgainIfTheirCacheIsDamaged) {
     const hpo::testing::TemporaryFolder folder;
     const Variables variables{"LD_LIBRARY_PATH=" + test::fake_folder("cuda"),
                               "XDG_CACHE_HOME=" + folder.path().string()};
@@ -390,7 +389,7 @@ TEST(GpuBackends, CudasKernelsAreCompiledAnewWhereTheFileThatKeepsThemIsDamaged)
     EXPECT_EQ(std::filesystem::file_size(kept), size);
 }
 
-TEST(GpuBackends, AutoTakesCudaFirstAndNoCpuInTheGuiseOfOpenCl) {
+TEST(GpuBackends, AutoPrefersCudaAndDoesNotTakeACpuByOpenCl) {
     EXPECT_EQ(Worker(5, {"--backend", "auto"}, with(cuda, {})).hello.backend, "cuda");
     Variables variables = with(cuda, {"INIT=100"});
     variables.emplace_back("OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd");

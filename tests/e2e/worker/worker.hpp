@@ -1,4 +1,4 @@
-// Small trials, and a worker that has been welcomed.
+// Small trials, and a worker that has completed the handshake.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ inline Params params(const Params& changes = {}) {
     return all;
 }
 
-/// So many iterations that only a stop ends it.
+/// Returns a trial with so many iterations that only a stop ends it.
 inline Params endless() { return params({{"eval_every", std::int64_t{1'000'000'000}}}); }
 
 inline to_worker::Run run_of(std::int64_t trial, std::int64_t steps, const Params& of = params()) {
@@ -34,7 +34,7 @@ inline to_worker::Run run_of(std::int64_t trial, std::int64_t steps, const Param
     return run;
 }
 
-/// A worker that has been welcomed.
+/// A worker that has completed the handshake.
 struct Worker : WorkerProcess {
     explicit Worker(double alive_every = 5, const std::vector<std::string>& arguments = {},
                     const std::vector<std::string>& variables = {})

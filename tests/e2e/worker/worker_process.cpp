@@ -65,7 +65,7 @@ WorkerProcess::WorkerProcess(const std::vector<std::string>& arguments, const st
     std::vector<std::string> argv{program};
     argv.insert(argv.end(), arguments.begin(), arguments.end());
     std::vector<std::string> variables = environment(endpoint.value_or(path));
-    variables.insert(variables.begin(), more.begin(), more.end());  // the first of equals counts
+    variables.insert(variables.begin(), more.begin(), more.end());  // the first of several equal names counts
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 1, (folder_ / "output").c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600);

@@ -1,4 +1,4 @@
-// The orchestrator's side of one real hpo-worker, for tests: starts it, speaks with it, waits with a deadline.
+// The orchestrator's side of a real hpo-worker, for tests. It starts the worker and exchanges messages with it.
 #pragma once
 
 #include <sys/types.h>
@@ -17,18 +17,18 @@
 
 namespace hpo::test {
 
-/// Anything that takes longer than this is a failure.
+/// The limit of each wait in seconds. A longer wait is a failure.
 inline constexpr double deadline = 60;
 
-/// Where the libraries lie that play a driver, "cuda" or "opencl".
+/// Returns the folder of the libraries that simulate a driver, "cuda" or "opencl".
 inline std::string fake_folder(const std::string& driver) {
     return hpo::testing::build_folder() + "/tests/support/fake_" + driver;
 }
 
 class WorkerProcess {
    public:
-    /// Starts it with `arguments`, `variables` ("NAME=value") in its environment and, unless `endpoint` is given, with
-    /// a socket of our own and the token "secret".
+    /// Starts a worker with `arguments` and with `variables` ("NAME=value") in its environment. Unless `endpoint` is
+    /// given, it connects to a socket of this process, with the token "secret".
     explicit WorkerProcess(const std::vector<std::string>& arguments = {},
                            const std::optional<std::string>& endpoint = {},
                            const std::vector<std::string>& variables = {});
@@ -38,20 +38,20 @@ class WorkerProcess {
 
     /// Waits for the connection.
     void accept();
-    /// Whether it has connected, accepted or not.
+    /// Returns true if the worker has connected, whether it is accepted yet or not.
     [[nodiscard]] bool connects() const;
     void send(const OrchestratorMessage& message);
     void send_bytes(std::string_view bytes);
     void disconnect();
 
-    /// The next message, `alive` ones left out (they are counted, by phase). Throws when the deadline passes or the
-    /// worker hangs up.
+    /// Returns the next message. Messages `alive` are counted by phase and skipped. Throws if the deadline passes or
+    /// the worker disconnects.
     WorkerMessage receive();
     template <class T>
     T expect() {
         WorkerMessage message = receive();
-        if (auto* got = std::get_if<T>(&message)) return std::move(*got);
-        throw std::runtime_error("another message than expected, number " + std::to_string(message.index()));
+        if (auto* expected = std::get_if<T>(&message)) return std::move(*expected);
+        throw std::runtime_error("unexpected message, number " + std::to_string(message.index()));
     }
     /// Waits for an alive message of this phase.
     void wait_alive(const std::string& phase);
@@ -60,9 +60,9 @@ class WorkerProcess {
         return found == alive_.end() ? 0 : found->second;
     }
 
-    /// Exit status; waits for it. A signal's number is added to 128.
+    /// Waits for the end of the worker. Returns its exit status, or 128 plus the number of the signal that ended it.
     int wait();
-    /// What it has printed so far, stdout and stderr together.
+    /// Returns its output so far, stdout and stderr together.
     [[nodiscard]] std::string output() const;
     [[nodiscard]] pid_t pid() const { return pid_; }
 

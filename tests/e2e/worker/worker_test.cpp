@@ -31,14 +31,14 @@ TEST(Worker, SaysHelloWithItsToken) {
     EXPECT_THAT(worker.hello.capabilities, ::testing::UnorderedElementsAre("plan", "checkpoint", "micro_batch"));
 }
 
-TEST(Worker, IsCalledByItsNameWhereProcessesAreListed) {
+TEST(Worker, HasItsNameInTheListOfProcesses) {
     Worker worker;
     std::string name;
     std::getline(std::ifstream("/proc/" + std::to_string(worker.pid()) + "/comm"), name);
     EXPECT_EQ(name, "hpo-worker") << "also after it executed itself again for better kernels";
 }
 
-TEST(Worker, AnswersPlansAndSaysWhatIsWrongWithThem) {
+TEST(Worker, AnswersPlansOrTheirErrors) {
     Worker worker;
     worker.send(to_worker::Plan{3, params(), 20, 5});
     const auto answer = worker.expect<from_worker::PlanAnswer>();
@@ -52,7 +52,7 @@ TEST(Worker, AnswersPlansAndSaysWhatIsWrongWithThem) {
     EXPECT_THAT(worker.expect<from_worker::PlanAnswer>().error, HasSubstr("training.batch_size: 5000"));
 }
 
-TEST(Worker, ThePlanIsAnUpperBoundOfWhatATrialTakes) {
+TEST(Worker, ThePlanIsAnUpperBoundOfATrialsMemory) {
     Worker worker;
     const Params large = params({{"samples", std::int64_t{10000}},
                                  {"features", std::int64_t{200}},
@@ -89,7 +89,7 @@ TEST(Worker, TrainsATrialToItsEnd) {
     EXPECT_THAT(worker.output(), HasSubstr("step 4/4: loss "));
 }
 
-TEST(Worker, APausedTrialGoesOnInAnotherWorkerWithTheSameBits) {
+TEST(Worker, APausedTrialResumesInAnotherWorkerWithTheSameBits) {
     const hpo::testing::TemporaryFolder folder;
     to_worker::Run run = run_of(1, 5);
     Worker first;
@@ -117,12 +117,12 @@ TEST(Worker, ADecisionToStopEndsTheTrial) {
     EXPECT_EQ(worker.reports.size(), 2U);
 }
 
-TEST(Worker, AStopEndsATrialInTheMiddleOfAStepAndTheNextOneRuns) {
+TEST(Worker, AStopEndsATrialWithinAStepAndTheNextOneRuns) {
     Worker worker(0.01);
     worker.send(run_of(1, 5, endless()));
     EXPECT_EQ(worker.expect<from_worker::Started>().from_step, 0);
     worker.wait_alive("training");
-    worker.send(to_worker::Stop{{1, 7}});  // of another attempt
+    worker.send(to_worker::Stop{{1, 7}});  // for another attempt
     worker.send(to_worker::Plan{9, params(), 1, 5});
     EXPECT_EQ(worker.expect<from_worker::PlanAnswer>().id, 9);
     worker.send(to_worker::Stop{{1, 1}});
@@ -140,14 +140,14 @@ TEST(Worker, AStopWhileADecisionIsAwaitedEndsTheTrial) {
     EXPECT_EQ(worker.expect<from_worker::Finished>().outcome, Outcome::stopped);
 }
 
-TEST(Worker, TellsThatItIsAliveAlsoWhenIdleAndLoading) {
+TEST(Worker, SendsAliveAlsoWhileIdleOrLoading) {
     Worker worker(0.01);
     worker.wait_alive("idle");
     worker.complete(run_of(1, 1, params({{"samples", std::int64_t{20'000}}, {"features", std::int64_t{100}}})));
     EXPECT_GT(worker.alive("loading"), 0);
 }
 
-TEST(Worker, TrialsThatComeWhileOneRunsWaitTheirTurn) {
+TEST(Worker, TrialsThatArriveWhileOneRunsAreQueued) {
     Worker worker;
     worker.send(run_of(1, 5, endless()));
     worker.send(run_of(2, 1));
@@ -160,7 +160,7 @@ TEST(Worker, TrialsThatComeWhileOneRunsWaitTheirTurn) {
     EXPECT_EQ(worker.follow({3, 1}, [](auto) { return Action::go_on; }).outcome, Outcome::complete);
 }
 
-TEST(Worker, LinesThatAreNoMessagesAreIgnoredAndSaid) {
+TEST(Worker, InvalidLinesAreIgnoredAndLogged) {
     Worker worker;
     worker.send_bytes("\n{}\nnot json\n\xff\xfe\x00garbage\n[1,2,3]\n");
     worker.send_bytes(std::string(200'000, 'x') + "\n");
@@ -177,7 +177,7 @@ TEST(Worker, LinesThatAreNoMessagesAreIgnoredAndSaid) {
     EXPECT_THAT(worker.output(), HasSubstr("ignored a decision on step 1 of trial 4"));
 }
 
-TEST(Worker, AWrongDecisionIsNotTaken) {
+TEST(Worker, ADecisionForAnotherStepOrAttemptIsIgnored) {
     Worker worker(0.01);
     worker.send(run_of(1, 2));
     worker.expect<from_worker::Started>();
@@ -189,7 +189,7 @@ TEST(Worker, AWrongDecisionIsNotTaken) {
     EXPECT_EQ(worker.expect<from_worker::Reported>().report.step, 2);
 }
 
-TEST(Worker, AFailedTrialLeavesTheWorkerWell) {
+TEST(Worker, AfterAFailedTrialTheWorkerRunsTheNext) {
     Worker worker;
     const auto failed = worker.complete(run_of(1, 1, params({{"lr", std::string("fast")}})));
     EXPECT_EQ(failed.outcome, Outcome::failed);
@@ -199,7 +199,7 @@ TEST(Worker, AFailedTrialLeavesTheWorkerWell) {
     EXPECT_EQ(worker.complete(run_of(3, 1)).outcome, Outcome::complete);
 }
 
-TEST(Worker, ADivergedTrialSendsItsLossAndSaysWhere) {
+TEST(Worker, ADivergedTrialReportsItsLossAndTheStep) {
     Worker worker;
     const auto finished = worker.complete(run_of(
         1, 3, params({{"optimizer", std::string("sgd")}, {"schedule", std::string("constant")}, {"lr", 1000.0}})));
@@ -208,7 +208,7 @@ TEST(Worker, ADivergedTrialSendsItsLossAndSaysWhere) {
     EXPECT_FALSE(std::isfinite(worker.reports[0].metrics.at("loss")));
 }
 
-TEST(Worker, EndsWhenTheOrchestratorGoesAway) {
+TEST(Worker, EndsWithItsConnection) {
     Worker idle;
     idle.disconnect();
     EXPECT_EQ(idle.wait(), 0);
@@ -226,7 +226,7 @@ TEST(Worker, EndsWhenTheOrchestratorGoesAway) {
     EXPECT_EQ(waiting.wait(), 0);
 }
 
-TEST(Worker, EndsWhenToldToShutDown) {
+TEST(Worker, EndsOnShutdown) {
     Worker idle;
     idle.send(to_worker::Shutdown{});
     EXPECT_EQ(idle.wait(), 0);
@@ -239,7 +239,7 @@ TEST(Worker, EndsWhenToldToShutDown) {
     EXPECT_EQ(training.wait(), 0);
 }
 
-TEST(Worker, StartedByHandItSaysWhatItIs) {
+TEST(Worker, StartedByHandItExplainsItself) {
     WorkerProcess alone({}, "");
     EXPECT_EQ(alone.wait(), 2);
     EXPECT_THAT(alone.output(), HasSubstr("HPO_ENDPOINT"));
@@ -256,7 +256,7 @@ TEST(Worker, StartedByHandItSaysWhatItIs) {
     EXPECT_THAT(nobody.output(), HasSubstr("/no/such/socket: No such file"));
 }
 
-TEST(Worker, AWarmWorkersNextTrialStartsWithoutLoadingAgain) {
+TEST(Worker, TheNextTrialOfAWarmWorkerDoesNotLoadTheDataAgain) {
     ASSERT_TRUE(fs::exists("/usr/share/datasets/fashion-mnist")) << "apt install dataset-fashion-mnist";
     Worker worker;
     const Params real{{"format", std::string("idx")},

@@ -1,5 +1,5 @@
-// A libcublas.so.13 for tests: the one product there is, in doubles, on memory that is the host's. Operands are what
-// their types hold: bfloat16 and float16 of 16 bits, and float32 that tf32 rounds.
+// A libcublas.so.13 for tests. It computes the one product that the worker uses, in doubles, on host memory. Operands
+// are bfloat16 or float16 of 16 bits, or float32, which tf32 rounds.
 #include <dlfcn.h>
 
 #include <cmath>
@@ -28,7 +28,7 @@ float of_bits(std::uint32_t bits) {
     return number;
 }
 
-/// The number at `index` of a matrix of some type.
+/// Returns the number at `index` of a matrix of any type.
 double number_at(const void* x, int type, bool tf32, long long index) {
     if (type == f16) return static_cast<double>(static_cast<const _Float16*>(x)[index]);
     if (type == bf16) return of_bits(std::uint32_t{static_cast<const std::uint16_t*>(x)[index]} << 16);
@@ -75,7 +75,7 @@ void multiply(const void* arguments) {
     }
 }
 
-/// Of the fake driver: it is loaded, and knows whether its stream is captured.
+/// A function of the fake driver, which is loaded already and knows if its stream is captured.
 using Enqueue = int (*)(void (*)(const void*), const void*, std::size_t);
 Enqueue find_enqueue() {
     void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);

@@ -1,14 +1,12 @@
-// A libcuda.so.1 for tests: a CUDA driver whose one device is this CPU. The kernels are the product's own text,
-// compiled as C++; the work items of a group are fibers that take turns at its barriers. Asked for by the environment:
-//   FAKE_CUDA_INIT=n          cuInit answers n
-//   FAKE_CUDA_VERSION=n       the driver's version; default 13990: of no real one, whose compiled kernels may be cached
-//   FAKE_CUDA_DEVICES=n       how many devices there are; default 1
-//   FAKE_CUDA_CAPABILITY=n    its compute capability, ten times; default 90
-//   FAKE_CUDA_MEMORY=bytes    of the device; default 1 GiB
-//   FAKE_CUDA_OTHERS=file     holds the bytes that other programs use of it, as cuMemGetInfo tells; they may change
-//   FAKE_CUDA_LAUNCHES=n      the device fails at the launch after n, those of graphs counted one by one
-//   FAKE_CUDA_GRAPHS=0        no graph can be made ready to launch
-//   FAKE_CUDA_WAITS=fifo      the first launch waits until something opened it to write and closed it
+// A libcuda.so.1 for tests: a CUDA driver whose device is the CPU. The kernels are the real source, compiled as C++.
+// The work-items of a group are fibers that switch at barriers. The environment can request:
+//   FAKE_CUDA_INIT=n          cuInit returns n
+//   FAKE_CUDA_VERSION=n       the driver's version; default 13990, which no real driver has, whose kernels may be
+//   cached FAKE_CUDA_DEVICES=n       the number of devices; default 1 FAKE_CUDA_CAPABILITY=n    ten times the compute
+//   capability; default 90 FAKE_CUDA_MEMORY=bytes    the device's memory; default 1 GiB FAKE_CUDA_OTHERS=file     a
+//   file with the bytes that other programs use, for cuMemGetInfo; it may change FAKE_CUDA_LAUNCHES=n      the device
+//   fails after n launches; each launch within a graph counts FAKE_CUDA_GRAPHS=0        graphs cannot be instantiated
+//   FAKE_CUDA_WAITS=fifo      the first launch waits until a writer has opened and closed this FIFO
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -21,7 +19,7 @@
 #include <string>
 #include <vector>
 
-// ---- What CUDA's language has and C++ has not ----
+// ---- Keywords and functions of CUDA's language that C++ lacks ----
 
 struct Three {
     unsigned x, y, z;
@@ -55,7 +53,7 @@ using std::log1p;
 using std::round;
 using std::sqrt;
 
-// The order is the kernels' own.
+// The kernels need this order.
 // clang-format off
 #include "worker/backends/gpu/dialect.h"
 #include "worker/backends/gpu/arguments.h"
@@ -70,8 +68,8 @@ using std::sqrt;
 #include "worker/backends/gpu/kernels/products.cl"
 // clang-format on
 
-// Leaves this stack, telling where it waits, for the one that waits at `to` (x86-64; all other registers are the
-// caller's to save). A function of the system's does the same with two system calls.
+// Saves the position of this stack and switches to the one saved at `to` (x86-64; the caller saves all other
+// registers). swapcontext() does the same, but with two system calls.
 extern "C" void fake_cuda_switch(void** from, void* to);
 asm(R"(
     .text
@@ -103,16 +101,16 @@ namespace {
 constexpr unsigned items = WORK_GROUP_SIZE;
 constexpr std::size_t stack_bytes = 64 << 10;
 
-/// A stack of its own, and where in it the item waits.
+/// The stack of a work-item, and the position at which it waits.
 struct Fiber {
     std::vector<char> stack = std::vector<char>(stack_bytes);
     void* waits = nullptr;
     bool ended = false;
 };
 std::vector<Fiber> fibers;
-void* scheduler = nullptr;  ///< where the one who runs the items waits
+void* scheduler = nullptr;  ///< the position of the stack that runs the items
 unsigned current = 0;
-bool with_barriers = false;  ///< whether the running kernel has come to one
+bool with_barriers = false;  ///< true once the running kernel has reached a barrier
 
 using Call = void (*)(u8* arena, u8* other, const void* arguments);
 struct Work {
@@ -134,15 +132,15 @@ void step(unsigned index) {
 void item() {
     work.call(work.arena, work.other, work.arguments);
     fibers[current].ended = true;
-    static void* nobody;  // will wait here again; no local, as a sanitizer would guard it for ever
+    static void* nobody;  // never resumed; static, since a sanitizer would guard a local for ever
     fake_cuda_switch(&nobody, scheduler);
 }
 
 void begin(unsigned index) {
     Fiber& fiber = fibers[index];
     fiber.ended = false;
-    // As if `item` had been called, aligned as a call aligns, and had come to a switch: an address to return to below
-    // six registers.
+    // The stack looks as if `item` had been called, with the alignment of a call, and had switched: a return address
+    // below six registers.
     auto top = reinterpret_cast<std::uintptr_t>(fiber.stack.data() + stack_bytes) / 16 * 16;
     auto* words = reinterpret_cast<std::uintptr_t*>(top) - 8;
     std::fill(words, words + 8, 0);
@@ -164,7 +162,7 @@ void run_group() {
     for (unsigned i = 1; i < items; ++i) begin(i);
     while (!fibers[0].ended) {
         for (unsigned i = 0; i < items; ++i) {
-            if (fibers[i].ended) std::abort();  // an item left before a barrier that others came to
+            if (fibers[i].ended) std::abort();  // an item ended before a barrier that others reached
             step(i);
         }
     }
@@ -242,7 +240,7 @@ int the_stream, the_context, the_module;
 bool in_context = false;
 std::map<unsigned long long, std::size_t> taken;
 
-// ---- What is enqueued, and kept while the stream is captured ----
+// ---- Enqueued work, which is recorded while the stream is captured ----
 
 using Done = std::function<int()>;
 struct Graph {
@@ -256,7 +254,7 @@ int enqueue(Done todo) {
     return success;
 }
 
-/// Memory is given in whole pieces, as by the real one.
+/// Memory is allocated in whole units, like by the real driver.
 std::size_t in_pieces(std::size_t bytes) {
     constexpr std::size_t piece = std::size_t{2} << 20;
     return bytes > std::size_t{1} << 50 ? bytes : (bytes + piece - 1) / piece * piece;
@@ -275,7 +273,7 @@ std::size_t of_others() {
 }
 std::size_t memory_bytes() { return static_cast<std::size_t>(asked("FAKE_CUDA_MEMORY", 1LL << 30)); }
 
-/// Whether all of it lies in one allocation.
+/// Returns true if the whole range is within one allocation.
 bool is_taken(unsigned long long address, std::size_t bytes) {
     auto after = taken.upper_bound(address);
     return after != taken.begin() && (--after, address + bytes <= after->first + after->second);
@@ -317,7 +315,9 @@ int cuDeviceGetPCIBusId(char* bus, int size, int) {
 }
 int cuDeviceGetAttribute(int* value, int attribute, int) {
     const int capability = static_cast<int>(asked("FAKE_CUDA_CAPABILITY", 90));
-    *value = attribute == 75 ? capability / 10 : attribute == 76 ? capability % 10 : 0;  // memory of its own
+    *value = attribute == 75   ? capability / 10
+             : attribute == 76 ? capability % 10
+                               : 0;  // the device has memory of its own
     return success;
 }
 int cuDevicePrimaryCtxRetain(void** context, int) {
@@ -435,7 +435,7 @@ int cuLaunchKernel(const Entry* kernel, unsigned groups, unsigned replicas, unsi
     });
 }
 
-/// How the library of products gets its work into the stream.
+/// Enqueues the work of the fake cuBLAS.
 int fake_cuda_enqueue(void (*product)(const void*), const void* arguments, std::size_t bytes) {
     const auto* told = static_cast<const char*>(arguments);
     return enqueue([product, own = std::vector<char>(told, told + bytes)] {

@@ -1,6 +1,6 @@
-// A libnvrtc.so.13 for tests: its code is the name of the architecture, which the fake driver knows what to do with. As
-// the real one it loads its builtins by name alone when it first compiles, and has no path of its own to find them by.
-//   FAKE_NVRTC_VERSION=n   its version is 13.n; default 990
+// A libnvrtc.so.13 for tests. The code that it compiles is the name of the architecture, which the fake driver accepts.
+// Like the real library, it loads its builtins by name when it first compiles, without a path to find them by.
+//   FAKE_NVRTC_VERSION=n   the version is 13.n; default 990
 #include <dlfcn.h>
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace {
 
 std::string code;
 
-int give(const std::string& text, char* to) {
+int copy(const std::string& text, char* to) {
     std::memcpy(to, text.data(), text.size());
     return 0;
 }
@@ -48,12 +48,12 @@ int nvrtcGetCUBINSize(void*, std::size_t* size) {
     *size = code.size();
     return 0;
 }
-int nvrtcGetCUBIN(void*, char* to) { return give(code, to); }
+int nvrtcGetCUBIN(void*, char* to) { return copy(code, to); }
 int nvrtcGetPTXSize(void*, std::size_t* size) {
     *size = code.size();
     return 0;
 }
-int nvrtcGetPTX(void*, char* to) { return give(code, to); }
+int nvrtcGetPTX(void*, char* to) { return copy(code, to); }
 int nvrtcGetNumSupportedArchs(int* count) {
     *count = 1;
     return 0;

@@ -1,9 +1,10 @@
-// A libOpenCL.so.1 for tests: the system's, which it loads itself, but for what the environment asks to go wrong.
-//   FAKE_OPENCL_MEMORY=bytes   the device says that it has so much memory, in all and in one piece
-//   FAKE_OPENCL_PIECE=bytes    the device says that it gives at most so much in one piece
-//   FAKE_OPENCL_GROUP=items    every kernel says that it runs in groups of at most so many
-//   FAKE_OPENCL_GIVES=bytes    the device fails at the first buffer that is larger
-//   FAKE_OPENCL_LAUNCHES=n     the device fails at the launch after n
+// A libOpenCL.so.1 for tests. It loads the system's library and forwards all calls to it, except for requested
+// failures:
+//   FAKE_OPENCL_MEMORY=bytes   the device reports this much memory, in total and in one piece
+//   FAKE_OPENCL_PIECE=bytes    the device reports this largest size of a buffer
+//   FAKE_OPENCL_GROUP=items    every kernel reports this largest size of a work group
+//   FAKE_OPENCL_GIVES=bytes    the device refuses buffers that are larger
+//   FAKE_OPENCL_LAUNCHES=n     the device fails after n launches
 //   FAKE_OPENCL=file           a script that is read again whenever it changes: tests/support/FAKES.md
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -55,7 +56,7 @@ struct Line {
     std::string call;
     std::string answer;  ///< a status, `hang`, or a text
     long long after = 0;
-    long long device = -1;  ///< any
+    long long device = -1;  ///< -1 means any device
     bool once = false;
 };
 
@@ -64,8 +65,8 @@ struct Script {
     timespec written{};
     off_t size = -1;
     std::vector<Line> lines;
-    std::map<std::string, long long> calls;  ///< so far in this process
-    long long device = -1;                   ///< number of the one that was opened
+    std::map<std::string, long long> calls;  ///< number of calls in this process
+    long long device = -1;                   ///< number of the opened device
 };
 std::mutex reading;
 Script script;
@@ -102,14 +103,14 @@ void read_again() {
         if (!text.empty() && text[0] != '#') script.lines.push_back(line_of(text, number));
 }
 
-/// Whether this is the one process that a `once` is for.
+/// Returns true in the one process that a line with `once` applies to.
 bool first(const Line& line) {
     const int made = open((script.path + ".once-" + std::to_string(line.number)).c_str(), O_CREAT | O_EXCL, 0600);
     if (made >= 0) close(made);
     return made >= 0;
 }
 
-/// What the script has for this call; empty: nothing.
+/// Returns the script's answer to a call, or "" if there is none.
 std::string answer_to(const std::string& call) {
     const std::lock_guard lock(reading);
     read_again();
@@ -122,14 +123,14 @@ std::string answer_to(const std::string& call) {
     return {};
 }
 
-/// 0: as ever.
+/// Returns the status that the script asks for, or 0 to forward the call.
 Int failure_of(const char* call) {
     const std::string answer = answer_to(call);
     while (answer == "hang") pause();
     return answer.empty() ? 0 : std::atoi(answer.c_str());
 }
 
-/// Its number among all devices, as the product counts.
+/// Returns the number of a device in the order in which hpo counts devices.
 long long number_of(void* wanted) {
     using Platforms = Int(UInt, void**, UInt*);
     using Devices = Int(void*, std::uint64_t, UInt, void**, UInt*);
@@ -147,7 +148,7 @@ long long number_of(void* wanted) {
     return -1;
 }
 
-/// The call's own answer, unless the script has another.
+/// Returns the script's status for a call, or else forwards the call.
 template <class... Arguments>
 Int played(const char* call, Arguments... arguments) {
     if (const Int failure = failure_of(call)) return failure;
@@ -164,7 +165,7 @@ void* made(const char* call, Int* status, Arguments... arguments) {
 
 using Symbol = void();
 
-// The symbol is the system's own: asked for here, answered there.
+// Returns the system's function.
 #define FORWARD(name)                                                            \
     extern "C" Symbol* resolve_##name() { return real_function<Symbol>(#name); } \
     extern "C" void name() __attribute__((ifunc("resolve_" #name)))
@@ -193,7 +194,7 @@ Int clGetDeviceInfo(void* device, UInt what, Size size, void* value, Size* neede
     const Int status =
         real_function<Int(void*, UInt, Size, void*, Size*)>("clGetDeviceInfo")(device, what, size, value, needed);
     const std::uint64_t memory = static_cast<std::uint64_t>(asked("FAKE_OPENCL_MEMORY"));
-    const bool about_memory = what == 0x101F || what == 0x1010;  // in all, and in one piece
+    const bool about_memory = what == 0x101F || what == 0x1010;  // total memory, largest buffer
     if (about_memory && value != nullptr && asked("FAKE_OPENCL_MEMORY") >= 0)
         std::memcpy(value, &memory, sizeof memory);
     const std::uint64_t piece = static_cast<std::uint64_t>(asked("FAKE_OPENCL_PIECE"));
