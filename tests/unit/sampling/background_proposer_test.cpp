@@ -5,6 +5,8 @@
 #include <atomic>
 #include <future>
 
+#include "support.hpp"
+
 namespace hpo {
 namespace {
 
@@ -15,44 +17,35 @@ Study plane() {
     return study;
 }
 
-Proposer fresh(const Study& study) {
-    auto proposer = Proposer::make(study);
-    EXPECT_TRUE(proposer) << proposer.error().message;
-    return *std::move(proposer);
-}
-
-TrialRecord as_trial(std::int64_t number, const Proposal& proposal) {
-    TrialRecord trial;
-    trial.number = number;
-    trial.point = proposal.point;
-    trial.params = proposal.params;
-    return trial;
-}
-
 TrialRecord complete(TrialRecord trial) {
     trial.state = TrialState::complete;
     trial.value = trial.point.at(0) + (trial.point.at(1) - 0.3) * (trial.point.at(1) - 0.3);
     return trial;
 }
 
-/// Thirty trials that have ended, so that a proposal fits a model.
+/// Proposes and completes thirty trials, so that the next proposal fits a model. Returns the trials.
 template <class P>
 std::vector<TrialRecord> play(P& proposer) {
     std::vector<TrialRecord> trials;
     for (std::int64_t number = 1; number <= 30; ++number) {
-        trials.push_back(as_trial(number, *proposer.propose(number)));
+        trials.push_back(trial_of(number, *proposer.propose(number)));
         proposer.proposed(trials.back());
         proposer.tell(trials.back() = complete(trials.back()));
     }
     return trials;
 }
 
-TEST(BackgroundProposer, ProposesWhatAProposerProposes) {
-    const Study study = plane();
-    Proposer proposer = fresh(study);
-    BackgroundProposer background(fresh(study));
-    play(proposer);
-    play(background);
+/// A proposer in the background and a plain one, with the same thirty trials.
+class BackgroundProposerTest : public ::testing::Test {
+   protected:
+    Proposer proposer = make_proposer(plane());
+    BackgroundProposer background{make_proposer(plane())};
+    std::vector<TrialRecord> trials = play(proposer);
+
+    BackgroundProposerTest() { play(background); }
+};
+
+TEST_F(BackgroundProposerTest, ProposesTheSameAsAPlainProposer) {
     std::promise<void> ready;
     background.start(31, [&] { ready.set_value(); });
     EXPECT_EQ(background.computing(), 31);
@@ -63,13 +56,8 @@ TEST(BackgroundProposer, ProposesWhatAProposerProposes) {
     EXPECT_FALSE(background.ready());
 }
 
-TEST(BackgroundProposer, LearnsWhatIsToldMeanwhileAfterItsComputation) {
-    const Study study = plane();
-    Proposer proposer = fresh(study);
-    BackgroundProposer background(fresh(study));
-    play(proposer);
-    play(background);
-    const TrialRecord running = as_trial(31, *proposer.propose(31));
+TEST_F(BackgroundProposerTest, LearnsResultsThatArriveMeanwhileAfterItsComputation) {
+    const TrialRecord running = trial_of(31, *proposer.propose(31));
     proposer.proposed(running);
     background.proposed(running);
 
@@ -77,21 +65,16 @@ TEST(BackgroundProposer, LearnsWhatIsToldMeanwhileAfterItsComputation) {
     background.tell(complete(running));
     background.withhold(30);
     const auto second = background.take();
-    EXPECT_EQ(second->params, proposer.propose(32)->params) << "it knew of what came later";
+    EXPECT_EQ(second->params, proposer.propose(32)->params) << "the proposal used a result that arrived later";
 
     proposer.tell(complete(running));
     proposer.withhold(30);
-    proposer.proposed(as_trial(32, *second));
-    background.proposed(as_trial(32, *second));
-    EXPECT_EQ(background.propose(33)->params, proposer.propose(33)->params) << "it forgot what it was told";
+    proposer.proposed(trial_of(32, *second));
+    background.proposed(trial_of(32, *second));
+    EXPECT_EQ(background.propose(33)->params, proposer.propose(33)->params) << "a result was forgotten";
 }
 
-TEST(BackgroundProposer, WhatNobodyTakesIsForgotten) {
-    const Study study = plane();
-    Proposer proposer = fresh(study);
-    BackgroundProposer background(fresh(study));
-    play(proposer);
-    play(background);
+TEST_F(BackgroundProposerTest, AProposalThatIsNotTakenIsForgotten) {
     std::atomic<int> calls = 0;
     background.start(31, [&] { ++calls; });
     background.drop();
@@ -102,32 +85,28 @@ TEST(BackgroundProposer, WhatNobodyTakesIsForgotten) {
     EXPECT_EQ(background.computing(), 0);
 }
 
-TEST(BackgroundProposer, IsOutdatedOnceMoreIsToldThanItKnew) {
-    BackgroundProposer background(fresh(plane()));
-    const TrialRecord trial = play(background).back();
+TEST_F(BackgroundProposerTest, IsOutdatedOnceAResultArrivesThatItDidNotKnow) {
     std::promise<void> ready;
     background.start(31, [&] { ready.set_value(); });
     ready.get_future().wait();
     EXPECT_FALSE(background.outdated());
-    background.tell(trial);
+    background.tell(trials.back());
     EXPECT_TRUE(background.outdated());
     background.drop();
     EXPECT_FALSE(background.outdated());
 }
 
-TEST(BackgroundProposer, MayBeDestroyedWhileItComputes) {
+TEST(BackgroundProposerAlone, MayBeDestroyedWhileItComputes) {
     std::atomic<int> calls = 0;
     {
-        BackgroundProposer background(fresh(plane()));
+        BackgroundProposer background(make_proposer(plane()));
         play(background);
         background.start(31, [&] { ++calls; });
     }
     EXPECT_EQ(calls, 1);
 }
 
-TEST(BackgroundProposer, SaysMeanwhileWhatTheSamplerChoseBefore) {
-    BackgroundProposer background(fresh(plane()));
-    play(background);
+TEST_F(BackgroundProposerTest, WhileItComputesAboutReturnsTheSamplersEarlierText) {
     const std::string before = background.about();
     background.start(31, [] {});
     EXPECT_EQ(background.about(), before);

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <set>
 
+#include "support.hpp"
+
 namespace hpo {
 namespace {
 
@@ -29,20 +31,6 @@ Study study_of(Space space, std::string sampler) {
     return study;
 }
 
-Proposer made(const Study& study) {
-    auto proposer = Proposer::make(study);
-    EXPECT_TRUE(proposer) << proposer.error().message;
-    return *std::move(proposer);
-}
-
-TrialRecord record(std::int64_t number, const Proposal& proposal) {
-    TrialRecord trial;
-    trial.number = number;
-    trial.point = proposal.point;
-    trial.params = proposal.params;
-    return trial;
-}
-
 TrialRecord ended(TrialRecord trial, TrialState state, std::optional<double> value) {
     trial.state = state;
     trial.value = value;
@@ -55,7 +43,7 @@ INSTANTIATE_TEST_SUITE_P(Proposer, EverySampler, ::testing::Values("auto", "rand
 TEST_P(EverySampler, ProposesEachConfigurationOfASmallSpaceOnceAndThenSaysThatItIsExhausted) {
     Dimension child = choice("child", 4);
     child.when = {{"first", {std::string("a")}}};
-    Proposer proposer = made(study_of({child, choice("first", 3), choice("second", 5)}, GetParam()));
+    Proposer proposer = make_proposer(study_of({child, choice("first", 3), choice("second", 5)}, GetParam()));
     const std::size_t configurations = (4 + 2) * 5;
     std::set<Params> seen;
     for (std::int64_t trial = 1;; ++trial) {
@@ -63,29 +51,29 @@ TEST_P(EverySampler, ProposesEachConfigurationOfASmallSpaceOnceAndThenSaysThatIt
         if (!proposal) break;
         EXPECT_TRUE(seen.insert(proposal->params).second) << "a duplicate at trial " << trial;
         ASSERT_LE(seen.size(), configurations);
-        proposer.proposed(record(trial, *proposal));
-        proposer.tell(ended(record(trial, *proposal), TrialState::complete, 0.5));
+        proposer.proposed(trial_of(trial, *proposal));
+        proposer.tell(ended(trial_of(trial, *proposal), TrialState::complete, 0.5));
     }
     EXPECT_EQ(seen.size(), configurations);
 }
 
 TEST_P(EverySampler, AnEmptySpaceHasOneConfiguration) {
-    Proposer proposer = made(study_of({}, GetParam()));
+    Proposer proposer = make_proposer(study_of({}, GetParam()));
     const auto only = proposer.propose(1);
     ASSERT_TRUE(only);
     EXPECT_TRUE(only->params.empty());
-    proposer.proposed(record(1, *only));
+    proposer.proposed(trial_of(1, *only));
     EXPECT_FALSE(proposer.propose(2));
 }
 
 TEST_P(EverySampler, AProposalThatWasNotStoredIsMadeAgain) {
-    Proposer proposer = made(study_of({real("x"), choice("c", 3)}, GetParam()));
+    Proposer proposer = make_proposer(study_of({real("x"), choice("c", 3)}, GetParam()));
     for (std::int64_t trial = 1; trial <= 40; ++trial) {
         const auto proposal = proposer.propose(trial);
         ASSERT_TRUE(proposal);
         EXPECT_EQ(proposer.propose(trial)->params, proposal->params);
-        proposer.proposed(record(trial, *proposal));
-        proposer.tell(ended(record(trial, *proposal), TrialState::complete, proposal->point[0]));
+        proposer.proposed(trial_of(trial, *proposal));
+        proposer.tell(ended(trial_of(trial, *proposal), TrialState::complete, proposal->point[0]));
     }
 }
 
@@ -93,12 +81,12 @@ TEST(Proposer, FollowsTheObjectivesDirection) {
     for (const Direction direction : {Direction::minimize, Direction::maximize}) {
         Study study = study_of({real("x")}, "tpe");
         study.objective.direction = direction;
-        Proposer proposer = made(study);
+        Proposer proposer = make_proposer(study);
         double late = 0;
         for (std::int64_t trial = 1; trial <= 60; ++trial) {
             const Proposal proposal = *proposer.propose(trial);
-            proposer.proposed(record(trial, proposal));
-            proposer.tell(ended(record(trial, proposal), TrialState::complete, proposal.point[0]));
+            proposer.proposed(trial_of(trial, proposal));
+            proposer.tell(ended(trial_of(trial, proposal), TrialState::complete, proposal.point[0]));
             if (trial > 40) late += proposal.point[0] / 20;
         }
         EXPECT_LT(direction == Direction::minimize ? late : 1 - late, 0.3);
@@ -107,13 +95,13 @@ TEST(Proposer, FollowsTheObjectivesDirection) {
 
 TEST(Proposer, DivergedAndFailedTrialsCountAsWorstWhateverTheyReachedBefore) {
     for (const TrialState state : {TrialState::diverged, TrialState::failed}) {
-        Proposer proposer = made(study_of({real("x")}, "tpe"));
+        Proposer proposer = make_proposer(study_of({real("x")}, "tpe"));
         int there = 0;
         for (std::int64_t trial = 1; trial <= 60; ++trial) {
             const Proposal proposal = *proposer.propose(trial);
             const bool bad = proposal.point[0] > 0.5;
-            proposer.proposed(record(trial, proposal));
-            proposer.tell(ended(record(trial, proposal), bad ? state : TrialState::complete, bad ? 1.0 : 0.5));
+            proposer.proposed(trial_of(trial, proposal));
+            proposer.tell(ended(trial_of(trial, proposal), bad ? state : TrialState::complete, bad ? 1.0 : 0.5));
             there += trial > 20 && bad;
         }
         EXPECT_LT(there, 8) << "of 40 proposals after the start";
@@ -121,36 +109,36 @@ TEST(Proposer, DivergedAndFailedTrialsCountAsWorstWhateverTheyReachedBefore) {
 }
 
 TEST(Proposer, NothingButFailuresDoesNotStopIt) {
-    Proposer proposer = made(study_of({real("x"), choice("c", 3)}, "tpe"));
+    Proposer proposer = make_proposer(study_of({real("x"), choice("c", 3)}, "tpe"));
     for (std::int64_t trial = 1; trial <= 40; ++trial) {
         const auto proposal = proposer.propose(trial);
         ASSERT_TRUE(proposal);
-        proposer.proposed(record(trial, *proposal));
-        proposer.tell(ended(record(trial, *proposal), TrialState::failed, std::nullopt));
+        proposer.proposed(trial_of(trial, *proposal));
+        proposer.tell(ended(trial_of(trial, *proposal), TrialState::failed, std::nullopt));
     }
 }
 
 TEST(Proposer, APausedTrialTeachesAndIsReplacedByWhatItReachesLater) {
     const Study study = study_of({real("x")}, "tpe");
-    Proposer told_twice = made(study), told_once = made(study);
+    Proposer told_twice = make_proposer(study), told_once = make_proposer(study);
     for (std::int64_t trial = 1; trial <= 30; ++trial) {
         const Proposal proposal = *told_twice.propose(trial);
         ASSERT_EQ(told_once.propose(trial)->point, proposal.point);
-        told_twice.proposed(record(trial, proposal));
-        told_once.proposed(record(trial, proposal));
-        told_twice.tell(ended(record(trial, proposal), TrialState::paused, 1 - proposal.point[0]));
-        told_twice.tell(ended(record(trial, proposal), TrialState::complete, proposal.point[0]));
-        told_once.tell(ended(record(trial, proposal), TrialState::complete, proposal.point[0]));
+        told_twice.proposed(trial_of(trial, proposal));
+        told_once.proposed(trial_of(trial, proposal));
+        told_twice.tell(ended(trial_of(trial, proposal), TrialState::paused, 1 - proposal.point[0]));
+        told_twice.tell(ended(trial_of(trial, proposal), TrialState::complete, proposal.point[0]));
+        told_once.tell(ended(trial_of(trial, proposal), TrialState::complete, proposal.point[0]));
     }
 }
 
 TEST(Proposer, AValueThatIsNotFiniteTeachesNoModel) {
-    Proposer proposer = made(study_of({real("x")}, "tpe"));
+    Proposer proposer = make_proposer(study_of({real("x")}, "tpe"));
     for (std::int64_t trial = 1; trial <= 40; ++trial) {
         const Proposal proposal = *proposer.propose(trial);
         ASSERT_TRUE(std::isfinite(proposal.point[0]));
-        proposer.proposed(record(trial, proposal));
-        proposer.tell(ended(record(trial, proposal), TrialState::complete, trial % 2 ? std::nan("") : INFINITY));
+        proposer.proposed(trial_of(trial, proposal));
+        proposer.tell(ended(trial_of(trial, proposal), TrialState::complete, trial % 2 ? std::nan("") : INFINITY));
     }
 }
 
@@ -170,7 +158,7 @@ TEST(Proposer, TriesTheConfigurationsOfStartFirstAndDrawsWhatTheyLeaveOut) {
     for (const char* sampler : {"auto", "random", "sobol", "tpe", "gp", "cmaes", "grid"}) {
         Study study = study_of({real("x"), choice("c", 3), real("y")}, sampler);
         study.start = {{{"x", 0.25}, {"c", std::string("b")}, {"y", 0.001}}, {{"c", std::string("c")}}};
-        Proposer proposer = made(study), resumed = made(study);
+        Proposer proposer = make_proposer(study), resumed = make_proposer(study);
         std::set<Params> seen;
         for (std::int64_t trial = 1; trial <= 12; ++trial) {
             const auto proposal = proposer.propose(trial);
@@ -185,8 +173,8 @@ TEST(Proposer, TriesTheConfigurationsOfStartFirstAndDrawsWhatTheyLeaveOut) {
                 EXPECT_EQ(proposal->params.at("c"), Value(std::string("c"))) << sampler;
             }
             for (Proposer* one : {&proposer, &resumed}) {
-                one->proposed(record(trial, *proposal));
-                one->tell(ended(record(trial, *proposal), TrialState::complete, 0.1 * static_cast<double>(trial)));
+                one->proposed(trial_of(trial, *proposal));
+                one->tell(ended(trial_of(trial, *proposal), TrialState::complete, 0.1 * static_cast<double>(trial)));
             }
         }
     }
@@ -195,20 +183,20 @@ TEST(Proposer, TriesTheConfigurationsOfStartFirstAndDrawsWhatTheyLeaveOut) {
 TEST(Proposer, AGridHasTheConfigurationsOfStartBesideItsPointsAndEachOfThemOnce) {
     Study study = study_of({choice("a", 3), choice("b", 2)}, "grid");
     study.start = {{{"a", std::string("b")}, {"b", std::string("b")}}};
-    Proposer proposer = made(study);
+    Proposer proposer = make_proposer(study);
     std::set<Params> seen;
     for (std::int64_t trial = 1;; ++trial) {
         const auto proposal = proposer.propose(trial);
         if (!proposal) break;
         EXPECT_TRUE(seen.insert(proposal->params).second) << trial;
-        proposer.proposed(record(trial, *proposal));
+        proposer.proposed(trial_of(trial, *proposal));
     }
     EXPECT_EQ(seen.size(), 6u);
     study.space.push_back(real("x"));
     study.start = {{{"x", 0.123}}};
-    Proposer wide = made(study);
+    Proposer wide = make_proposer(study);
     std::int64_t trials = 0;
-    while (const auto proposal = wide.propose(trials + 1)) wide.proposed(record(++trials, *proposal));
+    while (const auto proposal = wide.propose(trials + 1)) wide.proposed(trial_of(++trials, *proposal));
     EXPECT_EQ(trials, 1 + 3 * 2 * 5);
 }
 
@@ -217,11 +205,11 @@ TEST(Proposer, AStartOfWhichAnotherParameterDependsDecidesWhetherThatExists) {
     child.when = {{"parent", {std::string("a")}}};
     Study study = study_of({child, choice("parent", 2)}, "random");
     study.start = {{{"parent", std::string("b")}}, {{"parent", std::string("a")}, {"child", 0.5}}};
-    Proposer proposer = made(study);
+    Proposer proposer = make_proposer(study);
     const auto first = proposer.propose(1);
     EXPECT_EQ(first->params, study.start[0]);
     EXPECT_EQ(first->point, (Point{0.5, 0.75}));
-    proposer.proposed(record(1, *first));
+    proposer.proposed(trial_of(1, *first));
     EXPECT_EQ(proposer.propose(2)->params, study.start[1]);
 }
 
