@@ -17,12 +17,30 @@ namespace hpo {
 
 enum class Direction { minimize, maximize };
 
-/// A trial's value: `metric` at its best step, or at its last.
+/// A metric of a study with several objectives, beside the first.
+struct Goal {
+    std::string metric;
+    Direction direction = Direction::minimize;
+};
+
+/// Bounds that a metric must keep, both inclusive; one of them at least.
+struct Constraint {
+    std::string metric;
+    std::optional<double> min, max;
+};
+
+/// What makes one trial better than another. A trial's value is `metric` at its best step, or at its last; further
+/// metrics and those of constraints count as of the same step (standing.hpp).
 struct Objective {
     enum class At { best, last };
     std::string metric = "val_accuracy";
     Direction direction = Direction::maximize;
     At at = At::best;
+    std::vector<Goal> further = {};  ///< objectives beside the first: no trial is best, a front of them is
+    std::vector<Constraint> constraints = {};
+
+    /// Whether the metric alone ranks the trials.
+    [[nodiscard]] bool simple() const { return further.empty() && constraints.empty(); }
 };
 
 /// Whether `a` is better than `b` for the direction.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "hpo/standing.hpp"
 #include "hpo/worker_keys.hpp"
 #include "orchestrator/sampling/policy.hpp"
 
@@ -82,14 +83,10 @@ void find_effects(const Study& study, const CubeMap& map, const StudyRecord& rec
                      [](const Effect& a, const Effect& b) { return a.all.share > b.all.share; });
 }
 
+/// Trials that keep the constraints, the best first.
 std::vector<const TrialRecord*> ranked(const Study& study, const StudyRecord& record) {
-    std::vector<const TrialRecord*> order;
-    for (const TrialRecord& trial : record.trials)
-        if (trial.value && trial.state != TrialState::diverged && trial.state != TrialState::failed)
-            order.push_back(&trial);
-    std::stable_sort(order.begin(), order.end(), [&](const TrialRecord* a, const TrialRecord* b) {
-        return better(study.objective.direction, *a->value, *b->value);
-    });
+    std::vector<const TrialRecord*> order = ranking(record, study.objective);
+    std::erase_if(order, [&](const TrialRecord* trial) { return !standing_of(*trial, study.objective)->feasible(); });
     return order;
 }
 

@@ -105,20 +105,35 @@ Json on_tell(Session& session, const wire::Json& request) {
     return json;
 }
 
+/// A trial's numbers at the step that counts, and those that came with its end.
+Json values_of(const Session& session, const TrialRecord& trial) {
+    Metrics numbers = trial.closing;
+    numbers.erase(session.study().objective.metric);
+    for (const Report& report : trial.curve)
+        if (report.step == trial.best_step)
+            for (const auto& [name, value] : report.metrics) numbers[name] = value;
+    return object(numbers);
+}
+
 Json on_best(Session& session, const wire::Json& request) {
     if (wire::to_int(request.at("best")) != 1) throw Malformed("there is one best trial: {\"best\": 1}");
     const TrialRecord* best = session.best();
-    if (!best) return {{"trial", nullptr}, {"params", Json::object()}, {"values", Json::object()}};
-    Metrics numbers = best->closing;
-    numbers.erase(session.study().objective.metric);
-    for (const Report& report : best->curve)
-        if (report.step == best->best_step)
-            for (const auto& [name, value] : report.metrics) numbers[name] = value;
-    return {{"trial", best->number},
-            {"params", object(best->params)},
-            {"values", object(numbers)},
-            {"step", best->best_step},
-            {"state", to_text(best->state)}};
+    Json json{{"trial", nullptr}, {"params", Json::object()}, {"values", Json::object()}};
+    if (best)
+        json = {{"trial", best->number},
+                {"params", object(best->params)},
+                {"values", values_of(session, *best)},
+                {"step", best->best_step},
+                {"state", to_text(best->state)}};
+    if (session.study().objective.further.empty()) return json;
+    Json& front = json["front"] = Json::array();
+    for (const TrialRecord* trial : session.front())
+        front.push_back({{"trial", trial->number},
+                         {"params", object(trial->params)},
+                         {"values", values_of(session, *trial)},
+                         {"step", trial->best_step},
+                         {"state", to_text(trial->state)}});
+    return json;
 }
 
 Json on_study(Session& session, const wire::Json&) {

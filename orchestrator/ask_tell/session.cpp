@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "hpo/standing.hpp"
 #include "orchestrator/engine/text.hpp"
 
 namespace hpo::ask_tell {
@@ -67,6 +68,11 @@ Result<Verdict> Session::report(std::int64_t trial, std::int64_t step, Metrics v
     Report report;
     report.step = step;
     report.metrics = std::move(values);
+    const Objective& objective = study_.objective;
+    if (objective.at == Objective::At::best && report.metrics.contains(objective.metric))
+        if (const std::string missing = missing_metric(report, objective); !missing.empty())
+            return Error{"step " + std::to_string(step) + " of " + named(trial) + " has " + objective.metric +
+                         " and no " + missing + ": report both, or neither"};
     Verdict verdict = ledger_.report_until_told(trial, std::move(report));
     if (verdict.action == to_worker::Action::go_on)
         reported_[trial] = step;
@@ -91,6 +97,9 @@ Result<Told> Session::complete(std::int64_t trial, Metrics values) {
         Report report = record.curve.empty() ? Report{} : record.curve.back();
         if (record.curve.empty()) report.step = study_.budget.epochs;
         for (auto& [name, value] : values) report.metrics[name] = value;
+        if (const std::string missing = missing_metric(report, study_.objective); !missing.empty())
+            return Error{named(trial) + " has no value of " + missing +
+                         ": tell it in \"values\", or tell that the trial has failed"};
         ledger_.report_until_told(trial, std::move(report));
     } else {
         if (told != values.end() && told->second == *record.value) values.erase(told);

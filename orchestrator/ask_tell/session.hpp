@@ -56,6 +56,8 @@ class Session {
 
     /// The best trial so far; nullptr: none has a value.
     [[nodiscard]] const TrialRecord* best() const { return ledger_.best(); }
+    /// As front_of (standing.hpp).
+    [[nodiscard]] std::vector<const TrialRecord*> front() const { return front_of(ledger_.record(), study_.objective); }
     [[nodiscard]] const Study& study() const { return study_; }
 
     /// Trials that are out are kept: those that have reported all their steps are complete, the others are offered

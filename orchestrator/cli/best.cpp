@@ -2,21 +2,82 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <CLI/Validators.hpp>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "hpo/random.hpp"
 #include "hpo/result.hpp"
+#include "hpo/units.hpp"
 #include "hpo/wire.hpp"
 #include "orchestrator/cli/best_config.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/repeat.hpp"
 #include "orchestrator/cli/study_choice.hpp"
 #include "orchestrator/cli/study_snapshot.hpp"
+#include "orchestrator/cli/trial_choice.hpp"
+#include "orchestrator/cli/trial_json.hpp"
 #include "orchestrator/view/summary.hpp"
+#include "orchestrator/view/table.hpp"
+#include "orchestrator/view/terminal.hpp"
 
 namespace hpo::commands {
+
+namespace {
+
+/// Whether the argument is the name or the folder of a study, whatever it looks like.
+bool is_study(const std::string& argument) {
+    std::error_code ignored;
+    for (const std::filesystem::path& folder : {std::filesystem::path(argument), runs_folder() / argument})
+        if (!argument.empty() && std::filesystem::exists(folder / "study.db", ignored)) return true;
+    return false;
+}
+
+/// The trial of that number. Ends the command if there is none, or it has no value.
+const TrialRecord* trial_of(const StudySnapshot& snapshot, std::int64_t number) {
+    const auto& trials = snapshot.record.trials;
+    if (number < 1 || number > static_cast<std::int64_t>(trials.size()))
+        throw Fatal("study " + snapshot.study.name + " has no trial " + std::to_string(number));
+    const TrialRecord& trial = snapshot.record.trial(number);
+    if (!trial.value)
+        throw Fatal("trial " + std::to_string(number) + " has no value of " + snapshot.study.objective.metric);
+    return &trial;
+}
+
+std::string front_json(const StudySnapshot& snapshot) {
+    nlohmann::ordered_json json{{"schema", json_schema}, {"study", snapshot.study.name}};
+    add_front(json, snapshot.record, snapshot.study.objective);
+    for (auto& one : json["front"])
+        one["params"] = wire::from(snapshot.record.trial(one["trial"].get<std::int64_t>()).params);
+    return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+}
+
+/// A row a trial of the Pareto front.
+std::string front_table(const StudySnapshot& snapshot) {
+    using view::Table;
+    const Objective& objective = snapshot.study.objective;
+    std::vector<Table::Column> columns{{"TRIAL", Table::Align::right}, {objective.metric, Table::Align::right}};
+    const auto others = view::judged_metrics(objective);
+    for (const std::string& metric : others) columns.push_back({metric, Table::Align::right});
+    columns.push_back({"PARAMETERS"});
+    Table table(columns);
+    for (const TrialRecord* trial : front_of(snapshot.record, objective)) {
+        std::vector<std::string> cells{std::to_string(trial->number), short_number(*trial->value)};
+        for (const std::string& metric : others) cells.push_back(short_number(*metric_that_counts(*trial, metric)));
+        std::string parameters;
+        for (const auto& [name, value] : trial->params)
+            parameters += (parameters.empty() ? "" : " ") + name + "=" + view::value_text(value);
+        cells.push_back(std::move(parameters));
+        table.add(std::move(cells));
+    }
+    const std::string broken = view::constraints_text(snapshot.record, objective);
+    return view::front_text(snapshot.study, snapshot.record) + "\n" + table.draw(view::screen_of_stdout()) +
+           (broken.empty() ? "" : broken + "\n") + "Write one of them: hpo best " + snapshot.study.name +
+           "/NUMBER > best.yaml\n";
+}
+
+}  // namespace
 
 CommandAction best(CLI::App& app) {
     struct Arguments {
@@ -25,7 +86,10 @@ CommandAction best(CLI::App& app) {
         bool json = false;
     };
     const auto arguments = std::make_shared<Arguments>();
-    app.add_option("STUDY", arguments->study, "A study's name, folder or YAML file; default: the most recent one");
+    app.add_option(
+        "STUDY", arguments->study,
+        "A study's name, folder or YAML file, or STUDY/NUMBER for a trial of it; default: the most recent study, of "
+        "several objectives its Pareto front as a table");
     app.add_option(
            "--format", arguments->format,
            "yaml: a study file for hpo train and hpo run; json; args: --name=value arguments, quoted for eval; env: "
@@ -44,12 +108,26 @@ CommandAction best(CLI::App& app) {
         ->needs(repeat);
     app.add_flag("--json", arguments->json, "With --repeat: one JSON object for programs")->needs(repeat);
     return [arguments] {
-        const StudySnapshot snapshot = snapshot_or_fail(choose_study(arguments->study));
-        if (arguments->repeat > 0) return repeat_best(snapshot, arguments->top, arguments->repeat, arguments->json);
-        const TrialRecord* trial = view::best_trial(snapshot.record, snapshot.study.objective);
+        const TrialChoice choice =
+            is_study(arguments->study) ? TrialChoice{arguments->study, {}} : split_trial(arguments->study, "", false);
+        const StudySnapshot snapshot = snapshot_or_fail(choose_study(choice.study));
+        const Objective& objective = snapshot.study.objective;
+        if (arguments->repeat > 0) {
+            if (!objective.further.empty())
+                throw Fatal("--repeat ranks trials by one objective; the front of " + snapshot.study.name +
+                            " has no first: write one of it with hpo best " + snapshot.study.name + "/NUMBER");
+            return repeat_best(snapshot, arguments->top, arguments->repeat, arguments->json);
+        }
+        const TrialRecord* trial =
+            choice.trial ? trial_of(snapshot, *choice.trial) : best_trial(snapshot.record, objective);
+        if (!trial && !view::constraints_text(snapshot.record, objective).empty())
+            throw Fatal("study " + snapshot.study.name + ": " + view::constraints_text(snapshot.record, objective));
         if (!trial)
-            throw Fatal("study " + snapshot.study.name + " has no trial with a value of " +
-                        snapshot.study.objective.metric + " yet");
+            throw Fatal("study " + snapshot.study.name + " has no trial with a value of " + objective.metric + " yet");
+        if (!choice.trial && !objective.further.empty()) {
+            print(arguments->format == "json" ? front_json(snapshot) : front_table(snapshot));
+            return 0;
+        }
         print(best_config(snapshot.study, *trial, arguments->format));
         return 0;
     };

@@ -250,6 +250,8 @@ std::string rules_text(const Study& study) {
             options += (options.empty() ? "" : ", ") + name + ' ' + to_text(value);
         if (!options.empty()) text += " (" + options + ')';
     }
+    if (!study.objective.further.empty())
+        text += (text.empty() ? "" : "; ") + std::string("no rule that compares trials: there are several objectives");
     std::string rows = row("stopping", text.empty() ? "none: every trial runs to its end" : text);
     for (const PartSpec& spec : study.stopping) {
         const auto rule = make_rule(spec, study.objective, study.budget.epochs);
@@ -542,11 +544,25 @@ std::string start_text(const Study& study) {
     return text;
 }
 
+/// "maximize val_accuracy", "minimize val_loss and minimize latency: a Pareto front".
+std::string objective_text(const Objective& objective) {
+    const auto goal = [](const std::string& metric, Direction direction) {
+        return (direction == Direction::maximize ? "maximize " : "minimize ") + metric;
+    };
+    std::string text = goal(objective.metric, objective.direction);
+    for (const Goal& one : objective.further) text += " and " + goal(one.metric, one.direction);
+    return text + (objective.further.empty() ? "" : " (a Pareto front)");
+}
+
 /// What is searched, and how.
 std::string search_text(const Study& study) {
-    std::string text = row("study", study.name + ": " +
-                                        (study.objective.direction == Direction::maximize ? "maximize " : "minimize ") +
-                                        study.objective.metric + ", seed " + std::to_string(study.seed));
+    std::string text =
+        row("study", study.name + ": " + objective_text(study.objective) + ", seed " + std::to_string(study.seed));
+    for (const Constraint& constraint : study.objective.constraints)
+        text += row(&constraint == &study.objective.constraints.front() ? "constraints" : "",
+                    constraint.metric + (constraint.min ? " at least " + short_number(*constraint.min) : "") +
+                        (constraint.min && constraint.max ? " and" : "") +
+                        (constraint.max ? " at most " + short_number(*constraint.max) : ""));
     text += row("space", describe(study.space));
     for (const Dimension& dimension : study.space) {
         const std::string name = "  " + dimension.name;

@@ -40,7 +40,7 @@ std::optional<double> repeated_noise(const StudySnapshot& snapshot) {
     if (!std::filesystem::exists(folder.database(), ignored)) return std::nullopt;
     const auto repeats = take_snapshot(folder);
     if (!repeats) return std::nullopt;
-    const auto configurations = view::ranking(snapshot.record, snapshot.study.objective);
+    const auto configurations = ranking(snapshot.record, snapshot.study.objective);
     double squares = 0, count = 0;
     for (const Repeated& one : rank_repeats(repeats->record, configurations, snapshot.study.objective.direction)) {
         if (!one.deviation) continue;
@@ -56,6 +56,7 @@ Insights insights_of(StudySnapshot snapshot) {
     constexpr std::size_t most_trials = 5'000;
     Insights insights;
     if (snapshot.record.trials.size() > most_trials) return insights;
+    if (!snapshot.study.objective.further.empty()) return insights;  // what is best is not one thing
     std::int64_t steps = 0;
     for (const TrialRecord& trial : snapshot.record.trials) steps += trial.trained;
     if (steps > most_steps || !read_all_steps(snapshot)) return insights;

@@ -27,6 +27,19 @@ bool nothing_left(const StudyRecord& record) {
     return !record.trials.empty() && view::count_ended(record) == static_cast<std::int64_t>(record.trials.size());
 }
 
+/// "val_loss, latency" of several objectives.
+std::string metrics_text(const Objective& objective) {
+    std::string text = objective.metric;
+    for (const Goal& goal : objective.further) text += ", " + goal.metric;
+    return text;
+}
+
+/// The best trial, or how many the Pareto front has.
+std::string trials_text(const StudySnapshot& snapshot, const TrialRecord& best) {
+    if (snapshot.study.objective.further.empty()) return std::to_string(best.number);
+    return "front of " + std::to_string(front_of(snapshot.record, snapshot.study.objective).size());
+}
+
 int list_all(bool as_json) {
     Json studies = Json::array();
     Table table({{"STUDY"},
@@ -44,15 +57,15 @@ int list_all(bool as_json) {
             continue;
         }
         studies.push_back(study_json(*snapshot));
-        const TrialRecord* best = view::best_trial(snapshot->record, snapshot->study.objective);
+        const TrialRecord* best = best_trial(snapshot->record, snapshot->study.objective);
         const auto ended = view::count_ended(snapshot->record);
         table.add({snapshot->study.name,
                    snapshot->holder                                                           ? "running"
                    : ended >= snapshot->study.budget.trials || nothing_left(snapshot->record) ? "finished"
                                                                                               : "interrupted",
                    std::to_string(ended) + "/" + std::to_string(snapshot->study.budget.trials),
-                   best ? short_number(*best->value) : "-", snapshot->study.objective.metric,
-                   best ? std::to_string(best->number) : "-", folder.path.string()});
+                   best ? short_number(*best->value) : "-", metrics_text(snapshot->study.objective),
+                   best ? trials_text(*snapshot, *best) : "-", folder.path.string()});
     }
     if (as_json)
         print(dump({{"schema", json_schema}, {"studies", std::move(studies)}}));
@@ -69,20 +82,37 @@ int list_trials(const std::string& argument, bool as_json) {
         print(dump(trials_json(snapshot)));
         return 0;
     }
-    Table table({{"TRIAL", Table::Align::right},
-                 {"STATE"},
-                 {"STEPS", Table::Align::right},
-                 {snapshot.study.objective.metric, Table::Align::right},
-                 {"PARAMETERS"},
-                 {"REASON"}});
+    const Objective& objective = snapshot.study.objective;
+    const auto others = view::judged_metrics(objective);
+    std::vector<Table::Column> columns{{"TRIAL", Table::Align::right},
+                                       {"STATE"},
+                                       {"STEPS", Table::Align::right},
+                                       {objective.metric, Table::Align::right}};
+    for (const std::string& metric : others) columns.push_back({metric, Table::Align::right});
+    if (!objective.further.empty()) columns.push_back({"FRONT"});
+    columns.insert(columns.end(), {{"PARAMETERS"}, {"REASON"}});
+    const auto front =
+        objective.further.empty() ? std::vector<const TrialRecord*>() : front_of(snapshot.record, objective);
+    Table table(columns);
     for (const TrialRecord& trial : snapshot.record.trials) {
         std::string parameters;
         for (const auto& [name, value] : trial.params)
             parameters += (parameters.empty() ? "" : " ") + name + "=" + view::value_text(value);
-        table.add({std::to_string(trial.number), std::string(to_text(trial.state)),
-                   std::to_string(trial.steps()) + "/" + std::to_string(snapshot.study.budget.epochs),
-                   trial.value ? short_number(*trial.value) : "-", parameters,
-                   (trial.rule.empty() ? "" : printable(trial.rule) + ": ") + printable_line(trial.reason)});
+        std::vector<std::string> cells{
+            std::to_string(trial.number), std::string(to_text(trial.state)),
+            std::to_string(trial.steps()) + "/" + std::to_string(snapshot.study.budget.epochs),
+            trial.value ? short_number(*trial.value) : "-"};
+        for (const std::string& metric : others) {
+            const auto value = metric_that_counts(trial, metric);
+            cells.push_back(value ? short_number(*value) : "-");
+        }
+        const bool in_front = std::find(front.begin(), front.end(), &trial) != front.end();
+        if (!objective.further.empty()) cells.emplace_back(in_front ? "yes" : "");
+        std::string reason = (trial.rule.empty() ? "" : printable(trial.rule) + ": ") + printable_line(trial.reason);
+        if (const std::string broken = view::broken_text(trial, objective); !broken.empty())
+            reason += (reason.empty() ? "breaks a constraint: " : "; breaks a constraint: ") + broken;
+        cells.insert(cells.end(), {parameters, std::move(reason)});
+        table.add(std::move(cells));
     }
     print(snapshot.study.name + ": " + view::states_text(snapshot.record) + "\n" +
           (table.empty() ? "" : table.draw(view::screen_of_stdout())));

@@ -180,7 +180,7 @@ std::vector<Repeated> rank_repeats(const StudyRecord& record, const std::vector<
 
 int repeat_best(const StudySnapshot& snapshot, std::int64_t top, std::int64_t repeats, bool json) {
     refuse_what_cannot_be_repeated(snapshot.study);
-    std::vector<const TrialRecord*> configurations = view::ranking(snapshot.record, snapshot.study.objective);
+    std::vector<const TrialRecord*> configurations = ranking(snapshot.record, snapshot.study.objective);
     configurations.resize(std::min(configurations.size(), static_cast<std::size_t>(top)));
     if (configurations.empty())
         throw Fatal("study " + snapshot.study.name + " has no trial with a value of " +

@@ -114,16 +114,17 @@ int exit_code(const RunOutcome& outcome) {
 }
 
 void print_json_end(const Study& study, const RunOutcome& outcome) {
-    const TrialRecord* best = view::best_trial(outcome.record, study.objective);
-    const nlohmann::ordered_json end{{"schema", json_schema},
-                                     {"event", "ended"},
-                                     {"study", study.name},
-                                     {"time", utc_text(outcome.record.last_time)},
-                                     {"reason", outcome.reason},
-                                     {"seconds", outcome.seconds},
-                                     {"begun", outcome.record.trials.size()},
-                                     {"ended", view::count_ended(outcome.record)},
-                                     {"best", best ? trial_json(*best) : nlohmann::ordered_json(nullptr)}};
+    const TrialRecord* best = best_trial(outcome.record, study.objective);
+    nlohmann::ordered_json end{{"schema", json_schema},
+                               {"event", "ended"},
+                               {"study", study.name},
+                               {"time", utc_text(outcome.record.last_time)},
+                               {"reason", outcome.reason},
+                               {"seconds", outcome.seconds},
+                               {"begun", outcome.record.trials.size()},
+                               {"ended", view::count_ended(outcome.record)},
+                               {"best", best ? trial_json(*best) : nlohmann::ordered_json(nullptr)}};
+    add_front(end, outcome.record, study.objective);
     print(end.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
 }
 
@@ -162,7 +163,7 @@ int run_command(const RunArguments& arguments) {
         throw Fatal(outcome.error().message);
     }
 
-    const TrialRecord* best = view::best_trial(outcome->record, study.objective);
+    const TrialRecord* best = best_trial(outcome->record, study.objective);
     const int code = exit_code(*outcome);
     if (outcome->signal == SIGHUP) return code;  // nobody is there to read it
     if (outcome->folder_lost && !arguments.json) throw Fatal(outcome->reason);
@@ -189,6 +190,9 @@ int run_command(const RunArguments& arguments) {
         print(view::draw_report(study, outcome->record, moment, facts, view::screen_of_stdout()));
     }
     if (outcome->end == Engine::End::failed) throw Fatal(outcome->reason);
+    if (const std::string broken = view::constraints_text(outcome->record, study.objective);
+        !best && code == 0 && !broken.empty())
+        throw Fatal(broken + "; see hpo ls " + study.name);
     if (!best && code == 0)
         throw Fatal("no trial ended well with a value of " + study.objective.metric + why_none(outcome->record) +
                     "; see hpo ls " + study.name);

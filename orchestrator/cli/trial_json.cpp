@@ -20,22 +20,40 @@ Json study_json(const StudySnapshot& snapshot) {
     Json states = Json::object();
     for (std::size_t i = 0; i < counts.size(); ++i) states[std::string(trial_state_names[i])] = counts[i];
     Json best = nullptr;
-    if (const TrialRecord* trial = view::best_trial(snapshot.record, snapshot.study.objective))
+    if (const TrialRecord* trial = best_trial(snapshot.record, snapshot.study.objective))
         best = {{"trial", trial->number}, {"value", wire::from(*trial->value)}};
     const Budget& budget = snapshot.study.budget;
     const Json seconds = budget.seconds ? Json(*budget.seconds) : Json(nullptr);
     const Json patience = budget.patience ? Json(*budget.patience) : Json(nullptr);
-    return {{"study", snapshot.study.name},
-            {"running", snapshot.holder.has_value()},
-            {"states", std::move(states)},
-            {"budget",
-             {{"trials", budget.trials}, {"epochs", budget.epochs}, {"seconds", seconds}, {"patience", patience}}},
-            {"begun", snapshot.record.trials.size()},
-            {"ended", view::count_ended(snapshot.record)},
-            {"metric", snapshot.study.objective.metric},
-            {"direction", snapshot.study.objective.direction == Direction::minimize ? "minimize" : "maximize"},
-            {"best", std::move(best)},
-            {"folder", snapshot.folder.path.string()}};
+    Json json{{"study", snapshot.study.name},
+              {"running", snapshot.holder.has_value()},
+              {"states", std::move(states)},
+              {"budget",
+               {{"trials", budget.trials}, {"epochs", budget.epochs}, {"seconds", seconds}, {"patience", patience}}},
+              {"begun", snapshot.record.trials.size()},
+              {"ended", view::count_ended(snapshot.record)},
+              {"metric", snapshot.study.objective.metric},
+              {"direction", snapshot.study.objective.direction == Direction::minimize ? "minimize" : "maximize"},
+              {"best", std::move(best)},
+              {"folder", snapshot.folder.path.string()}};
+    add_front(json, snapshot.record, snapshot.study.objective);
+    return json;
+}
+
+void add_front(Json& json, const StudyRecord& record, const Objective& objective) {
+    if (objective.further.empty()) return;
+    const auto word = [](Direction direction) { return direction == Direction::minimize ? "minimize" : "maximize"; };
+    Json& goals = json["objectives"] =
+        Json::array({{{"metric", objective.metric}, {"direction", word(objective.direction)}}});
+    for (const Goal& goal : objective.further)
+        goals.push_back({{"metric", goal.metric}, {"direction", word(goal.direction)}});
+    Json& front = json["front"] = Json::array();
+    for (const TrialRecord* trial : front_of(record, objective)) {
+        Json values{{objective.metric, wire::from(*trial->value)}};
+        for (const Goal& goal : objective.further)
+            values[goal.metric] = wire::from(*metric_that_counts(*trial, goal.metric));
+        front.push_back({{"trial", trial->number}, {"values", std::move(values)}});
+    }
 }
 
 }  // namespace hpo

@@ -15,4 +15,7 @@ nlohmann::ordered_json trials_json(const StudySnapshot& snapshot);
 /// The object "Study" of docs/json.md, without "schema".
 nlohmann::ordered_json study_json(const StudySnapshot& snapshot);
 
+/// Adds, with several objectives, "objectives" and the Pareto "front": each trial's number and values.
+void add_front(nlohmann::ordered_json& json, const StudyRecord& record, const Objective& objective);
+
 }  // namespace hpo

@@ -1,27 +1,41 @@
 #include "orchestrator/engine/checkpoints.hpp"
 
+#include <algorithm>
+
 namespace hpo {
 
 namespace fs = std::filesystem;
 
-std::optional<std::int64_t> BestTrials::add(const TrialRecord& trial) {
-    if (!most_ || numbers_.contains(trial.number)) return {};
-    if (!trial.value || trial.state == TrialState::diverged || trial.state == TrialState::failed) return {};
-    ranked_.emplace(direction_ == Direction::minimize ? *trial.value : -*trial.value, trial.number);
-    numbers_.insert(trial.number);
-    if (static_cast<std::int64_t>(ranked_.size()) <= *most_) return {};
-    const std::int64_t last = ranked_.rbegin()->second;
-    ranked_.erase(std::prev(ranked_.end()));
-    numbers_.erase(last);
-    return last;
+std::vector<std::int64_t> BestTrials::add(const TrialRecord& trial) {
+    if (!most_ || *most_ == 0 || held_.contains(trial.number)) return {};
+    const auto standing = standing_of(trial, objective_);
+    if (!standing) return {};
+    std::vector<std::int64_t> gone;
+    if (!objective_.further.empty()) {
+        for (const auto& [number, other] : held_) {
+            if (dominates(other, *standing)) return {};
+            if (dominates(*standing, other)) gone.push_back(number);
+        }
+    }
+    held_.emplace(trial.number, *standing);
+    if (objective_.further.empty() && static_cast<std::int64_t>(held_.size()) > *most_) {
+        const auto better = [](const auto& a, const auto& b) {
+            const Standing &x = a.second, &y = b.second;
+            if (x.violation != y.violation) return x.violation < y.violation;
+            return x.losses != y.losses ? x.losses < y.losses : a.first < b.first;
+        };
+        gone.push_back(std::max_element(held_.begin(), held_.end(), better)->first);
+    }
+    for (const std::int64_t number : gone) held_.erase(number);
+    return gone;
 }
 
 CheckpointKeeper::CheckpointKeeper(const Study& study, const StudyFolder& folder, const StudyRecord& record)
     : study_(study),
       folder_(folder),
       record_(record),
-      checkpoints_(study.keep.checkpoints, study.objective.direction),
-      folders_(study.keep.folders, study.objective.direction) {}
+      checkpoints_(study.keep.checkpoints, study.objective),
+      folders_(study.keep.folders, study.objective) {}
 
 void CheckpointKeeper::begin() {
     std::set<std::int64_t> ended;
@@ -39,8 +53,8 @@ void CheckpointKeeper::trial_ended(const TrialRecord& trial) {
     const auto without_checkpoint = checkpoints_.add(trial);
     const auto without_folder = folders_.add(trial);
     tidy(trial.number);
-    if (without_checkpoint) tidy(*without_checkpoint);
-    if (without_folder) tidy(*without_folder);
+    for (const std::int64_t other : without_checkpoint) tidy(other);
+    for (const std::int64_t other : without_folder) tidy(other);
 }
 
 /// Takes away of an ended trial's folder what the study does not keep.

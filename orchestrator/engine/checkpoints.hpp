@@ -4,32 +4,32 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
-#include <set>
 #include <utility>
+#include <vector>
 
-#include "hpo/event.hpp"
+#include "hpo/standing.hpp"
 #include "hpo/study.hpp"
 #include "orchestrator/store/study_folder.hpp"
 
 namespace hpo {
 
-/// The best of the trials that have ended, so many of them. Diverged and failed ones are never among them.
+/// The best of the trials that have ended, so many of them; with several objectives those of the Pareto front, however
+/// many. Diverged and failed ones are never among them.
 class BestTrials {
    public:
-    /// `most` absent: all trials, whatever became of them.
-    BestTrials(std::optional<std::int64_t> most, Direction direction) : most_(most), direction_(direction) {}
+    /// `most` absent: all trials, whatever became of them; 0: none.
+    BestTrials(std::optional<std::int64_t> most, Objective objective) : most_(most), objective_(std::move(objective)) {}
 
-    /// One has ended; returns the trial that is not among the best any more, if there is one. Told twice, it counts
-    /// once.
-    std::optional<std::int64_t> add(const TrialRecord& trial);
-    [[nodiscard]] bool hold(std::int64_t trial) const { return !most_ || numbers_.contains(trial); }
+    /// One has ended; returns the trials that are not among the best any more. Told twice, it counts once.
+    std::vector<std::int64_t> add(const TrialRecord& trial);
+    [[nodiscard]] bool hold(std::int64_t trial) const { return !most_ || held_.contains(trial); }
 
    private:
     std::optional<std::int64_t> most_;
-    Direction direction_;
-    std::set<std::pair<double, std::int64_t>> ranked_;  ///< the best first, of equal ones the first
-    std::set<std::int64_t> numbers_;
+    Objective objective_;
+    std::map<std::int64_t, Standing> held_;
 };
 
 /// `record` is the study's, read at each call. Trials that have not ended are never touched.

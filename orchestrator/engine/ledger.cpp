@@ -12,14 +12,34 @@ constexpr std::size_t replay_batch = 10'000;
 /// The metric by which any trial may diverge, whatever its objective.
 constexpr const char* loss = "loss";
 
-/// Why the trial has diverged in this step: the objective or the loss is not finite. Any other metric may be (the best
-/// so far before there was one, a rate that is not defined). Empty: it has not.
+/// Why the trial has diverged in this step: an objective, a constraint's metric or the loss is not finite. Any other
+/// metric may be (the best so far before there was one, a rate that is not defined). Empty: it has not.
 std::string divergence(const Report& report, const Objective& objective) {
-    for (const std::string& name : {objective.metric, std::string(loss)})
+    std::vector<std::string> names{objective.metric, loss};
+    for (const Goal& goal : objective.further) names.push_back(goal.metric);
+    for (const Constraint& constraint : objective.constraints) names.push_back(constraint.metric);
+    for (const std::string& name : names)
         if (const auto found = report.metrics.find(name);
             found != report.metrics.end() && !std::isfinite(found->second))
             return name + " is " + to_text(found->second) + " at step " + std::to_string(report.step);
     return {};
+}
+
+/// Why the trial cannot be judged: a step that may count for the objective lacks a metric that further objectives or
+/// constraints ask for. Where the last step counts, the steps before it may lack them. Empty: it can, so far.
+std::string unjudgeable(const TrialRecord& trial, const Objective& objective, bool ended) {
+    if (objective.simple() || (objective.at == Objective::At::last && !ended)) return {};
+    if (trial.best_step == 0 || (!ended && trial.best_step != trial.steps())) return {};
+    const auto step = std::lower_bound(trial.curve.begin(), trial.curve.end(), trial.best_step,
+                                       [](const Report& report, std::int64_t at) { return report.step < at; });
+    if (step == trial.curve.end()) return {};
+    const std::string missing = missing_metric(*step, objective);
+    if (missing.empty()) return {};
+    const bool constraint = std::none_of(objective.further.begin(), objective.further.end(),
+                                         [&](auto& one) { return one.metric == missing; });
+    return "step " + std::to_string(step->step) + " reported " + objective.metric + " and no " + missing + ", which " +
+           (constraint ? "'constraints' bounds" : "is an objective") + ": report both with every step" +
+           (objective.at == Objective::At::last ? "" : ", or say at: last and report it with the last one");
 }
 
 }  // namespace
@@ -244,11 +264,14 @@ void Ledger::teach(const TrialRecord& trial) {
 }
 
 void Ledger::tried(const TrialRecord& trial) {
-    if (trial.number != best_trial_) tried_since_best_.insert(trial.number);
-    if (!trial.value || trial.state == TrialState::diverged || trial.state == TrialState::failed) return;
-    if (best_tried_ && !better(study_.objective.direction, *trial.value, *best_tried_)) return;
-    best_tried_ = trial.value;
-    best_trial_ = trial.number;
+    if (!front_.contains(trial.number)) tried_since_best_.insert(trial.number);
+    const auto standing = standing_of(trial, study_.objective);
+    if (!standing) return;
+    if (std::any_of(front_.begin(), front_.end(),
+                    [&](const auto& other) { return other.second == *standing || dominates(other.second, *standing); }))
+        return;
+    std::erase_if(front_, [&](const auto& other) { return dominates(*standing, other.second); });
+    front_.insert_or_assign(trial.number, *standing);
     tried_since_best_.clear();
 }
 
@@ -327,7 +350,12 @@ Verdict Ledger::judge(std::int64_t number) {
         finish(number, TrialState::diverged, "", broken);
         return {Action::stop, "", broken};
     }
-    if (trial.steps() >= study_.budget.epochs) {
+    const bool last = trial.steps() >= study_.budget.epochs;
+    if (const std::string why = unjudgeable(trial, study_.objective, last); !why.empty()) {
+        finish(number, TrialState::failed, "", why);
+        return {Action::stop, "", why};
+    }
+    if (last) {
         finish(number, TrialState::complete, "", "");
         return {};
     }
@@ -363,7 +391,11 @@ void Ledger::teach_paused() {
 }
 
 void Ledger::finish(std::int64_t trial, TrialState state, const std::string& rule, const std::string& reason) {
-    enter(event::Finished{trial, record_.trial(trial).attempt, state, rule, reason});
+    const TrialRecord& record = record_.trial(trial);
+    if (state == TrialState::complete)
+        if (const std::string why = unjudgeable(record, study_.objective, true); !why.empty())
+            return enter(event::Finished{trial, record.attempt, TrialState::failed, "", why});
+    enter(event::Finished{trial, record.attempt, state, rule, reason});
 }
 
 void Ledger::amend(std::int64_t trial, const std::string& reason) {
@@ -421,13 +453,6 @@ std::vector<std::int64_t> Ledger::close_paused(std::size_t most) {
     return closed;
 }
 
-const TrialRecord* Ledger::best() const {
-    const TrialRecord* best = nullptr;
-    for (const TrialRecord& trial : record_.trials) {
-        const bool counts = trial.value && trial.state != TrialState::diverged && trial.state != TrialState::failed;
-        if (counts && (!best || better(study_.objective.direction, *trial.value, *best->value))) best = &trial;
-    }
-    return best;
-}
+const TrialRecord* Ledger::best() const { return best_trial(record_, study_.objective); }
 
 }  // namespace hpo

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "hpo/event.hpp"
+#include "hpo/standing.hpp"
 #include "orchestrator/sampling/background_proposer.hpp"
 #include "orchestrator/stopping/rules.hpp"
 #include "orchestrator/store/store.hpp"
@@ -107,10 +109,10 @@ class Ledger {
     [[nodiscard]] const std::set<std::int64_t>& unfinished() const { return unfinished_; }
     /// Those of them that are queued: under rules that pause, nearly all others wait for their promotion.
     [[nodiscard]] const std::set<std::int64_t>& queued() const { return queued_; }
-    /// The trial with the best value; nothing before the first value.
+    /// As best_trial (standing.hpp).
     [[nodiscard]] const TrialRecord* best() const;
-    /// Trials that ended, or were paused for the first time, since the best value was reached (for `budget.patience`):
-    /// asha's paused ones may end only with the study.
+    /// Trials that ended, or were paused for the first time, since the best value was reached, or the Pareto front was
+    /// extended (for `budget.patience`): asha's paused ones may end only with the study.
     [[nodiscard]] std::int64_t tried_since_best() const { return static_cast<std::int64_t>(tried_since_best_.size()); }
 
    private:
@@ -138,10 +140,9 @@ class Ledger {
     StudyRecord record_;
     std::set<std::int64_t> unfinished_;
     std::set<std::int64_t> queued_;
-    std::int64_t forecasts_ = 0;    ///< of the rules, that the proposer has begun to learn
-    std::int64_t taught_upto_ = 0;  ///< the last paused trial that was taught anew
-    std::optional<double> best_tried_;
-    std::int64_t best_trial_ = 0;
+    std::int64_t forecasts_ = 0;              ///< of the rules, that the proposer has begun to learn
+    std::int64_t taught_upto_ = 0;            ///< the last paused trial that was taught anew
+    std::map<std::int64_t, Standing> front_;  ///< of the trials that were tried
     std::set<std::int64_t> tried_since_best_;
     std::unordered_set<std::int64_t> changed_;  ///< trials since the last summary; 0: the study
     struct Step {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "hpo/random.hpp"
+#include "hpo/standing.hpp"
 #include "hpo/version.hpp"
 #include "hpo/wire.hpp"
 #include "orchestrator/export/output.hpp"
@@ -122,13 +123,14 @@ class Writer {
         Writer writer(std::move(*database));
         for (const auto& [statement, sql] :
              {std::pair{&writer.study_, "INSERT INTO studies VALUES (?1, ?2)"},
-              std::pair{&writer.direction_, "INSERT INTO study_directions VALUES (1, ?2, ?1, 0)"},
+              std::pair{&writer.direction_, "INSERT INTO study_directions VALUES (?3 + 1, ?2, ?1, ?3)"},
               std::pair{&writer.study_user_, "INSERT INTO study_user_attributes VALUES (NULL, ?1, ?2, ?3)"},
               std::pair{&writer.study_system_, "INSERT INTO study_system_attributes VALUES (NULL, ?1, ?2, ?3)"},
               std::pair{&writer.trial_, "INSERT INTO trials VALUES (?1, ?2, ?3, ?4, nullif(?5, ''), nullif(?6, ''))"},
               std::pair{&writer.user_, "INSERT INTO trial_user_attributes VALUES (NULL, ?1, ?2, ?3)"},
+              std::pair{&writer.system_, "INSERT INTO trial_system_attributes VALUES (NULL, ?1, ?2, ?3)"},
               std::pair{&writer.param_, "INSERT INTO trial_params VALUES (NULL, ?1, ?2, ?3, ?4)"},
-              std::pair{&writer.value_, "INSERT INTO trial_values VALUES (NULL, ?1, 0, ?2, 'FINITE')"},
+              std::pair{&writer.value_, "INSERT INTO trial_values VALUES (NULL, ?1, ?3, ?2, 'FINITE')"},
               std::pair{
                   &writer.intermediate_,
                   "INSERT INTO trial_intermediate_values VALUES (NULL, ?1, ?2, CASE ?4 WHEN 'FINITE' THEN ?3 END, "
@@ -142,8 +144,16 @@ class Writer {
 
     Result<void> add(const Study& study, const StudyRecord& record, const WholeTrial& whole) {
         put(study_, study_id, std::string_view(study.name));
-        const bool down = study.objective.direction == Direction::minimize;
-        put(direction_, study_id, std::string_view(down ? "MINIMIZE" : "MAXIMIZE"));
+        Json metric_names = Json::array({study.objective.metric});
+        const auto add_direction = [&](Direction direction, std::int64_t objective) {
+            put(direction_, study_id, std::string_view(direction == Direction::minimize ? "MINIMIZE" : "MAXIMIZE"),
+                objective);
+        };
+        add_direction(study.objective.direction, 0);
+        for (const Goal& goal : study.objective.further) {
+            add_direction(goal.direction, static_cast<std::int64_t>(metric_names.size()));
+            metric_names.push_back(goal.metric);
+        }
         Json attributes{{"exported_by", std::string("hpo ") + version},
                         {"metric", study.objective.metric},
                         {"at", study.objective.at == Objective::At::best ? "best" : "last"},
@@ -151,8 +161,7 @@ class Writer {
         best_ = best_of(study, record);
         for (const auto& [name, value] : attributes.items())
             put(study_user_, study_id, std::string_view(name), std::string_view(dump(value)));
-        put(study_system_, study_id, std::string_view("study:metric_names"),
-            std::string_view(dump(Json::array({study.objective.metric}))));
+        put(study_system_, study_id, std::string_view("study:metric_names"), std::string_view(dump(metric_names)));
         for (const Dimension& dimension : study.space) distributions_.push_back(distribution_json(dimension));
         for (const TrialRecord& counted : record.trials) {
             const auto trial = whole(counted);
@@ -184,7 +193,14 @@ class Writer {
             put(param_, trial.number, std::string_view(found->first), internal_value(study.space[i], found->second),
                 std::string_view(distributions_[i]));
         }
-        if (trial.value && (state == "COMPLETE" || state == "PRUNED")) put(value_, trial.number, *trial.value);
+        if (trial.value && (state == "COMPLETE" || state == "PRUNED")) {
+            put(value_, trial.number, *trial.value, std::int64_t{0});
+            for (std::size_t i = 0; i < study.objective.further.size(); ++i)
+                if (const auto value = metric_that_counts(trial, study.objective.further[i].metric))
+                    put(value_, trial.number, *value, static_cast<std::int64_t>(i) + 1);
+        }
+        if (const auto violations = violations_of(trial, study.objective); !violations.empty())
+            put(system_, trial.number, std::string_view("constraints"), std::string_view(dump(Json(violations))));
         for (const Report& report : trial.curve) {
             const auto found = report.metrics.find(study.objective.metric);
             if (waits || found == report.metrics.end()) continue;
@@ -206,7 +222,7 @@ class Writer {
     }
 
     Database database_;
-    Statement study_, direction_, study_user_, study_system_, trial_, user_, param_, value_, intermediate_;
+    Statement study_, direction_, study_user_, study_system_, trial_, user_, system_, param_, value_, intermediate_;
     std::vector<std::string> distributions_;
     std::int64_t best_ = 0;
     std::optional<Error> failed_;

@@ -97,7 +97,8 @@ constinit const SamplerRow auto_row{
             why = std::to_string(dimensions) + " parameters are more than gp's " + std::to_string(most_dimensions);
         else
             return choose(gp_row, {}, setup,
-                          "trials are trained to their end and are no more than " + std::to_string(most_for_gp));
+                          (setup.objectives > 1 ? "it looks for the Pareto front, " : std::string()) +
+                              "trials are trained to their end and are no more than " + std::to_string(most_for_gp));
         // tpe begins with as many Sobol points as the space asks for and the budget allows, ten at most.
         const auto wish = static_cast<std::int64_t>(2 * dimensions + 2);
         Params options{{"startup", std::max<std::int64_t>(std::min({wish, setup.trials / 4, std::int64_t{10}}), 3)}};

@@ -298,6 +298,9 @@ constinit const SamplerRow cmaes_row{
     {"cmaes", "learns from results: CMA-ES with margin and restarts; for hundreds of trials and more", cmaes_options},
     [](const Params& given, const SamplerSetup& setup) -> Result<std::unique_ptr<Sampler>> {
         return std::unique_ptr<Sampler>(std::make_unique<CmaesSampler>(given, setup));
-    }};
+    },
+    false,
+    false,
+    true};
 
 }  // namespace hpo

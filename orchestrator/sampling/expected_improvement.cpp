@@ -48,20 +48,15 @@ constexpr double apart = 0.05;      // least distance of starts in some coordina
 
 class Searcher {
    public:
-    Searcher(const GaussianProcess& process, const SearchSpace& space, double incumbent, const Box& box)
-        : process_(process), space_(space), incumbent_(incumbent), box_(box) {}
+    Searcher(const Acquisition& acquisition, const SearchSpace& space, const Box& box)
+        : acquisition_(acquisition), space_(space), box_(box) {}
 
-    [[nodiscard]] double value(const Point& point) const {
-        return log_expected_improvement(process_.predict(space_.input(point)), incumbent_);
-    }
+    [[nodiscard]] double value(const Point& point) const { return acquisition_.values({space_.input(point)}).front(); }
 
     [[nodiscard]] std::vector<double> values(const std::vector<Point>& points) const {
         std::vector<std::vector<double>> inputs;
         for (const Point& point : points) inputs.push_back(space_.input(point));
-        std::vector<double> all;
-        for (const auto& prediction : process_.predict_all(inputs))
-            all.push_back(log_expected_improvement(prediction, incumbent_));
-        return all;
+        return acquisition_.values(inputs);
     }
 
     /// Climbs from `point`; returns the value reached.
@@ -89,25 +84,20 @@ class Searcher {
                 high.push_back(box_.high[d]);
             }
         if (free.empty()) return;
-        std::vector<double> input = space_.input(point), by_mean(input.size()), by_deviation(input.size());
+        std::vector<double> input = space_.input(point), slope(input.size());
         const std::size_t coordinates = point.size();
         std::vector<std::vector<double>> by_expected(space_.expected.size(), std::vector<double>(coordinates));
         const auto negative = [&](std::span<const double> x, std::span<double> gradient) {
             for (std::size_t i = 0; i < free.size(); ++i) input[free[i]] = x[i];
             for (std::size_t e = 0; e < by_expected.size(); ++e)
                 input[coordinates + e] = space_.expected[e]->at_input({input.data(), coordinates}, by_expected[e]);
-            const auto prediction = process_.predict(input, by_mean, by_deviation);
-            const double z = (incumbent_ - prediction.mean) / prediction.deviation;
-            const Improvement at = improvement(z);
-            const auto slope = [&](std::size_t d) {
-                return (at.probability_ratio * by_mean[d] - at.density_ratio * by_deviation[d]) / prediction.deviation;
-            };
+            const double reached = acquisition_.value(input, slope);
             for (std::size_t i = 0; i < free.size(); ++i) {
-                gradient[i] = slope(free[i]);
+                gradient[i] = -slope[free[i]];
                 for (std::size_t e = 0; e < by_expected.size(); ++e)
-                    gradient[i] += slope(coordinates + e) * by_expected[e][free[i]];
+                    gradient[i] -= slope[coordinates + e] * by_expected[e][free[i]];
             }
-            return -(at.log_h + std::log(prediction.deviation));
+            return -reached;
         };
         const Minimum found =
             minimise(negative, start, low, high, {.iterations = 20, .tolerance = 1e-5, .first_step = 0.1});
@@ -137,9 +127,8 @@ class Searcher {
         }
     }
 
-    const GaussianProcess& process_;
+    const Acquisition& acquisition_;
     const SearchSpace& space_;
-    double incumbent_;
     const Box& box_;
 };
 
@@ -148,6 +137,28 @@ class Searcher {
 double log_expected_improvement(const GaussianProcess::Prediction& prediction, double incumbent) {
     return improvement((incumbent - prediction.mean) / prediction.deviation).log_h + std::log(prediction.deviation);
 }
+
+std::vector<double> ExpectedImprovement::values(const std::vector<std::vector<double>>& inputs) const {
+    std::vector<double> all;
+    for (const auto& prediction : process_.predict_all(inputs))
+        all.push_back(log_expected_improvement(prediction, incumbent_));
+    return all;
+}
+
+double ExpectedImprovement::value(std::span<const double> input, std::span<double> gradient) const {
+    std::vector<double> by_mean(input.size()), by_deviation(input.size());
+    const auto prediction = process_.predict(input, by_mean, by_deviation);
+    const Improvement at = improvement((incumbent_ - prediction.mean) / prediction.deviation);
+    for (std::size_t d = 0; d < input.size(); ++d)
+        gradient[d] = -(at.probability_ratio * by_mean[d] - at.density_ratio * by_deviation[d]) / prediction.deviation;
+    return at.log_h + std::log(prediction.deviation);
+}
+
+double log_probability(double z) {
+    return z > -5 ? std::log(probability(z)) : std::log(mills(z)) - z * z / 2 - log_root_two_pi;
+}
+
+double log_probability_slope(double z) { return z > -1 ? density(z) / probability(z) : 1 / mills(z); }
 
 Point SearchSpace::canonical(Point point) const {
     for (std::size_t d = 0; d < point.size(); ++d)
@@ -176,10 +187,10 @@ std::vector<double> SearchSpace::input(Point point) const {
     return point;
 }
 
-Point maximise_improvement(const GaussianProcess& process, const SearchSpace& space, double incumbent, const Box& box,
-                           std::span<const Point> around, int draws, const std::function<double()>& uniform) {
+Point maximise(const Acquisition& acquisition, const SearchSpace& space, const Box& box, std::span<const Point> around,
+               int draws, const std::function<double()>& uniform) {
     const std::size_t dimensions = space.bins.size();
-    const Searcher searcher(process, space, incumbent, box);
+    const Searcher searcher(acquisition, space, box);
     std::vector<Point> points;
     const auto consider = [&](Point point) { points.push_back(space.canonical(std::move(point))); };
     for (int i = 0; i < draws; ++i) {

@@ -41,10 +41,37 @@ struct Box {
     std::vector<double> low, high;  ///< numeric coordinates; categorical ones are free
 };
 
+/// What is maximised over the cube: a function of a process's input (SearchSpace::input), smooth along numeric
+/// coordinates, finite.
+class Acquisition {
+   public:
+    virtual ~Acquisition() = default;
+    [[nodiscard]] virtual std::vector<double> values(const std::vector<std::vector<double>>& inputs) const = 0;
+    /// Also the derivatives by each coordinate (0 by categorical ones).
+    virtual double value(std::span<const double> input, std::span<double> gradient) const = 0;
+};
+
+/// log_expected_improvement of a process below `incumbent`.
+class ExpectedImprovement final : public Acquisition {
+   public:
+    ExpectedImprovement(const GaussianProcess& process, double incumbent) : process_(process), incumbent_(incumbent) {}
+    [[nodiscard]] std::vector<double> values(const std::vector<std::vector<double>>& inputs) const override;
+    double value(std::span<const double> input, std::span<double> gradient) const override;
+
+   private:
+    const GaussianProcess& process_;
+    double incumbent_;
+};
+
+/// The logarithm of the probability that a normal variable with mean 0 and variance 1 is below z; finite for finite z.
+double log_probability(double z);
+/// Its derivative.
+double log_probability_slope(double z);
+
 /// The best point found: `draws` uniform ones in `box` and half as many near `around`, of which the best few are
 /// improved by L-BFGS along numeric coordinates and by trying every value of discrete ones. `uniform` gives numbers in
 /// [0, 1).
-Point maximise_improvement(const GaussianProcess& process, const SearchSpace& space, double incumbent, const Box& box,
-                           std::span<const Point> around, int draws, const std::function<double()>& uniform);
+Point maximise(const Acquisition& acquisition, const SearchSpace& space, const Box& box, std::span<const Point> around,
+               int draws, const std::function<double()>& uniform);
 
 }  // namespace hpo

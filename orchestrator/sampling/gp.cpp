@@ -7,6 +7,8 @@
 // have reached. What other studies lead to expect (expectation.hpp) is a further input as well. Where the model's
 // leave-one-out predictions do not rank the trials, a share of the proposals is tpe's.
 //
+// Several objectives and constraints: gp_several.hpp.
+//
 // A proposal depends on what was told alone, never on when the model was asked, so that a study that is resumed goes on
 // as if it had not been interrupted.
 
@@ -17,6 +19,7 @@
 
 #include "hpo/random.hpp"
 #include "orchestrator/sampling/gp_model.hpp"
+#include "orchestrator/sampling/gp_several.hpp"
 #include "orchestrator/sampling/registry.hpp"
 #include "orchestrator/sampling/sobol.hpp"
 #include "orchestrator/sampling/trust_region.hpp"
@@ -42,12 +45,13 @@ constexpr std::array options{
 
 class GpSampler final : public Sampler {
    public:
-    GpSampler(const Params& given, const SamplerSetup& setup, std::unique_ptr<Sampler> fallback)
-        : setup_(setup), fallback_(std::move(fallback)), space_(search_space(setup)), chooser_(space_) {
-        startup_ = static_cast<std::size_t>(number_option(
-            given, options, "startup", static_cast<double>(std::clamp<std::size_t>(setup.space.size() + 2, 5, 10))));
-        uniform_ = number_option(given, options, "uniform");
-    }
+    GpSampler(const GpOptions& given, const SamplerSetup& setup, std::unique_ptr<Sampler> fallback)
+        : setup_(setup),
+          fallback_(std::move(fallback)),
+          startup_(given.startup),
+          uniform_(given.uniform),
+          space_(search_space(setup)),
+          chooser_(space_) {}
     GpSampler(const GpSampler&) = delete;  // the chooser refers to the space
     GpSampler& operator=(const GpSampler&) = delete;
 
@@ -118,8 +122,8 @@ class GpSampler final : public Sampler {
         const double least = incumbent(process, data, trial % 2 == 0);
         const std::size_t dimensions = setup_.space.size();
         const Box box{std::vector<double>(dimensions, 0.0), std::vector<double>(dimensions, 1.0)};
-        return maximise_improvement(process, space_for(data), least, box, history_.best_points(5), global_draws,
-                                    uniform);
+        return maximise(ExpectedImprovement(process, least), space_for(data), box, history_.best_points(5),
+                        global_draws, uniform);
     }
 
     /// A model of the trials nearest to the best one alone, searched in the box around it.
@@ -142,7 +146,8 @@ class GpSampler final : public Sampler {
             box.low[d] = std::max(0.0, centre[d] - region_.length() / 2);
             box.high[d] = std::min(1.0, centre[d] + region_.length() / 2);
         }
-        return maximise_improvement(process, space_for(data), least, box, std::array{centre}, local_draws, uniform);
+        return maximise(ExpectedImprovement(process, least), space_for(data), box, std::array{centre}, local_draws,
+                        uniform);
     }
 
     /// Of all trials the `count` nearest to a point, by the largest distance in a numeric coordinate.
@@ -181,7 +186,11 @@ constinit const SamplerRow gp_row{
     [](const Params& given, const SamplerSetup& setup) -> Result<std::unique_ptr<Sampler>> {
         auto fallback = tpe_row.make({{"startup", std::int64_t{1}}}, setup);
         if (!fallback) return fallback.error();
-        return std::unique_ptr<Sampler>(std::make_unique<GpSampler>(given, setup, *std::move(fallback)));
+        const auto startup = static_cast<double>(std::clamp<std::size_t>(setup.space.size() + 2, 5, 10));
+        const GpOptions read{static_cast<std::size_t>(number_option(given, options, "startup", startup)),
+                             number_option(given, options, "uniform")};
+        if (setup.objectives > 1 || setup.constraints > 0) return make_several(read, setup, *std::move(fallback));
+        return std::unique_ptr<Sampler>(std::make_unique<GpSampler>(read, setup, *std::move(fallback)));
     }};
 
 }  // namespace hpo

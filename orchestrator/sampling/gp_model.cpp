@@ -229,6 +229,7 @@ Model ModelChooser::choose(const History& history) {
     double least = INFINITY;
     Targets chosen;
     for (std::size_t form = 0; form < usable; ++form) {
+        if (plain_ && forms[form].scale != Scale::plain) continue;
         Hyperparameters parameters = fitted(form, last_fit(history.tells(), form, forms.size()), history);
         if (parameters.length.size() != dimensions)  // numbers of steps differ since
             parameters = prior_hyperparameters(data.inputs.categorical, forms[form].additive);

@@ -94,7 +94,8 @@ class ModelChooser {
    public:
     static constexpr std::size_t most_fitted = 80;
 
-    explicit ModelChooser(const SearchSpace& space) : space_(space) {}
+    /// `plain`: values are modelled as they are.
+    explicit ModelChooser(const SearchSpace& space, bool plain = false) : space_(space), plain_(plain) {}
 
     Model choose(const History& history);
 
@@ -114,6 +115,7 @@ class ModelChooser {
     const Hyperparameters& fitted(std::size_t form, std::size_t tells, const History& history);
 
     const SearchSpace& space_;
+    bool plain_;
     std::array<std::map<std::size_t, Hyperparameters>, 5> fitted_;  ///< of each form, by tells
 };
 

@@ -86,6 +86,9 @@ Result<Proposer> Proposer::make(const Study& study, const std::vector<PriorStudy
     if (!study.warm_start.empty() && !learns(study.sampler.type))
         return Error{"sampler " + study.sampler.type +
                      " learns from no trial, so that warm_start would change nothing: leave one of the two out"};
+    if (!study.warm_start.empty() && !study.objective.further.empty())
+        return Error{"warm_start learns from the values of one objective, and this study has " +
+                     std::to_string(1 + study.objective.further.size()) + ": leave warm_start out"};
     Policy policy = study.policy;
     if (samples_as_declared(study.sampler)) policy.scaled = false;
     auto map = CubeMap::make(study.space, policy, study.worker);
@@ -94,7 +97,12 @@ Result<Proposer> Proposer::make(const Study& study, const std::vector<PriorStudy
     setup.seed = study.seed;
     setup.trials = study.budget.trials;
     setup.space = study.space;
-    setup.stops_early = !study.stopping.empty();
+    setup.objectives = 1 + study.objective.further.size();
+    setup.constraints = study.objective.constraints.size();
+    // Of several objectives stopping: auto leaves divergence, which ends no trial that would have been any good.
+    setup.stops_early = std::any_of(study.stopping.begin(), study.stopping.end(), [&](const PartSpec& rule) {
+        return study.objective.further.empty() || rule.type != "divergence";
+    });
     setup.foretells = std::any_of(study.stopping.begin(), study.stopping.end(),
                                   [](const PartSpec& rule) { return rule.type == "extrapolation"; });
     const auto shared = std::make_shared<const CubeMap>(*map);
@@ -118,7 +126,7 @@ Proposer::Proposer(const Study& study, CubeMap map, std::unique_ptr<Sampler> sam
       quick_(samples_quickly(study.sampler)),
       seed_(study.seed),
       start_(study.start),
-      direction_(study.objective.direction),
+      objective_(study.objective),
       map_(std::move(map)),
       sampler_(std::move(sampler)),
       bound_(bound_of(map_)) {
@@ -237,10 +245,13 @@ void Proposer::tell(const TrialRecord& trial, std::optional<double> value, std::
     observation.trial = trial.number;
     observation.site = {trial.point, map_.active(trial.params)};
     observation.steps = trial.steps();
-    const bool counts = trial.state != TrialState::diverged && trial.state != TrialState::failed;
-    if (counts && value && std::isfinite(*value)) {
-        observation.loss = direction_ == Direction::minimize ? *value : -*value;
+    if (const auto standing = standing_of(trial, objective_); standing && value && std::isfinite(*value)) {
+        observation.loss = objective_.direction == Direction::minimize ? *value : -*value;
         observation.deviation = deviation;
+        observation.further.assign(standing->losses.begin() + 1, standing->losses.end());
+        observation.violations = violations_of(trial, objective_);
+    } else if (trial.state == TrialState::paused && trial.value) {
+        return;  // one of the metrics is still to come
     }
     sampler_->tell(observation);
 }

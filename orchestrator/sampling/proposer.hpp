@@ -40,8 +40,9 @@ class Proposer {
     /// A trial exists from here on.
     void proposed(const TrialRecord& trial);
 
-    /// A trial was paused or has ended: teaches the sampler `trial.value`, oriented by the objective. Diverged and
-    /// failed trials count as worst; so do those that measured nothing.
+    /// A trial was paused or has ended: teaches the sampler `trial.value`, oriented by the objective, and what further
+    /// objectives and constraints ask for. Diverged and failed trials count as worst; so do those that measured
+    /// nothing, or ended without one of these metrics.
     void tell(const TrialRecord& trial);
     /// A paused trial's end is known by prediction: teaches the sampler that in place of what it reached.
     void tell(const TrialRecord& trial, double value, double deviation);
@@ -73,7 +74,7 @@ class Proposer {
     std::uint64_t seed_;
     std::vector<Params> start_;  ///< configurations of the first trials
     std::string learns_from_;    ///< "60 trials of phase1"; empty: from this study alone
-    Direction direction_;
+    Objective objective_;
     CubeMap map_;
     std::unique_ptr<Sampler> sampler_;
     std::unordered_set<std::string> seen_;  ///< parameters of all trials, as text

@@ -35,6 +35,10 @@ Result<std::unique_ptr<Sampler>> make_sampler(const PartSpec& spec, const Sample
         for (const auto& [name, value] : spec.options)
             if (!find_option(row->part.options, name))
                 return Error{"sampler " + spec.type + " has no option \"" + name + "\""};
+        if (row->single && (setup.objectives > 1 || setup.constraints > 0))
+            return Error{"sampler " + spec.type +
+                         " is for one objective without constraints: sampler: auto, gp or tpe "
+                         "looks for several, and among what keeps the constraints"};
         return row->make(spec.options, setup);
     }
     std::string known;

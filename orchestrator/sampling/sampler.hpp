@@ -2,6 +2,7 @@
 // shape all of them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "hpo/space.hpp"
+#include "hpo/standing.hpp"
 
 namespace hpo {
 
@@ -26,8 +28,18 @@ struct Observation {
     Site site;
     std::optional<double> loss;  ///< smaller is better, whatever the direction, and finite; absent: diverged, failed or
                                  ///< nothing measured, counts as worst
-    std::optional<double> deviation;  ///< of a loss that is predicted, of the trial's end: one standard deviation
-    std::int64_t steps = 0;           ///< trained so far: a stopped or paused trial's loss is of fewer steps
+    std::optional<double> deviation;      ///< of a loss that is predicted, of the trial's end: one standard deviation
+    std::int64_t steps = 0;               ///< trained so far: a stopped or paused trial's loss is of fewer steps
+    std::vector<double> further = {};     ///< with `loss`: those of the further objectives, oriented likewise
+    std::vector<double> violations = {};  ///< with `loss`: of each constraint, not above 0 where it is kept
+
+    /// Of a trial that told a loss.
+    [[nodiscard]] Standing standing() const {
+        Standing made{{*loss}};
+        made.losses.insert(made.losses.end(), further.begin(), further.end());
+        for (const double violation : violations) made.violation += std::max(0.0, violation);
+        return made;
+    }
 };
 
 class Expectation;
@@ -35,10 +47,11 @@ class Expectation;
 /// What a sampler is made for.
 struct SamplerSetup {
     std::uint64_t seed = 1;
-    std::int64_t trials = 64;                               ///< budget of the study; a hint, studies may be extended
-    Space space;                                            ///< one coordinate a dimension, in this order
-    bool stops_early = false;                               ///< rules of the study end or pause trials early
-    bool foretells = false;                                 ///< and tell where such trials are predicted to end
+    std::int64_t trials = 64;  ///< budget of the study; a hint, studies may be extended
+    Space space;               ///< one coordinate a dimension, in this order
+    bool stops_early = false;  ///< rules of the study end or pause trials early
+    bool foretells = false;    ///< and tell where such trials are predicted to end
+    std::size_t objectives = 1, constraints = 0;
     std::function<std::vector<bool>(const Point&)> active;  ///< which dimensions a point's parameters hold
     /// Distinct values of a dimension, in bins of equal width; absent: a continuum. Empty: not known of any.
     std::function<std::optional<std::uint64_t>(std::size_t dimension)> values = {};

@@ -10,6 +10,10 @@
 // fall with further steps, so that survivors of ASHA come first, as they should, while a trial that a plateau ended
 // early with a good value keeps its rank (an order by steps first, as Optuna sorts pruned trials, would lose it).
 //
+// With several objectives good are the trials of the first Pareto fronts, of the last front that has a place those
+// where it is least crowded (Ozaki and others: "Multiobjective tree-structured Parzen estimator", JAIR 2022; crowding:
+// Deb and others: "NSGA-II", 2002). Trials that break constraints stand after those that keep them, by their violation.
+//
 // The cost of a proposal is bounded: at most `max_good` good kernels and `max_rest` of the rest, spread evenly over
 // their ranks.
 
@@ -70,11 +74,12 @@ class TpeSampler final : public Sampler {
 
         const std::size_t good = std::min(
             {max_good, static_cast<std::size_t>(std::ceil(gamma_ * static_cast<double>(ranking_.size()))), measured_});
+        const std::vector<std::size_t> ranking = setup_.objectives > 1 ? with_fronts_first(good) : ranking_;
         std::vector<const Site*> best, rest;
-        for (std::size_t i = 0; i < good; ++i) best.push_back(&told_[ranking_[i]].site);
-        const std::size_t others = ranking_.size() - good;
+        for (std::size_t i = 0; i < good; ++i) best.push_back(&told_[ranking[i]].site);
+        const std::size_t others = ranking.size() - good;
         const std::size_t kept = std::min(others, max_rest);
-        for (std::size_t i = 0; i < kept; ++i) rest.push_back(&told_[ranking_[good + i * others / kept]].site);
+        for (std::size_t i = 0; i < kept; ++i) rest.push_back(&told_[ranking[good + i * others / kept]].site);
         for (const Site& site : pending) rest.push_back(&site);
 
         const ParzenEstimator promising(choices_, best, prior_weight_);
@@ -108,6 +113,8 @@ class TpeSampler final : public Sampler {
         const auto before = [&](std::size_t a, std::size_t b) {
             const Observation &x = told_[a], &y = told_[b];
             if (x.loss.has_value() != y.loss.has_value()) return x.loss.has_value();
+            const double breaks = x.loss ? x.standing().violation - y.standing().violation : 0;
+            if (breaks != 0) return breaks < 0;
             if (x.loss && *x.loss != *y.loss) return *x.loss < *y.loss;
             return x.trial < y.trial;
         };
@@ -121,6 +128,44 @@ class TpeSampler final : public Sampler {
         Point point(dimensions);
         for (double& x : point) x = uniform();
         return point;
+    }
+
+    /// `ranking_` with the `good` best by Pareto fronts in front.
+    [[nodiscard]] std::vector<std::size_t> with_fronts_first(std::size_t good) const {
+        std::vector<std::size_t> left(ranking_.begin(), ranking_.begin() + static_cast<std::ptrdiff_t>(measured_));
+        std::vector<std::size_t> order;
+        while (order.size() < good) {
+            std::vector<Standing> standings;
+            for (const std::size_t i : left) standings.push_back(told_[i].standing());
+            std::vector<std::size_t> front = pareto_front(standings);
+            if (front.size() > good - order.size()) least_crowded_first(front, standings);
+            std::vector<bool> taken(left.size(), false);
+            for (const std::size_t i : front) {
+                if (order.size() == good) break;
+                order.push_back(left[i]);
+                taken[i] = true;
+            }
+            std::vector<std::size_t> others;
+            for (std::size_t i = 0; i < left.size(); ++i)
+                if (!taken[i]) others.push_back(left[i]);
+            left = std::move(others);
+        }
+        order.insert(order.end(), left.begin(), left.end());
+        order.insert(order.end(), ranking_.begin() + static_cast<std::ptrdiff_t>(measured_), ranking_.end());
+        return order;
+    }
+
+    static void least_crowded_first(std::vector<std::size_t>& front, const std::vector<Standing>& standings) {
+        std::unordered_map<std::size_t, double> room;
+        for (std::size_t m = 0; m < standings.front().losses.size(); ++m) {
+            const auto loss = [&](std::size_t i) { return standings[i].losses[m]; };
+            std::stable_sort(front.begin(), front.end(), [&](auto a, auto b) { return loss(a) < loss(b); });
+            const double range = std::max(loss(front.back()) - loss(front.front()), 1e-300);
+            for (std::size_t i = 0; i < front.size(); ++i)
+                room[front[i]] +=
+                    i == 0 || i + 1 == front.size() ? INFINITY : (loss(front[i + 1]) - loss(front[i - 1])) / range;
+        }
+        std::stable_sort(front.begin(), front.end(), [&](auto a, auto b) { return room.at(a) > room.at(b); });
     }
 
     /// The score that other studies lead to expect of a point.
@@ -156,7 +201,8 @@ class TpeSampler final : public Sampler {
     std::vector<Observation> told_;                        ///< in the order of the first tell
     std::vector<double> expected_;                         ///< of each by other studies
     std::unordered_map<std::int64_t, std::size_t> index_;  ///< trial to index of told_
-    std::vector<std::size_t> ranking_;                     ///< indices of told_, best first
+    std::vector<std::size_t> ranking_;                     ///< indices of told_, best first; of several objectives by
+                                                           ///< the first
     std::size_t measured_ = 0;                             ///< told with a loss
 };
 

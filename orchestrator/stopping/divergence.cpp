@@ -80,6 +80,7 @@ class Divergence final : public StoppingRule {
 
 constinit const RuleRow divergence_row{
     {"divergence", "ends trials whose loss is not finite or stays above where it began", divergence_options},
-    [](const RuleSetup& setup) -> std::unique_ptr<StoppingRule> { return std::make_unique<Divergence>(setup); }};
+    [](const RuleSetup& setup) -> std::unique_ptr<StoppingRule> { return std::make_unique<Divergence>(setup); },
+    true};
 
 }  // namespace hpo

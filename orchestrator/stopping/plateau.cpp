@@ -112,6 +112,7 @@ class Plateau final : public StoppingRule {
 
 constinit const RuleRow plateau_row{
     {"plateau", "ends trials that have stopped learning", plateau_options},
-    [](const RuleSetup& setup) -> std::unique_ptr<StoppingRule> { return std::make_unique<Plateau>(setup); }};
+    [](const RuleSetup& setup) -> std::unique_ptr<StoppingRule> { return std::make_unique<Plateau>(setup); },
+    true};
 
 }  // namespace hpo

@@ -24,6 +24,10 @@ Result<std::unique_ptr<StoppingRule>> make_rule(const PartSpec& spec, const Obje
         for (const auto& [name, value] : spec.options)
             if (!find_option(row->part.options, name))
                 return Error{"stopping rule " + spec.type + " has no option \"" + name + "\""};
+        if (!row->alone && !objective.further.empty())
+            return Error{"stopping rule " + spec.type + " compares trials by one objective, and this study has " +
+                         std::to_string(1 + objective.further.size()) +
+                         ": leave it out; plateau and divergence look at a trial alone"};
         return row->make({spec.options, objective, steps});
     }
     std::string known;

@@ -24,6 +24,7 @@ struct RuleSetup {
 struct RuleRow {
     PartOptions part;
     std::unique_ptr<StoppingRule> (*make)(const RuleSetup& setup);
+    bool alone = false;  ///< it looks at a trial alone; others compare trials, by one objective
 };
 
 extern const RuleRow plateau_row;

@@ -19,6 +19,7 @@ using std::string;
 using std::string_view;
 
 constexpr double max_steps = 1e6;
+constexpr std::size_t most_objectives = 8;
 
 bool is_word(string_view text, string_view extra) {
     return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), [&](char c) {
@@ -63,6 +64,7 @@ class StudyReader {
         if (const Node* node = file.require("study", "a name such as phase1")) read_name(*node);
         if (const Node* node = file.take("seed")) assign(study_.seed, whole(diagnostics_, *node, "seed", 0, max_whole));
         const Node* objective = file.take("objective");
+        const Node* constraints = file.take("constraints");
         const Node* space = file.take("space");
         const Node* worker = file.take("worker");
         external_ = worker == nullptr;
@@ -78,7 +80,8 @@ class StudyReader {
 
         const ReadWorker fixed = external_ ? no_worker() : read_worker(diagnostics_, worker);
         const ReadSpace varied = read_space(diagnostics_, space, fixed.native && fixed.known);
-        if (fixed.known) read_objective(objective, fixed);
+        if (fixed.known) read_objectives(objective, fixed);
+        if (fixed.known) read_constraints(constraints, fixed);
         read_budget(budget);
         if (fixed.known) study_.start = read_start(diagnostics_, start, varied);
         study_.warm_start = read_warm_start(diagnostics_, warm_start, study_.name);
@@ -121,13 +124,93 @@ class StudyReader {
                                    printable(*name));
     }
 
-    void read_objective(const Node* node, const ReadWorker& worker) {
+    /// One objective is a map, several are a list of maps.
+    void read_objectives(const Node* node, const ReadWorker& worker) {
+        if (node == nullptr || node->kind != Node::Kind::list)
+            return read_objective(node, worker, study_.objective), void();
+        if (node->items.empty() || node->items.size() > most_objectives)
+            return diagnostics_.error(node->location, "'objective' must be a map, or a list of 1 to " +
+                                                          std::to_string(most_objectives) + " maps");
+        for (const Node& item : node->items) {
+            Objective read;
+            const bool has_at = read_objective(&item, worker, read);
+            if (&item == &node->items.front()) {
+                study_.objective = read;
+                continue;
+            }
+            if (has_at)
+                diagnostics_.error(item.location,
+                                   "'at' belongs to the first objective: the values of all are of the step it chooses");
+            const auto& others = study_.objective.further;
+            if (read.metric == study_.objective.metric ||
+                std::any_of(others.begin(), others.end(), [&](const Goal& one) { return one.metric == read.metric; }))
+                diagnostics_.error(item.location, "'objective' names " + printable(read.metric) + " twice");
+            study_.objective.further.push_back({read.metric, read.direction});
+        }
+    }
+
+    void read_constraints(const Node* node, const ReadWorker& worker) {
+        if (node == nullptr || node->kind == Node::Kind::null) return;
+        if (node->kind != Node::Kind::list)
+            return diagnostics_.error(node->location,
+                                      "'constraints' must be a list such as [{metric: params, max: 1e6}]");
+        for (const Node& item : node->items) {
+            Fields fields(diagnostics_, &item, "constraints");
+            if (fields.node() == nullptr) continue;
+            const Node* metric = fields.require("metric", "a metric that trials report");
+            const Node* min = fields.take("min");
+            const Node* max = fields.take("max");
+            fields.finish();
+            if (metric == nullptr) continue;
+            const auto name = metric_name(*metric, "constraints.metric", worker);
+            if (!name) continue;
+            Constraint constraint{*name, {}, {}};
+            constexpr double most = std::numeric_limits<double>::max();
+            if (min != nullptr) constraint.min = real(diagnostics_, *min, "constraints.min", -most, most);
+            if (max != nullptr) constraint.max = real(diagnostics_, *max, "constraints.max", -most, most);
+            if (min == nullptr && max == nullptr)
+                diagnostics_.error(item.location, "the constraint on " + *name + " needs 'max' or 'min', or both");
+            else if (constraint.min && constraint.max && *constraint.min > *constraint.max)
+                diagnostics_.error(item.location, "the constraint on " + *name + " has 'min' above 'max'");
+            const auto& others = study_.objective.constraints;
+            if (std::any_of(others.begin(), others.end(), [&](const Constraint& one) { return one.metric == *name; }))
+                diagnostics_.error(item.location,
+                                   "'constraints' names " + *name + " twice: one may have both 'min' and 'max'");
+            study_.objective.constraints.push_back(std::move(constraint));
+        }
+    }
+
+    /// The name of a metric that trials of this worker may report.
+    std::optional<string> metric_name(const Node& node, const string& path, const ReadWorker& worker) {
+        if (worker.native && !external_) {
+            const auto metrics = native_metrics(worker);
+            const auto index = word(diagnostics_, node, path, metrics);
+            return index ? std::optional(string(metrics[*index])) : std::nullopt;
+        }
+        const auto name = text(diagnostics_, node, path);
+        if (!name || is_word(*name, "._-/")) return name;
+        diagnostics_.error(
+            node.location,
+            "'" + path + "' must be 1 to 64 letters, digits, '.', '_', '-' or '/', found " + printable(*name));
+        return std::nullopt;
+    }
+
+    static std::vector<string_view> native_metrics(const ReadWorker& worker) {
+        std::vector<string_view> metrics;
+        for (const Task task : possible_tasks(worker.params))
+            for (const TaskMetric& one : info_of(task).metrics)
+                if (std::find(metrics.begin(), metrics.end(), one.name) == metrics.end())
+                    metrics.insert(metrics.begin(), one.name);
+        return metrics;
+    }
+
+    /// Returns whether the map says at which step trials are judged.
+    bool read_objective(const Node* node, const ReadWorker& worker, Objective& objective) {
         Fields fields(diagnostics_, node, "objective");
         const Node* metric = fields.take("metric");
         const Node* direction = fields.take("direction");
         const Node* at = fields.take("at");
         fields.finish();
-        Objective& objective = study_.objective;
         if (at != nullptr)
             if (const auto index = word(diagnostics_, *at, "objective.at", {"best", "last"}))
                 objective.at = static_cast<Objective::At>(*index);
@@ -135,36 +218,25 @@ class StudyReader {
         if (direction != nullptr)
             if (const auto index = word(diagnostics_, *direction, "objective.direction", {"minimize", "maximize"}))
                 given = static_cast<Direction>(*index);
-        if (external_) return read_external_objective(node, metric, given);
+        if (external_) return read_external_objective(node, metric, given, objective), at != nullptr;
         if (!worker.native) {
             if (metric == nullptr || direction == nullptr) {
                 const Location location = node == nullptr ? Location{} : node->location;
                 diagnostics_.error(location,
                                    "a script's objective needs 'metric' (a name that it reports) and 'direction' "
                                    "(minimize or maximize)");
-                return;
+                return at != nullptr;
             }
-            const auto name = text(diagnostics_, *metric, "objective.metric");
-            if (name && !is_word(*name, "._-/"))
-                diagnostics_.error(metric->location,
-                                   "'objective.metric' must be 1 to 64 letters, digits, '.', '_', '-' "
-                                   "or '/', found " +
-                                       printable(*name));
-            assign(objective.metric, name);
+            assign(objective.metric, metric_name(*metric, "objective.metric", worker));
             assign(objective.direction, given);
-            return;
+            return at != nullptr;
         }
         const std::vector<Task> possible = possible_tasks(worker.params);
         objective.metric = possible.size() == 1 ? info_of(possible.front()).objective : "val_loss";
         if (metric != nullptr) {
-            std::vector<string_view> metrics;
-            for (const Task task : possible)
-                for (const TaskMetric& one : info_of(task).metrics)
-                    if (std::find(metrics.begin(), metrics.end(), one.name) == metrics.end())
-                        metrics.insert(metrics.begin(), one.name);
-            const auto index = word(diagnostics_, *metric, "objective.metric", metrics);
-            if (!index) return;
-            objective.metric = metrics[*index];
+            const auto name = metric_name(*metric, "objective.metric", worker);
+            if (!name) return at != nullptr;
+            objective.metric = *name;
         }
         objective.direction = known_direction(objective.metric).value_or(Direction::minimize);
         if (given && *given != objective.direction)
@@ -172,11 +244,12 @@ class StudyReader {
                 direction->location,
                 "'" + objective.metric + "' is better when it is " +
                     (*given == Direction::minimize ? "larger: direction: maximize" : "smaller: direction: minimize"));
+        return at != nullptr;
     }
 
     /// Reads a study without a worker. Absent keys have their defaults; metrics that hpo knows have a known direction.
-    void read_external_objective(const Node* node, const Node* metric, std::optional<Direction> given) {
-        Objective& objective = study_.objective;
+    void read_external_objective(const Node* node, const Node* metric, std::optional<Direction> given,
+                                 Objective& objective) {
         const auto name = metric == nullptr ? objective.metric : text(diagnostics_, *metric, "objective.metric");
         if (!name) return;
         if (!is_word(*name, "._-/"))
@@ -230,7 +303,9 @@ class StudyReader {
     void read_stopping(const Node* node) {
         if (node == nullptr || node->kind == Node::Kind::null) return;
         if (node->kind == Node::Kind::scalar && node->text == "auto") {
-            study_.stopping = {{"divergence", {}}, {"extrapolation", {}}};
+            study_.stopping = {{"divergence", {}}};
+            // Which curve promises more is not defined where trials are judged by several.
+            if (study_.objective.further.empty()) study_.stopping.push_back({"extrapolation", {}});
             return;
         }
         if (node->kind != Node::Kind::list)

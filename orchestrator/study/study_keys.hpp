@@ -20,6 +20,8 @@ inline constexpr std::array study_keys{
     StudyKey{"objective.metric", "val_accuracy", "metric that ranks trials; of regression val_r2 unless named, of a table without a task val_loss; a script's must be named"},
     StudyKey{"objective.direction", "", "minimize or maximize; known for the native worker's metrics"},
     StudyKey{"objective.at", "best", "a trial's value is that of its best step, or of its last step (last)"},
+    StudyKey{"objective", "", "several: a list such as [{metric: val_loss, direction: minimize}, {metric: latency, direction: minimize}]; trials then form a Pareto front"},
+    StudyKey{"constraints", "[]", "bounds that the best must keep, such as [{metric: params, max: 1e6}]; max, min or both, inclusive"},
     StudyKey{"space.NAME.type", "", "float, int or categorical"},
     StudyKey{"space.NAME.low", "", "least value; included"},
     StudyKey{"space.NAME.high", "", "greatest value; included"},

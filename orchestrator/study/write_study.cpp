@@ -236,14 +236,28 @@ string yaml_text(string_view text) {
     return out + '"';
 }
 
+/// One objective is a map, several are a list of maps with their metrics' names.
+static void add_objectives(std::vector<Group>& groups, const Objective& objective) {
+    const auto fields = [](const std::string& metric, Direction direction) {
+        return decltype(Group::fields){{"metric", yaml_text(metric)},
+                                       {"direction", direction == Direction::minimize ? "minimize" : "maximize"}};
+    };
+    groups.push_back({"objective", objective.further.empty() ? "" : objective.metric,
+                      fields(objective.metric, objective.direction)});
+    groups.back().fields.emplace_back("at", objective.at == Objective::At::best ? "best" : "last");
+    for (const Goal& goal : objective.further)
+        groups.push_back({"objective", goal.metric, fields(goal.metric, goal.direction)});
+    for (const Constraint& constraint : objective.constraints) {
+        groups.push_back({"constraints", constraint.metric, {{"metric", yaml_text(constraint.metric)}}});
+        if (constraint.min) groups.back().fields.emplace_back("min", yaml(*constraint.min));
+        if (constraint.max) groups.back().fields.emplace_back("max", yaml(*constraint.max));
+    }
+}
+
 std::vector<Group> groups_of(const Study& study) {
     std::vector<Group> groups;
     groups.push_back({"", "", {{"study", yaml_text(study.name)}, {"seed", std::to_string(study.seed)}}});
-    groups.push_back({"objective",
-                      "",
-                      {{"metric", yaml_text(study.objective.metric)},
-                       {"direction", study.objective.direction == Direction::minimize ? "minimize" : "maximize"},
-                       {"at", study.objective.at == Objective::At::best ? "best" : "last"}}});
+    add_objectives(groups, study.objective);
     for (const Dimension& dimension : study.space) groups.push_back({"space", dimension.name, fields_of(dimension)});
     add_worker(groups, study);
 
@@ -281,7 +295,8 @@ std::string write_study(const Study& study) {
         for (const auto& [key, text] : group.fields)
             flow += (flow.size() > 1 ? ", " : "") + study::yaml_text(key) + ": " + text;
         flow += "}\n";
-        const bool list = group.section == "stopping" || group.section == "start";
+        const bool list = group.section == "stopping" || group.section == "start" || group.section == "constraints" ||
+                          (group.section == "objective" && !group.name.empty());
         const bool nested = list || group.section == "space" || group.section == "worker";
         if (nested && group.section != section) {
             out += group.section + ":";

@@ -102,6 +102,8 @@ std::vector<std::string> shown_metrics(const Study& study, const TrialRecord& tr
         for (const auto& [name, value] : report.metrics) names.insert(name);
     std::vector<std::string> ordered;
     if (names.erase(study.objective.metric) > 0) ordered.push_back(study.objective.metric);
+    for (const std::string& metric : judged_metrics(study.objective))
+        if (names.erase(metric) > 0) ordered.push_back(metric);
     ordered.insert(ordered.end(), names.begin(), names.end());
     return ordered;
 }
@@ -153,6 +155,10 @@ void add_facts(Canvas& canvas, const Study& study, const TrialRecord& trial, con
                  short_number(*trial.value) + " at " + step_name(study) + " " + std::to_string(trial.best_step) +
                      " of " + std::to_string(study.budget.epochs),
                  Style::strong);
+    for (const std::string& metric : judged_metrics(study.objective))
+        if (const auto value = metric_that_counts(trial, metric))
+            add_fact(canvas, screen, metric, short_number(*value), Style::strong);
+    add_fact(canvas, screen, "breaks", broken_text(trial, study.objective));
     add_fact(canvas, screen, "final metrics", numbers_text(trial.closing));
     if (!trial.curve.empty()) {
         const Report& last = trial.curve.back();

@@ -10,7 +10,7 @@
 namespace hpo::view {
 namespace {
 
-constexpr std::size_t best_shown = 5;
+constexpr std::size_t best_shown = 5, most_of_front = 12;
 
 /// Draws a table with a column for each trial and a row for each property, with as many trials as the width allows.
 void add_best(Canvas& canvas, const Study& study, const std::vector<const TrialRecord*>& ranked, const Screen& screen) {
@@ -19,18 +19,29 @@ void add_best(Canvas& canvas, const Study& study, const std::vector<const TrialR
         std::vector<std::string> cells;
         Style style = Style::plain;
     };
-    const auto count = std::min(ranked.size(), best_shown);
+    const auto count = std::min(ranked.size(), study.objective.further.empty() ? best_shown : most_of_front);
     std::vector<Row> rows{{"trial", {}, Style::dim},
                           {study.objective.metric, {}, Style::strong},
                           {"best " + step_name(study), {}},
                           {"time", {}}};
+    const auto others = judged_metrics(study.objective);
+    rows.insert(rows.begin() + 2, others.size(), {});
+    for (std::size_t m = 0; m < others.size(); ++m) {
+        Row& row = rows[2 + m];
+        row = {others[m], {}, m < study.objective.further.size() ? Style::strong : Style::plain};
+        for (std::size_t i = 0; i < count; ++i) {
+            const auto value = metric_that_counts(*ranked[i], others[m]);
+            row.cells.push_back(value ? short_number(*value) : "-");
+        }
+    }
+    Row &best_step = rows[2 + others.size()], &time = rows[3 + others.size()];
     for (std::size_t i = 0; i < count; ++i) {
         const TrialRecord& trial = *ranked[i];
         rows[0].cells.push_back(std::to_string(trial.number));
         rows[1].cells.push_back(short_number(*trial.value));
-        rows[2].cells.push_back(std::to_string(trial.best_step) + "/" + std::to_string(study.budget.epochs));
+        best_step.cells.push_back(std::to_string(trial.best_step) + "/" + std::to_string(study.budget.epochs));
         const bool timed = !trial.curve.empty() && trial.curve.back().seconds;
-        rows[3].cells.push_back(timed ? duration_text(*trial.curve.back().seconds) : "-");
+        time.cells.push_back(timed ? duration_text(*trial.curve.back().seconds) : "-");
     }
     for (const Dimension& dimension : study.space) {
         Row row{dimension.name, {}};
@@ -47,8 +58,8 @@ void add_best(Canvas& canvas, const Study& study, const std::vector<const TrialR
     }
     name_width = std::min(name_width, 24);
     cell_width = std::min(cell_width, 14);
-    const int fitting = screen.width <= 0 ? static_cast<int>(best_shown)
-                                          : std::max(1, (screen.width - 2 - name_width) / (cell_width + 2));
+    const int fitting =
+        screen.width <= 0 ? static_cast<int>(count) : std::max(1, (screen.width - 2 - name_width) / (cell_width + 2));
     for (const Row& row : rows) {
         Line line;
         line.add("  " + pad_right(row.name, name_width, screen), Style::dim);
@@ -91,14 +102,27 @@ std::string draw_report(const Study& study, const StudyRecord& record, const Mom
     canvas.add(head);
     canvas.add("  " + states_text(record), Style::plain);
 
-    const auto ranked = ranking(record, study.objective);
+    // Trials that break constraints are shown only where no trial keeps them.
+    const auto front = front_of(record, study.objective);
+    auto ranked = study.objective.further.empty() || front.empty() ? ranking(record, study.objective) : front;
+    const std::size_t all = ranked.size();
+    if (const std::string note = constraints_text(record, study.objective); !note.empty()) {
+        canvas.blank();
+        canvas.add(note);
+        std::erase_if(ranked, [&](const TrialRecord* trial) {
+            return !front.empty() && !standing_of(*trial, study.objective)->feasible();
+        });
+    }
     canvas.blank();
     if (ranked.empty()) {
         canvas.add("No trial reported " + study.objective.metric + ".");
+    } else if (!study.objective.further.empty() && !front.empty()) {
+        canvas.add(front_text(study, record));
+        add_best(canvas, study, front, screen);
     } else {
         canvas.add(ranked.size() == 1 ? "Best by " + study.objective.metric
                                       : "Top " + std::to_string(std::min(ranked.size(), best_shown)) + " of " +
-                                            std::to_string(ranked.size()) + " by " + study.objective.metric);
+                                            std::to_string(all) + " by " + study.objective.metric);
         add_best(canvas, study, ranked, screen);
     }
     add_savings(canvas, study, record);
@@ -108,7 +132,12 @@ std::string draw_report(const Study& study, const StudyRecord& record, const Mom
 
     canvas.blank();
     canvas.add(Line().add("Database, logs and checkpoints  ").add(facts.folder));
-    if (!ranked.empty()) {
+    if (!front.empty() && !study.objective.further.empty()) {
+        canvas.add(Line()
+                       .add("Write one of the front          ")
+                       .add("hpo best " + study.name + "/" + std::to_string(front.front()->number) + " > best.yaml",
+                            Style::accent));
+    } else if (!front.empty()) {
         canvas.add(
             Line()
                 .add(study.command.empty() ? "Train the best                  " : "Keep the best                   ")

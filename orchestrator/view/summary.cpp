@@ -36,27 +36,73 @@ std::string count_text(const Study& study, const StudyRecord& record) {
            std::to_string(std::max<std::int64_t>(study.budget.trials, started));
 }
 
-namespace {
-bool counts(const TrialRecord& trial) {
-    return trial.value && trial.state != TrialState::diverged && trial.state != TrialState::failed;
-}
-}  // namespace
-
-std::vector<const TrialRecord*> ranking(const StudyRecord& record, const Objective& objective) {
-    std::vector<const TrialRecord*> ranked;
-    for (const TrialRecord& trial : record.trials)
-        if (counts(trial)) ranked.push_back(&trial);
-    std::stable_sort(ranked.begin(), ranked.end(), [&](const TrialRecord* a, const TrialRecord* b) {
-        return better(objective.direction, *a->value, *b->value);
-    });
-    return ranked;
+std::vector<std::string> judged_metrics(const Objective& objective) {
+    std::vector<std::string> names;
+    for (const Goal& goal : objective.further) names.push_back(goal.metric);
+    for (const Constraint& constraint : objective.constraints)
+        if (constraint.metric != objective.metric &&
+            std::find(names.begin(), names.end(), constraint.metric) == names.end())
+            names.push_back(constraint.metric);
+    return names;
 }
 
-const TrialRecord* best_trial(const StudyRecord& record, const Objective& objective) {
-    const TrialRecord* best = nullptr;
+std::string front_text(const Study& study, const StudyRecord& record) {
+    const Objective& objective = study.objective;
+    std::vector<std::vector<double>> losses;
     for (const TrialRecord& trial : record.trials)
-        if (counts(trial) && (!best || better(objective.direction, *trial.value, *best->value))) best = &trial;
-    return best;
+        if (auto standing = standing_of(trial, objective); standing && standing->feasible())
+            losses.push_back(std::move(standing->losses));
+    const std::size_t front = front_of(record, objective).size();
+    std::string text = "Pareto front by " + objective.metric;
+    for (std::size_t i = 0; i < objective.further.size(); ++i)
+        text += (i + 1 == objective.further.size() ? " and " : ", ") + objective.further[i].metric;
+    text += ": " + std::to_string(front) + " of " + std::to_string(losses.size()) + " trials";
+    std::vector<double> least = losses.front(), most = losses.front();
+    for (const auto& point : losses)
+        for (std::size_t m = 0; m < point.size(); ++m)
+            least[m] = std::min(least[m], point[m]), most[m] = std::max(most[m], point[m]);
+    for (std::size_t m = 0; m < least.size(); ++m)
+        if (!(most[m] > least[m])) return text;  // a box without extent
+    std::vector<std::vector<double>> shares;
+    for (const TrialRecord* trial : front_of(record, objective)) {
+        shares.push_back(standing_of(*trial, objective)->losses);
+        for (std::size_t m = 0; m < least.size(); ++m)
+            shares.back()[m] = (shares.back()[m] - least[m]) / (most[m] - least[m]);
+    }
+    return text + ", hypervolume " + short_number(hypervolume(shares, std::vector<double>(least.size(), 1.0)));
+}
+
+std::string broken_text(const TrialRecord& trial, const Objective& objective) {
+    std::string text;
+    for (const Constraint& constraint : objective.constraints) {
+        const auto value = metric_that_counts(trial, constraint.metric);
+        if (!value || violation_of(constraint, *value) <= 0) continue;
+        const bool above = constraint.max && *value > *constraint.max;
+        text += (text.empty() ? "" : ", ") + constraint.metric + " " + short_number(*value) +
+                (above ? " is above " : " is below ") + short_number(above ? *constraint.max : *constraint.min);
+    }
+    return text;
+}
+
+std::string constraints_text(const StudyRecord& record, const Objective& objective) {
+    if (objective.constraints.empty()) return {};
+    std::size_t judged = 0, broken = 0;
+    const TrialRecord* nearest = nullptr;
+    double least = 0;
+    for (const TrialRecord& trial : record.trials) {
+        const auto standing = standing_of(trial, objective);
+        if (!standing) continue;
+        ++judged;
+        if (standing->feasible()) continue;
+        ++broken;
+        if (!nearest || standing->violation < least) nearest = &trial, least = standing->violation;
+    }
+    if (judged == 0) return {};
+    if (broken < judged)
+        return std::to_string(broken) + " of " + std::to_string(judged) + " trials " +
+               (broken == 1 ? "breaks" : "break") + " the constraints";
+    return "No trial keeps the constraints; the nearest is trial " + std::to_string(nearest->number) + ": " +
+           broken_text(*nearest, objective);
 }
 
 namespace {
@@ -211,7 +257,9 @@ std::string NewBests::line(const StoredEvent& stored, const StudyRecord& record)
     if (const auto* reported = std::get_if<event::Reported>(&stored.event)) {
         const TrialRecord& trial = record.trial(reported->trial);
         if (trial.best_step != reported->report.step) return {};
+        if (!study_.objective.further.empty()) return {};  // a value alone says little of a front
         if (best_ && !better(study_.objective.direction, *trial.value, *best_)) return {};
+        if (const auto standing = standing_of(trial, study_.objective); !standing || !standing->feasible()) return {};
         best_ = trial.value;
         owed_ = std::exchange(leads_, trial.number) == trial.number;
         return owed_ ? "" : best_text(trial, study_);
@@ -251,6 +299,12 @@ std::string event_line(const StoredEvent& stored, const StudyRecord& record, con
                     std::to_string(trial.best_step);
         if (!trial.curve.empty() && trial.curve.back().seconds)
             text += ", " + duration_text(*trial.curve.back().seconds);
+        for (const Goal& goal : study.objective.further)
+            if (const auto other = metric_that_counts(trial, goal.metric))
+                text += ", " + goal.metric + " " + short_number(*other);
+        if (const std::string broken = broken_text(trial, study.objective); !broken.empty())
+            return text + ", breaks a constraint: " + broken;
+        if (!study.objective.further.empty()) return text;
         const TrialRecord* best = best_trial(record, study.objective);
         if (best && best->number == trial.number) return text + ", the best so far";
         if (best) text += " (best " + short_number(*best->value) + ", trial " + std::to_string(best->number) + ")";

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hpo/event.hpp"
+#include "hpo/standing.hpp"
 #include "hpo/study.hpp"
 #include "orchestrator/study/step_name.hpp"
 #include "orchestrator/view/canvas.hpp"
@@ -34,9 +35,16 @@ std::int64_t count_ended(const StudyRecord& record);
 /// Returns "31 started, 2 finished of 64". Paused trials may go on and do not count as finished.
 std::string count_text(const Study& study, const StudyRecord& record);
 
-/// Returns the trials with a value, best first (equal ones by number), without diverged and failed ones.
-std::vector<const TrialRecord*> ranking(const StudyRecord& record, const Objective& objective);
-const TrialRecord* best_trial(const StudyRecord& record, const Objective& objective);
+/// Returns the metrics beside the first that trials are judged by: further objectives, then those of constraints.
+std::vector<std::string> judged_metrics(const Objective& objective);
+/// Returns "Pareto front by val_loss and latency: 4 of 64 trials, hypervolume 0.83"; the hypervolume is a share of the
+/// box between the best and the worst value of each objective among trials that keep the constraints.
+std::string front_text(const Study& study, const StudyRecord& record);
+/// Returns "7 of 64 trials break constraints", or that all do and by how much the nearest one does. Empty: the study
+/// has no constraints, or no trial to judge.
+std::string constraints_text(const StudyRecord& record, const Objective& objective);
+/// Returns "params 2.1e+06 is above 1e+06" for a trial that breaks constraints; empty for others.
+std::string broken_text(const TrialRecord& trial, const Objective& objective);
 
 /// Returns the total speed of the running trials in their last window: "62.10k samples/s", or "129.3 it/s" if a batch
 /// size is not known (iterations with different batch sizes say less). Empty if no trial has reported its speed.

@@ -119,6 +119,51 @@ std::vector<std::string> names() {
 INSTANTIATE_TEST_SUITE_P(Sampler, EverySampler, ::testing::ValuesIn(names()),
                          [](const auto& suite) { return suite.param; });
 
+/// Two objectives that pull apart along x, and a constraint on y.
+Study several_of(Study study) {
+    study.objective = {
+        "loss", Direction::minimize, Objective::At::best, {{"gain", Direction::maximize}}, {{"y", {}, 0.5}}};
+    return study;
+}
+
+void tell_of_several(Proposer& proposer, TrialRecord& trial) {
+    const double x = at(trial.params, "x"), y = at(trial.params, "y"), off = std::abs(at(trial.params, "z") - 0.7);
+    trial.state = TrialState::complete;
+    trial.best_step = 1;
+    trial.value = x * x + off - 0.2 * y;
+    trial.curve = {{1, {{"loss", *trial.value}, {"gain", -(1 - x) * (1 - x) - off + 0.2 * y}, {"y", y}}}};
+    proposer.tell(trial);
+}
+
+TEST_P(EverySampler, SearchesWithSeveralObjectivesAndConstraintsOrSaysWhichDo) {
+    const Study study = several_of(this->study({real("x"), real("y"), real("z")}));
+    auto made = Proposer::make(study);
+    if (!made) {
+        EXPECT_THAT(made.error().message, ::testing::HasSubstr("auto, gp or tpe"));
+        return;
+    }
+    Proposer again = *Proposer::make(study);
+    std::vector<Standing> standings;
+    for (std::int64_t n = 1; n <= 30; ++n) {
+        const auto proposal = made->propose(n), same = again.propose(n);
+        ASSERT_TRUE(proposal && same);
+        EXPECT_EQ(proposal->params, same->params) << "a proposal follows from what was told";
+        TrialRecord trial;
+        trial.number = n;
+        trial.point = proposal->point;
+        trial.params = proposal->params;
+        made->proposed(trial), again.proposed(trial);
+        if (n % 7 == 0) {
+            trial.state = TrialState::failed;
+            made->tell(trial), again.tell(trial);
+            continue;
+        }
+        tell_of_several(*made, trial), tell_of_several(again, trial);
+        standings.push_back(*standing_of(trial, study.objective));
+    }
+    EXPECT_TRUE(standings[pareto_front(standings)[0]].feasible());
+}
+
 TEST_P(EverySampler, StaysInTheUnitCubeWithOneCoordinateADimension) {
     const Space space = training_space();
     auto sampler = *make_sampler(spec(space), setup(space));
@@ -345,6 +390,35 @@ TEST_P(ALearningSampler, SpreadsTheProposalsOfTrialsThatRunAtTheSameTime) {
         }
     }
     EXPECT_GT(distance[1], 1.2 * distance[0]);
+}
+
+TEST_P(ALearningSampler, ReachesMoreOfAParetoFrontThanRandomPoints) {
+    const auto volume = [&](const std::string& sampler) {
+        std::vector<double> volumes;
+        for (std::int64_t seed = 1; seed <= times(9, 2); ++seed) {
+            Study study = several_of(this->study({real("x"), real("y"), real("z")}, static_cast<std::uint64_t>(seed)));
+            study.sampler.type = sampler;
+            auto proposer = Proposer::make(study);
+            if (!proposer) return 0.0;
+            std::vector<std::vector<double>> points;
+            for (std::int64_t n = 1; n <= 40; ++n) {
+                const Proposal proposal = *proposer->propose(n);
+                TrialRecord trial;
+                trial.number = n;
+                trial.point = proposal.point;
+                trial.params = proposal.params;
+                proposer->proposed(trial);
+                tell_of_several(*proposer, trial);
+                const auto standing = standing_of(trial, study.objective);
+                if (standing->feasible()) points.push_back(standing->losses);
+            }
+            volumes.push_back(hypervolume(points, {1, 1}));
+        }
+        return median(volumes);
+    };
+    const double mine = volume(GetParam());
+    if (mine == 0) GTEST_SKIP() << "it is for one objective";
+    EXPECT_GT(mine, 1.05 * volume("random"));
 }
 
 TEST_P(ALearningSampler, AvoidsTheRegionOfFailures) {

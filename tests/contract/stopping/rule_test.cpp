@@ -64,6 +64,18 @@ std::vector<std::string> names() {
 }
 INSTANTIATE_TEST_SUITE_P(Rule, EveryRule, ::testing::ValuesIn(names()), [](const auto& suite) { return suite.param; });
 
+TEST_P(EveryRule, WithSeveralObjectivesLooksAtATrialAloneOrIsRefusedWithTheCure) {
+    Objective several;
+    several.further = {{"latency", Direction::minimize}};
+    const auto made = make_rule({GetParam(), {}}, several, 20);
+    if (GetParam() == "plateau" || GetParam() == "divergence") {
+        EXPECT_TRUE(made);
+    } else {
+        ASSERT_FALSE(made);
+        EXPECT_THAT(made.error().message, ::testing::HasSubstr("plateau and divergence look at a trial alone"));
+    }
+}
+
 TEST_P(EveryRule, ActsWithItsNameAndAReason) {
     auto judge = rule();
     for (const Call& call : run(*judge, 30)) {

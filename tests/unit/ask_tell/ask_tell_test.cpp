@@ -78,6 +78,31 @@ TEST(AskTell, ProposesTheConfigurationsOfStartFirstAlsoAcrossSessions) {
     EXPECT_EQ(trials[2]["trial"], 3);
 }
 
+TEST(AskTell, SeveralObjectivesAreToldTogetherAndTheBestAreAFront) {
+    Study study = asked_study();
+    study.objective.further = {{"latency", Direction::minimize}};
+    study.objective.constraints = {{"size", {}, 10.0}};
+    MemoryStore store;
+    AskTellSession hpo(study, store);
+    hpo.ask(4);
+    const auto tell = [&](int trial, const json& values) {
+        return hpo(json{{"tell", {{"trial", trial}, {"values", values}}}}.dump());
+    };
+    EXPECT_EQ(tell(1, {{"loss", 0.5}, {"latency", 3}, {"size", 9}}), (json{{"trial", 1}, {"ok", true}}));
+    EXPECT_THAT(hpo.error(R"({"tell": {"trial": 2, "values": {"loss": 0.1, "size": 3}}})"),
+                HasSubstr("trial 2 has no value of latency"));
+    EXPECT_THAT(hpo.error(R"({"report": {"trial": 2, "step": 1, "values": {"loss": 0.1, "latency": 3}}})"),
+                HasSubstr("step 1 of trial 2 has loss and no size"));
+    tell(2, {{"loss", 0.1}, {"latency", 1}, {"size", 11}});  // breaks the constraint
+    tell(3, {{"loss", 0.7}, {"latency", 2}, {"size", 10}});
+    tell(4, {{"loss", 0.8}, {"latency", 2.5}, {"size", 1}});  // trial 3 is better
+    const json best = hpo(R"({"best": 1})");
+    EXPECT_EQ(best["trial"], 1);
+    ASSERT_EQ(best["front"].size(), 2U);
+    EXPECT_EQ(best["front"][0]["values"], (json{{"latency", 3.0}, {"loss", 0.5}, {"size", 9.0}}));
+    EXPECT_EQ(best["front"][1]["trial"], 3);
+}
+
 TEST(AskTell, ProposesTrialsJudgesReportsAndRecordsTheEnd) {
     MemoryStore store;
     AskTellSession hpo(asked_study(), store);

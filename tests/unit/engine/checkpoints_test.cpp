@@ -58,6 +58,19 @@ TEST_F(Keeping, TheBestStepsOfTheBestFiveNativeTrialsAndNothingElseOfHposOwn) {
     EXPECT_THAT(with(""), ElementsAre(1, 2, 3, 4, 5)) << "an empty folder is nobody's";
 }
 
+TEST_F(Keeping, OfSeveralObjectivesTheParetoFrontAndNothingElse) {
+    study.objective.further = {{"size", Direction::minimize}};
+    CheckpointKeeper keeper(study, folder, record);
+    for (const auto& [accuracy, size] :
+         std::vector<std::pair<double, double>>{{0.5, 5}, {0.9, 9}, {0.4, 6}, {0.6, 4}}) {
+        trial(TrialState::complete, accuracy, {"best.ckpt"});
+        record.trials.back().best_step = 1;
+        record.trials.back().curve = {{1, {{"size", size}}}};
+        keeper.trial_ended(record.trials.back());
+    }
+    EXPECT_THAT(with("best.ckpt"), ElementsAre(2, 4)) << "trial 4 took the place of trial 1; trial 3 never had one";
+}
+
 TEST_F(Keeping, WhatAScriptWroteStaysWhateverBecameOfItsTrial) {
     study.command = {"script"};
     study.keep.checkpoints.reset();

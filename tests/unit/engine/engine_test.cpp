@@ -178,6 +178,43 @@ TEST_F(EngineTest, AMetricBesideObjectiveAndLossMayBeWhatItLikes) {
     EXPECT_EQ(play.trial(1).reason, "loss is nan at step 2");
 }
 
+TEST_F(EngineTest, ATrialThatOmitsAMetricOfAnObjectiveOrAConstraintFailsAtItsFirstSuchStepAndSaysWhich) {
+    study.objective = {
+        "score", Direction::maximize, Objective::At::best, {{"latency", Direction::minimize}}, {{"size", {}, 9.0}}};
+    Played play(study, store, 1);
+    play.ready(0);
+    const AttemptId id = play.asked(0);
+    const auto say = [&](std::int64_t step, Metrics metrics) {
+        play.say(0, from_worker::Reported{id, {.step = step, .metrics = std::move(metrics)}});
+        return play.executor.take<to_worker::Decision>(0)->action;
+    };
+    EXPECT_EQ(say(1, {{"score", 0.5}, {"latency", 2}, {"size", 99}}), to_worker::Action::go_on);
+    EXPECT_EQ(say(2, {{"score", 0.9}, {"latency", 2}}), to_worker::Action::stop);
+    EXPECT_EQ(play.trial(1).state, TrialState::failed);
+    EXPECT_THAT(play.trial(1).reason, HasSubstr("step 2 reported score and no size, which 'constraints' bounds"));
+}
+
+TEST_F(EngineTest, WhereTheLastStepCountsItAloneNeedsTheMetricsOfAllObjectives) {
+    study.objective = {"score", Direction::maximize, Objective::At::last, {{"latency", Direction::minimize}}};
+    study.budget.epochs = 2;
+    Played play(study, store, 1);
+    play.ready(0);
+    const auto say = [&](AttemptId id, std::int64_t step, Metrics metrics) {
+        play.say(0, from_worker::Reported{id, {.step = step, .metrics = std::move(metrics)}});
+        (void)play.executor.take<to_worker::Decision>(0);
+    };
+    const AttemptId first = play.asked(0);
+    say(first, 1, {{"score", 0.5}});
+    say(first, 2, {{"score", 0.5}, {"latency", 1}});
+    EXPECT_EQ(play.trial(1).state, TrialState::complete);
+    play.say(0, from_worker::Finished{first, Outcome::complete});
+    const AttemptId second = play.asked(0);
+    say(second, 1, {{"score", 0.5}});
+    say(second, 2, {{"score", 0.5}});
+    EXPECT_EQ(play.trial(2).state, TrialState::failed);
+    EXPECT_THAT(play.trial(2).reason, HasSubstr("no latency, which is an objective"));
+}
+
 TEST_F(EngineTest, ATrialThatHadMoreToReportSaysSoAndSoDoesTheStudysEnd) {
     {
         Played play(study, store, 1);

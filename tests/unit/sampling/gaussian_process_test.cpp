@@ -238,8 +238,8 @@ TEST(ExpectedImprovement, ItsMaximumLiesWhereTheModelExpectsTheLeastAndTheBestCa
     space.active = [](const Point& point) { return std::vector<bool>(point.size(), true); };
     std::uint64_t element = 1000;
     const Point found =
-        maximise_improvement(process, space, *std::min_element(data.targets.begin(), data.targets.end()),
-                             {{0, 0, 0}, {1, 1, 1}}, {}, 100, [&] { return draw(element++); });
+        maximise(ExpectedImprovement(process, *std::min_element(data.targets.begin(), data.targets.end())), space,
+                 {{0, 0, 0}, {1, 1, 1}}, {}, 100, [&] { return draw(element++); });
     EXPECT_GT(found[0], 0.8);  // the least of the sine
     EXPECT_LT(found[1], 0.2);
     EXPECT_LT(found[2], 1.0 / 3);

@@ -20,6 +20,25 @@ TEST(ErrorAt, PointsAtTheKeyOrItsNearestParent) {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
+TEST(StudyErrors, OfSeveralObjectivesAndConstraints) {
+    const std::string script = "study: s\nworker: {command: [a]}\n";
+    const std::string one = script + "objective: {metric: a, direction: minimize}\n";
+    EXPECT_THAT(problem(script + "objective: [{metric: a, direction: minimize}, {metric: a, direction: maximize}]"),
+                HasSubstr("'objective' names a twice"));
+    EXPECT_THAT(problem(script + "objective: [{metric: a, direction: minimize}, {metric: b}]"),
+                HasSubstr("needs 'metric'"));
+    EXPECT_THAT(problem(script + "objective: []"), HasSubstr("must be a map, or a list of 1 to 8 maps"));
+    EXPECT_THAT(
+        problem(script + "objective: [{metric: a, direction: minimize}, {metric: b, direction: minimize, at: last}]"),
+        HasSubstr("'at' belongs to the first objective"));
+    EXPECT_THAT(problem(one + "constraints: [{metric: p}]"), HasSubstr("needs 'max' or 'min', or both"));
+    EXPECT_THAT(problem(one + "constraints: [{metric: p, min: 2, max: 1}]"), HasSubstr("has 'min' above 'max'"));
+    EXPECT_THAT(problem(one + "constraints: {metric: p, max: 1}"), HasSubstr("must be a list such as"));
+    EXPECT_THAT(problem(one + "constraints: [{metric: p, max: 1}, {metric: p, min: 0}]"), HasSubstr("names p twice"));
+    EXPECT_THAT(problem(synthetic + "constraints: [{metric: params, max: 1}]"), HasSubstr("constraints.metric"))
+        << "the native worker does not report it";
+}
+
 TEST(Errors, ShowTheLineTheCaretAndTheNearestKey) {
     EXPECT_EQ(problem(R"(study: s
 worker:

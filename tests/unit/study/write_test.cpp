@@ -31,6 +31,26 @@ Study parsed(const std::string& text, const std::vector<std::string>& set = {}) 
     return *std::move(study);
 }
 
+TEST(WriteStudy, SeveralObjectivesAndConstraintsAreReadAgainAsTheyWere) {
+    const Study study = parsed(R"(study: s
+worker: {command: [a]}
+objective: [{metric: val_loss, direction: minimize, at: last}, {metric: speed, direction: maximize}]
+constraints: [{metric: params, max: 1e6}, {metric: accuracy, min: 0.5, max: 0.9}]
+)");
+    ASSERT_EQ(study.objective.further.size(), 1U);
+    EXPECT_EQ(study.objective.further[0].metric, "speed");
+    EXPECT_EQ(study.objective.further[0].direction, Direction::maximize);
+    EXPECT_EQ(study.objective.constraints[0].max, 1e6);
+    EXPECT_EQ(study.objective.constraints[0].min, std::nullopt);
+    const Study again = parsed(write_study(study));
+    EXPECT_TRUE(compare(study, again).empty()) << write_study(study);
+    EXPECT_EQ(again.objective.at, Objective::At::last);
+    EXPECT_EQ(again.objective.constraints[1].min, 0.5);
+    EXPECT_EQ(write_study(again), write_study(study));
+    const Study other = parsed(write_study(study), {"constraints=[{metric: params, max: 2e6}]"});
+    EXPECT_NE(refusal(compare(study, other)), "") << "trials before and after could not be compared";
+}
+
 TEST(WriteStudy, IsYamlInTheOrderOfTheDocumentation) {
     EXPECT_EQ(write_study(parsed(small)), R"(study: s
 seed: 1

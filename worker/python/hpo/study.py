@@ -48,7 +48,7 @@ class Pruned(Exception):
 
 
 class Best(NamedTuple):
-    """The best trial so far."""
+    """The best trial so far, or one of the Pareto front."""
 
     number: int
     params: Params
@@ -56,6 +56,11 @@ class Best(NamedTuple):
     """The metrics of its best step, and what was told with its end."""
     step: int
     state: str
+
+
+def _best_of(answer: Mapping[str, Any]) -> Best:
+    values = {name: float(value) for name, value in answer["values"].items()}
+    return Best(answer["trial"], Params(answer["params"]), values, answer["step"], answer["state"])
 
 
 class AskedTrial:
@@ -189,8 +194,14 @@ class Study:
         answer = self._say({"best": 1})
         if answer["trial"] is None:
             return None
-        return Best(answer["trial"], Params(answer["params"]),
-                    {name: float(value) for name, value in answer["values"].items()}, answer["step"], answer["state"])
+        return _best_of(answer)
+
+    @property
+    def front(self) -> List[Best]:
+        """Of a study with several objectives the Pareto front so far, by the first objective; else the best alone."""
+        answer = self._say({"best": 1})
+        trials = answer.get("front", [answer] if answer["trial"] is not None else [])
+        return [_best_of(trial) for trial in trials]
 
     def close(self) -> None:
         """Ends the session. Trials that were not told come back from the next session's ask()."""
