@@ -22,6 +22,8 @@
 #include "orchestrator/cli/child_program.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/study_snapshot.hpp"
+#include "orchestrator/devices/host.hpp"
+#include "orchestrator/devices/monitor.hpp"
 #include "orchestrator/devices/nvml.hpp"
 #include "orchestrator/devices/session_registry.hpp"
 #include "orchestrator/engine/workers.hpp"
@@ -152,10 +154,12 @@ MonitorResult monitor_machine(const MonitorArguments& arguments, double longest)
     Foreground foreground;
     std::optional<CsvWriter> csv;
     if (!arguments.csv.empty()) csv.emplace(arguments.csv);
-    TelemetrySampler sampler(installed_programs().hpo, read_host());
-    sampler.start(clock.now(), [](const std::string& message) { std::fprintf(stderr, "hpo: %s\n", message.c_str()); });
+    const Host host = read_host();
+    DeviceMonitor devices({.program = installed_programs().hpo});
+    devices.start(clock.now(), [](const std::string& message) { std::fprintf(stderr, "hpo: %s\n", message.c_str()); });
     if (!arguments.command.empty()) foreground.start(arguments.command);
 
+    TelemetrySampler sampler(host, clock.now());
     TelemetryCollector collector;
     StudyRates studies;
     LiveView live(arguments.json || !arguments.command.empty());
@@ -172,7 +176,8 @@ MonitorResult monitor_machine(const MonitorArguments& arguments, double longest)
         }
         const Seconds now = clock.now();
         if (now >= due || now >= end) {
-            TelemetrySample sample = sampler.take(now, foreground.pid());
+            devices.poll(now);
+            TelemetrySample sample = sampler.take(now, devices.latest(), foreground.pid());
             studies.add_to(sample);
             collector.add(sample);
             if (csv) csv->add(sample);
@@ -186,8 +191,9 @@ MonitorResult monitor_machine(const MonitorArguments& arguments, double longest)
     if (csv) csv->close();
     result.seconds = (clock.now() - begin).count();
     result.summary = collector.summarise();
-    result.verdict = verdict(result.summary, {sampler.host().cores, sampler.power_limits()});
-    result.problem = sampler.problem().empty() ? gpu_without_driver() : sampler.problem();
+    result.verdict = verdict(result.summary, {host.cores, power_limits(devices.latest())});
+    const std::string& problem = devices.latest().problem;
+    result.problem = problem.empty() ? gpu_without_driver() : problem;
     result.status = foreground.status();
     return result;
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <string_view>
 
 namespace hpo {
@@ -56,6 +57,12 @@ inline constexpr std::array quantity_traits{
 
 constexpr const QuantityTraits& traits_of(Quantity quantity) {
     return quantity_traits[static_cast<std::size_t>(quantity)];
+}
+/// Returns the quantity of this name; nothing if there is none.
+constexpr std::optional<Quantity> quantity_named(std::string_view name) {
+    for (std::size_t i = 0; i < quantity_traits.size(); ++i)
+        if (quantity_traits[i].name == name) return static_cast<Quantity>(i);
+    return std::nullopt;
 }
 static_assert(traits_of(Quantity::speed).name == "speed");
 

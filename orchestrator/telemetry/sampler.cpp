@@ -6,22 +6,16 @@
 
 namespace hpo {
 
-TelemetrySampler::TelemetrySampler(const std::filesystem::path& program, Host host)
-    : host_(std::move(host)), devices_({.program = program}) {}
+TelemetrySampler::TelemetrySampler(Host host, Seconds now)
+    : host_(std::move(host)), before_(read_host_counters(host_.cpus, now.count())) {}
 
-void TelemetrySampler::start(Seconds now, const std::function<void(const std::string&)>& on_wait) {
-    devices_.start(now, on_wait);
-    before_ = read_host_counters(host_.cpus, now.count());
-}
-
-TelemetrySample TelemetrySampler::take(Seconds now, std::int64_t process) {
-    devices_.poll(now);
+TelemetrySample TelemetrySampler::take(Seconds now, const DeviceReadings& devices, std::int64_t process) {
     HostCounters counters = read_host_counters(host_.cpus, now.count());
     TelemetrySample sample = host_sample(before_, counters);
     if (process > 0) add_program(sample, process, counters.seconds - before_.seconds);
     before_ = std::move(counters);
-    if (devices_.latest().stale) return sample;
-    for (const DeviceReading& device : devices_.latest().devices)
+    if (devices.stale) return sample;
+    for (const DeviceReading& device : devices.devices)
         for (Measurement& measured : device_sample(device)) sample.push_back(std::move(measured));
     return sample;
 }
@@ -39,9 +33,9 @@ void TelemetrySampler::add_program(TelemetrySample& sample, std::int64_t process
                                      static_cast<double>(host_.memory)));
 }
 
-std::map<std::string, double> TelemetrySampler::power_limits() const {
+std::map<std::string, double> power_limits(const DeviceReadings& devices) {
     std::map<std::string, double> limits;
-    for (const DeviceReading& device : devices_.latest().devices)
+    for (const DeviceReading& device : devices.devices)
         if (device.activity.power_limit) limits["gpu " + std::to_string(device.index)] = *device.activity.power_limit;
     return limits;
 }
