@@ -100,7 +100,8 @@ constexpr std::array table{
     Command{"monitor", "Sample what CPU, GPUs and a program do, and say what limits it",
             "hpo monitor                     until Ctrl-C\n"
             "hpo monitor --for 5m --csv load.csv\n"
-            "hpo monitor -- python train.py --epochs 3",
+            "hpo monitor -- python train.py --epochs 3\n"
+            "hpo monitor --study phase1      what was sampled while it ran",
             commands::monitor},
     Command{"keys", "List the keys of study files, with defaults and meanings",
             "hpo keys                        all of them\n"

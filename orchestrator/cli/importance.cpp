@@ -8,6 +8,7 @@
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <system_error>
 
 #include "hpo/printable.hpp"
@@ -18,6 +19,9 @@
 #include "orchestrator/cli/repeat.hpp"
 #include "orchestrator/cli/study_choice.hpp"
 #include "orchestrator/cli/trial_json.hpp"
+#include "orchestrator/devices/host.hpp"
+#include "orchestrator/telemetry/session_telemetry.hpp"
+#include "orchestrator/telemetry/verdict.hpp"
 #include "orchestrator/view/summary.hpp"
 
 namespace hpo {
@@ -51,15 +55,38 @@ std::optional<double> repeated_noise(const StudySnapshot& snapshot) {
     return count > 0 ? std::optional(std::sqrt(squares / count)) : std::nullopt;
 }
 
-Insights insights_of(StudySnapshot snapshot) {
+namespace {
+
+/// The text in lines of 80 columns, the first of which begins with `label`.
+std::vector<std::string> labelled_lines(const std::string& label, const std::string& text) {
+    constexpr std::size_t indent = 14, width = 80;
+    std::vector<std::string> lines{label + std::string(indent - label.size(), ' ')};
+    std::istringstream words(text);
+    for (std::string word; words >> word;) {
+        if (lines.back().size() + word.size() + 1 > width) lines.emplace_back(indent, ' ');
+        lines.back() += (lines.back().size() > indent ? " " : "") + word;
+    }
+    return lines;
+}
+
+/// The first sentence of the verdict on what the machine did while trials trained. No lines if there are too few
+/// samples.
+std::vector<std::string> limit_of_machine(const StudySnapshot& snapshot) {
+    const auto rows = snapshot.store->telemetry();
+    if (!rows) return {};
+    const TelemetrySummary summary = summarise(*rows);
+    if (!enough_for_a_verdict(summary)) return {};
+    return labelled_lines("Machine", verdict(summary, {.cores = read_host().cores}).front());
+}
+
+void add_importance(Insights& insights, StudySnapshot& snapshot) {
     constexpr std::int64_t most_steps = 200'000;
     constexpr std::size_t most_trials = 5'000;
-    Insights insights;
-    if (snapshot.record.trials.size() > most_trials) return insights;
-    if (!snapshot.study.objective.further.empty()) return insights;  // what is best is not one thing
+    if (snapshot.record.trials.size() > most_trials) return;
+    if (!snapshot.study.objective.further.empty()) return;  // what is best is not one thing
     std::int64_t steps = 0;
     for (const TrialRecord& trial : snapshot.record.trials) steps += trial.trained;
-    if (steps > most_steps || !read_all_steps(snapshot)) return insights;
+    if (steps > most_steps || !read_all_steps(snapshot)) return;
     const auto importance = analysis::importance_of(snapshot.study, snapshot.record, repeated_noise(snapshot));
     insights.lines = analysis::short_text(snapshot.study, importance);
     for (const auto& [rule, cost] : analysis::costs_of_stopping(importance.ends, snapshot.study.seed)) {
@@ -67,6 +94,14 @@ Insights insights_of(StudySnapshot snapshot) {
         insights.costs.push_back(rule + ": a chance of " + chance + " % that a trial it stopped would have been the " +
                                  "best, worth " + short_number(cost.regret) + " on average");
     }
+}
+
+}  // namespace
+
+Insights insights_of(StudySnapshot snapshot) {
+    Insights insights;
+    add_importance(insights, snapshot);
+    for (std::string& line : limit_of_machine(snapshot)) insights.lines.push_back(std::move(line));
     return insights;
 }
 

@@ -15,7 +15,7 @@ std::optional<double> repeated_noise(const StudySnapshot& snapshot);
 
 struct Insights {
     std::vector<std::string> costs;  ///< what stopping may have cost, a line a rule
-    std::vector<std::string> lines;  ///< six at most
+    std::vector<std::string> lines;  ///< of parameters, ties and next steps; at the end, what limited the machine
 };
 
 /// Of a study that has ended; empty where nothing is sure, where it cannot be read, or where it is so large that people

@@ -21,6 +21,7 @@
 #include "hpo/units.hpp"
 #include "orchestrator/cli/child_program.hpp"
 #include "orchestrator/cli/commands.hpp"
+#include "orchestrator/cli/study_choice.hpp"
 #include "orchestrator/cli/study_snapshot.hpp"
 #include "orchestrator/devices/host.hpp"
 #include "orchestrator/devices/monitor.hpp"
@@ -32,6 +33,7 @@
 #include "orchestrator/study/fields.hpp"
 #include "orchestrator/telemetry/rates.hpp"
 #include "orchestrator/telemetry/sampler.hpp"
+#include "orchestrator/telemetry/session_telemetry.hpp"
 #include "orchestrator/telemetry/verdict.hpp"
 #include "orchestrator/view/telemetry.hpp"
 #include "orchestrator/view/terminal.hpp"
@@ -43,7 +45,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct MonitorArguments {
-    std::string time, csv;
+    std::string time, csv, study;
     double interval = 1;
     bool json = false;
     std::vector<std::string> command;
@@ -226,6 +228,22 @@ Json to_json(const MonitorResult& result) {
             {"status", result.status ? Json(*result.status) : Json(nullptr)}};
 }
 
+/// What a study's database keeps of the machine while its trials trained.
+MonitorResult read_study(const std::string& name) {
+    const StudySnapshot snapshot = snapshot_or_fail(choose_study(name));
+    const auto rows = snapshot.store->telemetry();
+    if (!rows) throw Fatal(rows.error().message);
+    if (rows->empty())
+        throw Fatal("study " + snapshot.study.name + " has no telemetry: its trials trained for less than " +
+                    duration_text(telemetry_interval) + ", or an earlier version of hpo ran it");
+    MonitorResult result;
+    for (const TelemetryRow& row : *rows)
+        if (row.time != (&row == rows->data() ? 0 : (&row - 1)->time)) result.seconds += row.seconds;
+    result.summary = summarise(*rows);
+    result.verdict = verdict(result.summary, {.cores = read_host().cores});
+    return result;
+}
+
 int monitor_command(const MonitorArguments& arguments) {
     double longest = longest_time;
     if (!arguments.time.empty()) {
@@ -236,7 +254,8 @@ int monitor_command(const MonitorArguments& arguments) {
     }
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGXFSZ, SIG_IGN);
-    const MonitorResult result = monitor_machine(arguments, longest);
+    const MonitorResult result =
+        arguments.study.empty() ? monitor_machine(arguments, longest) : read_study(arguments.study);
     if (arguments.json) {
         print(to_json(result).dump(-1, ' ', false, Json::error_handler_t::replace) + '\n');
     } else {
@@ -258,13 +277,18 @@ int monitor_command(const MonitorArguments& arguments) {
 
 CommandAction monitor(CLI::App& app) {
     const auto arguments = std::make_shared<MonitorArguments>();
-    app.add_option("--for", arguments->time, "How long, as 90s, 5m or 2h; default: until Ctrl-C or the program's end");
+    const auto time = app.add_option("--for", arguments->time,
+                                     "How long, as 90s, 5m or 2h; default: until Ctrl-C or the program's end");
     app.add_option("--interval", arguments->interval, "Seconds between two samples")
         ->check(CLI::Range(0.1, 3600.0))
         ->capture_default_str();
-    app.add_option("--csv", arguments->csv, "Write each value to this new file");
+    const auto csv = app.add_option("--csv", arguments->csv, "Write each value to this new file");
     app.add_flag("--json", arguments->json, "One JSON object at the end, and nothing else");
-    app.add_option("COMMAND", arguments->command, "A program and its arguments, after --");
+    const auto command = app.add_option("COMMAND", arguments->command, "A program and its arguments, after --");
+    app.add_option("--study", arguments->study, "Show what was sampled while this study ran, and exit")
+        ->excludes(command)
+        ->excludes(csv)
+        ->excludes(time);
     return [arguments] { return monitor_command(*arguments); };
 }
 

@@ -168,6 +168,10 @@ void Ledger::summarize() {
     stored(store_.summarize(record_, trials));
 }
 
+void Ledger::add_telemetry(std::span<const TelemetryRow> rows) {
+    if (!rows.empty() && !failure_) stored(store_.add_telemetry(rows));
+}
+
 void Ledger::enter(const Event& event) {
     mark_end(event);
     commit_due_ = commit_due_ || waits_for_commits_;

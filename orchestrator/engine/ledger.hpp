@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -47,6 +48,9 @@ class Ledger {
     void flush();
     /// Stores for viewers what trials have come to. Call it about once a second.
     void summarize();
+
+    /// Stores what devices did.
+    void add_telemetry(std::span<const TelemetryRow> rows);
 
     /// How many results were entered, and how many of them a loss of power cannot take: nobody is to be shown the
     /// others (announcements.hpp). The latter throws where the disk has failed.

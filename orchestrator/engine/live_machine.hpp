@@ -41,8 +41,7 @@ class LiveMachine final : public SessionMachine {
     [[nodiscard]] bool on_device() const override { return !devices_.empty(); }
     [[nodiscard]] Target target(std::span<const int> devices) const override;
     [[nodiscard]] Target target(int device) const { return target({&device, 1}); }
-    /// As read last.
-    [[nodiscard]] const DeviceReadings& readings() const { return monitor_.latest(); }
+    [[nodiscard]] const DeviceReadings& readings() const override { return monitor_.latest(); }
 
     std::vector<DeviceNotice> poll(Seconds now) override;
     void read_other_sessions() override;

@@ -10,6 +10,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <csignal>
 #include <functional>
 #include <optional>
@@ -26,6 +27,7 @@
 #include "orchestrator/engine/workers.hpp"
 #include "orchestrator/execution/interrupts.hpp"
 #include "orchestrator/store/holder_lock.hpp"
+#include "orchestrator/telemetry/session_telemetry.hpp"
 
 namespace hpo {
 
@@ -47,6 +49,11 @@ std::string study_tag(const StudyFolder& folder) {
     struct stat info {};
     stat(folder.path.c_str(), &info);
     return "hpo-" + std::to_string(info.st_dev) + "-" + std::to_string(info.st_ino);
+}
+
+/// Seconds since the epoch.
+double time_of_day() {
+    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 std::shared_ptr<spdlog::logger> open_log(const StudyFolder& folder) {
@@ -143,6 +150,7 @@ class Session {
         outcome.signal = signal_;
         outcome.session = (clock_.now() - begun_).count();
         try {
+            ledger_.add_telemetry(telemetry_.finish(clock_.now(), time_of_day()));
             ledger_.session_ended(outcome.session, outcome.reason);
         } catch (const StoreFailed& failed) {
             log_->error("the end of the session was not stored: {}", failed.what());
@@ -278,11 +286,22 @@ class Session {
                " was moved or removed while it ran: what was stored lies where the folder is now, if it is anywhere";
     }
 
+    void sample() {
+        const Seconds now = clock_.now();
+        try {
+            ledger_.add_telemetry(
+                telemetry_.tick(now, time_of_day(), machine_->readings(), !engine_->running().empty()));
+        } catch (const StoreFailed& failed) {
+            engine_->fail(not_stored + failed.what());
+        }
+    }
+
     void tick() {
         if (folder_lost()) engine_->fail(lost_message());
         for (const DeviceNotice& notice : machine_->poll(clock_.now()))
             tell({notice.warning ? Notice::Level::warning : Notice::Level::info, 0, notice.text});
         keep_folders();
+        sample();
         engine_->tick();
         engine_->end_round();
         lock_registry();
@@ -436,6 +455,7 @@ class Session {
     SteadyClock clock_;
     Seconds begun_ = clock_.now();
     std::unique_ptr<SessionMachine> machine_;
+    SessionTelemetry telemetry_{machine_->host(), begun_};
     std::optional<SessionRegistry> registry_;
     bool registry_locked_ = false;              ///< at the session registry, since all was settled
     Descriptor registry_lock_;                  ///< from then on

@@ -27,6 +27,8 @@ class SessionMachine {
 
     /// New readings of the devices, about once a second; what is worth telling.
     virtual std::vector<DeviceNotice> poll(Seconds now) = 0;
+    /// The devices as of the last poll().
+    [[nodiscard]] virtual const DeviceReadings& readings() const = 0;
     /// What other sessions have reserved at this moment; read() counts it as used.
     virtual void read_other_sessions() = 0;
 

@@ -16,6 +16,7 @@
 #include "orchestrator/store/sqlite.hpp"
 #include "orchestrator/store/store.hpp"
 #include "orchestrator/store/stored_rows.hpp"
+#include "orchestrator/store/telemetry_table.hpp"
 
 namespace hpo {
 namespace {
@@ -130,6 +131,11 @@ class SqliteStore final : public Store {
             return put("marks", purpose);
         });
     }
+
+    Result<void> add_telemetry(std::span<const TelemetryRow> rows) override {
+        return write([&] { return insert_telemetry(database_, rows); });
+    }
+    [[nodiscard]] Result<std::vector<TelemetryRow>> telemetry() const override { return read_telemetry(database_); }
 
     Result<void> summarize(const StudyRecord& record, std::span<const std::int64_t> trials) override {
         return write([&]() -> Result<void> {

@@ -11,6 +11,7 @@
 
 #include "hpo/event.hpp"
 #include "hpo/result.hpp"
+#include "hpo/telemetry_row.hpp"
 
 namespace hpo {
 
@@ -82,6 +83,14 @@ class Store {
     }
     /// The steps of one trial: its curve is their fold.
     virtual Result<std::vector<StoredEvent>> steps(std::int64_t trial) const;
+
+    /// Stores what devices did, with what waits.
+    virtual Result<void> add_telemetry(std::span<const TelemetryRow> rows) {
+        (void)rows;
+        return {};
+    }
+    /// Returns all that was stored, in this order.
+    [[nodiscard]] virtual Result<std::vector<TelemetryRow>> telemetry() const { return std::vector<TelemetryRow>{}; }
 
     /// Waits as `add`. A step that is marked already keeps its mark.
     virtual Result<void> mark(const Mark& mark) {

@@ -9,15 +9,16 @@ namespace hpo {
 
 namespace {
 
-/// Clocks of a machine and ticks of its counters differ a little, so that a full second may read as 101 %.
-constexpr double rounding = 1.05;
+/// The kernel counts CPU time in ticks of 10 ms, and charges a tick to the time in which it ends. So the time between
+/// two readings may be off by two ticks for each CPU.
+constexpr double counting_error = 0.02;
 
 /// Boost algorithms overshoot a power limit for milliseconds. A mean over a second does not exceed it by half.
 constexpr double power_tolerance = 1.5;
 
-double percent(double share) {
-    const double value = 100 * share;
-    return value > 100 && value <= 100 * rounding ? 100 : value;
+/// The share of an interval in percent; what exceeds the whole by no more than the counting error is the whole.
+double percent(double part, double whole) {
+    return part > whole && part <= whole + counting_error ? 100 : 100 * part / whole;
 }
 
 }  // namespace
@@ -43,8 +44,7 @@ TelemetrySample host_sample(const HostCounters& before, const HostCounters& now)
         ++cpus;
     }
     if (cpus > 0)
-        sample.push_back(
-            measurement(host, Quantity::utilization, percent(busy / (seconds * static_cast<double>(cpus)))));
+        sample.push_back(measurement(host, Quantity::utilization, percent(busy / static_cast<double>(cpus), seconds)));
     if (now.memory > 0)
         sample.push_back(
             measurement(host, Quantity::memory, static_cast<double>(now.memory_used), static_cast<double>(now.memory)));
@@ -62,7 +62,7 @@ TelemetrySample host_sample(const HostCounters& before, const HostCounters& now)
     if (now.clock) sample.push_back(measurement(host, Quantity::clock, *now.clock));
 
     const auto share = [&](Quantity quantity, const std::optional<double>& from, const std::optional<double>& to) {
-        if (from && to && *to >= *from) sample.push_back(measurement(host, quantity, percent((*to - *from) / seconds)));
+        if (from && to && *to >= *from) sample.push_back(measurement(host, quantity, percent(*to - *from, seconds)));
     };
     share(Quantity::throttled, before.throttled_seconds, now.throttled_seconds);
     share(Quantity::cpu_pressure, before.cpu_stall_seconds, now.cpu_stall_seconds);

@@ -186,13 +186,19 @@ class Judge {
     std::vector<std::string> sentences_;
 };
 
-}  // namespace
-
-std::vector<std::string> verdict(const TelemetrySummary& summary, const VerdictContext& context) {
+std::size_t samples_of(const TelemetrySummary& summary) {
     std::size_t samples = 0;
     for (const auto& [channel, figures] : summary) samples = std::max(samples, figures.count + figures.impossible);
-    if (samples < least_samples)
-        return {"There are too few samples for a verdict (" + std::to_string(samples) + "; it takes " +
+    return samples;
+}
+
+}  // namespace
+
+bool enough_for_a_verdict(const TelemetrySummary& summary) { return samples_of(summary) >= least_samples; }
+
+std::vector<std::string> verdict(const TelemetrySummary& summary, const VerdictContext& context) {
+    if (!enough_for_a_verdict(summary))
+        return {"There are too few samples for a verdict (" + std::to_string(samples_of(summary)) + "; it takes " +
                 std::to_string(least_samples) + ")."};
     return Judge(summary, context).judge();
 }

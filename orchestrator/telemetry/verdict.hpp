@@ -25,5 +25,6 @@ struct VerdictContext {
 std::vector<std::string> verdict(const TelemetrySummary& summary, const VerdictContext& context);
 
 inline constexpr std::size_t least_samples = 5;
+bool enough_for_a_verdict(const TelemetrySummary& summary);
 
 }  // namespace hpo

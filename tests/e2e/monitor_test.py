@@ -40,9 +40,9 @@ class Monitor(Case):
         power = self.channels(answer)["gpu 0", "power"]
         self.assertEqual((power["samples"], power["average"]), (0, None))
         self.assertGreater(power["impossible"], 4)
-        verdict = json.loads(answer)["verdict"]
-        self.assertRegex(verdict[0], r"GPU 0: \d+ of \d+ readings of power are impossible \(590 W\)")
-        self.assertIn("utilization of 0 % is contradicted, because its memory was busy 40 %", verdict[1])
+        verdict = "\n".join(json.loads(answer)["verdict"])
+        self.assertRegex(verdict, r"GPU 0: \d+ of \d+ readings of power are impossible \(590 W\)")
+        self.assertIn("utilization of 0 % is contradicted, because its memory was busy 40 %", verdict)
 
     def test_each_value_is_a_row_of_the_csv_file_which_is_never_overwritten(self):
         self.gpu("activity 0 utilization 25\nactivity 0 temperature 61\n")
@@ -82,22 +82,28 @@ class Monitor(Case):
         self.assertEqual((child.wait(), answer["status"]), (143, 143))
 
     def test_the_training_speed_of_a_running_study_is_sampled(self):
-        study = self.start("run", str(self.study(
-            "study: quick\nobjective: {metric: loss, direction: minimize}\nspace: {lr: {type: float, low: 0.1, high: 1}}\n"
-            "worker: {command: [/usr/bin/python3, train.py]}\nbudget: {trials: 1, epochs: 100000}\nstopping: []\n")))
         (self.folder / "train.py").write_text(
             "import time\nimport hpo\ntrial = hpo.trial(lr=0.1)\nfor epoch in trial.epochs():\n    time.sleep(0.02)\n"
             "    trial.step(4)\n    trial.report(epoch, loss=1 / epoch)\n")
+        study = self.start("run", str(self.study(
+            "study: quick\nobjective: {metric: loss, direction: minimize}\nspace: {lr: {type: float, low: 0.1, high: 1}}\n"
+            "worker: {command: [/usr/bin/python3, train.py]}\nbudget: {trials: 1, epochs: 100000}\nstopping: []\n")))
         wait_for(lambda: any(trial["steps"] for trial in self.trials_so_far("quick")))
         speed = self.channels(self.monitor("--json", *QUICK))["study quick", "speed"]
         study.send_signal(signal.SIGINT)
         study.communicate()
         self.assertGreater(speed["average"], 1)
         self.assertEqual(speed["unit"], "it/s")
+        # What was sampled meanwhile is kept with the study.
+        kept = self.channels(self.monitor("--study", "quick", "--json"))
+        self.assertGreater(kept["host", "utilization"]["samples"], 0)
+        self.assertNotIn(("study quick", "speed"), kept)
 
     def test_what_cannot_be_run_or_read_is_refused_in_words(self):
         self.monitor("--for", "5", status=2)
         self.assertIn("--for 5: expected a duration such as 90s, 5m or 2h", self.error)
+        self.monitor("--study", "none", status=1)
+        self.assertIn("no study 'none'", self.error)
         self.monitor("--interval", "0", status=2)
         self.assertEqual(self.monitor("--", "no-such-program", status=127), "")
         self.assertIn("no-such-program: No such file or directory", self.error)

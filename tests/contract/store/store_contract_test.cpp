@@ -265,6 +265,30 @@ TEST_P(StoreContract, TheSourceIsKept) {
     EXPECT_EQ(open()->source(), "study: größer\n");
 }
 
+TEST_P(StoreContract, TelemetryComesBackInItsOrderAlsoForViewersAndOtherRowsStay) {
+    auto store = open();
+    EXPECT_THAT(*store->telemetry(), ::testing::IsEmpty());
+    EventMaker maker(7);
+    for (int i = 0; i < 5; ++i) ASSERT_TRUE(store->append(maker.next()));
+    const std::vector<TelemetryRow> first{{10.5, 10, "host", "utilization", 9, 1, 50.25, 0, 100},
+                                          {10.5, 10, "gpu 0", "power", 0, 2, 0, 0, 0}};
+    const std::vector<TelemetryRow> second{{20.5, 10, "host", "utilization", 10, 0, 75, 70, 80}};
+    ASSERT_TRUE(store->add_telemetry(first));
+    ASSERT_TRUE(store->add_telemetry(second));
+    const auto viewer = GetParam().open_read_only(file_);
+    ASSERT_TRUE(viewer) << viewer.error().message;
+    for (const Store* reader : {store.get(), viewer->get()}) {
+        const auto rows = reader->telemetry();
+        ASSERT_TRUE(rows) << rows.error().message;
+        ASSERT_EQ(rows->size(), 3U);
+        EXPECT_EQ((*rows)[0].average, 50.25);
+        EXPECT_EQ((*rows)[1].source, "gpu 0");
+        EXPECT_EQ((*rows)[1].impossible, 2);
+        EXPECT_EQ((*rows)[2].time, 20.5);
+        EXPECT_EQ(reader->events(0, 10)->size(), 5U);
+    }
+}
+
 TEST_P(StoreContract, AViewerSeesWhatIsAppendedWhileItLooksAndCannotWrite) {
     auto store = open();
     auto viewer = GetParam().open_read_only(file_);

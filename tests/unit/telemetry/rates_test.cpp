@@ -24,6 +24,14 @@ TEST(HostSample, UtilizationIsTheMeanOverCpus) {
     EXPECT_DOUBLE_EQ(value_of(host_sample(before, now), Quantity::utilization), 75);
 }
 
+TEST(HostSample, UtilizationAboveTheWholeByAFewTicksIsTheWhole) {
+    const HostCounters before{.seconds = 10, .busy_seconds = {{0, 1}}};
+    HostCounters now{.seconds = 10.1, .busy_seconds = {{0, 1.115}}};
+    EXPECT_DOUBLE_EQ(value_of(host_sample(before, now), Quantity::utilization), 100);
+    now.busy_seconds[0] = 1.2;
+    EXPECT_FALSE(of(host_sample(before, now), Quantity::utilization)->possible);
+}
+
 TEST(HostSample, ACounterThatWentBackwardsIsLeftOut) {
     const HostCounters before{.seconds = 10, .busy_seconds = {{0, 5}, {1, 5}}, .io_stall_seconds = 3};
     const HostCounters now{.seconds = 11, .busy_seconds = {{0, 4}, {1, 5.5}}, .io_stall_seconds = 2};
