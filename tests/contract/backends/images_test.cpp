@@ -66,8 +66,7 @@ TEST(Patches, UnfoldCopiesAndFoldSumsWhatWasCopied) {
 struct Grouped {
     std::int64_t samples, pixels, channels, groups;
 };
-constexpr Grouped grouped[] = {{2, 3, 4, 2},   {3, 1, 6, 2},   {2, 17, 33, 3},
-                               {1, 5, 40, 40}, {1, 2, 300, 1}, {2, 9, 8, 8}};
+constexpr Grouped grouped[] = {{2, 3, 4, 2}, {3, 1, 6, 2}, {2, 7, 33, 3}, {1, 5, 40, 40}, {1, 2, 300, 1}, {2, 9, 8, 8}};
 
 Numbers normalised(const Grouped& s, const Numbers& input, const Numbers& scale, const Numbers& shift) {
     Numbers y(input.size());
