@@ -32,6 +32,9 @@ struct Dimension {
     std::vector<Value> choices;
     std::vector<Condition> when;  ///< all must hold
     Role role = Role::none;
+    std::optional<Value> prior = {};  ///< the value that is expected to be good; absent: all alike
+    std::optional<double> spread =
+        {};  ///< how far good ones lie from it: a standard deviation, as a share of the range
 };
 
 /// In the order of the study file; a condition's parameter may stand before or after the one it governs (cycles are

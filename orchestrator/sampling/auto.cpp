@@ -75,7 +75,7 @@ constinit const SamplerRow auto_row{
     [](const Params&, const SamplerSetup& setup) -> Result<std::unique_ptr<Sampler>> {
         const std::size_t dimensions = setup.space.size();
         if (setup.trials < fewest)
-            return choose(dimensions <= sobol_dimensions ? sobol_row : random_row, {}, setup,
+            return choose(dimensions <= sobol_dimensions && !setup.beliefs ? sobol_row : random_row, {}, setup,
                           std::to_string(setup.trials) + " trials are too few to learn from");
         std::string why;
         if (setup.foretells && dimensions <= most_dimensions) {
@@ -105,6 +105,9 @@ constinit const SamplerRow auto_row{
         // Trials that cost a few steps are many: most of them look around (measured by tests/bench/curves).
         if (setup.foretells) options["uniform"] = 0.6;
         return choose(tpe_row, options, setup, why);
-    }};
+    },
+    false,
+    false,
+    true};
 
 }  // namespace hpo

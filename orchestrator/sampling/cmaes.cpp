@@ -301,6 +301,7 @@ constinit const SamplerRow cmaes_row{
     },
     false,
     false,
+    false,
     true};
 
 }  // namespace hpo

@@ -18,6 +18,7 @@
 #include <optional>
 
 #include "hpo/random.hpp"
+#include "orchestrator/sampling/beliefs.hpp"
 #include "orchestrator/sampling/gp_model.hpp"
 #include "orchestrator/sampling/gp_several.hpp"
 #include "orchestrator/sampling/registry.hpp"
@@ -66,6 +67,7 @@ class GpSampler final : public Sampler {
         if (retry > 0) return fallback_->propose(trial, pending, retry);  // the model insists on what is known
 
         if (uniform_ > 0 && uniform() < uniform_) {
+            if (setup_.beliefs) return setup_.beliefs->draw(setup_.space.size(), uniform);
             Point point(setup_.space.size());
             for (double& x : point) x = uniform();
             return point;
@@ -88,6 +90,8 @@ class GpSampler final : public Sampler {
    private:
     Point start(std::uint64_t number, int retry, const std::function<double()>& uniform) const {
         const std::size_t dimensions = setup_.space.size();
+        if (setup_.beliefs)
+            if (auto believed = setup_.beliefs->start(number, retry, dimensions, uniform)) return *believed;
         if (dimensions <= sobol_dimensions) return sobol_point(setup_.seed, number, dimensions, retry);
         Point point(dimensions);
         for (double& x : point) x = uniform();
@@ -115,6 +119,15 @@ class GpSampler final : public Sampler {
         return space;
     }
 
+    [[nodiscard]] Point best_in(const GaussianProcess& process, double least, const SearchSpace& space, const Box& box,
+                                std::span<const Point> around, int draws,
+                                const std::function<double()>& uniform) const {
+        const ExpectedImprovement improvement(process, least);
+        if (!setup_.beliefs) return maximise(improvement, space, box, around, draws, uniform);
+        const Believed believed(improvement, *setup_.beliefs, space, Beliefs::power(history_.trials().size()));
+        return maximise(believed, space, box, around, draws, uniform);
+    }
+
     [[nodiscard]] Point propose_globally(const Model& model, std::span<const Site> pending, std::int64_t trial,
                                          const std::function<double()>& uniform) const {
         const Data data = data_of(space_, history_.trials(), select(history_.trials(), most_modelled));
@@ -122,8 +135,7 @@ class GpSampler final : public Sampler {
         const double least = incumbent(process, data, trial % 2 == 0);
         const std::size_t dimensions = setup_.space.size();
         const Box box{std::vector<double>(dimensions, 0.0), std::vector<double>(dimensions, 1.0)};
-        return maximise(ExpectedImprovement(process, least), space_for(data), box, history_.best_points(5),
-                        global_draws, uniform);
+        return best_in(process, least, space_for(data), box, history_.best_points(5), global_draws, uniform);
     }
 
     /// A model of the trials nearest to the best one alone, searched in the box around it.
@@ -146,8 +158,7 @@ class GpSampler final : public Sampler {
             box.low[d] = std::max(0.0, centre[d] - region_.length() / 2);
             box.high[d] = std::min(1.0, centre[d] + region_.length() / 2);
         }
-        return maximise(ExpectedImprovement(process, least), space_for(data), box, std::array{centre}, local_draws,
-                        uniform);
+        return best_in(process, least, space_for(data), box, std::array{centre}, local_draws, uniform);
     }
 
     /// Of all trials the `count` nearest to a point, by the largest distance in a numeric coordinate.
@@ -191,6 +202,9 @@ constinit const SamplerRow gp_row{
                              number_option(given, options, "uniform")};
         if (setup.objectives > 1 || setup.constraints > 0) return make_several(read, setup, *std::move(fallback));
         return std::unique_ptr<Sampler>(std::make_unique<GpSampler>(read, setup, *std::move(fallback)));
-    }};
+    },
+    false,
+    false,
+    true};
 
 }  // namespace hpo

@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "hpo/random.hpp"
+#include "orchestrator/sampling/beliefs.hpp"
 #include "orchestrator/sampling/gp_model.hpp"
 #include "orchestrator/sampling/pareto_improvement.hpp"
 #include "orchestrator/sampling/sobol.hpp"
@@ -74,6 +75,7 @@ class SeveralSampler final : public Sampler {
 
    private:
     [[nodiscard]] Point drawn(const std::function<double()>& uniform) const {
+        if (setup_.beliefs) return setup_.beliefs->draw(setup_.space.size(), uniform);
         Point point(setup_.space.size());
         for (double& x : point) x = uniform();
         return point;
@@ -81,6 +83,8 @@ class SeveralSampler final : public Sampler {
 
     [[nodiscard]] Point start(std::uint64_t number, int retry, const std::function<double()>& uniform) const {
         const std::size_t dimensions = setup_.space.size();
+        if (setup_.beliefs)
+            if (auto believed = setup_.beliefs->start(number, retry, dimensions, uniform)) return *believed;
         return dimensions <= sobol_dimensions ? sobol_point(setup_.seed, number, dimensions, retry) : drawn(uniform);
     }
 
@@ -140,7 +144,10 @@ class SeveralSampler final : public Sampler {
                                             near_and_far[told_.trials.size() % near_and_far.size()]);
         const std::size_t dimensions = setup_.space.size();
         const Box cube{std::vector<double>(dimensions, 0.0), std::vector<double>(dimensions, 1.0)};
-        return maximise(improvement, space_, cube, some_of(front, uniform), draws_for_several, uniform);
+        if (!setup_.beliefs)
+            return maximise(improvement, space_, cube, some_of(front, uniform), draws_for_several, uniform);
+        const Believed weighed(improvement, *setup_.beliefs, space_, Beliefs::power(told_.trials.size()));
+        return maximise(weighed, space_, cube, some_of(front, uniform), draws_for_several, uniform);
     }
 
     /// Points of at most five trials of the front, its ends and others between them.

@@ -143,7 +143,7 @@ Result<CubeMap> CubeMap::make(const Space& space, const Policy& policy, const Pa
     const auto needs = [&](const Dimension& d, const Dimension& other) {
         for (const Condition& condition : d.when)
             if (condition.parameter == other.name) return true;
-        if (!map.scaled_ || d.kind == Kind::categorical) return false;
+        if (!map.scaled_ || d.kind == Kind::categorical || d.prior) return false;
         const bool bent = d.role == Role::learning_rate || d.role == Role::regularizer;
         return bent && (other.role == Role::batch_size || (d.role == Role::learning_rate && other.name == "optimizer"));
     };
@@ -197,7 +197,7 @@ bool CubeMap::linear_in_batch(const Params& params) const {
 
 double CubeMap::odds(std::size_t dimension, const Params& params) const {
     const Dimension& d = space_[dimension];
-    if (!scaled_ || d.kind == Kind::categorical || d.low >= d.high) return 1;
+    if (!scaled_ || d.kind == Kind::categorical || d.prior || d.low >= d.high) return 1;
     if (d.role != Role::learning_rate && d.role != Role::regularizer) return 1;
     const auto batch = batch_size(params);
     if (!batch) return 1;
@@ -267,6 +267,10 @@ Params CubeMap::pick(const std::vector<std::uint64_t>& indices) const {
     for (const std::size_t i : order_)
         if (holds(space_[i], made)) made[space_[i].name] = value_of_bin(space_[i], indices[i]);
     return made;
+}
+
+double CubeMap::preferred(std::size_t dimension) const {
+    return *position(space_[dimension], *space_[dimension].prior);
 }
 
 std::optional<std::uint64_t> CubeMap::values(std::size_t dimension) const { return bins(space_[dimension]); }

@@ -25,7 +25,8 @@
 //   dataset size", 2024: with the root of the batch). The exponent is half of that: evidence for other regularizers is
 //   of sign, not of size, and a sampler that learns moves on from there.
 //
-// Categorical dimensions are never bent. `policy.regularization: off` bends nothing.
+// Categorical dimensions are never bent, nor are those that name a preferred value (`prior`). `policy.regularization:
+// off` bends nothing.
 #pragma once
 
 #include <cstdint>
@@ -60,6 +61,9 @@ class CubeMap {
 
     /// `point` with its discrete coordinates in the middle of their bins, so that equal parameters are equal points.
     [[nodiscard]] Point canonical(const Point& point) const;
+
+    /// Where the preferred value of a dimension lies that has one.
+    [[nodiscard]] double preferred(std::size_t dimension) const;
 
     /// Distinct values of a dimension; absent: a continuum.
     [[nodiscard]] std::optional<std::uint64_t> values(std::size_t dimension) const;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "hpo/random.hpp"
+#include "orchestrator/sampling/beliefs.hpp"
 #include "orchestrator/sampling/expectation.hpp"
 #include "orchestrator/sampling/gp_model.hpp"
 #include "orchestrator/sampling/registry.hpp"
@@ -108,6 +109,8 @@ Result<Proposer> Proposer::make(const Study& study, const std::vector<PriorStudy
     const auto shared = std::make_shared<const CubeMap>(*map);
     setup.active = [shared](const Point& point) { return shared->active(point); };
     setup.values = [shared](std::size_t dimension) { return shared->values(dimension); };
+    if (auto beliefs = Beliefs::of(study.space, [&](std::size_t d) { return shared->preferred(d); }); !beliefs.empty())
+        setup.beliefs = std::make_shared<const Beliefs>(std::move(beliefs));
     const SearchSpace space = search_space(setup);
     for (const PriorStudy& prior : priors)
         setup.expected.push_back(std::make_shared<const Expectation>(space, sites_of(*map, prior, study.seed)));

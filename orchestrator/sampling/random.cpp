@@ -2,6 +2,7 @@
 
 #include "hpo/random.hpp"
 
+#include "orchestrator/sampling/beliefs.hpp"
 #include "orchestrator/sampling/registry.hpp"
 
 namespace hpo {
@@ -10,9 +11,16 @@ namespace {
 
 class RandomSampler final : public Sampler {
    public:
-    explicit RandomSampler(const SamplerSetup& setup) : seed_(setup.seed), dimensions_(setup.space.size()) {}
+    explicit RandomSampler(const SamplerSetup& setup)
+        : seed_(setup.seed), dimensions_(setup.space.size()), beliefs_(setup.beliefs) {}
 
     Point propose(std::int64_t trial, std::span<const Site>, int retry) override {
+        if (beliefs_) {
+            std::uint64_t element = static_cast<std::uint64_t>(retry) << 24;
+            return beliefs_->draw(dimensions_, [&] {
+                return draw_unit(seed_, Purpose::sampler, static_cast<std::uint64_t>(trial), element++);
+            });
+        }
         Point point(dimensions_);
         for (std::size_t d = 0; d < dimensions_; ++d)
             point[d] = draw_unit(seed_, Purpose::sampler, static_cast<std::uint64_t>(trial),
@@ -25,15 +33,18 @@ class RandomSampler final : public Sampler {
    private:
     std::uint64_t seed_;
     std::size_t dimensions_;
+    std::shared_ptr<const Beliefs> beliefs_;
 };
 
 }  // namespace
 
-constinit const SamplerRow random_row{{"random", "independent draws from the priors", {}},
-                                      [](const Params&, const SamplerSetup& setup) -> Result<std::unique_ptr<Sampler>> {
-                                          return std::unique_ptr<Sampler>(std::make_unique<RandomSampler>(setup));
-                                      },
-                                      false,
-                                      true};
+constinit const SamplerRow random_row{
+    {"random", "independent draws from the ranges, and from the preferred values that they name", {}},
+    [](const Params&, const SamplerSetup& setup) -> Result<std::unique_ptr<Sampler>> {
+        return std::unique_ptr<Sampler>(std::make_unique<RandomSampler>(setup));
+    },
+    false,
+    true,
+    true};
 
 }  // namespace hpo

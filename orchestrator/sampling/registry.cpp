@@ -39,6 +39,10 @@ Result<std::unique_ptr<Sampler>> make_sampler(const PartSpec& spec, const Sample
             return Error{"sampler " + spec.type +
                          " is for one objective without constraints: sampler: auto, gp or tpe "
                          "looks for several, and among what keeps the constraints"};
+        if (setup.beliefs && !row->believes)
+            return Error{"sampler " + spec.type +
+                         " takes no notice of a parameter's 'prior': leave it out, or take auto, "
+                         "gp, tpe or random"};
         return row->make(spec.options, setup);
     }
     std::string known;

@@ -18,6 +18,7 @@ struct SamplerRow {
     Result<std::unique_ptr<Sampler>> (*make)(const Params& options, const SamplerSetup& setup);
     bool as_declared = false;  ///< its points are not bent by the large-batch policy
     bool quick = false;        ///< a proposal takes microseconds, however many trials there are
+    bool believes = false;     ///< it takes notice of preferred values: others refuse them
     bool single = false;       ///< it ranks trials by one loss: several objectives and constraints are refused
 };
 

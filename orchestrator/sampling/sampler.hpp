@@ -43,6 +43,7 @@ struct Observation {
 };
 
 class Expectation;
+class Beliefs;
 
 /// What a sampler is made for.
 struct SamplerSetup {
@@ -55,6 +56,8 @@ struct SamplerSetup {
     std::function<std::vector<bool>(const Point&)> active;  ///< which dimensions a point's parameters hold
     /// Distinct values of a dimension, in bins of equal width; absent: a continuum. Empty: not known of any.
     std::function<std::optional<std::uint64_t>(std::size_t dimension)> values = {};
+    /// Where the study expects good values (beliefs.hpp); nullptr: nowhere.
+    std::shared_ptr<const Beliefs> beliefs = {};
     /// What other studies lead to expect of a point (expectation.hpp), one a study.
     std::vector<std::shared_ptr<const Expectation>> expected = {};
 };

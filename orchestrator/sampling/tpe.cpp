@@ -23,6 +23,7 @@
 #include <unordered_map>
 
 #include "hpo/random.hpp"
+#include "orchestrator/sampling/beliefs.hpp"
 #include "orchestrator/sampling/expectation.hpp"
 #include "orchestrator/sampling/parzen.hpp"
 #include "orchestrator/sampling/registry.hpp"
@@ -67,6 +68,7 @@ class TpeSampler final : public Sampler {
         };
         if (starting) return start(number, retry, uniform);
         if (uniform_ > 0 && uniform() < uniform_) {
+            if (setup_.beliefs) return setup_.beliefs->draw(choices_.size(), uniform);
             Point point(choices_.size());
             for (double& x : point) x = uniform();
             return point;
@@ -85,13 +87,20 @@ class TpeSampler final : public Sampler {
         const ParzenEstimator promising(choices_, best, prior_weight_);
         const ParzenEstimator known(choices_, rest, prior_weight_);
         const double power = trust();
-        const auto promise = [&](const Point& point) { return power > 0 ? std::exp(-power * expected(point)) : 1; };
+        const auto promise = [&](const Site& site) {
+            const double elsewhere = power > 0 ? -power * expected(site.point) : 0;
+            const double own =
+                setup_.beliefs ? Beliefs::power(ranking_.size()) * setup_.beliefs->log_density(site.point, site.active)
+                               : 0;
+            return std::exp(elsewhere + own);
+        };
         Point chosen;
         double highest = -1;
         for (std::size_t i = 0; i < candidates_; ++i) {
-            Site site{promising.sample(uniform), {}};
+            const bool believed = setup_.beliefs && i % 4 == 3;
+            Site site{believed ? setup_.beliefs->draw(choices_.size(), uniform) : promising.sample(uniform), {}};
             site.active = setup_.active(site.point);
-            const double ratio = promising.density(site) / known.density(site) * promise(site.point);
+            const double ratio = promising.density(site) / known.density(site) * promise(site);
             if (ratio <= highest) continue;
             highest = ratio;
             chosen = std::move(site.point);
@@ -124,6 +133,8 @@ class TpeSampler final : public Sampler {
    private:
     Point start(std::uint64_t number, int retry, const std::function<double()>& uniform) const {
         const std::size_t dimensions = choices_.size();
+        if (setup_.beliefs)
+            if (auto believed = setup_.beliefs->start(number, retry, dimensions, uniform)) return *believed;
         if (dimensions <= sobol_dimensions) return sobol_point(setup_.seed, number, dimensions, retry);
         Point point(dimensions);
         for (double& x : point) x = uniform();
@@ -212,6 +223,9 @@ constinit const SamplerRow tpe_row{
     {"tpe", "learns from results: Parzen estimators of the good and the other trials", tpe_options},
     [](const Params& given, const SamplerSetup& setup) -> Result<std::unique_ptr<Sampler>> {
         return std::unique_ptr<Sampler>(std::make_unique<TpeSampler>(given, setup));
-    }};
+    },
+    false,
+    false,
+    true};
 
 }  // namespace hpo

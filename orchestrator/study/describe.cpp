@@ -128,6 +128,7 @@ string describe(const Dimension& dimension) {
         if (dimension.step) text += " by " + study::short_number(*dimension.step);
         if (dimension.log) text += ", log";
     }
+    if (dimension.prior) text += ", preferably " + to_text(*dimension.prior);
     for (const Condition& condition : dimension.when) {
         text += &condition == &dimension.when.front() ? ", only with " : " and ";
         text += condition.parameter + " = ";

@@ -55,6 +55,8 @@ class SpaceReader {
         const Node* log = fields.take("log");
         const Node* choices = fields.take("choices");
         const Node* role = fields.take("role");
+        const Node* prior = fields.take("prior");
+        const Node* spread = fields.take("spread");
         const Node* when = fields.take("when");
         fields.finish();
         if (type == nullptr) return;
@@ -81,6 +83,7 @@ class SpaceReader {
             return;
         dimension.role = recognised_role(dimension.name, dimension.kind);
         if (role != nullptr) read_role(dimension, *role);
+        if (!read_prior(dimension, prior, spread)) return;
         if (when != nullptr) conditions_.emplace_back(result_.space.size(), when);
         result_.space.push_back(std::move(dimension));
         result_.locations.push_back(entry.location);
@@ -187,6 +190,40 @@ class SpaceReader {
             return false;
         }
         return step == nullptr || read_step(dimension, *step);
+    }
+
+    /// The preferred value, and how far good values lie from it.
+    bool read_prior(Dimension& dimension, const Node* prior, const Node* spread) {
+        const string path = "space." + dimension.name;
+        const bool categorical = dimension.kind == Kind::categorical;
+        if (spread != nullptr && (prior == nullptr || categorical)) {
+            diagnostics_.error(spread->location, "'" + path + ".spread' is the spread around the 'prior' of a number");
+            return false;
+        }
+        if (prior == nullptr) return true;
+        const auto value = natural_value(diagnostics_, *prior, path + ".prior");
+        if (!value) return false;
+        if (categorical) {
+            for (const Value& choice : dimension.choices)
+                if (same_value(choice, *value)) dimension.prior = choice;
+        } else {
+            const double number = number_or(*value, std::nan("")), step = dimension.step.value_or(1);
+            const bool steps = dimension.step || dimension.kind == Kind::integer;
+            const double nearest = dimension.low + std::round((number - dimension.low) / step) * step;
+            const bool fits = !steps || std::abs(nearest - number) <= 1e-9 * std::max(1.0, std::abs(number));
+            if (number >= dimension.low && number <= dimension.high && fits)
+                dimension.prior = dimension.kind == Kind::integer
+                                      ? Value(static_cast<std::int64_t>(std::llround(number)))
+                                      : Value(number);
+        }
+        if (!dimension.prior) {
+            diagnostics_.error(prior->location,
+                               "'" + path + ".prior' is no value of the parameter: " + printable(to_text(*value)));
+            return false;
+        }
+        if (spread == nullptr) return true;
+        dimension.spread = real(diagnostics_, *spread, path + ".spread", 0.01, 1);
+        return dimension.spread.has_value();
     }
 
     bool read_step(Dimension& dimension, const Node& node) {

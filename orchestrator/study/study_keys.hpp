@@ -29,6 +29,8 @@ inline constexpr std::array study_keys{
     StudyKey{"space.NAME.step", "", "distance between two values, from low on"},
     StudyKey{"space.NAME.choices", "", "values of a categorical parameter; lists and null are values too"},
     StudyKey{"space.NAME.role", "", "batch_size, learning_rate, regularizer or none: how it follows the batch size; default by name"},
+    StudyKey{"space.NAME.prior", "", "value that is expected to be good: it is tried first, and the search begins around it"},
+    StudyKey{"space.NAME.spread", "0.1", "how far from prior good values may lie: a standard deviation, as a share of the range (on the logarithm's scale with log)"},
     StudyKey{"space.NAME.when", "", "the parameter exists only where the named one has one of these values"},
     StudyKey{"worker.command", "", "program and arguments of a script, with placeholders such as {lr}"},
     StudyKey{"worker.metrics.stdout", "", "regular expressions that find metrics in what the script prints"},

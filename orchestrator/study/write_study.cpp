@@ -86,6 +86,8 @@ Pairs fields_of(const Dimension& dimension) {
     }
     if (dimension.role != recognised_role(dimension.name, dimension.kind))
         fields.emplace_back("role", role_text(dimension.role));
+    if (dimension.prior) fields.emplace_back("prior", yaml(*dimension.prior));
+    if (dimension.spread) fields.emplace_back("spread", float_text(*dimension.spread));
     if (!dimension.when.empty()) {
         string text = "{";
         for (const Condition& condition : dimension.when)

@@ -20,6 +20,22 @@ TEST(ErrorAt, PointsAtTheKeyOrItsNearestParent) {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
+TEST(StudyErrors, OfPreferredValues) {
+    const std::string head = "study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [a]}\nspace:\n";
+    EXPECT_THAT(problem(head + "  x: {type: float, low: 1, high: 2, prior: 3}"),
+                HasSubstr("'space.x.prior' is no value of the parameter: 3"));
+    EXPECT_THAT(problem(head + "  x: {type: int, low: 1, high: 9, prior: 2.5}"),
+                HasSubstr("is no value of the parameter"));
+    EXPECT_THAT(problem(head + "  x: {type: float, low: 0, high: 1, step: 0.25, prior: 0.3}"),
+                HasSubstr("is no value of the parameter"));
+    EXPECT_THAT(problem(head + "  x: {type: categorical, choices: [a, b], prior: c}"),
+                HasSubstr("'space.x.prior' is no value of the parameter: c"));
+    EXPECT_THAT(problem(head + "  x: {type: float, low: 1, high: 2, spread: 0.1}"),
+                HasSubstr("the 'prior' of a number"));
+    EXPECT_THAT(problem(head + "  x: {type: float, low: 1, high: 2, prior: 1.5, spread: 2}"),
+                HasSubstr("space.x.spread"));
+}
+
 TEST(StudyErrors, OfSeveralObjectivesAndConstraints) {
     const std::string script = "study: s\nworker: {command: [a]}\n";
     const std::string one = script + "objective: {metric: a, direction: minimize}\n";

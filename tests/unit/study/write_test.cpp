@@ -31,6 +31,25 @@ Study parsed(const std::string& text, const std::vector<std::string>& set = {}) 
     return *std::move(study);
 }
 
+TEST(WriteStudy, PreferredValuesAreReadAgainAndDescribed) {
+    const Study study = parsed(R"(study: s
+worker: {command: [a]}
+objective: {metric: m, direction: minimize}
+space:
+  lr: {type: float, low: 1.0e-5, high: 0.1, log: true, prior: 3.0e-4, spread: 0.2}
+  depth: {type: int, low: 1, high: 8, prior: 3}
+  act: {type: categorical, choices: [relu, gelu], prior: gelu}
+)");
+    EXPECT_EQ(describe(study.space[0]), "float 1e-05 to 0.1, log, preferably 3e-04");
+    EXPECT_EQ(describe(study.space[1]), "int 1 to 8, preferably 3");
+    const Study again = parsed(write_study(study));
+    EXPECT_TRUE(compare(study, again).empty()) << write_study(study);
+    EXPECT_EQ(again.space[0].prior, Value(3e-4));
+    EXPECT_EQ(again.space[0].spread, 0.2);
+    EXPECT_EQ(again.space[1].prior, Value(std::int64_t{3}));
+    EXPECT_EQ(again.space[2].prior, Value(std::string("gelu")));
+}
+
 TEST(WriteStudy, SeveralObjectivesAndConstraintsAreReadAgainAsTheyWere) {
     const Study study = parsed(R"(study: s
 worker: {command: [a]}
