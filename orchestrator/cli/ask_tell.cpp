@@ -1,4 +1,4 @@
-// hpo ask-tell: the search for programs in any language, JSON Lines on stdin and stdout (docs/ask_tell.md).
+// hpo ask-tell: offers the search to a program over JSON Lines on stdin and stdout (docs/ask_tell.md).
 #include "orchestrator/ask_tell/lines.hpp"
 
 #include <fcntl.h>
@@ -38,40 +38,42 @@ struct AskTellArguments {
 
 int signal_pipe[2] = {-1, -1};
 
-/// Signals wake the loop; a second one of the same kind ends the process as it is.
-void hear_signals() {
+/// Makes signals wake the loop. A second signal of the same kind ends the process at once.
+void handle_signals() {
     if (::pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK) != 0)
-        throw Fatal(std::string("cannot hear signals: ") + std::strerror(errno));
-    struct sigaction heard {};
-    heard.sa_handler = [](int number) {
+        throw Fatal(std::string("cannot create a pipe for signals: ") + std::strerror(errno));
+    struct sigaction wakes_loop {};
+    wakes_loop.sa_handler = [](int number) {
         const int saved = errno;
         interrupted_by = number;
         (void)!::write(signal_pipe[1], "", 1);
         errno = saved;
     };
-    heard.sa_flags = static_cast<int>(SA_RESETHAND);
+    wakes_loop.sa_flags = static_cast<int>(SA_RESETHAND);
     for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-        struct sigaction before {};
-        ::sigaction(number, nullptr, &before);
-        if (before.sa_handler != SIG_IGN) ::sigaction(number, &heard, nullptr);
+        struct sigaction previous {};
+        ::sigaction(number, nullptr, &previous);
+        if (previous.sa_handler != SIG_IGN) ::sigaction(number, &wakes_loop, nullptr);
     }
-    // A reader that goes away and a limit on file sizes are errors to be told, not deaths.
+    // A closed pipe and a limit on file sizes should make the write fail, not kill the process.
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGXFSZ, SIG_IGN);
 }
 
-/// Lines in, answers out, as they come: it reads on while an answer waits to be read, so that a program may write many
-/// lines before it reads the first answer.
-class Talk {
+/// Reads requests and writes their answers. It goes on reading while answers are unread, so that a program may write
+/// many requests before it reads the first answer.
+class Conversation {
    public:
-    /// `keep` stores what was said, and brings results to the disk, before anything of it is answered.
-    explicit Talk(ask_tell::Session& session, std::function<void()> keep, std::function<bool()> in_place)
-        : session_(session), keep_(std::move(keep)), in_place_(std::move(in_place)) {}
+    /// `store` is called after each batch of requests, before their answers are written. It must store what they have
+    /// changed. `in_place` returns false once the study's folder has been moved or removed.
+    explicit Conversation(ask_tell::Session& session, std::function<void()> store, std::function<bool()> in_place)
+        : session_(session), store_(std::move(store)), in_place_(std::move(in_place)) {}
 
-    /// Returns why it ended, as text; empty `failure`: the end of the input, or its reader has gone.
+    /// Runs until the input ends and all answers are written, or a signal arrives, or something fails. Returns the
+    /// reason in words. `failure` is left empty unless something failed. A closed output is no failure.
     std::string run(std::string& failure) {
         while (!ended_ || !out_.empty()) {
-            const bool full = out_.size() >= most_waiting;
+            const bool full = out_.size() >= max_unread;
             std::array<pollfd, 3> ready{{{STDIN_FILENO, static_cast<short>(ended_ || full ? 0 : POLLIN), 0},
                                          {STDOUT_FILENO, static_cast<short>(out_.empty() ? 0 : POLLOUT), 0},
                                          {signal_pipe[0], POLLIN, 0}}};
@@ -88,9 +90,9 @@ class Talk {
     }
 
    private:
-    static constexpr std::size_t most_waiting = std::size_t{64} << 20;  // bytes of answers that nobody has read
+    static constexpr std::size_t max_unread = std::size_t{64} << 20;  // bytes of answers
 
-    /// So much never blocks where a pipe has said that it is ready.
+    /// Writes up to PIPE_BUF bytes, which cannot block once poll() has reported the pipe as writable.
     bool write_some(std::string& failure) {
         const auto size = ::write(STDOUT_FILENO, out_.data(), std::min<std::size_t>(out_.size(), PIPE_BUF));
         if (size < 0 && (errno == EINTR || errno == EAGAIN)) return true;
@@ -110,54 +112,54 @@ class Talk {
         ended_ = size == 0;
         if (ended_ && !lines_.rest().empty()) take(lines_.rest());  // the last line may have no newline
         lines_.feed({bytes.data(), static_cast<std::size_t>(size)}, [this](std::string_view line) { take(line); });
-        keep_();
-        tell_dropped();
+        store_();
+        report_dropped();
         return true;
     }
 
     void take(std::string_view line) {
-        tell_dropped();
+        report_dropped();
         out_ += ask_tell::answer(session_, line, ++number_);
     }
 
-    void tell_dropped() {
+    void report_dropped() {
         for (; dropped_ < lines_.dropped(); ++dropped_)
             out_ += ask_tell::error_line("a line is at most " + std::to_string(ask_tell::longest_line) + " bytes long",
                                          ++number_);
     }
 
     ask_tell::Session& session_;
-    std::function<void()> keep_;
+    std::function<void()> store_;
     std::function<bool()> in_place_;
     LineSplitter lines_{ask_tell::longest_line};
     std::string out_;
-    std::int64_t number_ = 0;   ///< of the last line
-    std::int64_t dropped_ = 0;  ///< lines that were too long, and told
-    bool ended_ = false;        ///< the input
+    std::int64_t number_ = 0;   ///< of the last line, from 1
+    std::int64_t dropped_ = 0;  ///< number of over-long lines that have been reported
+    bool ended_ = false;        ///< true after the end of the input
 };
 
-/// `ledger` is replayed.
-int talk(const Study& study, Ledger& ledger, const std::function<bool()>& in_place) {
+/// Serves one session and returns the exit code. `ledger` must have been replayed.
+int converse(const Study& study, Ledger& ledger, const std::function<bool()>& in_place) {
     const SteadyClock clock;
     ledger.session_started({host_name(), ::getpid(), version});
     ask_tell::Session session(study, ledger, clock);
     std::string failure;
     Seconds summarized = clock.now();
-    const auto keep = [&] {
+    const auto store = [&] {
         ledger.settle();
         if ((clock.now() - summarized).count() < 1) return;
         ledger.summarize();
         summarized = clock.now();
     };
-    const std::string why = Talk(session, keep, in_place).run(failure);
-    if (in_place()) session.end(session.over() ? "the study is over" : why);
+    const std::string reason = Conversation(session, store, in_place).run(failure);
+    if (in_place()) session.end(session.over() ? "the study is over" : reason);
     if (!failure.empty()) throw Fatal(failure);
     return interrupted_by != 0 ? exit_status_of(interrupted_by) : 0;
 }
 
 int ask_tell_command(const AskTellArguments& arguments) {
-    const Study study = load_study(arguments.file, {arguments.set, {}}, NoWorker::welcome);
-    hear_signals();
+    const Study study = load_study(arguments.file, {arguments.set, {}}, NoWorker::allowed);
+    handle_signals();
     try {
         if (arguments.no_store) {
             const auto priors = load_prior_studies(study);
@@ -166,9 +168,9 @@ int ask_tell_command(const AskTellArguments& arguments) {
             if (!proposer) throw Fatal(proposer.error().message);
             auto rules = Rules::make(study);
             if (!rules) throw Fatal(rules.error().message);
-            NoStore nowhere;
-            Ledger ledger(study, nowhere, *std::move(proposer), *std::move(rules));
-            return talk(study, ledger, [] { return true; });
+            NoStore no_store;
+            Ledger ledger(study, no_store, *std::move(proposer), *std::move(rules));
+            return converse(study, ledger, [] { return true; });
         }
         const StudyFolder folder = study_folder(study.name);
         const auto warn = [](const std::string& message) {
@@ -179,7 +181,7 @@ int ask_tell_command(const AskTellArguments& arguments) {
             [&](const std::string& before) { return may_go_on(study, before, "Give the study another name."); }, warn);
         if (!held) throw Fatal(held.error().message);
         if (const auto begun = (*held)->begin(study, folder, warn); !begun) throw Fatal(begun.error().message);
-        return talk(study, (*held)->ledger, [&] { return (*held)->lock.in_place(); });
+        return converse(study, (*held)->ledger, [&] { return (*held)->lock.in_place(); });
     } catch (const StoreFailed& failed) {
         throw Fatal(std::string("the study's database cannot be written: ") + failed.what());
     }
@@ -189,11 +191,11 @@ int ask_tell_command(const AskTellArguments& arguments) {
 
 CommandAction ask_tell_study(CLI::App& app) {
     const auto arguments = std::make_shared<AskTellArguments>();
-    app.add_option("file", arguments->file, "The study file, or the name of a study that was begun")->required();
+    app.add_option("file", arguments->file, "The study file, or the name of a study that has run")->required();
     app.add_option("--set", arguments->set, "Override one key: --set budget.trials=100")
         ->take_all()
         ->type_name("KEY=VALUE");
-    app.add_flag("--no-store", arguments->no_store, "Keep nothing: the study ends with this process");
+    app.add_flag("--no-store", arguments->no_store, "Store nothing: the study ends with this process");
     app.footer(
         app.get_footer() +
         "\nOne JSON object per line in, one per line out:\n"
@@ -206,9 +208,10 @@ CommandAction ask_tell_study(CLI::App& app) {
         "  {\"best\": 1}\n"
         "    {\"trial\": 1, \"params\": {\"lr\": 0.01}, \"values\": {\"val_loss\": 0.4}, \"step\": 3, \"state\": "
         "\"complete\"}\n"
-        "What is wrong is answered {\"error\": \"...\", \"line\": 5}, and the session goes on. The study needs no "
-        "'worker'.\nIt is stored and resumed like any other study. More: docs/ask_tell.md; for Python: "
-        "hpo.Study.\n\nExit codes: 0 the input ended; 1 it failed; 2 usage; 130 interrupted; 143 terminated.");
+        "A request that cannot be carried out is answered with {\"error\": \"...\", \"line\": 5}, and the session "
+        "continues.\nThe study needs no 'worker'. It is stored and resumed like any other study. More: "
+        "docs/ask_tell.md; for Python: hpo.Study.\n\n"
+        "Exit codes: 0 the input ended; 1 failed; 2 usage; 130 interrupted; 143 terminated.");
     return [arguments] { return ask_tell_command(*arguments); };
 }
 

@@ -93,16 +93,17 @@ CommandAction best(CLI::App& app) {
     app.add_option(
            "--format", arguments->format,
            "yaml: a study file for hpo train and hpo run; json; args: --name=value arguments, quoted for eval; env: "
-           "HPO_PARAM_NAME=value lines for eval, the variables that a script's trials see")
+           "HPO_PARAM_NAME=value lines for eval, the variables that a trial's script receives")
         ->check(CLI::IsMember({"yaml", "json", "args", "env"}))
         ->capture_default_str();
     const auto repeat =
         app.add_option("--repeat", arguments->repeat,
-                       "Train the best again, so many times each, on fresh seeds (also of the data's split), in the "
-                       "study NAME-repeat, and rank them by mean and spread; interrupted, the same command goes on")
+                       "Train each of the best trials again this many times, with new seeds (also for the data "
+                       "split), in the study NAME-repeat, and rank them by their mean; if interrupted, the same "
+                       "command resumes it")
             ->check(CLI::Range(1, 1000))
             ->excludes("--format");
-    app.add_option("--top", arguments->top, "With --repeat: of so many trials")
+    app.add_option("--top", arguments->top, "With --repeat: the number of best trials to train again")
         ->check(CLI::Range(1, 1000))
         ->capture_default_str()
         ->needs(repeat);

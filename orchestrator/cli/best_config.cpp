@@ -17,7 +17,8 @@ namespace {
 
 bool is_native(const Study& study) { return study.command.empty() && has_worker(study); }
 
-/// Everything the trial ran with: the study's fixed keys, its own parameters, and for the native worker its seed.
+/// Returns every key that the trial ran with: the study's fixed keys, the sampled parameters and, for the native
+/// worker, the trial's seed.
 Params complete(const Study& study, const TrialRecord& trial) {
     Params all = study.worker;
     for (const auto& [name, value] : trial.params) all.insert_or_assign(name, value);
@@ -26,34 +27,34 @@ Params complete(const Study& study, const TrialRecord& trial) {
     return all;
 }
 
-/// Whether one of the given keys stands in for `key`, such as hidden for width.
+/// Returns true if one of the given keys excludes `key`, as hidden excludes width.
 bool is_replaced(const WorkerKey& key, const Params& given) {
     for (const auto& [name, value] : given)
         if (const WorkerKey* other = find_worker_key(name); other && has_choice(other->excludes, key.name)) return true;
     return false;
 }
 
-/// And what the native worker takes by default, for a program that has other defaults, and the epochs that the schedule
-/// spans.
+/// Adds the native worker's defaults to complete(), for a program whose own defaults differ, and the number of epochs,
+/// from which the learning-rate schedule follows.
 Params with_defaults(const Study& study, const TrialRecord& trial) {
     Params all = complete(study, trial);
     if (!is_native(study)) return all;
     for (const WorkerKey& key : worker_keys) {
-        const bool of_training = key.section == "model" || key.section == "training" || key.name == "validation";
-        if (!of_training || key.fallback.empty()) continue;
+        const bool affects_training = key.section == "model" || key.section == "training" || key.name == "validation";
+        if (!affects_training || key.fallback.empty()) continue;
         if (!is_replaced(key, all)) all.try_emplace(std::string(key.name), default_value(key));
     }
     all["epochs"] = study.budget.epochs;
     return all;
 }
 
-/// Of a study that hpo does not train there is nothing to run: its parameters, for whoever trains them.
+/// Formats the parameters alone. A study without a worker has no study file that hpo could run.
 std::string parameters_as_yaml(const TrialRecord& trial) {
-    Study holder;  // writes them as a script's fixed parameters
-    holder.command = {"-"};
-    holder.worker = trial.params;
+    Study script;  // the parameters are formatted as the fixed parameters of a script
+    script.command = {"-"};
+    script.worker = trial.params;
     std::string text;
-    for (const study::Group& group : study::groups_of(holder))
+    for (const study::Group& group : study::groups_of(script))
         if (group.section == "worker" && group.name == "params")
             for (const auto& [name, value] : group.fields) text += study::yaml_text(name) + ": " + value + '\n';
     return text;
@@ -83,8 +84,8 @@ std::string as_json(const Study& study, const TrialRecord& trial) {
     return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
 }
 
-/// A script's as its command has it. Of the native worker a list without brackets and blanks: one word in every shell,
-/// quoted or not.
+/// Formats a value for the command line: for a script as in its trials' commands, for the native worker with lists as
+/// "1,2,3", which is one word in every shell even without quotes.
 std::string word_of(const Study& study, const Value& value) {
     const auto* list = std::get_if<std::vector<std::int64_t>>(&value);
     if (!list || !is_native(study)) return to_text(value);
@@ -93,8 +94,8 @@ std::string word_of(const Study& study, const Value& value) {
     return text;
 }
 
-/// A script takes what was sampled, the native worker's list is everything.
-Params for_programs(const Study& study, const TrialRecord& trial) {
+/// Returns the sampled parameters for a script, and all keys with their defaults for the native worker.
+Params keys_for_shell(const Study& study, const TrialRecord& trial) {
     return is_native(study) ? with_defaults(study, trial) : trial.params;
 }
 
@@ -114,8 +115,8 @@ std::string best_config(const Study& study, const TrialRecord& trial, const std:
     if (format == "yaml") return as_yaml(study, trial);
     if (format == "json") return as_json(study, trial);
     std::string text;
-    for (const auto& [name, value] : for_programs(study, trial)) {
-        if (is_null(value)) continue;  // as in a trial's command
+    for (const auto& [name, value] : keys_for_shell(study, trial)) {
+        if (is_null(value)) continue;  // a trial's command omits it too
         if (format == "args")
             text += (text.empty() ? "" : " ") + shell_word("--" + name + "=" + word_of(study, value));
         else

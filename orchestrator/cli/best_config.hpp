@@ -1,4 +1,4 @@
-// The best configuration in the forms that `hpo best` writes.
+// Formats a trial's configuration as `hpo best` prints it.
 #pragma once
 
 #include <string>
@@ -8,15 +8,16 @@
 
 namespace hpo {
 
-/// `format`:
-///   yaml  a study file with nothing left to vary, which trains this configuration with this trial's seed and the same
-///         split: for `hpo train` and `hpo run`
-///   json  {"study", "trial", "metric", "value", "step", "params", "worker"}: params were sampled, worker is everything
-///   args  --name=value arguments, quoted for a POSIX shell, one line
+/// Returns the configuration of `trial`, which must have a value. `format` is one of:
+///   yaml  a study file without a search space, for `hpo train` and `hpo run`. It trains this configuration with the
+///         trial's seed and the same data split.
+///   json  {"schema", "study", "trial", "metric", "value", "step", "params", "worker"}. "params" holds the sampled
+///         parameters, "worker" every key that the worker received.
+///   args  --name=value arguments on one line, quoted for a POSIX shell
 ///   env   NAME=value lines, quoted for a POSIX shell
 std::string best_config(const Study& study, const TrialRecord& trial, const std::string& format);
 
-/// One POSIX shell word that reads as `text`: bare if it may be, else in single quotes.
+/// Quotes `text` as one word of a POSIX shell. A word that needs no quotes is returned unchanged.
 std::string shell_word(const std::string& text);
 
 }  // namespace hpo

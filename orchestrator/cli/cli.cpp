@@ -36,11 +36,11 @@ constexpr std::array table{
             "hpo run studies/phase1.yaml --time 10m\n"
             "hpo run studies/phase1.yaml --set budget.epochs=5 --fresh",
             commands::run},
-    Command{"ask-tell", "Search for a program of your own, which asks for trials and tells what became of them",
+    Command{"ask-tell", "Search for a program of your own, which asks for trials and reports their results",
             "hpo ask-tell study.yaml         JSON Lines on stdin and stdout\n"
             "echo '{\"ask\": 2}' | hpo ask-tell study.yaml --no-store",
             commands::ask_tell_study},
-    Command{"check", "Say what a study means, or what is wrong with it",
+    Command{"check", "Explain what a study does, or what is wrong with it",
             "hpo check studies/phase1.yaml   space, memory and time of a trial, how many at once\n"
             "hpo check studies/phase1.yaml --json",
             commands::check},
@@ -55,14 +55,14 @@ constexpr std::array table{
     Command{"best", "Print the best configuration, complete and ready to run",
             "hpo best phase1 > best.yaml     for hpo train and hpo run\n"
             "hpo best phase1 --format json   for programs\n"
-            "hpo best phase1 --repeat 5      train the first ones again on fresh seeds, and rank them by their mean\n"
+            "hpo best phase1 --repeat 5      train the best trials again with new seeds, and rank them by their mean\n"
             "eval \"python train.py $(hpo best phase1 --format args)\"",
             commands::best},
-    Command{"show", "Everything about one trial",
+    Command{"show", "Show everything about one trial",
             "hpo show 7                      trial 7 of the most recent study\n"
             "hpo show phase1 7               of phase1; phase1/7 is the same",
             commands::show},
-    Command{"importance", "Which parameters matter, how sure the best is, what to do next",
+    Command{"importance", "Show which parameters matter, how certain the best trial is, and what to try next",
             "hpo importance phase1           shares of the metric's variance, bounds, noise, ties\n"
             "hpo importance phase1 --json    for programs",
             commands::importance},
@@ -79,8 +79,8 @@ constexpr std::array table{
             "hpo stop phase1/7               trial 7 of phase1\n"
             "hpo stop phase1                 the study; hpo run resumes it",
             commands::stop},
-    Command{"convert", "Make a study of another tool's sweep or experiment",
-            "hpo convert sweep.yaml -o study.yaml           says what could not be converted, with its line\n"
+    Command{"convert", "Convert another tool's sweep or experiment to a study",
+            "hpo convert sweep.yaml -o study.yaml           reports what cannot be converted, with its line\n"
             "hpo convert search_space.json --from nni",
             commands::convert},
     Command{"export", "Write a study for another program",
@@ -121,11 +121,12 @@ std::string indent(std::string_view lines) {
     return text;
 }
 
-bool known(std::string_view name) {
+bool is_command(std::string_view name) {
     return std::any_of(table.begin(), table.end(), [&](const Command& command) { return command.name == name; });
 }
 
-/// The first option that a command does not know, as text; empty: it is not that.
+/// Returns a message about the first option that the command does not have. Returns an empty text if it has all of
+/// them, so that the usage error must have another cause.
 std::string unknown_option(const CLI::App& app, int argc, char** argv, int first) {
     std::vector<std::string> names;
     for (const CLI::Option* option : app.get_options())
@@ -156,8 +157,8 @@ int parse_and_run(int argc, char** argv) {
         declared.emplace_back(sub, command.declare(*sub));
         first_steps += "  " + std::string(command.examples.substr(0, command.examples.find('\n'))) + "\n";
     }
-    app.footer(first_steps + "\nhpo COMMAND --help tells more of a command.");
-    if (argc > 1 && argv[1][0] != '-' && !known(argv[1])) {
+    app.footer(first_steps + "\nhpo COMMAND --help describes a command.");
+    if (argc > 1 && argv[1][0] != '-' && !is_command(argv[1])) {
         std::vector<std::string_view> names;
         for (const Command& command : table) names.push_back(command.name);
         std::fprintf(stderr, "hpo: no command '%s'%s\nTry: hpo --help\n", printable(argv[1]).c_str(),
@@ -169,12 +170,12 @@ int parse_and_run(int argc, char** argv) {
     } catch (const CLI::ParseError& outcome) {
         if (outcome.get_exit_code() == 0) return app.exit(outcome);  // --help, --version
         const auto parsed = app.get_subcommands();
-        const CLI::App& at = parsed.empty() ? app : *parsed.front();
-        if (const std::string message = unknown_option(at, argc, argv, parsed.empty() ? 1 : 2); !message.empty())
+        const CLI::App& command = parsed.empty() ? app : *parsed.front();
+        if (const std::string message = unknown_option(command, argc, argv, parsed.empty() ? 1 : 2); !message.empty())
             std::fprintf(stderr, "hpo: %s\nTry: hpo %s--help\n", message.c_str(),
-                         parsed.empty() ? "" : (at.get_name() + ' ').c_str());
+                         parsed.empty() ? "" : (command.get_name() + ' ').c_str());
         else
-            at.exit(outcome);
+            command.exit(outcome);
         return usage_error;
     }
     for (const auto& [sub, action] : declared)
@@ -193,7 +194,7 @@ void print(std::string_view text) {
 }
 
 int run_cli(int argc, char** argv) {
-    // Before anything else: helpers start in a millisecond or two and read no options.
+    // The helper processes come first. They must start within a millisecond or two, and they take no options.
     if (argc > 1 && std::strcmp(argv[1], supervisor_command) == 0) return run_supervisor(argc, argv);
     if (argc > 1 && std::strcmp(argv[1], device_helper_command) == 0) return run_device_helper(argc, argv);
     if (argc > 1 && std::strcmp(argv[1], script_command) == 0) return run_script(argc, argv);

@@ -1,4 +1,4 @@
-// The commands: each is declared in a file of its own and listed in cli.cpp's table.
+// Declares the commands. Each is defined in its own file and listed in the table of cli.cpp.
 #pragma once
 
 #include <functional>
@@ -10,15 +10,15 @@ class App;
 
 namespace hpo {
 
-/// What a declared command does once its arguments are parsed; the result is the exit code. Fatal ends it with a
-/// message.
+/// Runs a command whose arguments have been parsed, and returns the exit code. Throws Fatal or Refusal with the message
+/// for the user.
 using CommandAction = std::function<int()>;
 
 struct Command {
     std::string_view name;
     std::string_view summary;                 ///< one line
-    std::string_view examples;                ///< lines for --help, each a command that works
-    CommandAction (*declare)(CLI::App& app);  ///< adds its options to `app`, which outlives the action
+    std::string_view examples;                ///< lines for --help, each a command that can be run
+    CommandAction (*declare)(CLI::App& app);  ///< adds the command's options to `app`, which must outlive the action
 };
 
 namespace commands {
@@ -43,7 +43,8 @@ CommandAction convert(CLI::App& app);
 
 }  // namespace commands
 
-/// Writes to stdout and flushes. A reader that went away ends the command quietly; a full disk ends it with a message.
+/// Writes to stdout and flushes. Throws Fatal if that fails. A closed pipe ends the command silently with exit code 0,
+/// a full disk ends it with a message.
 void print(std::string_view text);
 
 }  // namespace hpo

@@ -28,34 +28,34 @@ Result<std::string> ask(const std::string& path, const std::string& line, double
         Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
-    if (path.empty() || path.size() >= sizeof address.sun_path) return Error{"it has no control socket (yet)"};
+    if (path.empty() || path.size() >= sizeof address.sun_path) return Error{"it has no control socket yet"};
     std::memcpy(address.sun_path, path.c_str(), path.size());
 
     const Socket socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
-    const auto failed = [&](const char* what) { return Error{path + ": " + what + ": " + std::strerror(errno)}; };
-    if (socket.fd < 0) return failed("no socket");
+    const auto failed = [&](const char* problem) { return Error{path + ": " + problem + ": " + std::strerror(errno)}; };
+    if (socket.fd < 0) return failed("cannot create a socket");
     if (::connect(socket.fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-        return failed("nobody listens");
+        return failed("cannot connect");
     const std::string request = line + '\n';
     if (::send(socket.fd, request.data(), request.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(request.size()))
         return failed("cannot send");
 
     std::string answer;
-    constexpr std::size_t longest = 64 * 1024;
-    while (answer.size() < longest) {
+    constexpr std::size_t max_answer = 64 * 1024;
+    while (answer.size() < max_answer) {
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-        pollfd waiting{socket.fd, POLLIN, 0};
-        const int ready = left > 0 ? ::poll(&waiting, 1, static_cast<int>(left)) : 0;
+        pollfd readable{socket.fd, POLLIN, 0};
+        const int ready = left > 0 ? ::poll(&readable, 1, static_cast<int>(left)) : 0;
         if (ready < 0 && errno == EINTR) continue;
         if (ready == 0) return Error{path + ": no answer within " + std::to_string(static_cast<int>(seconds)) + " s"};
         char buffer[4096];
         const auto size = ::recv(socket.fd, buffer, sizeof buffer, 0);
         if (size < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-        if (size <= 0) return Error{path + ": closed without an answer"};
+        if (size <= 0) return Error{path + ": the connection was closed without an answer"};
         answer.append(buffer, static_cast<std::size_t>(size));
         if (const auto end = answer.find('\n'); end != std::string::npos) return answer.substr(0, end);
     }
-    return Error{path + ": an answer that does not end"};
+    return Error{path + ": the answer is longer than 64 KiB"};
 }
 
 Result<void> ask_to_stop(const Holder& holder, std::optional<std::int64_t> trial) {
@@ -66,7 +66,8 @@ Result<void> ask_to_stop(const Holder& holder, std::optional<std::int64_t> trial
         return Error{"process " + std::to_string(holder.pid) + " on " + holder.host +
                      ", which runs the study, cannot be reached: " + line.error().message};
     const auto answer = nlohmann::json::parse(*line, nullptr, false);
-    if (!answer.is_object() || !answer.contains("ok")) return Error{"an answer that cannot be understood"};
+    if (!answer.is_object() || !answer.contains("ok"))
+        return Error{"process " + std::to_string(holder.pid) + " sent an invalid answer"};
     if (answer["ok"] == true) return {};
     return Error{answer.contains("error") && answer["error"].is_string() ? answer["error"].get<std::string>()
                                                                          : "refused without a reason"};

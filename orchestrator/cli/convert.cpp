@@ -1,4 +1,4 @@
-// hpo convert: a study that was written for another tool.
+// hpo convert: converts a study that was written for another tool.
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -32,14 +32,14 @@ struct ConvertArguments {
     bool force = false;
 };
 
-/// One byte more than a study may have at most, so that a file that is too large is told of as such.
+/// Reads at most one byte more than a study file may have. The reader of the study then rejects a larger file.
 Result<std::string> read_file(const fs::path& file) {
-    constexpr std::size_t most = 256 * 1024 + 1;
+    constexpr std::size_t limit = 256 * 1024 + 1;
     std::error_code ignored;
-    if (fs::is_directory(file, ignored)) return Error{file.string() + ": a folder, not a file"};
+    if (fs::is_directory(file, ignored)) return Error{file.string() + ": is a folder, not a file"};
     errno = 0;
     std::ifstream stream(file, std::ios::binary);
-    std::string text(most, '\0');
+    std::string text(limit, '\0');
     if (stream) stream.read(text.data(), static_cast<std::streamsize>(text.size()));
     if (!stream.is_open() || stream.bad()) return Error{file.string() + ": " + std::strerror(errno != 0 ? errno : EIO)};
     text.resize(static_cast<std::size_t>(stream.gcount()));
@@ -57,11 +57,11 @@ void write_file(const ConvertArguments& arguments, const std::string& yaml) {
     const auto aside = output->finish();
     if (!aside) throw Fatal(aside.error().message);
     if (!aside->empty())
-        std::fprintf(stderr, "hpo: what was there lies in %s now\n", printable(aside->string()).c_str());
+        std::fprintf(stderr, "hpo: the earlier file was moved to %s\n", printable(aside->string()).c_str());
 }
 
-/// "a, b or c".
-std::string listed(const std::vector<std::string>& names) {
+/// Returns "a, b or c".
+std::string joined_by_or(const std::vector<std::string>& names) {
     std::string text;
     for (const std::string& name : names) text += (text.empty() ? "" : &name == &names.back() ? " or " : ", ") + name;
     return text;
@@ -95,13 +95,13 @@ CommandAction convert(CLI::App& app) {
     const auto arguments = std::make_shared<ConvertArguments>();
     std::vector<std::string> titles;
     for (const importing::Format* format : importing::formats()) titles.emplace_back(format->title);
-    app.add_option("file", arguments->file, "The file to convert: " + listed(titles))->required();
-    app.add_option("-o,--output", arguments->path, "The study file to make; default: print it");
+    app.add_option("file", arguments->file, "The file to convert: " + joined_by_or(titles))->required();
+    app.add_option("-o,--output", arguments->path, "The study file to write; default: print it");
     std::vector<std::string> tools = importing::tool_names();
-    const std::string described = "What the file is of: auto (its content says), " + listed(tools);
+    const std::string help = "The tool that the file was written for: auto (detected), " + joined_by_or(tools);
     tools.emplace_back(importing::any_tool);
-    app.add_option("--from", arguments->from, described)->check(CLI::IsMember(tools))->capture_default_str();
-    app.add_flag("--force", arguments->force, "Set aside what is there, under another name");
+    app.add_option("--from", arguments->from, help)->check(CLI::IsMember(tools))->capture_default_str();
+    app.add_flag("--force", arguments->force, "Replace an existing file, which is kept under another name");
     return [arguments] { return convert_command(*arguments); };
 }
 

@@ -1,4 +1,4 @@
-// hpo devices: what this machine has to compute on, and who uses it.
+// hpo devices: lists the CPU and the GPUs of this machine, and the studies that use them.
 #include <CLI/App.hpp>
 #include <algorithm>
 #include <cmath>
@@ -29,9 +29,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 using view::Table;
 
-/// What the running sessions have of one device.
+/// The sum of what the running sessions have reserved and use on one device.
 struct Reserved {
-    std::int64_t bytes = 0, used = 0;
+    std::int64_t bytes = 0, used = 0;  ///< of memory
     double cores = 0;
     std::set<std::string> studies;
 };
@@ -53,14 +53,14 @@ struct Machine {
     Host host = read_host();
     std::int64_t available = available_memory();
     DeviceReadings readings;
-    std::string problem;  ///< worth a line
-    Json libraries;       ///< of CUDA, as the worker finds them; null: no device needs them
+    std::string problem;  ///< why GPUs could not be read; empty if they could
+    Json libraries;       ///< CUDA libraries as the worker finds them; null if no device needs them
     std::vector<SessionReservations> sessions = read_sessions();
-    std::vector<std::int64_t> ours;  ///< every process of every session
-    std::int64_t our_memory = 0;     ///< of the host
+    std::vector<std::int64_t> ours;  ///< process ids of all processes of all sessions
+    std::int64_t our_memory = 0;     ///< host memory that they use, in bytes
 };
 
-/// What `hpo-worker --libraries` prints; null if it prints nothing.
+/// Returns the output of `hpo-worker --libraries`, or null if the worker prints nothing.
 Json cuda_libraries() {
     const std::string text = worker_output({"--libraries"}).text;
     Json libraries = Json::parse(text, nullptr, false);
@@ -81,9 +81,9 @@ Machine read_machine() {
 
     std::vector<std::int64_t> roots;
     for (const SessionReservations& session : machine.sessions) roots.push_back(session.pid);
-    const auto below = trees(roots);
-    for (const auto& tree : below) machine.ours.insert(machine.ours.end(), tree.begin(), tree.end());
-    for (const std::int64_t bytes : tree_memory(below)) machine.our_memory += bytes;
+    const auto process_trees = trees(roots);
+    for (const auto& tree : process_trees) machine.ours.insert(machine.ours.end(), tree.begin(), tree.end());
+    for (const std::int64_t bytes : tree_memory(process_trees)) machine.our_memory += bytes;
     return machine;
 }
 
@@ -97,9 +97,9 @@ std::string names(const std::set<std::string>& studies) {
     return text.empty() ? "-" : text;
 }
 
-std::string size_text(std::int64_t number) { return bytes_text(static_cast<double>(number)); }
+std::string size_text(std::int64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
 
-std::string cores_number(double cores) {
+std::string number_text(double cores) {
     char text[32];
     std::snprintf(text, sizeof text, cores == std::floor(cores) ? "%.0f" : "%.1f", cores);
     return text;
@@ -116,7 +116,7 @@ std::string draw(const Machine& machine) {
                  {"STUDIES"},
                  {"UUID"}});
     const Reserved on_host = reserved_on(machine.sessions, "host");
-    table.add({"host", printable(machine.host.cpu_name), cores_number(machine.host.cores),
+    table.add({"host", printable(machine.host.cpu_name), number_text(machine.host.cores),
                size_text(machine.host.memory), size_text(machine.available), size_text(others_on_host(machine)),
                size_text(on_host.bytes), names(on_host.studies), "-"});
     std::string notes;
@@ -133,13 +133,13 @@ std::string draw(const Machine& machine) {
         if (device.lost) notes += printable(name_of(device)) + " cannot be used: " + printable(device.reason) + "\n";
     }
     if (machine.libraries.is_object())
-        for (const auto& [library, cost] :
+        for (const auto& [library, consequence] :
              {std::pair("cuda", "the native worker cannot use the GPU through CUDA"),
               std::pair("nvrtc", "the native worker cannot use the GPU through CUDA"),
               std::pair("cublas", "the native worker multiplies by its own kernels, several times slower")}) {
             const Json found = machine.libraries.value(library, Json::object());
             if (found.contains("problem"))
-                notes += std::string(cost) + ": " + printable(found["problem"].get<std::string>()) + "\n";
+                notes += std::string(consequence) + ": " + printable(found["problem"].get<std::string>()) + "\n";
         }
     if (machine.readings.devices.empty() && machine.problem.empty()) notes += "No GPU: trials run on the host.\n";
     return table.draw(view::screen_of_stdout()) + notes;

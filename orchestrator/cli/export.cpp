@@ -1,4 +1,4 @@
-// hpo export: a study for other programs.
+// hpo export: writes a study for other programs.
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -29,7 +29,7 @@ struct ExportArguments {
     bool force = false;
 };
 
-/// "csv and jsonl": the formats that standard output takes.
+/// Returns the formats that can be written to standard output, as "csv and jsonl".
 std::string printed_formats() {
     std::string names;
     for (const Format* format : exporting::formats())
@@ -47,18 +47,18 @@ exporting::WholeTrial whole_of(const StudySnapshot& snapshot) {
     return [&snapshot](const TrialRecord& trial) { return snapshot.whole(trial); };
 }
 
-/// Whole kilobytes at a time.
+/// Writes in pieces of about 64 KiB.
 void write_to_stdout(const Format& format, const StudySnapshot& snapshot) {
-    std::string waiting;
+    std::string buffer;
     or_fail(
         format.print(snapshot.study, snapshot.record, whole_of(snapshot), [&](std::string_view bytes) -> Result<void> {
-            waiting += bytes;
-            if (waiting.size() < 64 * 1024) return {};
-            print(waiting);
-            waiting.clear();
+            buffer += bytes;
+            if (buffer.size() < 64 * 1024) return {};
+            print(buffer);
+            buffer.clear();
             return {};
         }));
-    print(waiting);
+    print(buffer);
 }
 
 int export_command(const ExportArguments& arguments) {
@@ -66,8 +66,9 @@ int export_command(const ExportArguments& arguments) {
     std::signal(SIGXFSZ, SIG_IGN);
     const Format& format = *exporting::find_format(arguments.to);
     if (arguments.path == "-" && format.print == nullptr)
-        throw Fatal(
-            "--to " + arguments.to + " needs a name to write to; - (standard output) is for " + printed_formats(), 2);
+        throw Fatal("--to " + arguments.to + " needs the name of a file or folder; only " + printed_formats() +
+                        " can be written to - (standard output)",
+                    2);
     const StudySnapshot snapshot = snapshot_or_fail(choose_study(arguments.study));
     if (arguments.path == "-") {
         write_to_stdout(format, snapshot);
@@ -77,7 +78,9 @@ int export_command(const ExportArguments& arguments) {
     or_fail(exporting::write(format, snapshot.study, snapshot.record, whole_of(snapshot), output.temporary(),
                              output.path()));
     const auto aside = or_fail(output.finish());
-    if (!aside.empty()) std::fprintf(stderr, "hpo: what was there lies in %s now\n", printable(aside.string()).c_str());
+    if (!aside.empty())
+        std::fprintf(stderr, "hpo: the earlier %s was moved to %s\n",
+                     std::filesystem::is_directory(aside) ? "folder" : "file", printable(aside.string()).c_str());
     std::fprintf(stderr, "hpo: %zu trials of %s%s in %s\n", snapshot.record.trials.size(), snapshot.study.name.c_str(),
                  snapshot.holder ? ", which goes on," : "", printable(output.path().string()).c_str());
     return 0;
@@ -96,8 +99,8 @@ CommandAction export_study(CLI::App& app) {
             (descriptions.empty() ? "" : "; ") + std::string(format->name) + ": " + std::string(format->description);
     }
     app.add_option("--to", arguments->to, descriptions)->required()->check(CLI::IsMember(names));
-    app.add_option("OUT", arguments->path, "The file or folder to make; - prints " + printed_formats())->required();
-    app.add_flag("--force", arguments->force, "Set aside what is there, under another name");
+    app.add_option("OUT", arguments->path, "The file or folder to write; - prints " + printed_formats())->required();
+    app.add_flag("--force", arguments->force, "Replace an existing file or folder, which is kept under another name");
     return [arguments] { return export_command(*arguments); };
 }
 

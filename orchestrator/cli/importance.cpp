@@ -1,4 +1,4 @@
-// hpo importance: which parameters matter, and how sure the best is.
+// hpo importance: shows which parameters matter and how certain the best trial is.
 #include "orchestrator/analysis/importance.hpp"
 
 #include <CLI/App.hpp>
@@ -28,7 +28,7 @@ namespace hpo {
 
 namespace {
 
-/// The curves of all trials, whole.
+/// Reads the complete curves of all trials into the snapshot.
 Result<void> read_all_steps(StudySnapshot& snapshot) {
     for (const TrialRecord& trial : snapshot.record.trials)
         if (auto read = snapshot.read_steps(trial.number); !read) return read;
@@ -37,7 +37,6 @@ Result<void> read_all_steps(StudySnapshot& snapshot) {
 
 }  // namespace
 
-/// From the study that `hpo best --repeat` made, where it is: the deviations of its configurations, together.
 std::optional<double> repeated_noise(const StudySnapshot& snapshot) {
     std::error_code ignored;
     const StudyFolder folder = study_folder(repeat_study(snapshot.study).name);
@@ -45,19 +44,19 @@ std::optional<double> repeated_noise(const StudySnapshot& snapshot) {
     const auto repeats = take_snapshot(folder);
     if (!repeats) return std::nullopt;
     const auto configurations = ranking(snapshot.record, snapshot.study.objective);
-    double squares = 0, count = 0;
-    for (const Repeated& one : rank_repeats(repeats->record, configurations, snapshot.study.objective.direction)) {
-        if (!one.deviation) continue;
-        const auto free = static_cast<double>(one.values.size()) - 1;
-        squares += free * *one.deviation * *one.deviation;
-        count += free;
+    double squares = 0, degrees_of_freedom = 0;
+    for (const Repeated& repeated : rank_repeats(repeats->record, configurations, snapshot.study.objective.direction)) {
+        if (!repeated.deviation) continue;
+        const auto degrees = static_cast<double>(repeated.values.size()) - 1;
+        squares += degrees * *repeated.deviation * *repeated.deviation;
+        degrees_of_freedom += degrees;
     }
-    return count > 0 ? std::optional(std::sqrt(squares / count)) : std::nullopt;
+    return degrees_of_freedom > 0 ? std::optional(std::sqrt(squares / degrees_of_freedom)) : std::nullopt;
 }
 
 namespace {
 
-/// The text in lines of 80 columns, the first of which begins with `label`.
+/// Wraps the text at 80 columns. The first line begins with `label`, the others are indented.
 std::vector<std::string> labelled_lines(const std::string& label, const std::string& text) {
     constexpr std::size_t indent = 14, width = 80;
     std::vector<std::string> lines{label + std::string(indent - label.size(), ' ')};
@@ -69,8 +68,8 @@ std::vector<std::string> labelled_lines(const std::string& label, const std::str
     return lines;
 }
 
-/// The first sentence of the verdict on what the machine did while trials trained. No lines if there are too few
-/// samples.
+/// Returns the first sentence of the verdict on what limited the machine while trials trained. Returns no lines if there
+/// are too few samples.
 std::vector<std::string> limit_of_machine(const StudySnapshot& snapshot) {
     const auto rows = snapshot.store->telemetry();
     if (!rows) return {};
@@ -80,13 +79,13 @@ std::vector<std::string> limit_of_machine(const StudySnapshot& snapshot) {
 }
 
 void add_importance(Insights& insights, StudySnapshot& snapshot) {
-    constexpr std::int64_t most_steps = 200'000;
-    constexpr std::size_t most_trials = 5'000;
-    if (snapshot.record.trials.size() > most_trials) return;
-    if (!snapshot.study.objective.further.empty()) return;  // what is best is not one thing
+    constexpr std::int64_t max_steps = 200'000;
+    constexpr std::size_t max_trials = 5'000;
+    if (snapshot.record.trials.size() > max_trials) return;
+    if (!snapshot.study.objective.further.empty()) return;  // there is no single best trial
     std::int64_t steps = 0;
     for (const TrialRecord& trial : snapshot.record.trials) steps += trial.trained;
-    if (steps > most_steps || !read_all_steps(snapshot)) return;
+    if (steps > max_steps || !read_all_steps(snapshot)) return;
     const auto importance = analysis::importance_of(snapshot.study, snapshot.record, repeated_noise(snapshot));
     insights.lines = analysis::short_text(snapshot.study, importance);
     for (const auto& [rule, cost] : analysis::costs_of_stopping(importance.ends, snapshot.study.seed)) {
@@ -171,7 +170,7 @@ int run_importance(const ImportanceArguments& arguments) {
 
 CommandAction importance(CLI::App& app) {
     const auto arguments = std::make_shared<ImportanceArguments>();
-    app.add_option("STUDY", arguments->study, "The study; default: the one changed last");
+    app.add_option("STUDY", arguments->study, "A study's name, folder or YAML file; default: the most recent one");
     app.add_flag("--json", arguments->json, "One JSON object for programs");
     return [arguments] { return run_importance(*arguments); };
 }

@@ -1,4 +1,4 @@
-// What the end of `hpo run` says beside the best trials.
+// Computes what `hpo run` reports at its end besides the best trials.
 #pragma once
 
 #include <optional>
@@ -9,17 +9,18 @@
 
 namespace hpo {
 
-/// The standard deviation of the objective that repeats of the best trials have shown (`hpo best --repeat`); absent:
-/// there are none.
+/// Returns the standard deviation of the objective between repeats of the same configuration, pooled over the
+/// configurations that `hpo best --repeat` trained again. Returns nothing if there are no repeats.
 std::optional<double> repeated_noise(const StudySnapshot& snapshot);
 
 struct Insights {
-    std::vector<std::string> costs;  ///< what stopping may have cost, a line a rule
-    std::vector<std::string> lines;  ///< of parameters, ties and next steps; at the end, what limited the machine
+    std::vector<std::string> costs;  ///< estimated cost of stopping trials early, one line per rule
+    std::vector<std::string> lines;  ///< findings about parameters, bounds and ties, then what limited the machine
 };
 
-/// Of a study that has ended; empty where nothing is sure, where it cannot be read, or where it is so large that people
-/// would wait for it (hpo importance takes its time).
+/// Returns the insights about a study that has ended. They are empty if nothing is certain enough, if the steps cannot
+/// be read, or if the study is so large that computing them would keep the user waiting (`hpo importance` has no such
+/// limit).
 Insights insights_of(StudySnapshot snapshot);
 
 }  // namespace hpo

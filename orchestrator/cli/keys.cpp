@@ -35,7 +35,7 @@ struct KeySection {
     std::vector<KeyRow> rows;
 };
 
-/// "integer, 1 to 65536", "relu, gelu, silu": what the type, the range and the choices of a row allow.
+/// Describes the values that a key may have, as "integer, 1 to 65536" or "relu, gelu, silu".
 template <class Row>
 std::string values_of(const Row& row) {
     if (!row.choices.empty()) return choices_text(row.choices);
@@ -44,8 +44,7 @@ std::string values_of(const Row& row) {
     const std::string type = row.type == OptionType::integer ? "integer"
                              : row.type == OptionType::list  ? "list of integers"
                                                              : "number";
-    // Ranges that only keep numbers finite are no news.
-    constexpr double unbounded = 1e9;
+    constexpr double unbounded = 1e9;  // a limit this high only keeps the number finite
     if (row.high >= unbounded) return type + ", at least " + study::short_number(row.low);
     return type + ", " + study::short_number(row.low) + " to " + study::short_number(row.high);
 }
@@ -66,11 +65,11 @@ KeySection worker_section() {
     return section;
 }
 
-/// A part's own row, and one for each of its options.
-KeySection parts_section(std::string_view title, const std::string& word, std::span<const PartOptions> parts) {
+/// Lists each part, and below it its options. `prefix` precedes the part's name, as in "type: tpe".
+KeySection parts_section(std::string_view title, const std::string& prefix, std::span<const PartOptions> parts) {
     KeySection section{title, {}};
     for (const PartOptions& part : parts) {
-        section.rows.push_back({word + std::string(part.name), {}, {}, std::string(part.meaning)});
+        section.rows.push_back({prefix + std::string(part.name), {}, {}, std::string(part.meaning)});
         for (const Option& option : part.options)
             section.rows.push_back({std::string(part.name) + "." + std::string(option.name), values_of(option),
                                     std::string(option.fallback), std::string(option.meaning)});
@@ -90,7 +89,7 @@ std::string lower(std::string_view text) {
     return result;
 }
 
-/// Leaves the rows that hold the word, in their key or their meaning.
+/// Removes the rows whose key and meaning do not contain `word`, in any case, and the sections that become empty.
 void keep_matching(std::vector<KeySection>& sections, std::string_view word) {
     const std::string wanted = lower(word);
     for (KeySection& section : sections)
@@ -106,7 +105,7 @@ std::string as_tables(const std::vector<KeySection>& sections) {
     for (const KeySection& section : sections) {
         view::Table table({{"KEY"}, {"DEFAULT"}, {"VALUES"}, {"MEANING"}});
         for (const KeyRow& row : section.rows) table.add({row.key, row.fallback, row.values, row.meaning});
-        // Meanings are read, so they are never cut: a terminal wraps them.
+        // The table is never cut to the terminal's width, since its meanings must be readable. The terminal wraps them.
         view::Screen screen = view::screen_of_stdout();
         screen.width = std::numeric_limits<int>::max();
         text += (text.empty() ? "" : "\n") + std::string(section.title) + "\n" + table.draw(screen);
@@ -114,7 +113,7 @@ std::string as_tables(const std::vector<KeySection>& sections) {
     return text;
 }
 
-/// One table a section, with the comment lines between which docs/studies.md holds the same.
+/// Formats one table per section. The comment lines around it are those between which docs/studies.md has the table.
 std::string as_markdown(const std::vector<KeySection>& sections) {
     const auto cell = [](std::string text) {
         for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, "\\");
@@ -156,7 +155,7 @@ int print_keys(const KeysArguments& arguments) {
     auto sections = all_sections();
     keep_matching(sections, arguments.word);
     if (sections.empty())
-        throw Fatal("no key or meaning holds '" + printable(arguments.word) + "'; hpo keys lists all of them");
+        throw Fatal("no key or meaning contains '" + printable(arguments.word) + "'; hpo keys lists all of them");
     print(arguments.json ? as_json(sections) : arguments.markdown ? as_markdown(sections) : as_tables(sections));
     return 0;
 }

@@ -37,7 +37,7 @@ int run(const Arguments& arguments) {
     StudySnapshot snapshot = snapshot_or_fail(choose_study(chosen.study));
     (void)snapshot.trial(*chosen.trial);
     const auto path = snapshot.folder.trial_log(*chosen.trial);
-    const auto goes_on = [&] {
+    const auto may_grow = [&] {
         return arguments.follow && snapshot.refresh().ok() && snapshot.holder &&
                !is_final(snapshot.trial(*chosen.trial).state);
     };
@@ -46,28 +46,28 @@ int run(const Arguments& arguments) {
     File file{-1};
     while ((file.fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC)) < 0) {
         if (errno != ENOENT) throw Fatal(path.string() + ": " + std::strerror(errno));
-        if (goes_on()) {
+        if (may_grow()) {
             wait();
             continue;
         }
         const std::string trial = "trial " + std::to_string(*chosen.trial);
-        if (snapshot.trial(*chosen.trial).attempt == 0) throw Fatal(trial + " has not begun, and has no log");
+        if (snapshot.trial(*chosen.trial).attempt == 0) throw Fatal(trial + " has not started and has no log");
         std::fprintf(stderr, "hpo: %s has written nothing\n", trial.c_str());
         return 0;
     }
-    // A terminal sees no escape codes of others; a file or a pipe gets the bytes as they are.
-    const bool clean = view::is_terminal(STDOUT_FILENO);
+    // Escape codes in the log must not reach a terminal. A file or a pipe gets the bytes unchanged.
+    const bool escape = view::is_terminal(STDOUT_FILENO);
     char buffer[64 * 1024];
     for (bool last = false;;) {
         const auto size = ::read(file.fd, buffer, sizeof buffer);
         if (size < 0 && errno != EINTR) throw Fatal(path.string() + ": " + std::strerror(errno));
         if (size > 0) {
             const std::string_view bytes(buffer, static_cast<std::size_t>(size));
-            print(clean ? printable(bytes, true) : std::string(bytes));
+            print(escape ? printable(bytes, true) : std::string(bytes));
         } else if (last) {
             return 0;
-        } else if (!goes_on()) {
-            last = true;  // what was written before the end is read once more
+        } else if (!may_grow()) {
+            last = true;  // the trial may have written more just before it ended
         } else {
             wait();
         }

@@ -22,8 +22,9 @@ using view::Table;
 
 std::string dump(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n'; }
 
-/// A study may end before its last trial: its space is exhausted, or its patience.
-bool nothing_left(const StudyRecord& record) {
+/// Returns true if every trial that has begun has ended. A study may finish before its budget of trials is used up:
+/// when its space or its patience is exhausted.
+bool all_ended(const StudyRecord& record) {
     return !record.trials.empty() && view::count_ended(record) == static_cast<std::int64_t>(record.trials.size());
 }
 
@@ -60,9 +61,9 @@ int list_all(bool as_json) {
         const TrialRecord* best = best_trial(snapshot->record, snapshot->study.objective);
         const auto ended = view::count_ended(snapshot->record);
         table.add({snapshot->study.name,
-                   snapshot->holder                                                           ? "running"
-                   : ended >= snapshot->study.budget.trials || nothing_left(snapshot->record) ? "finished"
-                                                                                              : "interrupted",
+                   snapshot->holder                                                        ? "running"
+                   : ended >= snapshot->study.budget.trials || all_ended(snapshot->record) ? "finished"
+                                                                                           : "interrupted",
                    std::to_string(ended) + "/" + std::to_string(snapshot->study.budget.trials),
                    best ? short_number(*best->value) : "-", metrics_text(snapshot->study.objective),
                    best ? trials_text(*snapshot, *best) : "-", folder.path.string()});
@@ -70,7 +71,7 @@ int list_all(bool as_json) {
     if (as_json)
         print(dump({{"schema", json_schema}, {"studies", std::move(studies)}}));
     else if (table.empty())
-        print("No study below " + runs_folder().string() + "/ yet: hpo run FILE.yaml makes one.\n");
+        print("No study in " + runs_folder().string() + "/ yet: hpo run FILE.yaml starts one.\n");
     else
         print(table.draw(view::screen_of_stdout()));
     return 0;

@@ -11,9 +11,9 @@ namespace hpo {
 
 namespace {
 
-constexpr std::int64_t most_shown = 1024;  ///< trials at once; more is asked of nobody
-constexpr std::size_t most_known = 64;     ///< of the trials that wait, where each has a worker of its own
-constexpr std::int64_t endless = std::int64_t{1} << 60;  ///< bytes
+constexpr std::int64_t max_simulated = 1024;               ///< trials at once; nobody runs more
+constexpr std::size_t max_queue = 64;                      ///< waiting trials if each needs its own worker
+constexpr std::int64_t unlimited = std::int64_t{1} << 60;  ///< bytes
 
 std::int64_t available_of(std::int64_t capacity, std::int64_t reserve, std::int64_t others) {
     return std::max<std::int64_t>(0, capacity - reserve - others);
@@ -28,7 +28,7 @@ std::vector<Packing::Pool> empty_pools(const Machine& machine) {
     return pools;
 }
 
-/// A trial takes its memory: of the pools shown, and of what the machine has free.
+/// Subtracts a trial's memory from the pools and from the machine's free memory.
 void take(const Reservation& reservation, Machine& machine, std::vector<Packing::Pool>& pools) {
     const Footprint& footprint = reservation.footprint;
     const auto reserve = [](Packing::Pool& pool, std::optional<std::int64_t>& free, std::int64_t bytes) {
@@ -39,14 +39,15 @@ void take(const Reservation& reservation, Machine& machine, std::vector<Packing:
     std::int64_t on_host = footprint.host_bytes + (reservation.device == host_only ? footprint.device_bytes : 0);
     for (std::size_t index = 0; index < machine.accelerators.size(); ++index) {
         if (!computes_on(static_cast<int>(index), reservation.device, reservation.more)) continue;
-        Accelerator& where = machine.accelerators[index];
-        reserve(pools.at(index + 1), where.free, footprint.device_bytes);
-        if (where.unified) on_host += footprint.device_bytes;
+        Accelerator& device = machine.accelerators[index];
+        reserve(pools.at(index + 1), device.free, footprint.device_bytes);
+        if (device.unified) on_host += footprint.device_bytes;
     }
     reserve(pools.front(), machine.memory_free, on_host);
 }
 
-/// Trials start one by one as `hpo run` starts them (scheduling/placement.hpp), in workers that are ready at once.
+/// Starts trials one by one by the rules of `hpo run` (scheduling/placement.hpp) until none can start. Workers are
+/// ready as soon as they are launched.
 Packing fill(const PackingQuestion& question) {
     Packing packing;
     packing.pools = empty_pools(question.machine);
@@ -55,10 +56,10 @@ Packing fill(const PackingQuestion& question) {
     state.on_device = question.on_device;
     state.devices = question.devices;
     state.parallel = question.parallel;
-    const auto count = question.trials.empty() ? 0 : std::min(question.most, most_shown);
+    const auto count = question.trials.empty() ? 0 : std::min(question.budget_trials, max_simulated);
     const auto workers = static_cast<std::size_t>(question.workers);
     for (std::int64_t next = 1;;) {
-        // Cores and memory limit the workers here.
+        // There is always a worker to start, so that cores and memory alone limit their number.
         if (state.workers.empty() || state.workers.back().state != PlacementWorker::State::empty)
             state.workers.emplace_back();
         const PlacementDecision decision = place(state, machine);
@@ -77,11 +78,12 @@ Packing fill(const PackingQuestion& question) {
             packing.workers += decision.start->opens ? 1 : 0;
             continue;
         }
-        // Without slots to join nothing is lost where more trials are known.
-        const std::size_t longest = question.slots == 1 ? std::max(most_known, workers) : longest_queue(state, workers);
+        // With several slots the queue must not be longer than in a real run, since that decides which trials share a
+        // worker. With one slot it may be longer, which saves rounds.
+        const std::size_t longest = question.slots == 1 ? std::max(max_queue, workers) : longest_queue(state, workers);
         if (next > count || state.queue.size() >= longest) return packing;
-        const auto known = question.slots == 1 ? longest : state.queue.size() + 1;
-        for (; next <= count && state.queue.size() < known; ++next) {
+        const auto length = question.slots == 1 ? longest : state.queue.size() + 1;
+        for (; next <= count && state.queue.size() < length; ++next) {
             const auto& trial = question.trials[static_cast<std::size_t>(next - 1) % question.trials.size()];
             state.queue.push_back({.trial = next,
                                    .footprint = trial.footprint,
@@ -94,13 +96,13 @@ Packing fill(const PackingQuestion& question) {
 void lift_cores(PackingQuestion& question) { question.machine.cores = 1e9; }
 void lift_host(PackingQuestion& question) {
     Machine& machine = question.machine;
-    machine.memory = endless;
+    machine.memory = unlimited;
     machine.memory_reserve = machine.memory_others = 0;
     machine.memory_free.reset();
 }
 void lift_devices(PackingQuestion& question) {
     for (Accelerator& device : question.machine.accelerators) {
-        device.memory = endless;
+        device.memory = unlimited;
         device.reserve = device.others = 0;
         device.free.reset();
     }
@@ -111,7 +113,7 @@ void lift_parallel(PackingQuestion& question) {
 }
 
 void lift_slots(PackingQuestion& question) {
-    if (question.slots > 1) question.slots = most_shown;
+    if (question.slots > 1) question.slots = max_simulated;
 }
 
 struct Limit {
@@ -124,21 +126,22 @@ constexpr Limit limits[] = {{"resources.parallel", lift_parallel},
                             {"host memory", lift_host},
                             {"resources.slots", lift_slots}};
 
-/// The limits that, without all others, would let no more start; several may. Where only a mixture of them holds trials
-/// back, those whose absence lets more start. What hpo chose by itself is named where nothing else is to blame.
+/// Names the limits that keep more trials from starting: each that would do so if it were the only limit. If there is
+/// none, several act together, and each is named without which more trials could start. A limit that hpo chose itself
+/// is only named if there is no other.
 std::string limit_of(const PackingQuestion& question, std::int64_t at_once) {
     if (question.trials.empty()) return {};
-    if (at_once >= question.most) return "the trials of the budget";
-    std::vector<std::string> alone, mixed;
+    if (at_once >= question.budget_trials) return "the trials of the budget";
+    std::vector<std::string> sufficient, necessary;
     for (const Limit& limit : limits) {
         PackingQuestion without = question, only = question;
         limit.lift(without);
         for (const Limit& other : limits)
             if (&other != &limit) other.lift(only);
-        if (fill(only).at_once <= at_once) alone.emplace_back(limit.name);
-        if (fill(without).at_once > at_once) mixed.emplace_back(limit.name);
+        if (fill(only).at_once <= at_once) sufficient.emplace_back(limit.name);
+        if (fill(without).at_once > at_once) necessary.emplace_back(limit.name);
     }
-    std::vector<std::string>& names = alone.empty() ? mixed : alone;
+    std::vector<std::string>& names = sufficient.empty() ? necessary : sufficient;
     if (question.parallel_by_default && !names.empty() && names.front() == limits[0].name) {
         if (names.size() > 1)
             names.erase(names.begin());

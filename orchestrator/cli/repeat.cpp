@@ -24,22 +24,25 @@ namespace hpo {
 
 namespace {
 
-constexpr std::size_t longest_name = 64;
-constexpr double tied_within = 2;  // standard errors
+constexpr std::size_t max_name_length = 64;
+constexpr double tie_width = 2;  // standard errors
 
-/// What can be trained again, and differs from time to time.
-void refuse_what_cannot_be_repeated(const Study& study) {
+/// Throws Fatal if hpo cannot train the study's trials, or if repeats would not differ from each other.
+void refuse_unrepeatable(const Study& study) {
     if (!has_worker(study))
-        throw Fatal("study " + study.name + " has no worker: who trains its trials trains the best again");
+        throw Fatal(
+            "study " + study.name +
+            " has no worker, so hpo cannot train its trials again; repeat them in the program that trained them");
     const bool searched = std::any_of(study.space.begin(), study.space.end(),
                                       [](const Dimension& dimension) { return dimension.name == "seed"; });
     if (searched || study.worker.contains("seed"))
         throw Fatal("study " + study.name +
-                    " says the seed of its trials itself ('seed'), so that each repeat would be "
-                    "the same training: leave it out to see how results vary");
+                    " sets the seed of its trials ('seed'), so that each repeat would be the same training; remove "
+                    "that key to see how results vary");
 }
 
-/// The derived study holds the trials that are to be run.
+/// Adds the missing repeats to the store of `again` as queued trials. Returns `again` with the matching budget. The
+/// lock on the study's folder is released on return.
 Study prepare(const StudyFolder& folder, Study again, const std::vector<const TrialRecord*>& configurations,
               std::int64_t repeats, const std::function<Result<void>(const std::string&)>& accepted) {
     const auto warn = [](const std::string& message) { std::fprintf(stderr, "hpo: %s\n", printable(message).c_str()); };
@@ -65,17 +68,17 @@ void print_ranking(const Study& study, const std::vector<Repeated>& ranked) {
                        {"WAS", view::Table::Align::right},
                        {"PARAMETERS"}});
     std::string tied;
-    for (const Repeated& one : ranked) {
+    for (const Repeated& repeated : ranked) {
         std::string parameters;
-        for (const auto& [name, value] : one.first->params)
+        for (const auto& [name, value] : repeated.first->params)
             parameters += (parameters.empty() ? "" : " ") + printable(name) + '=' + view::value_text(value);
-        const auto shown = [&](double value) { return one.values.empty() ? "-" : short_number(value); };
-        const auto [least, most] = std::minmax_element(one.values.begin(), one.values.end());
-        table.add({std::to_string(one.first->number), shown(one.mean),
-                   one.deviation ? short_number(*one.deviation) : "-", one.values.empty() ? "-" : short_number(*least),
-                   one.values.empty() ? "-" : short_number(*most), std::to_string(one.values.size()),
-                   short_number(*one.first->value), parameters});
-        if (one.tied) tied += (tied.empty() ? "" : ", ") + std::to_string(one.first->number);
+        const std::vector<double>& values = repeated.values;
+        const auto [least, most] = std::minmax_element(values.begin(), values.end());
+        table.add({std::to_string(repeated.first->number), values.empty() ? "-" : short_number(repeated.mean),
+                   repeated.deviation ? short_number(*repeated.deviation) : "-",
+                   values.empty() ? "-" : short_number(*least), values.empty() ? "-" : short_number(*most),
+                   std::to_string(values.size()), short_number(*repeated.first->value), parameters});
+        if (repeated.tied) tied += (tied.empty() ? "" : ", ") + std::to_string(repeated.first->number);
     }
     std::string text = study.name + ": the best by mean " + study.objective.metric + " of repeats on fresh seeds\n" +
                        table.draw(view::screen_of_stdout());
@@ -83,7 +86,7 @@ void print_ranking(const Study& study, const std::vector<Repeated>& ranked) {
         text += "A tie with trial " + std::to_string(ranked.front().first->number) +
                 ", within two standard errors: " + tied + '\n';
     std::int64_t failed = 0;
-    for (const Repeated& one : ranked) failed += one.failed;
+    for (const Repeated& repeated : ranked) failed += repeated.failed;
     if (failed > 0)
         text += std::to_string(failed) + (failed == 1 ? " repeat" : " repeats") + " ended without a value: hpo ls " +
                 repeat_study(study).name + '\n';
@@ -92,18 +95,20 @@ void print_ranking(const Study& study, const std::vector<Repeated>& ranked) {
 
 void print_json(const Study& study, const std::vector<Repeated>& ranked) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
-    for (const Repeated& one : ranked) {
+    const auto or_null = [](const std::optional<double>& number) {
+        return number ? nlohmann::ordered_json(*number) : nlohmann::ordered_json(nullptr);
+    };
+    for (const Repeated& repeated : ranked) {
         nlohmann::ordered_json values = nlohmann::ordered_json::array();
-        for (const double value : one.values) values.push_back(value);
-        list.push_back(
-            {{"trial", one.first->number},
-             {"params", nlohmann::ordered_json(wire::from(one.first->params))},
-             {"was", wire::from(*one.first->value)},
-             {"mean", one.values.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(one.mean)},
-             {"deviation", one.deviation ? nlohmann::ordered_json(*one.deviation) : nlohmann::ordered_json(nullptr)},
-             {"values", std::move(values)},
-             {"failed", one.failed},
-             {"tied", one.tied}});
+        for (const double value : repeated.values) values.push_back(value);
+        list.push_back({{"trial", repeated.first->number},
+                        {"params", nlohmann::ordered_json(wire::from(repeated.first->params))},
+                        {"was", wire::from(*repeated.first->value)},
+                        {"mean", or_null(values.empty() ? std::nullopt : std::optional(repeated.mean))},
+                        {"deviation", or_null(repeated.deviation)},
+                        {"values", std::move(values)},
+                        {"failed", repeated.failed},
+                        {"tied", repeated.tied}});
     }
     const nlohmann::ordered_json json{{"schema", json_schema},
                                       {"study", study.name},
@@ -118,7 +123,7 @@ void print_json(const Study& study, const std::vector<Repeated>& ranked) {
 Study repeat_study(const Study& study) {
     static const std::string suffix = "-repeat";
     Study again = study;
-    again.name = study.name.substr(0, longest_name - suffix.size()) + suffix;
+    again.name = study.name.substr(0, max_name_length - suffix.size()) + suffix;
     again.seed = study.seed < 1'000'000 ? study.seed + 1'000'000 : study.seed - 1'000'000;
     again.stopping.clear();
     again.start.clear();
@@ -136,10 +141,10 @@ std::vector<event::Proposed> missing_repeats(const StudyRecord& record,
     auto number = static_cast<std::int64_t>(record.trials.size());
     for (std::int64_t round = 1; round <= repeats; ++round)
         for (const TrialRecord* configuration : configurations) {
-            const auto there = std::count_if(record.trials.begin(), record.trials.end(), [&](const TrialRecord& trial) {
-                return trial.params == configuration->params;
-            });
-            if (there < round) missing.push_back({++number, configuration->point, configuration->params});
+            const auto present =
+                std::count_if(record.trials.begin(), record.trials.end(),
+                              [&](const TrialRecord& trial) { return trial.params == configuration->params; });
+            if (present < round) missing.push_back({++number, configuration->point, configuration->params});
         }
     return missing;
 }
@@ -148,38 +153,37 @@ std::vector<Repeated> rank_repeats(const StudyRecord& record, const std::vector<
                                    Direction direction) {
     std::vector<Repeated> all;
     for (const TrialRecord* configuration : configurations) {
-        Repeated one;
-        one.first = configuration;
+        Repeated repeated;
+        repeated.first = configuration;
         for (const TrialRecord& trial : record.trials) {
             if (trial.params != configuration->params || !is_final(trial.state)) continue;
             if (trial.state == TrialState::complete && trial.value)
-                one.values.push_back(*trial.value);
+                repeated.values.push_back(*trial.value);
             else
-                ++one.failed;
+                ++repeated.failed;
         }
-        const auto n = static_cast<double>(one.values.size());
-        for (const double value : one.values) one.mean += value / n;
+        const auto n = static_cast<double>(repeated.values.size());
+        for (const double value : repeated.values) repeated.mean += value / n;
         double squares = 0;
-        for (const double value : one.values) squares += (value - one.mean) * (value - one.mean);
-        if (n > 1) one.deviation = std::sqrt(squares / (n - 1));
-        all.push_back(std::move(one));
+        for (const double value : repeated.values) squares += (value - repeated.mean) * (value - repeated.mean);
+        if (n > 1) repeated.deviation = std::sqrt(squares / (n - 1));
+        all.push_back(std::move(repeated));
     }
     std::stable_sort(all.begin(), all.end(), [&](const Repeated& a, const Repeated& b) {
         if (a.values.empty() || b.values.empty()) return !a.values.empty() && b.values.empty();
         return better(direction, a.mean, b.mean);
     });
-    const auto squared_error = [](const Repeated& one) {
-        return *one.deviation * *one.deviation / static_cast<double>(one.values.size());
+    const auto squared_error = [](const Repeated& repeated) {
+        return *repeated.deviation * *repeated.deviation / static_cast<double>(repeated.values.size());
     };
     for (std::size_t i = 1; i < all.size() && all.front().deviation; ++i)
-        all[i].tied =
-            all[i].deviation && std::abs(all[i].mean - all.front().mean) <=
-                                    tied_within * std::sqrt(squared_error(all[i]) + squared_error(all.front()));
+        all[i].tied = all[i].deviation && std::abs(all[i].mean - all.front().mean) <=
+                                              tie_width * std::sqrt(squared_error(all[i]) + squared_error(all.front()));
     return all;
 }
 
 int repeat_best(const StudySnapshot& snapshot, std::int64_t top, std::int64_t repeats, bool json) {
-    refuse_what_cannot_be_repeated(snapshot.study);
+    refuse_unrepeatable(snapshot.study);
     std::vector<const TrialRecord*> configurations = ranking(snapshot.record, snapshot.study.objective);
     configurations.resize(std::min(configurations.size(), static_cast<std::size_t>(top)));
     if (configurations.empty())

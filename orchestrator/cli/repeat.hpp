@@ -1,4 +1,4 @@
-// hpo best --repeat: the best configurations trained again on fresh seeds, ranked by mean and spread.
+// hpo best --repeat: trains the best configurations again with new seeds and ranks them by their mean.
 #pragma once
 
 #include <cstdint>
@@ -13,31 +13,33 @@ namespace hpo {
 
 struct StudySnapshot;
 
-/// The study in which the best of `study` are trained again: the same but for its name (NAME-repeat), its seed (also of
-/// the split of the data), and that it neither proposes nor stops anything.
+/// Returns the study that trains the best configurations of `study` again. It differs in its name (NAME-repeat) and in
+/// its seed, which also determines the data split. It has no stopping rules, start configurations, warm start or limits
+/// on time and patience.
 Study repeat_study(const Study& study);
 
-/// Trials to add to `record`, so that each of these configurations has `repeats`: one round after the other, so that an
-/// interrupted study has as many of each.
+/// Returns the trials to add to `record` so that each configuration has `repeats` of them. They are ordered by rounds,
+/// so that an interrupted study has repeated every configuration about equally often.
 std::vector<event::Proposed> missing_repeats(const StudyRecord& record,
                                              const std::vector<const TrialRecord*>& configurations,
                                              std::int64_t repeats);
 
-/// What became of one configuration.
+/// The results of one configuration.
 struct Repeated {
-    const TrialRecord* first = nullptr;  ///< of the study that found it
-    std::vector<double> values;          ///< of its repeats that are complete
-    std::int64_t failed = 0;             ///< of its repeats, that ended without a value
-    double mean = 0;
-    std::optional<double> deviation;  ///< standard deviation; nothing of fewer than two
-    bool tied = false;                ///< within two standard errors of the best
+    const TrialRecord* first = nullptr;  ///< the trial of the original study; not owned
+    std::vector<double> values;          ///< of the complete repeats
+    std::int64_t failed = 0;             ///< number of repeats that ended without a value
+    double mean = 0;                     ///< of `values`; 0 if there are none
+    std::optional<double> deviation;     ///< standard deviation of `values`; absent for fewer than two
+    bool tied = false;                   ///< true if within two standard errors of the best mean
 };
 
-/// The best mean first; those without a value last.
+/// Returns the configurations ordered by mean, the best first and those without a value last.
 std::vector<Repeated> rank_repeats(const StudyRecord& record, const std::vector<const TrialRecord*>& configurations,
                                    Direction direction);
 
-/// Trains what is missing, and prints the ranking. Returns the exit code.
+/// Trains the missing repeats of the `top` best trials and prints the ranking. Returns the exit code. Throws Fatal if
+/// the study cannot be repeated.
 int repeat_best(const StudySnapshot& snapshot, std::int64_t top, std::int64_t repeats, bool json);
 
 }  // namespace hpo

@@ -1,4 +1,4 @@
-// hpo run: search, and print the best configuration.
+// hpo run: searches and prints the best configuration.
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -35,7 +35,7 @@ struct RunArguments {
     bool fresh = false, json = false, quiet = false;
 };
 
-/// The options that stand for keys.
+/// An option that sets one key of the study.
 struct KeyOption {
     const char* option;
     const char* key;
@@ -47,7 +47,7 @@ constexpr std::array key_options{KeyOption{"--trials", "budget.trials", &RunArgu
                                  KeyOption{"--backend", "resources.backend", &RunArguments::backend},
                                  KeyOption{"--seed", "seed", &RunArguments::seed}};
 
-/// As overrides; after --set, so that the shorter way wins.
+/// Returns the keys that the options set. The short options come after --set and therefore win.
 Overrides overrides(const RunArguments& arguments) {
     Overrides all{arguments.set, {}};
     for (const KeyOption& option : key_options)
@@ -58,13 +58,13 @@ Overrides overrides(const RunArguments& arguments) {
     return all;
 }
 
-/// `--trials --fresh` lacks a value.
+/// Rejects `--trials --fresh`, which lacks the value of --trials. Returns the error, or an empty text.
 std::string refuse_option_as_value(const std::string& value) {
     return value.empty() || value.starts_with("--") ? "a value is missing" : "";
 }
 
-/// --fresh: the old study is moved aside, not destroyed, and stays where it is when the new one could not begin.
-/// Returns where it lies now; empty: there was none.
+/// Implements --fresh: moves the existing study to runs/.old, after checking that the new one can start. Returns its
+/// new path, or an empty one if there was no study.
 std::filesystem::path move_aside(const Study& study, const StudyFolder& folder, const Programs& programs) {
     std::error_code failed;
     if (!std::filesystem::exists(folder.path, failed)) return {};
@@ -81,28 +81,28 @@ std::filesystem::path move_aside(const Study& study, const StudyFolder& folder, 
         aside = old / (folder.name() + time + '-' + std::to_string(n));
     std::filesystem::rename(folder.path, aside, failed);
     if (failed) throw Fatal("cannot move " + folder.path.string() + " aside: " + failed.message());
-    std::fprintf(stderr, "hpo: the earlier study lies in %s now\n", aside.c_str());
+    std::fprintf(stderr, "hpo: the earlier study was moved to %s\n", aside.c_str());
     return aside;
 }
 
-/// The new study was refused all the same, and has taken back what it made.
-void bring_back(const std::filesystem::path& aside, const StudyFolder& folder) {
+/// Moves the earlier study back after the new one has failed to start. Does nothing if the new study has left a folder.
+void restore(const std::filesystem::path& aside, const StudyFolder& folder) {
     std::error_code failed;
     if (aside.empty() || std::filesystem::exists(folder.path, failed)) return;
     std::filesystem::rename(aside, folder.path, failed);
     if (failed) return;
     std::filesystem::remove(aside.parent_path(), failed);  // only if nothing else is in it
-    std::fprintf(stderr, "hpo: the earlier study is back in %s\n", folder.path.c_str());
+    std::fprintf(stderr, "hpo: the earlier study was moved back to %s\n", folder.path.c_str());
 }
 
-/// The arguments of `hpo run` that go on with what was begun: it would be refused, or have another budget, without.
-/// `in_time`: the time that was given is not what ended it.
-std::string same_again(const RunArguments& arguments, bool in_time) {
+/// Returns the arguments with which `hpo run` resumes this study. Without them it would be refused, or have another
+/// budget. `keep_time` is false if the limit of --time has ended the study, so that it must not be given again.
+std::string resume_arguments(const RunArguments& arguments, bool keep_time) {
     std::string command = shell_word(arguments.file);
     for (const std::string& assignment : arguments.set) command += " --set " + shell_word(assignment);
     for (const KeyOption& option : key_options)
         if (const std::string& value = arguments.*option.value;
-            !value.empty() && (in_time || option.value != &RunArguments::time))
+            !value.empty() && (keep_time || option.value != &RunArguments::time))
             command += ' ' + std::string(option.option) + ' ' + shell_word(value);
     return command;
 }
@@ -128,8 +128,8 @@ void print_json_end(const Study& study, const RunOutcome& outcome) {
     print(end.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
 }
 
-/// The reason of the last trial that went wrong, for a study without a value.
-std::string why_none(const StudyRecord& record) {
+/// Returns the reason why the last trial failed, in parentheses, for a study in which no trial has a value.
+std::string last_failure(const StudyRecord& record) {
     for (auto trial = record.trials.rbegin(); trial != record.trials.rend(); ++trial)
         if (const std::string first = trial->reason.substr(0, trial->reason.find('\n')); !first.empty())
             return " (trial " + std::to_string(trial->number) + ": " + printable(first) + ")";
@@ -143,7 +143,7 @@ int run_command(const RunArguments& arguments) {
     const StudyFolder folder = study_folder(study.name);
     const Programs programs = installed_programs();
     const auto aside = arguments.fresh ? move_aside(study, folder, programs) : std::filesystem::path();
-    // A reader that goes away and a limit on file sizes are errors to be told, not deaths.
+    // A closed pipe and a limit on file sizes should make the write fail, not kill the process.
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGXFSZ, SIG_IGN);
 
@@ -155,17 +155,17 @@ int run_command(const RunArguments& arguments) {
             return may_go_on(study, before, "Give the study another name, or start anew with --fresh.");
         });
     } catch (...) {
-        bring_back(aside, folder);
+        restore(aside, folder);
         throw;
     }
     if (!outcome) {
-        bring_back(aside, folder);
+        restore(aside, folder);
         throw Fatal(outcome.error().message);
     }
 
     const TrialRecord* best = best_trial(outcome->record, study.objective);
     const int code = exit_code(*outcome);
-    if (outcome->signal == SIGHUP) return code;  // nobody is there to read it
+    if (outcome->signal == SIGHUP) return code;  // the terminal is gone
     if (outcome->folder_lost && !arguments.json) throw Fatal(outcome->reason);
     if (arguments.json) {
         print_json_end(study, *outcome);
@@ -173,15 +173,16 @@ int run_command(const RunArguments& arguments) {
         if (best) print(best_config(study, *best, "yaml"));
     } else {
         const view::Moment moment{outcome->seconds, 1, false};
-        // A study that finished before its last trial has no configuration or no patience left, or no time.
+        // More trials can follow if the study was interrupted or ran out of time, but not if its space or its patience
+        // is exhausted.
         const auto& trials = outcome->record.trials;
-        const bool more =
+        const bool can_resume =
             outcome->end != Engine::End::finished ||
             (study.budget.seconds && outcome->seconds >= *study.budget.seconds &&
              view::count_ended(outcome->record) < study.budget.trials) ||
             std::any_of(trials.begin(), trials.end(), [](const TrialRecord& trial) { return !is_final(trial.state); });
-        view::ReportFacts facts{folder.path.string(), outcome->reason, more,
-                                same_again(arguments, outcome->end != Engine::End::finished)};
+        view::ReportFacts facts{folder.path.string(), outcome->reason, can_resume,
+                                resume_arguments(arguments, outcome->end != Engine::End::finished)};
         if (!outcome->signal && !outcome->folder_lost) {
             Insights insights = insights_of({folder, study, outcome->record, std::nullopt, std::move(outcome->store)});
             facts.costs = std::move(insights.costs);
@@ -194,7 +195,7 @@ int run_command(const RunArguments& arguments) {
         !best && code == 0 && !broken.empty())
         throw Fatal(broken + "; see hpo ls " + study.name);
     if (!best && code == 0)
-        throw Fatal("no trial ended well with a value of " + study.objective.metric + why_none(outcome->record) +
+        throw Fatal("no trial has a value of " + study.objective.metric + last_failure(outcome->record) +
                     "; see hpo ls " + study.name);
     return code;
 }
@@ -217,11 +218,10 @@ CommandAction run(CLI::App& app) {
         ->type_name("KEY=VALUE");
     app.add_flag("--fresh", arguments->fresh, "Start from scratch; the existing study is moved to runs/.old");
     const auto json = app.add_flag("--json", arguments->json, "One JSON object per line, for programs");
-    app.footer(
-        app.get_footer() +
-        "\nExit codes: 0 the study ended, and at least one trial completed or was stopped with a value, whatever "
-        "became of the others;\n1 it failed, or no trial has a value; 2 usage; 130 interrupted; 143 terminated.");
-    app.add_flag("-q,--quiet", arguments->quiet, "Print the best configuration alone, as YAML")->excludes(json);
+    app.footer(app.get_footer() +
+               "\nExit codes: 0 the study ended and at least one trial completed, or was stopped with a value;\n"
+               "1 it failed, or no trial has a value; 2 usage; 130 interrupted; 143 terminated.");
+    app.add_flag("-q,--quiet", arguments->quiet, "Print only the best configuration, as YAML")->excludes(json);
     return [arguments] { return run_command(*arguments); };
 }
 

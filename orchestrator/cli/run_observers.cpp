@@ -26,7 +26,8 @@ using view::Moment;
 
 Moment moment(const SessionView& view) { return {view.seconds, view.workers, true}; }
 
-/// stdout, until it fails: a full disk is told, a reader that went away knows.
+/// Writes to stdout until a write fails. A full disk is reported. A closed pipe is not, since its reader has left on
+/// purpose.
 class Output {
    public:
     void write(const std::string& text) {
@@ -49,12 +50,13 @@ std::string with_level(const Notice& notice) {
     return level + trial + notice.text + '\n';
 }
 
-/// "Resuming phase1: 12 of 64 trials started, 9 finished", once, at the start of a resumed study; of a complete one
-/// "phase1 is complete (64/64); `--trials 128` adds more".
+/// Returns the first line for a study that has run before: "Resuming phase1: 12 of 64 trials started, 9 finished", or
+/// "phase1 is complete (64/64); `--trials 128` adds more". Returns an empty text for a new study.
 std::string greeting(const Study& study, const SessionView& view) {
     const auto begun = view.record.trials.size();
     if (begun == 0) return {};
-    const auto budget = std::max(study.budget.trials, static_cast<std::int64_t>(begun));  // it may be lower now
+    // The budget may have been lowered below the number of trials that have begun.
+    const auto budget = std::max(study.budget.trials, static_cast<std::int64_t>(begun));
     const std::int64_t finished = view::count_ended(view.record);
     if (finished >= study.budget.trials)
         return study.name + " is complete (" + std::to_string(finished) + "/" + std::to_string(budget) +
@@ -111,7 +113,7 @@ class InLines final : public RunObserver {
     }
     void print(const std::string& lines) override { out_.write(lines); }
     void notice(const Notice& notice) override {
-        // A trial's failure is told by the line of its event.
+        // The line of the trial's event has already reported the failure.
         if (notice.trial && notice.level == Notice::Level::error) return;
         if (notice.level != Notice::Level::info) (void)view::write_to(STDERR_FILENO, with_level(notice));
     }
@@ -128,9 +130,9 @@ class InJson final : public RunObserver {
 
     std::string happened(const StudyRecord& record, const StoredEvent& stored) override {
         std::string lines;
-        const auto line = [&](const char* what, std::int64_t trial, const Report* report = nullptr) {
+        const auto line = [&](const char* name, std::int64_t trial, const Report* report = nullptr) {
             nlohmann::ordered_json json{
-                {"schema", json_schema}, {"event", what}, {"study", study_.name}, {"time", utc_text(stored.time)}};
+                {"schema", json_schema}, {"event", name}, {"study", study_.name}, {"time", utc_text(stored.time)}};
             json.update(trial_json(record.trial(trial)));
             if (report) json["report"] = wire::from(*report);
             lines = json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';

@@ -1,5 +1,4 @@
-// How `hpo run` shows a session: a live block on a terminal, plain lines elsewhere, JSON lines for programs, or
-// nothing.
+// The output of `hpo run` while it runs: a live block on a terminal, plain lines elsewhere, JSON lines, or nothing.
 #pragma once
 
 #include <memory>
@@ -10,7 +9,8 @@ namespace hpo {
 
 enum class RunStyle { automatic, json, quiet };
 
-/// `study` outlives the observer.
+/// Creates the observer for `style`. `automatic` selects the live block if stdout is a terminal. `study` must outlive
+/// the observer.
 std::unique_ptr<RunObserver> make_run_observer(RunStyle style, const Study& study);
 
 }  // namespace hpo

@@ -22,39 +22,41 @@ namespace {
 namespace fs = std::filesystem;
 using std::string;
 
-constexpr std::size_t most_files = 10'000;  ///< of a folder that are looked at for a similar name
+constexpr std::size_t max_files = 10'000;  ///< of a folder that are compared with a missing name
 
-/// "; did you mean 'train.py'?", of the files beside the one that is missing; empty: none is called similarly.
+/// Returns "; did you mean 'train.py'?" if the folder of the missing file has a file with a similar name, else an empty
+/// text.
 string similar_file(const fs::path& missing) {
     std::vector<string> names;
     std::error_code failed;
     const fs::path folder = missing.has_parent_path() ? missing.parent_path() : fs::path(".");
     for (auto entry = fs::directory_iterator(folder, failed); !failed && entry != fs::directory_iterator();
          entry.increment(failed))
-        if (names.size() < most_files) names.push_back(entry->path().filename().string());
+        if (names.size() < max_files) names.push_back(entry->path().filename().string());
     const std::vector<std::string_view> candidates(names.begin(), names.end());
     const std::string_view nearest = study::nearest(missing.filename().string(), candidates);
     return nearest.empty() ? "" : "; did you mean '" + printable(string(nearest)) + "'?";
 }
 
-/// $PATH of the study's programs; nothing: as here.
+/// Returns the $PATH that the study sets for its programs, or nothing if they inherit the one of this process.
 std::optional<string> path_of_study(const Study& study) {
     const auto own = study.environment.own.find("PATH");
     return own == study.environment.own.end() ? std::nullopt : own->second;
 }
 
-/// The file that the command's interpreter is to run; empty: there is none, or it depends on the trial.
+/// Returns the file that the command's interpreter runs. Returns an empty text if there is none, or if it depends on
+/// the trial.
 string script_of(const std::vector<string>& command) {
-    string word;
-    if (const auto at = script::interpreter_arguments(command)) {
-        word = command[*at];
+    string file;
+    if (const auto index = script::interpreter_arguments(command)) {
+        file = command[*index];
     } else {
         const string program = fs::path(command.front()).filename().string();
         constexpr std::string_view shells[] = {"sh", "bash", "dash", "zsh", "ksh", "Rscript", "perl", "ruby", "node"};
         const bool known = std::find(std::begin(shells), std::end(shells), program) != std::end(shells);
-        if (known && command.size() > 1) word = command[1];
+        if (known && command.size() > 1) file = command[1];
     }
-    return word.starts_with('-') || !script::placeholders(word).empty() ? "" : word;
+    return file.starts_with('-') || !script::placeholders(file).empty() ? "" : file;
 }
 
 }  // namespace
@@ -62,17 +64,17 @@ string script_of(const std::vector<string>& command) {
 void refuse_unready_script(const Study& study, const string& file) {
     if (study.command.empty()) return;
     const auto refuse = [&](const char* key, const string& message) {
-        // A study that was given its folders and templates is not written any more as its file is.
+        // A study with a home folder or with templates was rewritten when they were filled in, so that its source no
+        // longer matches the file's lines.
         const bool as_written = !file.empty() && study.home.empty() && study.files.empty();
         throw Refusal(error_at(as_written ? study.source : "", file.empty() ? study.name : file, key, message));
     };
     const string& program = study.command.front();
     const fs::path home = script::home_of(study);
-    const bool names_path = program.find('/') != string::npos;
+    const bool is_path = program.find('/') != string::npos;
     if (script::placeholders(program).empty() &&
-        script::path_of(names_path ? (home / program).string() : program, path_of_study(study)).empty()) {
+        script::path_of(is_path ? (home / program).string() : program, path_of_study(study)).empty()) {
         std::error_code ignored;
-        const bool is_path = program.find('/') != string::npos;
         if (is_path && fs::exists(home / program, ignored))
             refuse("worker.command", "the program " + printable(program) + " cannot be executed (chmod +x?)");
         refuse("worker.command", "there is no program " + printable(program) +
@@ -83,8 +85,8 @@ void refuse_unready_script(const Study& study, const string& file) {
         refuse("worker.command",
                "there is no file " + printable(script) + " in " + home.string() + similar_file(home / script));
     if (study.metrics && study.metrics->file.empty() && !script::gives(study.metrics->patterns, study.objective.metric))
-        refuse("worker.metrics.stdout", "no pattern gives the objective, " + printable(study.objective.metric) +
-                                            ": name it by a group, such as (?<" + study.objective.metric +
+        refuse("worker.metrics.stdout", "no pattern captures the objective, " + printable(study.objective.metric) +
+                                            ": add a group of that name, such as (?<" + study.objective.metric +
                                             ">{number})");
 }
 

@@ -1,4 +1,4 @@
-// Whether a study's script could be started and read at all: what can be seen before anything runs.
+// Checks a study's script before anything runs.
 #pragma once
 
 #include <string>
@@ -7,9 +7,10 @@
 
 namespace hpo {
 
-/// Ends the command with each problem at its place in `file`, which the study was read from (empty: it is not as the
-/// file says): a program or a script that is not there, patterns of which none gives the objective. Commands whose
-/// program or script depends on the trial are not looked at. Looks at the file system.
+/// Throws Refusal if the program or the script does not exist, or if no pattern of worker.metrics matches the
+/// objective. The message gives the location in `file`, from which the study was read. Pass an empty `file` if options
+/// have changed the study since. A program or script whose name depends on the trial is not checked. Reads the file
+/// system.
 void refuse_unready_script(const Study& study, const std::string& file);
 
 }  // namespace hpo

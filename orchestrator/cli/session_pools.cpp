@@ -8,8 +8,8 @@ namespace hpo {
 
 void add_pools(view::Moment& moment, const std::string& study, std::int64_t pid) {
     const auto sessions = read_sessions();
-    const auto session = std::find_if(sessions.begin(), sessions.end(), [&](const SessionReservations& said) {
-        return said.pid == pid && said.study == study;
+    const auto session = std::find_if(sessions.begin(), sessions.end(), [&](const SessionReservations& registered) {
+        return registered.pid == pid && registered.study == study;
     });
     if (session == sessions.end()) return;
     moment.waits = session->waits;

@@ -1,4 +1,4 @@
-// What a running session says on the session registry, as views show it.
+// Reads a running session's reservations from the session registry for the views.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace hpo {
 
-/// Fills in the pools and why a trial waits, by what the session of process `pid` on this machine says of `study`. A
-/// session that says nothing leaves them empty.
+/// Fills in the pools of `moment` and the reason why a trial waits, from what process `pid` of this machine has
+/// registered for `study`. Leaves both empty if the session is not registered.
 void add_pools(view::Moment& moment, const std::string& study, std::int64_t pid);
 
 }  // namespace hpo

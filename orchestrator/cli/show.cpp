@@ -20,7 +20,7 @@ struct ShowArguments {
 };
 
 int run_show(const ShowArguments& arguments) {
-    // hpo show STUDY TRIAL, hpo show TRIAL, hpo show STUDY/TRIAL
+    // The forms are: hpo show STUDY TRIAL, hpo show TRIAL, hpo show STUDY/TRIAL.
     const auto chosen = arguments.second.empty() ? split_trial(arguments.first, "", true)
                                                  : split_trial(arguments.second, arguments.first, true);
     StudySnapshot snapshot = snapshot_or_fail(choose_study(chosen.study));
@@ -42,8 +42,9 @@ int run_show(const ShowArguments& arguments) {
 
 CommandAction show(CLI::App& app) {
     const auto arguments = std::make_shared<ShowArguments>();
-    app.add_option("WHAT", arguments->first, "A trial's number, STUDY/TRIAL, or a study before a number")->required();
-    app.add_option("TRIAL", arguments->second, "The trial's number, when a study stands before it");
+    app.add_option("WHAT", arguments->first, "A trial's number, STUDY/TRIAL, or a study followed by a number")
+        ->required();
+    app.add_option("TRIAL", arguments->second, "The trial's number, if WHAT is a study");
     app.add_flag("--json", arguments->json, "One JSON object for programs");
     return [arguments] { return run_show(*arguments); };
 }

@@ -12,8 +12,8 @@
 namespace hpo::commands {
 namespace {
 
-int run(const std::string& what, const std::string& study_argument) {
-    const auto chosen = split_trial(what, study_argument, /*trial_required=*/false);
+int run(const std::string& argument, const std::string& study_argument) {
+    const auto chosen = split_trial(argument, study_argument, /*trial_required=*/false);
     const StudyFolder study = choose_study(chosen.study);
     const auto holder = holder_of(study);
     if (!holder) throw Fatal("study " + study.name() + " is not running: there is nothing to stop");
@@ -27,12 +27,12 @@ int run(const std::string& what, const std::string& study_argument) {
 
 CommandAction stop(CLI::App& app) {
     struct Arguments {
-        std::string what, study;
+        std::string argument, study;
     };
     const auto arguments = std::make_shared<Arguments>();
-    app.add_option("WHAT", arguments->what, "A trial's number, STUDY/TRIAL, or a study")->required();
+    app.add_option("WHAT", arguments->argument, "A trial's number, STUDY/TRIAL, or a study")->required();
     app.add_option("--study", arguments->study, "The study of the trial; default: the most recent one");
-    return [arguments] { return run(arguments->what, arguments->study); };
+    return [arguments] { return run(arguments->argument, arguments->study); };
 }
 
 }  // namespace hpo::commands

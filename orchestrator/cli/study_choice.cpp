@@ -20,27 +20,28 @@ bool has_database(const StudyFolder& study) {
 
 }  // namespace
 
-void no_such_study(const std::string& argument, const std::string& what) {
+void no_such_study(const std::string& argument, const std::string& problem) {
     const auto studies = list_studies(runs_folder());
-    const std::string message = what + " '" + printable(argument) + "'";
+    const std::string message = problem + " '" + printable(argument) + "'";
     if (studies.empty())
-        throw Fatal(message + "; there is none below " + runs_folder().string() + "/ yet: hpo run FILE.yaml makes one");
+        throw Fatal(message + "; there are no studies in " + runs_folder().string() +
+                    "/ yet: hpo run FILE.yaml starts one");
     std::vector<std::string> names;
     for (const StudyFolder& study : studies) names.push_back(study.name());
-    const auto near = study::nearest(argument, {names.begin(), names.end()});
-    std::string known;
+    const auto nearest = study::nearest(argument, {names.begin(), names.end()});
+    std::string existing;
     constexpr std::size_t shown = 8;
-    for (std::size_t i = 0; i < names.size() && i < shown; ++i) known += (i ? ", " : "") + names[i];
-    if (names.size() > shown) known += ", ... (hpo ls)";
-    throw Fatal(message + (near.empty() ? "" : "; did you mean '" + std::string(near) + "'?") +
-                "; there are: " + known);
+    for (std::size_t i = 0; i < names.size() && i < shown; ++i) existing += (i ? ", " : "") + names[i];
+    if (names.size() > shown) existing += ", ... (hpo ls)";
+    throw Fatal(message + (nearest.empty() ? "" : "; did you mean '" + std::string(nearest) + "'?") +
+                "; there are: " + existing);
 }
 
 StudyFolder choose_study(const std::string& argument) {
     const auto studies = list_studies(runs_folder());
     if (argument.empty()) {
         if (studies.empty())
-            throw Fatal("no study below " + runs_folder().string() + "/ yet: hpo run FILE.yaml makes one");
+            throw Fatal("there are no studies in " + runs_folder().string() + "/ yet: hpo run FILE.yaml starts one");
         return studies.front();
     }
     if (is_study_name(argument))
@@ -52,7 +53,7 @@ StudyFolder choose_study(const std::string& argument) {
         const auto study = read_study(path);
         if (!study) throw Fatal(study.error().message);
         if (const StudyFolder named = study_folder(study->name); has_database(named)) return named;
-        throw Fatal("study " + study->name + " has not been run yet: hpo run " + argument + " begins it");
+        throw Fatal("study " + study->name + " has not been run yet: hpo run " + argument + " starts it");
     }
     no_such_study(argument);
 }

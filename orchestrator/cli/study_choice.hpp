@@ -1,4 +1,4 @@
-// Which study a command means, and a snapshot of it.
+// Finds the study that a command's argument names.
 #pragma once
 
 #include <string>
@@ -7,11 +7,12 @@
 
 namespace hpo {
 
-/// `argument`: a study's name, its folder, or its YAML file; empty: the only study, or the most recent one. Ends the
-/// command with what exists, and the nearest name, when there is no such study.
+/// Returns the folder of the study that `argument` names: a study's name, its folder, or its YAML file. An empty
+/// argument selects the most recent study. Throws Fatal with the existing studies and the most similar name if there is
+/// no such study.
 StudyFolder choose_study(const std::string& argument);
 
-/// Ends the command with "`what` 'argument'", the nearest name and the studies there are.
-[[noreturn]] void no_such_study(const std::string& argument, const std::string& what = "no study");
+/// Throws Fatal with "`problem` 'argument'", the most similar name and the existing studies.
+[[noreturn]] void no_such_study(const std::string& argument, const std::string& problem = "no study");
 
 }  // namespace hpo

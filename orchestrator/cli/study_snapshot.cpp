@@ -5,14 +5,15 @@
 namespace hpo {
 
 Result<void> StudySnapshot::refresh() {
-    constexpr std::size_t at_once = 4096;
+    constexpr std::size_t batch = 4096;
     if (auto read = store->read_summary(record); !read) return read;
     for (;;) {
-        const auto events = store->events(record.sequence, at_once);
+        const auto events = store->events(record.sequence, batch);
         if (!events) return events.error();
         try {
             for (const StoredEvent& event : *events) {
-                // An attempt that goes back: its value is that of the steps before.
+                // An attempt that repeats steps drops what followed them, so the trial's value must be computed anew
+                // from the earlier steps.
                 if (const auto* step = std::get_if<event::Reported>(&event.event);
                     step && record.trial(step->trial).thinned && step->report.step <= record.trial(step->trial).steps())
                     if (auto read = read_steps(step->trial); !read) return read;
@@ -21,9 +22,9 @@ Result<void> StudySnapshot::refresh() {
         } catch (const std::out_of_range&) {
             return Error{folder.database().string() + ": an event of a trial that does not exist"};
         }
-        if (events->size() < at_once) break;
+        if (events->size() < batch) break;
     }
-    // Asked after reading: whoever starts it now has no running trials among these events.
+    // The holder is read after the events. A process that takes the study only now has no running trials among them.
     holder = holder_of(folder);
     if (!holder)
         for (TrialRecord& trial : record.trials)
@@ -85,11 +86,11 @@ StudySnapshot snapshot_or_fail(const StudyFolder& folder) {
 }
 
 view::TrialFiles files_of(const StudyFolder& folder, std::int64_t trial) {
-    const auto there = [](const std::filesystem::path& path) {
+    const auto if_exists = [](const std::filesystem::path& path) {
         std::error_code ignored;
         return std::filesystem::exists(path, ignored) ? path.string() : std::string();
     };
-    return {there(folder.trial_log(trial)), there(folder.checkpoints(trial))};
+    return {if_exists(folder.trial_log(trial)), if_exists(folder.checkpoints(trial))};
 }
 
 }  // namespace hpo

@@ -1,4 +1,4 @@
-// A study as a viewer sees it: read-only, refreshed by what was appended since.
+// A read-only view of a study that can be refreshed while another process runs it.
 #pragma once
 
 #include <memory>
@@ -13,31 +13,33 @@
 
 namespace hpo {
 
-/// Of the trials' curves it has the best and the last step: the time does not grow with the steps of a study.
+/// A study as read at one moment. Curves are thinned to the best and the last step, so that reading takes the same time
+/// however many steps the trials have.
 struct StudySnapshot {
     StudyFolder folder;
     Study study;
-    StudyRecord record;            ///< trials left running by a killed holder count as queued
-    std::optional<Holder> holder;  ///< who runs it now
+    StudyRecord record;            ///< trials that a killed holder left running count as queued
+    std::optional<Holder> holder;  ///< the process that runs the study now; absent if none does
     std::unique_ptr<Store> store;
 
-    /// Reads on from record.sequence.
+    /// Reads the events that were stored since the last call.
     Result<void> refresh();
-    /// Reads all steps of one trial, if it is thinned.
+    /// Reads all steps of one trial into `record`. Does nothing if they have been read.
     Result<void> read_steps(std::int64_t trial);
-    /// The same for a copy of it: a study may have more steps than there is memory.
+    /// Returns `trial` with all its steps and leaves `record` unchanged. A caller can thus visit all trials of a study
+    /// whose steps do not fit in memory together.
     [[nodiscard]] Result<TrialRecord> whole(TrialRecord trial) const;
-    /// The trial; ends the command with what exists if there is none of that number.
+    /// Returns the trial. Throws Fatal with the range of existing numbers if there is no such trial.
     [[nodiscard]] const TrialRecord& trial(std::int64_t number) const;
 };
 
-/// Where a trial's log and folder lie; what is not there is empty.
+/// Returns the paths of a trial's log and folder. The path of a missing one is empty.
 view::TrialFiles files_of(const StudyFolder& folder, std::int64_t trial);
 
-/// Opens and reads a study.
+/// Opens and reads a study. Fails if it has not been started, or if its store or its stored file cannot be read.
 Result<StudySnapshot> take_snapshot(const StudyFolder& folder);
 
-/// The same for a command that cannot go on without: ends it with the reason.
+/// Like take_snapshot, but throws Fatal with the reason if it fails.
 StudySnapshot snapshot_or_fail(const StudyFolder& folder);
 
 }  // namespace hpo

@@ -15,7 +15,8 @@ Vocabulary known_parts() { return {sampler_vocabulary(), rule_vocabulary()}; }
 
 namespace {
 
-/// The errors of overrides begin with "--set key=value: "; those of the file come first.
+/// Throws the error of reading a study. Errors in overrides begin with "--set key=value: " and follow those in the
+/// file, so that a message which begins with one is wrong usage. Replaces "--set" by the option that the user typed.
 [[noreturn]] void refuse(std::string message, const Overrides& overrides) {
     const bool usage = message.starts_with("--set ");
     for (const auto& [assignment, typed] : overrides.typed) {
@@ -40,19 +41,18 @@ Study load_study(const std::string& name, const Overrides& overrides, NoWorker n
     if (!study) refuse(study.error().message, overrides);
     if (!has_worker(*study) && no_worker == NoWorker::refused)
         throw Refusal(error_at(study->source, file.string(), "study",
-                               "'worker' is missing: what a trial trains: task, data, model and training, or a "
-                               "command; without one the study is for hpo ask-tell, whose trials somebody else "
-                               "trains"));
+                               "'worker' is missing: add what a trial trains (task, data, model and training, or a "
+                               "command), or use hpo ask-tell, whose trials another program trains"));
     return std::move(*study);
 }
 
 Result<void> may_go_on(const Study& study, const std::string& before, const std::string& cure) {
     const auto stored = parse_study(before, "the stored study", {}, known_parts());
-    if (!stored) return Error{"the stored study cannot be read any more:\n" + stored.error().message};
-    const std::string refused = refusal(compare(*stored, study));
-    if (refused.empty()) return {};
+    if (!stored) return Error{"the stored study cannot be read:\n" + stored.error().message};
+    const std::string differences = refusal(compare(*stored, study));
+    if (differences.empty()) return {};
     return Error{"study " + study.name + " has run with other settings, and its trials would not be comparable:\n" +
-                 refused + cure};
+                 differences + cure};
 }
 
 }  // namespace hpo

@@ -1,4 +1,4 @@
-// Reading a study for a command: the file, the options that override it, and the parts it may name.
+// Reads the study that a command works on, and applies the options that override its keys.
 #pragma once
 
 #include <map>
@@ -11,24 +11,26 @@
 
 namespace hpo {
 
-/// The samplers and stopping rules there are.
+/// Returns the names and options of all samplers and stopping rules.
 Vocabulary known_parts();
 
 /// Keys set on the command line.
 struct Overrides {
     std::vector<std::string> set;              ///< key=value, applied in order
-    std::map<std::string, std::string> typed;  ///< what was typed for one of them where it was not --set: --trials 8
+    std::map<std::string, std::string> typed;  ///< entries of `set` that a shorter option stands for, with that option:
+                                               ///< "budget.trials=8" -> "--trials 8"
 };
 
-/// What becomes of a study without a worker, whose trials somebody else trains: hpo ask-tell alone can search it.
-enum class NoWorker { refused, welcome };
+/// Says whether a command accepts a study without a worker, which only hpo ask-tell can search.
+enum class NoWorker { refused, allowed };
 
-/// Reads and checks a study file. `name` may also be a study that has run: then what it ran with is read. Ends the
-/// command with all problems, each with its place and cure: as wrong usage (exit code 2) when only `overrides` are
-/// wrong.
+/// Reads and checks a study file. `name` may also be the name of a study that has run, whose stored file is read then.
+/// Throws with all problems, each with its location and cure: Fatal with exit code 2 if only `overrides` are wrong,
+/// else Refusal.
 Study load_study(const std::string& name, const Overrides& overrides, NoWorker no_worker = NoWorker::refused);
 
-/// Whether a stored study (`before`: its source) may go on as `study`; else what keeps it, a key a line, and `cure`.
+/// Checks that a stored study can be resumed as `study`. `before` is the stored study file. The Error lists the keys
+/// that prevent it, one per line, and ends with `cure`.
 Result<void> may_go_on(const Study& study, const std::string& before, const std::string& cure);
 
 }  // namespace hpo

@@ -42,7 +42,7 @@ std::string draw(const StudySnapshot& snapshot, const view::TopState& state, con
                           files_of(snapshot.folder, state.chosen), screen);
 }
 
-/// Asks the holder to stop a trial; what to tell the user.
+/// Asks the holder to stop a trial. Returns the message for the user.
 std::string stop_trial(const StudySnapshot& snapshot, std::int64_t trial) {
     if (!snapshot.holder) return "the study is not running";
     const auto answer = ask_to_stop(*snapshot.holder, trial);
@@ -51,7 +51,7 @@ std::string stop_trial(const StudySnapshot& snapshot, std::int64_t trial) {
 
 int watch(StudySnapshot snapshot, double interval) {
     view::TopState state;
-    std::string farewell;
+    std::string error;  // thrown once the terminal is restored
     {
         view::FullScreen terminal;
         for (;;) {
@@ -67,12 +67,12 @@ int watch(StudySnapshot snapshot, double interval) {
             if (request == view::TopRequest::quit) return 0;
             if (request == view::TopRequest::stop_chosen) state.message = stop_trial(snapshot, state.chosen);
             if (const auto read = snapshot.refresh(); !read) {
-                farewell = read.error().message;
+                error = read.error().message;
                 break;
             }
         }
     }
-    throw Fatal(farewell);
+    throw Fatal(error);
 }
 
 int run_top(const TopArguments& arguments) {

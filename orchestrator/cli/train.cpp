@@ -1,4 +1,4 @@
-// hpo train: one configuration to the end, its accuracy on the test split, its weights in a file.
+// hpo train: trains one configuration to the end, measures it on the test split and writes its weights to a file.
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -30,7 +30,7 @@ struct TrainArguments {
     bool force = false;
 };
 
-/// "epoch 3/20  loss 0.4120  val_accuracy 0.8730  ...  182.4 it/s".
+/// Returns "step 3/20  loss 0.4120  val_accuracy 0.8730  ...  182.4 it/s".
 std::string step_line(const Report& report, std::int64_t steps) {
     std::string line = "step " + std::to_string(report.step) + '/' + std::to_string(steps);
     for (const auto& [name, number] : report.metrics) line += "  " + name + ' ' + short_number(number);
@@ -40,8 +40,8 @@ std::string step_line(const Report& report, std::int64_t steps) {
     return line + '\n';
 }
 
-/// What `hpo train` can train: one configuration, for the native worker.
-void refuse_what_cannot_be_trained(const Study& study, const TrainArguments& arguments) {
+/// Throws Fatal unless the study is a single configuration for the native worker.
+void refuse_untrainable(const Study& study, const TrainArguments& arguments) {
     if (!study.space.empty())
         throw Fatal(arguments.file + " leaves " + std::to_string(study.space.size()) +
                     (study.space.size() == 1 ? " parameter" : " parameters") + " open: search first (hpo run " +
@@ -51,28 +51,29 @@ void refuse_what_cannot_be_trained(const Study& study, const TrainArguments& arg
         throw Fatal("hpo train trains built-in models; run the study's own command for " + study.name);
 }
 
-/// Where the weights will lie. Asked before training, so that nothing is trained for a file that cannot be made.
-exporting::Output place_for(const TrainArguments& arguments) {
+/// Opens the output file for the weights. This comes before training, so that no training is lost to a file that cannot
+/// be written. Throws Fatal if it cannot.
+exporting::Output open_output(const TrainArguments& arguments) {
     if (arguments.output.empty()) throw Fatal("-o: the name of a file for the weights is missing", 2);
     auto output = exporting::Output::at(arguments.output, exporting::Output::Kind::file, arguments.force);
     if (!output) throw Fatal("-o " + output.error().message);
-    if (const auto named = check_utf8(output->path()); !named) throw Fatal("-o " + named.error().message);
+    if (const auto valid = check_utf8(output->path()); !valid) throw Fatal("-o " + valid.error().message);
     return std::move(*output);
 }
 
-/// The checkpoints that training leaves beside the weights, and their folder if nothing else is in it.
+/// Removes the checkpoints that training leaves beside the weights, and their folder if it is empty then.
 void remove_checkpoints(const std::filesystem::path& folder) {
     std::error_code ignored;
-    for (const char* written : {"last.ckpt", "last.ckpt.tmp", "best.ckpt", "best.ckpt.tmp"})
-        std::filesystem::remove(folder / written, ignored);
+    for (const char* name : {"last.ckpt", "last.ckpt.tmp", "best.ckpt", "best.ckpt.tmp"})
+        std::filesystem::remove(folder / name, ignored);
     std::filesystem::remove(folder, ignored);
 }
 
 int train_command(const TrainArguments& arguments) {
     std::signal(SIGPIPE, SIG_IGN);
     const Study study = load_study(arguments.file, {arguments.set, {}});
-    refuse_what_cannot_be_trained(study, arguments);
-    auto output = place_for(arguments);
+    refuse_untrainable(study, arguments);
+    auto output = open_output(arguments);
     const auto machine = open_machine(study, installed_programs(), [](const DeviceNotice& notice) {
         std::fputs(("hpo: " + notice.text + '\n').c_str(), stderr);
     });
@@ -89,8 +90,8 @@ int train_command(const TrainArguments& arguments) {
         seed == study.worker.end() ? trial_seed(study.seed, 1) : static_cast<std::uint64_t>(number_or(seed->second, 0));
     run.data_seed = study.seed;
     run.objective = study.objective;
-    // The weights to keep are those of the best step so far: they lie beside the output while it trains, with the last
-    // step's checkpoint, from which an interrupted training of the same configuration goes on.
+    // While it trains, the weights of the best step so far and a checkpoint of the last step are kept beside the
+    // output. An interrupted training of the same configuration resumes from that checkpoint.
     std::filesystem::path scratch = std::filesystem::absolute(output.path());
     scratch += ".parts";
     std::filesystem::create_directories(scratch);
@@ -102,14 +103,14 @@ int train_command(const TrainArguments& arguments) {
     std::int64_t last = 0;
     const auto finished = (*worker)->run({&run, 1}, [&](const Report& report) {
         if (last == 0 && report.step > 1 && !arguments.json)
-            print("goes on after step " + std::to_string(report.step - 1) + ", where it was interrupted\n");
+            print("resumed after step " + std::to_string(report.step - 1) + ", where it was interrupted\n");
         last = report.step;
         if (!arguments.json) print(step_line(report, run.steps));
         return to_worker::Action::go_on;
     });
     if (!finished) {
         std::error_code ignored;
-        std::filesystem::remove(scratch, ignored);  // what is in it is for the next time
+        std::filesystem::remove(scratch, ignored);  // only if empty; checkpoints are kept for the next attempt
         throw Fatal(finished.error().message);
     }
     if (finished->outcome != Outcome::complete) {
@@ -120,7 +121,7 @@ int train_command(const TrainArguments& arguments) {
     if (!aside) throw Fatal(aside.error().message);
     remove_checkpoints(scratch);
     if (!aside->empty())
-        std::fprintf(stderr, "hpo: what was there lies in %s now\n", printable(aside->string()).c_str());
+        std::fprintf(stderr, "hpo: the earlier file was moved to %s\n", printable(aside->string()).c_str());
 
     if (arguments.json) {
         nlohmann::ordered_json json{{"study", study.name},
@@ -140,15 +141,14 @@ int train_command(const TrainArguments& arguments) {
 
 CommandAction train(CLI::App& app) {
     const auto arguments = std::make_shared<TrainArguments>();
-    app.add_option("file", arguments->file, "A study file with nothing left to vary, as hpo best writes it")
-        ->required();
-    app.add_option("-o,--output", arguments->output, "Where the weights go (safetensors)")
+    app.add_option("file", arguments->file, "A study file without a search space, as hpo best writes it")->required();
+    app.add_option("-o,--output", arguments->output, "The file for the weights (safetensors)")
         ->default_val("model.safetensors");
     app.add_option("--set", arguments->set, "Override one key: --set budget.epochs=40")
         ->take_all()
         ->type_name("KEY=VALUE");
     app.add_flag("--json", arguments->json, "One JSON object at the end, for programs");
-    app.add_flag("--force", arguments->force, "Set aside what is there, under another name");
+    app.add_flag("--force", arguments->force, "Replace an existing file, which is kept under another name");
     return [arguments] { return train_command(*arguments); };
 }
 

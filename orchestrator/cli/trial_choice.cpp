@@ -8,7 +8,7 @@
 namespace hpo {
 namespace {
 
-constexpr int misuse = 2;
+constexpr int wrong_usage = 2;
 
 std::optional<std::int64_t> trial_number(std::string_view text) {
     std::int64_t number = 0;
@@ -19,16 +19,21 @@ std::optional<std::int64_t> trial_number(std::string_view text) {
 
 }  // namespace
 
-TrialChoice split_trial(const std::string& what, const std::string& study, bool trial_required) {
-    if (const auto number = trial_number(what)) return {study, number};
-    if (const auto slash = what.rfind('/'); slash != std::string::npos)
-        if (const auto number = trial_number(std::string_view(what).substr(slash + 1))) {
-            if (!study.empty()) throw Fatal("the study is named twice: '" + what + "' and '" + study + "'", misuse);
-            return {what.substr(0, slash), number};
+TrialChoice split_trial(const std::string& argument, const std::string& study, bool trial_required) {
+    if (const auto number = trial_number(argument)) return {study, number};
+    const auto refuse_second_study = [&] {
+        if (!study.empty())
+            throw Fatal("the study is named twice: '" + argument + "' and '" + study + "'", wrong_usage);
+    };
+    if (const auto slash = argument.rfind('/'); slash != std::string::npos)
+        if (const auto number = trial_number(std::string_view(argument).substr(slash + 1))) {
+            refuse_second_study();
+            return {argument.substr(0, slash), number};
         }
-    if (trial_required) throw Fatal("'" + what + "' is no trial: write its number (from 1), or STUDY/NUMBER", misuse);
-    if (!study.empty()) throw Fatal("the study is named twice: '" + what + "' and '" + study + "'", misuse);
-    return {what, std::nullopt};
+    if (trial_required)
+        throw Fatal("'" + argument + "' is not a trial: write its number (from 1), or STUDY/NUMBER", wrong_usage);
+    refuse_second_study();
+    return {argument, std::nullopt};
 }
 
 }  // namespace hpo

@@ -1,4 +1,4 @@
-// Which trial a command means: `7`, `phase1/7`, or a study and a number.
+// Finds the trial that a command's arguments name: `7`, `phase1/7`, or a study and a number.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 namespace hpo {
 
 struct TrialChoice {
-    std::string study;                  ///< for choose_study; empty: the default
-    std::optional<std::int64_t> trial;  ///< absent: the study as a whole
+    std::string study;                  ///< argument for choose_study; empty selects the default
+    std::optional<std::int64_t> trial;  ///< absent if the study as a whole is meant
 };
 
-/// `what` is a number, STUDY/NUMBER, or (unless a trial is required) a study. A number or STUDY/NUMBER that is itself a
-/// study's folder is a trial all the same: write ./7 for the folder. `study` is what --study said; both places at once
-/// must not contradict. Ends the command (exit code 2) when no trial can be meant.
-TrialChoice split_trial(const std::string& what, const std::string& study, bool trial_required);
+/// Splits `argument`, which is a trial's number, STUDY/NUMBER or, unless `trial_required`, a study. A study's folder
+/// whose name reads as a number must be written as a path, such as ./7. `study` is the value of --study, or empty.
+/// Throws Fatal with exit code 2 if both name a study, or if a trial is required and `argument` is none.
+TrialChoice split_trial(const std::string& argument, const std::string& study, bool trial_required);
 
 }  // namespace hpo

@@ -1,5 +1,5 @@
-// Studies as JSON for programs, and with export/trial_json.hpp their trials. Keys stand in the order of the
-// documentation; what is absent is null; numbers that are not finite are the strings "nan", "inf" and "-inf".
+// Converts studies to the JSON of docs/json.md; export/trial_json.hpp converts trials. Keys come in the documented
+// order, absent values are null, and numbers that are not finite are the strings "nan", "inf" and "-inf".
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,10 +9,10 @@
 
 namespace hpo {
 
-/// {"schema": 1, "study": ..., "trials": [...]}
+/// Returns {"schema": 1, "study": ..., "trials": [...]}.
 nlohmann::ordered_json trials_json(const StudySnapshot& snapshot);
 
-/// The object "Study" of docs/json.md, without "schema".
+/// Returns the object "Study" of docs/json.md, without "schema".
 nlohmann::ordered_json study_json(const StudySnapshot& snapshot);
 
 /// Adds, with several objectives, "objectives" and the Pareto "front": each trial's number and values.

@@ -79,7 +79,7 @@ class AskTell(Case):
         self.hpo("run", "study.yaml", status=1)
         self.assertIn("'worker' is missing", self.error)
         self.assertIn("hpo ask-tell", self.error)
-        self.assertIn("somebody else", self.hpo("check", "study.yaml"))
+        self.assertIn("trained by another program", self.hpo("check", "study.yaml"))
 
     def test_the_end_of_a_trial_is_confirmed_only_once_it_is_on_the_disk(self):
         ends = [{"ask": 1}, {"tell": {"trial": 1, "values": {"loss": 0.5}}}]

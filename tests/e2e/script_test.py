@@ -538,7 +538,7 @@ class Unchanged(Script):
                 (["./train.py", "{lr}"], "", r"the program ./train.py cannot be executed \(chmod \+x\?\)"),
                 (["no-such-program", "{lr}"], "", r"there is no program no-such-program on the path \(\$PATH\)"),
                 (["python3", "train.py"], '  metrics: {stdout: ["loss: (?<loss>{number})"]}',
-                 r"study.yaml:7:21: no pattern gives the objective, val_loss: name it by a group, such as \(\?<val_loss>{number}\)")):
+                 r"study.yaml:7:21: no pattern captures the objective, val_loss: add a group of that name, such as \(\?<val_loss>{number}\)")):
             study = self.study(script_study(command, worker=worker))
             for word in ("check", "run"):
                 self.hpo(word, study, status=1)

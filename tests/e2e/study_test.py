@@ -80,7 +80,7 @@ class Study(Case):
         self.hpo("run", self.study(synthetic(trials=2)))
         before = self.trials("small")
         self.hpo("run", self.study(synthetic(trials=3, epochs=8)), status=1)
-        self.assertIn("budget.epochs: 5 -> 8 (the learning rate's schedule spans the epochs", self.error)
+        self.assertIn("budget.epochs: 5 -> 8 (the learning rate's schedule depends on the epochs", self.error)
         self.assertEqual(self.trials("small"), before)
 
     def test_ctrl_c_stores_everything_and_the_next_run_resumes(self):
@@ -200,7 +200,7 @@ class Study(Case):
         self.assert_nobody_left()
         self.assertFalse((self.folder / "cut.safetensors").exists())
         rest = self.hpo(*train, "cut.safetensors").splitlines()
-        self.assertRegex(rest[0], r"^goes on after step \d+, where it was interrupted$")
+        self.assertRegex(rest[0], r"^resumed after step \d+, where it was interrupted$")
         self.assertLess(len(rest) - 1, len(whole))
         self.assertEqual(*[(self.folder / f"{name}.safetensors").read_bytes() for name in ("cut", "whole")])
         self.assertFalse((self.folder / "cut.safetensors.parts").exists())

@@ -121,7 +121,7 @@ TEST_F(Commands, WithoutStudiesLsHintsAtRunAndBestFails) {
     EXPECT_EQ(json::parse(hpo_command({"ls", "--json"}).out)["studies"].size(), 0u);
     const CommandResult best = hpo_command({"best"});
     EXPECT_EQ(best.code, 1);
-    EXPECT_THAT(best.err, HasSubstr("hpo run FILE.yaml makes one"));
+    EXPECT_THAT(best.err, HasSubstr("hpo run FILE.yaml starts one"));
 }
 
 TEST_F(Commands, AnUnknownStudyIsRefusedWithTheNearestNameAndAListOfStudies) {

@@ -15,7 +15,7 @@ PackingQuestion host_question(double cores, std::int64_t memory, const std::vect
     question.machine.cores = cores;
     question.machine.memory = memory;
     for (const Footprint& footprint : trials) question.trials.push_back({footprint, {}, {}});
-    question.most = 64;
+    question.budget_trials = 64;
     return question;
 }
 
@@ -48,7 +48,7 @@ TEST(Packing, NamesTheLimitThatHoldsBackTheNextTrial) {
     PackingQuestion question = host_question(64, 512 * GiB, {{0, GiB, 1}});
     question.parallel = 5;
     EXPECT_EQ(pack(question).limit, "resources.parallel");
-    question.most = 5;
+    question.budget_trials = 5;
     EXPECT_EQ(pack(question).limit, "the trials of the budget");
 }
 
@@ -130,7 +130,7 @@ TEST(Packing, FusedTrialsAreLimitedByTheResourceThatRunsOutFirst) {
 TEST(Packing, TrialsWithDifferentFusionKeysNeedAWorkerEach) {
     const std::vector<std::string> fusion_keys{"a", "b", "c", "d", "e", "f", "g", "h"};
     PackingQuestion question = fusable_question(2, 6, fusion_keys);
-    question.most = 8;
+    question.budget_trials = 8;
     question.parallel = 2;
     question.parallel_by_default = true;
     EXPECT_EQ(pack(question).at_once, 2);

@@ -1,0 +1,153 @@
+#include "orchestrator/cli/check_samples.hpp"
+
+#include <algorithm>
+
+#include "hpo/random.hpp"
+#include "hpo/result.hpp"
+#include "hpo/worker_key_defaults.hpp"
+#include "orchestrator/engine/warm_start.hpp"
+#include "orchestrator/sampling/proposer.hpp"
+#include "orchestrator/scheduling/out_of_memory.hpp"
+#include "orchestrator/study/study_file.hpp"
+
+namespace hpo {
+
+namespace {
+
+constexpr std::int64_t max_samples = 32;
+constexpr std::int64_t probe_steps = 3;  ///< of the timed training; only the last one counts
+constexpr std::int64_t probe_iterations = 20;
+
+std::int64_t integer_param(const Params& params, const char* name) {
+    const auto found = params.find(name);
+    const double fallback = default_number(name);
+    return static_cast<std::int64_t>(found == params.end() ? fallback : number_or(found->second, fallback));
+}
+
+from_worker::PlanAnswer plan_or_refuse(const CheckedStudy& checked, OneWorker& worker, const Sample& sample) {
+    auto answer = worker.plan(sample.params, checked.study.budget.epochs, checked.study.seed);
+    if (!answer) checked.refuse("trial " + std::to_string(sample.trial) + " could not run: ", answer.error().message);
+    return std::move(*answer);
+}
+
+/// Throws Refusal if the data has fewer samples than the largest batch of the space. The samples need not contain that
+/// batch.
+void check_largest_batch(const CheckedStudy& checked, OneWorker& worker, const Sample& sample) {
+    for (const Dimension& dimension : checked.study.space) {
+        if (dimension.name != "batch_size") continue;
+        double largest = dimension.high;
+        for (const Value& choice : dimension.choices) largest = std::max(largest, number_or(choice, 0));
+        Params params = sample.params;
+        params["batch_size"] = static_cast<std::int64_t>(largest);
+        const auto answer = worker.plan(params, checked.study.budget.epochs, checked.study.seed);
+        if (!answer && answer.error().message.find("batch_size: ") != std::string::npos)
+            checked.refuse("the largest could not run: ", answer.error().message,
+                           dimension.choices.empty() ? ".high" : ".choices");
+    }
+}
+
+PackingQuestion::Trial reserved_by(const from_worker::PlanAnswer& answer) {
+    return {answer.footprint, answer.fusion_key, answer.colocated};
+}
+
+/// Splits the batch into more micro-batches until the trial fits the empty machine. Leaves sample.micro_batches at 0 if
+/// the worker rejects a split before that.
+void split_until_fits(const Study& study, OneWorker& worker, const Machine& machine, Sample& sample) {
+    const std::int64_t batch_size = integer_param(sample.params, "batch_size");
+    auto parts = next_accumulation(batch_size, integer_param(sample.params, "accumulation"));
+    for (; parts; parts = next_accumulation(batch_size, *parts)) {
+        sample.params["accumulation"] = *parts;
+        const auto answer = worker.plan(sample.params, study.budget.epochs, study.seed);
+        if (!answer) return;
+        sample.reserved = reserved_by(*answer);
+        if (never_fits(machine, sample.reserved.footprint, !machine.accelerators.empty())) continue;
+        sample.micro_batches = *parts;
+        return;
+    }
+}
+
+[[noreturn]] void refuse_all(const Study& study, const Samples& samples) {
+    const auto smallest = std::min_element(samples.begin(), samples.end(), [](const Sample& a, const Sample& b) {
+        return a.reserved.footprint.host_bytes < b.reserved.footprint.host_bytes;
+    });
+    throw Fatal("no trial fits, not even in the smallest micro-batches: as configured, the smallest (trial " +
+                std::to_string(smallest->trial) + ") " + smallest->too_large +
+                (study.resources.memory ? "; resources.memory sets the limit" : ""));
+}
+
+}  // namespace
+
+void CheckedStudy::refuse(const std::string& prefix, const std::string& message, const char* side) const {
+    const std::string key = message.substr(0, message.find(": "));
+    const std::string name = key.substr(key.rfind('.') + 1);
+    const bool is_searched = std::any_of(study.space.begin(), study.space.end(),
+                                         [&](const Dimension& dimension) { return dimension.name == name; });
+    throw Refusal(error_at(as_written ? study.source : "", file, is_searched ? "space." + name + side : "worker." + key,
+                           prefix + message));
+}
+
+std::int64_t trials_of(const Study& study) { return study.space.empty() ? 1 : study.budget.trials; }
+
+Samples plan_samples(const CheckedStudy& checked, OneWorker& worker, const Machine& machine) {
+    const Study& study = checked.study;
+    const auto priors = load_prior_studies(study);
+    if (!priors) throw Fatal(priors.error().message);
+    auto proposer = Proposer::make(study, *priors);
+    if (!proposer) throw Fatal(proposer.error().message);
+    Samples samples;
+    for (std::int64_t trial = 1; trial <= std::min(max_samples, trials_of(study)); ++trial) {
+        const auto proposal = proposer->propose(trial);
+        if (!proposal) break;
+        Sample sample;
+        sample.trial = trial;
+        sample.params = proposal->params;
+        sample.params.insert(study.worker.begin(), study.worker.end());
+        if (trial == 1) check_largest_batch(checked, worker, sample);
+        sample.answer = plan_or_refuse(checked, worker, sample);
+        sample.reserved = reserved_by(sample.answer);
+        if (const auto reason = never_fits(machine, sample.reserved.footprint, !machine.accelerators.empty())) {
+            sample.too_large = *reason;
+            split_until_fits(study, worker, machine, sample);
+        }
+        samples.push_back(std::move(sample));
+    }
+    if (std::none_of(samples.begin(), samples.end(), [](const Sample& sample) { return sample.can_run(); }))
+        refuse_all(study, samples);
+    return samples;
+}
+
+const Sample& typical_sample(const Samples& samples) {
+    std::vector<const Sample*> by_cost;
+    for (const Sample& sample : samples)
+        if (sample.can_run()) by_cost.push_back(&sample);
+    std::stable_sort(by_cost.begin(), by_cost.end(),
+                     [](auto* a, auto* b) { return a->answer.flops_per_step < b->answer.flops_per_step; });
+    return *by_cost[by_cost.size() / 2];
+}
+
+std::optional<double> measured_step(const Study& study, OneWorker& worker, const Sample& sample,
+                                    std::int64_t replicas) {
+    const std::int64_t iterations = std::max<std::int64_t>(1, sample.answer.iterations_per_step);
+    to_worker::Run run;
+    run.params = sample.params;
+    run.params["eval_every"] = std::min(iterations, probe_iterations);
+    run.steps = probe_steps;
+    run.data_seed = study.seed;
+    run.objective = study.objective;
+    std::vector<to_worker::Run> runs(static_cast<std::size_t>(replicas), run);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        runs[i].id = {static_cast<std::int64_t>(i) + 1, 1};
+        runs[i].seed = trial_seed(study.seed, i + 1);
+    }
+    std::optional<double> speed;
+    const auto finished = worker.run(runs, [&](const Report& report) {
+        speed = report.iterations_per_second;
+        return to_worker::Action::go_on;
+    });
+    if (!finished) throw Fatal(finished.error().message);
+    if (finished->outcome == Outcome::failed) throw Fatal("a trial would fail: " + finished->message);
+    if (!speed || !(*speed > 0)) return std::nullopt;
+    return static_cast<double>(iterations) / *speed;
+}
+
+}  // namespace hpo
