@@ -10,8 +10,8 @@ namespace {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-/// Returns dotted keys with their texts, in the order of the file.
-Pairs flat(const Study& study) {
+/// Returns the dotted keys with their values as YAML, in the order of the file.
+Pairs flatten(const Study& study) {
     Pairs pairs;
     for (const study::Group& group : study::groups_of(study))
         for (const auto& [key, text] : group.fields) {
@@ -23,17 +23,18 @@ Pairs flat(const Study& study) {
     return pairs;
 }
 
-/// Whether a trial's first steps do not depend on the planned number of steps. For scripts this is assumed.
-bool same_start_for_any_budget(const Study& study) {
+/// Returns true if a trial's first steps do not depend on the planned number of steps. Scripts are assumed to behave
+/// so.
+bool steps_are_independent_of_budget(const Study& study) {
     if (!study.command.empty() || !has_worker(study)) return true;
     const auto schedule = study.worker.find("schedule");
     return schedule != study.worker.end() && schedule->second == Value(std::string("constant"));
 }
 
 std::string refusal_of_epochs(const Study& before, const Study& after) {
-    if (!same_start_for_any_budget(before))
-        return "the learning rate's schedule spans the epochs: trials before and after could not be compared";
-    return after.budget.epochs > before.budget.epochs ? "" : "trials may have gone further already";
+    if (!steps_are_independent_of_budget(before))
+        return "the learning rate's schedule depends on the epochs: trials before and after could not be compared";
+    return after.budget.epochs > before.budget.epochs ? "" : "trials may have run for longer already";
 }
 
 std::string refusal_of(const std::string& key, const Study& before, const Study& after) {
@@ -41,16 +42,17 @@ std::string refusal_of(const std::string& key, const Study& before, const Study&
     if (key == "worker.preload" || key == "worker.terminal" || key == "worker.home" || key == "worker.cwd") return {};
     if (key == "budget.epochs") return refusal_of_epochs(before, after);
     if (key.starts_with("budget.")) return {};
-    if (key == "study") return "another name is another study";
-    if (key.starts_with("stopping")) return "the decisions so far were made by the rules before";
-    if (key.starts_with("start.")) return "they come first, and the study has begun";
-    if (key == "warm_start") return "the trials so far were proposed with what other studies told";
-    if (key.starts_with("sampler")) return "the trials so far were proposed by the sampler before";
-    if (key == "seed" || key.starts_with("policy.")) return "trials drawn before and after would not belong together";
+    if (key == "study") return "a study with another name is another study";
+    if (key.starts_with("stopping")) return "the decisions so far were made by the earlier rules";
+    if (key.starts_with("start.")) return "these configurations run first, and the study has begun";
+    if (key == "warm_start") return "the trials so far were proposed from the earlier list of studies";
+    if (key.starts_with("sampler")) return "the trials so far were proposed by the earlier sampler";
+    if (key == "seed" || key.starts_with("policy.")) return "trials drawn before and after could not be compared";
     return "trials before and after could not be compared";
 }
 
-/// Returns the names of one kind in their order, which determines the coordinates and which rule decides first.
+/// Returns the names of `items` in their order. The order of dimensions determines the sampler's coordinates, that of
+/// rules which rule decides first.
 template <class Items, class Name>
 std::string order_of(const Items& items, Name&& name) {
     std::string text;
@@ -62,12 +64,12 @@ std::string order_of(const Items& items, Name&& name) {
 
 std::vector<Difference> compare(const Study& before, const Study& after) {
     std::vector<Difference> differences;
-    const Pairs old_pairs = flat(before);
-    const Pairs new_pairs = flat(after);
+    const Pairs old_pairs = flatten(before);
+    const Pairs new_pairs = flatten(after);
     const std::map<std::string, std::string> old_texts(old_pairs.begin(), old_pairs.end());
     const std::map<std::string, std::string> new_texts(new_pairs.begin(), new_pairs.end());
-    const auto differ = [&](const std::string& key, const std::string& was, const std::string& is) {
-        differences.push_back({key, was, is, refusal_of(key, before, after)});
+    const auto differ = [&](const std::string& key, const std::string& old_text, const std::string& new_text) {
+        differences.push_back({key, old_text, new_text, refusal_of(key, before, after)});
     };
     for (const auto& [key, text] : old_pairs) {
         const auto found = new_texts.find(key);
@@ -79,17 +81,17 @@ std::vector<Difference> compare(const Study& before, const Study& after) {
     for (const auto& [key, text] : new_pairs)
         if (old_texts.count(key) == 0) differ(key, "", text);
 
-    const auto order = [&](const std::string& key, const std::string& was, const std::string& is) {
-        const bool told = std::any_of(differences.begin(), differences.end(),
-                                      [&](const Difference& d) { return d.key.starts_with(key + "."); });
-        if (was != is && !told) differ(key, was, is);
+    const auto compare_order = [&](const std::string& key, const std::string& old_order, const std::string& new_order) {
+        const bool is_reported = std::any_of(differences.begin(), differences.end(),
+                                             [&](const Difference& d) { return d.key.starts_with(key + "."); });
+        if (old_order != new_order && !is_reported) differ(key, old_order, new_order);
     };
     const auto dimension_name = [](const Dimension& dimension) { return dimension.name; };
     const auto rule_name = [](const PartSpec& rule) { return rule.type; };
     const auto goal_name = [](const Goal& goal) { return goal.metric; };
-    order("objective", order_of(before.objective.further, goal_name), order_of(after.objective.further, goal_name));
-    order("space", order_of(before.space, dimension_name), order_of(after.space, dimension_name));
-    order("stopping", order_of(before.stopping, rule_name), order_of(after.stopping, rule_name));
+    compare_order("objective", order_of(before.objective.further, goal_name), order_of(after.objective.further, goal_name));
+    compare_order("space", order_of(before.space, dimension_name), order_of(after.space, dimension_name));
+    compare_order("stopping", order_of(before.stopping, rule_name), order_of(after.stopping, rule_name));
     return differences;
 }
 

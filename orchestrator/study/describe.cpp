@@ -12,7 +12,7 @@ namespace {
 
 using std::string;
 
-/// Returns how many values a dimension can take; nothing for a continuous one.
+/// Returns the number of values that a dimension can take, or nothing for a continuous one.
 std::optional<double> values_of(const Dimension& dimension) {
     if (dimension.kind == Kind::categorical) return static_cast<double>(dimension.choices.size());
     if (dimension.low == dimension.high) return 1;
@@ -25,11 +25,12 @@ Value value_at(const Dimension& dimension, std::size_t index) {
     return static_cast<std::int64_t>(dimension.low + static_cast<double>(index) * dimension.step.value_or(1));
 }
 
-/// Counts configurations by enumerating the values of parameters that others depend on, parents before children.
+/// Counts the configurations of a space. Values of parameters that others depend on are enumerated, parents before
+/// children; the numbers of values of the others are multiplied.
 class Counter {
    public:
     explicit Counter(const Space& space) : space_(space) {
-        // Parents come first: next is a dimension whose parents are all placed. Studies have no cycles.
+        // Sorts topologically. A checked study has no cycles.
         std::vector<bool> placed(space.size(), false);
         while (order_.size() < space.size()) {
             const std::size_t before = order_.size();
@@ -47,9 +48,9 @@ class Counter {
         }
     }
 
-    /// Returns nothing if there are too many combinations of parents to enumerate.
+    /// Returns the count, or nothing if there are too many combinations of parents to enumerate.
     std::optional<double> count() {
-        const double total = from(0);
+        const double total = count_from(0);
         return steps_ > max_steps ? std::nullopt : std::optional(total);
     }
 
@@ -63,23 +64,25 @@ class Counter {
         });
     }
 
-    bool active(const Dimension& dimension) const {
+    bool is_active(const Dimension& dimension) const {
         return std::all_of(dimension.when.begin(), dimension.when.end(), [&](const Condition& c) {
-            const auto held = values_.find(c.parameter);
-            return held != values_.end() && std::find(c.any_of.begin(), c.any_of.end(), held->second) != c.any_of.end();
+            const auto parent = values_.find(c.parameter);
+            return parent != values_.end() &&
+                   std::find(c.any_of.begin(), c.any_of.end(), parent->second) != c.any_of.end();
         });
     }
 
-    double from(std::size_t at) {
-        if (at == order_.size() || ++steps_ > max_steps) return 1;
-        const Dimension& dimension = space_[order_[at]];
-        if (!active(dimension)) return from(at + 1);
+    /// Counts the combinations of the dimensions from `index` on, in topological order, for the current `values_`.
+    double count_from(std::size_t index) {
+        if (index == order_.size() || ++steps_ > max_steps) return 1;
+        const Dimension& dimension = space_[order_[index]];
+        if (!is_active(dimension)) return count_from(index + 1);
         const double size = *values_of(dimension);
-        if (!is_parent(dimension.name)) return size * from(at + 1);
+        if (!is_parent(dimension.name)) return size * count_from(index + 1);
         double sum = 0;
         for (std::size_t i = 0; static_cast<double>(i) < size && steps_ <= max_steps; ++i) {
             values_[dimension.name] = value_at(dimension, i);
-            sum += from(at + 1);
+            sum += count_from(index + 1);
         }
         values_.erase(dimension.name);
         return sum;

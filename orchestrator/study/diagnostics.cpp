@@ -56,7 +56,7 @@ constexpr std::pair<std::string_view, std::string_view> synonyms[] = {{"steps", 
                                                                       {"medianstop", "median"},
                                                                       {"nan", "divergence"}};
 
-/// Returns the candidate that other tools call `word`; empty if there is none.
+/// Returns the candidate that other tools call `word`, or an empty text.
 std::string_view synonym(std::string_view word, const std::vector<std::string_view>& candidates) {
     for (const auto& [other, ours] : synonyms)
         if (other == word && std::find(candidates.begin(), candidates.end(), ours) != candidates.end()) return ours;
@@ -174,7 +174,7 @@ void Diagnostics::render(std::string& out, Location location, std::string_view m
     out += ":" + std::to_string(location.line) + ":" + std::to_string(width(line.substr(0, start)) + 1) + ": ";
     out += message;
 
-    // Of a long line a window around the location is shown, which starts at a code point.
+    // A long line is cut to a window around the location, which must start at the beginning of a code point.
     std::size_t from =
         start + std::min<std::size_t>(length, 40) > shown_columns ? start - std::min<std::size_t>(start, 40) : 0;
     while (from > 0 && (static_cast<unsigned char>(line[from]) & 0xC0) == 0x80) --from;
@@ -186,8 +186,8 @@ void Diagnostics::render(std::string& out, Location location, std::string_view m
     while (!window.empty() && (window.back() == ' ' || window.back() == '?') && line.ends_with('\r') &&
            from + window.size() >= line.size())
         window.pop_back();
-    const std::size_t room = width(window) > width(before) ? width(window) - width(before) : 1;
-    const std::size_t marked = std::clamp<std::size_t>(width(line.substr(start, length)), 1, room);
+    const std::size_t available = width(window) > width(before) ? width(window) - width(before) : 1;
+    const std::size_t marked = std::clamp<std::size_t>(width(line.substr(start, length)), 1, available);
     out += "\n" + gutter + " | " + (from > 0 ? "..." : "") + window;
     out += "\n" + std::string(gutter.size(), ' ') + " | " + std::string(width(before) + (from > 0 ? 3 : 0), ' ') + '^' +
            std::string(marked - 1, '~') + "\n";

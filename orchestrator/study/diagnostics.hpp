@@ -1,4 +1,4 @@
-// Collects problems in a study file with their locations and shows them as a compiler does.
+// Collects problems in a study file with their locations and formats them as a compiler does.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@ struct Location {
     int length = 1;
 };
 
-/// Collects problems and renders them in the order of the sources. The first source is the file; the others are options
-/// of the command line, of which only the name is shown.
+/// Collects problems and formats them ordered by location. The first source is the file. The others are options of the
+/// command line, which are shown by their name alone.
 class Diagnostics {
    public:
     Diagnostics(std::string file_name, std::string_view text);
@@ -44,17 +44,19 @@ class Diagnostics {
     std::vector<Problem> problems_;
 };
 
-/// Returns the text with '?' for control characters and broken UTF-8; after `limit` bytes it is cut, with "...".
+/// Replaces control characters and broken UTF-8 by '?'. Cuts the text after `limit` bytes and appends "..." then.
 std::string printable(std::string_view text, std::size_t limit = 60);
 
-/// Returns the candidate that is nearest to `word`, or an empty text if none is near. Case, '-' and '_' do not count.
+/// Returns the candidate that is most similar to `word` by edit distance, or an empty text if none is similar. Ignores
+/// case, and the difference between '-' and '_'.
 std::string_view nearest(std::string_view word, const std::vector<std::string_view>& candidates);
 
-/// Returns the candidate that is near `word`, or that other tools call `word`; empty if there is none.
+/// Returns the candidate that is similar to `word`, or that other tools call `word`. Returns an empty text if there is
+/// none.
 std::string_view meant_by(std::string_view word, const std::vector<std::string_view>& candidates);
 
-/// Returns the end of a message: "; did you mean 'trials'?" with the candidate that is near `word` or that other tools
-/// call `word`, otherwise "; known: a, b, c", or an empty text.
+/// Returns the end of an error message: "; did you mean 'trials'?" if meant_by() finds a candidate, else "; known: a,
+/// b, c" if there are few candidates, else an empty text.
 std::string suggestion(std::string_view word, const std::vector<std::string_view>& candidates);
 
 }  // namespace hpo::study

@@ -16,19 +16,19 @@ namespace hpo::study {
 
 namespace {
 
-/// Thrown to end parsing; passes through yaml-cpp and is caught in parse_yaml.
+/// Ends parsing. It is thrown through yaml-cpp and caught in parse_yaml().
 struct Refused {
     Location location;
     std::string message;
-    std::optional<Location> first;  ///< location of the first of two equal keys
+    std::optional<Location> first;  ///< of two equal keys
 };
 
 constexpr std::string_view list_as_key = "a key must be a word, not a list or a map";
 
 constexpr std::string_view core_tag = "tag:yaml.org,2002:";
 
-/// Whether a tag is one of YAML itself (!!str, !!int, ...). Others would make objects of the program that reads the
-/// file.
+/// Returns true for the tags of YAML's core schema (!!str, !!int, ...). Other tags would create objects in the program
+/// that reads the file.
 bool is_core(std::string_view tag) {
     if (!tag.starts_with(core_tag)) return false;
     tag.remove_prefix(core_tag.size());
@@ -37,7 +37,8 @@ bool is_core(std::string_view tag) {
     return false;
 }
 
-/// Builds the tree on a stack of its own. Refuses documents that are too deep or too large, and features not needed.
+/// Builds the tree from yaml-cpp's events. Refuses documents that are too deep or too large, and YAML features that
+/// studies do not need.
 class Builder final : public YAML::EventHandler {
    public:
     Builder(std::string_view text, int source, Tags tags) : text_(text), source_(source), tags_(tags) {}
@@ -45,7 +46,7 @@ class Builder final : public YAML::EventHandler {
     Node root;
 
     void OnDocumentStart(const YAML::Mark& mark) override {
-        if (++documents_ > 1) throw Refused{location(mark), "a second document; a study file holds one", {}};
+        if (++documents_ > 1) throw Refused{location(mark), "a second document; a study file has only one", {}};
     }
     void OnDocumentEnd() override {}
 
@@ -89,13 +90,14 @@ class Builder final : public YAML::EventHandler {
     }
 
    private:
-    /// A list or map under construction. `key` is a key that was read and whose value comes next.
+    /// A list or map under construction. `key` is a key whose value has not been read yet.
     struct Level {
         Node node;
         std::optional<Entry> key;
     };
 
-    /// Returns the length of the quoted text at `mark`. Unlike yaml-cpp it notices a text that the file's end cuts off.
+    /// Returns the length of the quoted text at `mark`. Refuses a text that is not closed, which yaml-cpp accepts at
+    /// the end of the file.
     int quoted_length(const YAML::Mark& mark) const {
         const auto start = static_cast<std::size_t>(std::max(mark.pos, 0));
         if (start >= text_.size() || (text_[start] != '"' && text_[start] != '\'')) return 1;  // a block scalar
@@ -151,7 +153,7 @@ class Builder final : public YAML::EventHandler {
         if (level.node.kind == Node::Kind::list) {
             level.node.items.push_back(std::move(node));
         } else if (level.key) {
-            // A missing value is reported at its key, not where yaml-cpp noticed it.
+            // yaml-cpp locates a missing value at the next token. Its key is the better location.
             if (node.kind == Node::Kind::null) node.location = level.key->location;
             level.key->value = std::move(node);
             level.node.entries.push_back(std::move(*level.key));
@@ -175,7 +177,7 @@ class Builder final : public YAML::EventHandler {
     std::vector<Level> stack_;
 };
 
-/// Messages of yaml-cpp, with a message that helps a person.
+/// Maps yaml-cpp's messages to messages with a cure.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 11> cures{{
     {"illegal map value", "a ':' where no key may stand: check the indentation, or quote a value that holds ': '"},
     {"end of map not found", "this line does not belong to the map above: check its indentation"},
@@ -183,20 +185,21 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 11> cures{{
     {"end of sequence flow not found", "a ']' or ',' is missing in a [...]"},
     {"end of sequence not found", "this line does not belong to the list above: check its indentation"},
     {"the referenced anchor is not defined", "aliases (*name) are not used in study files; write the value out"},
-    {"illegal flow end", "this bracket closes none that is open"},
+    {"illegal flow end", "this bracket matches no open one"},
     {"illegal EOF in scalar", "a quoted text is not closed"},
     {"illegal document indicator in scalar", "a quoted text is not closed"},
     {"illegal tab when looking for indentation", "a tab in the indentation: use spaces"},
     {"bad file", "the file cannot be read"},
 }};
 
-std::string explained(const std::string& message) {
-    for (const auto& [said, meant] : cures)
-        if (message == said) return std::string(meant);
+std::string explain(const std::string& message) {
+    for (const auto& [original, explanation] : cures)
+        if (message == original) return std::string(explanation);
     return "not YAML: " + printable(message, 200);
 }
 
-/// Returns the innermost bracket that is open at the end of the text. yaml-cpp reports it far away or as another error.
+/// Returns an error at the innermost bracket that is still open at the end of the text. yaml-cpp reports it far from
+/// the bracket, or as another error.
 std::optional<Refused> unclosed_bracket(std::string_view text, int source) {
     std::vector<Location> open;
     Location at{source, 1, 1, 1};
@@ -234,26 +237,28 @@ std::optional<Refused> unclosed_bracket(std::string_view text, int source) {
     return Refused{open.back(), std::string("this '") + kinds.back() + "' is not closed", {}};
 }
 
-/// Finds `key:value` on the line or the one above it: YAML reads it as a single text, so the error appears after it.
+/// Suggests a space for `key:value` on the error's line or the line above. YAML reads it as a single text, so that the
+/// error only appears later.
 std::string missing_space(std::string_view text, Location location, std::string_view message) {
     if (message != "illegal map value") return {};
     for (int line = 1; line <= location.line && !text.empty(); ++line) {
         const auto end = text.find('\n');
-        const std::string_view words = text.substr(0, end);
-        const auto start = words.find_first_not_of(" -");
-        const auto colon = words.find(':');
-        const bool glued = start != std::string_view::npos && colon != std::string_view::npos && start < colon &&
-                           colon + 1 < words.size() && words[colon + 1] != ' ' && words[colon + 1] != '\r' &&
-                           words.substr(start, colon - start).find_first_of(" #\"'") == std::string_view::npos;
-        if (glued && line + 1 >= location.line)
-            return "; is a space missing after '" + printable(words.substr(start, colon - start)) + ":' in line " +
+        const std::string_view content = text.substr(0, end);
+        const auto start = content.find_first_not_of(" -");
+        const auto colon = content.find(':');
+        const bool lacks_space = start != std::string_view::npos && colon != std::string_view::npos && start < colon &&
+                                 colon + 1 < content.size() && content[colon + 1] != ' ' &&
+                                 content[colon + 1] != '\r' &&
+                                 content.substr(start, colon - start).find_first_of(" #\"'") == std::string_view::npos;
+        if (lacks_space && line + 1 >= location.line)
+            return "; is a space missing after '" + printable(content.substr(start, colon - start)) + ":' in line " +
                    std::to_string(line) + "?";
         text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     }
     return {};
 }
 
-/// Returns the first byte that a study file must not contain. This is checked before yaml-cpp reads the text.
+/// Returns an error at the first byte that a study file must not contain. Runs before yaml-cpp reads the text.
 std::optional<Refused> refused_bytes(std::string_view text, int source) {
     if (text.size() > max_bytes) return Refused{{source, 0, 1, 1}, "larger than 256 KiB: this is not a study file", {}};
     Location at{source, 1, 1, 1};
@@ -289,7 +294,7 @@ std::optional<Node> parse_yaml(std::string_view text, int source, Diagnostics& d
             return {};
         }
         diagnostics.error(refused.location, refused.message);
-        if (refused.first) diagnostics.note(*refused.first, "it is here first");
+        if (refused.first) diagnostics.note(*refused.first, "it appears here first");
     } catch (const YAML::DeepRecursion& error) {
         diagnostics.error(builder.location(error.mark), "nested more than " + std::to_string(max_depth) + " deep");
     } catch (const YAML::Exception& error) {
@@ -297,10 +302,10 @@ std::optional<Node> parse_yaml(std::string_view text, int source, Diagnostics& d
         if (const auto bracket = unclosed_bracket(text, source))
             diagnostics.error(bracket->location, bracket->message);
         else
-            diagnostics.error(location, explained(error.msg) + missing_space(text, location, error.msg));
+            diagnostics.error(location, explain(error.msg) + missing_space(text, location, error.msg));
     } catch (const std::exception& error) {
-        // yaml-cpp does not catch some exceptions of the standard library, for instance for numbers in directives.
-        diagnostics.error({source, 0, 1, 1}, explained(error.what()));
+        // yaml-cpp lets some exceptions of the standard library pass, for instance for numbers in directives.
+        diagnostics.error({source, 0, 1, 1}, explain(error.what()));
     }
     return {};
 }

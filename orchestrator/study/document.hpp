@@ -1,4 +1,4 @@
-// Reads a YAML document as a tree with locations. The only file that uses yaml-cpp.
+// Parses a YAML document into a tree with locations. No other file uses yaml-cpp.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ struct Node {
     Kind kind = Kind::null;
     Location location;
     std::string text;            ///< text of a scalar
-    bool plain = true;           ///< whether a scalar is written without quotes
+    bool plain = true;           ///< true if a scalar is written without quotes
     std::vector<Node> items;     ///< items of a list
     std::vector<Entry> entries;  ///< entries of a map in the order of the file; each key occurs once
 };
@@ -32,7 +32,7 @@ struct Entry {
     Node value;
 };
 
-/// Tags that a document may have: none, or those of YAML itself, such as !!float.
+/// The tags that a document may have: none, or those of YAML's core schema, such as !!float.
 enum class Tags { none, core };
 
 /// Parses the document in `text`, with locations in `source`. Reports an error and returns nothing if it is not a
@@ -40,7 +40,7 @@ enum class Tags { none, core };
 /// and aliases can make a small file large. An empty document is a null node.
 std::optional<Node> parse_yaml(std::string_view text, int source, Diagnostics& diagnostics, Tags tags = Tags::none);
 
-/// Returns why a text is not YAML, with line and column; empty if it is.
+/// Returns the error that makes `text` invalid YAML, with line and column. Returns an empty text if it is valid.
 std::string problem_of_yaml(const std::string& text);
 
 /// Returns the value of a key, or nullptr if there is no such key.

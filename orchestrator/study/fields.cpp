@@ -21,7 +21,8 @@ constexpr std::size_t max_list_bytes = 4096;
 
 bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 
-string_view digits(string_view& text) {
+/// Removes the leading digits from `text` and returns them.
+string_view take_digits(string_view& text) {
     const auto end = std::find_if_not(text.begin(), text.end(), is_digit);
     const string_view found = text.substr(0, static_cast<std::size_t>(end - text.begin()));
     text.remove_prefix(found.size());
@@ -30,6 +31,7 @@ string_view digits(string_view& text) {
 
 enum class Looks { text, whole, real, non_finite, flag };
 
+/// Returns the type as which YAML's core schema reads an unquoted text.
 Looks looks(string_view text) {
     if (text == "true" || text == "false") return Looks::flag;
     string_view rest = text;
@@ -38,23 +40,24 @@ Looks looks(string_view text) {
     for (char& letter : lower) letter = static_cast<char>(letter >= 'A' && letter <= 'Z' ? letter + 32 : letter);
     if (lower == ".inf" || lower == ".nan" || lower == "inf" || lower == "nan" || lower == "infinity")
         return Looks::non_finite;
-    const bool before = !digits(rest).empty();
+    const bool before = !take_digits(rest).empty();
     if (before && rest.empty()) return Looks::whole;
     bool after = false;
     if (rest.starts_with('.')) {
         rest.remove_prefix(1);
-        after = !digits(rest).empty();
+        after = !take_digits(rest).empty();
     }
     if (!before && !after) return Looks::text;
     if (rest.starts_with('e') || rest.starts_with('E')) {
         rest.remove_prefix(1);
         if (rest.starts_with('-') || rest.starts_with('+')) rest.remove_prefix(1);
-        if (digits(rest).empty()) return Looks::text;
+        if (take_digits(rest).empty()) return Looks::text;
     }
     return rest.empty() ? Looks::real : Looks::text;
 }
 
-/// Converts a text that looks like a number; infinite if it is too large, zero if too small.
+/// Converts a text that looks like a number. Returns an infinity if its magnitude is too large for a double, and 0 if
+/// it is too small.
 double number_of(string_view text) {
     if (text.starts_with('+')) text.remove_prefix(1);
     double number = 0;
@@ -66,8 +69,8 @@ double number_of(string_view text) {
     return text.starts_with('-') ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
 }
 
-/// Converts a text that looks like a number to a whole one of at most 2^53 in magnitude, also if written as 1e3. It
-/// does not use a double, for which 2^53 + 1 is 2^53.
+/// Converts a text that looks like a number, also one such as 1e3, to an integer. Returns nothing if the value is no
+/// integer or its magnitude exceeds 2^53. Digits are not converted through a double, which would round 2^53 + 1.
 std::optional<std::int64_t> exact_whole(string_view text) {
     if (text.starts_with('+')) text.remove_prefix(1);
     if (looks(text) == Looks::whole) {
@@ -82,7 +85,7 @@ std::optional<std::int64_t> exact_whole(string_view text) {
     return static_cast<std::int64_t>(number);
 }
 
-/// Describes the node for the end of a message.
+/// Describes the node for the end of a message: "found a list".
 string found(const Node& node) {
     switch (node.kind) {
         case Node::Kind::null:
@@ -99,8 +102,9 @@ string found(const Node& node) {
            (looks(node.text) == Looks::text ? "" : " (remove the quotes)");
 }
 
-std::nullopt_t expected(Diagnostics& diagnostics, const Node& node, string_view name, string_view what) {
-    diagnostics.error(node.location, "'" + string(name) + "' must be " + string(what) + ", found " + found(node));
+std::nullopt_t expected(Diagnostics& diagnostics, const Node& node, string_view name, string_view expectation) {
+    diagnostics.error(node.location,
+                      "'" + string(name) + "' must be " + string(expectation) + ", found " + found(node));
     return std::nullopt;
 }
 
@@ -112,7 +116,7 @@ bool is_number(const Node& node) {
     return type == Looks::whole || type == Looks::real;
 }
 
-/// Adds up pairs of number and unit; nothing if the text has another form.
+/// Parses a sum such as 1h30m, whose units must become smaller. Returns nothing if the text has another form.
 template <std::size_t N>
 std::optional<double> measured(string_view text, const std::array<std::pair<string_view, double>, N>& units) {
     if (text.empty()) return {};
@@ -120,10 +124,10 @@ std::optional<double> measured(string_view text, const std::array<std::pair<stri
     double last = std::numeric_limits<double>::infinity();
     while (!text.empty()) {
         const string_view start = text;
-        if (digits(text).empty()) return {};
+        if (take_digits(text).empty()) return {};
         if (text.starts_with('.')) {
             text.remove_prefix(1);
-            if (digits(text).empty()) return {};
+            if (take_digits(text).empty()) return {};
         }
         const double number = number_of(start.substr(0, start.size() - text.size()));
         const auto unit_end = std::find_if(text.begin(), text.end(), is_digit);
@@ -159,10 +163,10 @@ const Node* Fields::take(string_view key) {
     return node_ == nullptr ? nullptr : find(*node_, key);
 }
 
-const Node* Fields::require(string_view key, string_view what) {
+const Node* Fields::require(string_view key, string_view expectation) {
     const Node* value = take(key);
     if (value == nullptr && node_ != nullptr)
-        diagnostics_.error(node_->location, "'" + path_of(key) + "' is missing: " + string(what));
+        diagnostics_.error(node_->location, "'" + path_of(key) + "' is missing: " + string(expectation));
     return value;
 }
 
@@ -179,10 +183,11 @@ void Fields::finish() const {
     }
 }
 
-/// Explains an unknown key: mostly it is a key of another section, a mistake around the colon, or a misspelling.
+/// Suggests a cure for an unknown key: usually it belongs to another section, lacks a space or a colon, or is misspelt.
 string Fields::cure(const Entry& entry) const {
-    const bool of_worker = path_.empty() || path_.starts_with("worker");
-    if (const WorkerKey* key = find_worker_key(entry.key); of_worker && key != nullptr && path_ != "worker.params") {
+    const bool may_be_worker_key = path_.empty() || path_.starts_with("worker");
+    if (const WorkerKey* key = find_worker_key(entry.key);
+        may_be_worker_key && key != nullptr && path_ != "worker.params") {
         const string section = key->section.empty() ? "worker" : "worker." + string(key->section);
         return "; did you mean '" + section + "." + entry.key + "'?";
     }
@@ -269,19 +274,19 @@ std::optional<Value> option_value(Diagnostics& diagnostics, const Node& node, co
 std::optional<std::int64_t> whole(Diagnostics& diagnostics, const Node& node, string_view name, double low,
                                   double high) {
     high = std::min(high, max_whole);
-    const string what = "a whole number " + range_text(low, high);
-    if (!is_number(node)) return expected(diagnostics, node, name, what);
+    const string expectation = "a whole number " + range_text(low, high);
+    if (!is_number(node)) return expected(diagnostics, node, name, expectation);
     const auto number = exact_whole(node.text);
     if (!number || static_cast<double>(*number) < low || static_cast<double>(*number) > high)
-        return expected(diagnostics, node, name, what);
+        return expected(diagnostics, node, name, expectation);
     return number;
 }
 
 std::optional<double> real(Diagnostics& diagnostics, const Node& node, string_view name, double low, double high) {
-    const string what = "a number " + range_text(low, high);
-    if (!is_number(node)) return expected(diagnostics, node, name, what);
+    const string expectation = "a number " + range_text(low, high);
+    if (!is_number(node)) return expected(diagnostics, node, name, expectation);
     const double number = number_of(node.text);
-    if (!std::isfinite(number) || number < low || number > high) return expected(diagnostics, node, name, what);
+    if (!std::isfinite(number) || number < low || number > high) return expected(diagnostics, node, name, expectation);
     return number;
 }
 

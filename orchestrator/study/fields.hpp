@@ -1,4 +1,4 @@
-// Reads the keys of a map and scalars of each type, with errors that say what was expected.
+// Reads the keys of a map and scalars of each type. Errors say what was expected.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,25 @@
 
 namespace hpo::study {
 
-/// Numbers of a larger magnitude are refused, because JSON does not preserve them.
+/// The largest magnitude of an integer. JSON readers may round larger ones.
 inline constexpr double max_whole = 9007199254740992.0;
 
 /// The longest duration that a key may have: ten years.
 inline constexpr double max_seconds = 3650.0 * 86400.0;
 
-/// Reads the keys of one map. A key that was asked for is known; finish() reports the others.
+/// Reads the keys of one map. A key is known once take() or require() has asked for it; finish() reports the others.
 class Fields {
    public:
-    /// `path` is the dotted path of the map, empty for the file itself, and `example` an example of it; both are for
-    /// messages. A node that is not a map is reported once and reads as an empty map, as nullptr does.
+    /// `path` is the dotted path of the map, empty for the file itself, and `example` an example of its content. Both
+    /// are used in messages. A node that is not a map is reported once and then treated like nullptr, as an empty map.
     Fields(Diagnostics& diagnostics, const Node* node, std::string path, std::string_view example = "key: value");
 
     /// Returns the value of a key, or nullptr if it is missing.
     const Node* take(std::string_view key);
-    /// The same, but a missing key is an error; `what` completes "'path.key' is missing: ".
-    const Node* require(std::string_view key, std::string_view what);
+    /// Like take(), but reports a missing key as "'path.key' is missing: `expectation`".
+    const Node* require(std::string_view key, std::string_view expectation);
     [[nodiscard]] bool knows(std::string_view key) const;
-    /// Reports keys that were not asked for.
+    /// Reports the keys that are not known.
     void finish() const;
 
     [[nodiscard]] const std::string& path() const { return path_; }
@@ -46,8 +46,8 @@ class Fields {
     std::vector<std::string_view> known_;
 };
 
-/// Reads a value whose type follows from its form (YAML's core schema): true, 256, 1.0e-3, relu, null, or a list of
-/// such. Maps and numbers that are not finite or too large are errors.
+/// Reads a value whose type follows from its form by YAML's core schema: true, 256, 1.0e-3, relu, null, or a list of
+/// these. Reports maps, and numbers that are not finite or too large.
 std::optional<Value> natural_value(Diagnostics& diagnostics, const Node& node, std::string_view name);
 
 /// Reads a value of the option's type, within its range or among its choices.
@@ -79,7 +79,7 @@ std::vector<std::string_view> split_choices(std::string_view choices);
 std::string range_text(double low, double high);
 /// Returns a number for people, with the fewest digits that read back the same: 256, 0.0003, 1e-16.
 std::string short_number(double number);
-/// Whether YAML reads a text without quotes as another type than text.
+/// Returns true if YAML reads the unquoted text as another type than a text.
 bool looks_like_other(std::string_view text);
 
 }  // namespace hpo::study

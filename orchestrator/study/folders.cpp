@@ -1,4 +1,4 @@
-// Resolves what depends on a study file's folder: a script's relative paths and its templates.
+// Resolves a script's relative paths and templates, which depend on the folder of the study file.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -19,13 +19,13 @@ namespace fs = std::filesystem;
 using std::string;
 using std::string_view;
 
-bool is_open(string_view text) { return !script::placeholders(text).empty(); }
+bool has_placeholder(string_view text) { return !script::placeholders(text).empty(); }
 
-/// Returns the relative paths in a study: those of files, and of a working folder.
+/// Returns the relative paths in a study: those in the command, of templates, and of the working folder.
 std::vector<string> paths_in(const Study& study) {
     std::vector<string> paths;
     const auto add = [&](const string& path) {
-        if (!path.empty() && path[0] != '-' && path[0] != '/' && !is_open(path)) paths.push_back(path);
+        if (!path.empty() && path[0] != '-' && path[0] != '/' && !has_placeholder(path)) paths.push_back(path);
     };
     for (std::size_t i = 0; i < study.command.size(); ++i)
         if (i > 0 || study.command[i].find('/') != string::npos) add(study.command[i]);
@@ -35,7 +35,7 @@ std::vector<string> paths_in(const Study& study) {
     return paths;
 }
 
-bool holds_any(const fs::path& folder, const std::vector<string>& paths) {
+bool contains_any(const fs::path& folder, const std::vector<string>& paths) {
     std::error_code ignored;
     return std::any_of(paths.begin(), paths.end(),
                        [&](const string& path) { return path != "." && fs::exists(folder / path, ignored); });
@@ -43,34 +43,36 @@ bool holds_any(const fs::path& folder, const std::vector<string>& paths) {
 
 Result<string> text_of(const fs::path& file) {
     std::error_code ignored;
-    if (fs::is_directory(file, ignored)) return Error{file.string() + ": a folder, not a template"};
+    if (fs::is_directory(file, ignored)) return Error{file.string() + ": is a folder, not a template"};
     errno = 0;
     std::ifstream stream(file, std::ios::binary);
     string text(max_bytes + 1, '\0');
     if (stream) stream.read(text.data(), static_cast<std::streamsize>(text.size()));
     if (!stream && !stream.eof()) return Error{file.string() + ": " + std::strerror(errno != 0 ? errno : EIO)};
     text.resize(static_cast<std::size_t>(stream.gcount()));
-    if (text.size() > max_bytes) return Error{file.string() + ": larger than 256 KiB"};
-    if (text.empty()) return Error{file.string() + ": empty"};
+    if (text.size() > max_bytes) return Error{file.string() + ": is larger than 256 KiB"};
+    if (text.empty()) return Error{file.string() + ": is empty"};
     return text;
 }
 
-/// Returns values as in some trial: numbers at their low ends, first choices.
-std::optional<Value> example_of(const Study& study, const string& placeholder) {
-    const script::Placeholder asked = script::take_apart(placeholder);
-    if (asked.kind == script::Placeholder::Kind::flag) return asked.if_true;
+/// Returns a value that the placeholder may have in some trial: the low end of a range, or the first choice.
+std::optional<Value> example_of(const Study& study, const string& braced) {
+    const script::Placeholder placeholder = script::take_apart(braced);
+    if (placeholder.kind == script::Placeholder::Kind::flag) return placeholder.if_true;
     for (const Dimension& dimension : study.space) {
-        if (dimension.name != asked.name) continue;
+        if (dimension.name != placeholder.name) continue;
         if (dimension.kind == Kind::categorical) return dimension.choices.front();
         if (dimension.kind == Kind::integer) return static_cast<std::int64_t>(dimension.low);
         return dimension.low;
     }
-    if (const auto fixed = study.worker.find(asked.name); fixed != study.worker.end()) return fixed->second;
-    if (asked.name == "folder" || asked.name == "home" || asked.name == "params_file") return "/" + asked.name;
+    if (const auto fixed = study.worker.find(placeholder.name); fixed != study.worker.end()) return fixed->second;
+    if (placeholder.name == "folder" || placeholder.name == "home" || placeholder.name == "params_file")
+        return "/" + placeholder.name;
     return std::int64_t{1};
 }
 
-/// Returns why a filled template is not valid in the format of its name; empty if it is.
+/// Returns why a template is not valid YAML or JSON once it is filled. The file's name determines the format. Returns
+/// an empty text if it is valid.
 string problem_of_filled(const Study& study, const string& name, const string& text) {
     const script::Format format = script::format_of(name);
     const string filled =
@@ -80,14 +82,14 @@ string problem_of_filled(const Study& study, const string& name, const string& t
     try {
         const wire::Json parsed = wire::Json::parse(filled);
     } catch (const wire::Json::exception& error) {
-        const string what = error.what();
-        return what.substr(what.find("] ") == string::npos ? 0 : what.find("] ") + 2);
+        const string message = error.what();
+        return message.substr(message.find("] ") == string::npos ? 0 : message.find("] ") + 2);
     }
     return {};
 }
 
 void check_template(Diagnostics& diagnostics, const Study& study, const string& name, const string& text) {
-    bool sound = true;
+    bool is_valid = true;
     for (const string_view braced : script::placeholders(text)) {
         const string problem = problem_of_placeholder(braced, study.space, study.worker);
         if (problem.empty()) continue;
@@ -97,11 +99,11 @@ void check_template(Diagnostics& diagnostics, const Study& study, const string& 
         diagnostics.error(
             {0, static_cast<int>(line) + 1, static_cast<int>(at - line_begin) + 1, static_cast<int>(braced.size()) + 2},
             problem);
-        sound = false;
+        is_valid = false;
     }
-    if (!sound) return;
+    if (!is_valid) return;
     if (const string problem = problem_of_filled(study, name, text); !problem.empty())
-        diagnostics.error({}, "filled with a trial's values it is no valid " +
+        diagnostics.error({}, "filled with a trial's values, it is not valid " +
                                   string(name.ends_with(".json") ? "JSON" : "YAML") + " (" + name + "): " + problem);
 }
 
@@ -118,16 +120,17 @@ Result<void> resolve_folders(Study& study, string_view text, const fs::path& fil
     if (!study.home.empty()) {
         const fs::path home = (folder / study.home).lexically_normal();
         if (!fs::is_directory(home, failed))
-            return wrong("worker.home", "'worker.home' is no folder: " + printable(home.string(), 200));
+            return wrong("worker.home", "'worker.home' is not a folder: " + printable(home.string(), 200));
         study.home = home.string();
-    } else if (const auto paths = paths_in(study); !holds_any(current, paths) && holds_any(folder, paths)) {
+    } else if (const auto paths = paths_in(study); !contains_any(current, paths) && contains_any(folder, paths)) {
         study.home = folder.string();
         changed = true;
     }
-    if (!study.cwd.empty() && !is_open(study.cwd) && !fs::is_directory(fs::path(study.home) / study.cwd, failed))
+    if (!study.cwd.empty() && !has_placeholder(study.cwd) &&
+        !fs::is_directory(fs::path(study.home) / study.cwd, failed))
         return wrong("worker.cwd",
-                     "'worker.cwd' is no folder: " + printable((fs::path(study.home) / study.cwd).string(), 200) +
-                         " (\"{folder}\" is a trial's own, and any path with {trial} in it is made)");
+                     "'worker.cwd' is not a folder: " + printable((fs::path(study.home) / study.cwd).string(), 200) +
+                         " (\"{folder}\" is the trial's own folder; a path that contains {trial} is created)");
     string problems;
     const auto add = [&](const string& problem) { problems += (problems.empty() ? "" : "\n") + problem; };
     for (auto& [name, item] : study.files) {

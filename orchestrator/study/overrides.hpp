@@ -7,8 +7,8 @@
 
 namespace hpo::study {
 
-/// Applies the assignment `a.b.c=value` to the map `root`, and makes missing maps on the way. The value is YAML; `null`
-/// removes the key. Locations of the new nodes are in the option.
+/// Applies the assignment `a.b.c=value` to the map `root` and creates missing maps along the path. The value is YAML;
+/// `null` removes the key. The new nodes are located in the option, not in the file.
 void apply_override(Diagnostics& diagnostics, Node& root, const std::string& assignment);
 
 }  // namespace hpo::study

@@ -17,7 +17,7 @@ bool is_list(const Node& node) { return node.kind == Node::Kind::list; }
 
 /// Reads a device as `hpo devices` names it: a UUID or a number, both as text.
 std::optional<string> device(Diagnostics& diagnostics, const Node& node) {
-    const auto fits = [](char c) {
+    const auto is_allowed = [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
                c == '.' || c == ':' || c == '/';
     };
@@ -30,7 +30,7 @@ std::optional<string> device(Diagnostics& diagnostics, const Node& node) {
         return index ? std::optional(std::to_string(*index)) : std::nullopt;
     }
     if (node.kind == Node::Kind::scalar && !node.text.empty() && node.text.size() <= 64 && node.text[0] != '-' &&
-        std::all_of(node.text.begin(), node.text.end(), fits))
+        std::all_of(node.text.begin(), node.text.end(), is_allowed))
         return node.text;
     diagnostics.error(node.location,
                       "'resources.devices' names each device by its UUID or its number in 'hpo devices'" +
@@ -54,11 +54,11 @@ void read_devices(Diagnostics& diagnostics, const Node& node, std::vector<string
     }
 }
 
-/// Checks that lists with one entry for each device have as many entries as `devices`.
+/// Checks that a list with one number per device is as long as the list `devices`.
 void check_length(Diagnostics& diagnostics, const Node& list, string_view key, const Node* devices) {
     const std::size_t count = list.items.size();
     const string subject = "'resources." + string(key) + "' lists " + std::to_string(count) +
-                           (count == 1 ? " number" : " numbers") + ", one a device";
+                           (count == 1 ? " number" : " numbers") + ", one per device";
     if (devices == nullptr || !is_list(*devices)) {
         diagnostics.error(list.location,
                           subject + ": list the devices too, in the same order, such as devices: [0, 1]");
@@ -69,16 +69,17 @@ void check_length(Diagnostics& diagnostics, const Node& list, string_view key, c
     }
 }
 
-/// Reports keys that are for scripts only.
-void check_native(Diagnostics& diagnostics, const Node& resources) {
+/// Reports `trial`, which is for scripts only.
+void refuse_trial(Diagnostics& diagnostics, const Node& resources) {
     if (const Node* node = find(resources, "trial"))
-        diagnostics.error(node->location,
-                          "'resources.trial' is for scripts: the native worker says to the byte what each trial needs; "
-                          "remove it");
+        diagnostics.error(
+            node->location,
+            "'resources.trial' is for scripts: the native worker computes to the byte what each trial needs; "
+            "remove it");
 }
 
-/// Reports keys that are for the native worker only.
-void check_script(Diagnostics& diagnostics, const Node& slots) {
+/// Reports `slots`, which is for the native worker only.
+void refuse_slots(Diagnostics& diagnostics, const Node& slots) {
     diagnostics.error(slots.location,
                       "'resources.slots' is for the native worker, which trains trials with one fusion key "
                       "side by side in one process: remove it ('resources.parallel' says how many run at once)");
@@ -87,8 +88,8 @@ void check_script(Diagnostics& diagnostics, const Node& slots) {
 void read_backend(Diagnostics& diagnostics, const Node& node, bool native, string& backend) {
     if (!native && node.kind == Node::Kind::scalar && node.text == "opencl")
         return diagnostics.error(node.location,
-                                 "'resources.backend' opencl is for the native worker: a script's trials get the GPUs "
-                                 "that CUDA knows (cuda) or none (cpu)");
+                                 "'resources.backend' opencl is for the native worker: a script's trials run on CUDA's "
+                                 "GPUs (cuda) or without a GPU (cpu)");
     std::vector<string_view> backends{"auto", "cpu", "cuda"};
     if (native) backends.push_back("opencl");
     if (const auto index = word(diagnostics, node, "resources.backend", backends)) backend = backends[*index];
@@ -112,7 +113,7 @@ Resources read_resources(Diagnostics& diagnostics, const Node* node, bool native
     Resources resources;
     Fields fields(diagnostics, node, "resources");
     const Node* devices = fields.take("devices");
-    if (native && fields.node() != nullptr) check_native(diagnostics, *node);
+    if (native && fields.node() != nullptr) refuse_trial(diagnostics, *node);
     if (devices != nullptr) read_devices(diagnostics, *devices, resources.devices);
     if (const Node* n = fields.take("parallel"); n != nullptr && !is_auto(*n)) {
         if (!is_list(*n)) {
@@ -133,24 +134,24 @@ Resources read_resources(Diagnostics& diagnostics, const Node* node, bool native
             if (const auto bytes = size(diagnostics, item, "resources.gpu_memory"))
                 resources.gpu_memory.push_back(*bytes);
     }
-    const auto keep = [](auto& into, const auto& value) {
+    const auto set = [](auto& into, const auto& value) {
         if (value) into = *value;
     };
     if (const Node* n = fields.take("slots"); n != nullptr && !is_auto(*n)) {
         if (native)
             resources.slots = whole(diagnostics, *n, "resources.slots", 1, max_slots);
         else
-            check_script(diagnostics, *n);
+            refuse_slots(diagnostics, *n);
     }
     if (const Node* n = fields.take("gpu_reserve"))
-        keep(resources.gpu_reserve, fraction(diagnostics, *n, "resources.gpu_reserve", 0, 0.9));
+        set(resources.gpu_reserve, fraction(diagnostics, *n, "resources.gpu_reserve", 0, 0.9));
     if (const Node* n = fields.take("trial"); n != nullptr && !native) read_trial(diagnostics, *n, resources.trial);
     if (const Node* n = fields.take("progress_timeout"))
-        keep(resources.progress_timeout, duration(diagnostics, *n, "resources.progress_timeout", 1, max_seconds));
+        set(resources.progress_timeout, duration(diagnostics, *n, "resources.progress_timeout", 1, max_seconds));
     if (const Node* n = fields.take("grace"))
-        keep(resources.grace, duration(diagnostics, *n, "resources.grace", 0, 3600));
+        set(resources.grace, duration(diagnostics, *n, "resources.grace", 0, 3600));
     if (const Node* n = fields.take("retries"))
-        keep(resources.retries, whole(diagnostics, *n, "resources.retries", 0, 100));
+        set(resources.retries, whole(diagnostics, *n, "resources.retries", 0, 100));
     fields.finish();
     return resources;
 }

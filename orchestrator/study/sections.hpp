@@ -16,17 +16,17 @@ namespace hpo::study {
 
 struct ReadSpace {
     Space space;
-    std::vector<Location> locations;  ///< location of each dimension's name
-    std::vector<std::string>
-        broken;  ///< names of dimensions that were left out with an error; references to them are not errors
+    std::vector<Location> locations;  ///< of each dimension's name
+    /// Names of dimensions that were left out because of an error. References to them are not reported again.
+    std::vector<std::string> broken;
 };
 
 struct ReadWorker {
-    bool known = true;  ///< false if its kind cannot be determined; what depends on it is not read then
-    bool native = true;
+    bool known = true;   ///< false if its kind cannot be determined, so that keys which depend on it are not read
+    bool native = true;  ///< false for a script
     std::vector<std::string> command;
-    std::vector<Location> command_locations;  ///< location of each argument
-    std::vector<std::pair<std::size_t, std::size_t>> optional_arguments;
+    std::vector<Location> command_locations;                              ///< of each argument
+    std::vector<std::pair<std::size_t, std::size_t>> optional_arguments;  ///< as in Study
     std::string home, cwd;
     Location home_location, cwd_location;
     std::map<std::string, TrialFile> files;
@@ -48,37 +48,43 @@ ReadSpace read_space(Diagnostics& diagnostics, const Node* node, bool native);
 /// Reads the configurations to try first, each of which must lie within `space`.
 std::vector<Params> read_start(Diagnostics& diagnostics, const Node* node, const ReadSpace& space);
 
-/// Names or folders of studies to learn from: one, or a list. `name` is the study's own.
+/// Reads the names or folders of the studies to learn from, one or a list. `name` is the study's own, which must not be
+/// among them.
 std::vector<std::string> read_warm_start(Diagnostics& diagnostics, const Node* node, const std::string& name);
 
+/// Reads the section `worker`, of a script if it has a `command` and else of the native worker.
 ReadWorker read_worker(Diagnostics& diagnostics, const Node* node);
 
-/// Reads resources. With `native` the worker computes its footprint itself, and keys for scripts are errors.
+/// Reads the section `resources`. With `native` the worker computes the footprints of its trials, and declaring one is
+/// an error.
 Resources read_resources(Diagnostics& diagnostics, const Node* node, bool native);
 
-/// Reads what is kept of ended trials: `all`, `none` or `best N`.
+/// Reads the section `keep`, whose values are `all`, `none` or `best N`. By default a script's checkpoints are all
+/// kept.
 Keep read_keep(Diagnostics& diagnostics, const Node* node, bool native);
-/// Returns the text that read_keep() reads: "best 5".
-std::string keep_text(const std::optional<std::int64_t>& most);
+/// Returns the text that read_keep() reads, such as "best 5". An absent limit is "all".
+std::string keep_text(const std::optional<std::int64_t>& limit);
 
-/// Checks what depends on several sections: names that are set twice, hidden together with width, batches that are too
-/// small, placeholders without a parameter.
+/// Reports errors that involve several sections: names that are set twice, hidden together with width, batches that are
+/// too small, placeholders without a parameter.
 void check_together(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker, const Policy& policy,
                     const Resources& resources);
 
-/// Returns why `braced` is not a placeholder in a study with these parameters, with the cure; empty if it is one.
+/// Returns why `braced`, the text between braces, is not a placeholder in a study with these parameters, with the cure.
+/// Returns an empty text if it is one.
 std::string problem_of_placeholder(std::string_view braced, const Space& space, const Params& fixed);
 
-/// Returns the parameter that a placeholder refers to; empty for {params:NAME}.
+/// Returns the parameter that a placeholder refers to, or an empty text for {params:NAME}.
 std::string parameter_of(std::string_view braced);
 
 /// Completes a script's study that was read from `file`, whose content is `text`. Sets `home`, the folder that relative
-/// paths start from: the current folder if they are found there, otherwise the file's. Reads and checks the templates.
-/// Writes both into `source`, so that the stored study does not depend on other files.
+/// paths start from: the current folder if any of them exists there, otherwise the file's folder. Reads and checks the
+/// templates. Writes both into `source`, so that the stored study does not depend on other files.
 Result<void> resolve_folders(Study& study, std::string_view text, const std::filesystem::path& file);
 
-/// Whether a script's parameter may have this name: [A-Za-z_][A-Za-z0-9_.-]{0,63}.
+/// Returns true if a script's parameter may have this name: [A-Za-z_][A-Za-z0-9_.-]{0,63}.
 bool is_name(std::string_view name);
+/// Returns the error message for a name that is_name() rejects.
 std::string not_a_name(std::string_view name);
 
 /// Returns the role of a parameter with this name if it has no key `role`.

@@ -18,8 +18,8 @@ constexpr std::array<string_view, 3> kind_names{"float", "int", "categorical"};
 constexpr std::array<string_view, 4> role_names{"none", "batch_size", "learning_rate", "regularizer"};
 
 template <std::size_t N>
-std::vector<string_view> list(const std::array<string_view, N>& words) {
-    return {words.begin(), words.end()};
+std::vector<string_view> list(const std::array<string_view, N>& names) {
+    return {names.begin(), names.end()};
 }
 
 class SpaceReader {
@@ -42,7 +42,7 @@ class SpaceReader {
    private:
     void dimension(const Entry& entry) {
         const WorkerKey* key = native_ ? find_worker_key(entry.key) : nullptr;
-        if (!known_name(entry, key)) return;
+        if (!check_name(entry, key)) return;
 
         Fields fields(diagnostics_, &entry.value, "space." + entry.key, "{type: float, low: 0.001, high: 0.1}");
         if (fields.node() == nullptr) return;
@@ -65,19 +65,19 @@ class SpaceReader {
         dimension.kind = static_cast<Kind>(*kind);
 
         const bool categorical = dimension.kind == Kind::categorical;
-        bool fits = true;
-        const auto refuse = [&](const Node* node, string_view name, string_view why) {
+        bool matches_kind = true;
+        const auto refuse = [&](const Node* node, string_view name, string_view reason) {
             if (node == nullptr) return;
-            diagnostics_.error(node->location, "'" + fields.path_of(name) + "' " + string(why));
-            fits = false;
+            diagnostics_.error(node->location, "'" + fields.path_of(name) + "' " + string(reason));
+            matches_kind = false;
         };
         if (categorical) {
-            const string_view why = "is for numbers; a categorical parameter has 'choices'";
-            refuse(low, "low", why), refuse(high, "high", why), refuse(step, "step", why), refuse(log, "log", why);
+            for (const auto& [node, name] : {std::pair{low, "low"}, {high, "high"}, {step, "step"}, {log, "log"}})
+                refuse(node, name, "is for numbers; a categorical parameter has 'choices'");
         } else {
             refuse(choices, "choices", "is for type: categorical; a number has 'low' and 'high'");
         }
-        if (!fits || !fits_key(dimension, key, *type)) return;
+        if (!matches_kind || !fits_key(dimension, key, *type)) return;
         if (categorical ? !read_choices(dimension, key, choices, entry)
                         : !read_range(dimension, key, low, high, step, log, entry))
             return;
@@ -89,7 +89,8 @@ class SpaceReader {
         result_.locations.push_back(entry.location);
     }
 
-    bool known_name(const Entry& entry, const WorkerKey* key) {
+    /// Returns true if a dimension may have this name. Reports an error if it may not.
+    bool check_name(const Entry& entry, const WorkerKey* key) {
         if (!is_name(entry.key)) {
             diagnostics_.error(entry.location, not_a_name(entry.key));
             return false;
@@ -113,7 +114,7 @@ class SpaceReader {
         return true;
     }
 
-    /// Whether a dimension of this kind has values that the worker's key accepts.
+    /// Returns true if the worker's key accepts values of the dimension's kind. Reports an error if it does not.
     bool fits_key(const Dimension& dimension, const WorkerKey* key, const Node& type) {
         if (key == nullptr || dimension.kind == Kind::categorical) return true;
         if (key->type == OptionType::integer && dimension.kind == Kind::integer) return true;
@@ -139,10 +140,10 @@ class SpaceReader {
             const auto value = key != nullptr ? option_value(diagnostics_, item, option_of(*key))
                                               : natural_value(diagnostics_, item, path);
             if (!value) continue;
-            const auto twin = std::find_if(dimension.choices.begin(), dimension.choices.end(),
-                                           [&](const Value& other) { return same_value(other, *value); });
-            if (twin != dimension.choices.end())
-                diagnostics_.error(item.location, "'" + path + "' holds " + printable(to_text(*value)) + " twice");
+            const auto equal = std::find_if(dimension.choices.begin(), dimension.choices.end(),
+                                            [&](const Value& other) { return same_value(other, *value); });
+            if (equal != dimension.choices.end())
+                diagnostics_.error(item.location, "'" + path + "' contains " + printable(to_text(*value)) + " twice");
             else
                 dimension.choices.push_back(*value);
         }
@@ -261,7 +262,7 @@ class SpaceReader {
         return true;
     }
 
-    /// Returns 0.5 where adding steps gave 0.5000000000000001.
+    /// Rounds away the error of adding steps, so that 0.5000000000000001 is shown as 0.5.
     static string rounded(double number) {
         char buffer[40];
         std::snprintf(buffer, sizeof buffer, "%.10g", number);
@@ -272,12 +273,12 @@ class SpaceReader {
         const auto index = word(diagnostics_, node, "space." + dimension.name + ".role", list(role_names));
         if (!index) return;
         const Role role = static_cast<Role>(*index);
-        const bool counts = dimension.kind == Kind::integer ||
-                            (dimension.kind == Kind::categorical &&
-                             std::all_of(dimension.choices.begin(), dimension.choices.end(), [](const Value& choice) {
-                                 return std::holds_alternative<std::int64_t>(choice);
-                             }));
-        if (role == Role::batch_size && !counts)
+        const bool is_integral =
+            dimension.kind == Kind::integer ||
+            (dimension.kind == Kind::categorical &&
+             std::all_of(dimension.choices.begin(), dimension.choices.end(),
+                         [](const Value& choice) { return std::holds_alternative<std::int64_t>(choice); }));
+        if (role == Role::batch_size && !is_integral)
             diagnostics_.error(node.location, "role: batch_size is for type: int, or choices of whole numbers");
         else if ((role == Role::learning_rate || role == Role::regularizer) && dimension.kind == Kind::categorical)
             diagnostics_.error(node.location, "role: " + node.text + " is for numbers, type: float or int");
@@ -311,17 +312,17 @@ class SpaceReader {
             Condition condition{entry.key, {}};
             if (entry.value.kind == Node::Kind::list) {
                 if (entry.value.items.empty())
-                    diagnostics_.error(entry.value.location, "'" + fields.path_of(entry.key) + "' holds no value");
-                for (const Node& item : entry.value.items) read_possible(condition, *parent, item, fields);
+                    diagnostics_.error(entry.value.location, "'" + fields.path_of(entry.key) + "' has no value");
+                for (const Node& item : entry.value.items) read_condition_value(condition, *parent, item, fields);
             } else {
-                read_possible(condition, *parent, entry.value, fields);
+                read_condition_value(condition, *parent, entry.value, fields);
             }
             dimension.when.push_back(std::move(condition));
         }
     }
 
-    /// Reads one value of a condition, in the form of the parent's values.
-    void read_possible(Condition& condition, const Dimension& parent, const Node& node, const Fields& fields) {
+    /// Reads one value of a condition and converts it to the parent's type.
+    void read_condition_value(Condition& condition, const Dimension& parent, const Node& node, const Fields& fields) {
         const auto value = natural_value(diagnostics_, node, fields.path_of(parent.name));
         if (!value) return;
         if (parent.kind == Kind::integer) {
@@ -341,35 +342,36 @@ class SpaceReader {
         if (dimension.kind == Kind::integer)
             return short_number(dimension.low) + " to " + short_number(dimension.high) +
                    (dimension.step ? " by " + short_number(*dimension.step) : "");
-        string words;
-        for (const Value& choice : dimension.choices) words += (words.empty() ? "" : ", ") + to_text(choice);
-        return "one of " + printable(words, 200);
+        string choices;
+        for (const Value& choice : dimension.choices) choices += (choices.empty() ? "" : ", ") + to_text(choice);
+        return "one of " + printable(choices, 200);
     }
 
-    /// Reports cycles: a parameter that depends on itself, directly or through others, could never become active.
+    /// Reports cycles. A parameter that depends on itself, directly or through others, could never become active.
     void check_cycles() {
         const auto index_of = [&](const string& name) {
             std::size_t i = 0;
             while (result_.space[i].name != name) ++i;
             return i;
         };
-        std::vector<int> seen(result_.space.size(), 0);  // 1: being visited, 2: done
-        std::vector<std::size_t> way;
+        enum class Visit { none, open, done };
+        std::vector<Visit> state(result_.space.size(), Visit::none);
+        std::vector<std::size_t> path;
         const auto visit = [&](const auto& self, std::size_t i) -> bool {
-            if (seen[i] == 2) return false;
-            if (seen[i] == 1) {
+            if (state[i] == Visit::done) return false;
+            if (state[i] == Visit::open) {
                 string text;
-                for (auto at = std::find(way.begin(), way.end(), i); at != way.end(); ++at)
+                for (auto at = std::find(path.begin(), path.end(), i); at != path.end(); ++at)
                     text += result_.space[*at].name + " -> ";
-                diagnostics_.error(result_.locations[i], "'when' goes in a circle: " + text + result_.space[i].name);
+                diagnostics_.error(result_.locations[i], "'when' is circular: " + text + result_.space[i].name);
                 return true;
             }
-            seen[i] = 1;
-            way.push_back(i);
+            state[i] = Visit::open;
+            path.push_back(i);
             for (const Condition& condition : result_.space[i].when)
                 if (self(self, index_of(condition.parameter))) return true;
-            way.pop_back();
-            seen[i] = 2;
+            path.pop_back();
+            state[i] = Visit::done;
             return false;
         };
         for (std::size_t i = 0; i < result_.space.size(); ++i)
@@ -400,7 +402,7 @@ bool is_name(string_view name) {
 
 string not_a_name(string_view name) {
     return "'" + printable(name) +
-           "' is no name for a parameter: letters, digits, '_', '-' and '.', 64 at most, a letter or '_' first";
+           "' is not a valid parameter name: use letters, digits, '_', '-' and '.', 64 at most, a letter or '_' first";
 }
 
 Role recognised_role(string_view name, Kind kind) {

@@ -1,4 +1,4 @@
-// Reads what a study begins with: configurations to try first, and other studies to learn from.
+// Reads the sections `start` and `warm_start`: configurations to try first, and other studies to learn from.
 #include <algorithm>
 #include <set>
 
@@ -12,7 +12,7 @@ namespace {
 
 using std::string;
 
-constexpr std::size_t most_studies = 8;
+constexpr std::size_t max_studies = 8;
 
 const Dimension* find_dimension(const Space& space, const string& name) {
     const auto found = std::find_if(space.begin(), space.end(), [&](const Dimension& d) { return d.name == name; });
@@ -44,25 +44,26 @@ class StartReader {
             if (seen.insert(*params).second)
                 all.push_back(*params);
             else
-                diagnostics_.error(item.location, "'start' holds this configuration twice");
+                diagnostics_.error(item.location, "'start' contains this configuration twice");
         }
         return all;
     }
 
    private:
+    /// Reads one configuration. Reports every error in it and returns nothing if there is one.
     std::optional<Params> configuration(const Node& item) {
         Params params;
-        bool sound = true;
+        bool is_valid = true;
         for (const Entry& entry : item.entries) {
             const auto value = read_value(entry);
             if (value)
                 params[entry.key] = *value;
             else
-                sound = false;
+                is_valid = false;
         }
         for (const Entry& entry : item.entries)
-            if (sound && !exists(entry, params)) sound = false;
-        return sound ? std::optional(std::move(params)) : std::nullopt;
+            if (is_valid && !check_conditions(entry, params)) is_valid = false;
+        return is_valid ? std::optional(std::move(params)) : std::nullopt;
     }
 
     std::optional<Value> read_value(const Entry& entry) {
@@ -86,19 +87,19 @@ class StartReader {
         return value;
     }
 
-    /// Whether the parameter's conditions hold in this configuration. If it leaves them open, it would be tried without
-    /// the value that it gives.
-    bool exists(const Entry& entry, const Params& params) {
+    /// Returns true if the conditions of the parameter hold in this configuration. Reports an error if not, or if the
+    /// configuration leaves a parent open, since the given value might then be dropped.
+    bool check_conditions(const Entry& entry, const Params& params) {
         for (const Condition& condition : find_dimension(space_.space, entry.key)->when) {
             const auto found = params.find(condition.parameter);
             const bool holds = found != params.end() && std::find(condition.any_of.begin(), condition.any_of.end(),
                                                                   found->second) != condition.any_of.end();
             if (holds) continue;
-            const string where = "'" + entry.key + "' exists only where '" + condition.parameter + "' is " +
-                                 choices_text(condition.any_of);
+            const string rule = "'" + entry.key + "' exists only where '" + condition.parameter + "' is " +
+                                choices_text(condition.any_of);
             diagnostics_.error(
                 entry.location,
-                where + (found == params.end() ? ": say that too" : ", and here it is " + to_text(found->second)));
+                rule + (found == params.end() ? ": set that too" : ", and here it is " + to_text(found->second)));
             return false;
         }
         return true;
@@ -128,7 +129,7 @@ std::vector<string> read_warm_start(Diagnostics& diagnostics, const Node* node, 
         if (*given == name)
             diagnostics.error(item.location, "a study cannot learn from itself: give it another name");
         else if (std::find(studies.begin(), studies.end(), *given) != studies.end())
-            diagnostics.error(item.location, "'warm_start' holds " + printable(*given) + " twice");
+            diagnostics.error(item.location, "'warm_start' contains " + printable(*given) + " twice");
         else
             studies.push_back(*given);
     };
@@ -139,8 +140,9 @@ std::vector<string> read_warm_start(Diagnostics& diagnostics, const Node* node, 
     } else {
         diagnostics.error(node->location, "'warm_start' must be a list of studies, such as [phase1]");
     }
-    if (studies.size() > most_studies)
-        diagnostics.error(node->location, "'warm_start' holds more than " + std::to_string(most_studies) + " studies");
+    if (studies.size() > max_studies)
+        diagnostics.error(node->location,
+                          "'warm_start' contains more than " + std::to_string(max_studies) + " studies");
     return studies;
 }
 

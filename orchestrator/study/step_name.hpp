@@ -1,4 +1,4 @@
-// What a step of a study is called.
+// The word for a step of a study.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace hpo {
 
-/// "epoch" where the native worker trains, else "step".
+/// Returns "epoch" for the native worker and "step" for a script or a study without a worker.
 inline std::string step_name(const Study& study) {
     return study.command.empty() && !study.worker.empty() ? "epoch" : "step";
 }
 
-/// "1 epoch", "9 epochs".
+/// Returns "1 epoch", "9 epochs".
 inline std::string steps_text(const Study& study, std::int64_t steps) {
     return std::to_string(steps) + " " + step_name(study) + (steps == 1 ? "" : "s");
 }

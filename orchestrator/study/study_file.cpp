@@ -41,7 +41,8 @@ std::optional<Direction> known_direction(string_view metric) {
     return std::nullopt;
 }
 
-/// The tasks that a native worker may have. A table alone decides for itself, which is known once it is read.
+/// Returns the tasks that a native worker may have. A table without a task has two, since its target column decides
+/// once it is read.
 std::vector<Task> possible_tasks(const Params& worker) {
     const auto value = [&](const char* key) {
         const auto found = worker.find(key);
@@ -52,7 +53,7 @@ std::vector<Task> possible_tasks(const Params& worker) {
     return {task == info_of(Task::regression).name ? Task::regression : Task::classification};
 }
 
-/// Reads the sections one by one into `study`, which is complete if there are no diagnostics.
+/// Reads the sections one by one into a study. It is complete if no problem was reported.
 class StudyReader {
    public:
     StudyReader(Diagnostics& diagnostics, const Vocabulary& vocabulary)
@@ -106,11 +107,11 @@ class StudyReader {
     }
 
    private:
-    /// A script's parameters may have any name and value.
+    /// Returns a worker that, like a script, allows parameters of any name and value.
     static ReadWorker no_worker() {
-        ReadWorker none;
-        none.native = false;
-        return none;
+        ReadWorker worker;
+        worker.native = false;
+        return worker;
     }
 
     void read_name(const Node& node) {
@@ -247,7 +248,7 @@ class StudyReader {
         return at != nullptr;
     }
 
-    /// Reads a study without a worker. Absent keys have their defaults; metrics that hpo knows have a known direction.
+    /// Reads the objective of a study without a worker. The direction may be absent for the native worker's metrics.
     void read_external_objective(const Node* node, const Node* metric, std::optional<Direction> given,
                                  Objective& objective) {
         const auto name = metric == nullptr ? objective.metric : text(diagnostics_, *metric, "objective.metric");
@@ -336,36 +337,36 @@ class StudyReader {
         return std::any_of(table.begin(), table.end(), [&](const PartOptions& row) { return row.name == name; });
     }
 
-    /// Suggests an existing name, also by the names of other tools, where a sampler may be a stopping rule here. `bare`
-    /// tells that there is a text instead of a map.
-    string suggested_part(string_view name, const string& what, std::span<const PartOptions> table, bool bare) const {
+    /// Suggests an existing name for an unknown sampler or rule. Other tools' names are recognised, also if what they
+    /// call a sampler is a stopping rule here. `bare` is true if the file has the name alone instead of a map.
+    string suggested_part(string_view name, const string& kind, std::span<const PartOptions> table, bool bare) const {
         const auto names_of = [](std::span<const PartOptions> rows) {
             std::vector<string_view> names;
             for (const PartOptions& row : rows) names.push_back(row.name);
             return names;
         };
-        const bool sampler = what == "sampler";
+        const bool is_sampler = kind == "sampler";
         string lower(name);
         for (char& c : lower) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
         if (const auto here = meant_by(lower, names_of(table)); !here.empty() && bare)
-            return sampler ? "; did you mean sampler: {type: " + string(here) + "}?"
-                           : "; did you mean {rule: " + string(here) + "}?";
-        const auto& others = sampler ? vocabulary_.rules : vocabulary_.samplers;
+            return is_sampler ? "; did you mean sampler: {type: " + string(here) + "}?"
+                              : "; did you mean {rule: " + string(here) + "}?";
+        const auto& others = is_sampler ? vocabulary_.rules : vocabulary_.samplers;
         if (const auto there = meant_by(lower, names_of(others));
             !there.empty() && meant_by(lower, names_of(table)).empty())
-            return sampler ? "; that is a stopping rule here: stopping: [{rule: " + string(there) + "}]"
-                           : "; that is a sampler here: sampler: {type: " + string(there) + "}";
+            return is_sampler ? "; that is a stopping rule here: stopping: [{rule: " + string(there) + "}]"
+                              : "; that is a sampler here: sampler: {type: " + string(there) + "}";
         return suggestion(lower, names_of(table));
     }
 
-    /// Reads a sampler or a rule: its name is under `name_key`, all other keys are its options.
-    PartSpec read_part(const Node& node, const Node& name_node, string_view name_key, const string& what,
+    /// Reads a sampler or a rule. The key `name_key` holds its name, all other keys are its options.
+    PartSpec read_part(const Node& node, const Node& name_node, string_view name_key, const string& kind,
                        std::span<const PartOptions> table) {
         PartSpec part{"", {}};
-        const auto name = text(diagnostics_, name_node, what + "'s name");
+        const auto name = text(diagnostics_, name_node, kind + "'s name");
         if (!name) return part;
         if (!is_word(*name, "_-")) {
-            diagnostics_.error(name_node.location, "'" + printable(*name) + "' is no name of a " + what);
+            diagnostics_.error(name_node.location, "'" + printable(*name) + "' is not a valid name of a " + kind);
             return part;
         }
         part.type = *name;
@@ -373,11 +374,11 @@ class StudyReader {
             std::find_if(table.begin(), table.end(), [&](const PartOptions& r) { return r.name == *name; });
         if (!table.empty() && row == table.end()) {
             diagnostics_.error(name_node.location,
-                               "unknown " + what + " '" + *name + "'" + suggested_part(*name, what, table, false));
+                               "unknown " + kind + " '" + *name + "'" + suggested_part(*name, kind, table, false));
             part.type.clear();
             return part;
         }
-        Fields fields(diagnostics_, &node, what + " " + *name);
+        Fields fields(diagnostics_, &node, kind + " " + *name);
         fields.take(name_key);
         for (const Entry& entry : node.entries) {
             if (entry.key == name_key) continue;
@@ -398,7 +399,7 @@ class StudyReader {
     Diagnostics& diagnostics_;
     const Vocabulary& vocabulary_;
     Study study_;
-    bool external_ = false;  ///< whether the file has no worker
+    bool external_ = false;  ///< true if the file has no worker
 };
 
 }  // namespace
@@ -439,7 +440,7 @@ string error_at(string_view text, const string& file_name, string_view key, cons
 
 Result<Study> read_study(const std::filesystem::path& file, std::span<const string> set, const Vocabulary& vocabulary) {
     std::error_code status;
-    if (std::filesystem::is_directory(file, status)) return Error{file.string() + ": a folder, not a study file"};
+    if (std::filesystem::is_directory(file, status)) return Error{file.string() + ": is a folder, not a study file"};
     errno = 0;
     std::ifstream stream(file, std::ios::binary);
     if (!stream) return Error{file.string() + ": " + std::strerror(errno != 0 ? errno : EIO)};
@@ -449,7 +450,7 @@ Result<Study> read_study(const std::filesystem::path& file, std::span<const stri
     text.resize(static_cast<std::size_t>(stream.gcount()));
     auto study = parse_study(text, file.string(), set, vocabulary);
     if (!study || study->command.empty()) return study;
-    if (auto settled = resolve_folders(*study, text, file); !settled) return settled.error();
+    if (auto resolved = resolve_folders(*study, text, file); !resolved) return resolved.error();
     return study;
 }
 

@@ -23,33 +23,33 @@
 
 namespace hpo {
 
-/// Reads and checks a study. `set` holds `key=value` overrides (`budget.trials=8`, `space.lr.high=0.1`; the value is
-/// YAML), applied in order before the check; their errors begin with `--set key=value`. Names and options of samplers
-/// and stopping rules are checked against `vocabulary` unless it is empty. The study's `source` is `text`, or with
-/// overrides the text that write_study() makes.
+/// Parses and checks a study. `set` holds `key=value` overrides, such as `budget.trials=8` or `space.lr.high=0.1`,
+/// whose values are YAML. They are applied in order before the check, and their errors begin with `--set key=value`.
+/// The names and options of samplers and stopping rules are checked against `vocabulary` unless it is empty. The
+/// study's `source` is `text`, or what write_study() returns if there are overrides.
 Result<Study> parse_study(std::string_view text, const std::string& file_name, std::span<const std::string> set = {},
                           const Vocabulary& vocabulary = {});
 
-/// Reads and checks a study file. If it cannot be read, the error has its name and the system's reason. Also determines
-/// the folder of a script's relative paths (`Study::home`) and reads its templates.
+/// Reads and checks a study file. Fails with the file's name and the system's reason if it cannot be read. Also
+/// determines the folder of a script's relative paths (`Study::home`) and reads its templates.
 Result<Study> read_study(const std::filesystem::path& file, std::span<const std::string> set = {},
                          const Vocabulary& vocabulary = {});
 
-/// Whether the study has a worker; without one its trials are trained by the program that asks for them (hpo ask-tell).
-/// The native worker always has a key, because its data must be given.
+/// Returns true if the study has a worker. Without one, its trials are trained by the program that asks for them (hpo
+/// ask-tell). A native worker always has at least one key, since its data must be given.
 inline bool has_worker(const Study& study) { return !study.command.empty() || !study.worker.empty(); }
 
-/// Shows `message` as parse_study() shows errors, for problems that are found after the file was read. Its location is
-/// the value of a dotted key (`space.lr.high`), or of its nearest parent in the file.
+/// Formats `message` like an error of parse_study(), for a problem that is found after the file was read. It is located
+/// at the value of the dotted `key` (`space.lr.high`), or at the key's nearest parent that the file has.
 std::string error_at(std::string_view text, const std::string& file_name, std::string_view key,
                      const std::string& message);
 
-/// Returns the study as YAML with keys in the order of the documentation and without comments. It reads back as the
-/// same study.
+/// Returns the study as YAML, with keys in the order of the documentation and without comments. parse_study() reads it
+/// back as the same study.
 std::string write_study(const Study& study);
 
-/// Returns the study that trains a single configuration of `study`, as `hpo best` writes it: `params` (the active
-/// parameters of a trial) are fixed in its worker, the space is empty, and it has one trial and no stopping rule.
+/// Returns the study that trains a single configuration of `study`, as `hpo best` writes it. Its worker fixes `params`,
+/// the active parameters of a trial. It has an empty space, one trial and no stopping rules.
 Study fix_parameters(const Study& study, const Params& params);
 
 /// A key in which two studies differ, with both values as YAML; the value is empty in a study without the key.
@@ -57,17 +57,17 @@ struct Difference {
     std::string key;  ///< dotted: budget.trials, space.lr.high
     std::string before;
     std::string after;
-    std::string refusal;  ///< why a stored study cannot resume with it; empty if it can
+    std::string refusal;  ///< why a stored study cannot be resumed with this difference; empty if it can
 };
 
-/// Returns how `after` differs from `before`, a study that has run already. Resources, `keep`, and the budget of
-/// trials, time and patience may change. Changes that would make trials before and after incomparable are refused:
-/// name, seed, objective, space, worker, policy, sampler, stopping rules (stored decisions could not be replayed),
-/// fewer epochs. More epochs are allowed for scripts and for a fixed `schedule: constant`, because other schedules of
-/// the learning rate span the epochs.
+/// Returns how `after` differs from `before`, a study that has run. Resources, `keep`, and the budget of trials, time
+/// and patience may change. Changes that would make earlier and later trials incomparable are refused: name, seed,
+/// objective, space, worker, policy, sampler, stopping rules (stored decisions could not be replayed) and fewer epochs.
+/// More epochs are allowed for scripts and for `schedule: constant`, since other learning-rate schedules depend on the
+/// number of epochs.
 std::vector<Difference> compare(const Study& before, const Study& after);
 
-/// Returns the refused differences as text: a line for each key, with both values; empty if there are none.
+/// Returns the refused differences, one line per key with both values. Returns an empty text if there are none.
 std::string refusal(const std::vector<Difference>& differences);
 
 /// Returns "24 configurations", or "7 parameters: 4 float, 1 int, 2 categorical; 1 conditional", or "nothing varies".

@@ -6,8 +6,8 @@
 
 namespace hpo::study {
 
-/// Returns the length in bytes of the code point that `text` begins with; 0 if it does not begin with a valid one.
-/// Overlong forms and surrogates are not valid.
+/// Returns the length in bytes of the code point that `text` begins with, or 0 if it does not begin with a valid one.
+/// Overlong forms and surrogates are invalid.
 constexpr std::size_t code_point_length(std::string_view text) {
     const auto byte = [&](std::size_t i) {
         return i < text.size() ? static_cast<unsigned char>(text[i]) : static_cast<unsigned char>(0);
@@ -26,8 +26,8 @@ constexpr std::size_t code_point_length(std::string_view text) {
     return 0;
 }
 
-/// Whether a code point is a control character: C0 except tab, newline and return; DEL; C1; line and paragraph
-/// separators; directional marks, which reorder what a terminal shows.
+/// Returns true if a code point is a control character: C0 except tab, newline and carriage return, DEL, C1, line and
+/// paragraph separators, directional marks (which reorder text on a terminal) and the byte order mark.
 constexpr bool is_control(std::string_view point) {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(point[i]); };
     if (point.size() == 1)

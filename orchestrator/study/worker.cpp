@@ -41,7 +41,7 @@ void read_native(Diagnostics& diagnostics, Fields& worker, ReadWorker& result) {
 }
 
 void read_metrics(Diagnostics& diagnostics, const Node* node, ReadWorker& result) {
-    // A command with a placeholder is started by hpo, which also reads its output.
+    // hpo itself starts a command with a placeholder and reads its output.
     for (const string& argument : result.command)
         if (!script::placeholders(argument).empty()) result.metrics.emplace();
     if (!script::placeholders(result.cwd).empty() || !result.files.empty()) result.metrics.emplace();
@@ -69,8 +69,8 @@ void read_metrics(Diagnostics& diagnostics, const Node* node, ReadWorker& result
         diagnostics.error(file->location, "'worker.metrics' is read from 'stdout' or from 'file': keep one");
 }
 
-/// Reads `step` and `terminal`, for scripts whose output hpo reads.
-void read_reading(Diagnostics& diagnostics, Fields& worker, ReadWorker& result) {
+/// Reads `step` and `terminal`, which apply to scripts whose output hpo reads.
+void read_output_keys(Diagnostics& diagnostics, Fields& worker, ReadWorker& result) {
     const Node* step = worker.take("step");
     const Node* terminal = worker.take("terminal");
     for (const auto& [node, name] : {std::pair{step, "step"}, std::pair{terminal, "terminal"}})
@@ -87,7 +87,7 @@ void read_reading(Diagnostics& diagnostics, Fields& worker, ReadWorker& result) 
     if (result.metrics->terminal == TerminalUse::on && !result.preload.empty())
         diagnostics.error(terminal->location,
                           "'worker.terminal: on' and 'worker.preload' exclude each other: a preloaded interpreter has "
-                          "opened its output already, and keeps nothing back");
+                          "already opened its output, which is not buffered");
 }
 
 bool is_module(string_view name) {
@@ -109,8 +109,9 @@ void read_preload(Diagnostics& diagnostics, const Node* node, ReadWorker& result
         if (is_module(*name))
             result.preload.push_back(*name);
         else
-            diagnostics.error(item.location, "'" + printable(*name) +
-                                                 "' is no name of a Python module, such as torch or mypackage.data");
+            diagnostics.error(
+                item.location,
+                "'" + printable(*name) + "' is not the name of a Python module, such as torch or mypackage.data");
     };
     if (node->kind == Node::Kind::list)
         for (const Node& item : node->items) add(item);
@@ -122,7 +123,7 @@ void read_preload(Diagnostics& diagnostics, const Node* node, ReadWorker& result
                           "interpreter and a script that is the same for all trials, such as [python3, train.py]");
 }
 
-/// Reads `shim`: a stand-in reports for the script, which hpo starts and reads.
+/// Reads `shim`. A stand-in then reports for the script, so hpo must start the script and read its metrics.
 void read_shim(Diagnostics& diagnostics, const Node* node, ReadWorker& result) {
     if (node == nullptr || node->kind == Node::Kind::null) return;
     const auto name = text(diagnostics, *node, "worker.shim");
@@ -136,7 +137,7 @@ void read_shim(Diagnostics& diagnostics, const Node* node, ReadWorker& result) {
     if (!result.metrics) result.metrics.emplace();
 }
 
-/// Reads `environment`: `off`, or variables with a text, or null for the value that hpo was started with.
+/// Reads `environment`: `off`, or variables, each with a text or with null for the value that hpo was started with.
 void read_environment(Diagnostics& diagnostics, const Node* node, WorkerEnvironment& environment) {
     if (node == nullptr || node->kind == Node::Kind::null) return;
     if (node->kind == Node::Kind::scalar && node->text == "off") {
@@ -150,7 +151,7 @@ void read_environment(Diagnostics& diagnostics, const Node* node, WorkerEnvironm
         if (!is_variable || entry.key.starts_with("HPO_") || entry.key == "CUDA_VISIBLE_DEVICES") {
             diagnostics.error(entry.location,
                               "'" + printable(entry.key) + "' cannot be set in 'worker.environment'" +
-                                  (is_variable ? ": hpo says there which trial and which GPU it is" : ""));
+                                  (is_variable ? ": hpo sets it to identify the trial and its GPU" : ""));
             continue;
         }
         if (entry.value.kind == Node::Kind::null) {
@@ -159,7 +160,7 @@ void read_environment(Diagnostics& diagnostics, const Node* node, WorkerEnvironm
             environment.own.emplace(entry.key, entry.value.text);
         } else {
             diagnostics.error(entry.value.location, "'worker.environment." + printable(entry.key) +
-                                                        "' must be a text, or null for what hpo was started with");
+                                                        "' must be a text, or null for the value that hpo has");
         }
     }
 }
@@ -182,7 +183,7 @@ void read_folders(Diagnostics& diagnostics, Fields& worker, ReadWorker& result) 
         if (!script::is_file_name(entry.key) || entry.key == "params.json") {
             diagnostics.error(entry.location,
                               "'" + printable(entry.key) +
-                                  "' is no name for a file in a trial's folder: letters, digits, '_', '-' "
+                                  "' is not a valid name for a file in a trial's folder: letters, digits, '_', '-' "
                                   "and '.', not params.json");
             continue;
         }
@@ -191,12 +192,12 @@ void read_folders(Diagnostics& diagnostics, Fields& worker, ReadWorker& result) 
         if (entry.value.kind == Node::Kind::map) {
             Fields parts(diagnostics, &entry.value, fields.path_of(entry.key));
             const Node* source = parts.take("template");
-            const Node* words = parts.require("text", "the template itself");
+            const Node* content = parts.require("text", "the template itself");
             parts.finish();
             if (source != nullptr) file.source = text(diagnostics, *source, parts.path_of("template")).value_or("");
-            if (words == nullptr) continue;
-            file.text = text(diagnostics, *words, parts.path_of("text")).value_or("");
-            location = words->location;
+            if (content == nullptr) continue;
+            file.text = text(diagnostics, *content, parts.path_of("text")).value_or("");
+            location = content->location;
         } else {
             file.source = text(diagnostics, entry.value, fields.path_of(entry.key)).value_or("");
         }
@@ -207,28 +208,29 @@ void read_folders(Diagnostics& diagnostics, Fields& worker, ReadWorker& result) 
 
 void read_arguments(Diagnostics& diagnostics, const Node& list, ReadWorker& result) {
     for (const Node& item : list.items) {
-        const bool program = result.command.empty();
-        const bool inner = item.kind == Node::Kind::list && !item.items.empty() && !program;
-        if (item.kind == Node::Kind::scalar && !(program && item.text.empty())) {
+        const bool is_program = result.command.empty();
+        const bool is_group = item.kind == Node::Kind::list && !item.items.empty() && !is_program;
+        if (item.kind == Node::Kind::scalar && !(is_program && item.text.empty())) {
             result.command.push_back(item.text), result.command_locations.push_back(item.location);
-        } else if (inner && std::all_of(item.items.begin(), item.items.end(),
-                                        [](const Node& word) { return word.kind == Node::Kind::scalar; })) {
+        } else if (is_group && std::all_of(item.items.begin(), item.items.end(),
+                                           [](const Node& word) { return word.kind == Node::Kind::scalar; })) {
             const std::size_t first = result.command.size();
             read_arguments(diagnostics, item, result);
             result.optional_arguments.emplace_back(first, result.command.size());
-            const bool open = std::any_of(item.items.begin(), item.items.end(),
-                                          [](const Node& word) { return !script::placeholders(word.text).empty(); });
-            if (!open)
+            const bool has_placeholder = std::any_of(item.items.begin(), item.items.end(), [](const Node& word) {
+                return !script::placeholders(word.text).empty();
+            });
+            if (!has_placeholder)
                 diagnostics.error(item.location,
-                                  "a list within 'worker.command' is left out where one of its placeholders has no "
-                                  "value, such as [--momentum, \"{momentum}\"]; this one has none: write its words "
-                                  "without brackets");
+                                  "a list within 'worker.command' is left out if one of its placeholders has no "
+                                  "value, such as [--momentum, \"{momentum}\"]; this list has no placeholder: write "
+                                  "its arguments without brackets");
         } else {
             diagnostics.error(
                 item.location,
                 "'worker.command' must be a list of texts, the program, then its arguments; or of "
                 "lists of texts where arguments belong together" +
-                    string(item.kind == Node::Kind::map ? "; a placeholder stands in quotes: \"{lr}\"" : ""));
+                    string(item.kind == Node::Kind::map ? "; put a placeholder in quotes: \"{lr}\"" : ""));
         }
     }
 }
@@ -244,7 +246,7 @@ void read_command(Diagnostics& diagnostics, Fields& worker, const Node& node, Re
     read_metrics(diagnostics, worker.take("metrics"), result);
     read_preload(diagnostics, worker.take("preload"), result);
     read_shim(diagnostics, worker.take("shim"), result);
-    read_reading(diagnostics, worker, result);
+    read_output_keys(diagnostics, worker, result);
     read_environment(diagnostics, worker.take("environment"), result.environment);
     const Node* params = worker.take("params");
     if (params == nullptr || params->kind == Node::Kind::null) return;
@@ -275,24 +277,24 @@ Location location_of(const ReadSpace& space, const ReadWorker& worker, string_vi
 
 void check_placeholders(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker,
                         const Resources& resources) {
-    std::set<string> hidden;
-    const auto check = [&](const string& words, Location location) {
-        for (const string_view braced : script::placeholders(words)) {
-            const string about = parameter_of(braced);
-            if (std::find(space.broken.begin(), space.broken.end(), about) != space.broken.end() ||
-                (worker.locations.contains(about) && !worker.params.contains(about)))
-                continue;  // reported where it is declared
+    std::set<string> reported;
+    const auto check = [&](const string& text, Location location) {
+        for (const string_view braced : script::placeholders(text)) {
+            const string parameter = parameter_of(braced);
+            if (std::find(space.broken.begin(), space.broken.end(), parameter) != space.broken.end() ||
+                (worker.locations.contains(parameter) && !worker.params.contains(parameter)))
+                continue;  // the parameter's declaration has been reported
             if (const string problem = problem_of_placeholder(braced, space.space, worker.params); !problem.empty()) {
                 diagnostics.error(location, problem);
                 continue;
             }
             const string name(braced);
-            const bool given = has(space, name) || worker.locations.contains(name);
-            if (!given || !script::hides(name) || !hidden.insert(name).second) continue;
+            const bool is_declared = has(space, name) || worker.locations.contains(name);
+            if (!is_declared || !script::hides(name) || !reported.insert(name).second) continue;
             diagnostics.error(location_of(space, worker, name),
-                              "the parameter '" + name + "' cannot stand as {" + name +
-                                  "}: that is hpo's own word; rename the parameter, such as '" + name + "_'");
-            diagnostics.note(location, "{" + name + "} stands here");
+                              "the parameter '" + name + "' cannot be used as {" + name +
+                                  "}, which hpo defines: rename the parameter, such as '" + name + "_'");
+            diagnostics.note(location, "{" + name + "} is here");
         }
     };
     for (std::size_t i = 0; i < worker.command.size(); ++i) check(worker.command[i], worker.command_locations[i]);
@@ -300,16 +302,15 @@ void check_placeholders(Diagnostics& diagnostics, const ReadSpace& space, const 
     for (const auto& [name, file] : worker.files) check(file.text, worker.file_locations.at(name));
     const string& file = worker.metrics->file;
     check(file, worker.file_location);
-    const bool own_folder = !script::placeholders(worker.cwd).empty() && !file.starts_with('/');
-    const bool alone = resources.parallel == 1 || own_folder;
-    if (!file.empty() && script::placeholders(file).empty() && !alone)
+    const bool in_own_folder = !script::placeholders(worker.cwd).empty() && !file.starts_with('/');
+    const bool is_exclusive = resources.parallel == 1 || in_own_folder;
+    if (!file.empty() && script::placeholders(file).empty() && !is_exclusive)
         diagnostics.error(worker.file_location,
-                          "trials that run at once would write the same file: name it by the trial's folder, such as "
+                          "trials that run at once would write the same file: put it in the trial's folder, such as "
                           "\"{folder}/metrics.csv\", or run one at a time: resources: {parallel: 1}");
 }
 
-/// Returns whole numbers that represent a parameter's values for checks of divisors: of a range its ends and the second
-/// value.
+/// Returns integers that represent a parameter's values: all choices, or a range's first, second and last value.
 std::vector<std::int64_t> samples_of(const ReadSpace& space, const ReadWorker& worker, string_view name) {
     const auto number = [](double value) { return static_cast<std::int64_t>(value); };
     for (const Dimension& dimension : space.space) {
@@ -367,8 +368,8 @@ void check_native(Diagnostics& diagnostics, const ReadSpace& space, const ReadWo
     }
 }
 
-/// Refuses small batches unless the policy allows them explicitly, because large ones train faster on the same
-/// hardware.
+/// Reports batches below policy.min_batch_size. Small batches use the hardware less well, so a study must allow them
+/// explicitly.
 void check_batch_size(Diagnostics& diagnostics, const ReadSpace& space, const ReadWorker& worker,
                       const Policy& policy) {
     const auto refuse = [&](Location location, const string& subject, double size) {
@@ -376,7 +377,7 @@ void check_batch_size(Diagnostics& diagnostics, const ReadSpace& space, const Re
         diagnostics.error(location,
                           subject + " is under policy.min_batch_size (" + least +
                               "): small batches leave the machine idle; use " + least +
-                              " or more, or allow it in writing: policy: {min_batch_size: " + short_number(size) + "}");
+                              " or more, or allow it explicitly: policy: {min_batch_size: " + short_number(size) + "}");
     };
     const auto least = static_cast<double>(policy.min_batch_size);
     bool searched = false;
@@ -406,7 +407,8 @@ void check_batch_size(Diagnostics& diagnostics, const ReadSpace& space, const Re
     }
 }
 
-/// Finds a key that was meant as `command`: without a command all keys would be read as the native worker's.
+/// Returns an entry whose key looks like a misspelt `command`. Without `command` all keys would be read as those of the
+/// native worker, with misleading errors.
 const Entry* misspelt_command(const Node& worker) {
     if (find(worker, "command") != nullptr) return nullptr;
     for (const Entry& entry : worker.entries)
@@ -419,15 +421,15 @@ const Entry* misspelt_command(const Node& worker) {
 }  // namespace
 
 string parameter_of(string_view braced) {
-    const script::Placeholder asked = script::take_apart(braced);
-    return asked.kind == script::Placeholder::Kind::params ? "" : asked.name;
+    const script::Placeholder placeholder = script::take_apart(braced);
+    return placeholder.kind == script::Placeholder::Kind::params ? "" : placeholder.name;
 }
 
 string problem_of_placeholder(string_view braced, const Space& space, const Params& fixed) {
-    const script::Placeholder asked = script::take_apart(braced);
+    const script::Placeholder placeholder = script::take_apart(braced);
     const string shown = "{" + string(braced) + "}";
-    if (!asked.problem.empty()) return shown + " " + asked.problem;
-    if (asked.kind == script::Placeholder::Kind::params) {
+    if (!placeholder.problem.empty()) return shown + " " + placeholder.problem;
+    if (placeholder.kind == script::Placeholder::Kind::params) {
         Params all = fixed;
         for (const Dimension& dimension : space) all.emplace(dimension.name, 0.0);
         const string clash = script::clash_of_names(all);
@@ -436,24 +438,24 @@ string problem_of_placeholder(string_view braced, const Space& space, const Para
                "' cannot be a value and hold others; rename it";
     }
     std::vector<string_view> names;
-    if (asked.kind == script::Placeholder::Kind::value)
+    if (placeholder.kind == script::Placeholder::Kind::value)
         names.assign(script::own_names.begin(), script::own_names.end());
     for (const Dimension& dimension : space) names.push_back(dimension.name);
     for (const auto& [name, value] : fixed) names.push_back(name);
-    if (std::find(names.begin(), names.end(), asked.name) == names.end())
-        return "no parameter '" + asked.name + "' for " + shown + suggestion(asked.name, names) +
+    if (std::find(names.begin(), names.end(), placeholder.name) == names.end())
+        return "no parameter '" + placeholder.name + "' for " + shown + suggestion(placeholder.name, names) +
                " (a brace as text: {" + shown + "})";
-    if (asked.kind == script::Placeholder::Kind::value) return {};
+    if (placeholder.kind == script::Placeholder::Kind::value) return {};
     const auto fits = [](const Value& value) { return std::holds_alternative<bool>(value) || is_null(value); };
     bool all_fit = true;
     for (const Dimension& dimension : space)
-        if (dimension.name == asked.name)
+        if (dimension.name == placeholder.name)
             all_fit = dimension.kind == Kind::categorical &&
                       std::all_of(dimension.choices.begin(), dimension.choices.end(), fits);
-    if (const auto found = fixed.find(asked.name); found != fixed.end()) all_fit = fits(found->second);
+    if (const auto found = fixed.find(placeholder.name); found != fixed.end()) all_fit = fits(found->second);
     if (all_fit) return {};
     return shown + " needs a parameter that is true or false, {type: categorical, choices: [true, false]}; '" +
-           asked.name + "' has other values";
+           placeholder.name + "' has other values";
 }
 
 ReadWorker read_worker(Diagnostics& diagnostics, const Node* node) {
@@ -463,9 +465,9 @@ ReadWorker read_worker(Diagnostics& diagnostics, const Node* node) {
     result.location = node->location;
     Fields worker(diagnostics, node, "worker");
     if (worker.node() == nullptr) return result;
-    if (const Entry* meant = misspelt_command(*node)) {
-        diagnostics.error(meant->location,
-                          "unknown key '" + printable(meant->key) + "' in 'worker'; did you mean 'command'?");
+    if (const Entry* misspelt = misspelt_command(*node)) {
+        diagnostics.error(misspelt->location,
+                          "unknown key '" + printable(misspelt->key) + "' in 'worker'; did you mean 'command'?");
         result.known = false;
         return result;
     }

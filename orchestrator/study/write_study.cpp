@@ -17,7 +17,7 @@ using std::string;
 using std::string_view;
 using Pairs = std::vector<std::pair<string, string>>;
 
-/// Writes a number with a point: some YAML readers read 3e-04 as a text.
+/// Formats a number with a decimal point, since some YAML readers read 3e-04 as a text.
 string float_text(double number) {
     string text = to_text(number);
     if (const auto e = text.find('e'); e != string::npos && text.find('.') == string::npos) text.insert(e, ".0");
@@ -98,7 +98,7 @@ Pairs fields_of(const Dimension& dimension) {
     return fields;
 }
 
-/// Writes arguments that belong together in brackets of their own.
+/// Formats the command, with arguments that are optional together in brackets of their own.
 string command_text(const Study& study) {
     string text = "[";
     for (std::size_t i = 0; i < study.command.size(); ++i) {
@@ -162,7 +162,7 @@ Group part(string section, string name, string key, const PartSpec& spec) {
     return group;
 }
 
-/// Writes numbers of devices without quotes, as a user does.
+/// Formats a device number without quotes, as users write it, and a UUID as a text.
 string device_text(const string& device) {
     const bool number = std::all_of(device.begin(), device.end(), [](char c) { return c >= '0' && c <= '9'; });
     return number ? device : yaml_text(device);
@@ -207,7 +207,7 @@ string yaml_text(string_view text) {
     };
     string lower;
     for (const char c : text.substr(0, 8)) lower += static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
-    // Texts that some YAML reader takes for another type.
+    // Some YAML readers take these for another type than a text.
     const auto words = {"true", "false", "yes", "no", "on", "off", "y", "n", "null"};
     const bool bare = !text.empty() && text[0] != '.' && text[0] != '-' && text[0] != '+' &&
                       std::all_of(text.begin(), text.end(), plain) && !looks_like_other(text) &&

@@ -115,7 +115,7 @@ TEST(Errors, ADuplicateKeyIsShownAtBothPlaces) {
               "s.yaml:4:3: the key 'trials' appears twice\n"
               "    4 |   trials: 2\n"
               "      |   ^~~~~~\n"
-              "s.yaml:3:3: note: it is here first\n"
+              "s.yaml:3:3: note: it appears here first\n"
               "    3 |   trials: 1\n"
               "      |   ^~~~~~");
 }
@@ -159,7 +159,7 @@ INSTANTIATE_TEST_SUITE_P(
     Syntax, Mistakes,
     ::testing::Values(
         Mistake{"budget: {trials: 64 epochs: 20}", "s.yaml:3:27: a '}' or ',' is missing in a {...}"},
-        Mistake{"budget: {trials: 64}}", "s.yaml:3:21: this bracket closes none that is open"},
+        Mistake{"budget: {trials: 64}}", "s.yaml:3:21: this bracket matches no open one"},
         Mistake{"budget: {trials: 64", "s.yaml:3:9: this '{' is not closed"},
         Mistake{"stopping: [{rule: asha}", "s.yaml:3:11: this '[' is not closed"},
         Mistake{"budget: {trials:64}",
@@ -171,9 +171,9 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"budget:\n\ttrials: 1", "s.yaml:4:1: a tab in the indentation: use spaces"},
         Mistake{"objective: {metric: \"val_loss}\n", "s.yaml:3:21: a quoted text that is not closed"},
         Mistake{"budget:\ntrials: 3", "s.yaml:3:1: 'budget' must be a map (key: value), found nothing"},
-        Mistake{"---\nstudy: t", "s.yaml:3:1: a second document; a study file holds one"},
+        Mistake{"---\nstudy: t", "s.yaml:3:1: a second document; a study file has only one"},
         Mistake{"[a]: b", "s.yaml:3:1: a key must be a word, not a list or a map"},
-        Mistake{"stopping: [{rule: asha]", "s.yaml:3:23: this bracket closes none that is open"},
+        Mistake{"stopping: [{rule: asha]", "s.yaml:3:23: this bracket matches no open one"},
         Mistake{"seed: &s 1", "s.yaml:3:7: anchors (&name) are not used in study files; write the value out"},
         Mistake{"seed: *s", "s.yaml:3:7: aliases (*name) are not used in study files; write the value out"},
         Mistake{"seed: !!int 1", "s.yaml:3:7: tags (!name) are not used in study files"}));
@@ -205,10 +205,10 @@ INSTANTIATE_TEST_SUITE_P(
                 "s.yaml:3:20: 'resources.slots' must be a whole number from 1 to 256, found 0"},
         Mistake{"resources: {gpu_reserve: 110%}",
                 "s.yaml:3:26: 'resources.gpu_reserve' must be a share from 0% to 90%, such as 10%, found 110%"},
-        Mistake{
-            "resources: {trial: {memory: 1GiB}}",
-            "s.yaml:3:20: 'resources.trial' is for scripts: the native worker says to the byte what each trial needs; "
-            "remove it"},
+        Mistake{"resources: {trial: {memory: 1GiB}}",
+                "s.yaml:3:20: 'resources.trial' is for scripts: the native worker computes to the byte what each trial "
+                "needs; "
+                "remove it"},
         Mistake{"resources: {gpus: [0]}", "s.yaml:3:13: unknown key 'gpus' in 'resources'; did you mean 'devices'?"},
         Mistake{"resources: {backend: gpu}",
                 "s.yaml:3:22: 'resources.backend' must be auto, cpu, cuda or opencl, found gpu; did you mean 'cpu'?"},
@@ -270,9 +270,9 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"space: {optimizer: {type: categorical, choices: [adamw, adam]}}",
                 "s.yaml:3:57: 'optimizer' must be adamw or sgd, found adam; did you mean 'adamw'?"},
         Mistake{"space: {optimizer: {type: categorical, choices: [sgd, sgd]}}",
-                "s.yaml:3:55: 'space.optimizer.choices' holds sgd twice"},
+                "s.yaml:3:55: 'space.optimizer.choices' contains sgd twice"},
         Mistake{"space: {lr: {type: categorical, choices: [1, 1.0]}}",
-                "s.yaml:3:46: 'space.lr.choices' holds 1.0 twice"},
+                "s.yaml:3:46: 'space.lr.choices' contains 1.0 twice"},
         Mistake{"space: {optimizer: {type: categorical, choices: []}}",
                 "s.yaml:3:49: 'space.optimizer.choices' must be a list of at least one choice"},
         Mistake{"space: {optimizer: {type: categorical, low: 1, choices: [sgd]}}",
@@ -299,14 +299,14 @@ INSTANTIATE_TEST_SUITE_P(
                 "s.yaml:3:61: a condition needs a categorical or int parameter; 'lr' is a float"},
         Mistake{"space: {depth: {type: int, low: 1, high: 2, when: {width: 2}}, width: {type: int, low: 1, high: 2, "
                 "when: {depth: 2}}}",
-                "s.yaml:3:9: 'when' goes in a circle: depth -> width -> depth"},
+                "s.yaml:3:9: 'when' is circular: depth -> width -> depth"},
         Mistake{"space: {depth: {type: int, low: 1, high: 2, when: {depth: 2}}}",
-                "s.yaml:3:9: 'when' goes in a circle: depth -> depth"}));
+                "s.yaml:3:9: 'when' is circular: depth -> depth"}));
 
 TEST(LargeBatches, ASmallBatchIsRefusedWithTheCureWrittenOut) {
     const std::string error =
-        "is under policy.min_batch_size (256): small batches leave the machine idle; use 256 or more, or allow it in "
-        "writing: policy: {min_batch_size: 32}";
+        "is under policy.min_batch_size (256): small batches leave the machine idle; use 256 or more, or allow it "
+        "explicitly: policy: {min_batch_size: 32}";
     EXPECT_EQ(first_line(problem(synthetic + "space: {batch_size: {type: int, low: 32, high: 512}}")),
               "s.yaml:3:9: 'batch_size' of 32 " + error);
     EXPECT_EQ(first_line(problem(synthetic + "space: {batch_size: {type: categorical, choices: [512, 32]}}")),
@@ -320,7 +320,7 @@ TEST(LargeBatches, ASmallBatchIsRefusedWithTheCureWrittenOut) {
 TEST(LargeBatches, TheDefaultIsCheckedToo) {
     EXPECT_EQ(first_line(problem(synthetic + "policy: {min_batch_size: 512}")),
               "s.yaml:2:9: the default 'batch_size' of 256 is under policy.min_batch_size (512): small batches leave "
-              "the machine idle; use 512 or more, or allow it in writing: policy: {min_batch_size: 256}");
+              "the machine idle; use 512 or more, or allow it explicitly: policy: {min_batch_size: 256}");
 }
 
 TEST(LargeBatches, AScriptsBatchSizeIsRecognised) {
@@ -407,17 +407,19 @@ TEST(Devices, AreNamedOnceEachByUuidOrNumber) {
 }
 
 TEST(Devices, ListsPerDeviceHaveAsManyItemsAsThereAreDevices) {
-    EXPECT_EQ(problem_of_resources("devices: [0, 1, 2], parallel: [4, 2]"),
-              "s.yaml:4:43: 'resources.parallel' lists 2 numbers, one a device, but 'resources.devices' lists 3: give "
-              "both the same length");
+    EXPECT_EQ(
+        problem_of_resources("devices: [0, 1, 2], parallel: [4, 2]"),
+        "s.yaml:4:43: 'resources.parallel' lists 2 numbers, one per device, but 'resources.devices' lists 3: give "
+        "both the same length");
     EXPECT_EQ(
         problem_of_resources("devices: [0], gpu_memory: [1GiB, 2GiB]"),
-        "s.yaml:4:39: 'resources.gpu_memory' lists 2 numbers, one a device, but 'resources.devices' lists 1: give "
+        "s.yaml:4:39: 'resources.gpu_memory' lists 2 numbers, one per device, but 'resources.devices' lists 1: give "
         "both the same length");
     for (const char* rest : {"", ", devices: auto"})
-        EXPECT_EQ(problem_of_resources(std::string("gpu_memory: [1GiB]") + rest),
-                  "s.yaml:4:25: 'resources.gpu_memory' lists 1 number, one a device: list the devices too, in the same "
-                  "order, such as devices: [0, 1]");
+        EXPECT_EQ(
+            problem_of_resources(std::string("gpu_memory: [1GiB]") + rest),
+            "s.yaml:4:25: 'resources.gpu_memory' lists 1 number, one per device: list the devices too, in the same "
+            "order, such as devices: [0, 1]");
 }
 
 TEST(Devices, EachRequirementOfATrialIsChecked) {
@@ -495,18 +497,17 @@ TEST(Errors, AParameterNamedLikeAPlaceholderOfHpoIsRefused) {
         return problem(head + "space: {steps: {type: int, low: 1, high: 9}}\nworker: {command: [train, " + command +
                        "]}\n");
     };
-    EXPECT_EQ(
-        steps("\"--steps={steps}\""),
-        "s.yaml:3:9: the parameter 'steps' cannot stand as {steps}: that is hpo's own word; rename the parameter, "
-        "such as 'steps_'\n"
-        "    3 | space: {steps: {type: int, low: 1, high: 9}}\n"
-        "      |         ^~~~~\n"
-        "s.yaml:4:27: note: {steps} stands here\n"
-        "    4 | worker: {command: [train, \"--steps={steps}\"]}\n"
-        "      |                           ^~~~~~~~~~~~~~~~~");
+    EXPECT_EQ(steps("\"--steps={steps}\""),
+              "s.yaml:3:9: the parameter 'steps' cannot be used as {steps}, which hpo defines: rename the parameter, "
+              "such as 'steps_'\n"
+              "    3 | space: {steps: {type: int, low: 1, high: 9}}\n"
+              "      |         ^~~~~\n"
+              "s.yaml:4:27: note: {steps} is here\n"
+              "    4 | worker: {command: [train, \"--steps={steps}\"]}\n"
+              "      |                           ^~~~~~~~~~~~~~~~~");
     EXPECT_EQ(steps("\"--out={folder}\""), "(accepted)") << "it stands in HPO_PARAM_STEPS and {params_file}";
     EXPECT_THAT(problem(script + "worker: {command: [train], params: {folder: a}, metrics: {file: \"{folder}/m\"}}\n"),
-                HasSubstr("s.yaml:4:37: the parameter 'folder' cannot stand"));
+                HasSubstr("s.yaml:4:37: the parameter 'folder' cannot be used as {folder}"));
     EXPECT_EQ(problem(head + "space: {seed: {type: int, low: 1, high: 9}}\nworker: {command: [train, \"{seed}\"]}\n"),
               "(accepted)")
         << "it is the trial's seed";
@@ -518,7 +519,7 @@ TEST(Errors, AScriptsMetricsHaveOneSourceAndValidPatterns) {
     };
     EXPECT_EQ(metrics("{}"), "(accepted)");
     EXPECT_EQ(metrics("{stdout: [\"m: (?<m>[0-9.]+)\"]}"), "(accepted)");
-    EXPECT_THAT(metrics("{stdout: \"m: (\"}"), HasSubstr("the pattern 'm: (' is no regular expression"));
+    EXPECT_THAT(metrics("{stdout: \"m: (\"}"), HasSubstr("the pattern 'm: (' is not a regular expression"));
     EXPECT_THAT(metrics("{stdout: \"m: .*\"}"), HasSubstr("needs a group with the metric's name"));
     EXPECT_THAT(metrics("{file: metrics.csv}"), HasSubstr("would write the same file"));
     EXPECT_EQ(metrics("{file: \"{folder}/metrics.csv\"}"), "(accepted)");
@@ -535,8 +536,8 @@ TEST(Scripts, TheirEnvironmentIsOffOrHasVariablesThatHpoDoesNotSetItself) {
     EXPECT_EQ(environment("{OMP_NUM_THREADS: 2, LD_PRELOAD: /usr/lib/libjemalloc.so.2, X: null}"), "(accepted)");
     EXPECT_THAT(environment("on"), HasSubstr("'worker.environment' must be"));
     EXPECT_THAT(environment("{HPO_TOKEN: x}"),
-                HasSubstr("'HPO_TOKEN' cannot be set in 'worker.environment': hpo says"));
-    EXPECT_THAT(environment("{CUDA_VISIBLE_DEVICES: 0}"), HasSubstr("which GPU it is"));
+                HasSubstr("'HPO_TOKEN' cannot be set in 'worker.environment': hpo sets it"));
+    EXPECT_THAT(environment("{CUDA_VISIBLE_DEVICES: 0}"), HasSubstr("to identify the trial and its GPU"));
     EXPECT_THAT(environment("{\"A=B\": 0}"), HasSubstr("'A=B' cannot be set"));
     EXPECT_THAT(environment("{A: [1]}"), HasSubstr("'worker.environment.A' must be a text"));
 }
@@ -561,7 +562,7 @@ TEST(Scripts, PreloadedModulesAndTheirInterpreterAreChecked) {
     EXPECT_EQ(preload("torch"), "(accepted)");
     EXPECT_EQ(preload("[torch, my_package.data]", "python3, -u, -m, train"), "(accepted)");
     for (const char* name : {"../torch", "a..b", "1a", "a.", "import os"})
-        EXPECT_THAT(preload(std::string("[") + name + "]"), HasSubstr("is no name of a Python module")) << name;
+        EXPECT_THAT(preload(std::string("[") + name + "]"), HasSubstr("is not the name of a Python module")) << name;
     EXPECT_THAT(preload("torch", "./train.py"), HasSubstr("must name a Python interpreter"));
     const auto shim = [](const std::string& name) {
         return first_line(problem(script + "worker: {command: [python3, train.py], shim: " + name + "}\n"));

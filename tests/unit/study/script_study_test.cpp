@@ -37,8 +37,9 @@ TEST(ScriptStudy, AListWithinTheCommandIsKeptTogetherAndReadBackAsWritten) {
     const auto again = parse(write_study(*study));
     ASSERT_TRUE(again) << again.error().message;
     EXPECT_EQ(again->optional_arguments, study->optional_arguments);
-    EXPECT_THAT(problem(study_of(lr, "  command: [train, [-v, fast], \"{lr}\"]\n")), HasSubstr("this one has none"));
-    EXPECT_THAT(problem(study_of(lr, "  command: [train, {lr}]\n")), HasSubstr("a placeholder stands in quotes"));
+    EXPECT_THAT(problem(study_of(lr, "  command: [train, [-v, fast], \"{lr}\"]\n")),
+                HasSubstr("this list has no placeholder"));
+    EXPECT_THAT(problem(study_of(lr, "  command: [train, {lr}]\n")), HasSubstr("put a placeholder in quotes"));
 }
 
 TEST(ScriptStudy, AFlagNeedsAParameterThatIsTrueOrFalse) {
@@ -49,7 +50,7 @@ TEST(ScriptStudy, AFlagNeedsAParameterThatIsTrueOrFalse) {
     EXPECT_THAT(problem(study_of(tied, "  command: [train, \"{flag:tide:--tied}\"]\n")),
                 HasSubstr("no parameter 'tide' for {flag:tide:--tied}; did you mean 'tied'?"));
     EXPECT_THAT(problem(study_of(tied, "  command: [train, \"{flag:tied}\"]\n")),
-                HasSubstr("{flag:tied} gives a text where a parameter is true"));
+                HasSubstr("{flag:tied} must give a text for a parameter that is true"));
 }
 
 TEST(ScriptStudy, ChoicesMayBeListsAndNull) {
@@ -71,7 +72,7 @@ TEST(ScriptStudy, ChoicesMayBeListsAndNull) {
         for (const Value& choice : dimension.choices)
             EXPECT_EQ(wire::to_value(wire::Json::parse(wire::from(choice).dump())), choice) << to_text(choice);
     EXPECT_THAT(problem(study_of("  h: {type: categorical, choices: [null, ~]}\n", "  command: [t, \"{h}\"]\n")),
-                HasSubstr("holds null twice"));
+                HasSubstr("contains null twice"));
 }
 
 TEST(ScriptStudy, TheNativeWorkersHiddenLayersMayBeChosenFromLists) {
@@ -124,7 +125,7 @@ TEST_F(Folders, RelativePathsAreFoundNextToTheStudyIfTheCurrentFolderHasNoneOfTh
     const auto given = read(worker + "  home: ..\n");
     ASSERT_TRUE(given) << given.error().message;
     EXPECT_TRUE(fs::equivalent(given->home, folder.path()));
-    EXPECT_THAT(problem_of(worker + "  home: nowhere\n"), HasSubstr("s.yaml:7:9: 'worker.home' is no folder"));
+    EXPECT_THAT(problem_of(worker + "  home: nowhere\n"), HasSubstr("s.yaml:7:9: 'worker.home' is not a folder"));
 }
 
 TEST_F(Folders, AWorkingFolderIsTheTrialsOwnOrMustExist) {
@@ -133,7 +134,7 @@ TEST_F(Folders, AWorkingFolderIsTheTrialsOwnOrMustExist) {
     EXPECT_EQ(study->cwd, "{folder}");
     EXPECT_TRUE(study->metrics) << "then hpo runs it, and reads what it prints";
     EXPECT_THAT(problem_of("  command: [train]\n  cwd: \"{foldr}\"\n"), HasSubstr("did you mean 'folder'?"));
-    EXPECT_THAT(problem_of("  command: [train]\n  cwd: nowhere\n"), HasSubstr("'worker.cwd' is no folder"));
+    EXPECT_THAT(problem_of("  command: [train]\n  cwd: nowhere\n"), HasSubstr("'worker.cwd' is not a folder"));
 }
 
 TEST_F(Folders, TemplatesAreReadAndKeptWithTheStudy) {
@@ -157,10 +158,10 @@ TEST_F(Folders, AnErrorInATemplateIsShownAtItsPlace) {
     write("studies/t.yaml", "a: 1\nlr: {lrr}\n");
     EXPECT_THAT(problem_of(worker), HasSubstr("studies/t.yaml:2:5: no parameter 'lrr' for {lrr}; did you mean 'lr'?"));
     write("studies/t.yaml", "a: [{lr}\n");
-    EXPECT_THAT(problem_of(worker), HasSubstr("it is no valid YAML (config.yaml): line"));
+    EXPECT_THAT(problem_of(worker), HasSubstr("it is not valid YAML (config.yaml): line"));
     write("studies/t.yaml", "{\"a\": {lr},}\n");
     EXPECT_THAT(problem_of("  command: [train]\n  files: {config.json: t.yaml}\n"),
-                HasSubstr("it is no valid JSON (config.json): parse error"));
+                HasSubstr("it is not valid JSON (config.json): parse error"));
 }
 
 TEST(Errors, AMistakeThatSeveralKeysDependOnIsReportedOnce) {

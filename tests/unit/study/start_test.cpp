@@ -52,17 +52,17 @@ TEST(Start, MistakesAreReportedWithPlaceAndCure) {
     EXPECT_EQ(start_problem("[{optimizer: adam}]"),
               "s.yaml:10:21: 'optimizer' is never adam: 'space' has one of adamw, sgd; change one of the two");
     EXPECT_EQ(start_problem("[{momentum: 0.9}]"),
-              "s.yaml:10:10: 'momentum' exists only where 'optimizer' is sgd: say that too");
+              "s.yaml:10:10: 'momentum' exists only where 'optimizer' is sgd: set that too");
     EXPECT_EQ(start_problem("[{optimizer: adamw, momentum: 0.9}]"),
               "s.yaml:10:28: 'momentum' exists only where 'optimizer' is sgd, and here it is adamw");
-    EXPECT_EQ(start_problem("[{lr: 0.01}, {lr: 1.0e-2}]"), "s.yaml:10:21: 'start' holds this configuration twice");
+    EXPECT_EQ(start_problem("[{lr: 0.01}, {lr: 1.0e-2}]"), "s.yaml:10:21: 'start' contains this configuration twice");
 }
 
 TEST(Start, CannotChangeOnceTheStudyHasStarted) {
     const auto before = parse(searched), after = parse(searched + "start: [{lr: 0.01}]");
     ASSERT_TRUE(before && after);
     EXPECT_EQ(refusal(compare(*before, *after)),
-              "  start.1.lr: (absent) -> 0.01 (they come first, and the study has begun)\n");
+              "  start.1.lr: (absent) -> 0.01 (these configurations run first, and the study has begun)\n");
 }
 
 TEST(WarmStartKey, NamesStudiesOnceAndNeverItself) {
@@ -72,7 +72,7 @@ TEST(WarmStartKey, NamesStudiesOnceAndNeverItself) {
     EXPECT_THAT(study->warm_start, ElementsAre("old", "runs/other"));
     EXPECT_EQ(parse(write_study(*study))->warm_start, study->warm_start);
     EXPECT_EQ(error("[s]"), "s.yaml:10:14: a study cannot learn from itself: give it another name");
-    EXPECT_EQ(error("[a, a]"), "s.yaml:10:17: 'warm_start' holds a twice");
+    EXPECT_EQ(error("[a, a]"), "s.yaml:10:17: 'warm_start' contains a twice");
     EXPECT_EQ(error("{a: 1}"), "s.yaml:10:13: 'warm_start' must be a list of studies, such as [phase1]");
     EXPECT_EQ(error("['']"), "s.yaml:10:14: 'warm_start' must not be empty");
 }

@@ -340,7 +340,7 @@ TEST(ReadStudy, AFileThatCannotBeReadIsNamedWithTheReason) {
     EXPECT_EQ(missing.error().message, "/nowhere/s.yaml: No such file or directory");
     const auto folder = read_study("/tmp");
     ASSERT_FALSE(folder);
-    EXPECT_EQ(folder.error().message, "/tmp: a folder, not a study file");
+    EXPECT_EQ(folder.error().message, "/tmp: is a folder, not a study file");
 }
 
 TEST(ReadyStudies, AreValidAndNamedLikeTheirFiles) {

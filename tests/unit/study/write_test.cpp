@@ -291,11 +291,11 @@ TEST(Compare, ChangesThatMakeTrialsIncomparableAreRefusedWithBothValues) {
     EXPECT_EQ(refused({"objective.metric=val_loss"}),
               "  objective.metric: val_accuracy -> val_loss (trials before and after could not be compared)\n"
               "  objective.direction: maximize -> minimize (trials before and after could not be compared)\n");
-    EXPECT_EQ(refused({"seed=2"}), "  seed: 1 -> 2 (trials drawn before and after would not belong together)\n");
+    EXPECT_EQ(refused({"seed=2"}), "  seed: 1 -> 2 (trials drawn before and after could not be compared)\n");
     EXPECT_EQ(refused({"sampler={type: random}"}),
-              "  sampler.type: auto -> random (the trials so far were proposed by the sampler before)\n");
+              "  sampler.type: auto -> random (the trials so far were proposed by the earlier sampler)\n");
     EXPECT_EQ(refused({"stopping=[{rule: asha, factor: 4}]"}),
-              "  stopping.asha.factor: 3 -> 4 (the decisions so far were made by the rules before)\n");
+              "  stopping.asha.factor: 3 -> 4 (the decisions so far were made by the earlier rules)\n");
     EXPECT_NE(refused({"policy.regularization=off"}), "");
     EXPECT_NE(refused({"study=t"}), "");
 }
@@ -307,7 +307,7 @@ TEST(Compare, EpochsMayNotChangeIfTheLearningRateScheduleSpansThem) {
         return refusal(compare(before, parsed(small, set)));
     };
     const std::string why =
-        " (the learning rate's schedule spans the epochs: trials before and after could not be compared)\n";
+        " (the learning rate's schedule depends on the epochs: trials before and after could not be compared)\n";
     EXPECT_EQ(refused({}, "40"), "  budget.epochs: 20 -> 40" + why);
     EXPECT_EQ(refused({}, "10"), "  budget.epochs: 20 -> 10" + why);
     EXPECT_EQ(refused({"worker.training.schedule=one-cycle"}, "40"), "  budget.epochs: 20 -> 40" + why);
@@ -315,7 +315,7 @@ TEST(Compare, EpochsMayNotChangeIfTheLearningRateScheduleSpansThem) {
               "  budget.epochs: 20 -> 40" + why);
     EXPECT_EQ(refused({"worker.training.schedule=constant"}, "40"), "");
     EXPECT_EQ(refused({"worker.training.schedule=constant"}, "10"),
-              "  budget.epochs: 20 -> 10 (trials may have gone further already)\n");
+              "  budget.epochs: 20 -> 10 (trials may have run for longer already)\n");
 }
 
 TEST(Compare, AScriptMayGetMoreEpochs) {
@@ -325,7 +325,7 @@ TEST(Compare, AScriptMayGetMoreEpochs) {
         return refusal(compare(parsed(script), parsed(script, {"budget.epochs=" + epochs})));
     };
     EXPECT_EQ(refused("40"), "");
-    EXPECT_EQ(refused("10"), "  budget.epochs: 20 -> 10 (trials may have gone further already)\n");
+    EXPECT_EQ(refused("10"), "  budget.epochs: 20 -> 10 (trials may have run for longer already)\n");
 }
 
 TEST(Compare, TheOrderOfTheSpaceMayNotChange) {
