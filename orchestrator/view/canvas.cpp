@@ -10,7 +10,8 @@
 namespace hpo::view {
 namespace {
 
-bool combines(std::uint32_t code) {
+/// Returns true for code points that take no column of their own.
+bool is_combining(std::uint32_t code) {
     return (code >= 0x300 && code < 0x370) || (code >= 0x200b && code <= 0x200f) || (code >= 0xfe00 && code <= 0xfe0f);
 }
 
@@ -51,9 +52,9 @@ std::string_view cut(std::string_view text, int width) {
     while (at < text.size()) {
         std::uint32_t code = 0;
         const auto length = std::max<std::size_t>(1, detail::utf8_sequence(text.substr(at), code));
-        const int wide = combines(code) ? 0 : 1;
-        if (used + wide > width) break;
-        used += wide;
+        const int taken = is_combining(code) ? 0 : 1;
+        if (used + taken > width) break;
+        used += taken;
         at += length;
     }
     return text.substr(0, at);
@@ -64,7 +65,7 @@ int columns(std::string_view text) {
     while (!text.empty()) {
         std::uint32_t code = 0;
         const auto length = std::max<std::size_t>(1, detail::utf8_sequence(text, code));
-        if (!combines(code)) ++count;
+        if (!is_combining(code)) ++count;
         text.remove_prefix(length);
     }
     return count;
@@ -117,7 +118,7 @@ std::string Line::render(const Screen& screen, bool chosen) const {
 }
 
 void Canvas::add(const Line& line, bool chosen) {
-    if (above_ > 0) return pass(1);
+    if (above_ > 0) return skip(1);
     if (rows_ >= screen_.height) return;
     ++rows_;
     text_ += line.render(screen_, chosen);

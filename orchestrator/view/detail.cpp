@@ -13,14 +13,14 @@ namespace {
 
 constexpr int name_width = 16;
 
-/// Adds a name and its text, which is wrapped at the edge of the screen.
+/// Adds a name and its text. The text is wrapped at the edge of the screen. Adds nothing if it is empty.
 void add_fact(Canvas& canvas, const Screen& screen, const std::string& name, std::string_view text,
               Style style = Style::plain) {
     std::string label = name;
     const int room = screen.width > name_width + 8 ? screen.width - name_width : std::numeric_limits<int>::max();
     while (!text.empty()) {
         std::string_view part = cut(text, room);
-        // The text is broken at a blank if there is one in the second half of the row.
+        // Breaks at a blank if there is one in the second half of the row.
         if (const auto blank = part.rfind(' ');
             part.size() < text.size() && blank != std::string_view::npos && blank > part.size() / 2)
             part = part.substr(0, blank + 1);
@@ -32,7 +32,7 @@ void add_fact(Canvas& canvas, const Screen& screen, const std::string& name, std
 
 std::string bytes(std::int64_t count) { return bytes_text(static_cast<double>(count)); }
 
-/// Returns "2.500 GiB measured, 3.000 GiB reserved", as far as known; empty if neither is.
+/// Returns "2.500 GiB measured, 3.000 GiB reserved" without the amounts that are 0, which are not known.
 std::string memory_text(std::int64_t measured, std::int64_t reserved) {
     std::string text = measured > 0 ? bytes(measured) : "";
     if (measured > 0) text += " measured";
@@ -47,18 +47,18 @@ void add_memory(Canvas& canvas, const TrialRecord& trial, const Screen& screen) 
         host = std::max(host, report.peak_bytes.value_or(0));
         device = std::max(device, report.peak_device_bytes.value_or(0));
     }
-    const Allocation& given = trial.allocation;
-    const std::string of_host = memory_text(host, given.footprint.host_bytes);
-    const std::string of_device = memory_text(device, given.footprint.device_bytes);
-    const auto with_alone = [&](const std::string& known) {
-        if (!given.alone) return known;
-        return known.empty() ? std::string("not known; ran alone") : known + "; ran alone";
+    const Allocation& allocation = trial.allocation;
+    const std::string host_text = memory_text(host, allocation.footprint.host_bytes);
+    const std::string device_text = memory_text(device, allocation.footprint.device_bytes);
+    const auto with_alone = [&](const std::string& text) {
+        if (!allocation.alone) return text;
+        return text.empty() ? std::string("not known; ran alone") : text + "; ran alone";
     };
-    add_fact(canvas, screen, "memory", of_device.empty() ? with_alone(of_host) : of_host);
-    if (!of_device.empty()) add_fact(canvas, screen, "device memory", with_alone(of_device));
-    if (given.micro_batches > 1)
+    add_fact(canvas, screen, "memory", device_text.empty() ? with_alone(host_text) : host_text);
+    if (!device_text.empty()) add_fact(canvas, screen, "device memory", with_alone(device_text));
+    if (allocation.micro_batches > 1)
         add_fact(canvas, screen, "micro-batches",
-                 std::to_string(given.micro_batches) + " an update, to fit the memory");
+                 std::to_string(allocation.micro_batches) + " per update, to fit the memory");
     if (trial.memory_deaths > 0)
         add_fact(canvas, screen, "out of memory",
                  std::to_string(trial.memory_deaths) + (trial.memory_deaths == 1 ? " attempt" : " attempts"));
@@ -73,7 +73,7 @@ void add_lines(Canvas& canvas, const std::string& name, const std::string& lines
     }
 }
 
-/// "test_accuracy 0.912, test_loss 0.31".
+/// Returns "test_accuracy 0.912, test_loss 0.31".
 std::string numbers_text(const Metrics& numbers) {
     std::string text;
     for (const auto& [name, value] : numbers)
@@ -116,12 +116,12 @@ void add_steps(Canvas& canvas, const Study& study, const TrialRecord& trial, con
     for (const auto& name : metrics)
         head.add(pad_left(printable(name), std::max(11, columns(name) + 2), screen), Style::dim);
     canvas.add(head);
-    // On a screen the last step comes first, so that it is in sight.
+    // On a screen the last step comes first, so that it is visible.
     const bool newest_first = screen.height != std::numeric_limits<int>::max();
     const auto count = trial.curve.size();
-    const auto passed = std::min(static_cast<std::size_t>(canvas.above()), count);
-    canvas.pass(static_cast<std::int64_t>(passed));
-    for (std::size_t i = passed; i < count && canvas.rows_left() > 0; ++i) {
+    const auto skipped = std::min(static_cast<std::size_t>(canvas.above()), count);
+    canvas.skip(static_cast<std::int64_t>(skipped));
+    for (std::size_t i = skipped; i < count && canvas.rows_left() > 0; ++i) {
         const Report& report = trial.curve[newest_first ? count - 1 - i : i];
         const Style style = report.step == trial.best_step ? Style::strong : Style::plain;
         Line line;

@@ -16,12 +16,12 @@ struct TrialFiles {
     std::string checkpoints;  ///< the trial's folder; empty if there is none
 };
 
-/// Returns at most screen.height lines after the first `above`, with the last step first. With height 0 returns all
+/// Draws at most screen.height lines after the first `above`, with the last step first. With height 0 it draws all
 /// lines, with the steps in their order.
 std::string draw_trial(const Study& study, const TrialRecord& trial, const TrialFiles& files, Screen screen,
                        std::int64_t above = 0);
 
-/// Returns how many lines draw_trial() has on a screen of this width.
+/// Returns the number of lines that draw_trial() has on a screen of this width.
 std::int64_t trial_lines(const Study& study, const TrialRecord& trial, const TrialFiles& files, Screen screen);
 
 /// Returns the values of a metric at the steps that reported it.

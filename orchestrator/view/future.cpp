@@ -10,8 +10,9 @@
 namespace hpo::view {
 namespace {
 
-/// At most so many new trials are simulated. Each further one is taken to cost as much as the later half of these.
-constexpr std::int64_t most_simulated = 300;
+/// The maximum number of new trials that are simulated. Further trials are assumed to cost as much as the later half of
+/// these.
+constexpr std::int64_t max_simulated_trials = 300;
 
 class Simulation {
    public:
@@ -24,10 +25,10 @@ class Simulation {
           tried_(past.tried),
           steps_(past.steps),
           full_(past.full) {
-        limit_ = std::min(study.budget.trials, started_ + most_simulated);
+        limit_ = std::min(study.budget.trials, started_ + max_simulated_trials);
         // The share of trials that end early is an estimate from `count` trials, so each simulation varies it.
         frailty_ = std::exp(gauss(0, 0) / std::sqrt(past.survival.count() + 1));
-        // The share of full trainings changes with the results that the rules see; mostly it falls.
+        // The share of full trainings changes with the results of the trials. It usually falls.
         full_share_ = past.least_full + 1.2 * draw(0, 4) * (past.full_share - past.least_full);
         for (std::size_t i = 0; i < past.examples.size(); ++i) sample_.push_back(pick(0, 1 + i));
     }
@@ -43,7 +44,7 @@ class Simulation {
             now_ = arrival.time;
             arrive(arrival.trial);
         }
-        return now_ + rest();
+        return now_ + seconds_of_rest();
     }
 
    private:
@@ -51,11 +52,11 @@ class Simulation {
         std::uint64_t number = 0;
         double pace = 0;
         std::int64_t steps = 0;
-        std::size_t rungs = 0;  ///< that it has passed
-        double loss = 0;        ///< at the last rung that it has passed
-        bool ranked = false;    ///< whether `loss` is set
-        bool ends = false;      ///< at the step that it reaches next
-        bool full = false;      ///< trained in full: no rung pauses it
+        std::size_t rungs = 0;  ///< number of rungs that it has passed
+        double loss = 0;        ///< at the last of these rungs
+        bool ranked = false;    ///< true if `loss` is set
+        bool ends = false;      ///< true if it ends at the next step that it reaches
+        bool full = false;      ///< true for a full training, which no rung pauses
     };
     struct Arrival {
         double time = 0;
@@ -65,31 +66,37 @@ class Simulation {
         }
     };
 
-    [[nodiscard]] double draw(std::uint64_t trial, std::uint64_t what) const {
-        const auto block = philox({static_cast<std::uint32_t>(trial), static_cast<std::uint32_t>(what),
+    /// Draws from (0, 1). `purpose` distinguishes the draws of a trial. The result depends on the arguments and on the
+    /// number of the simulation alone.
+    [[nodiscard]] double draw(std::uint64_t trial, std::uint64_t purpose) const {
+        const auto block = philox({static_cast<std::uint32_t>(trial), static_cast<std::uint32_t>(purpose),
                                    static_cast<std::uint32_t>(number_), 0},
                                   0, 0);
         return (static_cast<double>(block[0]) + 0.5) * 0x1p-32;
     }
-    [[nodiscard]] double gauss(std::uint64_t trial, std::uint64_t what) const {
-        const double u = std::max(draw(trial, what), 1e-12), v = draw(trial, 1'000'000 + what);
+    /// Draws from the standard normal distribution (Box-Muller).
+    [[nodiscard]] double gauss(std::uint64_t trial, std::uint64_t purpose) const {
+        const double u = std::max(draw(trial, purpose), 1e-12), v = draw(trial, 1'000'000 + purpose);
         return std::sqrt(-2 * std::log(u)) * std::cos(6.283185307179586 * v);
     }
-    [[nodiscard]] std::size_t pick(std::uint64_t trial, std::uint64_t what) const {
-        return static_cast<std::size_t>(draw(trial, what) * static_cast<double>(past_.examples.size()));
+    /// Draws the index of an example.
+    [[nodiscard]] std::size_t pick(std::uint64_t trial, std::uint64_t purpose) const {
+        return static_cast<std::size_t>(draw(trial, purpose) * static_cast<double>(past_.examples.size()));
     }
 
-    [[nodiscard]] bool more() const {
+    /// Returns true if new trials may still start.
+    [[nodiscard]] bool may_start() const {
         return started_ < limit_ && !(study_.budget.patience && tried_ >= *study_.budget.patience);
     }
+    /// Returns the step at which the trial next pauses or completes.
     [[nodiscard]] std::int64_t target(const Trial& trial) const {
         return trial.rungs < rungs_.size() ? rungs_[trial.rungs].step : study_.budget.epochs;
     }
 
-    /// Returns the step before the next rung at which the trial ends, drawn from the ends of earlier trials. If none of
-    /// the n trials that went beyond `from` has ended there, this one does with probability 1 / (n + 2) (the rule of
-    /// succession).
-    [[nodiscard]] std::optional<std::int64_t> ends(const Trial& trial, std::int64_t from) const {
+    /// Draws the step before the next rung at which the trial ends, or nothing if it reaches that rung. The step is
+    /// drawn from the ends of earlier trials. If none of the n trials that went beyond `from` has ended before the
+    /// rung, this one does so with probability 1 / (n + 2) (the rule of succession).
+    [[nodiscard]] std::optional<std::int64_t> draw_end(const Trial& trial, std::int64_t from) const {
         const std::int64_t to = target(trial);
         auto end = past_.survival.end(from, to, draw(trial.number, 10 + trial.rungs), frailty_);
         const auto first = std::max<std::int64_t>(from, 0) + 1;
@@ -100,9 +107,10 @@ class Simulation {
         return end;
     }
 
-    /// Runs the trial to the next rung, or to its end before that. `part` of its present step is done already.
+    /// Runs the trial to the next rung, or to its end before that. `starts` is true if it starts in a worker now.
+    /// `from` is the last step that it has reported, -1 if none. `part` is the share of its current step that is done.
     void advance(Trial trial, bool starts, std::int64_t from, double part) {
-        const auto end = ends(trial, from);
+        const auto end = draw_end(trial, from);
         trial.ends = end || trial.rungs == rungs_.size();
         const std::int64_t to = end.value_or(target(trial));
         double seconds = trial.pace * std::max(0.0, static_cast<double>(to - trial.steps) - part);
@@ -123,7 +131,7 @@ class Simulation {
         advance(trial, false, known.started ? known.steps : -1, draw(trial.number, 2));
     }
 
-    /// Starts a trial in a free worker. Returns false if there is none to start.
+    /// Starts a trial in a free worker. Returns false if no trial can start.
     bool start_next() {
         if (!queued_.empty()) {
             const Trial trial = queued_.back();
@@ -133,26 +141,28 @@ class Simulation {
         }
         for (std::size_t i = rungs_.size(); i-- > 0;)
             if (promote(i)) return true;
-        if (!more()) return false;
+        if (!may_start()) return false;
         ++started_;
-        if (started_ - past_.trials == most_simulated / 2) half_ = now_;
+        if (started_ - past_.trials == max_simulated_trials / 2) half_ = now_;
         last_ = now_;
         Trial trial{.number = 1'000'000 + static_cast<std::uint64_t>(started_)};
-        const Example& like = past_.examples[sample_[pick(trial.number, 1)]];
-        trial.pace = like.pace;
-        if (like.loss) trial.loss = *like.loss, trial.ranked = true;
+        const Example& example = past_.examples[sample_[pick(trial.number, 1)]];
+        trial.pace = example.pace;
+        if (example.loss) trial.loss = *example.loss, trial.ranked = true;
         advance(trial, true, -1, 0);
         return true;
     }
 
+    /// Returns the number of trials that the rung promotes.
     [[nodiscard]] static std::size_t quota(const Rung& rung) {
         return static_cast<std::size_t>(static_cast<double>(rung.losses.size()) * rung.share + 1e-9);
     }
 
+    /// Promotes the best trial that waits at rung `i`. Returns false if none may be promoted.
     bool promote(std::size_t i) {
         Rung& rung = rungs_[i];
-        const std::size_t promotions = more() ? quota(rung) : std::max<std::size_t>(quota(rung), 1);
-        if (rung.waiting.empty() || promotions == 0 || (more() && rung.gone_on >= promotions)) return false;
+        const std::size_t promotions = may_start() ? quota(rung) : std::max<std::size_t>(quota(rung), 1);
+        if (rung.waiting.empty() || promotions == 0 || (may_start() && rung.gone_on >= promotions)) return false;
         const Rung::Waiting best = rung.waiting.front();
         if (best.loss > rung.losses[std::min(promotions, rung.losses.size()) - 1]) return false;
         rung.waiting.erase(rung.waiting.begin());
@@ -167,6 +177,7 @@ class Simulation {
         return true;
     }
 
+    /// Handles a trial that has reached a rung or its end.
     void arrive(std::size_t index) {
         Trial trial = trials_[index];
         if (trial.ends) return decide(trial);
@@ -175,13 +186,13 @@ class Simulation {
         trial.ranked = true;
         ++trial.rungs;
         rung.losses.insert(std::upper_bound(rung.losses.begin(), rung.losses.end(), trial.loss), trial.loss);
-        if (trial.rungs == 1 && full_to_come()) trial.full = true, full_ += study_.budget.epochs;
+        if (trial.rungs == 1 && needs_full_training()) trial.full = true, full_ += study_.budget.epochs;
         if (trial.full) return advance(trial, false, trial.steps, 0);
         const std::size_t promotions = quota(rung);
-        const bool among = promotions > 0 && trial.loss <= rung.losses[promotions - 1];
+        const bool is_within_quota = promotions > 0 && trial.loss <= rung.losses[promotions - 1];
         const auto better = std::partition_point(rung.waiting.begin(), rung.waiting.end(),
                                                  [&](const auto& other) { return other.loss <= trial.loss; });
-        if (among && rung.gone_on + static_cast<std::size_t>(better - rung.waiting.begin()) < promotions) {
+        if (is_within_quota && rung.gone_on + static_cast<std::size_t>(better - rung.waiting.begin()) < promotions) {
             ++rung.gone_on;
             return advance(trial, false, trial.steps, 0);
         }
@@ -189,37 +200,39 @@ class Simulation {
         decide(trial);
     }
 
-    /// Whether a trial at the first rung is trained in full, so that such trials get their share of all steps.
-    [[nodiscard]] bool full_to_come() const {
+    /// Returns true if the next trial at the first rung is trained in full, so that full trainings get their share of
+    /// all steps.
+    [[nodiscard]] bool needs_full_training() const {
         return full_share_ > 0 && static_cast<double>(full_) <= full_share_ * static_cast<double>(steps_);
     }
 
-    /// Counts trials since the last new best, for patience. After n trials the next is a new best with probability
-    /// 1 / (n + 1).
+    /// Counts the trials since the last new best, for the patience. After n trials the next one is a new best with
+    /// probability 1 / (n + 1).
     void decide(const Trial& trial) {
         const auto before = static_cast<double>(past_.trials + ++decided_);
         tried_ = draw(trial.number, 3) < 1 / before ? 0 : tried_ + 1;
     }
 
-    /// Returns the trial's loss at the next rung: in one of three cases that of a trial with a similar rank, otherwise
-    /// any.
+    /// Draws the trial's loss at the next rung. With a probability of 0.3 it keeps its rank among the trials that
+    /// reached both rungs, otherwise its rank is random.
     [[nodiscard]] double next_loss(const Trial& trial) const {
-        const double choice = draw(trial.number, 100 + trial.rungs), other = draw(trial.number, 200 + trial.rungs);
+        const double choice = draw(trial.number, 100 + trial.rungs), random = draw(trial.number, 200 + trial.rungs);
         if (trial.rungs == 0) {
-            if (trial.ranked) return trial.loss + 1e-9 * other;
-            return among(past_.rungs[0].losses, other);
+            if (trial.ranked) return trial.loss + 1e-9 * random;
+            return quantile(past_.rungs[0].losses, random);
         }
-        double share = other;
+        double share = random;
         const auto& passed = past_.rungs[trial.rungs - 1].passed;
         if (choice < 0.3 && trial.ranked && !passed.empty()) {
             const auto rank = std::lower_bound(passed.begin(), passed.end(), trial.loss) - passed.begin();
-            share = (static_cast<double>(rank) + other) / static_cast<double>(passed.size() + 1);
+            share = (static_cast<double>(rank) + random) / static_cast<double>(passed.size() + 1);
         }
-        return among(past_.rungs[trial.rungs].losses, share);
+        return quantile(past_.rungs[trial.rungs].losses, share);
     }
 
-    /// Returns the quantile `share` of the losses, extrapolated by one more loss.
-    [[nodiscard]] static double among(const std::vector<double>& losses, double share) {
+    /// Returns the quantile `share` of the losses. Beyond the first and the last loss it extrapolates by the mean
+    /// distance between losses.
+    [[nodiscard]] static double quantile(const std::vector<double>& losses, double share) {
         if (losses.empty()) return share;
         const double position = share * static_cast<double>(losses.size() + 1);
         const auto above = std::min(static_cast<std::size_t>(position), losses.size());
@@ -230,10 +243,10 @@ class Simulation {
         return losses[above - 1] + part * (losses[above] - losses[above - 1]);
     }
 
-    /// Returns the seconds of the trials that were not simulated.
-    [[nodiscard]] double rest() const {
+    /// Estimates the seconds that the trials beyond max_simulated_trials take.
+    [[nodiscard]] double seconds_of_rest() const {
         if (limit_ == study_.budget.trials || started_ < limit_) return 0;
-        return static_cast<double>(study_.budget.trials - limit_) * (last_ - half_) / (most_simulated / 2.0);
+        return static_cast<double>(study_.budget.trials - limit_) * (last_ - half_) / (max_simulated_trials / 2.0);
     }
 
     const Study& study_;
@@ -253,7 +266,8 @@ class Simulation {
 }  // namespace
 
 std::vector<double> draw_futures(const Study& study, const Past& past) {
-    const auto ahead = std::min(std::max<std::int64_t>(0, study.budget.trials - past.trials), most_simulated) +
+    // Fewer simulations of a long rest take about as much time as more of a short one.
+    const auto ahead = std::min(std::max<std::int64_t>(0, study.budget.trials - past.trials), max_simulated_trials) +
                        static_cast<std::int64_t>(past.examples.size() / 10) + 10;
     const auto count = static_cast<std::uint64_t>(std::clamp<std::int64_t>(6000 / ahead, 11, 41));
     std::vector<double> seconds;

@@ -16,23 +16,23 @@ namespace hpo::view {
 bool write_to(int fd, std::string_view text) {
     using std::chrono::milliseconds;
     using std::chrono::steady_clock;
-    constexpr milliseconds after_signal{250}, between_looks{100};
+    constexpr milliseconds after_signal{250}, poll_interval{100};
     static std::optional<steady_clock::time_point> end;
     while (!text.empty()) {
         if (interrupted_by == 0)
             end.reset();
         else if (!end)
             end = steady_clock::now() + after_signal;
-        const auto left = end ? std::chrono::ceil<milliseconds>(*end - steady_clock::now()) : between_looks;
+        const auto left = end ? std::chrono::ceil<milliseconds>(*end - steady_clock::now()) : poll_interval;
         pollfd ready{fd, POLLOUT, 0};
-        const int found = ::poll(&ready, 1, static_cast<int>(std::max(left, milliseconds(0)).count()));
-        if (found < 0 && errno != EINTR) return false;
-        if (found <= 0 && end && steady_clock::now() >= *end) {
+        const int polled = ::poll(&ready, 1, static_cast<int>(std::max(left, milliseconds(0)).count()));
+        if (polled < 0 && errno != EINTR) return false;
+        if (polled <= 0 && end && steady_clock::now() >= *end) {
             errno = ETIMEDOUT;
             return false;
         }
-        if (found <= 0) continue;
-        // A pipe that is ready takes PIPE_BUF bytes without blocking.
+        if (polled <= 0) continue;
+        // Writing up to PIPE_BUF bytes to a pipe that is ready does not block.
         const auto written = ::write(fd, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
         if (written < 0 && errno != EINTR && errno != EAGAIN) return false;
         if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));

@@ -9,13 +9,13 @@
 namespace hpo::view {
 namespace {
 
-bool goes_on(const TrialRecord& trial) {
+bool is_under_way(const TrialRecord& trial) {
     return trial.state == TrialState::running || trial.state == TrialState::queued;
 }
 
-/// Returns the loss (smaller is better) as of `step`; nothing if the objective was not reported until then. Mostly the
-/// trial's best step tells it, and the curve is read only if that came later. The value of a thinned trial is used for
-/// its earlier steps too: it went on from there, so it was among the better ones.
+/// Returns the loss (smaller is better) as of `step`, or nothing if the objective had not been reported by then. The
+/// curve is only read if the trial's best step is later. A thinned trial has no curve, so its final value stands for
+/// its earlier steps too. It was promoted there, so it was among the better trials.
 std::optional<double> loss_at(const TrialRecord& trial, std::int64_t step, const Objective& objective) {
     std::optional<double> value;
     if (trial.value && (trial.thinned || (objective.at == Objective::At::best && trial.best_step <= step))) {
@@ -39,8 +39,8 @@ void Survival::estimate() {
     std::sort(reached_.begin(), reached_.end());
     double left = 1;
     for (const auto& [step, ends] : ends_) {
-        const auto risked = reached_.end() - std::lower_bound(reached_.begin(), reached_.end(), step);
-        left *= 1 - static_cast<double>(ends) / static_cast<double>(risked);
+        const auto at_risk = reached_.end() - std::lower_bound(reached_.begin(), reached_.end(), step);
+        left *= 1 - static_cast<double>(ends) / static_cast<double>(at_risk);
         left_.emplace_back(step, left);
         count_ += static_cast<double>(ends);
     }
@@ -63,7 +63,7 @@ std::optional<std::int64_t> Survival::end(std::int64_t from, std::int64_t to, do
 Past::Past(const Study& study, const StudyRecord& record, const Moment& moment) {
     find_rungs(study, record);
     find_full(study, record);
-    bool measured = true;  // whether seconds of all trials are known; otherwise each step is taken to cost the same
+    bool measured = true;  // false if the pace of a trial is not known; all steps are then assumed to cost the same
     double cost = 0, steps = 0, attempts = 0, running = 0;
     const auto paces = step_seconds(record);
     for (const TrialRecord& trial : record.trials) {
@@ -74,7 +74,7 @@ Past::Past(const Study& study, const StudyRecord& record, const Moment& moment) 
         attempts += static_cast<double>(trial.attempt);
         if (trial.state != TrialState::running) continue;
         ++running;
-        cost += pace.value_or(0) / 2;  // half of its present step
+        cost += pace.value_or(0) / 2;  // its current step is half done on average
     }
     const double seconds = std::max(moment.seconds, 1e-9);
     parallel = static_cast<std::size_t>(std::max({1.0, running, measured ? std::ceil(cost / seconds - 0.1) : 0.0}));
@@ -84,7 +84,7 @@ Past::Past(const Study& study, const StudyRecord& record, const Moment& moment) 
         add(trial, study.objective, study.budget.epochs,
             measured || steps <= 0 ? paces[static_cast<std::size_t>(trial.number - 1)].value_or(0) : total / steps);
     survival.estimate();
-    if (before_pauses_ > 0) again = std::clamp(taken_again_ / before_pauses_, 0.0, 1.0);
+    if (steps_before_pauses_ > 0) again = std::clamp(repeated_steps_ / steps_before_pauses_, 0.0, 1.0);
     for (Rung& rung : rungs) {
         std::sort(rung.losses.begin(), rung.losses.end());
         std::sort(rung.passed.begin(), rung.passed.end());
@@ -93,7 +93,7 @@ Past::Past(const Study& study, const StudyRecord& record, const Moment& moment) 
     }
     if (const TrialRecord* best = best_trial(record, study.objective))
         tried = std::count_if(record.trials.begin() + best->number, record.trials.end(),
-                              [](const TrialRecord& trial) { return !goes_on(trial); });
+                              [](const TrialRecord& trial) { return !is_under_way(trial); });
 }
 
 void Past::find_rungs(const Study& study, const StudyRecord& record) {
@@ -111,26 +111,26 @@ void Past::find_rungs(const Study& study, const StudyRecord& record) {
     least_full = full_share = rules->least_full_share();
 }
 
-/// The record does not tell which trials are trained in full whatever their rank. They are taken to be the worst of
-/// those that passed the first rung without a pause, as many as passed it beyond the rung's share.
+/// Guesses which trials are full trainings, which the record does not contain: the worst of the trials that passed the
+/// first rung without a pause, as many as passed it in excess of the rung's share.
 void Past::find_full(const Study& study, const StudyRecord& record) {
     for (const TrialRecord& trial : record.trials) steps += trial.steps();
     if (full_share <= 0 || rungs.empty()) return;
     const std::int64_t first = rungs.front().step;
-    std::size_t came = 0, went_on = 0;
+    std::size_t reached = 0, passed = 0;
     std::vector<std::pair<double, std::int64_t>> without_pause;
     for (const TrialRecord& trial : record.trials) {
         if (trial.steps() < first) continue;
-        ++came;
-        const bool waits = trial.steps() == first && !goes_on(trial);
+        ++reached;
+        const bool waits = trial.steps() == first && !is_under_way(trial);
         if (waits) continue;
-        ++went_on;
+        ++passed;
         if (const auto loss = loss_at(trial, first, study.objective); loss && trial.attempt <= 1)
             without_pause.emplace_back(*loss, trial.number);
     }
     std::sort(without_pause.rbegin(), without_pause.rend());
-    const auto promoted = static_cast<std::size_t>(static_cast<double>(came) * rungs.front().share + 1e-9);
-    std::size_t count = std::min(without_pause.size(), went_on - std::min(went_on, promoted));
+    const auto promoted = static_cast<std::size_t>(static_cast<double>(reached) * rungs.front().share + 1e-9);
+    std::size_t count = std::min(without_pause.size(), passed - std::min(passed, promoted));
     for (const auto& [loss, number] : without_pause) {
         if (count-- == 0) break;
         full_trials_.insert(number);
@@ -141,59 +141,60 @@ void Past::find_full(const Study& study, const StudyRecord& record) {
                                 full_share, 0.9);
 }
 
-bool Past::at_a_rung(std::int64_t step) const {
+bool Past::is_rung(std::int64_t step) const {
     return std::any_of(rungs.begin(), rungs.end(), [&](const Rung& rung) { return rung.step == step; });
 }
 
-/// A script without a checkpoint repeats its steps after each pause: the number of steps that it took in all tells at
-/// which rungs the pauses were.
+/// Returns the number of rungs at which a script without checkpoints has paused. It repeats its steps after each pause,
+/// so the number of repeated steps determines these rungs.
 std::size_t Past::rungs_before_again(const TrialRecord& trial) const {
-    std::int64_t before = trial.trained - trial.steps();
-    const auto most = static_cast<std::size_t>(std::max<std::int64_t>(0, trial.attempt - 1 - trial.failures));
+    std::int64_t repeated = trial.trained - trial.steps();
+    const auto max_pauses = static_cast<std::size_t>(std::max<std::int64_t>(0, trial.attempt - 1 - trial.failures));
     std::size_t count = 0;
-    for (; count < std::min(most, rungs.size()) && rungs[count].step <= before; ++count) before -= rungs[count].step;
+    for (; count < std::min(max_pauses, rungs.size()) && rungs[count].step <= repeated; ++count)
+        repeated -= rungs[count].step;
     return count;
 }
 
-/// `step` is the seconds that a step takes.
-void Past::add(const TrialRecord& trial, const Objective& objective, std::int64_t epochs, double step) {
+void Past::add(const TrialRecord& trial, const Objective& objective, std::int64_t epochs, double seconds_per_step) {
     ++trials;
     const std::int64_t steps = trial.steps();
-    const double pace = steps < 1 ? 0 : step;
-    if (!goes_on(trial)) ++decided;
+    const double pace = steps < 1 ? 0 : seconds_per_step;
+    if (!is_under_way(trial)) ++decided;
     if (trial.attempt > 0 || is_final(trial.state)) {
         survival.add_reached(steps);
-        const bool closed = trial.state == TrialState::stopped && at_a_rung(steps);
-        if (is_final(trial.state) && !closed && steps < epochs) survival.add_end(steps);
+        const bool ended_at_rung = trial.state == TrialState::stopped && is_rung(steps);
+        if (is_final(trial.state) && !ended_at_rung && steps < epochs) survival.add_end(steps);
     }
-    const auto reached =
+    const auto next_rung =
         std::partition_point(rungs.begin(), rungs.end(), [&](const Rung& r) { return r.step <= steps; });
-    const auto came_to =
-        std::max(static_cast<std::size_t>(reached - rungs.begin()), goes_on(trial) ? rungs_before_again(trial) : 0);
-    const bool rests = !goes_on(trial) && came_to > 0 && rungs[came_to - 1].step == steps;
-    if (trial.attempt > 1 && came_to > (rests ? 1u : 0u)) {
-        taken_again_ += static_cast<double>(trial.trained - steps);
-        for (std::size_t i = 0; i + (rests ? 1 : 0) < came_to; ++i)
-            before_pauses_ += static_cast<double>(rungs[i].step);
+    const auto reached = std::max(static_cast<std::size_t>(next_rung - rungs.begin()),
+                                  is_under_way(trial) ? rungs_before_again(trial) : 0);
+    const bool rests = !is_under_way(trial) && reached > 0 && rungs[reached - 1].step == steps;
+    const std::size_t passed = reached - (rests ? 1 : 0);
+    if (trial.attempt > 1 && passed > 0) {
+        repeated_steps_ += static_cast<double>(trial.trained - steps);
+        for (std::size_t i = 0; i < passed; ++i) steps_before_pauses_ += static_cast<double>(rungs[i].step);
     }
     const bool is_full = full_trials_.contains(trial.number);
-    for (std::size_t i = 0; i + (rests ? 1 : 0) < came_to; ++i) rungs[i].gone_on += is_full ? 0 : 1;
-    rank(trial, objective, came_to, trial.state == TrialState::paused && rests, pace);
-    if (pace > 0) examples.push_back({pace, came_to > 0 ? loss_at(trial, rungs[0].step, objective) : std::nullopt});
-    if (goes_on(trial))
-        under_way.push_back({pace, steps, came_to,
-                             came_to > 0 ? loss_at(trial, rungs[came_to - 1].step, objective) : std::nullopt,
+    for (std::size_t i = 0; i < passed; ++i) rungs[i].gone_on += is_full ? 0 : 1;
+    rank(trial, objective, reached, trial.state == TrialState::paused && rests, pace);
+    if (pace > 0) examples.push_back({pace, reached > 0 ? loss_at(trial, rungs[0].step, objective) : std::nullopt});
+    if (is_under_way(trial))
+        under_way.push_back({pace, steps, reached,
+                             reached > 0 ? loss_at(trial, rungs[reached - 1].step, objective) : std::nullopt,
                              trial.state == TrialState::running, trial.attempt > 0, is_full});
 }
 
-void Past::rank(const TrialRecord& trial, const Objective& objective, std::size_t came_to, bool waits, double pace) {
-    std::optional<double> before;
-    for (std::size_t i = 0; i < came_to; ++i) {
+/// Adds the trial's losses at the `reached` rungs.
+void Past::rank(const TrialRecord& trial, const Objective& objective, std::size_t reached, bool waits, double pace) {
+    std::optional<double> previous;
+    for (std::size_t i = 0; i < reached; ++i) {
         const auto loss = loss_at(trial, rungs[i].step, objective);
         if (loss) rungs[i].losses.push_back(*loss);
-        if (i > 0 && before && loss) rungs[i - 1].passed.push_back(*before);
-        if (loss && waits && i + 1 == came_to) rungs[i].waiting.push_back({*loss, pace});
-        before = loss;
+        if (i > 0 && previous && loss) rungs[i - 1].passed.push_back(*previous);
+        if (loss && waits && i + 1 == reached) rungs[i].waiting.push_back({*loss, pace});
+        previous = loss;
     }
 }
 

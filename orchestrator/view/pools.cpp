@@ -10,7 +10,7 @@
 namespace hpo::view {
 namespace {
 
-constexpr int least_bar = 8, most_bar = 24;
+constexpr int min_bar = 8, max_bar = 24;  ///< columns
 
 struct Unit {
     const char* name;
@@ -43,7 +43,7 @@ std::string numbers(const Pool& pool) {
     return text;
 }
 
-/// Adds cells for what is used, reserved beyond that, used by others, and left.
+/// Adds the cells of the bar: used, reserved beyond that, used by others, free.
 void add_cells(Line& line, const Pool& pool, int width, const Screen& screen) {
     const std::int64_t used = pool.used.value_or(pool.reserved);
     const std::array<std::int64_t, 3> parts{used, std::max<std::int64_t>(0, pool.reserved - used), pool.others};
@@ -61,7 +61,7 @@ void add_cells(Line& line, const Pool& pool, int width, const Screen& screen) {
     }
 }
 
-/// Returns the sum of several devices.
+/// Sums up several devices.
 Pool sum_of(std::span<const Pool> devices) {
     Pool all;
     all.name = std::to_string(devices.size()) + " gpus";
@@ -105,8 +105,8 @@ void add_pools(Canvas& canvas, std::span<const Pool> pools, int rows, const Scre
         name_width = std::max(name_width, columns(shown[i].name));
         text_width = std::max(text_width, columns(texts[i]));
     }
-    const int left = screen.width > 0 ? screen.width - name_width - text_width - 4 : most_bar;
-    const int bar = left < least_bar ? 0 : std::min(left, most_bar);
+    const int left = screen.width > 0 ? screen.width - name_width - text_width - 4 : max_bar;
+    const int bar = left < min_bar ? 0 : std::min(left, max_bar);
     for (std::size_t i = 0; i < shown.size(); ++i) {
         Line line;
         line.add(pad_right(shown[i].name, name_width, screen) + "  ", Style::dim);

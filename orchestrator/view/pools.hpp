@@ -18,15 +18,15 @@ struct Pool {
     std::int64_t reserved = 0;         ///< reserved for trials
     std::optional<std::int64_t> used;  ///< used by trials; absent if not measured
     std::int64_t trials = 0;
-    bool usable = true;  ///< false if it is lost or set aside
+    bool usable = true;  ///< false if the device is lost or excluded
 };
 
-/// Adds lines such as "host   ████▓▓░░····  3.1 of 7.8 GiB reserved, 2.0 used, 1.1 by others, 2 trials": what trials
-/// use, what is reserved beyond that, what others use, what is left. Adds at most `rows` lines; devices for which there
-/// is no line share one.
+/// Adds lines such as "host   ████▓▓░░····  3.1 of 7.8 GiB reserved, 2.0 used, 1.1 by others, 2 trials". The bar shows
+/// what trials use, what is reserved beyond that, what others use, and what is free. Adds at most `rows` lines. If
+/// there are more devices, they are summed up in one line.
 void add_pools(Canvas& canvas, std::span<const Pool> pools, int rows, const Screen& screen);
 
-/// Returns how many rows pools may take on this screen: a quarter of it, and at most five.
+/// Returns the number of rows that pools may take on this screen: a quarter of it, at most five.
 int rows_for_pools(const Screen& screen);
 
 }  // namespace hpo::view

@@ -20,20 +20,21 @@ std::string last_metric(const TrialRecord& trial, const std::string& metric) {
     return "-";
 }
 
-/// Draws name, bar, counts and time. A narrow screen keeps the time left, then the counts.
+/// Draws the name, the bar, the counts and the times. On a narrow screen the elapsed time is left out first, then the
+/// counts, then the name.
 Line first_line(const Study& study, const StudyRecord& record, const Moment& moment, const Screen& screen) {
-    const std::string counts = count_text(study, record), over = duration_text(moment.seconds);
-    const auto left = time_left(study, record, moment);
-    const std::string to_come = left && moment.held ? time_left_text(*left) : "";
-    std::string name = study.name + " ", right = " " + counts + "   " + over + (to_come.empty() ? "" : ", ") + to_come;
+    const std::string counts = count_text(study, record), elapsed = duration_text(moment.seconds);
+    const auto estimate = time_left(study, record, moment);
+    const std::string left = estimate && moment.held ? time_left_text(*estimate) : "";
+    std::string name = study.name + " ", right = " " + counts + "   " + elapsed + (left.empty() ? "" : ", ") + left;
     const auto fits = [&] { return screen.width <= 0 || columns(name) + columns(right) <= screen.width; };
-    if (!fits() && !to_come.empty()) right = " " + counts + "   " + to_come;
-    if (!fits() && !to_come.empty()) right = " " + to_come;
+    if (!fits() && !left.empty()) right = " " + counts + "   " + left;
+    if (!fits() && !left.empty()) right = " " + left;
     if (!fits()) name.clear(), right.erase(0, 1);
     Line line;
     line.add(name, Style::strong);
-    const int room = screen.width <= 0 ? 32 : std::min(screen.width - line.width() - columns(right), 32);
-    if (room >= 6) add_bar(line, part_done(study, record, moment), room, screen);
+    const int bar_width = screen.width <= 0 ? 32 : std::min(screen.width - line.width() - columns(right), 32);
+    if (bar_width >= 6) add_bar(line, part_done(study, record, moment), bar_width, screen);
     return line.add(right);
 }
 
@@ -57,12 +58,12 @@ Line trial_line(const Study& study, const TrialRecord& trial, const Screen& scre
     std::string speed = "-";
     if (!trial.curve.empty() && trial.curve.back().iterations_per_second)
         speed = short_number(*trial.curve.back().iterations_per_second);
-    const Line short_line = Line(line).add(value);  // used where there is no room for more
+    const Line short_line = Line(line).add(value);  // for a narrow screen
     line.add("  " + pad_left(speed, 6, screen) + " it/s");
     line.add("  loss " + pad_right(last_metric(trial, "loss"), 9, screen));
     if (screen.width > 0 && line.width() + 4 + columns(value) > screen.width) return short_line;
-    const int room = screen.width > 0 ? screen.width - line.width() - columns(value) : curve_width;
-    const int width = std::clamp(room, 4, curve_width);
+    const int available = screen.width > 0 ? screen.width - line.width() - columns(value) : curve_width;
+    const int width = std::clamp(available, 4, curve_width);
     line.add(
         pad_right(sparkline(condensed_losses(trial, static_cast<std::size_t>(std::max(width, 1))), width, screen.utf8),
                   width, screen),
@@ -88,8 +89,8 @@ std::string draw_progress(const Study& study, const StudyRecord& record, const M
     std::vector<const TrialRecord*> running;
     for (const TrialRecord& trial : record.trials)
         if (trial.state == TrialState::running) running.push_back(&trial);
-    const auto room = static_cast<std::size_t>(std::max(canvas.rows_left(), 0));
-    const std::size_t shown = running.size() <= room ? running.size() : room > 0 ? room - 1 : 0;
+    const auto rows = static_cast<std::size_t>(std::max(canvas.rows_left(), 0));
+    const std::size_t shown = running.size() <= rows ? running.size() : rows > 0 ? rows - 1 : 0;
     for (std::size_t i = 0; i < shown; ++i) canvas.add(trial_line(study, *running[i], screen));
     if (shown < running.size()) canvas.add("  and " + std::to_string(running.size() - shown) + " more", Style::dim);
     return canvas.text();

@@ -10,16 +10,16 @@
 namespace hpo::view {
 namespace {
 
-constexpr std::size_t best_shown = 5, most_of_front = 12;
+constexpr std::size_t max_shown = 5, max_front_shown = 12;  ///< trials
 
-/// Draws a table with a column for each trial and a row for each property, with as many trials as the width allows.
+/// Adds a table with a column for each trial and a row for each property. It has as many trials as fit the width.
 void add_best(Canvas& canvas, const Study& study, const std::vector<const TrialRecord*>& ranked, const Screen& screen) {
     struct Row {
         std::string name;
         std::vector<std::string> cells;
         Style style = Style::plain;
     };
-    const auto count = std::min(ranked.size(), study.objective.further.empty() ? best_shown : most_of_front);
+    const auto count = std::min(ranked.size(), study.objective.further.empty() ? max_shown : max_front_shown);
     std::vector<Row> rows{{"trial", {}, Style::dim},
                           {study.objective.metric, {}, Style::strong},
                           {"best " + step_name(study), {}},
@@ -92,12 +92,11 @@ void add_savings(Canvas& canvas, const Study& study, const StudyRecord& record) 
 
 std::string draw_report(const Study& study, const StudyRecord& record, const Moment& moment, const ReportFacts& facts,
                         const Screen& screen) {
-    // The report stays on the screen with its commands and paths, so lines are not cut where the terminal can wrap
-    // them.
+    // Lines are not cut, since their commands and paths must be complete. The terminal wraps them.
     Canvas canvas({0, std::numeric_limits<int>::max(), screen.colour, screen.utf8});
     Line head;
     head.add(study.name, Style::strong).add(": " + duration_text(moment.seconds));
-    // Only the first line of the reason is shown; the lines of a log after it were shown when it happened.
+    // Only the first line of the reason is shown. Lines of a log may follow, which were printed when it happened.
     if (!facts.end_reason.empty()) head.add(", " + printable(facts.end_reason.substr(0, facts.end_reason.find('\n'))));
     canvas.add(head);
     canvas.add("  " + states_text(record), Style::plain);
@@ -121,7 +120,7 @@ std::string draw_report(const Study& study, const StudyRecord& record, const Mom
         add_best(canvas, study, front, screen);
     } else {
         canvas.add(ranked.size() == 1 ? "Best by " + study.objective.metric
-                                      : "Top " + std::to_string(std::min(ranked.size(), best_shown)) + " of " +
+                                      : "Top " + std::to_string(std::min(ranked.size(), max_shown)) + " of " +
                                             std::to_string(all) + " by " + study.objective.metric);
         add_best(canvas, study, ranked, screen);
     }

@@ -1,4 +1,4 @@
-// Draws the summary at the end of `hpo run` and of `hpo ls STUDY`: what was found, and which commands come next.
+// Draws the summary at the end of `hpo run`: what was found, and which commands come next.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@
 namespace hpo::view {
 
 struct ReportFacts {
-    std::string folder;                      ///< the study's folder, as a user may type it
+    std::string folder;                      ///< path of the study's folder, as a user may type it
     std::string end_reason;                  ///< why the session ended
-    bool may_continue = false;               ///< whether `hpo run` would resume it
-    std::string source;                      ///< the study file as it was given, for that command
-    std::vector<std::string> costs = {};     ///< of stopping, a line each
-    std::vector<std::string> insights = {};  ///< what the trials say of the parameters, a line each
+    bool may_continue = false;               ///< true if `hpo run` would resume the study
+    std::string source;                      ///< arguments of the `hpo run` that resumes it
+    std::vector<std::string> costs = {};     ///< estimated cost of stopping, one line per rule
+    std::vector<std::string> insights = {};  ///< findings about the parameters, one per line
 };
 
-/// The five best with their parameters, what stopping saved in measured time, where everything lies, what to run next.
-/// As long as it needs; the screen's height does not count.
+/// Returns the five best trials with their parameters, the epochs and the time that stopping saved, the study's folder,
+/// and the next commands. The report is as long as necessary; the screen's height is ignored.
 std::string draw_report(const Study& study, const StudyRecord& record, const Moment& moment, const ReportFacts& facts,
                         const Screen& screen);
 

@@ -128,11 +128,11 @@ std::string total_speed(const Study& study, const StudyRecord& record) {
         if (trial.state != TrialState::running || trial.curve.empty()) continue;
         const auto speed = trial.curve.back().iterations_per_second;
         if (!speed || !std::isfinite(*speed)) continue;
-        const auto of_trial = samples_per_second(study, trial, *speed);
+        const auto trial_samples = samples_per_second(study, trial, *speed);
         any = true;
         iterations += *speed;
-        batches_known &= of_trial.has_value() && std::isfinite(*of_trial);
-        if (batches_known) samples += *of_trial;
+        batches_known &= trial_samples.has_value() && std::isfinite(*trial_samples);
+        if (batches_known) samples += *trial_samples;
     }
     if (!any) return {};
     if (!batches_known) return short_number(iterations) + " it/s";
@@ -147,18 +147,19 @@ double median(std::vector<double>& values) {
     return *middle;
 }
 
-/// Returns the times between a trial's last steps.
+/// Returns the median time between a trial's last steps.
 std::optional<double> seconds_between_steps(const TrialRecord& trial) {
-    constexpr std::size_t looked_at = 64;
-    std::vector<double> between;
-    for (std::size_t i = trial.curve.size(); i-- > 1 && between.size() < looked_at;) {
-        const Report &last = trial.curve[i], &before = trial.curve[i - 1];
-        if (!last.seconds || !before.seconds || !std::isfinite(*last.seconds) || *last.seconds < *before.seconds)
+    constexpr std::size_t max_intervals = 64;
+    std::vector<double> intervals;
+    for (std::size_t i = trial.curve.size(); i-- > 1 && intervals.size() < max_intervals;) {
+        const Report &current = trial.curve[i], &previous = trial.curve[i - 1];
+        if (!current.seconds || !previous.seconds || !std::isfinite(*current.seconds) ||
+            *current.seconds < *previous.seconds)
             continue;
-        between.push_back((*last.seconds - *before.seconds) / static_cast<double>(last.step - before.step));
+        intervals.push_back((*current.seconds - *previous.seconds) / static_cast<double>(current.step - previous.step));
     }
-    if (between.empty()) return std::nullopt;
-    return median(between);
+    if (intervals.empty()) return std::nullopt;
+    return median(intervals);
 }
 
 }  // namespace
@@ -175,12 +176,12 @@ std::vector<std::optional<double>> step_seconds(const StudyRecord& record) {
             starts.push_back(std::max(0.0, *first.seconds - *pace * static_cast<double>(first.step)));
     }
     if (known.empty()) return paces;
-    const double usual = median(known), start = starts.empty() ? 0 : median(starts);
+    const double typical = median(known), start = starts.empty() ? 0 : median(starts);
     for (std::size_t i = 0; i < paces.size(); ++i) {
         const auto& curve = record.trials[i].curve;
         if (paces[i] || curve.empty() || !curve.back().seconds || !std::isfinite(*curve.back().seconds)) continue;
         const double seconds = *curve.back().seconds;
-        paces[i] = seconds > 2 * start ? (seconds - start) / static_cast<double>(curve.back().step) : usual;
+        paces[i] = seconds > 2 * start ? (seconds - start) / static_cast<double>(curve.back().step) : typical;
     }
     return paces;
 }
@@ -191,17 +192,17 @@ Savings savings(const Study& study, const StudyRecord& record) {
     for (const TrialRecord& trial : record.trials) {
         if (!is_final(trial.state) || trial.attempt == 0) continue;
         saved.of += study.budget.epochs;
-        std::int64_t spared = trial.steps() - trial.trained;
+        std::int64_t saved_steps = trial.steps() - trial.trained;  // negative if steps were repeated
         if (trial.state == TrialState::stopped && !trial.rule.empty() && trial.rule != "user") {
             const std::int64_t left = std::max<std::int64_t>(0, study.budget.epochs - trial.steps());
             Savings::Rule& rule = saved.rules[trial.rule];
             ++rule.trials;
             rule.epochs += left;
-            spared += left;
+            saved_steps += left;
         }
-        saved.epochs += spared;
+        saved.epochs += saved_steps;
         const auto& pace = paces[static_cast<std::size_t>(trial.number - 1)];
-        if (pace) saved.seconds += *pace * static_cast<double>(spared);
+        if (pace) saved.seconds += *pace * static_cast<double>(saved_steps);
     }
     saved.epochs = std::max<std::int64_t>(0, saved.epochs);
     saved.seconds = std::max(0.0, saved.seconds);
@@ -274,8 +275,8 @@ std::string NewBests::line(const StoredEvent& stored, const StudyRecord& record)
 std::int64_t tries(const TrialRecord& trial) { return 1 + trial.failures + trial.memory_deaths; }
 
 namespace {
-/// Whether the last attempt is a retry, because the one before was lost or ran out of memory.
-bool retried(const TrialRecord& trial) {
+/// Returns true if the last attempt is a retry, since the one before was lost or ran out of memory.
+bool is_retry(const TrialRecord& trial) {
     return trial.requeued == Outcome::lost || trial.requeued == Outcome::out_of_memory;
 }
 }  // namespace
@@ -284,7 +285,7 @@ std::string event_line(const StoredEvent& stored, const StudyRecord& record, con
     const auto of_trial = [&](std::int64_t number, const std::string& text) {
         return "trial " + std::to_string(number) + " " + text;
     };
-    // Only the first line of the reason, without the lines of a log.
+    // Only the first line of the reason is shown, since the lines of a log may follow.
     const auto because = [](const std::string& rule, const std::string& reason) {
         std::string text = rule.empty() ? "" : " by " + printable(rule);
         std::string first = reason.substr(0, reason.find('\n'));
@@ -313,10 +314,8 @@ std::string event_line(const StoredEvent& stored, const StudyRecord& record, con
     return std::visit(Overloaded{
                           [&](const event::Launched& e) {
                               if (e.attempt == 1) return of_trial(e.trial, "starts");
-                              // An attempt is counted as a retry where the one before failed; else the trial goes on
-                              // from where it was.
                               const TrialRecord& trial = record.trial(e.trial);
-                              if (retried(trial))
+                              if (is_retry(trial))
                                   return of_trial(e.trial, "starts again, attempt " + std::to_string(tries(trial)));
                               return of_trial(e.trial, trial.curve.empty()
                                                            ? "starts again"
@@ -331,7 +330,7 @@ std::string event_line(const StoredEvent& stored, const StudyRecord& record, con
                                                            because("", e.reason) + facts);
                           },
                           [&](const event::Requeued& e) {
-                              // The engine gives a warning for these, with what it does about them.
+                              // The engine's warning about these says what it does next.
                               if (e.outcome == Outcome::out_of_memory || e.charged) return std::string();
                               if (e.outcome == Outcome::paused)
                                   return of_trial(e.trial, printable(e.reason));  // "promoted"
@@ -339,11 +338,11 @@ std::string event_line(const StoredEvent& stored, const StudyRecord& record, con
                           },
                           [&](const event::Finished& e) {
                               const TrialRecord& trial = record.trial(e.trial);
-                              const std::string why = because(e.rule, e.reason);
+                              const std::string reason = because(e.rule, e.reason);
                               std::string facts = value(trial);
-                              if (!why.empty() && facts.starts_with(',')) facts[0] = ';';
+                              if (!reason.empty() && facts.starts_with(',')) facts[0] = ';';
                               return of_trial(e.trial, std::string(to_text(e.state)) + " after " +
-                                                           steps_text(study, trial.steps()) + why + facts);
+                                                           steps_text(study, trial.steps()) + reason + facts);
                           },
                           [&](const event::Closing& e) {
                               std::string facts;

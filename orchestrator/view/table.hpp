@@ -1,4 +1,4 @@
-// Draws a plain table. Columns are as wide as their widest cell; the last one is cut at the screen's edge.
+// Draws a plain table. Columns are as wide as their widest cell. The last one is cut at the screen's edge.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ class Table {
     /// Adds a row with a cell for each column. Cells must be printable.
     void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
     [[nodiscard]] bool empty() const { return rows_.empty(); }
-    /// Returns all rows, each with a newline, whatever the screen's height.
+    /// Returns all rows, each with a newline. The screen's height is ignored.
     [[nodiscard]] std::string draw(Screen screen) const;
 
    private:

@@ -31,7 +31,7 @@ bool utf8_locale() {
     return false;
 }
 
-/// Returns the columns that a line takes on the screen; colour codes take none.
+/// Returns the number of columns that a line takes on the screen, without its colour codes.
 int visible_columns(std::string_view line) {
     int count = 0;
     while (!line.empty()) {
@@ -43,14 +43,14 @@ int visible_columns(std::string_view line) {
     return count;
 }
 
-/// Whether the terminal wraps lines again when its width changes.
+/// Returns true if the terminal wraps lines anew when its width changes.
 bool breaks_lines() {
     const char* term = std::getenv("TERM");
     return !std::getenv("XTERM_VERSION") && !(term && std::strcmp(term, "linux") == 0);
 }
 
-// These codes enclose a synchronised update, so that a terminal does not show half a picture. Other terminals ignore
-// them.
+// These codes enclose a synchronized update, so that the terminal never shows half a picture. Terminals without that
+// feature ignore them.
 constexpr std::string_view begin_update = "\x1b[?2026h", end_update = "\x1b[?2026l";
 constexpr std::string_view enter_screen = "\x1b[?1049h\x1b[?25l", leave_screen = "\x1b[?25h\x1b[?1049l";
 constexpr std::array ending_signals{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
@@ -64,7 +64,8 @@ void restore_terminal() {
     ::tcsetattr(STDIN_FILENO, TCSANOW, &original);
 }
 
-/// The handler is reset when it is entered, so that the signal, raised again, has its default effect.
+/// Restores the terminal and ends the process. SA_RESETHAND has reset the handler, so that raising the signal again has
+/// its default effect.
 void on_ending_signal(int signal) {
     restore_terminal();
     ::raise(signal);
@@ -101,8 +102,8 @@ std::string BlockCodes::draw(const std::string& above, const std::string& block,
     };
     int rows = 0;
     each_line(block_, [&](std::string_view line) {
-        const int wide = visible_columns(line);
-        rows += breaks_lines_ && screen.width > 0 ? std::max(1, (wide + screen.width - 1) / screen.width) : 1;
+        const int width = visible_columns(line);
+        rows += breaks_lines_ && screen.width > 0 ? std::max(1, (width + screen.width - 1) / screen.width) : 1;
     });
     rows = std::min(rows, std::max(0, screen.height - 1));
     std::string out(begin_update);
@@ -114,7 +115,7 @@ std::string BlockCodes::draw(const std::string& above, const std::string& block,
     block_.clear();
     int drawn = 0;
     each_line(block, [&](std::string_view line) {
-        // A line that was drawn for a wider screen is left out until it is drawn for this width.
+        // A line that was drawn for a wider screen is left out until it has been drawn for this width.
         if (++drawn >= screen.height || visible_columns(line) > screen.width) return;
         out.append(line).append("\r\n");
         block_.append(line) += '\n';
@@ -144,7 +145,7 @@ FullScreen::FullScreen() {
     ::tcgetattr(STDIN_FILENO, &original);
     termios raw = original;
     raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
-    raw.c_cc[VSUSP] = _POSIX_VDISABLE;  // no Ctrl-Z: a shell would take the terminal back while it is in raw mode
+    raw.c_cc[VSUSP] = _POSIX_VDISABLE;  // Ctrl-Z would return to a shell on a terminal in raw mode
     raw.c_cc[VMIN] = 0;
     raw.c_cc[VTIME] = 0;
     struct sigaction action {};
@@ -152,7 +153,7 @@ FullScreen::FullScreen() {
     action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
     for (std::size_t i = 0; i < ending_signals.size(); ++i) ::sigaction(ending_signals[i], &action, &previous[i]);
     struct sigaction winch {};
-    winch.sa_handler = [](int) {};  // its arrival ends the wait for a key
+    winch.sa_handler = [](int) {};  // interrupts the wait for a key
     ::sigaction(SIGWINCH, &winch, &previous_winch);
     ::tcsetattr(STDIN_FILENO, TCSANOW, &raw);
     write_all(enter_screen);
@@ -167,7 +168,7 @@ FullScreen::~FullScreen() {
 bool FullScreen::show(const std::string& text) {
     std::string out(begin_update);
     out += "\x1b[H";
-    // Each row is erased before it is written: after a line as wide as the screen, erasing removes its last letter.
+    // Each row is erased before it is written. Erasing after a line as wide as the screen would remove its last letter.
     const int height = screen_of_stdout().height;
     std::size_t from = 0;
     for (int row = 0; row < height; ++row) {
@@ -217,7 +218,7 @@ Key take_key(std::string& bytes) {
     const char first = bytes[0];
     if (first != '\x1b') return bytes.erase(0, 1), Key{KeyCode::character, first};
     if (bytes.size() == 1) return bytes.clear(), Key{KeyCode::escape};
-    // The sequence of another key ends with a letter or '~'.
+    // Skips an unknown sequence, which ends with a letter or '~'.
     std::size_t end = bytes[1] == '[' || bytes[1] == 'O' ? 2 : 1;
     while (end < bytes.size() && (bytes[end] < '@' || bytes[end] > '~')) ++end;
     bytes.erase(0, end + 1);

@@ -1,5 +1,5 @@
-// The terminal: its size, colours and keys, and restoring it at the end. The only file that knows escape codes for the
-// screen as a whole.
+// Controls the terminal: its size, colours and keys, and its state at the end. No other file uses escape codes that
+// affect the whole screen.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace hpo::view {
 
-/// Whether `fd` is a terminal that understands escape codes (TERM is set and not "dumb").
+/// Returns true if `fd` is a terminal that understands escape codes (TERM is set and not "dumb").
 bool is_terminal(int fd);
 
 /// Returns the properties of stdout: the terminal's size, colours unless NO_COLOR is set, UTF-8 by the locale. The
@@ -18,15 +18,16 @@ Screen screen_of_stdout();
 
 /// Computes the escape codes that redraw a block of lines at the end of a terminal's output in place. Pure.
 ///
-/// Rows are erased one by one, never by "erase below": some terminals (tmux) copy a screen that is erased from its
-/// first row on into the scrollback. A terminal that has become narrower wraps the lines that were drawn wider, so the
-/// rows that the block takes depend on the present width; xterm and the Linux console cut them instead.
+/// Rows are erased one by one. "Erase below" would make some terminals (tmux) copy the screen into the scrollback if it
+/// starts at the first row. A terminal that has become narrower wraps the lines that were drawn wider, so the number of
+/// rows that the block takes depends on the current width. xterm and the Linux console cut such lines instead.
 class BlockCodes {
    public:
+    /// `breaks_lines` is false for a terminal that cuts lines when it becomes narrower.
     explicit BlockCodes(bool breaks_lines = true) : breaks_lines_(breaks_lines) {}
-    /// Returns the codes that print `above`, which stays, and below it `block` in place of the previous block. Lines of
-    /// both end with newlines. At most screen.height - 1 rows of `block` are drawn, cut to the screen's width. Returns
-    /// an empty text if nothing has changed.
+    /// Returns the codes that print the permanent lines `above`, and below them `block` in place of the previous block.
+    /// Lines of both end with newlines. At most screen.height - 1 rows of `block` are drawn, cut to the screen's width.
+    /// Returns an empty text if nothing has changed.
     std::string draw(const std::string& above, const std::string& block, const Screen& screen);
 
    private:
@@ -41,7 +42,7 @@ class LiveBlock {
     LiveBlock();
     /// Replaces the block by `text`. Returns false if the terminal is gone, like the functions below.
     bool draw(const std::string& text);
-    /// Prints lines that stay above the block.
+    /// Prints permanent lines above the block.
     bool print_above(const std::string& lines);
     /// Removes the block.
     bool clear();
@@ -61,8 +62,8 @@ struct Key {
 Key take_key(std::string& bytes);
 
 /// Takes over the whole screen during its lifetime: alternate screen, no cursor, unbuffered keys. The destructor
-/// restores the terminal, and so do the signals that end the process (INT, TERM, HUP, QUIT). There can be one at a
-/// time.
+/// restores the terminal, and so do the signals that end the process (INT, TERM, HUP, QUIT). Only one object may exist
+/// at a time.
 class FullScreen {
    public:
     FullScreen();
@@ -76,7 +77,7 @@ class FullScreen {
     Key read_key(double seconds);
 
    private:
-    std::string pending_;  ///< bytes that do not make a complete key yet
+    std::string pending_;  ///< bytes that have been read but not returned as keys
 };
 
 }  // namespace hpo::view

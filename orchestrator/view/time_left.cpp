@@ -11,12 +11,12 @@
 namespace hpo::view {
 namespace {
 
-/// The range is wider than the simulations by this factor on either side, because they draw from a sample.
+/// The factor by which the range is wider than the simulations on either side, since they draw from a sample.
 constexpr double sample_margin = 1.25;
-/// The factor where trials pause at rungs: each arrival changes which of them go on.
+/// The factor if trials pause at rungs, where each new arrival changes which trials are promoted.
 constexpr double rung_margin = 1.5;
 
-/// Rounds to whole seconds, tens of seconds or minutes, as precise as an estimate can be.
+/// Formats seconds, rounded to seconds, tens of seconds or minutes, since an estimate is no more precise.
 std::string coarse(double seconds) {
     const double unit = seconds < 100 ? 1 : seconds < 3600 ? 10 : 60;
     const double rounded = std::max(1.0, std::round(seconds / unit)) * unit;
@@ -30,12 +30,12 @@ std::optional<TimeLeft> time_left(const Study& study, const StudyRecord& record,
     std::optional<TimeLeft> left;
     if (const Past past(study, record, moment); past.can_estimate() && moment.seconds > 0) {
         const auto futures = draw_futures(study, past);
-        const auto at = [&](double share) {
+        const auto quantile = [&](double share) {
             return futures[static_cast<std::size_t>(share * static_cast<double>(futures.size() - 1))];
         };
         const double mean = std::accumulate(futures.begin(), futures.end(), 0.0) / static_cast<double>(futures.size());
         const double margin = past.rungs.empty() ? sample_margin : rung_margin;
-        left = TimeLeft{at(0.05) / margin, at(0.95) * margin, mean};
+        left = TimeLeft{quantile(0.05) / margin, quantile(0.95) * margin, mean};
     }
     if (study.budget.seconds) {
         const double budget = std::max(0.0, *study.budget.seconds - moment.seconds);

@@ -34,16 +34,16 @@ std::optional<double> memory_of(const TrialRecord& trial) {
     return static_cast<double>(*trial.curve.back().peak_bytes);
 }
 
-/// Orders by state: running, paused, ended with a value, ended without one, queued.
+/// Returns the position of the trial's group: running, paused, ended with a value, ended without one, queued.
 int group_of(const TrialRecord& trial, bool held) {
     if (trial.state == TrialState::running) return 0;
     if (trial.state == TrialState::paused && held) return 1;
     if (trial.state == TrialState::queued) return 4;
-    const bool wrong = trial.state == TrialState::diverged || trial.state == TrialState::failed;
-    return trial.value && !wrong ? 2 : 3;
+    const bool is_unranked = trial.state == TrialState::diverged || trial.state == TrialState::failed;
+    return trial.value && !is_unranked ? 2 : 3;
 }
 
-/// Compares ascending; values that are absent or not a number come last.
+/// Returns a key for sorting within a group in ascending order. Values that are absent or not finite come last.
 double sort_key(const TrialRecord& trial, const Objective& objective, TopSort sort, bool held) {
     const double sign = objective.direction == Direction::maximize ? -1 : 1;
     const auto or_last = [](std::optional<double> key, double factor) {
@@ -81,14 +81,14 @@ struct Column {
     std::string title;
     int width;
     bool right;
-    int rank;  ///< columns of high rank go first when the screen is narrow
+    int rank;  ///< on a narrow screen the columns of the highest rank are left out first
     std::string (*cell)(const Study&, const TrialRecord&, const Screen&);
 };
 
 constexpr int trial_curve_width = 8;
 
-std::vector<Column> all_columns(const Study& study, int metric_room) {
-    const auto metric_width = std::clamp(columns(study.objective.metric), 8, metric_room);
+std::vector<Column> all_columns(const Study& study, int max_metric_width) {
+    const auto metric_width = std::clamp(columns(study.objective.metric), 8, max_metric_width);
     const int step_width = std::max(4, 2 * static_cast<int>(std::to_string(study.budget.epochs).size()) + 1);
     return {
         {"TRIAL", 5, true, 0,
@@ -117,12 +117,14 @@ std::vector<Column> all_columns(const Study& study, int metric_room) {
     };
 }
 
-constexpr int reason_room = 12;         // columns; with less the column is left out
-constexpr int reason_title_width = 15;  // columns; with less the title is written without blanks
-constexpr int reason_wanted = 50;       // columns, before names of metrics are widened
+// Widths of the last column. With less than the minimum it is left out, with less than the title's width its title is
+// written without blanks. The metric's column is only widened if the preferred width remains.
+constexpr int min_reason_width = 12;
+constexpr int reason_title_width = 15;
+constexpr int preferred_reason_width = 50;
 constexpr int scroll_to_end = 1'000'000'000;
 
-/// Returns the columns that fit, in their order, and whether room is left for the last one.
+/// Returns the columns that fit, in their order, without the last one.
 std::vector<Column> fitting_columns(const Study& study, const Screen& screen) {
     const int width = screen.width > 0 ? screen.width : std::numeric_limits<int>::max();
     auto all = all_columns(study, 10);
@@ -131,9 +133,8 @@ std::vector<Column> fitting_columns(const Study& study, const Screen& screen) {
         for (const Column& column : all) sum += column.width + 1;
         return sum;
     };
-    // The metric's name is shown in full if enough room is left for the reasons.
-    if (const int more = width - total() - reason_wanted; more > 0)
-        all = all_columns(study, std::max(10, std::min(columns(study.objective.metric), 10 + more)));
+    if (const int spare = width - total() - preferred_reason_width; spare > 0)
+        all = all_columns(study, std::max(10, std::min(columns(study.objective.metric), 10 + spare)));
     while (total() > width && all.size() > 2)
         all.erase(
             std::max_element(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; }));
@@ -255,7 +256,7 @@ TopRequest on_key(TopState& state, Key key, const StudyRecord& record, const Obj
     const auto count = static_cast<std::int64_t>(trials.size());
     const auto at = static_cast<std::int64_t>(index_of(trials, state.chosen));
     const auto choose = [&](std::int64_t index) {
-        // In the details of a trial the same keys scroll the text.
+        // In the details of a trial, the same keys scroll the text.
         if (state.in_details && key.code != KeyCode::enter) {
             const auto lines = std::clamp<std::int64_t>(index - at, -scroll_to_end, scroll_to_end);
             state.scrolled = static_cast<int>(std::clamp<std::int64_t>(state.scrolled + lines, 0, scroll_to_end));
@@ -314,7 +315,7 @@ TopRequest on_key(TopState& state, Key key, const StudyRecord& record, const Obj
                 case 'x':
                     choose(at);
                     if (count > 0 && is_final(record.trial(state.chosen).state))
-                        state.message = "trial " + std::to_string(state.chosen) + " has ended already";
+                        state.message = "trial " + std::to_string(state.chosen) + " has already ended";
                     else
                         state.asking = count > 0;
                     break;
@@ -355,7 +356,7 @@ std::string draw_top(const Study& study, const StudyRecord& record, const Moment
     const auto shown = fitting_columns(study, screen);
     int used = 0;
     for (const Column& column : shown) used += column.width + 1;
-    const bool reason = screen.width <= 0 || screen.width - used >= reason_room;
+    const bool reason = screen.width <= 0 || screen.width - used >= min_reason_width;
     canvas.add(head_line(shown, reason, screen));
 
     const auto trials = sorted(record, study.objective, state.sort, moment.held);

@@ -137,7 +137,7 @@ TEST(Pictures, ATrialInFullShowsItsMemoryItsDeviceAndItsMicroBatches) {
     const auto text = draw_trial(sample_study(), trial, {}, {80, 0, false, true});
     EXPECT_THAT(text, AllOf(HasSubstr("memory          400.0 MiB measured, 512.0 MiB reserved"),
                             HasSubstr("device memory   2.500 GiB measured, 3.000 GiB reserved; ran alone"),
-                            HasSubstr("micro-batches   4 an update, to fit the memory"),
+                            HasSubstr("micro-batches   4 per update, to fit the memory"),
                             HasSubstr("out of memory   2 attempts"), HasSubstr("device          GPU-8f6c1234")));
     trial.allocation = {};
     trial.peak = {0, 0, 0};
@@ -483,7 +483,7 @@ TEST(Top, KeysMoveTheSelectionSortAndConfirmBeforeStopping) {
     press({KeyCode::home});
     letter('x');
     EXPECT_FALSE(state.asking);
-    EXPECT_EQ(state.message, "trial 1 has ended already");
+    EXPECT_EQ(state.message, "trial 1 has already ended");
     press({KeyCode::enter});
     EXPECT_TRUE(state.in_details);
     EXPECT_EQ(letter('q'), TopRequest::none);
