@@ -84,7 +84,8 @@ void refuse_unready_script(const Study& study, const string& file) {
     if (const string script = script_of(study.command); !script.empty() && !fs::exists(home / script, ignored))
         refuse("worker.command",
                "there is no file " + printable(script) + " in " + home.string() + similar_file(home / script));
-    if (study.metrics && study.metrics->file.empty() && !script::gives(study.metrics->patterns, study.objective.metric))
+    if (study.metrics && study.metrics->file.empty() &&
+        !script::captures(study.metrics->patterns, study.objective.metric))
         refuse("worker.metrics.stdout", "no pattern captures the objective, " + printable(study.objective.metric) +
                                             ": add a group of that name, such as (?<" + study.objective.metric +
                                             ">{number})");

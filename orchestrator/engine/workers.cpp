@@ -11,6 +11,7 @@
 #include "orchestrator/script/adapter.hpp"
 #include "orchestrator/script/home.hpp"
 #include "orchestrator/script/preload.hpp"
+#include "orchestrator/script/task.hpp"
 
 namespace hpo {
 
@@ -105,13 +106,13 @@ LaunchSpec worker_launch(const Study& study, const Programs& programs, const Wor
     LaunchSpec spec;
     const bool native = study.command.empty();
     spec.command = native ? std::vector<std::string>{programs.worker.string()} : study.command;
-    if (study.metrics) spec.command = {programs.hpo.string(), script_command, script_task(study)};
+    if (study.metrics) spec.command = {programs.hpo.string(), script_command, script::task_text(study)};
     spec.preload = script::preload_command(study, programs.python);
     if (!native) spec.folder = study.home;
     if (!native && !study.metrics && !study.cwd.empty()) {
         const std::string home = script::home_of(study);
         spec.folder = std::filesystem::path(home) / study.cwd;
-        spec.command = script::seen_from_elsewhere(study.command, home, [](const std::string&) { return false; });
+        spec.command = script::with_absolute_paths(study.command, home, [](const std::string&) { return false; });
     }
     // The native worker computes with one thread; a script may use what its worker has.
     const auto own = static_cast<std::size_t>(index) < plan.cpus.size() ? plan.cpus[static_cast<std::size_t>(index)]

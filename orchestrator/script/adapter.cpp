@@ -22,9 +22,7 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <optional>
-#include <set>
 
 #include "hpo/lines.hpp"
 #include "hpo/printable.hpp"
@@ -38,6 +36,7 @@
 #include "orchestrator/script/syntax/last_output.hpp"
 #include "orchestrator/script/syntax/metrics.hpp"
 #include "orchestrator/script/syntax/template.hpp"
+#include "orchestrator/script/task.hpp"
 #include "orchestrator/script/terminal.hpp"
 #include "orchestrator/script/trial_values.hpp"
 
@@ -51,39 +50,14 @@ using std::chrono::milliseconds;
 using namespace std::chrono_literals;
 
 constexpr std::size_t chunk_bytes = 64 * 1024;
-constexpr std::size_t most_waiting_steps = 64;      ///< with more, the command's output is left in its pipe
-constexpr std::size_t drained_bytes = 1024 * 1024;  ///< most output that is read after the command's end
-constexpr milliseconds look_at_file_every{100};
-constexpr double busy_share =
-    0.01;  ///< processor time, as a share of the time between signs of life, that counts as one
+constexpr std::size_t max_waiting_steps = 64;           ///< beyond which the command's output is left in its pipe
+constexpr std::size_t max_drained_bytes = 1024 * 1024;  ///< of output that are read after the command's end
+constexpr milliseconds file_poll_interval{100};
+constexpr double busy_share = 0.01;  ///< of processor time since the last check, from which on the command is alive
 constexpr int cannot_start = 127;
 
-struct Task {
-    std::vector<string> command;
-    std::vector<script::Stretch> optional;
-    string home;
-    string cwd;
-    std::map<string, string> files;
-    std::vector<string> patterns;
-    string file;
-    double grace = 5;
-    std::int64_t reports = 1;
-    TerminalUse terminal = TerminalUse::automatic;
-    std::set<string> own_variables;  ///< names in the study's environment
-};
-
-/// File into which a stand-in (worker.shim) writes the script's reports.
-constexpr const char* shim_reports = "{folder}/reports.jsonl";
-
-Task task_of(const string& text) {
-    const wire::Json json = wire::Json::parse(text);
-    return {json.at("command"), json.at("optional"), json.at("home"),         json.at("cwd"),
-            json.at("files"),   json.at("patterns"), json.at("file"),         json.at("grace"),
-            json.at("reports"), json.at("terminal"), json.at("own_variables")};
-}
-
-/// The argument of a script that can train a batch in several micro-batches.
-bool takes_accumulation(const std::vector<string>& command) {
+/// Returns true if an argument contains {accumulation}, so that the script can train a batch in several micro-batches.
+bool supports_accumulation(const std::vector<string>& command) {
     return std::any_of(command.begin(), command.end(), [](const string& argument) {
         const auto names = script::placeholders(argument);
         return std::find(names.begin(), names.end(), "accumulation") != names.end();
@@ -92,19 +66,19 @@ bool takes_accumulation(const std::vector<string>& command) {
 
 class Adapter {
    public:
-    Adapter(Task task, Descriptor socket) : task_(std::move(task)), socket_(std::move(socket)) {}
+    Adapter(script::Task task, Descriptor socket) : task_(std::move(task)), socket_(std::move(socket)) {}
 
     int run() {
         std::vector<string> abilities{"once"};
-        if (takes_accumulation(task_.command)) abilities.emplace_back("micro_batch");
-        say(from_worker::Hello{.token = std::getenv("HPO_TOKEN") ? std::getenv("HPO_TOKEN") : "",
-                               .pid = ::getpid(),
-                               .capabilities = std::move(abilities)});
+        if (supports_accumulation(task_.command)) abilities.emplace_back("micro_batch");
+        send(from_worker::Hello{.token = std::getenv("HPO_TOKEN") ? std::getenv("HPO_TOKEN") : "",
+                                .pid = ::getpid(),
+                                .capabilities = std::move(abilities)});
         watch_signals();
         while (!done_) {
             wait_for_something();
             take_signals();
-            look_at_file(false);
+            read_file(false);
             report();
             if (kill_at_ && Clock::now() >= *kill_at_) signal_command(SIGKILL);
             if (ended_ && !waiting_ && steps_waiting() == 0) conclude();
@@ -114,7 +88,7 @@ class Adapter {
 
    private:
     void watch_signals() {
-        // Processes that the command leaves behind stay below this process, so that their processor time counts.
+        // Orphans of the command become children of this process, so that their processor time is counted.
         ::prctl(PR_SET_CHILD_SUBREAPER, 1);
         ::signal(SIGPIPE, SIG_IGN);
         sigset_t watched;
@@ -126,27 +100,27 @@ class Adapter {
 
     void wait_for_something() {
         milliseconds timeout = 1000ms;
-        if (!task_.file.empty()) timeout = look_at_file_every;
+        if (!task_.file.empty()) timeout = file_poll_interval;
         if (kill_at_) timeout = std::clamp(std::chrono::ceil<milliseconds>(*kill_at_ - Clock::now()), 1ms, timeout);
-        // While a step waits for its decision, the script's further output is left in the pipe.
-        const bool reads = steps_waiting() < most_waiting_steps;
-        const auto outputs = reads ? output_.descriptors() : std::array{-1, -1};
+        // With too many steps waiting for their decisions, the script's further output is left in the pipe.
+        const bool reads_output = steps_waiting() < max_waiting_steps;
+        const auto outputs = reads_output ? output_.descriptors() : std::array{-1, -1};
         pollfd fds[] = {
             {socket_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}, {outputs[0], POLLIN, 0}, {outputs[1], POLLIN, 0}};
         if (::poll(fds, std::size(fds), static_cast<int>(timeout.count())) < 0) return;
         if (fds[0].revents != 0) take_messages();
         if (fds[2].revents != 0 || fds[3].revents != 0) take_output(chunk_bytes);
-        tell_alive();
+        send_alive();
     }
 
-    // ---- Towards hpo.
+    // ---- Messages to and from hpo.
 
-    void say(const WorkerMessage& message) {
+    void send(const WorkerMessage& message) {
         const string line = wire::encode(message);
         for (std::size_t sent = 0; sent < line.size();) {
             const ssize_t size = ::send(socket_.get(), line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
             if (size < 0 && errno == EINTR) continue;
-            if (size < 0) return;  // the end of the stream follows
+            if (size < 0) return;  // take_messages() will see the end of the stream
             sent += static_cast<std::size_t>(size);
         }
     }
@@ -156,7 +130,7 @@ class Adapter {
         const ssize_t size = ::recv(socket_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
         if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
         if (size <= 0) {
-            // hpo is gone, so the trial ends.
+            // hpo has ended, and so must the trial.
             signal_command(SIGKILL);
             exit_ = 1;
             done_ = true;
@@ -189,20 +163,21 @@ class Adapter {
         end(Outcome::stopped);
     }
 
-    /// A command that writes or computes is alive; one that hangs does neither.
-    void tell_alive() {
-        if (!run_ || Clock::now() - looked_for_life_ < alive_every_) return;
-        looked_for_life_ = Clock::now();
-        // Processor time shrinks when a process ends.
-        const double computed = processor_seconds_below(::getpid()) + waited_for_seconds();
+    /// Tells hpo that the command is alive if it has written or computed anything since the last message. A command
+    /// that hangs does neither.
+    void send_alive() {
+        if (!run_ || Clock::now() - checked_alive_ < alive_every_) return;
+        checked_alive_ = Clock::now();
+        // The sum can also shrink, namely when a process ends that nobody waits for.
+        const double computed = processor_seconds_below(::getpid()) + seconds_of_ended_children();
         const double busy = busy_share * std::chrono::duration<double>(alive_every_).count();
         if (!active_ && std::abs(computed - computed_) < busy) return;
         computed_ = computed;
         active_ = false;
-        say(from_worker::Alive{run_->id, "running"});
+        send(from_worker::Alive{run_->id, "running"});
     }
 
-    static double waited_for_seconds() {
+    static double seconds_of_ended_children() {
         rusage usage{};
         ::getrusage(RUSAGE_CHILDREN, &usage);
         const auto seconds = [](const timeval& time) {
@@ -227,75 +202,88 @@ class Adapter {
         const double before = run_->done ? run_->done->seconds.value_or(0) : 0;
         report.seconds = before + std::chrono::duration<double>(Clock::now() - started_).count();
         report.warning = printable(reader_->warning());
-        say(from_worker::Reported{run_->id, std::move(report)});
+        send(from_worker::Reported{run_->id, std::move(report)});
     }
 
     [[nodiscard]] std::size_t steps_waiting() const { return reader_ && !outcome_ ? reader_->waiting() : 0; }
 
     // ---- The command.
 
-    /// Returns the folder in which the command runs, `worker.cwd`, and makes it if necessary.
-    string working_folder(const script::Lookup& look) {
+    /// Returns the folder in which the command runs (`worker.cwd`), and creates it if necessary. Returns an empty path
+    /// if the study does not set it.
+    string working_folder(const script::Lookup& lookup) {
         if (task_.cwd.empty()) return {};
-        const auto folder = std::filesystem::path(task_.home) / script::fill(task_.cwd, look).value_or("");
+        const auto folder = std::filesystem::path(task_.home) / script::fill(task_.cwd, lookup).value_or("");
         std::error_code ignored;
         std::filesystem::create_directories(folder, ignored);
         return folder.string();
     }
 
-    void fail(const string& why) {
-        say(from_worker::Finished{run_->id, Outcome::failed, why, {}, {}});
+    void fail(const string& message) {
+        finish(Outcome::failed, message);
         done_ = true;
     }
 
     void start(const to_worker::Run& run) {
         run_ = run;
-        started_ = looked_for_life_ = Clock::now();
+        started_ = checked_alive_ = Clock::now();
         std::error_code ignored;
         if (!run.folder.empty()) std::filesystem::create_directories(run.folder, ignored);
         script::TrialValues values(*run_, task_.home);
-        const script::Lookup look = std::ref(values);
-        const string folder = working_folder(look);
+        const script::Lookup lookup = std::ref(values);
+        const string folder = working_folder(lookup);
         for (const auto& [name, text] : task_.files)
             values.write(name, script::fill_file(text, script::format_of(name),
                                                  [&](const string& placeholder) { return values.value(placeholder); }));
-        file_ = script::fill(task_.file, look).value_or("");
-        if (!file_.empty()) file_ = (std::filesystem::path(folder) / file_).string();
-        make_reader();
-        // A file in the trial's folder was left by an earlier attempt and is renamed; any other file is read from its
-        // end.
-        if (!file_.empty() && file_.starts_with(run.folder))
-            std::filesystem::rename(file_, file_ + ".attempt-" + std::to_string(run.id.attempt - 1), ignored);
-        const auto size = std::filesystem::file_size(file_, ignored);
-        offset_ = ignored ? 0 : static_cast<std::int64_t>(size);
+        open_file(folder, lookup);
 
         supervisor::Start order;
-        const auto own = [this](const string& word) { return task_.files.contains(word); };
+        const auto is_trial_file = [this](const string& argument) { return task_.files.contains(argument); };
         const auto command =
-            folder.empty() ? task_.command : script::seen_from_elsewhere(task_.command, task_.home, own);
-        order.command = script::fill(command, task_.optional, look);
+            folder.empty() ? task_.command : script::with_absolute_paths(task_.command, task_.home, is_trial_file);
+        order.command = script::fill(command, task_.optional, lookup);
         order.folder = folder;
         if (!values.problem().empty()) return fail(values.problem());
-        for (const auto& [name, value] : run.params)
-            if (!is_null(value)) order.environment.push_back(script::variable_of(name) + "=" + to_text(value));
-        // A script that uses the client runs as without hpo, and its output is read.
-        for (const char* name : {"HPO_ENDPOINT", "HPO_TOKEN"}) order.environment.push_back(string(name) + "=");
-        order.environment.push_back("HPO_SEED=" + std::to_string(run.seed % script::seeds));
-        // Stand-ins get all parameters with their types, and the file for their reports.
-        order.environment.push_back("HPO_TRIAL=" + std::to_string(run.id.trial));
-        order.environment.push_back("HPO_PARAMS=" +
-                                    wire::from(run.params).dump(-1, ' ', true, wire::Json::error_handler_t::replace));
-        order.environment.push_back("HPO_REPORTS=" + (task_.file == shim_reports ? file_ : string()));
+        order.environment = environment_of(run);
         script::Terminal terminal = terminal_for(order);
         supervisor::Child child = prepared_ ? script::start_prepared(*std::move(prepared_), std::move(order))
                                             : supervisor::start_child(order, -1, terminal.program.get());
         if (child.pid == 0) return fail("cannot " + child.failed + ": " + std::strerror(child.error));
         command_ = child.pid;
         output_.open(std::move(child.output), std::move(terminal.reader));
-        say(from_worker::Started{run.id, 0});
+        send(from_worker::Started{run.id, 0});
     }
 
-    /// Opens a terminal for the command; without one, also where none can be opened, it prints to the pipe.
+    /// Prepares reading the file of metrics, if there is one, and otherwise the output. A file in the trial's folder
+    /// was left by an earlier attempt and is renamed. Any other file is read from its present end.
+    void open_file(const string& folder, const script::Lookup& lookup) {
+        file_ = script::fill(task_.file, lookup).value_or("");
+        if (!file_.empty()) file_ = (std::filesystem::path(folder) / file_).string();
+        make_reader();
+        std::error_code ignored;
+        if (!file_.empty() && file_.starts_with(run_->folder))
+            std::filesystem::rename(file_, file_ + ".attempt-" + std::to_string(run_->id.attempt - 1), ignored);
+        const auto size = std::filesystem::file_size(file_, ignored);
+        offset_ = ignored ? 0 : static_cast<std::int64_t>(size);
+    }
+
+    [[nodiscard]] std::vector<string> environment_of(const to_worker::Run& run) const {
+        std::vector<string> environment;
+        for (const auto& [name, value] : run.params)
+            if (!is_null(value)) environment.push_back(script::variable_of(name) + "=" + to_text(value));
+        // A script that uses the Python client runs as without hpo, and its output is read.
+        for (const char* name : {"HPO_ENDPOINT", "HPO_TOKEN"}) environment.push_back(string(name) + "=");
+        environment.push_back("HPO_SEED=" + std::to_string(run.seed % script::seeds));
+        // Stand-ins need all parameters with their types, and the file for their reports.
+        environment.push_back("HPO_TRIAL=" + std::to_string(run.id.trial));
+        environment.push_back("HPO_PARAMS=" +
+                              wire::from(run.params).dump(-1, ' ', true, wire::Json::error_handler_t::replace));
+        environment.push_back("HPO_REPORTS=" + (task_.file == script::shim_reports ? file_ : string()));
+        return environment;
+    }
+
+    /// Opens a terminal for the command if it profits from one. Otherwise, or if none can be opened, returns an empty
+    /// one and the command prints to the pipe.
     script::Terminal terminal_for(supervisor::Start& order) {
         const bool wanted = task_.terminal == TerminalUse::on ||
                             (task_.terminal == TerminalUse::automatic && script::profits_from_terminal(order.command));
@@ -314,19 +302,21 @@ class Adapter {
         if (reader) reader_.emplace(*std::move(reader), run_->objective.metric, task_.reports);
     }
 
-    void take_output(std::size_t most) {
-        active_ |= output_.take(most, [this](std::string_view bytes, std::size_t stream) {
+    void take_output(std::size_t max_bytes) {
+        active_ |= output_.take(max_bytes, [this](std::string_view bytes, std::size_t stream) {
             if (reader_ && task_.file.empty() && !outcome_) reader_->feed(bytes, stream);
         });
     }
 
-    void look_at_file(bool last) {
-        if (file_.empty() || !reader_ || outcome_ || reader_->waiting() >= most_waiting_steps) return;
+    /// Reads what the command has appended to the file of metrics. `last` is true after the command's end, when all of
+    /// it must be read.
+    void read_file(bool last) {
+        if (file_.empty() || !reader_ || outcome_ || reader_->waiting() >= max_waiting_steps) return;
         const Descriptor file(::open(file_.c_str(), O_RDONLY | O_CLOEXEC));
         struct stat info {};
         if (!file || ::fstat(file.get(), &info) != 0) return;
         if (info.st_size < offset_) {
-            // The file was written again, including its earlier content.
+            // The file was written anew. Its first steps have been reported already.
             offset_ = 0;
             make_reader();
             skip_ = step_;
@@ -337,7 +327,7 @@ class Adapter {
             active_ = true;
             reader_->feed({buffer, static_cast<std::size_t>(size)});
             while (skip_ > 0 && reader_->take()) --skip_;
-            if (!last && reader_->waiting() >= most_waiting_steps) return;
+            if (!last && reader_->waiting() >= max_waiting_steps) return;
         }
     }
 
@@ -345,7 +335,7 @@ class Adapter {
         if (command_ != 0 && !ended_) ::kill(-command_, signal);
     }
 
-    /// Ends the trial, whatever the command does.
+    /// Ends the trial with this outcome. The command's exit status no longer counts.
     void end(Outcome outcome) {
         if (outcome_ || !run_) return;
         outcome_ = outcome;
@@ -362,9 +352,9 @@ class Adapter {
         signalfd_siginfo info;
         while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
             if (info.ssi_signo == SIGCHLD) continue;
-            told_to_leave_ = 128 + static_cast<int>(info.ssi_signo);
+            interrupted_ = 128 + static_cast<int>(info.ssi_signo);
             if (command_ == 0) done_ = true;
-            exit_ = told_to_leave_;
+            exit_ = interrupted_;
             terminate();
         }
         int status = 0;
@@ -376,38 +366,39 @@ class Adapter {
         status_ = status;
         ended_ = true;
         kill_at_.reset();
-        take_output(drained_bytes);
-        look_at_file(true);
+        take_output(max_drained_bytes);
+        read_file(true);
         if (reader_) reader_->finish();
     }
 
     // ---- The end.
 
     void finish(Outcome outcome, const string& message = {}) {
-        say(from_worker::Finished{run_->id, outcome, message, {}, {}});
+        send(from_worker::Finished{run_->id, outcome, message, {}, {}});
     }
 
     void conclude() {
         done_ = true;
-        exit_ = told_to_leave_;
-        if (told_to_leave_ != 0) return;
-        if (outcome_) return finish(*outcome_, had_more_ ? had_more() : "");
+        exit_ = interrupted_;
+        if (interrupted_ != 0) return;
+        if (outcome_) return finish(*outcome_, had_more_ ? more_reports_message() : "");
         const string last = printable(script::last_output(output_.tail()), true);
         const string quoted = last.empty() ? "" : ": " + last;
         if (status_ != 0)
             if (const auto memory = find_out_of_memory(output_.tail(), true))
                 return finish(Outcome::out_of_memory, printable(memory->line));
-        if (WIFSIGNALED(status_)) return die_of(WTERMSIG(status_));
+        if (WIFSIGNALED(status_)) return raise_fatally(WTERMSIG(status_));
         const int status = WEXITSTATUS(status_);
         if (step_ >= run_->steps) return finish(Outcome::complete);
         if (status != 0)
             return finish(Outcome::failed, "the command exited with status " + std::to_string(status) + quoted);
         if (step_ > 0) return finish(Outcome::complete);
-        finish(Outcome::failed, never_found());
+        finish(Outcome::failed, no_objective_message());
     }
 
-    /// Returns the reason of a complete trial: perhaps its reports are not the intended steps.
-    [[nodiscard]] string had_more() const {
+    /// Returns the reason of a complete trial whose command had more to report. Its reports may not be the steps that
+    /// the user meant.
+    [[nodiscard]] string more_reports_message() const {
         const string& metric = run_->objective.metric;
         const bool several = task_.reports > 1;
         return "ended with its " + std::to_string(run_->steps) +
@@ -416,24 +407,24 @@ class Adapter {
                (several ? "" : ": if it reports each iteration, worker: {step: 100} makes one step of 100 reports");
     }
 
-    /// Returns the message for output without the objective: what was found, and the cure.
-    string never_found() {
+    /// Returns the message for output without the objective, with what was found and the cure.
+    string no_objective_message() {
         string text = "the command ended and '" + run_->objective.metric + "' was never found in its " +
                       (file_.empty() ? "output" : "file " + file_);
         if (!reader_) return text;
-        if (task_.file == shim_reports)
+        if (task_.file == script::shim_reports)
             text = "the command ended and '" + run_->objective.metric + "' was never reported by way of worker.shim";
         if (const string seen = reader_->seen(); !seen.empty()) text += ", but " + seen;
         if (const string warning = reader_->warning(); !warning.empty()) return printable(text + "; " + warning);
         if (!reader_->nearest().empty()) text += "; the nearest line: " + reader_->nearest();
         if (file_.empty())
-            text += "; how it is printed is said by worker: {metrics: {stdout: [\"...(?<" + run_->objective.metric +
+            text += "; describe how it is printed by worker: {metrics: {stdout: [\"...(?<" + run_->objective.metric +
                     ">{number})\"]}}";
         return printable(text);
     }
 
-    /// Ends this process in the same way as the command, for the supervisor.
-    static void die_of(int signal) {
+    /// Ends this process by the signal that ended the command, so that the supervisor reports the same death.
+    static void raise_fatally(int signal) {
         const rlimit none{0, 0};
         ::setrlimit(RLIMIT_CORE, &none);
         ::signal(signal, SIG_DFL);
@@ -444,33 +435,33 @@ class Adapter {
         ::_exit(128 + signal);
     }
 
-    Task task_;
+    script::Task task_;
     Descriptor socket_;
     Descriptor signals_;
     LineSplitter messages_{max_line_bytes};
     Clock::duration alive_every_ = 5s;
-    Clock::time_point looked_for_life_;
-    bool active_ = false;  ///< whether the command has written anything since the last sign of life
-    double computed_ = 0;  ///< seconds of its processor time at the last sign of life
+    Clock::time_point checked_alive_;
+    bool active_ = false;  ///< true if the command has written anything since the last Alive
+    double computed_ = 0;  ///< processor seconds of the command at the last Alive
 
     std::optional<to_worker::Run> run_;
     Clock::time_point started_;
     std::optional<script::StepReader> reader_;
-    std::int64_t step_ = 0;           ///< the last one reported
-    bool waiting_ = false;            ///< whether its decision is awaited
-    std::optional<Outcome> outcome_;  ///< set if it was not decided by the command
+    std::int64_t step_ = 0;           ///< the last step that was reported
+    bool waiting_ = false;            ///< true until the decision on that step arrives
+    std::optional<Outcome> outcome_;  ///< set if the study or the budget has ended the trial, not the command
 
     std::optional<script::Prepared> prepared_ = script::take_prepared();
     pid_t command_ = 0;
     script::CommandOutput output_;
-    bool had_more_ = false;  ///< whether it has reported after its last step
-    string file_;
-    std::int64_t offset_ = 0;  ///< of reading the file
-    std::int64_t skip_ = 0;    ///< steps that were read before the file was written again
-    bool ended_ = false;
-    int status_ = 0;
+    bool had_more_ = false;    ///< true if the command has reported after its last step
+    string file_;              ///< path of the file of metrics; empty if they are in the output
+    std::int64_t offset_ = 0;  ///< up to which the file has been read, in bytes
+    std::int64_t skip_ = 0;    ///< steps of the rewritten file that have been reported already
+    bool ended_ = false;       ///< true after the command's end
+    int status_ = 0;           ///< of the command, as waitpid() returns it
     std::optional<Clock::time_point> kill_at_;
-    int told_to_leave_ = 0;  ///< exit status after a signal; 0: none came
+    int interrupted_ = 0;  ///< exit status after a signal to the adapter; 0 if none has arrived
 
     bool done_ = false;
     int exit_ = 0;
@@ -488,29 +479,9 @@ Descriptor connect_to(const char* endpoint) {
 
 }  // namespace
 
-string script_task(const Study& study) {
-    const bool by_shim = !study.shim.empty() && study.metrics->patterns.empty() && study.metrics->file.empty();
-    std::vector<string> own_variables;
-    for (const auto& [name, value] : study.environment.own) own_variables.push_back(name);
-    std::map<string, string> files;
-    for (const auto& [name, file] : study.files) files.emplace(name, file.text);
-    return wire::Json{{"command", study.command},
-                      {"optional", study.optional_arguments},
-                      {"home", script::home_of(study)},
-                      {"cwd", study.cwd},
-                      {"files", files},
-                      {"patterns", study.metrics->patterns},
-                      {"file", by_shim ? shim_reports : study.metrics->file},
-                      {"grace", study.resources.grace},
-                      {"reports", study.metrics->reports},
-                      {"terminal", study.metrics->terminal},
-                      {"own_variables", own_variables}}
-        .dump(-1, ' ', false, wire::Json::error_handler_t::replace);
-}
-
 int run_script(int argc, char** argv) {
     if (argc != 3) return cannot_start;
-    Task task = task_of(argv[2]);
+    script::Task task = script::parse_task(argv[2]);
     const string& program = task.command.at(0);
     if (script::placeholders(program).empty() && script::path_of(program).empty()) {
         std::fprintf(stderr, "cannot start %s: %s\n", printable(program).c_str(), std::strerror(errno));

@@ -13,12 +13,12 @@ std::string home_of(const Study& study) {
     return study.home.empty() ? std::filesystem::current_path().string() : study.home;
 }
 
-std::vector<std::string> seen_from_elsewhere(std::vector<std::string> command, const std::string& home,
-                                             const std::function<bool(const std::string& word)>& own) {
+std::vector<std::string> with_absolute_paths(std::vector<std::string> command, const std::string& home,
+                                             const std::function<bool(const std::string& argument)>& is_trial_file) {
     std::error_code ignored;
     for (std::size_t i = 0; i < command.size(); ++i) {
         const bool on_path = i == 0 && command[i].find('/') == std::string::npos;
-        if (on_path || !placeholders(command[i]).empty() || own(command[i])) continue;
+        if (on_path || !placeholders(command[i]).empty() || is_trial_file(command[i])) continue;
         const auto path = std::filesystem::path(home) / command[i];
         if (std::filesystem::is_regular_file(path, ignored)) command[i] = path.string();
     }
@@ -27,11 +27,11 @@ std::vector<std::string> seen_from_elsewhere(std::vector<std::string> command, c
 
 namespace {
 
-constexpr std::size_t most_of_a_script = 1024 * 1024;  // bytes
+constexpr std::size_t max_script_bytes = 1024 * 1024;
 
-std::string beginning_of(const std::filesystem::path& file) {
+std::string read_beginning(const std::filesystem::path& file) {
     std::ifstream stream(file, std::ios::binary);
-    std::string text(most_of_a_script, '\0');
+    std::string text(max_script_bytes, '\0');
     stream.read(text.data(), static_cast<std::streamsize>(text.size()));
     text.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, stream.gcount())));
     return text;
@@ -48,15 +48,15 @@ std::vector<std::string> unused_parameters(const Study& study) {
     std::set<std::string> used;
     for (const std::string& text : texts)
         for (const std::string_view braced : placeholders(text)) {
-            const Placeholder asked = take_apart(braced);
-            if (asked.kind == Placeholder::Kind::params || asked.name == "params_file") return {};
-            used.insert(asked.name);
+            const Placeholder placeholder = take_apart(braced);
+            if (placeholder.kind == Placeholder::Kind::params || placeholder.name == "params_file") return {};
+            used.insert(placeholder.name);
         }
     std::error_code ignored;
-    for (const std::string& word : study.command)
-        if (const auto path = std::filesystem::path(home_of(study)) / word;
-            placeholders(word).empty() && std::filesystem::is_regular_file(path, ignored))
-            texts.push_back(beginning_of(path));
+    for (const std::string& argument : study.command)
+        if (const auto path = std::filesystem::path(home_of(study)) / argument;
+            placeholders(argument).empty() && std::filesystem::is_regular_file(path, ignored))
+            texts.push_back(read_beginning(path));
     const auto read_by_name = [&](const std::string& name) {
         return std::any_of(texts.begin(), texts.end(), [&](const std::string& text) {
             // A script that computes the variable's name, or reads all of them, may use any parameter.
@@ -64,7 +64,7 @@ std::vector<std::string> unused_parameters(const Study& study) {
                    text.find("HPO_PARAM_\"") != std::string::npos || text.find("HPO_PARAM_'") != std::string::npos;
         });
     };
-    // A parameter called seed is the trial's seed.
+    // A parameter named seed becomes the trial's seed, which the script receives in another way.
     std::vector<std::string> unused;
     for (const Dimension& dimension : study.space)
         if (dimension.name != "seed" && !used.contains(dimension.name) && !read_by_name(dimension.name))

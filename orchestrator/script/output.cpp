@@ -24,20 +24,20 @@ void copy_to_log(std::string_view bytes) {
 
 void CommandOutput::open(Descriptor pipe, Descriptor terminal) { streams_ = {std::move(pipe), std::move(terminal)}; }
 
-bool CommandOutput::take(std::size_t most, const Read& read) {
-    const bool from_terminal = take(1, most, read);
-    return take(0, most, read) || from_terminal;
+bool CommandOutput::take(std::size_t max_bytes, const Read& read) {
+    const bool from_terminal = take(1, max_bytes, read);
+    return take(0, max_bytes, read) || from_terminal;
 }
 
-bool CommandOutput::take(std::size_t stream, std::size_t most, const Read& read) {
+bool CommandOutput::take(std::size_t stream, std::size_t max_bytes, const Read& read) {
     Descriptor& descriptor = streams_[stream];
     char buffer[chunk_bytes];
     std::size_t taken = 0;
-    while (descriptor && taken < most) {
+    while (descriptor && taken < max_bytes) {
         const ssize_t size = ::read(descriptor.get(), buffer, sizeof buffer);
         if (size < 0 && errno == EINTR) continue;
         if (size < 0 && errno == EAGAIN) break;
-        if (size <= 0) {  // EIO: no process has the terminal open any more
+        if (size <= 0) {  // a terminal fails with EIO once no process has it open
             descriptor.reset();
             break;
         }

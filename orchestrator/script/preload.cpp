@@ -45,14 +45,14 @@ bool write_all(int descriptor, std::string_view bytes) {
 }  // namespace
 
 std::vector<string> preload_command(const Study& study, const std::filesystem::path& python) {
-    const auto words = interpreter_arguments(study.command);
-    if (study.preload.empty() || !words) return {};
-    const auto script = study.command.begin() + static_cast<std::ptrdiff_t>(*words);
+    const auto count = interpreter_arguments(study.command);
+    if (study.preload.empty() || !count) return {};
+    const auto script = study.command.begin() + static_cast<std::ptrdiff_t>(*count);
     std::vector<string> start(study.command.begin(), script);
     start.push_back((python / "hpo/preload.py").string());
     start.push_back(wire::Json{{"modules", study.preload},
                                {"command", std::vector<string>(script, study.command.end())},
-                               {"interpreter", *words},
+                               {"interpreter", *count},
                                {"adapter", study.metrics.has_value()}}
                         .dump(-1, ' ', true, wire::Json::error_handler_t::replace));
     return start;
@@ -61,12 +61,12 @@ std::vector<string> preload_command(const Study& study, const std::filesystem::p
 std::optional<Prepared> take_prepared() {
     const char* text = std::getenv(prepared_variable);
     Prepared prepared;
-    int tells = -1, output = -1;
-    if (text == nullptr || std::sscanf(text, "%d %d %d", &prepared.pid, &tells, &output) != 3) return {};
+    int order = -1, output = -1;
+    if (text == nullptr || std::sscanf(text, "%d %d %d", &prepared.pid, &order, &output) != 3) return {};
     ::unsetenv(prepared_variable);
-    prepared.tells = Descriptor(tells);
+    prepared.order = Descriptor(order);
     prepared.output = Descriptor(output);
-    for (const int descriptor : {tells, output}) ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+    for (const int descriptor : {order, output}) ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
     ::fcntl(output, F_SETFL, O_NONBLOCK);
     return prepared;
 }
@@ -77,8 +77,8 @@ supervisor::Child start_prepared(Prepared prepared, supervisor::Start order) {
     const string packed = supervisor::pack(order);
     const auto size = static_cast<std::uint32_t>(packed.size());
     supervisor::Child child;
-    if (!write_all(prepared.tells.get(), {reinterpret_cast<const char*>(&size), sizeof size}) ||
-        !write_all(prepared.tells.get(), packed)) {
+    if (!write_all(prepared.order.get(), {reinterpret_cast<const char*>(&size), sizeof size}) ||
+        !write_all(prepared.order.get(), packed)) {
         child.error = errno;
         child.failed = "tell the preloaded interpreter what to run";
         return child;

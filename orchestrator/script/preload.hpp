@@ -1,5 +1,5 @@
-// Starts scripts as forks of an interpreter that has imported their modules already: worker/python/hpo/preload.py,
-// which a supervisor keeps running (execution/preloader.hpp).
+// Starts scripts as forks of an interpreter that has already imported their modules (worker/python/hpo/preload.py). A
+// supervisor keeps that interpreter running (execution/preloader.hpp).
 #pragma once
 
 #include <sys/types.h>
@@ -16,20 +16,20 @@
 
 namespace hpo::script {
 
-/// Returns the command of the interpreter that the study's trials are forked from; empty without `worker.preload`.
-/// `python` is the folder of the Python client.
+/// Returns the command of the interpreter from which the study's trials are forked. Returns an empty command if the
+/// study has no `worker.preload`. `python` is the folder of the Python client.
 std::vector<std::string> preload_command(const Study& study, const std::filesystem::path& python);
 
-/// A process that waits to become the script. It is a child of this process and was forked before this became the
+/// A process that waits to become the script. It is a child of this process, forked before this process became the
 /// adapter.
 struct Prepared {
     pid_t pid = 0;
-    Descriptor tells;   ///< carries the order what to run
+    Descriptor order;   ///< the pipe over which it receives what to run
     Descriptor output;  ///< its stdout and stderr
 };
 
-/// Returns the process that the preloaded interpreter has prepared for this adapter, if there is one. Only the first
-/// call returns it.
+/// Returns the process that the preloaded interpreter has prepared for this adapter, or nothing if there is none. Only
+/// the first call returns it.
 std::optional<Prepared> take_prepared();
 
 /// Starts the script in the prepared process, like supervisor::start_child().

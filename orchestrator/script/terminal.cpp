@@ -18,11 +18,11 @@ namespace {
 
 using std::string;
 
-constexpr unsigned short rows = 24, columns = 200;  // wide, because programs cut or wrap lines at the edge
+constexpr unsigned short rows = 24, columns = 200;  // wide, since programs cut or wrap lines at the edge
 
-/// A script with a line that names its interpreter does not count: it is not an ELF file.
-bool names_interpreter(const string& word) {
-    const string name = std::filesystem::path(word).filename().string();
+/// Returns true if the argument is a Python interpreter, a shell, or a script for one of them.
+bool names_interpreter(const string& argument) {
+    const string name = std::filesystem::path(argument).filename().string();
     constexpr std::string_view shells[] = {"sh", "bash", "dash", "zsh", "ksh", "fish", "busybox"};
     return name.starts_with("python") || name.starts_with("pypy") || name.ends_with(".py") || name.ends_with(".sh") ||
            std::find(std::begin(shells), std::end(shells), name) != std::end(shells);

@@ -1,4 +1,4 @@
-// Gives a program a pseudo-terminal as standard output: programs in C and other languages buffer some kilobytes of
+// Gives a program a pseudo-terminal as standard output. Programs in C and many other languages buffer kilobytes of
 // their output unless they print to a terminal.
 #pragma once
 
@@ -11,26 +11,27 @@
 
 namespace hpo::script {
 
-/// Both ends of a terminal; they close at exec. What is written to `program` is read from `reader` byte for byte (line
-/// ends are not translated, nothing is echoed). `reader` does not block, and fails with EIO once no process has the
-/// other end open. It is no process's controlling terminal, so its end sends no signal.
+/// Both ends of a terminal, which close at exec. Bytes that are written to `program` are read from `reader` unchanged:
+/// line ends are not translated, and nothing is echoed. `reader` is non-blocking and fails with EIO once no process has
+/// the other end open. The terminal controls no process, so closing it sends no signal.
 struct Terminal {
     Descriptor reader;
     Descriptor program;
 };
 
-/// Opens a terminal. Fails where there are none (for example without /dev/pts in a container).
+/// Opens a terminal. Fails if the system has none, for example in a container without /dev/pts.
 Result<Terminal> open_terminal();
 
-/// Whether the command profits from a terminal: its program is compiled (an ELF file, found as execvp() does), and no
-/// argument names Python, which has a variable for that, or a shell, whose programs are not known.
+/// Returns true if the command profits from a terminal: its program is compiled (an ELF file, found as execvp() finds
+/// it), and no argument names Python, whose buffering an environment variable controls, or a shell, whose programs are
+/// not known.
 bool profits_from_terminal(const std::vector<std::string>& command);
 
-/// Variables that make programs print plain text on the terminal.
+/// Environment variables that make programs print plain text on the terminal.
 inline const std::vector<std::string> terminal_variables{"TERM=dumb", "NO_COLOR=1"};
 
-/// Returns the path at which execvp() finds an executable program, in `path` or otherwise in $PATH; empty if it finds
-/// none.
+/// Returns the path at which execvp() finds an executable program in `path`, by default in $PATH. Returns an empty text
+/// if it finds none.
 std::string path_of(const std::string& program, const std::optional<std::string>& path = {});
 
 }  // namespace hpo::script

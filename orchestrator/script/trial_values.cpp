@@ -13,25 +13,25 @@ namespace hpo::script {
 using std::string;
 using wire::Json;
 
-std::optional<Value> TrialValues::value(const string& placeholder) {
-    const Placeholder asked = take_apart(placeholder);
-    if (asked.kind == Placeholder::Kind::params)
-        return write_params(asked.name, params_text(run_.params, format_of(asked.name)));
-    const auto found = run_.params.find(asked.name);
-    if (asked.kind == Placeholder::Kind::flag) {
+std::optional<Value> TrialValues::value(const string& braced) {
+    const Placeholder placeholder = take_apart(braced);
+    if (placeholder.kind == Placeholder::Kind::params)
+        return write_params(placeholder.name, params_text(run_.params, format_of(placeholder.name)));
+    const auto found = run_.params.find(placeholder.name);
+    if (placeholder.kind == Placeholder::Kind::flag) {
         const bool* flag = found == run_.params.end() ? nullptr : std::get_if<bool>(&found->second);
         if (flag == nullptr) return {};
-        if (*flag) return asked.if_true;
-        return asked.if_false ? std::optional<Value>(*asked.if_false) : std::nullopt;
+        if (*flag) return placeholder.if_true;
+        return placeholder.if_false ? std::optional<Value>(*placeholder.if_false) : std::nullopt;
     }
-    if (found != run_.params.end() && !hides(asked.name)) return found->second;
-    if (asked.name == "folder") return run_.folder;
-    if (asked.name == "home") return home_;
-    if (asked.name == "trial") return run_.id.trial;
-    if (asked.name == "steps") return run_.steps;
-    if (asked.name == "seed") return static_cast<std::int64_t>(run_.seed % seeds);
-    if (asked.name == "data_seed") return static_cast<std::int64_t>(run_.data_seed % seeds);
-    if (asked.name == "params_file")
+    if (found != run_.params.end() && !hides(placeholder.name)) return found->second;
+    if (placeholder.name == "folder") return run_.folder;
+    if (placeholder.name == "home") return home_;
+    if (placeholder.name == "trial") return run_.id.trial;
+    if (placeholder.name == "steps") return run_.steps;
+    if (placeholder.name == "seed") return static_cast<std::int64_t>(run_.seed % seeds);
+    if (placeholder.name == "data_seed") return static_cast<std::int64_t>(run_.data_seed % seeds);
+    if (placeholder.name == "params_file")
         return write_params("params.json",
                             wire::from(run_.params).dump(2, ' ', false, Json::error_handler_t::replace) + '\n');
     return {};

@@ -1,4 +1,4 @@
-// The values of placeholders in one trial, and the files that are written into its folder.
+// Computes the values of placeholders in one trial and writes the files in its folder.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace hpo::script {
 
-/// Upper bound of scripts' seeds: NumPy takes 32 bits, other libraries a signed int.
+/// The number of different seeds for scripts. NumPy accepts 32 bits, other libraries a signed int.
 inline constexpr std::uint64_t seeds = std::uint64_t{1} << 31;
 
 class TrialValues {
@@ -19,14 +19,15 @@ class TrialValues {
     /// `home` is the value of {home}. `run` must outlive this object.
     TrialValues(const to_worker::Run& run, std::string home) : run_(run), home_(std::move(home)) {}
 
-    /// Returns the value for a command. For {params_file} and {params:NAME} also writes the file.
+    /// Returns the text of a placeholder for a command, or nothing if it has no value in this trial. For {params_file}
+    /// and {params:NAME} it also writes the file.
     std::optional<std::string> operator()(const std::string& placeholder);
-    /// Returns the value for a configuration file.
+    /// Like operator(), but returns the value with its type, for a configuration file.
     [[nodiscard]] std::optional<Value> value(const std::string& placeholder);
 
-    /// Writes a file into the trial's folder.
+    /// Writes a file into the trial's folder. A failure is kept in problem().
     void write(const std::string& name, const std::string& text);
-    /// Returns why a file could not be written; empty if all could.
+    /// Returns why the first file that failed could not be written, or an empty text.
     [[nodiscard]] const std::string& problem() const { return problem_; }
 
    private:

@@ -457,7 +457,7 @@ class Unchanged(Script):
         self.assertIn("'val_loss' was never found in its output, but loss", trials[0]["reason"])
         self.run_unchanged("print('begins'); print('validation: the loss became 0.25'); print('ends 1')", trials=1, status=1,
                            worker="  metrics: {}", name="near")
-        self.assertIn("; the nearest line: validation: the loss became 0.25; how it is printed is said by", self.trials("near")[0]["reason"])
+        self.assertIn("; the nearest line: validation: the loss became 0.25; describe how it is printed by", self.trials("near")[0]["reason"])
 
     def test_out_of_memory_is_recognised_in_the_output(self):
         trials = self.run_unchanged("""

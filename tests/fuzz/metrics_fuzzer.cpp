@@ -21,7 +21,7 @@ std::vector<Metrics> steps_of(std::unique_ptr<script::LineReader> reader, std::s
     std::vector<Metrics> found;
     const auto take = [&] {
         while (auto step = steps.take()) {
-            require(step->contains("loss") && step->size() <= script::most_metrics);
+            require(step->contains("loss") && step->size() <= script::max_metrics);
             found.push_back(std::move(*step));
         }
     };

@@ -14,7 +14,7 @@ using std::string;
 using std::string_view;
 using wire::Json;
 
-/// Writes a number with a point: some YAML readers read 3e-04 as a text.
+/// Formats a number with a decimal point, since some YAML readers read 3e-04 as a text.
 string number_text(double number) {
     string text = to_text(number);
     if (const auto e = text.find('e'); e != string::npos && text.find('.') == string::npos) text.insert(e, ".0");
@@ -27,7 +27,7 @@ string literal(const Value& value, Format format) {
     return wire::json_text(wire::from(value));
 }
 
-/// Returns the quote that is open at position `at` of a line; 0 if none is.
+/// Returns the quote that is open at position `at` of a line, or 0 if none is open.
 char open_quote(string_view line, std::size_t at, Format format) {
     char open = 0;
     for (std::size_t i = 0; i < at; ++i) {
@@ -54,39 +54,41 @@ string escaped(const string& text, char quote, Format format) {
     return out;
 }
 
-bool stands_alone(string_view line, std::size_t from, std::size_t to) {
+/// Returns true if the range [from, to) of a line is a value of its own, such as {lr} in "lr: {lr}".
+bool is_whole_value(string_view line, std::size_t from, std::size_t to) {
     return (from == 0 || string_view(" \t[{,:=").find(line[from - 1]) != string_view::npos) &&
            (to == line.size() || string_view(" \t\r,]}").find(line[to]) != string_view::npos);
 }
 
-/// Returns nothing if the line is to be left out, because a value is missing and the format has no null.
+/// Fills a line. Returns nothing if the line must be left out, because a value is missing and the format has no null.
 std::optional<string> fill_line(string_view line, Format format, const Values& values) {
-    bool whole = true;
+    bool is_complete = true;
     const auto names = placeholders(line);
     std::size_t next = 0;
-    // fill() asks once for each placeholder, in their order.
+    // fill() calls this once for each placeholder, in their order.
     const auto filled = fill(line, [&](const string& name) -> std::optional<string> {
-        const string_view place = names.at(next++);
-        const auto from = static_cast<std::size_t>(place.data() - line.data()) - 1;
-        const std::size_t to = from + place.size() + 2;
+        const string_view braced = names.at(next++);
+        const auto from = static_cast<std::size_t>(braced.data() - line.data()) - 1;
+        const std::size_t to = from + braced.size() + 2;
         auto value = values(name);
         if (value && is_null(*value)) value.reset();
-        if (!value && (format == Format::text || format == Format::toml)) whole = false;
-        const Value held = value ? *value : Value(JsonText{"null"});
+        if (!value && (format == Format::text || format == Format::toml)) is_complete = false;
+        const Value value_or_null = value ? *value : Value(JsonText{"null"});
         const char quote = format == Format::text ? '\0' : open_quote(line, from, format);
-        if (quote != 0) return escaped(value ? to_text(held) : "", quote, format);
-        return stands_alone(line, from, to) ? literal(held, format) : to_text(held);
+        if (quote != 0) return escaped(value ? to_text(value_or_null) : "", quote, format);
+        return is_whole_value(line, from, to) ? literal(value_or_null, format) : to_text(value_or_null);
     });
-    return whole ? filled : std::nullopt;
+    return is_complete ? filled : std::nullopt;
 }
 
 void add_yaml(string& out, const Json& map, int indent) {
-    static constexpr std::array<string_view, 9> words{"y", "n", "yes", "no", "on", "off", "true", "false", "null"};
+    // YAML readers may take these keys for another type than a text.
+    static constexpr std::array<string_view, 9> keywords{"y", "n", "yes", "no", "on", "off", "true", "false", "null"};
     for (const auto& [key, item] : map.items()) {
         string lower = key;
         for (char& c : lower) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
-        const bool is_word = std::find(words.begin(), words.end(), lower) != words.end();
-        out += string(static_cast<std::size_t>(indent), ' ') + (is_word ? '"' + key + '"' : key) + ':';
+        const bool is_keyword = std::find(keywords.begin(), keywords.end(), lower) != keywords.end();
+        out += string(static_cast<std::size_t>(indent), ' ') + (is_keyword ? '"' + key + '"' : key) + ':';
         if (item.is_object() && !item.empty()) {
             out += '\n';
             add_yaml(out, item, indent + 2);

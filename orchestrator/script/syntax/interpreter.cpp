@@ -11,9 +11,9 @@ using std::string;
 
 namespace {
 
-constexpr std::string_view plain_options = "bBdEIOPqsSuv";  ///< options of the interpreter that have no value
+constexpr std::string_view plain_options = "bBdEIOPqsSuv";  ///< options of the interpreter without a value
 
-bool takes_a_value(const string& option) {
+bool has_separate_value(const string& option) {
     return option == "-W" || option == "-X" || option == "--check-hash-based-pycs";
 }
 
@@ -28,12 +28,12 @@ std::optional<std::size_t> interpreter_arguments(const std::vector<string>& comm
     if (command.empty() || !std::filesystem::path(command[0]).filename().string().starts_with("python")) return {};
     std::size_t at = 1;
     for (; at < command.size(); ++at) {
-        const string& word = command[at];
-        if (word == "-m" || word == "-c") return at + 1 < command.size() ? std::optional(at) : std::nullopt;
-        if (!word.starts_with('-')) break;
-        if (takes_a_value(word))
+        const string& argument = command[at];
+        if (argument == "-m" || argument == "-c") return at + 1 < command.size() ? std::optional(at) : std::nullopt;
+        if (!argument.starts_with('-')) break;
+        if (has_separate_value(argument))
             ++at;
-        else if (word.size() == 1 || !is_plain(word))
+        else if (argument.size() == 1 || !is_plain(argument))
             return {};
     }
     if (at >= command.size() || !placeholders(command[at]).empty()) return {};

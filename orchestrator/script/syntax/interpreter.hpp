@@ -8,8 +8,8 @@
 
 namespace hpo::script {
 
-/// Returns how many arguments start the Python interpreter, with its options; the next one is the script, -m or -c.
-/// Returns nothing if the command does not start Python, or not the same script for all trials.
+/// Returns the number of arguments that start the Python interpreter: the program and its options. The next argument is
+/// the script, -m or -c. Returns nothing if the command does not start Python, or if the script depends on the trial.
 std::optional<std::size_t> interpreter_arguments(const std::vector<std::string>& command);
 
 }  // namespace hpo::script

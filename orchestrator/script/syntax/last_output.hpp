@@ -6,9 +6,9 @@
 
 namespace hpo::script {
 
-/// Returns for a Python traceback all lines of the exception, then the last frames; otherwise the last line that is not
-/// empty. At most 4000 bytes, without a newline at the end; empty for an empty output. It may contain control
-/// characters.
+/// Returns the reason in at most 4000 bytes, without a newline at the end. For a Python traceback it is the exception's
+/// message, then the last frames; otherwise it is the last line that is not empty. Returns an empty text for an empty
+/// output. The result may contain control characters.
 std::string last_output(std::string_view output);
 
 }  // namespace hpo::script

@@ -8,10 +8,11 @@ namespace hpo::script {
 
 namespace {
 
-constexpr std::size_t most_columns = 4096;
+constexpr std::size_t max_columns = 4096;
 constexpr string_view tune_metric = "[tune-metric]:";
 
-/// Reads the numbers of an object; flags, lists and other texts are not metrics. Returns false if it is not an object.
+/// Adds the numbers of a JSON object, also those in quotes. Flags, lists and other texts are not metrics. Returns false
+/// if the text is not an object.
 bool add_json(string_view text, Metrics& metrics) {
     auto json = nlohmann::json::parse(text, nullptr, false);
     if (json.is_discarded()) {
@@ -32,7 +33,7 @@ bool add_json(string_view text, Metrics& metrics) {
     return true;
 }
 
-/// Returns where the name begins that ends at `end`.
+/// Returns the position at which the name begins that ends at `end`.
 std::size_t begin_of_name(string_view line, std::size_t end) {
     while (end > 0 && is_name_byte(line[end - 1])) --end;
     return end;
@@ -62,7 +63,7 @@ void add_after_colon(string_view line, std::size_t colon, Metrics& metrics) {
     std::size_t begin = begin_of_name(line, end);
     string name(line.substr(begin, end - begin));
     const bool plain = !quoted && name.find_first_of("_/.-") == string::npos;
-    while (plain && begin > 1 && line[begin - 1] == ' ' && name.size() <= most_name_bytes) {
+    while (plain && begin > 1 && line[begin - 1] == ' ' && name.size() <= max_name_bytes) {
         const std::size_t before = begin_of_name(line, begin - 1);
         const string_view word = line.substr(before, begin - 1 - before);
         if (!is_name(word)) break;
@@ -75,7 +76,7 @@ void add_after_colon(string_view line, std::size_t colon, Metrics& metrics) {
 /// Reads lines such as "epoch 3 loss 0.5": names of up to three words, each followed by a number, and nothing else.
 void add_pairs(string_view line, Metrics& metrics) {
     constexpr string_view separators = " \t\r,;|()[]:";
-    constexpr std::size_t most_words = 3;
+    constexpr std::size_t max_words = 3;
     Metrics found;
     string name;
     std::size_t words = 0;
@@ -98,7 +99,7 @@ void add_pairs(string_view line, Metrics& metrics) {
             add(found, name, number->first);
             name.clear(), words = 0;
         } else if (is_name(token)) {
-            if (++words > most_words) return;
+            if (++words > max_words) return;
             name += (words > 1 ? "_" : "") + string(token);
             if (label) name.clear(), words = 0;
         } else if (is_digit(token.front()) || (token.size() > 1 && is_digit(token[1]))) {
@@ -134,7 +135,7 @@ class FileReader final : public LineReader {
             return;
         }
         const bool header = columns_.empty();
-        for (std::size_t column = 0; column < most_columns; ++column) {
+        for (std::size_t column = 0; column < max_columns; ++column) {
             const auto comma = line.find(',');
             const string_view cell = line.substr(0, comma);
             if (header)
@@ -170,7 +171,7 @@ void StepReader::finish() {
 }
 
 void StepReader::line(string_view text) {
-    // A progress bar returns to the beginning of the line: each of its states is read as a line.
+    // A progress bar returns to the beginning of its line. Each of its states is read as a line.
     while (!text.empty()) {
         const auto end = text.find('\r');
         Metrics found;
@@ -199,7 +200,8 @@ std::optional<Metrics> StepReader::take() {
     return first;
 }
 
-/// Returns how much a line resembles a report of the objective: by the parts of its name, and by a number.
+/// Keeps the line as nearest() if it resembles a report of the objective more than earlier lines do. Parts of the
+/// objective's name and a number count.
 void StepReader::consider(string_view text) {
     const auto letters = [](string_view from) {
         string lower;
@@ -218,7 +220,7 @@ void StepReader::consider(string_view text) {
     if (line.find(letters(objective_)) != string::npos) likeness += 10;
     if (likeness <= likeness_) return;
     likeness_ = likeness;
-    nearest_ = trim(text).substr(0, most_quoted_bytes);
+    nearest_ = trim(text).substr(0, max_quoted_bytes);
 }
 
 string StepReader::seen() const {

@@ -1,4 +1,4 @@
-// Finds names and numbers in text, for the readers of lines.
+// Finds names and numbers in text. The readers of lines share these functions.
 #pragma once
 
 #include <algorithm>
@@ -15,18 +15,19 @@ namespace hpo::script {
 using std::string;
 using std::string_view;
 
-inline constexpr std::size_t most_name_bytes = 64;
-inline constexpr std::size_t most_quoted_bytes = 200;  ///< of a line in a message
+inline constexpr std::size_t max_name_bytes = 64;
+inline constexpr std::size_t max_quoted_bytes = 200;  ///< of a line in a message
 
 inline bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 inline bool is_name_byte(char c) { return is_letter(c) || is_digit(c) || c == '.' || c == '-' || c == '/'; }
 
 inline bool is_name(string_view name) {
-    return !name.empty() && name.size() <= most_name_bytes && is_letter(name.front()) &&
+    return !name.empty() && name.size() <= max_name_bytes && is_letter(name.front()) &&
            std::all_of(name.begin(), name.end(), is_name_byte);
 }
 
+/// Removes blanks and double quotes at both ends.
 inline string_view trim(string_view text) {
     const auto outer = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '"'; };
     while (!text.empty() && outer(text.front())) text.remove_prefix(1);
@@ -34,7 +35,7 @@ inline string_view trim(string_view text) {
     return text;
 }
 
-/// Returns the number that `text` begins with, and its length in bytes, whatever follows.
+/// Returns the number that `text` begins with, and its length in bytes. Anything may follow it.
 inline std::optional<std::pair<double, std::size_t>> number_at_begin(string_view text) {
     const std::size_t sign = text.starts_with('+') ? 1 : 0;
     double number = 0;
@@ -43,7 +44,8 @@ inline std::optional<std::pair<double, std::size_t>> number_at_begin(string_view
     return std::pair{number, static_cast<std::size_t>(end - text.data())};
 }
 
-/// The same, but nothing if the text continues so that it is not a number: 3s, 0x10, 3/10, 12:30, 1.2.3, 1,234.
+/// Like number_at_begin(), but returns nothing if the number is a part of something else, such as 3s, 0x10, 3/10,
+/// 12:30, 1.2.3 or 1,234.
 inline std::optional<std::pair<double, std::size_t>> leading_number(string_view text) {
     const auto number = number_at_begin(text);
     if (!number) return {};
@@ -54,15 +56,17 @@ inline std::optional<std::pair<double, std::size_t>> leading_number(string_view 
     return joined && rest.size() > 1 && is_digit(rest[1]) ? std::nullopt : number;
 }
 
+/// Sets a metric. Ignores invalid names, and new names beyond max_metrics.
 inline void add(Metrics& metrics, string_view name, double number) {
     if (!is_name(name)) return;
     const auto found = metrics.find(string(name));
     if (found != metrics.end())
         found->second = number;
-    else if (metrics.size() < most_metrics)
+    else if (metrics.size() < max_metrics)
         metrics.emplace(name, number);
 }
 
+/// Sets a metric if all of `text` is a number.
 inline void add_text(Metrics& metrics, string_view name, string_view text) {
     text = trim(text);
     if (const auto number = leading_number(text); number && number->second == text.size())

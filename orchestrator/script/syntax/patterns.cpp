@@ -8,9 +8,10 @@ namespace hpo::script {
 
 namespace {
 
-constexpr std::size_t most_pattern_bytes = 1000;
+constexpr std::size_t max_pattern_bytes = 1000;
 
-/// The expression for {number} in a pattern: a complete number, as programs print it.
+/// {number} in a pattern stands for a complete number as programs print it. The group is atomic, so that it never
+/// matches a part of one.
 constexpr string_view number_token = "{number}";
 constexpr string_view number_expression =
     R"((?>[+-]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?(?i:nan|inf(?:inity)?)))";
@@ -18,10 +19,11 @@ constexpr string_view number_expression =
 /// A named group in the text of a pattern.
 struct NamedGroup {
     string name;
-    std::size_t body = 0, end = 0;  ///< of the text between the name and the closing bracket
+    std::size_t body = 0, end = 0;  ///< range of the text between the name and the closing bracket
 };
 
-/// Returns the bracket that closes the group whose content begins at `at`; the text's size if there is none.
+/// Returns the position of the bracket that closes the group whose content begins at `at`, or the text's size if there
+/// is none.
 std::size_t closing_bracket(string_view text, std::size_t at) {
     bool in_class = false;
     for (int depth = 0; at < text.size(); ++at) {
@@ -56,7 +58,7 @@ std::vector<NamedGroup> named_groups(string_view pattern) {
     return groups;
 }
 
-/// Converts a pattern to Boost's syntax. Throws std::invalid_argument.
+/// Converts a pattern to Boost's syntax. Throws std::invalid_argument if it contains an unknown word in braces.
 string perl_of(string_view pattern) {
     string perl;
     for (std::size_t at = 0; at < pattern.size(); ++at) {
@@ -72,8 +74,8 @@ string perl_of(string_view pattern) {
             at += number_token.size() - 1;
         } else if (rest.size() > 1 && rest[0] == '{' && is_letter(rest[1]) && rest.find('}') != string_view::npos) {
             throw std::invalid_argument("has '" + string(rest.substr(0, rest.find('}') + 1)) +
-                                        "', which stands for nothing: {number} is a number, (?<loss>{number}) the "
-                                        "metric loss, \\{ a brace");
+                                        "', which has no meaning: {number} is a number, (?<loss>{number}) the metric "
+                                        "loss, \\{ a brace");
         } else {
             perl += rest.front();
         }
@@ -82,23 +84,23 @@ string perl_of(string_view pattern) {
 }
 
 /// Returns the pattern with {number} as the content of its named groups.
-string cured(string pattern) {
+string with_number_groups(string pattern) {
     auto groups = named_groups(pattern);
     for (auto group = groups.rbegin(); group != groups.rend(); ++group)
         if (group->end <= pattern.size()) pattern.replace(group->body, group->end - group->body, number_token);
     return pattern;
 }
 
-/// Returns where the number begins that continues at `from`: "6.2e-03" if a match begins at its "03", "-0.5" if one
-/// begins at its "0.5". Returns `from` if no number continues there.
-std::size_t number_begins(string_view line, std::size_t from) {
-    constexpr std::size_t longest = 32;
+/// Returns the position at which the number begins that includes `from`, or `from` if none does. A match may begin
+/// within a number, for instance at the "03" of "6.2e-03" or at the "0.5" of "-0.5".
+std::size_t begin_of_number(string_view line, std::size_t from) {
+    constexpr std::size_t max_number_bytes = 32;
     const auto is_digit = [&](std::size_t at) { return (line[at] >= '0' && line[at] <= '9') || line[at] == '.'; };
     std::size_t begin = from;
-    for (std::size_t at = from; at-- > 0 && from - at <= longest;) {
-        const bool signs =
+    for (std::size_t at = from; at-- > 0 && from - at <= max_number_bytes;) {
+        const bool is_sign =
             line[at] == '-' && at + 1 == begin && (at == 0 || string_view(" :=\t").find(line[at - 1]) < 4);
-        if (!signs && !is_digit(at)) continue;
+        if (!is_sign && !is_digit(at)) continue;
         if (const auto number = number_at_begin(line.substr(at)); number && at + number->second > from) begin = at;
     }
     return begin;
@@ -106,18 +108,18 @@ std::size_t number_begins(string_view line, std::size_t from) {
 
 class PatternReader final : public LineReader {
    public:
-    /// Throws boost::regex_error.
+    /// Throws boost::regex_error or std::invalid_argument if a pattern is invalid.
     explicit PatternReader(const std::vector<string>& patterns) {
-        for (const string& pattern : patterns) {
-            Pattern& made = patterns_.emplace_back();
-            for (NamedGroup& group : named_groups(pattern)) made.names.push_back(std::move(group.name));
-            made.expression = boost::regex(perl_of(pattern), boost::regex::perl);
-            if (made.names.empty() && made.expression.mark_count() < 2)
+        for (const string& text : patterns) {
+            Pattern& pattern = patterns_.emplace_back();
+            for (NamedGroup& group : named_groups(text)) pattern.names.push_back(std::move(group.name));
+            pattern.expression = boost::regex(perl_of(text), boost::regex::perl);
+            if (pattern.names.empty() && pattern.expression.mark_count() < 2)
                 throw std::invalid_argument(
                     "needs a group with the metric's name, such as loss: (?<loss>{number}), or two groups: the name "
                     "and the number");
-            if (made.cure = cured(pattern); !made.names.empty() && made.cure != pattern)
-                made.whole = boost::regex(perl_of(made.cure), boost::regex::perl);
+            if (pattern.cure = with_number_groups(text); !pattern.names.empty() && pattern.cure != text)
+                pattern.cured = boost::regex(perl_of(pattern.cure), boost::regex::perl);
         }
     }
 
@@ -126,7 +128,7 @@ class PatternReader final : public LineReader {
             try {
                 read(pattern, line, metrics);
             } catch (const std::runtime_error&) {
-                // Boost has found the pattern too costly for this line, which then has no metric.
+                // Boost throws if the pattern is too costly for this line. The line then has no metric.
             }
         }
     }
@@ -137,20 +139,20 @@ class PatternReader final : public LineReader {
     struct Pattern {
         boost::regex expression;
         std::vector<string> names;
-        string cure;         ///< with {number}
-        boost::regex whole;  ///< of the cure; empty if it is the same
+        string cure;         ///< the pattern with {number} in its groups
+        boost::regex cured;  ///< the expression of `cure`; empty if it equals the pattern
     };
     using Iterator = boost::regex_iterator<string_view::const_iterator>;
 
     void read(const Pattern& pattern, string_view line, Metrics& metrics) {
         const Iterator none;
         Iterator found(line.begin(), line.end(), pattern.expression);
-        if (found == none && !warned_ && !pattern.whole.empty()) {
-            Iterator missed(line.begin(), line.end(), pattern.whole);
+        if (found == none && !warned_ && !pattern.cured.empty()) {
+            Iterator missed(line.begin(), line.end(), pattern.cured);
             if (missed != none)
                 for (const string& name : pattern.names)
                     if ((*missed)[name].matched)
-                        warn(pattern, name, "does not see '" + (*missed)[name].str() + "'", line);
+                        warn(pattern, name, "does not match '" + (*missed)[name].str() + "'", line);
         }
         for (; found != none; ++found) {
             const auto& match = *found;
@@ -159,23 +161,24 @@ class PatternReader final : public LineReader {
                 if (!match[name].matched) continue;
                 const string text = match[name].str();
                 const auto from = static_cast<std::size_t>(match[name].first - line.begin());
-                const std::size_t begin = number_begins(line, from);
+                const std::size_t begin = begin_of_number(line, from);
                 const auto number = number_at_begin(line.substr(begin));
                 if (number && (begin < from || number->second > text.size()))
                     warn(pattern, name, "reads '" + text + "' of '" + string(line.substr(begin, number->second)) + "'",
                          line);
                 else if (number && number_at_begin(trim(text))->second != trim(text).size())
-                    warn(pattern, name, "reads '" + text + "', which is no number", line);
+                    warn(pattern, name, "reads '" + text + "', which is not a number", line);
                 else
                     add_text(metrics, name, text);
             }
         }
     }
 
-    void warn(const Pattern& pattern, const string& name, const string& what, string_view line) {
+    void warn(const Pattern& pattern, const string& name, const string& problem, string_view line) {
         if (std::exchange(warned_, true)) return;
-        warning_ = "the pattern of '" + name + "' " + what + ", which is not used; write {number} for the number: \"" +
-                   pattern.cure + "\". The line: " + string(line.substr(0, most_quoted_bytes));
+        warning_ = "the pattern of '" + name + "' " + problem +
+                   ", which is not used; write {number} for the number: \"" + pattern.cure +
+                   "\". The line: " + string(line.substr(0, max_quoted_bytes));
     }
 
     std::vector<Pattern> patterns_;
@@ -186,22 +189,22 @@ class PatternReader final : public LineReader {
 }  // namespace
 
 string problem_of_pattern(const string& pattern) {
-    if (pattern.size() > most_pattern_bytes) return "is longer than 1000 bytes";
+    if (pattern.size() > max_pattern_bytes) return "is longer than 1000 bytes";
     try {
         PatternReader reader({pattern});
         return {};
     } catch (const boost::regex_error& error) {
-        return "is no regular expression (error at its byte " + std::to_string(error.position() + 1) + ")";
+        return "is not a regular expression (error at its byte " + std::to_string(error.position() + 1) + ")";
     } catch (const std::exception& error) {
         return error.what();
     }
 }
 
-bool gives(const std::vector<string>& patterns, string_view metric) {
+bool captures(const std::vector<string>& patterns, string_view metric) {
     return patterns.empty() || std::any_of(patterns.begin(), patterns.end(), [&](const string& pattern) {
                const auto groups = named_groups(pattern);
-               const auto named = [&](const NamedGroup& group) { return group.name == metric; };
-               return groups.empty() || std::any_of(groups.begin(), groups.end(), named);
+               const auto has_name = [&](const NamedGroup& group) { return group.name == metric; };
+               return groups.empty() || std::any_of(groups.begin(), groups.end(), has_name);
            });
 }
 
@@ -213,11 +216,11 @@ string pattern_warning(const string& pattern) {
             for (const char* sample : {"9.3e-05", "nan", "-0.5"})
                 if (!boost::regex_match(sample, body)) missed += (missed.empty() ? "" : ", ") + string(sample);
         } catch (const std::exception&) {
-            continue;  // it needs what stands around it
+            continue;  // the group cannot be compiled apart from the rest of the pattern
         }
         if (!missed.empty())
             return "the pattern of '" + group.name + "' does not read " + missed +
-                   "; {number} reads every number: " + cured(pattern);
+                   "; {number} reads every number: " + with_number_groups(pattern);
     }
     return {};
 }

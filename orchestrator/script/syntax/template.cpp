@@ -11,7 +11,7 @@ bool is_inner(char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '.
 
 constexpr std::string_view functions[] = {"flag:", "params:"};
 
-/// Returns where the placeholder ends that begins here; 0 if none does.
+/// Returns the length of the placeholder that `rest` begins with, or 0 if it begins with none.
 std::size_t end_of_placeholder(std::string_view rest) {
     if (rest.empty() || !is_letter(rest[0])) return 0;
     for (const std::string_view function : functions)
@@ -24,7 +24,7 @@ std::size_t end_of_placeholder(std::string_view rest) {
     return end;
 }
 
-/// Calls `text(part)` and `name(placeholder)` for the parts of the template in their order.
+/// Calls `text(part)` for texts and `name(placeholder)` for placeholders of a template, in their order.
 template <class Text, class Name>
 void walk(std::string_view rest, Text&& text, Name&& name) {
     while (!rest.empty()) {
@@ -71,7 +71,7 @@ Placeholder take_apart(std::string_view placeholder) {
         const bool known = rest.ends_with(".json") || rest.ends_with(".yaml") || rest.ends_with(".yml");
         if (!known || !is_file_name(rest))
             params.problem =
-                "names a file with all parameters that ends in .json, .yaml or .yml, such as "
+                "must name a file for all parameters that ends in .json, .yaml or .yml, such as "
                 "{params:config.yaml}";
         return params;
     }
@@ -85,7 +85,7 @@ Placeholder take_apart(std::string_view placeholder) {
     }
     if (flag.if_true.empty() || flag.if_false == std::string())
         flag.problem =
-            "gives a text where a parameter is true: {flag:tied:--tied}, or also where it is false: "
+            "must give a text for a parameter that is true: {flag:tied:--tied}, or also for one that is false: "
             "{flag:tied:--tied:--no-tied}";
     return flag;
 }
@@ -97,31 +97,31 @@ bool is_file_name(std::string_view name) {
 
 std::optional<std::string> fill(std::string_view text, const Lookup& lookup) {
     std::string filled;
-    bool whole = true;
+    bool is_complete = true;
     walk(
-        text, [&](std::string_view stretch) { filled += stretch; },
+        text, [&](std::string_view part) { filled += part; },
         [&](std::string_view name) {
             const auto value = lookup(std::string(name));
-            whole = whole && value.has_value();
+            is_complete = is_complete && value.has_value();
             if (value) filled += *value;
         });
-    return whole ? std::optional(filled) : std::nullopt;
+    return is_complete ? std::optional(filled) : std::nullopt;
 }
 
-std::vector<std::string> fill(const std::vector<std::string>& command, const std::vector<Stretch>& optional,
+std::vector<std::string> fill(const std::vector<std::string>& command, const std::vector<ArgumentRange>& optional,
                               const Lookup& lookup) {
     const auto has_value = [&](std::size_t at) { return fill(command[at], lookup).has_value(); };
     std::vector<std::string> filled;
-    bool option = false;  // whether the last argument is an option by itself
+    bool after_option = false;  // true if the previous argument is an option without its value
     for (std::size_t at = 0; at < command.size(); ++at) {
-        const auto stretch =
-            std::find_if(optional.begin(), optional.end(), [&](const Stretch& s) { return s.first == at; });
-        if (stretch != optional.end()) {
-            bool whole = true;
-            for (std::size_t i = stretch->first; i < stretch->second; ++i) whole = whole && has_value(i);
-            option = option && whole;
-            if (!whole) {
-                at = stretch->second - 1;
+        const auto range =
+            std::find_if(optional.begin(), optional.end(), [&](const ArgumentRange& r) { return r.first == at; });
+        if (range != optional.end()) {
+            bool is_complete = true;
+            for (std::size_t i = range->first; i < range->second; ++i) is_complete = is_complete && has_value(i);
+            after_option = after_option && is_complete;
+            if (!is_complete) {
+                at = range->second - 1;
                 continue;
             }
         }
@@ -129,9 +129,10 @@ std::vector<std::string> fill(const std::vector<std::string>& command, const std
         auto text = fill(argument, lookup);
         if (text)
             filled.push_back(std::move(*text));
-        else if (option && argument.starts_with('{') && !argument.starts_with("{flag:"))
+        else if (after_option && argument.starts_with('{') && !argument.starts_with("{flag:"))
             filled.pop_back();
-        option = text.has_value() && argument.starts_with('-') && argument.find_first_of("={") == std::string::npos;
+        after_option =
+            text.has_value() && argument.starts_with('-') && argument.find_first_of("={") == std::string::npos;
     }
     return filled;
 }

@@ -86,9 +86,9 @@ TEST(Output, ANumberThatAPatternReadsInPartIsDroppedWithOneWarningAndACure) {
     EXPECT_THAT(message, HasSubstr("reads '9.3' of '9.3e-05'"));
     EXPECT_THAT(message, HasSubstr("\"val_loss: (?<val_loss>{number})\""));
     EXPECT_THAT(message, HasSubstr("The line: epoch 3 val_loss: 9.3e-05 ok"));
-    EXPECT_THAT(warning("val_loss: nan", careless), HasSubstr("does not see 'nan'"));
-    EXPECT_THAT(warning("val_loss: -0.5", careless), HasSubstr("does not see '-0.5'"));
-    EXPECT_THAT(warning("val_loss: 0.5.", careless), HasSubstr("'0.5.', which is no number"));
+    EXPECT_THAT(warning("val_loss: nan", careless), HasSubstr("does not match 'nan'"));
+    EXPECT_THAT(warning("val_loss: -0.5", careless), HasSubstr("does not match '-0.5'"));
+    EXPECT_THAT(warning("val_loss: 0.5.", careless), HasSubstr("'0.5.', which is not a number"));
     EXPECT_THAT(read("val_loss: 0.5", {careless}), ElementsAre(Pair("val_loss", 0.5)));
     // A match that starts within a number is dropped as well. The last match of a line counts.
     const std::string loose = "(?<val_loss>[0-9.]+)";
@@ -110,15 +110,15 @@ TEST(Output, ThePlaceholderNumberReadsEveryNumber) {
             << text;
     EXPECT_TRUE(std::isnan(read("loss NaN", patterns).at("loss")));
     EXPECT_THAT(read("time: 3.5s", patterns), ElementsAre(Pair("time", 3.5)));
-    EXPECT_THAT(problem_of_pattern("loss {nmber}(?<loss>.)"), HasSubstr("'{nmber}', which stands for nothing"));
+    EXPECT_THAT(problem_of_pattern("loss {nmber}(?<loss>.)"), HasSubstr("'{nmber}', which has no meaning"));
     EXPECT_EQ(problem_of_pattern("a{2} \\{x} (?<loss>{number})"), "");
 }
 
 TEST(Output, GivesIsTrueIfAPatternCanYieldTheMetric) {
-    EXPECT_TRUE(gives({}, "loss"));
-    EXPECT_TRUE(gives({"x (?<acc>.)", "y (?P<loss>.)"}, "loss"));
-    EXPECT_TRUE(gives({R"((\w+)=(\S+))"}, "loss"));
-    EXPECT_FALSE(gives({"x (?<acc>.)", "y (?<val_loss>.)"}, "loss"));
+    EXPECT_TRUE(captures({}, "loss"));
+    EXPECT_TRUE(captures({"x (?<acc>.)", "y (?P<loss>.)"}, "loss"));
+    EXPECT_TRUE(captures({R"((\w+)=(\S+))"}, "loss"));
+    EXPECT_FALSE(captures({"x (?<acc>.)", "y (?<val_loss>.)"}, "loss"));
 }
 
 TEST(Output, PatternsHaveNamedGroupsOrAGroupForTheNameAndOneForTheNumber) {
@@ -128,7 +128,7 @@ TEST(Output, PatternsHaveNamedGroupsOrAGroupForTheNameAndOneForTheNumber) {
 }
 
 TEST(Output, AnInvalidPatternIsRefused) {
-    EXPECT_THAT(problem_of_pattern("(?<loss>"), HasSubstr("no regular expression"));
+    EXPECT_THAT(problem_of_pattern("(?<loss>"), HasSubstr("not a regular expression"));
     EXPECT_THAT(problem_of_pattern("loss: .*"), HasSubstr("needs a group"));
     EXPECT_THAT(problem_of_pattern(std::string(2000, 'a')), HasSubstr("1000 bytes"));
     EXPECT_FALSE(make_output_reader({"("}));
@@ -205,13 +205,13 @@ TEST(Steps, MemoryIsBoundedForArbitraryBytes) {
     std::string bytes;
     for (int i = 0; i < 300000; ++i) bytes += static_cast<char>(random() % 256);
     reader.feed(bytes);
-    reader.feed(std::string(10 * most_line_bytes, '='));
+    reader.feed(std::string(10 * max_text_line, '='));
     reader.feed("\n");
     for (int i = 0; i < 1000; ++i) reader.feed("m" + std::to_string(i) + "=1\n");
     reader.feed("val=1\n");
     Metrics last;
     while (auto step = reader.take()) last = *step;
-    EXPECT_LE(last.size(), most_metrics + 1);
+    EXPECT_LE(last.size(), max_metrics + 1);
     EXPECT_EQ(last.at("val"), 1) << "the objective is kept even above the limit of metrics";
 }
 

@@ -1,0 +1,38 @@
+// The part of a script's study that the adapter needs, which `hpo` passes to it as an argument.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "hpo/study.hpp"
+#include "orchestrator/script/syntax/template.hpp"
+
+namespace hpo::script {
+
+struct Task {
+    std::vector<std::string> command;
+    std::vector<ArgumentRange> optional;
+    std::string home;
+    std::string cwd;                           ///< with placeholders; empty for `home`
+    std::map<std::string, std::string> files;  ///< templates by name
+    std::vector<std::string> patterns;
+    std::string file;          ///< path of the file of metrics, with placeholders; empty if they are in the output
+    double grace = 5;          ///< seconds from SIGTERM to SIGKILL
+    std::int64_t reports = 1;  ///< of the objective that make one step
+    TerminalUse terminal = TerminalUse::automatic;
+    std::set<std::string> own_variables;  ///< names of the variables that the study sets
+};
+
+/// The file into which a stand-in (worker.shim) writes the script's reports.
+inline constexpr const char* shim_reports = "{folder}/reports.jsonl";
+
+/// Returns the task of a script's study as JSON. The study must have `metrics`.
+std::string task_text(const Study& study);
+
+/// Parses what task_text() returned. Throws an exception of the JSON library if it is anything else.
+Task parse_task(const std::string& text);
+
+}  // namespace hpo::script
