@@ -22,7 +22,7 @@ using Json = nlohmann::ordered_json;
 using sqlite::Database;
 using sqlite::Statement;
 
-// The tables as Optuna 3.1 declares them; its queries rely on names and types of the columns.
+// The tables as Optuna 3.1 declares them. Its queries rely on the names and types of the columns.
 constexpr const char* schema = R"sql(
 CREATE TABLE studies (study_id INTEGER NOT NULL PRIMARY KEY, study_name VARCHAR(512) NOT NULL);
 CREATE UNIQUE INDEX ix_studies_study_name ON studies (study_name);
@@ -102,7 +102,7 @@ Json attributes_of(const Study& study, const TrialRecord& trial) {
     return attributes;
 }
 
-/// Returns the best trial by value among those that have ended without failure; 0 if there is none.
+/// Returns the number of the best trial among those that are complete or stopped, or 0 if there is none.
 std::int64_t best_of(const Study& study, const StudyRecord& record) {
     const TrialRecord* best = nullptr;
     for (const TrialRecord& trial : record.trials)
@@ -117,7 +117,7 @@ class Writer {
     static Result<Writer> open(const std::filesystem::path& file) {
         auto database = Database::open(file, sqlite::Mode::create, 1000);
         if (!database) return database.error();
-        // No other process knows the file until it is complete, so its journal may be in memory.
+        // No other process opens the file before it is complete, so its journal may be in memory.
         if (auto mode = database->value("PRAGMA journal_mode = MEMORY"); !mode) return mode.error();
         if (auto created = database->run(std::string("BEGIN;") + schema); !created) return created.error();
         Writer writer(std::move(*database));
@@ -163,15 +163,15 @@ class Writer {
             put(study_user_, study_id, std::string_view(name), std::string_view(dump(value)));
         put(study_system_, study_id, std::string_view("study:metric_names"), std::string_view(dump(metric_names)));
         for (const Dimension& dimension : study.space) distributions_.push_back(distribution_json(dimension));
-        for (const TrialRecord& counted : record.trials) {
-            const auto trial = whole(counted);
+        for (const TrialRecord& thinned : record.trials) {
+            const auto trial = whole(thinned);
             if (!trial) return trial.error();
             add(study, record, *trial);
         }
         return {};
     }
 
-    /// Commits: afterwards the file has either everything or nothing.
+    /// Commits the transaction, or returns the first error of add().
     Result<void> commit() {
         if (!failed_) return database_.run("COMMIT");
         return *failed_;
@@ -211,7 +211,7 @@ class Writer {
             put(user_, trial.number, std::string_view(name), std::string_view(dump(value)));
     }
 
-    /// Writes one row, unless there was a failure before.
+    /// Writes one row. Does nothing after a failure, which is kept in failed_.
     template <class... Values>
     void put(Statement& statement, Values... values) {
         if (failed_) return;
@@ -270,27 +270,27 @@ double internal_value(const Dimension& dimension, const Value& value) {
 
 Result<void> no_journal_beside(const std::filesystem::path& path) {
     for (const char* suffix : {"-journal", "-wal", "-shm"}) {
-        const std::filesystem::path beside = path.string() + suffix;
+        const std::filesystem::path journal = path.string() + suffix;
         std::error_code ignored;
-        if (std::filesystem::exists(beside, ignored))
-            return Error{beside.string() +
-                         ": belongs to a database that is in use, or was not closed; choose another name"};
+        if (std::filesystem::exists(journal, ignored))
+            return Error{journal.string() +
+                         ": belongs to a database that is in use or was not closed; choose another name"};
     }
     return {};
 }
 
 Result<void> write_optuna(const Study& study, const StudyRecord& record, const WholeTrial& whole,
                           const std::filesystem::path& file, const std::filesystem::path& shown) {
-    const auto named = [&](Error error) {
+    const auto with_shown_path = [&](Error error) {
         if (const auto at = error.message.find(file.string()); at != std::string::npos)
             error.message.replace(at, file.string().size(), shown.string());
         return error;
     };
     if (auto usable = no_journal_beside(shown); !usable) return usable;
     auto writer = Writer::open(file);
-    if (!writer) return named(writer.error());
+    if (!writer) return with_shown_path(writer.error());
     if (auto added = writer->add(study, record, whole); !added) return added;
-    if (auto done = writer->commit(); !done) return named(done.error());
+    if (auto done = writer->commit(); !done) return with_shown_path(done.error());
     return {};
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns an unused name in the folder of `place`.
+/// Returns an unused name for an existing file or folder, next to it and with the current time.
 fs::path spare_name(const fs::path& path) {
     char time[32];
     const std::time_t now = std::time(nullptr);
@@ -42,28 +42,29 @@ Error write_error(const fs::path& path, int code) {
     return {path.string() + ": " + std::strerror(code)};
 }
 
-Result<Output> Output::at(const fs::path& asked, Kind kind, bool force) {
+Result<Output> Output::at(const fs::path& given, Kind kind, bool force) {
     std::error_code failed;
-    fs::path path = asked.lexically_normal();
+    fs::path path = given.lexically_normal();
     if (path.filename().empty()) path = path.parent_path();  // "out/"
     if (fs::is_symlink(path, failed) && fs::exists(path, failed)) path = fs::canonical(path, failed);
     if (path.filename().empty() || path.filename() == "." || path.filename() == "..")
-        return Error{"'" + asked.string() + "' is no name for " + (kind == Kind::file ? "a file" : "a new folder")};
+        return Error{"'" + given.string() + "' is not a name for " + (kind == Kind::file ? "a file" : "a new folder")};
 
     const auto type = fs::symlink_status(path, failed).type();
     if (type == fs::file_type::none) return write_error(path, failed.value());
     const bool folder = type == fs::file_type::directory;
     if (type != fs::file_type::not_found && !folder && type != fs::file_type::regular && type != fs::file_type::symlink)
-        return Error{path.string() + ": neither a file nor a folder; it is left alone"};
-    if (kind == Kind::file && folder) return Error{path.string() + ": a folder; name a file"};
-    if (kind == Kind::folder && type == fs::file_type::regular) return Error{path.string() + ": a file; name a folder"};
+        return Error{path.string() + ": is neither a file nor a folder; choose another name"};
+    if (kind == Kind::file && folder) return Error{path.string() + ": is a folder; name a file"};
+    if (kind == Kind::folder && type == fs::file_type::regular)
+        return Error{path.string() + ": is a file; name a folder"};
     if (!is_free(path, kind) && !force)
-        return Error{path.string() + ": exists already; choose another name, or give --force, which sets it aside"};
+        return Error{path.string() + ": already exists; choose another name, or add --force, which renames it"};
 
     const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
     if (fs::exists(parent, failed) && !fs::is_directory(parent, failed)) return write_error(parent, ENOTDIR);
     fs::path temporary = parent / ("." + path.filename().string() + ".new-" + std::to_string(::getpid()));
-    fs::remove_all(temporary, failed);  // left by a killed process that had this pid
+    fs::remove_all(temporary, failed);  // a killed process with the same pid may have left it
     if (kind == Kind::folder && !fs::create_directory(temporary, failed)) return write_error(parent, failed.value());
     if (kind == Kind::file && ::access(parent.c_str(), W_OK | X_OK) != 0) return write_error(parent, errno);
     return Output(std::move(path), std::move(temporary), force);
@@ -75,7 +76,7 @@ Result<fs::path> Output::finish() {
     if (fs::symlink_status(path_, failed).type() != fs::file_type::not_found) {
         const bool empty_folder = fs::is_directory(temporary_, failed) && is_free(path_, Kind::folder);
         if (!force_ && !empty_folder)
-            return Error{path_.string() + ": was made by somebody else meanwhile; choose another name"};
+            return Error{path_.string() + ": another program has created it meanwhile; choose another name"};
         if (!empty_folder) {
             aside = spare_name(path_);
             fs::rename(path_, aside, failed);

@@ -1,5 +1,5 @@
-// Writes a file or a folder either completely or not at all. It is made under a temporary name in the same folder and
-// renamed at the end. Existing files are never destroyed.
+// Writes a file or a folder either completely or not at all. It is created under a temporary name in the same parent
+// folder and renamed at the end. Existing files are never destroyed.
 #pragma once
 
 #include <cstdio>
@@ -13,7 +13,7 @@
 
 namespace hpo::exporting {
 
-/// Writes the next bytes. An Error ends the export.
+/// Consumes the next bytes of an export. An Error ends the export.
 using Sink = std::function<Result<void>(std::string_view)>;
 
 /// The path of a file or a folder, from the check that it is free to the rename.
@@ -21,16 +21,17 @@ class Output {
    public:
     enum class Kind { file, folder };
 
-    /// Checks the path. Fails if something exists there, unless `force` is set or a folder is empty; if it is neither a
-    /// file nor a folder, or not of this kind; and if its parent folder is missing. Links are followed.
+    /// Checks the path. Fails if something other than an empty folder exists there and `force` is not set, if it exists
+    /// and is not of this kind, or if its parent folder cannot be written. Links are followed.
     static Result<Output> at(const std::filesystem::path& path, Kind kind, bool force);
 
-    /// Returns where to write: a path that does not exist yet (for a file) or an empty folder.
+    /// Returns the path to write to: for a file one that does not exist yet, for a folder an empty one.
     [[nodiscard]] const std::filesystem::path& temporary() const { return temporary_; }
+    /// Returns the final path.
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
-    /// Renames the output to its final name. What existed there is renamed, and its new name is returned; otherwise
-    /// returns an empty path.
+    /// Renames the output to its final name. Renames an existing file or folder first and returns its new name, or an
+    /// empty path if there was none.
     Result<std::filesystem::path> finish();
 
     /// Removes the output if it was not finished.
@@ -45,12 +46,12 @@ class Output {
     bool force_;
 };
 
-/// Writes a new file. Errors have the system's reason and name `shown`.
+/// Writes a new file. Error messages have the system's reason and contain the path `shown`.
 class FileWriter {
    public:
     static Result<FileWriter> create(const std::filesystem::path& file, std::filesystem::path shown);
     Result<void> write(std::string_view bytes);
-    /// Passes all bytes to the system; with `durable` waits until they are on the disk.
+    /// Passes all bytes to the system. If `durable`, also waits until they are on the disk.
     Result<void> close(bool durable);
 
    private:

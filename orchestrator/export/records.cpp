@@ -31,7 +31,7 @@ std::uint32_t crc32c(std::string_view bytes) {
     return ~rest;
 }
 
-std::uint32_t masked(std::uint32_t sum) { return std::rotr(sum, 15) + 0xa282ead8U; }
+std::uint32_t masked(std::uint32_t checksum) { return std::rotr(checksum, 15) + 0xa282ead8U; }
 
 std::string framed(std::string_view payload) {
     const std::string length = little_endian(payload.size(), 8);

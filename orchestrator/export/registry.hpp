@@ -1,5 +1,5 @@
-// The formats that a study can be exported to. For a new one add a file, which defines its row, and a line in
-// registry.cpp: `hpo export` takes names, help and errors from the rows.
+// The formats that a study can be exported to. A new one needs a file that defines its row, and a line in registry.cpp.
+// `hpo export` takes its names, help and errors from the rows.
 #pragma once
 
 #include <filesystem>
@@ -15,22 +15,22 @@
 
 namespace hpo::exporting {
 
-/// Returns a trial with all its steps. A study may have more steps than fit in memory: a format asks for a trial when
-/// it writes it, and drops it before the next one.
+/// Returns a trial with all its steps. A study may have more steps than fit in memory, so a format reads one trial at a
+/// time.
 using WholeTrial = std::function<Result<TrialRecord>(const TrialRecord& trial)>;
 
-/// For a record that has all steps.
+/// The WholeTrial for a record that has all steps.
 inline Result<TrialRecord> as_it_is(const TrialRecord& trial) { return trial; }
 
 struct Format {
     std::string_view name;         ///< for --to
-    std::string_view description;  ///< what is written, for people: "a row a trial"
+    std::string_view description;  ///< for the help: "one row per trial"
     Output::Kind kind = Output::Kind::file;
-    /// Prints a text format, which can go to standard output; nullptr for other formats.
+    /// Prints a text format, which may be written to standard output. nullptr for other formats.
     Result<void> (*print)(const Study& study, const StudyRecord& record, const WholeTrial& whole,
                           const Sink& sink) = nullptr;
-    /// Writes another format: makes the file `path`, which must not exist, or fills the empty folder. Errors name
-    /// `shown`, its final path.
+    /// Writes any other format: creates the file `path`, which must not exist, or fills the empty folder `path`. Error
+    /// messages contain `shown`, its final path. nullptr for text formats.
     Result<void> (*write)(const Study& study, const StudyRecord& record, const WholeTrial& whole,
                           const std::filesystem::path& path, const std::filesystem::path& shown) = nullptr;
 };
@@ -42,11 +42,11 @@ extern const Format tensorboard_format;
 
 std::span<const Format* const> formats();
 
-/// Returns the format with this name, or nullptr.
+/// Returns the format with this name, or nullptr if there is none.
 const Format* find_format(std::string_view name);
 
-/// Writes any format to `path`, which must not exist or be an empty folder. `record` needs only the steps that count;
-/// `whole` gives the others.
+/// Writes a study in any format to `path`, which must not exist or be an empty folder. The curves in `record` may be
+/// thinned; `whole` returns the complete ones. Error messages contain `shown`, the final path.
 Result<void> write(const Format& format, const Study& study, const StudyRecord& record, const WholeTrial& whole,
                    const std::filesystem::path& path, const std::filesystem::path& shown);
 

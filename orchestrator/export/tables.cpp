@@ -87,8 +87,8 @@ Result<void> write_csv(const Study& study, const StudyRecord& record, const Whol
 }
 
 Result<void> write_jsonl(const Study& study, const StudyRecord& record, const WholeTrial& whole, const Sink& sink) {
-    for (const TrialRecord& counted : record.trials) {
-        const auto trial = whole(counted);
+    for (const TrialRecord& thinned : record.trials) {
+        const auto trial = whole(thinned);
         if (!trial) return trial.error();
         const auto json = whole_trial_json(study, *trial);
         const std::string line = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
@@ -97,9 +97,9 @@ Result<void> write_jsonl(const Study& study, const StudyRecord& record, const Wh
     return {};
 }
 
-const Format csv_format{.name = "csv", .description = "a row a trial", .print = write_csv};
+const Format csv_format{.name = "csv", .description = "one row per trial", .print = write_csv};
 
 const Format jsonl_format{
-    .name = "jsonl", .description = "a JSON object a trial, with its steps", .print = write_jsonl};
+    .name = "jsonl", .description = "one JSON object per trial, with its steps", .print = write_jsonl};
 
 }  // namespace hpo::exporting

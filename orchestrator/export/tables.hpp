@@ -1,4 +1,4 @@
-// Writes trials as text, one on each line: CSV and JSON Lines.
+// Writes trials as CSV and as JSON Lines, one trial per line.
 #pragma once
 
 #include "hpo/event.hpp"
@@ -8,13 +8,14 @@
 
 namespace hpo::exporting {
 
-/// Writes CSV by RFC 4180 (lines end with CR LF, cells are quoted where necessary) with a row for each trial: trial,
-/// state, value, best_step, steps, attempt, a column "params.NAME" for each parameter of the space, "values.NAME" for
-/// each metric of the steps that count, rule, reason, seed, started, ended, device, peak_host_bytes, peak_device_bytes.
-/// An absent value is an empty cell; numbers have all their digits.
+/// Writes CSV by RFC 4180 (lines end with CR LF, cells are quoted where necessary). The columns are trial, state,
+/// value, best_step, steps, attempt, "params.NAME" for each parameter of the space, "values.NAME" for each metric of
+/// the step that determines a trial's value, "closing.NAME" for each metric reported after the last step, rule, reason,
+/// seed, started, ended, device, peak_host_bytes and peak_device_bytes. Absent values are empty cells. Numbers have all
+/// their digits.
 Result<void> write_csv(const Study& study, const StudyRecord& record, const WholeTrial& whole, const Sink& sink);
 
-/// Writes whole_trial_json() of each trial.
+/// Writes whole_trial_json() of each trial as one line.
 Result<void> write_jsonl(const Study& study, const StudyRecord& record, const WholeTrial& whole, const Sink& sink);
 
 /// Returns a cell, quoted if necessary.

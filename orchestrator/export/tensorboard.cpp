@@ -43,7 +43,7 @@ Message scalar(const std::string& tag, double number) {
     return Message().bytes(value_field::tag, tag).single(value_field::simple_value, static_cast<float>(number));
 }
 
-/// Writes an entry for the HPARAMS plugin: a tag, its data in the metadata, and one float (0) as the value.
+/// Returns an event for the HPARAMS plugin. Its data is in the metadata of a tag; the value is a single float, 0.
 std::string hparams_event(double time, const std::string& tag, const Message& data) {
     const Message plugin = Message().bytes(1, "hparams").bytes(2, data.encoded());
     const Message shape = Message().message(2, Message().number(1, 1));
@@ -55,7 +55,7 @@ std::string hparams_event(double time, const std::string& tag, const Message& da
     return event_at(time, 0).message(event_field::summary, Message().message(1, value)).encoded();
 }
 
-/// google.protobuf.Value
+/// Returns a google.protobuf.Value.
 Message value_message(const Value& value, DataType type) {
     if (const auto* flag = std::get_if<bool>(&value); flag && type == DataType::flag)
         return Message().number(4, *flag ? 1 : 0);
@@ -63,7 +63,7 @@ Message value_message(const Value& value, DataType type) {
     return Message().bytes(3, to_text(value));
 }
 
-/// Categories are numbers or flags if all of them are.
+/// Returns the type of a dimension's values. Categories are numbers or flags if all choices are, else texts.
 DataType type_of(const Dimension& dimension) {
     if (dimension.kind != Kind::categorical) return DataType::number;
     const auto all = [&](auto&& is) { return std::all_of(dimension.choices.begin(), dimension.choices.end(), is); };
@@ -113,9 +113,9 @@ std::string session_start_event(const Study& study, const TrialRecord& trial) {
 }
 
 std::string session_end_event(const TrialRecord& trial) {
-    const bool well = trial.state == TrialState::complete || trial.state == TrialState::stopped;
+    const bool succeeded = trial.state == TrialState::complete || trial.state == TrialState::stopped;
     const Message session =
-        Message().number(1, static_cast<int>(well ? Status::success : Status::failure)).real(2, trial.ended_at);
+        Message().number(1, static_cast<int>(succeeded ? Status::success : Status::failure)).real(2, trial.ended_at);
     const Message data = Message().number(plugin_field::version, 0).message(plugin_field::session_end, session);
     return hparams_event(trial.ended_at, "_hparams_/session_end_info", data);
 }
@@ -137,9 +137,10 @@ std::string report_event(const TrialRecord& trial, const Report& report) {
         .encoded();
 }
 
-/// Starts a file in `folder`.
+/// An event file under construction.
 class EventFile {
    public:
+    /// Creates the file in `folder`. `time` is in seconds since the epoch.
     static Result<EventFile> begin(const fs::path& folder, const fs::path& shown, double time) {
         char name[64];
         std::snprintf(name, sizeof name, "events.out.tfevents.%010lld.hpo", static_cast<long long>(time));
@@ -178,9 +179,9 @@ Result<void> write_trial(const Study& study, const TrialRecord& trial, const fs:
 Result<void> write_tensorboard(const Study& study, const StudyRecord& record, const WholeTrial& whole,
                                const fs::path& folder, const fs::path& shown) {
     std::set<std::string> metrics;
-    for (const TrialRecord& counted : record.trials) {
-        if (counted.started_at == 0) continue;
-        const auto trial = whole(counted);
+    for (const TrialRecord& thinned : record.trials) {
+        if (thinned.started_at == 0) continue;
+        const auto trial = whole(thinned);
         if (!trial) return trial.error();
         for (const Report& report : trial->curve)
             for (const auto& [metric, number] : report.metrics) metrics.insert(metric);

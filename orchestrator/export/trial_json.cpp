@@ -24,13 +24,13 @@ Json object(const Map& map) {
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
-/// Returns bytes, or null if not known.
+/// Returns the bytes of host and device, null where they are not known.
 Json memory(const Footprint& footprint) {
     const auto known = [](std::int64_t bytes) { return bytes > 0 ? Json(bytes) : Json(nullptr); };
     return {{"host_bytes", known(footprint.host_bytes)}, {"device_bytes", known(footprint.device_bytes)}};
 }
 
-/// Writes a time in the zone of `parts_of`, with so many decimals of seconds.
+/// Formats a time in the zone of `parts_of` (gmtime_r or localtime_r), with `decimals` digits after the second.
 std::string time_text(double time, decltype(gmtime_r)* parts_of, const char* format, int decimals) {
     const auto units = static_cast<long long>(std::pow(10, decimals));
     const auto count = static_cast<long long>(std::floor(time * static_cast<double>(units)));

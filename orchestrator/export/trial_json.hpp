@@ -1,4 +1,4 @@
-// Writes a trial as JSON, for --json of ls, run and top and for the export to JSON Lines.
+// Converts a trial to JSON, for --json of ls, run and top and for the export to JSON Lines.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,22 +9,22 @@
 
 namespace hpo {
 
-/// Version of the schema of all JSON that commands print (docs/json.md). It increases when a key is removed or changes
-/// its meaning, not for a new key.
+/// The version of the schema of all JSON that commands print (docs/json.md). It increases when a key is removed or
+/// changes its meaning, but not for a new key.
 inline constexpr int json_schema = 1;
 
-/// Returns the object "Trial" of docs/json.md. Values are those of the step that counts for the objective, or else of
-/// the last one. Times have the form "2026-11-21T03:52:57.152Z" or are null. Numbers that are not finite are "nan",
-/// "inf" and "-inf".
+/// Returns the object "Trial" of docs/json.md. Its values are those of counting_report(). Times have the form
+/// "2026-11-21T03:52:57.152Z" or are null. Numbers that are not finite are "nan", "inf" and "-inf".
 nlohmann::ordered_json trial_json(const TrialRecord& trial);
 
-/// Returns the same with everything else that is known: "seed", and "curve" with every step as in the protocol.
+/// Returns trial_json() with "seed" and with "curve", which has every step in the protocol's form.
 nlohmann::ordered_json whole_trial_json(const Study& study, const TrialRecord& trial);
 
-/// Returns the report that trial_json() takes its values from, or nullptr.
+/// Returns the report of the step that determines the trial's value, or the last report if no step does. Returns
+/// nullptr if there are no reports.
 const Report* counting_report(const TrialRecord& trial);
 
-/// Returns seconds since the epoch as "2026-11-21T03:52:57.152Z", in UTC; empty for 0.
+/// Returns seconds since the epoch as "2026-11-21T03:52:57.152Z", in UTC. Returns an empty text for 0.
 std::string utc_text(double time);
 
 /// Returns seconds since the epoch as "2026-11-21 03:52:57.152704", in local time, as Optuna writes them.

@@ -29,42 +29,42 @@ std::string without_placeholders(std::string_view text) {
 }
 
 std::optional<std::vector<std::string>> split_shell_line(std::string_view line) {
-    std::vector<std::string> words;
-    std::string word;
-    bool begun = false;
+    std::vector<std::string> arguments;
+    std::string argument;
+    bool begun = false;  // true within an argument, which may be empty ("")
     char quote = 0;
     for (std::size_t i = 0; i < line.size(); ++i) {
         const char c = line[i];
         const bool escapes = c == '\\' && quote != '\'' && i + 1 < line.size() &&
                              (quote == 0 || line[i + 1] == '"' || line[i + 1] == '\\');
         if (escapes) {
-            word += line[++i];
+            argument += line[++i];
             begun = true;
         } else if (quote != 0) {
             if (quote == '"' && (c == '$' || c == '`')) return {};
             if (c == quote)
                 quote = 0;
             else
-                word += c;
+                argument += c;
         } else if (c == '"' || c == '\'') {
             quote = c;
             begun = true;
         } else if (c == ' ' || c == '\t') {
-            if (begun) words.push_back(std::move(word));
-            word.clear();
+            if (begun) arguments.push_back(std::move(argument));
+            argument.clear();
             begun = false;
         } else if (std::string_view("$`|&;<>()*?[]#~\n\r\\").find(c) != std::string_view::npos) {
             return {};
         } else {
-            word += c;
+            argument += c;
             begun = true;
         }
     }
     if (quote != 0) return {};
-    if (begun) words.push_back(std::move(word));
-    // NAME=value before a command sets a variable.
-    if (words.empty() || words.front().empty() || words.front().find('=') != std::string::npos) return {};
-    return words;
+    if (begun) arguments.push_back(std::move(argument));
+    // NAME=value before a command sets a variable, which needs a shell.
+    if (arguments.empty() || arguments.front().empty() || arguments.front().find('=') != std::string::npos) return {};
+    return arguments;
 }
 
 }  // namespace hpo::importing

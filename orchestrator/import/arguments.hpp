@@ -11,8 +11,8 @@ namespace hpo::importing {
 /// Escapes braces, so that `text` has no placeholders: {lr} becomes {{lr}}.
 std::string without_placeholders(std::string_view text);
 
-/// Splits a command line into arguments like a shell, by blanks, quotes and backslashes. Returns nothing if that needs
-/// a shell: for variables, pipes, redirections, patterns, several commands, or quotes that are not closed.
+/// Splits a command line into arguments as a shell does, at blanks, with quotes and backslashes. Returns nothing if
+/// only a shell can run it: if it has variables, pipes, redirections, patterns, several commands or an unclosed quote.
 std::optional<std::vector<std::string>> split_shell_line(std::string_view line);
 
 }  // namespace hpo::importing

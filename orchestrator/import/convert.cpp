@@ -15,18 +15,18 @@ namespace {
 
 using study::Node;
 
-/// Returns the file's name without folders and ending; if it only says what kind of file it is (config.yml,
-/// search_space.json), the folder's name.
+/// Returns the file's name without folders and extension. A generic name such as config.yml or search_space.json is
+/// replaced by the name of its folder.
 std::string stem_of(const std::string& file_name) {
     const auto slash = file_name.find_last_of('/');
     const std::string name = file_name.substr(slash + 1);
     const auto dot = name.rfind('.');
     const std::string stem = name.substr(0, dot == 0 || dot == std::string::npos ? name.size() : dot);
     constexpr std::string_view kinds[] = {"config", "search_space", "searchspace", "sweep", "experiment"};
-    const bool says_its_kind = std::any_of(std::begin(kinds), std::end(kinds), [&](std::string_view kind) {
+    const bool is_generic = std::any_of(std::begin(kinds), std::end(kinds), [&](std::string_view kind) {
         return stem == kind || stem.starts_with(std::string(kind) + "_") || stem.starts_with(std::string(kind) + "-");
     });
-    if (!says_its_kind || slash == std::string::npos) return stem;
+    if (!is_generic || slash == std::string::npos) return stem;
     const std::string folders = file_name.substr(0, slash);
     const std::string folder = as_study_name(folders.substr(folders.find_last_of('/') + 1));
     return folder.empty() ? stem : folder;
@@ -38,10 +38,10 @@ std::string joined(const std::vector<const Format*>& formats, const char* betwee
     return all;
 }
 
-std::string not_recognized(const std::vector<const Format*>& asked, std::string_view tool) {
+std::string not_recognized(const std::vector<const Format*>& candidates, std::string_view tool) {
     return (tool == any_tool ? "none of the formats that can be converted: "
                              : "no file of " + std::string(tool) + ": ") +
-           joined(asked, "; ",
+           joined(candidates, "; ",
                   [](const Format& format) { return std::string(format.title) + " has " + std::string(format.signs); });
 }
 
@@ -62,13 +62,13 @@ Result<Conversion> convert(std::string_view text, const std::string& file_name, 
     study::Diagnostics diagnostics(file_name, spaced);
     const auto root = study::parse_yaml(spaced, 0, diagnostics, study::Tags::core);
     if (!root) return Error{diagnostics.text()};
-    std::vector<const Format*> asked, matching;
+    std::vector<const Format*> candidates, matching;
     for (const Format* format : formats())
-        if (tool == any_tool || tool == format->tool) asked.push_back(format);
-    for (const Format* format : asked)
+        if (tool == any_tool || tool == format->tool) candidates.push_back(format);
+    for (const Format* format : candidates)
         if (format->matches(*root)) matching.push_back(format);
     if (matching.size() != 1) {
-        diagnostics.error({}, matching.empty() ? not_recognized(asked, tool) : ambiguous(matching));
+        diagnostics.error({}, matching.empty() ? not_recognized(candidates, tool) : ambiguous(matching));
         return Error{diagnostics.text()};
     }
     const Format& format = *matching.front();

@@ -15,13 +15,13 @@ namespace {
 
 using study::Node;
 
-constexpr double most_steps = 1e9;  ///< of a dimension with a step
+constexpr double max_steps = 1e9;  ///< of a dimension with a step
 
 std::string number_text(double number) { return study::short_number(number); }
 
 bool fits_whole(double number) { return std::abs(number) <= study::max_whole && std::floor(number) == number; }
 
-/// Moves the bounds to multiples of the quantum.
+/// Moves the bounds to multiples of the quantum. Drops the quantum with a remark if a dimension cannot have it.
 void snap(StudyBuilder& builder, const std::string& key, Range& range, const study::Location& location) {
     const double quantum = *range.quantum;
     const double first = std::round(range.low / quantum), last = std::round(range.high / quantum);
@@ -32,14 +32,14 @@ void snap(StudyBuilder& builder, const std::string& key, Range& range, const stu
         range.whole = whole;
         if (!whole || quantum != 1)
             builder.remark(key, location,
-                           "a logarithmic range cannot keep to multiples of " + number_text(quantum) +
-                               (whole ? ": every whole number of it is tried" : ": every number of it is tried") +
+                           "a logarithmic range cannot be restricted to multiples of " + number_text(quantum) +
+                               (whole ? ": any integer in it is tried" : ": any number in it is tried") +
                                "; round in the script, or write the values as {type: categorical, choices: [...]}");
         range.quantum.reset();
         return;
     }
-    if (!(last - first < most_steps)) {
-        builder.remark(key, location, "more than 1e9 multiples of " + number_text(quantum) + ": every number is tried");
+    if (!(last - first < max_steps)) {
+        builder.remark(key, location, "more than 1e9 multiples of " + number_text(quantum) + ": any number is tried");
         range.quantum.reset();
         range.whole = false;
         return;
@@ -66,9 +66,8 @@ std::string add_range(StudyBuilder& builder, const std::string& name, Range rang
     if (!std::isfinite(range.low) || !std::isfinite(range.high) || !std::isfinite(range.high - range.low))
         return "the range is not finite";
     if (range.low > range.high)
-        return "the least value (" + number_text(range.low) + ") is above the greatest (" + number_text(range.high) +
-               ")";
-    if (range.log && range.low <= 0) return "a logarithmic range begins above 0, found " + number_text(range.low);
+        return "the minimum (" + number_text(range.low) + ") is above the maximum (" + number_text(range.high) + ")";
+    if (range.log && range.low <= 0) return "a logarithmic range must be above 0, found " + number_text(range.low);
     if (range.quantum && !(*range.quantum > 0 && std::isfinite(range.low / *range.quantum) &&
                            std::isfinite(range.high / *range.quantum)))
         return "'q' must be above 0";
@@ -99,8 +98,8 @@ std::string add_normal(StudyBuilder& builder, const std::string& name, double mu
     if (range.log && !(range.low > 0)) return "the range is not finite";
     builder.remark("space." + StudyBuilder::study_name_of(name), location,
                    std::string(log ? "a lognormal" : "a normal") + " distribution (mu " + number_text(mu) + ", sigma " +
-                       number_text(sigma) + ") has no bounds: here evenly" + (log ? " in the logarithm" : "") +
-                       " over the 95 % around its middle; widen low and high if the best lie at an end");
+                       number_text(sigma) + ") has no bounds: its middle 95 % are sampled uniformly" +
+                       (log ? " in the logarithm" : "") + "; widen low and high if the best trials lie at a bound");
     return add_range(builder, name, range, location);
 }
 
@@ -177,16 +176,16 @@ std::string add_choices(StudyBuilder& builder, const std::string& name, const st
             texts = true;
             builder.remark(
                 key, choice->location,
-                "a choice is one value: what is none is given to the script as text, such as " + to_text(value));
+                "a choice must be a single value: this one is passed to the script as a text, " + to_text(value));
         }
-        const bool twice = std::any_of(dimension.choices.begin(), dimension.choices.end(),
-                                       [&](const Value& other) { return same(other, value); });
-        if (!twice)
+        const bool is_duplicate = std::any_of(dimension.choices.begin(), dimension.choices.end(),
+                                              [&](const Value& other) { return same(other, value); });
+        if (!is_duplicate)
             dimension.choices.push_back(std::move(value));
         else
             builder.remark(key, choice->location,
                            study::printable(to_text(value)) +
-                               " stands there twice; choices are equally likely, and each stands once");
+                               " is listed twice; choices are equally likely here, and each is listed once");
     }
     builder.add(std::move(dimension), choices.front()->location);
     return {};

@@ -1,5 +1,4 @@
-// Reads experiments of Katib (Kubeflow): their space, and the command of their trials' container as an unchanged
-// script.
+// Reads experiments of Katib (Kubeflow). The command of their trials' container becomes an unchanged script.
 #include <algorithm>
 #include <cmath>
 
@@ -90,8 +89,8 @@ class KatibExperiment {
         if (const Node* goal = find(*node, "goal"))
             builder_.remark(
                 "objective", goal->location,
-                "no study ends at a goal: budget.patience ends it after so many trials without a better one, "
-                "Ctrl-C or hpo stop at once");
+                "no study ends at a goal: budget.patience ends it after a number of trials without an improvement, "
+                "hpo stop ends it at once");
         if (const Node* strategies = find(*node, "metricStrategies"))
             for (const Node& item : strategies->items)
                 if (text_of(find(item, "name")) == name && text_of(find(item, "value")) == "latest")
@@ -126,12 +125,13 @@ class KatibExperiment {
         reading_.leave_out_others(space, {"min", "max", "step", "list", "distribution"}, "'" + name + "'");
         if (type == "categorical" || type == "discrete") {
             const Node* list = find(space, "list");
-            if (list == nullptr || list->items.empty()) return "'feasibleSpace' needs 'list', of one value at least";
+            if (list == nullptr || list->items.empty()) return "'feasibleSpace' needs a 'list' of at least one value";
             std::vector<Node> bare = list->items;
             std::vector<const Node*> choices;
             for (Node& choice : bare) {
                 if (type == "discrete") choice.plain = true;
-                if (type == "discrete" && !number_of(choice)) return "'list' of a discrete parameter holds numbers";
+                if (type == "discrete" && !number_of(choice))
+                    return "'list' of a discrete parameter must contain numbers";
                 choices.push_back(&choice);
             }
             return add_choices(builder_, name, choices, LiteralStyle::json);
@@ -146,8 +146,8 @@ class KatibExperiment {
         range.whole = type == "int" && is_whole_text(low) && is_whole_text(high) && is_whole_text(step);
         if (shape == "normal" || shape == "logNormal")
             builder_.remark("space." + StudyBuilder::study_name_of(name), location,
-                            shape + " around the middle: here evenly" + (range.log ? " in the logarithm" : "") +
-                                " between its bounds");
+                            shape + " becomes a uniform distribution" + (range.log ? " of the logarithm" : "") +
+                                " between the bounds");
         else if (!shape.empty() && !range.log && shape != "uniform")
             return "no distribution '" + printable(shape) + "'; known: uniform, logUniform, normal, logNormal";
         if (step == nullptr || text_of(step).empty()) return add_range(builder_, name, range, location);
@@ -157,19 +157,19 @@ class KatibExperiment {
             return add_range(builder_, name, range, location);
         if (range.log) {
             builder_.remark("space." + StudyBuilder::study_name_of(name), location,
-                            "a logarithmic range cannot keep to steps: every number of it is tried");
+                            "a logarithmic range cannot have steps: any number in it is tried");
             return add_range(builder_, name, range, location);
         }
         return add_stepped(name, range, *quantum, location);
     }
 
-    /// Katib counts steps from the least value.
+    /// Adds a range whose values lie at multiples of `step` above its minimum, as Katib counts them.
     string add_stepped(const string& name, const Range& range, double step, const study::Location& location) {
         const double last = range.low + std::floor((range.high - range.low) / step + 1e-9) * step;
         Range stepped{range.low, rounded(last), false, {}, range.whole};
         if (const string problem = add_range(builder_, name, stepped, location); !problem.empty()) return problem;
-        Dimension& made = builder_.study.space.back();
-        if (made.low < made.high && !(range.whole && step == 1)) made.step = step;
+        Dimension& dimension = builder_.study.space.back();
+        if (dimension.low < dimension.high && !(range.whole && step == 1)) dimension.step = step;
         return {};
     }
 
@@ -181,7 +181,7 @@ class KatibExperiment {
         const Node* all = spec == nullptr ? nullptr : containers_below(*spec);
         if (all == nullptr || all->items.empty()) {
             builder_.remark("worker", pattern == nullptr ? study::Location{} : pattern->location,
-                            "there is no container with a command here: write the script for train.py");
+                            "there is no container with a command: replace train.py by the script");
             std::vector<string> arguments{"python3", "train.py"};
             for (const Dimension& dimension : builder_.study.space)
                 arguments.push_back("--" + dimension.name + "={" + dimension.name + "}");
@@ -203,7 +203,7 @@ class KatibExperiment {
                 references_[name] = found->second;
             else if (of.starts_with("${trialSpec."))
                 builder_.remark("worker", item.location,
-                                "'" + name + "' is of Kubernetes (" + of + "): it stands as it is");
+                                "'" + name + "' is a value of Kubernetes (" + of + "): it is kept unchanged");
             else if (reading_.diagnostics.ok())
                 reading_.error(item.location,
                                "'" + printable(name) + "' refers to no parameter, '" + printable(of) + "'");
@@ -226,12 +226,12 @@ class KatibExperiment {
         if (find(node, "command") == nullptr) {
             builder_.remark(
                 "worker", node.location,
-                "what the image runs by itself is not known here: write the program before these arguments");
+                "the program that the image runs by default is not known here: write it before these arguments");
             arguments.insert(arguments.begin(), {"python3", "train.py"});
         }
         if (arguments.empty() || arguments.front().empty())
             return reading_.error(node.location, "the container's command is empty");
-        see_steps(arguments);
+        note_steps(arguments);
         builder_.study.command = std::move(arguments);
         if (const Node* image = find(node, "image"))
             builder_.remark("worker", image->location,
@@ -244,10 +244,11 @@ class KatibExperiment {
             if (std::none_of(references_.begin(), references_.end(),
                              [&](const auto& entry) { return entry.second == dimension; }))
                 builder_.remark("worker", node.location,
-                                "no trialParameters refers to '" + name + "': the command does not take it");
+                                "no trialParameters refers to '" + name + "': the command does not receive it");
     }
 
-    /// Converts ${trialParameters.lr} to {lr}, or for a shell to a variable; other braces stay text.
+    /// Converts ${trialParameters.lr} to {lr}, or to a variable if the argument is a shell's script. Other braces
+    /// remain text.
     string word(const Node& item, bool shell) {
         constexpr string_view begin = "${trialParameters.";
         string out;
@@ -270,8 +271,8 @@ class KatibExperiment {
         return out;
     }
 
-    /// Reads --epochs=5 or --epochs 5.
-    void see_steps(const std::vector<string>& arguments) {
+    /// Records the number of epochs of --epochs=5 or --epochs 5.
+    void note_steps(const std::vector<string>& arguments) {
         for (std::size_t i = 0; i < arguments.size(); ++i) {
             if (!arguments[i].starts_with("-")) continue;
             const auto sign = arguments[i].find('=');
@@ -284,7 +285,7 @@ class KatibExperiment {
             value.text = sign != string::npos       ? arguments[i].substr(sign + 1)
                          : i + 1 < arguments.size() ? arguments[i + 1]
                                                     : "";
-            if (const auto number = number_of(value)) builder_.see_epochs(name, *number);
+            if (const auto number = number_of(value)) builder_.note_epochs(name, *number);
         }
     }
 
@@ -297,8 +298,8 @@ class KatibExperiment {
             if (ours || value == nullptr || value->kind != Node::Kind::scalar || value->text.find("${") != string::npos)
                 builder_.remark("worker", item.location,
                                 "the variable '" + name +
-                                    "' is left out: hpo sets HPO_PARAM_* for each parameter, and "
-                                    "worker.environment others");
+                                    "' is left out: hpo sets HPO_PARAM_* for each parameter; set others in "
+                                    "worker.environment");
             else
                 builder_.study.environment.own[name] = value->text;
         }
@@ -324,11 +325,11 @@ class KatibExperiment {
         builder_.remark("worker", node->location,
                         "the collector '" + kind + "' is not known here: let the script print " +
                             builder_.study.objective.metric +
-                            "=0.123 once a step, or write a file of CSV or JSON Lines into its folder, metrics: {file: "
-                            "\"{folder}/metrics.jsonl\"}");
+                            "=0.123 at each step, or write CSV or JSON Lines to a file in its folder and set metrics: "
+                            "{file: \"{folder}/metrics.jsonl\"}");
     }
 
-    // ---- How many, and which.
+    // ---- The budget and the algorithms.
 
     [[nodiscard]] std::optional<double> whole_of(const char* key) const {
         const Node* node = find(spec_, key);
@@ -344,15 +345,15 @@ class KatibExperiment {
             study.budget.trials = static_cast<std::int64_t>(std::clamp(*number, 1.0, 1e6));
         else
             builder_.remark("budget", 0,
-                            "the number of trials is not limited there: here " + std::to_string(study.budget.trials) +
-                                ", and more with hpo run --trials");
+                            "the experiment does not limit the number of trials: here " +
+                                std::to_string(study.budget.trials) + "; hpo run --trials N runs more");
         if (const auto number = whole_of("parallelTrialCount")) {
             study.resources.parallel = static_cast<std::int64_t>(std::clamp(*number, 1.0, 1e4));
             builder_.comment("resources", "parallel: auto runs as many trials at once as fit");
         }
     }
 
-    /// Returns a setting of an algorithm.
+    /// Returns a setting of an algorithm, or `otherwise` if it is missing or not a number from 0 to 1e6.
     static double setting(const Node& algorithm, string_view name, double otherwise) {
         if (const Node* list = find(algorithm, "algorithmSettings"))
             for (const Node& item : list->items)
@@ -391,10 +392,11 @@ class KatibExperiment {
             steps_ = static_cast<std::int64_t>(setting(*node, "r_l", 0));
             add_halving(builder_, 1, std::max(setting(*node, "eta", 3), 1.5), location, "hyperband");
         } else if (name == "tpe" || name == "multivariate-tpe" || name == "bayesianoptimization") {
-            builder_.comment("sampler",
-                             name + " there; auto here: gp, or tpe for long studies and those with stopping rules");
+            builder_.comment(
+                "sampler",
+                name + " in the original; auto is gp, or tpe for long studies and those with stopping rules");
         } else {
-            builder_.remark("sampler", location, "the algorithm '" + name + "' has no counterpart here: auto");
+            builder_.remark("sampler", location, "the algorithm '" + name + "' has no counterpart here: auto is used");
         }
     }
 

@@ -1,4 +1,4 @@
-// Reads configurations of NNI's experiments in both of their versions.
+// Reads configurations of NNI's experiments, version 2 and version 1.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -21,14 +21,14 @@ using study::find;
 using study::Node;
 using study::printable;
 
-/// The script gets its parameters from nni and reports to it.
+/// Gives the script a stand-in for nni, from which it gets its parameters and to which it reports.
 void use_stand_in(StudyBuilder& builder, const study::Location& location) {
     builder.study.metrics.emplace();
     builder.study.shim = "nni";
     builder.remark(
         "worker", location,
         "shim: nni gives the script a stand-in for nni: get_next_parameter() returns the trial's parameters, and "
-        "each report_intermediate_result() and the final one is a step. Without the line it imports nni itself");
+        "each report_intermediate_result() and the final one is a step. Without this line it imports nni itself");
 }
 
 class NniExperiment {
@@ -101,7 +101,7 @@ class NniExperiment {
         if (file == nullptr) {
             if (flag_of(first({"useAnnotation"}) ? *first({"useAnnotation"}) : Node{}).value_or(false))
                 reading_.error(first({"useAnnotation"})->location,
-                               "the space stands in the script's annotations: write it down as a search space");
+                               "the search space is in the script's annotations: write it to a search space file");
             else
                 reading_.error({}, "no search space: 'searchSpace' or 'searchSpaceFile'");
             return;
@@ -112,14 +112,14 @@ class NniExperiment {
         other_file(name, *text, file->location);
     }
 
-    /// Reads the space from another file; errors have its name.
+    /// Reads the space from another file, whose name is shown in its errors and remarks.
     void other_file(const string& name, const string& text, const study::Location& location) {
         const string spaced = without_tabs(text);
         study::Diagnostics problems(name, spaced);
-        const string before = builder_.switch_file(name);
+        const string previous = builder_.switch_file(name);
         if (const auto root = study::parse_yaml(spaced, 0, problems, study::Tags::core))
             NniSpace({problems, builder_, reading_.known, reading_.read_other}).read(*root);
-        builder_.switch_file(before);
+        builder_.switch_file(previous);
         if (!problems.ok()) reading_.error(location, "the search space cannot be read:\n" + problems.text());
     }
 
@@ -128,10 +128,10 @@ class NniExperiment {
         if (line == nullptr) line = of_trial("command");
         std::vector<string> arguments;
         if (line == nullptr || text_of(line).empty()) {
-            builder_.remark("worker", 0, "there is no command of a trial: write the script for train.py");
+            builder_.remark("worker", 0, "there is no command for a trial: replace train.py by the script");
             arguments = {"python3", "train.py"};
-        } else if (const auto cut = split_shell_line(line->text)) {
-            for (const string& word : *cut) arguments.push_back(without_placeholders(word));
+        } else if (const auto words = split_shell_line(line->text)) {
+            for (const string& word : *words) arguments.push_back(without_placeholders(word));
         } else {
             arguments = {"sh", "-c", without_placeholders(line->text)};
         }
@@ -139,8 +139,9 @@ class NniExperiment {
         if (folder == nullptr) folder = of_trial("codeDir");
         if (const string name = text_of(folder); !name.empty() && name != "." && name != "./") {
             arguments.insert(arguments.begin(), {"env", "--chdir=" + without_placeholders(name)});
-            builder_.remark("worker", folder->location,
-                            "a relative folder is meant from where hpo run is called, not from this file");
+            builder_.remark(
+                "worker", folder->location,
+                "a relative folder starts from the folder in which hpo run is called, not from this file's");
         }
         builder_.study.command = std::move(arguments);
         use_stand_in(builder_, line == nullptr ? study::Location{} : line->location);
@@ -160,13 +161,14 @@ class NniExperiment {
             if (*number == 0) study.resources.backend = "cpu";
             if (*number > 1)
                 builder_.remark("resources", gpus->location,
-                                "a trial gets one GPU at most, " + study::short_number(*number) + " were asked for");
+                                "a trial gets one GPU here instead of " + study::short_number(*number) +
+                                    "; set resources.trial.gpus for more");
         }
         const Node* service = first({"trainingService"});
         const Node* platform = service == nullptr ? first({"trainingServicePlatform"}) : find(*service, "platform");
         if (platform != nullptr && platform->text != "local")
             builder_.remark("resources", platform->location,
-                            "hpo trains on this machine alone, not by '" + platform->text + "'");
+                            "hpo trains on this machine only, not on '" + platform->text + "'");
         const Node* local = service == nullptr ? first({"localConfig"}) : service;
         if (local != nullptr) devices(*local);
         reading_.leave_out_others(service == nullptr ? Node{} : *service,
@@ -191,10 +193,10 @@ class NniExperiment {
         }
         if (const Node* node = find(local, "maxTrialNumberPerGpu"))
             builder_.remark("resources", node->location,
-                            "trials share a GPU as far as its memory goes, which is measured");
+                            "trials share a GPU as far as its memory allows, which hpo measures");
     }
 
-    /// Reads a duration: 30s, 10m, 1h, 2d, or a number of seconds.
+    /// Reads a duration such as 30s, 10m, 1h or 2d, or a number of seconds. Returns nothing if it is neither.
     std::optional<double> seconds_of(const Node& node) const {
         string text = text_of(&node);
         double unit = 1;
@@ -222,19 +224,19 @@ class NniExperiment {
             budget.trials = static_cast<std::int64_t>(std::min(*number, 1e6));
         } else {
             builder_.remark("budget", 0,
-                            "the number of trials is not limited there: here " + std::to_string(budget.trials) +
-                                ", and more with hpo run --trials");
+                            "the experiment does not limit the number of trials: here " +
+                                std::to_string(budget.trials) + "; hpo run --trials N runs more");
         }
         if (const Node* node = first({"maxExperimentDuration", "maxExecDuration"})) {
             budget.seconds = seconds_of(*node);
             if (!budget.seconds)
                 builder_.remark("budget", node->location,
-                                "'" + text_of(node) + "' is no duration such as 1h: left out");
+                                "'" + text_of(node) + "' is not a duration such as 1h: it is left out");
         }
         if (const Node* node = first({"maxTrialDuration"}))
             builder_.remark("budget", node->location,
-                            "a trial's time is not limited: resources.progress_timeout ends one that is silent, "
-                            "budget.epochs one that takes too many steps");
+                            "a trial's time is not limited here: resources.progress_timeout ends a trial without "
+                            "progress, budget.epochs one with too many steps");
     }
 
     [[nodiscard]] static double option(const Node& node, const char* name, double otherwise) {
@@ -260,25 +262,25 @@ class NniExperiment {
         const Node* name = find(*node, "name");
         if (name == nullptr) name = find(*node, older);
         direction(*node);
-        const string word = text_of(name);
-        if (word == "Random") {
+        const string algorithm = text_of(name);
+        if (algorithm == "Random") {
             use_random(builder_);
-        } else if (word == "GridSearch") {
+        } else if (algorithm == "GridSearch") {
             use_grid(reading_, name->location);
-        } else if (word == "Hyperband" || word == "BOHB") {
-            const bool bohb = word == "BOHB";
+        } else if (algorithm == "Hyperband" || algorithm == "BOHB") {
+            const bool bohb = algorithm == "BOHB";
             steps_ = static_cast<std::int64_t>(option(*node, bohb ? "max_budget" : "R", bohb ? 3 : 60));
             add_halving(builder_, static_cast<std::int64_t>(option(*node, "min_budget", 1)), option(*node, "eta", 3),
-                        name->location, word);
+                        name->location, algorithm);
             builder_.remark("stopping", name->location,
-                            "there is no TRIAL_BUDGET: a trial reports each step and is ended or paused by the rule");
-        } else if (word == "TPE") {
+                            "there is no TRIAL_BUDGET here: a trial reports each step, and the rule ends or pauses it");
+        } else if (algorithm == "TPE") {
             builder_.comment("sampler",
-                             "TPE there; auto here: gp, or tpe for long studies and those with stopping rules");
+                             "TPE in the original; auto is gp, or tpe for long studies and those with stopping rules");
         } else {
-            builder_.remark(
-                "sampler", (name == nullptr ? node : name)->location,
-                (word.empty() ? string("a tuner of one's own") : "'" + word + "'") + " has no counterpart here: auto");
+            builder_.remark("sampler", (name == nullptr ? node : name)->location,
+                            (algorithm.empty() ? string("a custom tuner") : "'" + algorithm + "'") +
+                                " has no counterpart here: auto is used");
         }
     }
 
@@ -287,21 +289,22 @@ class NniExperiment {
         if (node == nullptr) return;
         const Node* name = find(*node, "name");
         if (name == nullptr) name = find(*node, "builtinAssessorName");
-        const string word = text_of(name);
-        if (word != "Medianstop" && word != "Curvefitting") {
+        const string assessor = text_of(name);
+        if (assessor != "Medianstop" && assessor != "Curvefitting") {
             builder_.remark("stopping", node->location,
-                            "the assessor '" + word + "' is not known: see the rules plateau, median and asha");
+                            "the assessor '" + assessor + "' is not known: see the rules plateau, median and asha");
             return;
         }
         const auto grace =
-            static_cast<std::int64_t>(std::max(1.0, option(*node, "start_step", word == "Medianstop" ? 0 : 6)));
+            static_cast<std::int64_t>(std::max(1.0, option(*node, "start_step", assessor == "Medianstop" ? 0 : 6)));
         builder_.study.stopping.push_back({"median", {{"grace", grace}}});
-        if (word == "Curvefitting")
+        if (assessor == "Curvefitting")
             builder_.remark(
                 "stopping", name->location,
-                "Curvefitting predicts a trial's end from its curve; here median ends those that are behind "
-                "the others");
-        if (const double most = option(*node, "epoch_num", 0); most >= 1) steps_ = static_cast<std::int64_t>(most) + 1;
+                "Curvefitting, which predicts a trial's last value from its curve, becomes median, which ends trials "
+                "that are worse than half of the others");
+        if (const double epochs = option(*node, "epoch_num", 0); epochs >= 1)
+            steps_ = static_cast<std::int64_t>(epochs) + 1;
     }
 
     const Reading& reading_;
@@ -330,9 +333,9 @@ void read_space(const Reading& reading, const Node& root) {
     builder.study.objective = {"default", Direction::maximize, Objective::At::last};
     NniSpace(reading).read(root);
     builder.study.command = {"python3", "train.py"};
-    builder.remark("worker", 0, "a search space names no script: write it for train.py");
+    builder.remark("worker", 0, "a search space names no script: replace train.py by it");
     use_stand_in(builder, {});
-    builder.remark("objective", 0, "a search space does not say what is better: minimize or maximize");
+    builder.remark("objective", 0, "a search space has no direction: check whether to minimize or maximize");
     choose_epochs(builder, 0);
 }
 

@@ -47,20 +47,22 @@ string NniSpace::choice(const string& name, const Node& value, const std::vector
     }
     const auto before = builder_.study.space.size();
     if (string problem = add_choices(builder_, name, items, LiteralStyle::json); !problem.empty()) return problem;
-    const string placeholder = builder_.study.space[before].name;
+    const string parent = builder_.study.space[before].name;
     bool reported = false;
     for (const Node& item : value.items) {
         const Node* inner = find(item, "_name");
         if (inner == nullptr) continue;
         std::vector<Condition> inside = when;
-        inside.push_back({placeholder, {inner->text}});
+        inside.push_back({parent, {inner->text}});
         for (const Entry& entry : item.entries) {
             if (entry.key == "_name") continue;
             parameter(entry, name + ".", inside);
             if (!reported)
-                builder_.remark("space." + placeholder, entry.location,
-                                "what belongs to a choice is a parameter of its own here, " + name + "." + entry.key +
-                                    ", there with that choice alone; the script finds it within the choice");
+                builder_.remark("space." + parent, entry.location,
+                                "a parameter within a choice becomes a parameter of its own here, " + name + "." +
+                                    entry.key +
+                                    ", which exists only with that choice; the script finds it within the "
+                                    "choice");
             reported = true;
         }
     }
@@ -72,13 +74,14 @@ string NniSpace::number(const string& name, const string& type, const Node& valu
     for (const Node& item : value.items) numbers.push_back(number_of(item).value_or(std::nan("")));
     const bool quantized = type.starts_with('q');
     const string_view plain = string_view(type).substr(quantized ? 1 : 0);
-    const std::size_t wanted = quantized ? 3 : type == "randint" && numbers.size() == 1 ? 1 : 2;
+    const std::size_t expected = quantized ? 3 : type == "randint" && numbers.size() == 1 ? 1 : 2;
     constexpr std::array<string_view, 4> known{"uniform", "loguniform", "normal", "lognormal"};
     if (type != "randint" && std::find(known.begin(), known.end(), plain) == known.end())
         return "no type '" + printable(type) +
                "'; known: choice, randint, uniform, loguniform, normal, lognormal, and q before the last four";
-    if (numbers.size() != wanted || std::any_of(numbers.begin(), numbers.end(), [](double n) { return std::isnan(n); }))
-        return "'_value' of " + type + " is a list of " + std::to_string(wanted) + " numbers";
+    if (numbers.size() != expected ||
+        std::any_of(numbers.begin(), numbers.end(), [](double n) { return std::isnan(n); }))
+        return "'_value' of " + type + " is a list of " + std::to_string(expected) + " numbers";
     std::optional<double> quantum;
     if (quantized) quantum = numbers[2];
     const bool whole = quantized && is_whole(value.items[2]) && is_whole(value.items[0]) && is_whole(value.items[1]);
@@ -91,14 +94,14 @@ string NniSpace::number(const string& name, const string& type, const Node& valu
         return add_normal(builder_, name, numbers[0], numbers[1], plain == "lognormal", quantum, whole, value.location);
     Range range{numbers[0], numbers[1], plain == "loguniform", quantum, whole};
     if (quantum && *quantum > 0 && !range.log) {
-        // NNI rounds to multiples and limits them to the bounds.
+        // NNI rounds to multiples and then clips them to the bounds.
         const double first = std::ceil(range.low / *quantum) * *quantum,
                      last = std::floor(range.high / *quantum) * *quantum;
         if (first > last) return "no multiple of " + study::short_number(*quantum) + " lies between the bounds";
         if (first != range.low || last != range.high)
             builder_.remark(
                 "space." + StudyBuilder::study_name_of(name), value.location,
-                "the bounds themselves are left out: they are no multiples of " + study::short_number(*quantum));
+                "the bounds themselves are left out: they are not multiples of " + study::short_number(*quantum));
         range.low = first, range.high = last;
     }
     return add_range(builder_, name, range, value.location);

@@ -13,7 +13,7 @@ class NniSpace {
     /// `reading` must outlive this object.
     explicit NniSpace(const Reading& reading) : reading_(reading), builder_(reading.builder) {}
 
-    /// Reads a map of names to {_type: ..., _value: [...]}. Errors are added to the diagnostics.
+    /// Reads a map of names to {_type: ..., _value: [...]} and adds its errors to the diagnostics.
     void read(const study::Node& root);
 
    private:

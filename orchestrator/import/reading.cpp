@@ -11,7 +11,7 @@ namespace {
 
 using study::Node;
 
-constexpr std::int64_t many_steps = 1000;
+constexpr std::int64_t default_steps = 1000;
 
 }  // namespace
 
@@ -37,22 +37,22 @@ bool Reading::knows_sampler(std::string_view name) const {
 }
 
 void Reading::leave_out_others(const Node& map, const std::vector<std::string_view>& known_keys,
-                               const std::string& what) const {
+                               const std::string& owner) const {
     for (const study::Entry& entry : map.entries)
         if (std::find(known_keys.begin(), known_keys.end(), entry.key) == known_keys.end())
             builder.remark("", entry.location,
-                           "'" + entry.key + "' of " + what + " has no counterpart here: it is left out");
+                           "'" + entry.key + "' of " + owner + " has no counterpart here: it is left out");
 }
 
 void choose_epochs(StudyBuilder& builder, std::int64_t otherwise) {
     Study& study = builder.study;
-    study.budget.epochs = builder.epochs() > 0 ? builder.epochs() : otherwise > 0 ? otherwise : many_steps;
+    study.budget.epochs = builder.epochs() > 0 ? builder.epochs() : otherwise > 0 ? otherwise : default_steps;
     if (builder.epochs() == 0 && otherwise <= 0)
         builder.remark(
             "budget", 0,
-            "how many steps a trial takes is not said there: write for epochs how often the script reports the "
-            "objective; it is ended at " +
-                std::to_string(many_steps));
+            "the file does not say how many steps a trial takes: set epochs to the number of times that the script "
+            "reports the objective; a trial ends after " +
+                std::to_string(default_steps));
     for (const PartSpec& rule : study.stopping)
         if (rule.type == "asha")
             study.budget.epochs =
@@ -61,27 +61,28 @@ void choose_epochs(StudyBuilder& builder, std::int64_t otherwise) {
 }
 
 void add_halving(StudyBuilder& builder, std::int64_t grace, double factor, const study::Location& location,
-                 const std::string& what) {
+                 const std::string& original) {
     const auto whole = static_cast<std::int64_t>(std::clamp(std::round(factor), 2.0, 1000.0));
     grace = std::clamp<std::int64_t>(grace, 1, 999999);
     builder.study.stopping.push_back({"asha", {{"grace", grace}, {"factor", whole}}});
     builder.remark(
         "stopping", location,
-        what + " becomes asha: rungs at " + std::to_string(grace) + ", " + std::to_string(grace * whole) +
-            ", ... steps, the best one in " + std::to_string(whole) +
-            " goes on; the others pause and may be promoted, which trains a script without checkpoints anew (the "
-            "client's checkpoint=True avoids that)");
+        original + " becomes asha: at rungs of " + std::to_string(grace) + ", " + std::to_string(grace * whole) +
+            ", ... steps the best one in " + std::to_string(whole) +
+            " continues; the others pause and may be promoted later, when a script without checkpoints repeats its "
+            "steps (the client's checkpoint=True avoids that)");
 }
 
 std::string metric_name_of(std::string_view name) {
-    std::string fit;
+    std::string valid;
     for (const char c : name.substr(0, 64)) {
-        const bool kept = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-                          c == '_' || c == '-' || c == '/';
-        fit += kept ? c : '_';
+        const bool is_valid = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+                              c == '_' || c == '-' || c == '/';
+        valid += is_valid ? c : '_';
     }
-    const bool letter = !fit.empty() && ((fit[0] >= 'a' && fit[0] <= 'z') || (fit[0] >= 'A' && fit[0] <= 'Z'));
-    return letter || fit.starts_with('_') ? fit : ("_" + fit).substr(0, 64);
+    const bool letter =
+        !valid.empty() && ((valid[0] >= 'a' && valid[0] <= 'z') || (valid[0] >= 'A' && valid[0] <= 'Z'));
+    return letter || valid.starts_with('_') ? valid : ("_" + valid).substr(0, 64);
 }
 
 void use_random(StudyBuilder& builder) {
@@ -91,7 +92,7 @@ void use_random(StudyBuilder& builder) {
 
 void use_grid(const Reading& reading, const study::Location& location) {
     Study& study = reading.builder.study;
-    double count = 1, longest = 2;  // the longest range, in values
+    double count = 1, longest = 2;  // number of combinations, and of values in the longest range
     for (const Dimension& dimension : study.space) {
         if (dimension.kind == Kind::categorical) {
             count *= static_cast<double>(dimension.choices.size());
@@ -108,18 +109,17 @@ void use_grid(const Reading& reading, const study::Location& location) {
     study.policy.scaled = false;  // combinations are used as declared
     if (count <= 1e6) {
         study.budget.trials = static_cast<std::int64_t>(count);
-        if (study.sampler.type == "grid" && longest > 16)  // it takes all values of shorter ranges anyway
+        if (study.sampler.type == "grid" && longest > 16)  // by default it takes all values of shorter ranges
             study.sampler.options["points"] = static_cast<std::int64_t>(longest);
         if (study.sampler.type != "grid")
             reading.builder.remark("sampler", location,
-                                   "a grid search: every combination is tried once (" +
-                                       std::to_string(study.budget.trials) +
-                                       " at most), in an order that spreads them (sobol)");
+                                   "a grid search becomes sobol, which tries every combination once (" +
+                                       std::to_string(study.budget.trials) + " at most) in an order that spreads them");
         return;
     }
     reading.builder.remark("sampler", location,
-                           "a grid over a continuum, or of more than a million combinations: here points that fill the "
-                           "space evenly (sobol), as many as the budget has trials");
+                           "a grid over a continuous range, or of more than a million combinations, becomes sobol: as "
+                           "many evenly spread points as the budget has trials");
     study.sampler = {"sobol", {}};
 }
 

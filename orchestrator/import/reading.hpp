@@ -1,5 +1,5 @@
-// Functions that the readers of other tools' files share. Each reader fills a study builder. Errors in the file are
-// added to the diagnostics; for what cannot be converted there is a remark.
+// Functions that the readers of other tools' files share. Each reader fills a study builder. It adds errors in the file
+// to the diagnostics, and a remark for each thing that cannot be converted.
 #pragma once
 
 #include "hpo/options.hpp"
@@ -17,33 +17,35 @@ struct Reading {
     void error(const study::Location& location, const std::string& message) const {
         diagnostics.error(location, message);
     }
-    /// Whether a study may name this sampler or rule.
+    /// Returns true if a study may have this sampler.
     [[nodiscard]] bool knows_sampler(std::string_view name) const;
-    /// Adds remarks for the keys of a map that are not among `known_keys`.
+    /// Adds a remark for each key of `map` that is not among `known_keys`. `owner` names the map in the remarks.
     void leave_out_others(const study::Node& map, const std::vector<std::string_view>& known_keys,
-                          const std::string& what) const;
+                          const std::string& owner) const;
 };
 
-/// Replaces tabs between tokens by blanks: apart from them JSON is YAML.
+/// Replaces tabs between the tokens of JSON by blanks, which makes it YAML. Returns other texts unchanged.
 std::string without_tabs(std::string_view text);
 
-/// Returns a name that a metric may have: letters, digits and . _ - /, not beginning with a digit; other characters
-/// become '_'.
+/// Converts a name to one that a metric may have: letters, digits and . _ - /, not beginning with a digit. Other
+/// characters become '_'.
 std::string metric_name_of(std::string_view name);
 
-/// Chooses the steps of a trial, once everything else is known: by parameters named after epochs, or `otherwise`, or a
-/// large number with a remark. There are more if halving would begin later.
+/// Sets the maximum number of steps of a trial. Must be called once everything else is known. It is the largest value
+/// of a parameter named after epochs, else `otherwise` if positive, else a large number with a remark. It is increased
+/// if halving would begin later.
 void choose_epochs(StudyBuilder& builder, std::int64_t otherwise);
 
-/// Adds successive halving as `asha`: from `grace` steps on, the best one in `factor` goes on.
+/// Adds successive halving as the rule `asha` with its first rung at `grace` steps, which promotes one trial in
+/// `factor`. `original` names the replaced rule in the remark.
 void add_halving(StudyBuilder& builder, std::int64_t grace, double factor, const study::Location& location,
-                 const std::string& what);
+                 const std::string& original);
 
-/// Chooses random search over the space as declared, without stronger regularization for larger batches.
+/// Selects random search over the space as declared, without stronger regularization for larger batches.
 void use_random(StudyBuilder& builder);
 
-/// Chooses the sampler that tries every combination once, with their number as the budget, or a similar sampler with a
-/// remark. For a continuous space, which has no such number, there is a remark too.
+/// Selects the sampler that tries every combination once, with their number as the budget. If there is no such sampler,
+/// or if the space is continuous, selects a similar one with a remark.
 void use_grid(const Reading& reading, const study::Location& location);
 
 }  // namespace hpo::importing

@@ -1,5 +1,5 @@
-// The formats that can be converted to studies. For a new one add a file, which defines its row and fills a study
-// builder, and a line in registry.cpp: `hpo convert` takes names, help and errors from the rows.
+// The formats that can be converted to studies. A new one needs a file that defines its row and fills a study builder,
+// and a line in registry.cpp. `hpo convert` takes its names, help and errors from the rows.
 #pragma once
 
 #include <span>
@@ -14,10 +14,10 @@ namespace hpo::importing {
 struct Format {
     std::string_view tool;   ///< name for --from; a tool may have several formats
     std::string_view title;  ///< "a W&B sweep"
-    std::string_view signs;  ///< how it is recognized: "'parameters' with 'method'"
-    /// Whether a file has this format, by its top-level keys.
+    std::string_view signs;  ///< the keys by which it is recognized: "'parameters' with 'method'"
+    /// Returns true if the file's top-level keys are those of this format.
     bool (*matches)(const study::Node& root);
-    /// Fills `reading.builder` from a file that matches.
+    /// Fills `reading.builder` from a file that has this format.
     void (*read)(const Reading& reading, const study::Node& root);
 };
 
@@ -31,7 +31,7 @@ extern const Format katib_experiment;
 
 std::span<const Format* const> formats();
 
-/// Returns the tools of all formats, each once: "wandb", "nni", ...
+/// Returns the names of the tools, each once: "wandb", "nni", ...
 std::vector<std::string> tool_names();
 
 }  // namespace hpo::importing

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t width = 116;
 
-/// Makes a text fit for a comment: printable and without line ends.
+/// Makes a text printable and replaces line ends by blanks, so that it fits a comment.
 std::string one_line(std::string_view text, std::size_t limit) {
     std::string line = study::printable(text, limit);
     for (char& c : line)
@@ -25,7 +25,7 @@ std::string one_line(std::string_view text, std::size_t limit) {
     return line;
 }
 
-/// Writes "# " and the text in lines of a page's width; all lines except the first are indented.
+/// Writes the text as comment lines of at most `width` characters. `hanging` precedes all of them but the first.
 void write_comment(std::string& out, std::string_view text, int indent, std::string_view hanging = "") {
     const std::string margin = std::string(static_cast<std::size_t>(indent), ' ') + "# ";
     std::string line = margin;
@@ -55,10 +55,10 @@ std::string flow_of(const study::Group& group) {
     return flow + "}";
 }
 
-/// Whether a key that every study has is worth writing.
+/// Removes keys with default values, which every study has, from a group.
 void leave_out_defaults(study::Group& group, const Study& study) {
-    const auto drop = [&](auto&& which) {
-        std::erase_if(group.fields, [&](const auto& field) { return which(field); });
+    const auto drop = [&](auto&& is_default) {
+        std::erase_if(group.fields, [&](const auto& field) { return is_default(field); });
     };
     if (group.section == "policy")
         drop([&](const auto& field) {
@@ -71,10 +71,11 @@ void leave_out_defaults(study::Group& group, const Study& study) {
                    !(field.first == "backend" && study.resources.backend != "auto");
         });
     if (group.section == "worker" && group.name.empty()) {
-        const bool adapted = std::any_of(study.command.begin(), study.command.end(),
-                                         [](const std::string& word) { return !script::placeholders(word).empty(); });
+        const bool has_placeholder =
+            std::any_of(study.command.begin(), study.command.end(),
+                        [](const std::string& argument) { return !script::placeholders(argument).empty(); });
         drop([&](const auto& field) {
-            return (adapted || !study.shim.empty()) && field.first == "metrics" && field.second == "{}";
+            return (has_placeholder || !study.shim.empty()) && field.first == "metrics" && field.second == "{}";
         });
     }
 }
@@ -107,24 +108,25 @@ std::string StudyBuilder::switch_file(std::string file_name) { return std::excha
 
 std::string StudyBuilder::study_name_of(const std::string& name) {
     const auto own = std::find(script::own_names.begin(), script::own_names.end(), name);
-    std::string fit = own != script::own_names.end() ? name + "_" : name;
-    for (char& c : fit)
+    std::string valid = own != script::own_names.end() ? name + "_" : name;
+    for (char& c : valid)
         if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
               c == '-'))
             c = '_';
-    if (fit.empty() || !((fit[0] >= 'a' && fit[0] <= 'z') || (fit[0] >= 'A' && fit[0] <= 'Z') || fit[0] == '_'))
-        fit = "_" + fit;
-    return fit.substr(0, 64);
+    if (valid.empty() ||
+        !((valid[0] >= 'a' && valid[0] <= 'z') || (valid[0] >= 'A' && valid[0] <= 'Z') || valid[0] == '_'))
+        valid = "_" + valid;
+    return valid.substr(0, 64);
 }
 
-std::string StudyBuilder::free_name(const std::string& asked) const {
-    std::string name = study_name_of(asked);
-    const auto taken = [&](const std::string& candidate) {
+std::string StudyBuilder::free_name(const std::string& original) const {
+    std::string name = study_name_of(original);
+    const auto is_taken = [&](const std::string& candidate) {
         return study.worker.contains(candidate) ||
                std::any_of(study.space.begin(), study.space.end(),
                            [&](const Dimension& other) { return other.name == candidate; });
     };
-    for (int n = 2; taken(name); ++n) name = study_name_of(asked).substr(0, 58) + "_" + std::to_string(n);
+    for (int n = 2; is_taken(name); ++n) name = study_name_of(original).substr(0, 58) + "_" + std::to_string(n);
     return name;
 }
 
@@ -133,32 +135,32 @@ void StudyBuilder::fix(const std::string& name, Value value) {
 }
 
 std::string StudyBuilder::add(Dimension dimension, const study::Location& location) {
-    const std::string asked = dimension.name;
-    const std::string name = free_name(asked);
+    const std::string original = dimension.name;
+    const std::string name = free_name(original);
     dimension.name = name;
     if (dimension.role == Role::none) dimension.role = study::recognised_role(name, dimension.kind);
-    if (name != asked) {
+    if (name != original) {
         const bool own =
-            std::find(script::own_names.begin(), script::own_names.end(), asked) != script::own_names.end();
+            std::find(script::own_names.begin(), script::own_names.end(), original) != script::own_names.end();
         remark("space." + name, location,
-               "'" + asked + "' is called " + name + " here: " +
-                   (own ? "{" + asked + "} is hpo's own word in commands"
-                        : "letters, digits, '_', '-' and '.' alone stand in names, 64 at most"));
+               "'" + original + "' is called " + name + " here: " +
+                   (own ? "hpo defines the placeholder {" + original + "}"
+                        : "a name has at most 64 letters, digits, '_', '-' and '.', and occurs once"));
     }
-    if (dimension.kind != Kind::categorical) see_epochs(asked, dimension.high);
-    for (const Value& choice : dimension.choices) see_epochs(asked, number_or(choice, 0));
+    if (dimension.kind != Kind::categorical) note_epochs(original, dimension.high);
+    for (const Value& choice : dimension.choices) note_epochs(original, number_or(choice, 0));
     if (dimension.role == Role::batch_size) batch_line_ = location.line;
     study.space.push_back(std::move(dimension));
     return name;
 }
 
-void StudyBuilder::see_epochs(const std::string& name, double most) {
-    constexpr std::array<std::string_view, 7> words{"epochs",    "num_epochs",       "n_epochs", "max_epochs",
+void StudyBuilder::note_epochs(const std::string& name, double largest) {
+    constexpr std::array<std::string_view, 7> names{"epochs",    "num_epochs",       "n_epochs", "max_epochs",
                                                     "nb_epochs", "num_train_epochs", "epoch"};
     std::string last = name.substr(name.rfind('.') + 1);
     std::replace(last.begin(), last.end(), '-', '_');
-    if (std::find(words.begin(), words.end(), last) == words.end() || !(most >= 1 && most <= 1e6)) return;
-    epochs_ = std::max(epochs_, static_cast<std::int64_t>(std::ceil(most)));
+    if (std::find(names.begin(), names.end(), last) == names.end() || !(largest >= 1 && largest <= 1e6)) return;
+    epochs_ = std::max(epochs_, static_cast<std::int64_t>(std::ceil(largest)));
 }
 
 void StudyBuilder::choose_batch_size() {
@@ -178,8 +180,8 @@ void StudyBuilder::choose_batch_size() {
     study.policy.min_batch_size = static_cast<std::int64_t>(least);
     remark("policy", batch_line_,
            "batches of " + std::to_string(study.policy.min_batch_size) +
-               " are allowed because the original has them; they leave most machines idle. 256 and more, with stronger "
-               "regularization, train as well in less time");
+               " are allowed since the original has them, but leave most machines idle; batches of 256 and more, with "
+               "stronger regularization, train as well in less time");
 }
 
 void StudyBuilder::write_remarks(std::string& out, const Section& section, int indent) const {
@@ -220,7 +222,7 @@ std::string StudyBuilder::text() {
     std::string head;
     write_comment(head,
                   "From " + one_line(file_name_, 100) + ", " + title + ", by hpo convert." +
-                      (all_.empty() ? "" : " Lines with its name say what is different here, and what to do."),
+                      (all_.empty() ? "" : " Comments with its name say what differs here, and what to do."),
                   0);
     if (!description.empty()) write_comment(head, one_line(description, 1000), 0);
     for (const auto& [key, found] : remarks_)

@@ -1,4 +1,4 @@
-// Builds a study from another tool's file, together with remarks about what could not be converted.
+// Collects the parts of a converted study, with remarks about what could not be converted.
 #pragma once
 
 #include <map>
@@ -24,7 +24,7 @@ class StudyBuilder {
     std::string title;        ///< for the first line: "a W&B sweep"
     std::string description;  ///< the original's description
 
-    /// Adds a remark on what is different and what to do about it. `line` counts from 1; 0 means the file as a whole.
+    /// Adds a remark about a difference and what to do about it. `line` counts from 1; 0 means the file as a whole.
     void remark(const Section& section, int line, std::string text);
     void remark(const Section& section, const study::Location& location, std::string text) {
         remark(section, location.line, std::move(text));
@@ -32,23 +32,25 @@ class StudyBuilder {
     /// Makes further remarks refer to another file. Returns the name of the previous one.
     std::string switch_file(std::string file_name);
 
-    /// Sets a comment for the end of a section's line, such as where its numbers come from.
+    /// Sets a comment at the end of a section's line, for instance about the origin of its numbers.
     void comment(const Section& section, std::string text) { comments_[section] = std::move(text); }
 
-    /// Adds a parameter that varies. A name that is not valid in a study is changed. Returns the name in the study.
+    /// Adds a parameter to the space. A name that is not valid in a study is changed, with a remark. Returns the name
+    /// in the study.
     std::string add(Dimension dimension, const study::Location& location);
     /// Adds a parameter with a fixed value.
     void fix(const std::string& name, Value value);
-    /// Returns the name that `name` has in the study, whether or not it was added yet.
+    /// Returns the name that a parameter with this name has in the study unless it is taken.
     [[nodiscard]] static std::string study_name_of(const std::string& name);
 
-    /// Takes note of a parameter that is named after epochs, with its largest value. epochs() is the largest of all; 0
-    /// if there is none.
-    void see_epochs(const std::string& name, double most);
+    /// Records the largest value of a parameter that is named after epochs. Ignores other parameters.
+    void note_epochs(const std::string& name, double largest);
+    /// Returns the largest of the recorded values, or 0 if there is none.
     [[nodiscard]] std::int64_t epochs() const { return epochs_; }
 
-    /// Returns the study with its comments, after completing it with a name and the policy for batch sizes.
+    /// Completes the study with a name and the policy for batch sizes, and returns it as YAML with its comments.
     std::string text();
+    /// Returns the remarks ordered by file and line.
     [[nodiscard]] std::vector<std::string> remarks() const;
 
    private:
@@ -70,7 +72,8 @@ class StudyBuilder {
     int batch_line_ = 0;
 };
 
-/// Returns a name that a study may have: other characters become '-'; empty if none is left.
+/// Converts a text to a name that a study may have. Other characters become '-'. Returns an empty text if nothing is
+/// left.
 std::string as_study_name(std::string_view text);
 
 }  // namespace hpo::importing

@@ -1,4 +1,4 @@
-// Reads sweeps of Weights & Biases: the command that their agent would run becomes an unchanged script.
+// Reads sweeps of Weights & Biases. The command that their agent would run becomes an unchanged script.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -30,11 +30,11 @@ class Sweep {
                                    "name", "description", "project", "entity", "controller"},
                                   "the sweep");
         names();
-        look_at_command();
+        read_style();
         metric();
         const Node* all = find(root_, "parameters");
         if (all->kind != Node::Kind::map || all->entries.empty())
-            return reading_.error(all->location, "'parameters' must be a map of names to what they may be");
+            return reading_.error(all->location, "'parameters' must be a map of names to their values");
         SweepParameters parameters(reading_, style_);
         for (const Entry& entry : all->entries) arguments_.push_back(parameters.read(entry));
         if (builder_.study.space.empty()) builder_.remark("", all->location, "nothing varies: this is one trial");
@@ -52,7 +52,8 @@ class Sweep {
         builder_.description = text_of(find(root_, "description"));
     }
 
-    void look_at_command() {
+    /// Determines the form in which the command receives its parameters.
+    void read_style() {
         const Node* list = find(root_, "command");
         if (list == nullptr) return;
         for (const Node& item : list->items) {
@@ -69,16 +70,17 @@ class Sweep {
         study::Location location = node == nullptr ? study::Location{} : node->location;
         if (name.empty()) {
             builder_.remark("objective", location,
-                            "the sweep names no metric: write for val_loss what the script reports, and the direction");
+                            "the sweep names no metric: replace val_loss by the metric that the script reports, and "
+                            "check the direction");
         } else {
-            const string fit = metric_name_of(name);
-            objective.metric = fit;
+            objective.metric = metric_name_of(name);
             location = find(*node, "name")->location;
-            if (fit != name)
-                builder_.remark("objective", location, "the metric '" + name + "' is called " + fit + " here");
+            if (objective.metric != name)
+                builder_.remark("objective", location,
+                                "the metric '" + name + "' is called " + objective.metric + " here");
         }
         builder_.remark("objective", location,
-                        "each wandb.log() that holds " + objective.metric +
+                        "each wandb.log() with " + objective.metric +
                             " is a step. A script that prints it instead needs worker.metrics in place of worker.shim");
         if (node == nullptr) return;
         const string goal = text_of(find(*node, "goal"));
@@ -91,8 +93,8 @@ class Sweep {
             reading_.error(find(*node, "goal")->location, "'goal' is minimize or maximize, found " + printable(goal));
         if (const Node* target = find(*node, "target"))
             builder_.remark("objective", target->location,
-                            "no study ends at a target value: budget.patience ends it after so many trials without a "
-                            "better one, Ctrl-C or hpo stop at once");
+                            "no study ends at a target value: budget.patience ends it after a number of trials without "
+                            "an improvement, hpo stop ends it at once");
         reading_.leave_out_others(*node, {"name", "goal", "target"}, "'metric'");
     }
 
@@ -102,13 +104,13 @@ class Sweep {
         if (list != nullptr && (list->kind != Node::Kind::list || list->items.empty()))
             return reading_.error(list->location,
                                   "'command' must be a list such as [\"${env}\", python, \"${program}\", \"${args}\"]");
-        std::vector<Node> usual(4);
-        for (std::size_t i = 0; i < usual.size(); ++i) {
-            usual[i].kind = Node::Kind::scalar;
-            usual[i].text = std::array{"${env}", "${interpreter}", "${program}", "${args}"}[i];
+        std::vector<Node> default_items(4);
+        for (std::size_t i = 0; i < default_items.size(); ++i) {
+            default_items[i].kind = Node::Kind::scalar;
+            default_items[i].text = std::array{"${env}", "${interpreter}", "${program}", "${args}"}[i];
         }
-        for (const Node& item : list == nullptr ? usual : list->items) word(arguments, item);
-        // /usr/bin/env is left out, because hpo finds programs itself, unless it sets variables.
+        for (const Node& item : list == nullptr ? default_items : list->items) word(arguments, item);
+        // /usr/bin/env is only needed to set variables, since hpo finds programs itself.
         if (arguments.size() > 1 && arguments[0] == "/usr/bin/env" && arguments[1].find('=') == string::npos &&
             !arguments[1].starts_with('-'))
             arguments.erase(arguments.begin());
@@ -117,8 +119,8 @@ class Sweep {
         builder_.study.shim = "wandb";
         builder_.remark(
             "worker", list == nullptr ? study::Location{} : list->location,
-            "shim: wandb gives the script a stand-in for wandb, whose config holds the trial's parameters and "
-            "whose log reaches hpo; nothing is sent to W&B. Without the line it imports wandb itself");
+            "shim: wandb gives the script a stand-in for wandb, whose config has the trial's parameters and whose log "
+            "reports to hpo; nothing is sent to W&B. Without this line it imports wandb itself");
     }
 
     void word(std::vector<string>& arguments, const Node& item) {
@@ -139,8 +141,8 @@ class Sweep {
         if (is("${args_json_file}")) {
             builder_.remark(
                 "worker", item.location,
-                "{params_file} is JSON of all parameters, as the original's; those within a parameter stand "
-                "there by their dotted names");
+                "{params_file} is a JSON file with all parameters, as in the original, but nested ones have dotted "
+                "names there");
             return arguments.push_back("{params_file}");
         }
         if (is("${args_json}")) {
@@ -152,11 +154,11 @@ class Sweep {
         }
         const string text = without_variables(item);
         if (text.starts_with("${") && text.ends_with("}"))
-            builder_.remark("worker", item.location, "the macro " + text + " is not known: it stands as it is");
+            builder_.remark("worker", item.location, "the macro " + text + " is not known: it is kept unchanged");
         arguments.push_back(without_placeholders(text));
     }
 
-    /// Converts ${envvar:NAME} to NAME.
+    /// Replaces ${envvar:NAME} by NAME, with a remark.
     string without_variables(const Node& item) {
         constexpr string_view begin = "${envvar:";
         string text = item.text;
@@ -165,16 +167,16 @@ class Sweep {
             if (end == string::npos) break;
             const string name = text.substr(at + begin.size(), end - at - begin.size());
             builder_.remark("worker", item.location,
-                            "variables of the environment do not become arguments: write the value of " + name +
-                                " in place of " + name + "; the script itself finds the variable in its environment");
+                            "environment variables cannot be used in arguments: replace " + name +
+                                " by its value; the script itself still has the variable in its environment");
             text.replace(at, end + 1 - at, name);
             at += name.size();
         }
         return text;
     }
 
-    /// Adds an argument that is --name if the parameter is true and left out otherwise, by a parameter that depends on
-    /// it.
+    /// Adds an argument for each flag that is --name if the flag is true and left out otherwise. A flag that varies
+    /// needs a parameter that depends on it.
     void flags(std::vector<string>& arguments, const Node& item) {
         for (const Argument& argument : arguments_) {
             if (!argument.flag) continue;
@@ -191,21 +193,20 @@ class Sweep {
             for (const Value& choice : flag->choices)
                 if (choice == Value(true) || choice == Value(string("True"))) shown.when = {{flag->name, {choice}}};
             if (shown.when.empty()) continue;  // it is always false
-            // An option right before an argument that is left out would be left out too.
-            auto at = arguments.end();
-            while (at != arguments.begin() && std::prev(at)->starts_with('-') &&
-                   std::prev(at)->find_first_of("={") == string::npos)
-                --at;
-            arguments.insert(at, "{" + builder_.add(std::move(shown), item.location) + "}");
+            // The argument must not follow an option, which would be left out together with it.
+            auto position = arguments.end();
+            while (position != arguments.begin() && std::prev(position)->starts_with('-') &&
+                   std::prev(position)->find_first_of("={") == string::npos)
+                --position;
+            arguments.insert(position, "{" + builder_.add(std::move(shown), item.location) + "}");
         }
     }
 
     string program() {
         const string name = text_of(find(root_, "program"));
         if (!name.empty()) return without_placeholders(name);
-        builder_.remark(
-            "worker", 0,
-            "the sweep names no program (it may have been given a function): write the script for train.py");
+        builder_.remark("worker", 0,
+                        "the sweep names no program (it may run a function): replace train.py by the script");
         return "train.py";
     }
 
@@ -225,15 +226,15 @@ class Sweep {
         };
         const double eta = std::max(option("eta", 3), 1.5);
         double grace = option("min_iter", 1);
-        if (const double most = option("max_iter", 0); most >= 1) {
-            steps_ = static_cast<std::int64_t>(most);
+        if (const double max_steps = option("max_iter", 0); max_steps >= 1) {
+            steps_ = static_cast<std::int64_t>(max_steps);
             if (find(*node, "min_iter") == nullptr)
-                grace = std::max(1.0, std::floor(most / std::pow(eta, option("s", 1))));
+                grace = std::max(1.0, std::floor(max_steps / std::pow(eta, option("s", 1))));
         }
         add_halving(builder_, static_cast<std::int64_t>(grace), eta, node->location, "hyperband");
         if (const Node* strict = find(*node, "strict"))
             builder_.remark("stopping", strict->location,
-                            "'strict' is left out: asha keeps to its places at every rung");
+                            "'strict' is left out: asha always limits the promotions of a rung");
         reading_.leave_out_others(*node, {"type", "min_iter", "max_iter", "s", "eta", "strict"}, "'early_terminate'");
     }
 
@@ -246,10 +247,10 @@ class Sweep {
         if (name == "random") use_random(builder_);
         if (name == "grid") use_grid(reading_, node->location);
         if (name == "bayes")
-            builder_.comment("sampler",
-                             "bayes there; auto here: gp, or tpe for long studies and those with stopping rules");
+            builder_.comment(
+                "sampler", "bayes in the original; auto is gp, or tpe for long studies and those with stopping rules");
         if (!name.empty() && name != "grid" && name != "random" && name != "bayes")
-            builder_.remark("sampler", node->location, "the method '" + name + "' is not known here: auto");
+            builder_.remark("sampler", node->location, "the method '" + name + "' is not known here: auto is used");
         if (cap != nullptr) {
             const auto number = number_of(*cap);
             if (!number || !(*number >= 1))
@@ -257,8 +258,8 @@ class Sweep {
             study.budget.trials = static_cast<std::int64_t>(std::min(*number, 1e6));
         } else if (study.budget.trials == Budget{}.trials && name != "grid") {
             builder_.remark("budget", 0,
-                            "the sweep has no run_cap and goes on until it is stopped: here " +
-                                std::to_string(study.budget.trials) + " trials, and more with hpo run --trials");
+                            "the sweep has no run_cap and runs until it is stopped: here " +
+                                std::to_string(study.budget.trials) + " trials; hpo run --trials N runs more");
         }
     }
 
@@ -277,7 +278,7 @@ bool has_keys_of_a_sweep(const Node& root) {
            find(root, "metric") != nullptr;
 }
 
-/// Returns the sweep: the map below 'sweep', where configurations of a project have it, or the root.
+/// Returns the map that holds the sweep: the one below 'sweep', as in configurations of a project, or the root.
 const Node& sweep_within(const Node& root) {
     const Node* within =
         root.kind == Node::Kind::map && find(root, "parameters") == nullptr ? find(root, "sweep") : nullptr;

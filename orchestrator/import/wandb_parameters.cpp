@@ -16,13 +16,13 @@ using study::find;
 using study::Node;
 using study::printable;
 
-/// The meaning of a distribution's numbers.
+/// A distribution of W&B, with the meaning of its numbers.
 struct Form {
     string_view name;
     enum class Shape { even, normal, beta, choices, constant } shape = Shape::even;
     bool log = false;
-    bool exponents = false;  ///< whether min and max are natural logarithms
-    bool inverse = false;    ///< whether they bound the reciprocal of the value
+    bool exponents = false;  ///< true if min and max are natural logarithms
+    bool inverse = false;    ///< true if they bound the reciprocal of the value
     bool quantized = false;
     bool whole = false;
 };
@@ -76,12 +76,12 @@ Argument SweepParameters::parameter(const Entry& entry, const string& prefix) {
         return argument;
     }
     if (const Node* nested = find(node, "parameters")) return group(std::move(argument), name, *nested);
-    const string asked = text_of(find(node, "distribution"));
+    const string distribution = text_of(find(node, "distribution"));
     const Form* form = &forms[0];
-    if (!asked.empty()) {
-        form = std::find_if(forms.begin(), forms.end(), [&](const Form& row) { return row.name == asked; });
+    if (!distribution.empty()) {
+        form = form_of(distribution);
         if (form == forms.end()) {
-            reading_.error(find(node, "distribution")->location, "no distribution '" + printable(asked) + "'");
+            reading_.error(find(node, "distribution")->location, "no distribution '" + printable(distribution) + "'");
             return argument;
         }
     } else if (find(node, "values") != nullptr) {
@@ -105,7 +105,7 @@ Argument SweepParameters::parameter(const Entry& entry, const string& prefix) {
     }
 }
 
-/// Reads parameters within a parameter, which W&B passes as one dictionary.
+/// Reads the parameters within a parameter, which W&B passes to the script as one dictionary.
 Argument SweepParameters::group(Argument argument, const string& name, const Node& nested) {
     for (const Entry& entry : nested.entries) {
         const Argument inner = parameter(entry, name + ".");
@@ -125,10 +125,10 @@ Argument SweepParameters::constant(Argument argument, const string& name, const 
         return argument;
     }
     if (const auto flag = flag_of(*value)) argument.flag = argument.constant = true, argument.on = *flag;
-    if (const auto most = number_of(*value)) builder_.see_epochs(name, *most);
-    // Texts are written without quotes on a command line, but with quotes within a dictionary.
-    const bool inner = name != argument.name;
-    const bool bare = !inner && value->kind == Node::Kind::scalar && !argument.flag;
+    if (const auto number = number_of(*value)) builder_.note_epochs(name, *number);
+    // A text has no quotes on a command line, but it has quotes within a dictionary.
+    const bool is_nested = name != argument.name;
+    const bool bare = !is_nested && value->kind == Node::Kind::scalar && !argument.flag;
     argument.text = without_placeholders(bare ? value->text : literal(*value, LiteralStyle::python));
     argument.json = without_placeholders(literal(*value, LiteralStyle::json));
     builder_.fix(name, value_of(*value, LiteralStyle::json));
@@ -152,18 +152,20 @@ Argument SweepParameters::choices(Argument argument, const string& name, const N
         return reading_.error(values->location, "'" + printable(name) + "': " + problem), argument;
     if (find(node, "probabilities") != nullptr)
         builder_.remark("space." + builder_.study.space[before].name, find(node, "probabilities")->location,
-                        "choices are equally likely here: the probabilities are left out; tpe learns which are good");
+                        "choices are equally likely here: the probabilities are left out; the sampler learns which "
+                        "choices are good");
     refer(argument, name, texts && !flags);
     if (flags) argument.flag = true, argument.flag_name = builder_.study.space.back().name;
     return argument;
 }
 
-/// Writes a placeholder for the value into the argument; with quotes for texts within dictionaries (`quoted`).
+/// Writes a placeholder for the last parameter of the space into the argument. `quoted` is true for texts, which need
+/// quotes in JSON and within dictionaries.
 void SweepParameters::refer(Argument& argument, const string& name, bool quoted) {
-    const string hole = "{" + builder_.study.space.back().name + "}";
-    const bool inner = name != argument.name;
-    argument.text = inner && quoted ? "'" + hole + "'" : hole;
-    argument.json = quoted ? "\"" + hole + "\"" : hole;
+    const string placeholder = "{" + builder_.study.space.back().name + "}";
+    const bool is_nested = name != argument.name;
+    argument.text = is_nested && quoted ? "'" + placeholder + "'" : placeholder;
+    argument.json = quoted ? "\"" + placeholder + "\"" : placeholder;
 }
 
 Argument SweepParameters::number(Argument argument, const string& name, const Form& form, const Node& node,
@@ -178,15 +180,15 @@ Argument SweepParameters::number(Argument argument, const string& name, const Fo
     string problem;
     const string key = "space." + StudyBuilder::study_name_of(name);
     const auto before = builder_.study.space.size();
-    const auto option = [&](const char* word, double otherwise) {
-        const Node* given = find(node, word);
+    const auto option = [&](const char* option_key, double otherwise) {
+        const Node* given = find(node, option_key);
         return given == nullptr ? otherwise : number_of(*given).value_or(std::nan(""));
     };
     if (form.shape == Form::Shape::normal) {
         problem =
             add_normal(builder_, name, option("mu", 0), option("sigma", 1), form.log, quantum, whole, entry.location);
     } else if (form.shape == Form::Shape::beta) {
-        builder_.remark(key, entry.location, "a beta distribution: here evenly from 0 to 1");
+        builder_.remark(key, entry.location, "a beta distribution becomes a uniform one from 0 to 1");
         problem = add_range(builder_, name, {0, 1, false, quantum, whole}, entry.location);
     } else {
         Range range{option("min", std::nan("")), option("max", std::nan("")), form.log, quantum, whole};

@@ -8,26 +8,26 @@
 
 namespace hpo::importing {
 
-/// One parameter of the sweep in the form in which the script gets it.
+/// One parameter of the sweep in the form in which the script receives it.
 struct Argument {
-    std::string name;       ///< as W&B writes it
-    std::string text;       ///< with placeholders, as Python's str() writes the value
-    std::string json;       ///< with placeholders, as JSON
-    bool flag = false;      ///< whether true and false are its only values
-    bool constant = false;  ///< whether a flag always has the value `on`
+    std::string name;       ///< in the sweep
+    std::string text;       ///< the value with placeholders, as Python's str() writes it
+    std::string json;       ///< the value with placeholders, as JSON
+    bool flag = false;      ///< true if true and false are its only values
+    bool constant = false;  ///< true for a flag that always has the value `on`
     bool on = false;
-    std::string flag_name;  ///< for a flag that varies: the parameter with the value "--name" while it is on
+    std::string flag_name;  ///< name in the study of a flag that varies
 };
 
 /// Adds parameters one by one to the study builder's space.
 class SweepParameters {
    public:
-    /// `style` decides how true and false are written as arguments. Constants are parameters of the study too, because
-    /// wandb.config has them.
+    /// `style` determines how true and false are written as arguments. Constants become fixed parameters of the study,
+    /// since wandb.config has them too.
     SweepParameters(const Reading& reading, LiteralStyle style)
         : reading_(reading), builder_(reading.builder), style_(style) {}
 
-    /// Reads one parameter. Errors are added to the diagnostics; the argument must not be used then.
+    /// Reads one parameter. If it adds errors to the diagnostics, the result must not be used.
     Argument read(const study::Entry& entry) { return parameter(entry, ""); }
 
    private:

@@ -100,7 +100,7 @@ class Outputs(Case):
                 path.unlink()
             out.write_text("precious")
             self.hpo(*command, status=1)
-            self.assertIn("exists already", self.error)
+            self.assertIn("already exists", self.error)
             self.assertEqual(out.read_text(), "precious", command)
             self.hpo(*command, "--force")
             aside, = self.folder.glob("out.old-*")

@@ -240,7 +240,7 @@ class Tables(Exchange):
         for to in ("csv", "jsonl", "optuna"):
             (self.folder / to).write_text("precious")
             self.exported(to, to, status=1)
-            self.assertIn(f"hpo: {to}: exists already; choose another name, or give --force", self.error)
+            self.assertIn(f"hpo: {to}: already exists; choose another name, or add --force", self.error)
             self.assertEqual((self.folder / to).read_text(), "precious")
             self.exported(to, to, "--force")
             self.assertNotEqual((self.folder / to).read_bytes(), b"precious")

@@ -39,8 +39,7 @@ TEST(Output, AFileGetsItsNameOnlyWhenItIsFinished) {
 TEST(Output, AnExistingFileIsRefusedOrSetAsideWithForce) {
     const TemporaryFolder folder;
     put(folder / "out.csv", "old");
-    EXPECT_THAT(refusal(folder / "out.csv"),
-                HasSubstr("out.csv: exists already; choose another name, or give --force"));
+    EXPECT_THAT(refusal(folder / "out.csv"), HasSubstr("out.csv: already exists; choose another name, or add --force"));
     auto output = Output::at(folder / "out.csv", Output::Kind::file, true);
     ASSERT_TRUE(output);
     put(output->temporary(), "new");
@@ -67,7 +66,7 @@ TEST(Output, AFileThatAppearedMeanwhileIsLeftAlone) {
     auto output = Output::at(folder / "out", Output::Kind::file, false);
     put(output->temporary(), "mine");
     put(folder / "out", "theirs");
-    EXPECT_THAT(output->finish().error().message, HasSubstr("was made by somebody else meanwhile"));
+    EXPECT_THAT(output->finish().error().message, HasSubstr("another program has created it meanwhile"));
     EXPECT_EQ(text_of(folder / "out"), "theirs");
 }
 
@@ -90,7 +89,7 @@ TEST(Output, AnEmptyFolderIsUsedAndAFullOneRefused) {
     put(output->temporary() / "a", "");
     EXPECT_EQ(*output->finish(), "");
     EXPECT_TRUE(std::filesystem::exists(folder / "logs/a"));
-    EXPECT_THAT(refusal(folder / "logs", Output::Kind::folder), HasSubstr("exists already"));
+    EXPECT_THAT(refusal(folder / "logs", Output::Kind::folder), HasSubstr("already exists"));
 }
 
 TEST(Output, AnUnusablePathIsRefusedWithTheReason) {
@@ -98,13 +97,13 @@ TEST(Output, AnUnusablePathIsRefusedWithTheReason) {
     std::filesystem::create_directory(folder / "folder");
     put(folder / "file", "");
     ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
-    EXPECT_THAT(refusal(folder / "folder", Output::Kind::file, true), HasSubstr("folder: a folder; name a file"));
-    EXPECT_THAT(refusal(folder / "file", Output::Kind::folder, true), HasSubstr("file: a file; name a folder"));
-    EXPECT_THAT(refusal(folder / "pipe", Output::Kind::file, true), HasSubstr("neither a file nor a folder"));
+    EXPECT_THAT(refusal(folder / "folder", Output::Kind::file, true), HasSubstr("folder: is a folder; name a file"));
+    EXPECT_THAT(refusal(folder / "file", Output::Kind::folder, true), HasSubstr("file: is a file; name a folder"));
+    EXPECT_THAT(refusal(folder / "pipe", Output::Kind::file, true), HasSubstr("is neither a file nor a folder"));
     EXPECT_THAT(refusal(folder / "no/such"), HasSubstr("no: No such file or directory"));
     EXPECT_THAT(refusal(folder / "no/such", Output::Kind::folder), HasSubstr("no: No such file or directory"));
     EXPECT_THAT(refusal(folder / "file/below"), HasSubstr("Not a directory"));
-    EXPECT_THAT(refusal(".."), HasSubstr("'..' is no name"));
+    EXPECT_THAT(refusal(".."), HasSubstr("'..' is not a name"));
 }
 
 TEST(Output, APathNextToAForeignJournalIsRefused) {

@@ -87,9 +87,8 @@ parameters:
               "batch_size: one of 256, 512\n"
               "epochs: one of 5, 10, 15\n"
               "optimizer: one of adam, sgd\n");
-    EXPECT_THAT(result.remarks,
-                ElementsAre(StartsWith("sweep.yaml:4: each wandb.log() that holds val/accuracy is a step"),
-                            HasSubstr("shim: wandb gives the script a stand-in")));
+    EXPECT_THAT(result.remarks, ElementsAre(StartsWith("sweep.yaml:4: each wandb.log() with val/accuracy is a step"),
+                                            HasSubstr("shim: wandb gives the script a stand-in")));
     EXPECT_EQ(study.shim, "wandb");
     EXPECT_TRUE(study.policy.scaled);
 }
@@ -136,7 +135,7 @@ TEST(Wandb, MissingBoundsAndStepsAreAddedWithARemarkAtTheirLine) {
                 Contains(StartsWith("sweep.yaml:7: a normal distribution (mu 1, sigma 0.5) has no bounds")));
     EXPECT_THAT(result.remarks, Contains(StartsWith("sweep.yaml:8: a lognormal distribution")));
     EXPECT_THAT(result.remarks,
-                Contains(StartsWith("sweep.yaml:9: a logarithmic range cannot keep to multiples of 8")));
+                Contains(StartsWith("sweep.yaml:9: a logarithmic range cannot be restricted to multiples of 8")));
     EXPECT_THAT(result.remarks, Contains(StartsWith("sweep.yaml:10: a beta distribution")));
 }
 
@@ -154,7 +153,7 @@ TEST(Wandb, ValuesReachTheScriptInPythonsNotation) {
               "same: one of 1, 2\n");
     EXPECT_THAT(result.study.command, Contains("--fixed=[1, True]"));
     EXPECT_THAT(result.study.command, Contains("--none=None"));
-    EXPECT_THAT(result.all(), HasSubstr("sweep.yaml:9: 1.0 stands there twice"));
+    EXPECT_THAT(result.all(), HasSubstr("sweep.yaml:9: 1.0 is listed twice"));
     EXPECT_THAT(result.all(), HasSubstr("the probabilities are left out"));
 }
 
@@ -257,14 +256,14 @@ TEST(Wandb, AGridHasATrialPerCombination) {
     EXPECT_EQ(study.budget.trials, 12);
     EXPECT_EQ(study.sampler.type, "sobol");
     EXPECT_THAT(converted(head + "  a: {min: 0.0, max: 1.0}\n").all(),
-                HasSubstr("sweep.yaml:2: a grid over a continuum"));
+                HasSubstr("sweep.yaml:2: a grid over a continuous range"));
 }
 
 TEST(Wandb, MistakesInASweepAreReportedAtTheirPlace) {
     EXPECT_THAT(problem(sweep("  a: {min: 3, max: 1}\n")),
-                StartsWith("sweep.yaml:6:3: 'a': the least value (3) is above the greatest (1)"));
+                StartsWith("sweep.yaml:6:3: 'a': the minimum (3) is above the maximum (1)"));
     EXPECT_THAT(problem(sweep("  a: {distribution: log_uniform_values, min: 0, max: 1}\n")),
-                HasSubstr("a logarithmic range begins above 0, found 0"));
+                HasSubstr("a logarithmic range must be above 0, found 0"));
     EXPECT_THAT(problem(sweep("  a: {distribution: gauss}\n")), HasSubstr("no distribution 'gauss'"));
     EXPECT_THAT(problem(sweep("  a: {min: 1}\n")), HasSubstr("needs 'min' and 'max'"));
     EXPECT_THAT(problem(sweep("  a: {values: []}\n")), HasSubstr("needs 'values', a list of at least one"));
@@ -375,12 +374,12 @@ trial: {command: "cd x && python3 t.py 2>&1 | tee log", codeDir: ., gpuNum: 2}
 )",
                                   "config.yml", "{\"x\": {\"_type\": \"lognormal\", \"_value\": [0, 1]}}");
     EXPECT_THAT(result.study.command, ElementsAre("sh", "-c", "cd x && python3 t.py 2>&1 | tee log"));
-    EXPECT_THAT(
-        result.remarks,
-        ElementsAre(HasSubstr("config.yml:6: hpo trains on this machine alone, not by 'pai'"),
-                    HasSubstr("config.yml:8: 'Evolution' has no counterpart"), HasSubstr("config.yml:9: shim: nni"),
-                    HasSubstr("config.yml:9: a trial gets one GPU at most"),
-                    HasSubstr("s.json:1: a lognormal distribution"), HasSubstr("config.yml: how many steps")));
+    EXPECT_THAT(result.remarks, ElementsAre(HasSubstr("config.yml:6: hpo trains on this machine only, not on 'pai'"),
+                                            HasSubstr("config.yml:8: 'Evolution' has no counterpart"),
+                                            HasSubstr("config.yml:9: shim: nni"),
+                                            HasSubstr("config.yml:9: a trial gets one GPU here instead of 2"),
+                                            HasSubstr("s.json:1: a lognormal distribution"),
+                                            HasSubstr("config.yml: the file does not say how many steps")));
 }
 
 TEST(Nni, StudiesAreNamedAfterTheirFolderIfTheFileHasAGenericName) {

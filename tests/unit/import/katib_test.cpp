@@ -148,11 +148,12 @@ TEST(Katib, MistakesAreReportedAtTheirPlace) {
         return katib_problem(head + "  parameters:\n    - " + parameter + "\n");
     };
     EXPECT_THAT(with("{name: a, parameterType: double, feasibleSpace: {min: \"2\", max: \"1\"}}"),
-                StartsWith("k.yaml:10:7: 'a': the least value (2) is above the greatest (1)"));
+                StartsWith("k.yaml:10:7: 'a': the minimum (2) is above the maximum (1)"));
     EXPECT_THAT(with("{name: a, parameterType: real, feasibleSpace: {}}"),
                 HasSubstr("'parameterType' is double, int, discrete or categorical"));
     EXPECT_THAT(with("{name: a, parameterType: int, feasibleSpace: {max: \"1\"}}"), HasSubstr("needs 'min' and 'max'"));
-    EXPECT_THAT(with("{name: a, parameterType: discrete, feasibleSpace: {list: [x]}}"), HasSubstr("holds numbers"));
+    EXPECT_THAT(with("{name: a, parameterType: discrete, feasibleSpace: {list: [x]}}"),
+                HasSubstr("must contain numbers"));
     EXPECT_THAT(with("{name: a}"), HasSubstr("a parameter has 'name', 'parameterType' and 'feasibleSpace'"));
     std::string text = head + parameters + job;
     text.replace(text.find("reference: momentum"), 19, "reference: momentun");
