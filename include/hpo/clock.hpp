@@ -1,5 +1,5 @@
-// Time, as everything but main sees it: a seam, so that tests move it by hand. Monotonic: jumps of the wall clock do
-// not touch it.
+// The clock that all code except main uses, so that tests can advance time by hand. It is monotonic: adjustments of the
+// wall clock do not affect it.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@ using Seconds = std::chrono::duration<double>;
 class Clock {
    public:
     virtual ~Clock() = default;
-    /// Seconds since an arbitrary start; never goes back.
+    /// Returns the seconds since an arbitrary start. Never decreases.
     [[nodiscard]] virtual Seconds now() const = 0;
 };
 

@@ -1,4 +1,4 @@
-// A file descriptor that is closed when its owner goes.
+// A file descriptor that its owner closes on destruction.
 #pragma once
 
 #include <fcntl.h>
@@ -34,7 +34,8 @@ class Descriptor {
     int fd_ = -1;
 };
 
-/// Both ends close on exec and lie above 0, 1 and 2, so that no redirection of a child can hit them. False: errno.
+/// Creates a pipe whose ends close on exec and have numbers above 2, so that a child's redirections cannot overwrite
+/// them. Returns false and sets errno on failure.
 inline bool make_pipe(Descriptor& read_end, Descriptor& write_end) {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return false;
@@ -45,11 +46,11 @@ inline bool make_pipe(Descriptor& read_end, Descriptor& write_end) {
     return read_end && write_end;
 }
 
-/// Descriptors 0, 1 and 2 that the caller of the program has closed (`hpo run ... >&-`) become /dev/null, so that no
-/// file that is opened later gets such a number and then everything that is printed. Call it first.
+/// Opens /dev/null for each of the descriptors 0, 1 and 2 that is closed (`hpo run ... >&-`). Otherwise a file that is
+/// opened later could get that number and receive everything that is printed. Must be called first in main.
 inline void open_standard_descriptors() {
     for (int fd = 0; fd <= 2; ++fd)
-        if (::fcntl(fd, F_GETFD) < 0) (void)::open("/dev/null", O_RDWR);  // the lowest free number: this one
+        if (::fcntl(fd, F_GETFD) < 0) (void)::open("/dev/null", O_RDWR);  // gets the lowest free number, which is fd
 }
 
 }  // namespace hpo

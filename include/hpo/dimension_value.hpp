@@ -1,4 +1,4 @@
-// Whether a dimension of the space holds a value that somebody else wrote: a user, or another study.
+// Checks whether a dimension of the space contains a value that a user has written or that comes from another study.
 #pragma once
 
 #include <algorithm>
@@ -10,15 +10,15 @@
 
 namespace hpo {
 
-/// Equal as parameters: 1 and 1.0 are the same number.
+/// Returns true if two values are equal as parameters. 1 and 1.0 are.
 inline bool same_value(const Value& a, const Value& b) {
     if (a == b) return true;
     constexpr double none = std::numeric_limits<double>::quiet_NaN();
     return number_or(a, none) == number_or(b, none);
 }
 
-/// `value` as the dimension writes it (2 of an int where 2.0 was written); nothing: it lies outside, or between two
-/// steps. Conditions are not looked at.
+/// Converts `value` to the dimension's type, for instance 2.0 to the integer 2. Returns nothing if it lies outside the
+/// dimension or between two steps. Ignores conditions.
 inline std::optional<Value> held_value(const Dimension& dimension, const Value& value) {
     if (dimension.kind == Kind::categorical) {
         const auto found = std::find_if(dimension.choices.begin(), dimension.choices.end(),
@@ -29,8 +29,8 @@ inline std::optional<Value> held_value(const Dimension& dimension, const Value& 
     if (!(number >= dimension.low && number <= dimension.high)) return std::nullopt;
     if (dimension.kind == Kind::real && !dimension.step) return Value(number);
     const double steps = (number - dimension.low) / dimension.step.value_or(1);
-    const double off = std::abs(steps - std::round(steps)) * dimension.step.value_or(1);
-    if (off > 1e-9 * std::max(1.0, std::abs(number))) return std::nullopt;
+    const double error = std::abs(steps - std::round(steps)) * dimension.step.value_or(1);
+    if (error > 1e-9 * std::max(1.0, std::abs(number))) return std::nullopt;
     if (dimension.kind == Kind::real) return Value(number);
     return Value(static_cast<std::int64_t>(std::llround(number)));
 }

@@ -1,5 +1,5 @@
-// What can happen in a study: a closed list. The engine appends each to the store before it acts on it; a study is the
-// fold of its events, so resuming is replaying.
+// The events of a study. The engine stores each event before it acts on it. The state of a study follows from its
+// events alone, so that it is resumed by replaying them.
 #pragma once
 
 #include <algorithm>
@@ -18,58 +18,58 @@ namespace hpo {
 
 namespace event {
 
-struct SessionStarted {  ///< an `hpo run` took the study
+struct SessionStarted {  ///< a process has begun to run the study
     std::string host;
     std::int64_t pid = 0;
     std::string version;
 };
-struct SessionEnded {    ///< and let it go, cleanly
-    double seconds = 0;  ///< that it held it
-    std::string reason;  ///< why the study or the session ended, for people
+struct SessionEnded {    ///< a session has ended in an orderly way; none is stored if it was killed
+    double seconds = 0;  ///< duration of the session
+    std::string reason;  ///< why the study or the session ended, for users
 };
-struct Proposed {  ///< trial exists from here on, queued
+struct Proposed {  ///< a trial has been created; it is queued
     std::int64_t trial = 0;
     Point point;
     Params params;
 };
-struct Launched {  ///< an attempt was given to a worker
+struct Launched {  ///< an attempt has been sent to a worker
     std::int64_t trial = 0;
     std::int64_t attempt = 0;
     std::string where;
     Allocation allocation;
 };
-struct Reported {  ///< a step; replaces the attempt's steps from `report.step` on
+struct Reported {  ///< a trial has reported a step, which replaces its steps from `report.step` on
     std::int64_t trial = 0;
     std::int64_t attempt = 0;
     Report report;
 };
-struct Paused {  ///< waits at its rung with a checkpoint
+struct Paused {  ///< a trial has paused at a rung
     std::int64_t trial = 0;
     std::int64_t attempt = 0;
     std::string rule;
     std::string reason;
 };
-struct Requeued {  ///< queued again: an attempt that does not count, a retry, or a promotion
+struct Requeued {  ///< a trial is queued again: for a retry, after a promotion, or since its attempt does not count
     std::int64_t trial = 0;
     std::int64_t attempt = 0;
     Outcome outcome = Outcome::lost;
-    bool charged = false;  ///< counts against the trial's retries
+    bool charged = false;  ///< true if the attempt counts against the trial's retries
     std::string reason;
 };
-struct Finished {  ///< final; durable before anyone is told
+struct Finished {  ///< a trial has ended; the event is on the disk before the user sees it
     std::int64_t trial = 0;
     std::int64_t attempt = 0;
     TrialState state = TrialState::complete;
     std::string rule;
     std::string reason;
 };
-struct Measured {  ///< the most memory that the trial was seen to take so far; cores are not measured
+struct Measured {  ///< the peak memory of a trial has increased; cores are not measured
     std::int64_t trial = 0;
     std::int64_t attempt = 0;
     Footprint peak{0, 0, 0};
 };
 
-struct Closing {  ///< final metrics that the script gave when it finished, before or after the trial's end
+struct Closing {  ///< a script has reported final metrics, before or after the trial's end
     std::int64_t trial = 0;
     std::int64_t attempt = 0;
     Metrics values;
@@ -88,25 +88,25 @@ struct SoFar {
     std::int64_t trained = 0;
 };
 
-/// An event as the store keeps it.
+/// An event in the store.
 struct StoredEvent {
-    std::int64_t sequence = 0;  ///< 1, 2, 3, ... one sequence for all
+    std::int64_t sequence = 0;  ///< 1, 2, 3, ... over all events of the study
     double time = 0;            ///< seconds since the epoch
     Event event;
-    std::optional<SoFar> so_far = {};  ///< of a step before which others were left out
+    std::optional<SoFar> so_far = {};  ///< present for a step before which other steps were left out
 };
 
-/// A study as its events have made it so far.
+/// The state of a study after its events so far.
 struct StudyRecord {
     std::vector<TrialRecord> trials;  ///< trial n at index n - 1
-    double seconds = 0;               ///< held by past sessions, added up; a killed one counts to its last event
+    double seconds = 0;               ///< total duration of past sessions; a killed one counts up to its last event
     std::int64_t sequence = 0;        ///< of the last event applied
-    bool held = false;                ///< a session started and did not end (it may have been killed)
-    double held_since = 0;            ///< seconds since the epoch; of the last session
-    double last_time = 0;             ///< of the last event applied
-    std::string end_reason;           ///< of the last ended session
-    bool thins = false;               ///< trials are thinned when they end
-    std::int64_t summarized = 0;      ///< last event of the store's summary that it was read from; 0: from none
+    bool held = false;                ///< true if a session has started and not ended; it may have been killed
+    double held_since = 0;            ///< start of the last session, in seconds since the epoch
+    double last_time = 0;             ///< of the last event applied, in seconds since the epoch
+    std::string end_reason;           ///< of the last session that ended
+    bool thins = false;               ///< true if trials are thinned when they end
+    std::int64_t summarized = 0;      ///< last event in the store's summary from which the record was read; 0 if none
 
     [[nodiscard]] TrialRecord& trial(std::int64_t number) { return trials.at(static_cast<std::size_t>(number) - 1); }
     [[nodiscard]] const TrialRecord& trial(std::int64_t number) const {
@@ -114,7 +114,7 @@ struct StudyRecord {
     }
 };
 
-/// Goes on with `value` and `best_step` of a trial by one more step. Non-finite and missing metrics do not count.
+/// Updates `value` and `best_step` of a trial for one more step. Ignores missing and non-finite metrics.
 inline void score_step(TrialRecord& trial, const Report& report, const Objective& objective) {
     const auto found = report.metrics.find(objective.metric);
     if (found == report.metrics.end() || !std::isfinite(found->second)) return;
@@ -131,7 +131,7 @@ inline void score(TrialRecord& trial, const Objective& objective) {
     for (const Report& report : trial.curve) score_step(trial, report, objective);
 }
 
-/// Adds one event. Events that name an unknown trial throw std::out_of_range: the store checks before it appends.
+/// Applies one event. Throws std::out_of_range if the event names an unknown trial, which the store refuses to append.
 inline void apply(StudyRecord& study, const StoredEvent& stored, const Objective& objective) {
     const double time = stored.time;
     std::visit(Overloaded{
@@ -139,7 +139,7 @@ inline void apply(StudyRecord& study, const StoredEvent& stored, const Objective
                        if (study.held) study.seconds += std::max(0.0, study.last_time - study.held_since);
                        study.held = true;
                        study.held_since = time;
-                       // Whatever the last session left running has no worker any more.
+                       // Trials that the last session left running have lost their workers.
                        for (TrialRecord& trial : study.trials)
                            if (trial.state == TrialState::running)
                                trial.state = TrialState::queued, trial.where.clear();
@@ -169,10 +169,11 @@ inline void apply(StudyRecord& study, const StoredEvent& stored, const Objective
                        TrialRecord& trial = study.trial(e.trial);
                        const std::size_t before = trial.curve.size();
                        while (trial.steps() >= e.report.step && !trial.curve.empty()) trial.curve.pop_back();
-                       const bool goes_on = trial.curve.size() == before;  // a step costs the same in a long trial
+                       const bool is_next_step = trial.curve.size() == before;
                        trial.trained += e.report.step - trial.steps();
                        trial.curve.push_back(e.report);
-                       goes_on ? score_step(trial, e.report, objective) : score(trial, objective);
+                       // Only a repeated step needs the whole curve, so that a step of a long trial costs no more.
+                       is_next_step ? score_step(trial, e.report, objective) : score(trial, objective);
                        if (stored.so_far) {
                            trial.value = stored.so_far->value;
                            trial.best_step = stored.so_far->best_step;

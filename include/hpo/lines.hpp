@@ -1,5 +1,5 @@
-// Cuts a byte stream into lines in bounded memory. An over-long line is dropped and counted; the stream goes on at the
-// next newline.
+// Splits a byte stream into lines in bounded memory. An over-long line is dropped and counted, and splitting continues
+// after the next newline.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,11 @@ namespace hpo {
 
 class LineSplitter {
    public:
+    /// `limit` is the maximum length of a line in bytes, its newline included.
     explicit LineSplitter(std::size_t limit) : limit_(limit) {}
 
-    /// Calls `line(std::string_view)` for each whole line, without its newline. The view lives until `line` returns.
+    /// Calls `line(std::string_view)` for each complete line, without its newline. The view is valid until `line`
+    /// returns.
     template <class F>
     void feed(std::string_view bytes, F&& line) {
         while (!bytes.empty()) {
@@ -41,9 +43,9 @@ class LineSplitter {
         }
     }
 
-    /// Lines dropped for their length, so far.
+    /// Returns the number of lines that have been dropped for their length.
     [[nodiscard]] std::int64_t dropped() const { return dropped_; }
-    /// Bytes of a line that has no newline yet.
+    /// Returns the beginning of a line whose newline has not arrived.
     [[nodiscard]] std::string_view rest() const { return kept_; }
 
    private:

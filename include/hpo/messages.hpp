@@ -1,4 +1,4 @@
-// The protocol's messages as plain structs. docs/protocol.md describes the byte format, wire.hpp is the codec.
+// The protocol's messages as plain structs. docs/protocol.md describes the byte format, and wire.hpp is the codec.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace hpo {
 
-/// The version of the protocol that is spoken here. Version 2 renamed two members of the answer to `plan`: `fusion_key`
-/// (was `shape`) and `colocated` (was `beside`). Workers of version 1 are still understood.
+/// The version of the protocol. Version 2 renamed two members of the answer to `plan`: `fusion_key` (was `shape`) and
+/// `colocated` (was `beside`). Workers of version 1 are still supported.
 inline constexpr int protocol_version = 2;
 inline constexpr int oldest_protocol_version = 1;
 inline constexpr std::size_t max_line_bytes = 64 * 1024;  ///< of one message, its newline included
-inline constexpr int device_failed_status = 69;           ///< a worker exits with it when its device failed
+inline constexpr int device_failed_status = 69;           ///< exit status of a worker whose device has failed
 
-/// The attempt that a message is about. The number keeps late messages of an older attempt apart.
+/// The attempt that a message refers to. Its number identifies late messages of an earlier attempt.
 struct AttemptId {
     std::int64_t trial = 0;
     std::int64_t attempt = 0;
@@ -30,47 +30,48 @@ struct AttemptId {
 
 namespace from_worker {
 
-struct Hello {  ///< first message on a connection
+struct Hello {  ///< the first message on a connection
     int version = protocol_version;
-    std::string token;  ///< HPO_TOKEN of the environment
+    std::string token;  ///< the environment variable HPO_TOKEN
     std::int64_t pid = 0;
-    std::int64_t slots = 1;                 ///< concurrent trials
+    std::int64_t slots = 1;                 ///< maximum number of concurrent trials
     std::string backend;                    ///< cpu, cuda, opencl
     std::vector<std::string> capabilities;  ///< plan, checkpoint
 };
 struct PlanAnswer {
-    std::int64_t id = 0;  ///< of the question
-    std::string error;    ///< empty: the answer stands
+    std::int64_t id = 0;  ///< of the Plan that is answered
+    std::string error;    ///< why the trial cannot run; if not empty, all following members are unset
     Footprint footprint;
     std::int64_t arena_bytes = 0;
     std::int64_t data_bytes = 0;
-    std::int64_t parameters = 0;  ///< trainable numbers
+    std::int64_t parameters = 0;  ///< number of trainable parameters
     std::int64_t iterations_per_step = 0;
-    double flops_per_step = 0;  ///< matrix products, forward and backward
-    /// Trials with the same key may share a worker, whatever else differs; empty: this one may not.
+    double flops_per_step = 0;  ///< of matrix products, forward and backward
+    /// Trials with the same key may share a worker. Empty if the trial may not share one.
     std::string fusion_key;
-    Footprint colocated{0, 0, 0};  ///< additional need of the trial in a worker that trains another with its fusion key
-    std::vector<std::string> data;  ///< lines for people on what was understood of the data, where asked for
+    Footprint colocated{0, 0,
+                        0};  ///< additional resources in a worker that already trains a trial with this fusion key
+    std::vector<std::string> data;  ///< description of the data for users, one line each; only if Plan asks for it
 };
 struct Started {
     AttemptId id;
-    std::int64_t from_step = 0;  ///< steps already done, by the checkpoint
+    std::int64_t from_step = 0;  ///< last step in the checkpoint from which the trial resumes; 0 if it starts anew
 };
 struct Reported {
     AttemptId id;
     Report report;
 };
 struct Alive {
-    AttemptId id;       ///< trial 0: the worker as a whole
+    AttemptId id;       ///< trial 0 for the worker as a whole
     std::string phase;  ///< loading, compiling, training, ...
 };
 struct Finished {
     AttemptId id;
     Outcome outcome = Outcome::complete;  ///< complete, stopped, paused, diverged, failed or out_of_memory
     std::string message;                  ///< the reason, for diverged, failed and out_of_memory
-    Metrics values;                       ///< final metrics: test_accuracy, test_loss, ... if requested
-    std::string checkpoint;               ///< file of the last step; empty: none
-    bool last = false;                    ///< the process ends now: it can take no further trial
+    Metrics values;                       ///< final metrics, such as test_accuracy and test_loss if requested
+    std::string checkpoint;               ///< path of the last step's checkpoint; empty if there is none
+    bool last = false;                    ///< true if the worker exits now and accepts no further trial
 };
 struct Log {
     AttemptId id;
@@ -83,16 +84,16 @@ namespace to_worker {
 
 struct Welcome {
     int version = protocol_version;
-    double alive_every = 5;  ///< seconds; a worker that is silent longer than the progress timeout is stopped
+    double alive_every = 5;  ///< seconds between Alive messages; a worker that stays silent for too long is stopped
 };
 struct Plan {
     std::int64_t id = 0;
     Params params;
     std::int64_t epochs = 1;
     std::uint64_t data_seed = 0;
-    bool explain_data = false;  ///< the answer is to tell what was understood of the data
+    bool explain_data = false;  ///< asks for PlanAnswer::data
 };
-/// How far earlier attempts of the trial came: the state at its last reported step.
+/// The state of a trial at the last step that its earlier attempts have reported.
 struct Done {
     std::int64_t step = 0;
     std::optional<std::int64_t> iteration;
@@ -100,17 +101,17 @@ struct Done {
 };
 struct Run {
     AttemptId id;
-    Params params;                ///< native: leaf keys of worker_keys.hpp, fixed and sampled together
-    std::int64_t steps = 1;       ///< budget
+    Params params;                ///< fixed and sampled; for the native worker leaf keys of worker_keys.hpp
+    std::int64_t steps = 1;       ///< last step of the trial
     std::uint64_t seed = 0;       ///< of the trial
-    std::uint64_t data_seed = 0;  ///< of the split: the study's seed
-    Objective objective;          ///< whose best step's weights are kept
-    std::string folder;           ///< for last.ckpt and best.ckpt; empty: no checkpoints
-    bool resume = false;          ///< go on from folder/last.ckpt if it is there and whole
-    bool test = false;            ///< at the end, evaluate the kept weights on the test split
-    std::string save;             ///< at the end, write the kept weights to this safetensors file; empty: do not
-    std::string log;              ///< file that a worker with several trials appends this one's lines to
-    std::optional<Done> done;     ///< with `resume`: what was reported before
+    std::uint64_t data_seed = 0;  ///< of the data split; the study's seed
+    Objective objective;          ///< determines the best step, whose weights are kept
+    std::string folder;           ///< for last.ckpt and best.ckpt; empty for no checkpoints
+    bool resume = false;          ///< resume from folder/last.ckpt if it exists and is complete
+    bool test = false;            ///< evaluate the kept weights on the test split at the end
+    std::string save;             ///< write the kept weights to this safetensors file at the end; empty not to
+    std::string log;              ///< file to which a worker with several trials appends this trial's lines
+    std::optional<Done> done;     ///< with `resume`, the steps that were reported before
 };
 enum class Action { go_on, stop, pause };
 struct Decision {  ///< the answer to a report
@@ -118,7 +119,7 @@ struct Decision {  ///< the answer to a report
     std::int64_t step = 0;
     Action action = Action::go_on;
 };
-struct Stop {  ///< at any time; the trial ends with outcome stopped at the next iteration
+struct Stop {  ///< sent at any time; the trial ends at its next iteration with the outcome stopped
     AttemptId id;
 };
 struct Shutdown {};

@@ -1,5 +1,5 @@
-// Option tables: what the options of a part (a sampler, a stopping rule) are called, hold and default to. The part owns
-// its table; the study file is checked against it, and help and errors are made from it.
+// Tables of the options of a part (a sampler or a stopping rule) with their types, ranges and defaults. The part owns
+// its table. Study files are checked against it, and help and error messages are generated from it.
 #pragma once
 
 #include <charconv>
@@ -15,21 +15,21 @@ enum class OptionType { integer, real, text, list, flag };
 struct Option {
     std::string_view name;
     OptionType type;
-    double low = 0;                  ///< numeric: least value allowed
-    double high = 0;                 ///< numeric: greatest value allowed
-    std::string_view choices = {};   ///< text: allowed values, separated by '|'; empty: any
-    std::string_view fallback = {};  ///< default as written in YAML; empty: none, see `meaning`
+    double low = 0;                  ///< minimum of a number
+    double high = 0;                 ///< maximum of a number
+    std::string_view choices = {};   ///< allowed texts, separated by '|'; empty for any
+    std::string_view fallback = {};  ///< default as written in YAML; empty if there is none, see `meaning`
     std::string_view meaning = {};   ///< one line for --help and errors
 };
 
-/// One row of a registry: what a study file may write as `sampler: {type: ...}` or `stopping: [{rule: ...}]`.
+/// A part that a study file may name in `sampler: {type: ...}` or `stopping: [{rule: ...}]`.
 struct PartOptions {
     std::string_view name;
     std::string_view meaning;
     std::span<const Option> options;
 };
 
-/// The parts a study file may name. An empty table: names and options of that kind are not checked.
+/// All parts that a study file may name. If a table is empty, names and options of that kind are not checked.
 struct Vocabulary {
     std::span<const PartOptions> samplers;
     std::span<const PartOptions> rules;
@@ -41,7 +41,8 @@ constexpr const Option* find_option(std::span<const Option> table, std::string_v
     return nullptr;
 }
 
-/// A numeric option: what was given, else the table's fallback, else `otherwise`. Checked values are in range already.
+/// Returns the value of a numeric option: the given one, else the table's default, else `otherwise`. Does not check the
+/// range, which was checked when the study was read.
 inline double number_option(const Params& given, std::span<const Option> table, std::string_view name,
                             double otherwise = 0) {
     if (const auto found = given.find(std::string(name)); found != given.end())

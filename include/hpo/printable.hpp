@@ -1,5 +1,4 @@
-// Text from outside (workers, logs, files), made fit for a terminal: no control character gets through, and what is not
-// UTF-8 is shown as bytes.
+// Escapes text from workers, logs and files for a terminal: control characters and bytes that are not UTF-8.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +9,8 @@
 namespace hpo {
 
 namespace detail {
-/// Length of the well-formed UTF-8 sequence that `text` begins with and its code point; 0: there is none.
+/// Returns the length of the well-formed UTF-8 sequence that `text` begins with, or 0 if there is none. Sets `code` to
+/// its code point.
 inline std::size_t utf8_sequence(std::string_view text, std::uint32_t& code) {
     const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
     const std::uint8_t first = byte(0);
@@ -31,8 +31,8 @@ inline std::size_t utf8_sequence(std::string_view text, std::uint32_t& code) {
 }
 }  // namespace detail
 
-/// Control characters (C0, DEL, C1, and those that turn the direction of text) and stray bytes become \x1b and the
-/// like; tabs become a blank, and newlines stay if `keep_newlines`.
+/// Replaces control characters (C0, DEL, C1, and those that change the direction of text) and invalid bytes by escapes
+/// such as \x1b. A tab becomes a blank. Newlines are kept if `keep_newlines`.
 inline std::string printable(std::string_view text, bool keep_newlines = false) {
     constexpr const char* digits = "0123456789abcdef";
     std::string shown;
@@ -40,8 +40,8 @@ inline std::string printable(std::string_view text, bool keep_newlines = false) 
     while (!text.empty()) {
         std::uint32_t code = 0;
         std::size_t length = detail::utf8_sequence(text, code);
-        const bool turns = (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
-        const bool control = code < 0x20 || (code >= 0x7f && code < 0xa0) || turns;
+        const bool changes_direction = (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+        const bool control = code < 0x20 || (code >= 0x7f && code < 0xa0) || changes_direction;
         if (length == 1 && code == '\t') {
             shown += ' ';
         } else if (length > 0 && (!control || (keep_newlines && code == '\n'))) {
@@ -58,7 +58,7 @@ inline std::string printable(std::string_view text, bool keep_newlines = false) 
     return shown;
 }
 
-/// The same with each line's end and the blanks around it as one blank.
+/// Like printable(), but joins the lines with single blanks and removes the blanks around them.
 inline std::string printable_line(std::string_view text) {
     std::string line;
     for (std::size_t end = 0; !text.empty(); text.remove_prefix(end)) {

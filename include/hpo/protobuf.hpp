@@ -1,5 +1,5 @@
-// The wire format of protocol buffers (protobuf.dev/programming-guides/encoding), as much as is needed: small, quick,
-// and open to further fields, which older readers pass over.
+// Encodes and decodes the wire format of protocol buffers (protobuf.dev/programming-guides/encoding) as far as needed.
+// The format is compact, and older readers skip fields that are added later.
 #pragma once
 
 #include <bit>
@@ -10,8 +10,7 @@
 
 namespace hpo::protobuf {
 
-/// A message under construction: fields are appended in the order of the calls. A message within a message is a field
-/// of bytes.
+/// A message under construction. Fields are appended in the order of the calls. A nested message is a field of bytes.
 class Message {
    public:
     Message& number(int field, std::int64_t value) {
@@ -52,18 +51,18 @@ class Message {
     std::string bytes_;
 };
 
-/// Bytes that are no message.
+/// Thrown if bytes are not a valid message.
 struct Broken : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// The fields of a message in their order: `while (fields.next()) switch (fields.field()) ...`. Throws Broken. The
-/// bytes must outlive it and the views that it gives.
+/// Reads the fields of a message in their order: `while (fields.next()) switch (fields.field()) ...`. Throws Broken if
+/// the message is invalid. The bytes must outlive the object and the views that it returns.
 class Fields {
    public:
     explicit Fields(std::string_view bytes) : left_(bytes) {}
 
-    /// Goes to the next field; false: there is none.
+    /// Advances to the next field. Returns false if there is none.
     bool next() {
         if (left_.empty()) return false;
         const std::uint64_t key = varint();

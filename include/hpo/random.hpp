@@ -1,6 +1,6 @@
 // Counter-based random numbers: Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2,
-// 3", SC 2011). A draw depends on (seed, purpose, iteration, element) alone, so that resumed, fused and other-backend
-// runs draw alike.
+// 3", SC 2011). A draw depends only on (seed, purpose, iteration, element), so that resumed and fused trials, and
+// trials on other backends, draw the same numbers.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace hpo {
 
-/// What a draw is for. The numbers are part of every stored study and checkpoint: append, never renumber.
+/// The purpose of a draw. Stored studies and checkpoints depend on these numbers: append new ones, never renumber.
 enum class Purpose : std::uint32_t {
     sampler = 1,
     trial_seed = 2,
@@ -24,7 +24,7 @@ enum class Purpose : std::uint32_t {
 
 using PhiloxBlock = std::array<std::uint32_t, 4>;
 
-/// Ten rounds over `counter` with `key`.
+/// Applies ten rounds to `counter` with the key (key0, key1).
 constexpr PhiloxBlock philox(PhiloxBlock counter, std::uint32_t key0, std::uint32_t key1) {
     for (int round = 0; round < 10; ++round) {
         const std::uint64_t low = std::uint64_t{0xD2511F53u} * counter[0];
@@ -37,8 +37,7 @@ constexpr PhiloxBlock philox(PhiloxBlock counter, std::uint32_t key0, std::uint3
     return counter;
 }
 
-/// The four words of (seed, purpose, iteration, element/4): elements 4i to 4i+3 share one block.
-/// iteration < 2^32, element/4 < 2^32.
+/// Returns the four words for the elements 4 * block to 4 * block + 3. `iteration` and `block` must be below 2^32.
 constexpr PhiloxBlock draw_block(std::uint64_t seed, Purpose purpose, std::uint64_t iteration, std::uint64_t block) {
     return philox({static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32),
                    static_cast<std::uint32_t>(iteration), static_cast<std::uint32_t>(purpose)},
@@ -49,14 +48,14 @@ constexpr std::uint32_t draw_bits(std::uint64_t seed, Purpose purpose, std::uint
     return draw_block(seed, purpose, iteration, element / 4)[element % 4];
 }
 
-/// Uniform in [0, 1), 53 bits.
+/// Returns a number that is uniform in [0, 1), with 53 bits.
 constexpr double draw_unit(std::uint64_t seed, Purpose purpose, std::uint64_t iteration, std::uint64_t element) {
     const auto block = draw_block(seed, purpose, iteration, element);
     const std::uint64_t bits = (std::uint64_t{block[0]} << 21) ^ (block[1] >> 11);
     return static_cast<double>(bits & ((std::uint64_t{1} << 53) - 1)) * 0x1.0p-53;
 }
 
-/// The seed of a trial (numbers count from 1) of a study. Below 2^53: it survives JSON and YAML.
+/// Returns the seed of a trial of a study; trials count from 1. It is below 2^53, which JSON and YAML preserve.
 constexpr std::uint64_t trial_seed(std::uint64_t study_seed, std::uint64_t trial) {
     const auto block = draw_block(study_seed, Purpose::trial_seed, 0, trial);
     return ((std::uint64_t{block[0]} << 21) ^ (block[1] >> 11)) & ((std::uint64_t{1} << 53) - 1);

@@ -1,4 +1,4 @@
-// Result<T>: what may be expected to fail. Fatal: what may not (caught in main alone).
+// Errors: Result<T> for what a caller must expect to fail, and the exception Fatal for what ends the program.
 #pragma once
 
 #include <stdexcept>
@@ -8,12 +8,13 @@
 
 namespace hpo {
 
-/// A failure a caller is expected to handle: one sentence that names the place and, where there is one, the cure.
+/// A failure that the caller is expected to handle.
 struct Error {
+    /// One sentence with the location and, if there is one, the cure.
     std::string message;
 };
 
-/// Either a T or an Error. Access to the side that is not there throws std::bad_variant_access: a bug, not an input.
+/// Either a T or an Error. Access to the absent one throws std::bad_variant_access, which is a bug.
 template <class T>
 class [[nodiscard]] Result {
    public:
@@ -49,7 +50,8 @@ class [[nodiscard]] Result<void> {
     Error error_;
 };
 
-/// Ends the program with `exit_code` and `what()` on stderr. Thrown anywhere, caught in main's caller alone.
+/// Ends the program with `exit_code` and prints `what()` to stderr. It may be thrown anywhere and is caught only at the
+/// top of the program.
 class Fatal : public std::runtime_error {
    public:
     explicit Fatal(const std::string& message, int exit_code = 1) : std::runtime_error(message), code_(exit_code) {}
@@ -59,13 +61,13 @@ class Fatal : public std::runtime_error {
     int code_;
 };
 
-/// A Fatal whose message says of itself where it comes from (`file:line:column: ...`).
+/// A Fatal whose message begins with a location (`file:line:column: ...`), so that no program name is put before it.
 class Refusal : public Fatal {
    public:
     using Fatal::Fatal;
 };
 
-/// std::visit over lambdas.
+/// Combines lambdas to a visitor for std::visit.
 template <class... Fs>
 struct Overloaded : Fs... {
     using Fs::operator()...;

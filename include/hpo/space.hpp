@@ -1,4 +1,4 @@
-// The search space: what a study may vary.
+// The search space of a study.
 #pragma once
 
 #include <optional>
@@ -11,17 +11,17 @@ namespace hpo {
 
 enum class Kind { real, integer, categorical };
 
-/// What a parameter is to the large-batch policy. Declared (`role:`) or recognised by name.
+/// The role of a parameter in the large-batch policy. It is declared (`role:`) or recognised by the name.
 enum class Role { none, batch_size, learning_rate, regularizer };
 
-/// Active only while `parameter` holds one of `any_of`.
+/// A condition that holds if `parameter` is active and has one of the values in `any_of`.
 struct Condition {
     std::string parameter;
     std::vector<Value> any_of;
 };
 
-/// One dimension of the space. Numeric kinds: low <= high, both inclusive; `step` counts from low; `log` needs low > 0.
-/// Categorical: at least one choice, all different.
+/// A dimension of the space. A numeric one has low <= high, both included; `step` counts from low, and `log` requires
+/// low > 0. A categorical one has at least one choice, and its choices are distinct.
 struct Dimension {
     std::string name;
     Kind kind = Kind::real;
@@ -30,18 +30,18 @@ struct Dimension {
     std::optional<double> step;
     bool log = false;
     std::vector<Value> choices;
-    std::vector<Condition> when;  ///< all must hold
+    std::vector<Condition> when;  ///< the dimension is active if all of them hold
     Role role = Role::none;
     std::optional<Value> prior = {};  ///< the value that is expected to be good; absent: all alike
     std::optional<double> spread =
         {};  ///< how far good ones lie from it: a standard deviation, as a share of the range
 };
 
-/// In the order of the study file; a condition's parameter may stand before or after the one it governs (cycles are
-/// refused).
+/// The dimensions in the order of the study file. A dimension may depend on one before or after it, but there are no
+/// cycles.
 using Space = std::vector<Dimension>;
 
-/// A point of the unit cube, one coordinate in [0, 1] a dimension, inactive ones included.
+/// A point of the unit cube with one coordinate in [0, 1] per dimension, also for inactive ones.
 using Point = std::vector<double>;
 
 }  // namespace hpo

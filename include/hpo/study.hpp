@@ -1,5 +1,4 @@
-// A checked study: what one YAML file means. Made by orchestrator/study, where the keys and their defaults are
-// documented.
+// A checked study. orchestrator/study reads it from a YAML file and documents the keys and their defaults.
 #pragma once
 
 #include <array>
@@ -43,10 +42,10 @@ struct Objective {
     [[nodiscard]] bool simple() const { return further.empty() && constraints.empty(); }
 };
 
-/// Whether `a` is better than `b` for the direction.
+/// Returns true if `a` is better than `b`.
 inline bool better(Direction direction, double a, double b) { return direction == Direction::minimize ? a < b : a > b; }
 
-/// `name: value` pairs of one sampler or rule, checked by the part that owns them.
+/// A sampler or a stopping rule with its options, which have been checked against the part's table.
 struct PartSpec {
     std::string type;
     Params options;
@@ -54,76 +53,79 @@ struct PartSpec {
 
 struct Budget {
     std::int64_t trials = 64;
-    std::int64_t epochs = 20;              ///< steps a trial may take
-    std::optional<double> seconds;         ///< of the study, added up over resumes
-    std::optional<std::int64_t> patience;  ///< trials without a better best
+    std::int64_t epochs = 20;              ///< maximum number of steps of a trial
+    std::optional<double> seconds;         ///< duration of the study over all its sessions
+    std::optional<std::int64_t> patience;  ///< trials without an improvement after which the study ends
 };
 
 struct Policy {
     std::int64_t min_batch_size = 256;
-    bool scaled = true;  ///< `regularization: scaled|off`: priors depend on the batch size
+    bool scaled = true;  ///< `regularization: scaled|off`; true if priors depend on the batch size
 };
 
-/// What a script's trials are said to need. Absent: learned.
+/// The footprint that the study declares for a script's trials. Memory that is not declared is learned.
 struct DeclaredFootprint {
     std::optional<std::int64_t> host_bytes;
-    std::optional<std::int64_t> device_bytes;
-    std::optional<double> cores;  ///< absent: 1
-    std::int64_t gpus = 1;        ///< devices that one trial computes on; `device_bytes` are each one's
+    std::optional<std::int64_t> device_bytes;  ///< on each of the `gpus` devices
+    std::optional<double> cores;               ///< default: 1
+    std::int64_t gpus = 1;                     ///< number of devices on which one trial computes
 };
 
 struct Resources {
-    std::optional<std::int64_t> parallel;  ///< trials at once, in all; absent: as many as fit
-    std::vector<std::int64_t>
-        parallel_each;                   ///< `parallel: [4, 2]`: at once on each of `devices`; empty: as many as fit
-    std::string backend = "auto";        ///< auto, cpu, cuda; of the native worker also opencl
+    std::optional<std::int64_t> parallel;  ///< maximum number of trials at once; absent: as many as fit
+    /// The maximum number of trials at once on each of `devices` (`parallel: [4, 2]`). Empty: as many as fit.
+    std::vector<std::int64_t> parallel_each;
+    std::string backend = "auto";        ///< auto, cpu or cuda; for the native worker also opencl
     std::vector<std::string> devices;    ///< UUIDs, or numbers of `hpo devices`; empty: all
-    std::optional<std::int64_t> memory;  ///< host bytes `hpo` may reserve; absent: what is available, less a margin
-    /// Bytes `hpo` may reserve on each of `devices`; a single number: on every one; empty: all, less `gpu_reserve`.
+    std::optional<std::int64_t> memory;  ///< host bytes to reserve at most; absent: what is available less a margin
+    /// Bytes to reserve at most on each of `devices`, or a single number for all of them. Empty: all but `gpu_reserve`.
     std::vector<std::int64_t> gpu_memory;
-    double gpu_reserve = 0.10;          ///< fraction of a device
-    std::optional<std::int64_t> slots;  ///< native: concurrent trials of a worker, with one fusion key; absent: many
-                                        ///< on a GPU, one on a CPU
-    DeclaredFootprint trial;            ///< scripts
-    double progress_timeout = 600;      ///< seconds of silence after which a worker is stopped
-    double grace = 5;                   ///< seconds from TERM to KILL
-    std::int64_t retries = 2;           ///< further attempts after a worker died
+    double gpu_reserve = 0.10;  ///< fraction of each device's memory that is kept free
+    /// The number of trials with one fusion key that a native worker trains side by side. Absent: many on a GPU, one on
+    /// a CPU.
+    std::optional<std::int64_t> slots;
+    DeclaredFootprint trial;        ///< for scripts
+    double progress_timeout = 600;  ///< seconds without progress after which a worker is stopped
+    double grace = 5;               ///< seconds from SIGTERM to SIGKILL
+    std::int64_t retries = 2;       ///< further attempts after a worker has died
 };
 
-/// What stays on disk of trials that have ended: of so many, the best first; absent: of all.
+/// The files of ended trials that are kept: those of the best trials up to this number, or of all if it is absent.
 struct Keep {
-    /// Of the native worker's trials: their best step's weights; the file to go on from goes with their end. Of a
-    /// script's, where the default is all: the client's `last.ckpt`.
+    /// Checkpoints. For the native worker these are the weights of the best step; the checkpoint of the last step is
+    /// removed at the trial's end. For a script, where the default is all, it is the client's `last.ckpt`.
     std::optional<std::int64_t> checkpoints = 5;
-    /// Whole folders, with all that a script has put there.
+    /// Whole folders, with all files that a script has written there.
     std::optional<std::int64_t> folders;
 };
 
-/// Whether an unchanged script prints to a terminal of its own.
+/// Selects whether an unchanged script prints to a terminal of its own.
 enum class TerminalUse { automatic, on, off };
 
-/// How the metrics of an unchanged script are read.
+/// The source of an unchanged script's metrics.
 struct MetricsSource {
-    std::vector<std::string> patterns;  ///< of its output; empty: the known forms (orchestrator/script/metrics.hpp)
-    std::string file;                   ///< CSV or JSON Lines, with placeholders; empty: its output
-    std::int64_t reports = 1;           ///< of the objective that make a step (`worker.step`)
-    TerminalUse terminal = TerminalUse::automatic;  ///< automatic: if its program is compiled, which keeps output back
+    /// Regular expressions for its output. Empty: the known forms (orchestrator/script/syntax/metrics.hpp).
+    std::vector<std::string> patterns;
+    std::string file;          ///< path of a CSV or JSON Lines file, with placeholders; empty: its output
+    std::int64_t reports = 1;  ///< reports of the objective that make one step (`worker.step`)
+    /// `automatic` uses a terminal if the program is compiled, since such programs buffer their output otherwise.
+    TerminalUse terminal = TerminalUse::automatic;
 };
 
 /// The packages that have a stand-in (worker/python/shims).
 inline constexpr std::array<std::string_view, 2> shims{"wandb", "nni"};
 
-/// Variables of the environment of a script.
+/// The environment of a script.
 struct WorkerEnvironment {
-    bool tuned = true;  ///< cores and variables that hpo sets by itself; false: none but which GPU it sees
-    /// Replaces these or adds to them; without a value: as in the environment of `hpo`.
+    bool tuned = true;  ///< false if hpo sets only the variables that select the GPU, and pins no cores
+    /// Variables that replace those of hpo or are added to them. One without a value keeps that of hpo's environment.
     std::map<std::string, std::optional<std::string>> own;
 };
 
 /// A configuration file that is written for each trial.
 struct TrialFile {
-    std::string source;  ///< the template's path as the study names it; empty: its text stands in the study
-    std::string text;    ///< with placeholders
+    std::string source;  ///< the template's path in the study; empty if the study contains its text
+    std::string text;    ///< the template, with placeholders
 };
 
 struct Study {
@@ -131,32 +133,32 @@ struct Study {
     std::uint64_t seed = 1;
     Objective objective;
     Space space;
-    Params worker;                     ///< native: fixed leaf keys (worker_keys.hpp), path-less
-    std::vector<std::string> command;  ///< a script's command; empty: the native worker
-    /// Stretches [first, last) of `command` that are left out as a whole when a name in them has no value.
+    Params worker;                     ///< fixed parameters; for the native worker its leaf keys (worker_keys.hpp)
+    std::vector<std::string> command;  ///< of a script; empty for the native worker
+    /// Ranges [first, last) of `command` that are left out as a whole if a placeholder in them has no value.
     std::vector<std::pair<std::size_t, std::size_t>> optional_arguments;
-    std::string home;  ///< absolute folder that a script's relative paths are taken from; empty: the current one
-    std::string cwd;   ///< where a script runs, with placeholders; empty: `home`
+    std::string home;  ///< absolute folder that a script's relative paths start from; empty: the current folder
+    std::string cwd;   ///< folder in which a script runs, with placeholders; empty: `home`
     std::map<std::string, TrialFile> files;  ///< by name in the trial's folder
-    /// An unchanged script (its command has placeholders, or it says where metrics are): `hpo` speaks the protocol for
-    /// it. Absent: the command speaks it.
+    /// Present for an unchanged script, for which `hpo` speaks the protocol. Absent if the command speaks it itself.
     std::optional<MetricsSource> metrics;
-    /// Modules that an interpreter of Python imports once, and that trials are forked from; empty: each starts its own.
+    /// Python modules that an interpreter imports once, and from which trials are forked. Empty: each trial starts its
+    /// own interpreter.
     std::vector<std::string> preload;
-    /// The package whose place a stand-in takes, so that a script that asks it for parameters and reports to it runs as
-    /// it is: one of `shims`; empty: none.
+    /// The package that a stand-in replaces, one of `shims`, or empty. A script that gets its parameters from that
+    /// package and reports to it needs no change.
     std::string shim;
     WorkerEnvironment environment;
     Budget budget;
-    /// Configurations that are tried first, in this order; what one of them leaves out is drawn. Within the space.
+    /// Configurations that are tried first, in this order. They lie within the space; absent parameters are sampled.
     std::vector<Params> start;
-    /// Studies whose trials the sampler learns from: names, or folders.
+    /// Names or folders of studies whose trials the sampler learns from.
     std::vector<std::string> warm_start;
     PartSpec sampler{"auto", {}};
     std::vector<PartSpec> stopping;
     Policy policy;
     Resources resources;
-    std::string source;  ///< the YAML text it was read from
+    std::string source;  ///< the YAML text of the study
     Keep keep;
 };
 

@@ -1,5 +1,5 @@
-// What models are trained to do, and what each task is measured by: the orchestrator checks objectives against this
-// table, and the native worker reports by it.
+// The tasks of the native worker with their metrics. The orchestrator checks objectives against this table, and the
+// worker reports these metrics.
 #pragma once
 
 #include <array>
@@ -15,19 +15,19 @@ enum class Task : std::uint8_t { classification, regression };
 
 struct TaskMetric {
     std::string_view name;
-    Direction direction;  ///< in which it becomes better
+    Direction direction;  ///< in which it improves
 };
 
 struct TaskInfo {
-    std::string_view name;                ///< as `worker.task` says it
+    std::string_view name;                ///< value of `worker.task`
     std::span<const TaskMetric> metrics;  ///< of a step, in the order of the log's lines
-    std::string_view objective;           ///< the metric that ranks trials where a study names none
+    std::string_view objective;           ///< the metric that ranks trials by default
 };
 
-// "loss" is what training minimises, over the samples of the step; val_loss is the same over the validation samples, as
-// all val_ metrics are. With classes it is the mean cross-entropy (nats), and accuracy is a fraction of 1. With numbers
-// it is the mean squared error of standardised targets; mse and mae are in the target's units, and r2 is 1 less the
-// ratio of the mean squared error to the variance of the targets.
+// "loss" is the mean of what training minimizes over the samples of the step, and "val_loss" over the validation
+// samples, as all val_ metrics are. For classes it is the cross-entropy in nats, and accuracy is a fraction of 1. For
+// numbers it is the squared error of standardized targets. mse and mae are in the target's units (mse in their square),
+// and r2 is 1 minus the ratio of the mean squared error to the variance of the targets.
 inline constexpr std::array classification_metrics{
     TaskMetric{"loss", Direction::minimize},
     TaskMetric{"val_loss", Direction::minimize},
@@ -39,7 +39,7 @@ inline constexpr std::array regression_metrics{
     TaskMetric{"val_r2", Direction::maximize},
 };
 
-/// In the order of Task.
+/// The tasks in the order of Task.
 inline constexpr std::array tasks{
     TaskInfo{"classification", classification_metrics, "val_accuracy"},
     TaskInfo{"regression", regression_metrics, "val_r2"},
@@ -47,7 +47,7 @@ inline constexpr std::array tasks{
 
 constexpr const TaskInfo& info_of(Task task) { return tasks[static_cast<std::size_t>(task)]; }
 
-/// nullptr: the task has no such metric.
+/// Returns the metric with this name, or nullptr if the task does not have it.
 constexpr const TaskMetric* find_metric(Task task, std::string_view name) {
     for (const TaskMetric& metric : info_of(task).metrics)
         if (metric.name == name) return &metric;

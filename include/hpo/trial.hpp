@@ -1,4 +1,4 @@
-// Trials: their states, what they report, and the record that the events of a study add up to.
+// Trials: their states, their reports, and their record.
 #pragma once
 
 #include <algorithm>
@@ -25,10 +25,10 @@ constexpr std::string_view to_text(TrialState state) { return trial_state_names[
 
 constexpr bool is_final(TrialState state) { return state >= TrialState::complete; }
 
-/// Names to finite or non-finite numbers: loss, val_loss, val_accuracy, ... A script's own names are free.
+/// Numbers, finite or not, by name: loss, val_loss, val_accuracy, ... A script may use any names.
 using Metrics = std::map<std::string, double>;
 
-/// One step of a trial, counted from 1. What was not measured is absent, never zero.
+/// The report of one step, counted from 1. A quantity that was not measured is absent, never zero.
 struct Report {
     std::int64_t step = 0;
     Metrics metrics;                              ///< loss, val_loss, val_accuracy (fractions of 1)
@@ -42,13 +42,13 @@ struct Report {
     std::optional<double> learning_rate;      ///< at the end of the step
     std::optional<double> loss_deviation;     ///< standard deviation of the loss over the last 100 iterations
     std::optional<double> loss_trend;         ///< slope of a line through them, per iteration
-    std::optional<std::int64_t> micro_batch;  ///< samples; present where short memory made it smaller than configured
+    std::optional<std::int64_t> micro_batch;  ///< samples; present if scarce memory made it smaller than configured
     std::optional<std::int64_t> peak_bytes;   ///< host memory
     std::optional<std::int64_t> peak_device_bytes;  ///< device memory
-    std::string warning;                            ///< describes unstable training; empty: none
+    std::string warning;                            ///< about unstable training; empty if there is none
 };
 
-/// How an attempt ended, according to the worker or the engine.
+/// The way in which an attempt ended, according to the worker or the engine.
 enum class Outcome { complete, stopped, paused, diverged, failed, out_of_memory, lost, interrupted };
 
 inline constexpr std::array<std::string_view, 8> outcome_names{"complete", "stopped",       "paused", "diverged",
@@ -56,55 +56,56 @@ inline constexpr std::array<std::string_view, 8> outcome_names{"complete", "stop
 
 constexpr std::string_view to_text(Outcome outcome) { return outcome_names[static_cast<std::size_t>(outcome)]; }
 
-/// What an attempt was given at its launch. It is stored, since it depends on measurements and differs between runs.
+/// The resources that an attempt was given at its launch. They are stored, since they depend on measurements and differ
+/// between runs.
 struct Allocation {
     Footprint footprint;             ///< reserved
-    std::string device;              ///< UUID; empty: the host alone
-    bool alone = false;              ///< nothing else was allowed to run at the same time
-    std::int64_t micro_batches = 0;  ///< of one update; 0: as configured
-    std::string environment;         ///< what hpo set for a script, in lines for people
+    std::string device;              ///< UUID; empty if the trial computes on the host
+    bool alone = false;              ///< true if nothing else could run at the same time
+    std::int64_t micro_batches = 0;  ///< per update; 0: as configured
+    std::string environment;         ///< variables that hpo set for a script, one line each, for users
 };
 
-/// All that is known of one trial: the fold of its events (event.hpp).
+/// The state of one trial after its events so far (event.hpp).
 struct TrialRecord {
     std::int64_t number = 0;  ///< from 1, in the order of proposal
     TrialState state = TrialState::queued;
-    std::int64_t attempt = 0;   ///< attempts begun
-    std::int64_t failures = 0;  ///< attempts charged to the trial
+    std::int64_t attempt = 0;   ///< number of the last attempt; 0 if none has begun
+    std::int64_t failures = 0;  ///< number of attempts charged to the trial
     Point point;
-    Params params;                    ///< the space's active parameters alone
-    std::vector<Report> curve;        ///< by step, each step once; thinned: the best and the last step alone
-    bool thinned = false;             ///< the other steps are in the store alone
-    std::vector<double> losses;       ///< thinned: "loss" over the steps, condensed, for a small picture
-    std::int64_t trained = 0;         ///< steps taken by all attempts: one that is taken again counts again
-    std::optional<double> value;      ///< of the objective, so far
-    std::int64_t best_step = 0;       ///< where `value` was reached; 0: nowhere yet
-    std::string rule;                 ///< of stopped trials: the rule's name, or "user"
-    std::string reason;               ///< for the end, the pause or the last attempt, for people
-    std::string where;                ///< where the running attempt is ("cpu 0", "gpu 1"); empty: it is not running
-    Allocation allocation;            ///< of the last attempt
-    Footprint peak{0, 0, 0};          ///< most that any attempt was seen to take; 0: not measured
-    Metrics closing;                  ///< final numbers that its script gave with the end: test_accuracy, ...
-    std::int64_t memory_deaths = 0;   ///< attempts that ended for want of memory
-    std::optional<Outcome> requeued;  ///< how the last attempt ended that led to another one
-    std::int64_t log = 0;             ///< last attempt with a log; 0: none
+    Params params;                   ///< the active parameters of the space
+    std::vector<Report> curve;       ///< one report per step in ascending order; if thinned, only the best and the last
+    bool thinned = false;            ///< true if only the store has the other steps
+    std::vector<double> losses;      ///< condensed_losses() of a thinned trial
+    std::int64_t trained = 0;        ///< number of steps of all attempts; a repeated step counts again
+    std::optional<double> value;     ///< of the objective, so far
+    std::int64_t best_step = 0;      ///< step at which `value` was reached; 0 if there is none yet
+    std::string rule;                ///< name of the rule that stopped or paused the trial, or "user"
+    std::string reason;              ///< of the end, the pause or the last attempt, for users
+    std::string where;               ///< device of the running attempt ("cpu 0", "gpu 1"); empty if it is not running
+    Allocation allocation;           ///< of the last attempt
+    Footprint peak{0, 0, 0};         ///< measured peak over all attempts; 0 if not measured
+    Metrics closing;                 ///< final metrics that a script reports at its end, such as test_accuracy
+    std::int64_t memory_deaths = 0;  ///< number of attempts that ran out of memory
+    std::optional<Outcome> requeued;  ///< outcome of the last attempt after which the trial was queued again
+    std::int64_t log = 0;             ///< last attempt with a log; 0 if there is none
     double queued_at = 0;             ///< seconds since the epoch
-    double started_at = 0;            ///< of the first attempt; 0: not yet
-    double ended_at = 0;              ///< 0: not yet
+    double started_at = 0;            ///< of the first attempt; 0 if it has not started
+    double ended_at = 0;              ///< 0 if it has not ended
 
     [[nodiscard]] std::int64_t steps() const { return curve.empty() ? 0 : curve.back().step; }
 };
 
-/// "loss" over the steps, condensed to so many values at most, for a small picture: means of equal parts of the curve.
-/// Of a long curve only some hundred steps are looked at.
-inline std::vector<double> condensed_losses(const TrialRecord& trial, std::size_t most = 16) {
+/// Returns at most `max_values` means of "loss" over equal parts of the curve, for a small picture. Samples a few
+/// hundred steps of a long curve.
+inline std::vector<double> condensed_losses(const TrialRecord& trial, std::size_t max_values = 16) {
     if (trial.thinned) return trial.losses;
     const std::size_t stride = 1 + trial.curve.size() / 512;
     std::vector<double> values;
     for (std::size_t i = 0; i < trial.curve.size(); i += stride)
         if (const auto found = trial.curve[i].metrics.find("loss"); found != trial.curve[i].metrics.end())
             values.push_back(found->second);
-    const std::size_t count = std::min(values.size(), most);
+    const std::size_t count = std::min(values.size(), max_values);
     std::vector<double> means;
     for (std::size_t i = 0; i < count; ++i) {
         const std::size_t from = i * values.size() / count, to = (i + 1) * values.size() / count;
@@ -115,8 +116,8 @@ inline std::vector<double> condensed_losses(const TrialRecord& trial, std::size_
     return means;
 }
 
-/// The report of the best step and the last one; fewer when they are the same, or there are none.
-inline std::vector<const Report*> telling_reports(const TrialRecord& trial) {
+/// Returns the reports of the best step and of the last step, or fewer if they are the same or do not exist.
+inline std::vector<const Report*> best_and_last_reports(const TrialRecord& trial) {
     std::vector<const Report*> reports;
     if (trial.curve.empty()) return reports;
     const auto best = std::lower_bound(trial.curve.begin(), trial.curve.end(), trial.best_step,
@@ -127,12 +128,12 @@ inline std::vector<const Report*> telling_reports(const TrialRecord& trial) {
     return reports;
 }
 
-/// Lets go of the steps that nobody asks an ended trial for: a study of 100,000 trials fits the memory.
+/// Drops all steps of an ended trial but the best and the last one, so that a study of 100,000 trials fits in memory.
 inline void thin(TrialRecord& trial) {
     if (trial.thinned) return;
     trial.losses = condensed_losses(trial);
     std::vector<Report> kept;
-    for (const Report* report : telling_reports(trial)) kept.push_back(*report);
+    for (const Report* report : best_and_last_reports(trial)) kept.push_back(*report);
     trial.curve = std::move(kept);
     trial.thinned = true;
 }

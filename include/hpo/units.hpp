@@ -1,4 +1,4 @@
-// Numbers as people read them: four significant digits, with units.
+// Formats numbers for people, with four significant digits and units.
 #pragma once
 
 #include <cmath>
@@ -8,7 +8,7 @@
 
 namespace hpo {
 
-/// 0.8953, 12.34, 4821, 1.230e-07; "nan", "inf", "-inf". Trailing zeros stay, so that columns stand still.
+/// Returns 0.8953, 12.34, 4821, 1.230e-07, "nan", "inf", "-inf". Trailing zeros are kept, so that columns do not jump.
 inline std::string short_number(double number) {
     if (std::isnan(number)) return "nan";
     if (std::isinf(number)) return number > 0 ? "inf" : "-inf";
@@ -38,7 +38,7 @@ inline std::string short_number(double number) {
     return text;
 }
 
-/// 512 B, 3.250 MiB, 22.94 GiB.
+/// Returns 512 B, 3.250 MiB, 22.94 GiB.
 inline std::string bytes_text(double bytes) {
     static constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
     int unit = 0;
@@ -53,7 +53,7 @@ inline std::string bytes_text(double bytes) {
     return text;
 }
 
-/// 850 ms, 12.3 s, 4m 05s, 2h 07m, 3d 04h. What is not a time (negative, not finite) is none: 0 ms.
+/// Returns 850 ms, 12.3 s, 4m 05s, 2h 07m, 3d 04h. A negative or non-finite number becomes 0 ms.
 inline std::string duration_text(double seconds) {
     if (!(seconds >= 0 && seconds < 1e12)) seconds = 0;
     char text[40];

@@ -1,4 +1,4 @@
-// Value: what a parameter or a configuration key may hold. Params: names to values, in name order.
+// The values of parameters and configuration keys.
 #pragma once
 
 #include <charconv>
@@ -11,20 +11,21 @@
 
 namespace hpo {
 
-/// What JSON has beside: null, other lists than of whole numbers, maps. As its text, with a blank after each comma and
-/// colon (wire.hpp writes it), so that equal values have equal texts.
+/// A JSON value of another type: null, a map, or a list other than of integers. It is kept as text with a blank after
+/// each comma and colon, as wire.hpp writes it, so that equal values have equal texts.
 struct JsonText {
     std::string text;
     auto operator<=>(const JsonText&) const = default;
 };
 
-/// A list of integers is there for layer widths (`hidden: [512, 256, 128]`).
+/// The value of a parameter. A list of integers has its own type for layer widths (`hidden: [512, 256, 128]`).
 using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, JsonText>;
 
+/// Values by name.
 using Params = std::map<std::string, Value>;
 
-/// The shortest decimal that reads back as the same double; always holds '.', 'e', "inf" or "nan", so that it stays a
-/// float.
+/// Returns the shortest decimal that reads back as the same double. It contains '.', 'e', "inf" or "nan", so that it
+/// reads back as a float.
 inline std::string to_text(double number) {
     char buffer[32];
     auto [end, status] = std::to_chars(buffer, buffer + sizeof buffer, number);
@@ -33,13 +34,14 @@ inline std::string to_text(double number) {
     return text;
 }
 
-/// Null is a choice like others; in a command its argument is left out.
+/// Returns true for null. Null may be a choice of a parameter; in a command its argument is left out.
 inline bool is_null(const Value& value) {
     const auto* json = std::get_if<JsonText>(&value);
     return json != nullptr && json->text == "null";
 }
 
-/// As YAML and JSON flow style write it, but strings bare: true, 256, 0.001, relu, [512, 256], ["a", 0.5], null.
+/// Returns the value in the flow style of YAML and JSON, but texts without quotes: true, 256, 0.001, relu, [512, 256],
+/// ["a", 0.5], null.
 inline std::string to_text(const Value& value) {
     struct Writer {
         std::string operator()(bool flag) const { return flag ? "true" : "false"; }
@@ -56,7 +58,7 @@ inline std::string to_text(const Value& value) {
     return std::visit(Writer{}, value);
 }
 
-/// An int or a float as a double; `otherwise` for everything else.
+/// Returns an integer or a float as a double, and `otherwise` for any other value.
 inline double number_or(const Value& value, double otherwise) {
     if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);
     if (const auto* real = std::get_if<double>(&value)) return *real;

@@ -1,6 +1,6 @@
-// The JSON codec of messages.hpp, one message a line (docs/protocol.md). Only .cpp files include it: the header is
-// heavy. Non-finite numbers travel as the strings "nan", "inf" and "-inf". Unknown keys are ignored, so that a newer
-// peer may say more.
+// The JSON codec of messages.hpp, with one message per line (docs/protocol.md). Only .cpp files include this header,
+// since it is slow to compile. Non-finite numbers are encoded as the strings "nan", "inf" and "-inf". Unknown keys are
+// ignored, so that newer versions may add keys.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace hpo::wire {
 
 using Json = nlohmann::json;
 
-/// A message that is not of the protocol's form. Thrown and caught within this header.
+/// A message that does not conform to the protocol. Thrown and caught within this header.
 struct Malformed : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -31,14 +31,14 @@ inline Json from(const std::optional<double>& number) { return number ? from(*nu
 
 inline Json from(const Value& value) {
     return std::visit(
-        [](const auto& held) -> Json {
-            using Held = std::decay_t<decltype(held)>;
-            if constexpr (std::is_same_v<Held, double>)
-                return from(held);
-            else if constexpr (std::is_same_v<Held, JsonText>)
-                return Json::parse(held.text);
+        [](const auto& alternative) -> Json {
+            using Alternative = std::decay_t<decltype(alternative)>;
+            if constexpr (std::is_same_v<Alternative, double>)
+                return from(alternative);
+            else if constexpr (std::is_same_v<Alternative, JsonText>)
+                return Json::parse(alternative.text);
             else
-                return held;
+                return alternative;
         },
         value);
 }
@@ -64,11 +64,11 @@ inline double to_double(const Json& json) {
     if (json == "nan") return std::numeric_limits<double>::quiet_NaN();
     if (json == "inf") return std::numeric_limits<double>::infinity();
     if (json == "-inf") return -std::numeric_limits<double>::infinity();
-    // dump() recurses, and a line of 64 KiB nests deeper than a small stack bears.
+    // dump() recurses, and the nesting in a line of 64 KiB may overflow a small stack.
     if (json.is_structured()) throw Malformed("not a number but a list or an object");
     throw Malformed("not a number: " + json.dump(-1, ' ', true, Json::error_handler_t::replace).substr(0, 60));
 }
-/// Whole numbers of at most 2^53 in magnitude, also when written as a float.
+/// Converts an integer of at most 2^53 in magnitude, also if it is written as a float.
 inline std::int64_t to_int(const Json& json) {
     const double number = to_double(json);
     if (!(std::abs(number) <= 0x1p53) || number != std::floor(number)) throw Malformed("not a whole number below 2^53");
@@ -78,7 +78,7 @@ inline std::string to_string(const Json& json) {
     if (!json.is_string()) throw Malformed("not a string");
     return json.get<std::string>();
 }
-/// As JsonText holds it. Nesting is bounded, as it is in study files.
+/// Returns the text of a JsonText. Limits the nesting as in study files.
 inline std::string json_text(const Json& json, int depth = 0) {
     if (!json.is_structured()) return json.dump(-1, ' ', false, Json::error_handler_t::replace);
     if (depth > 16) throw Malformed("nested more than 16 deep");
@@ -120,14 +120,14 @@ inline AttemptId to_id(const Json& json) {
 }
 template <std::size_t N>
 std::size_t to_index(const Json& json, const std::array<std::string_view, N>& names) {
-    const auto word = to_string(json);
+    const auto name = to_string(json);
     for (std::size_t i = 0; i < N; ++i)
-        if (names[i] == word) return i;
-    throw Malformed("unknown value \"" + word.substr(0, 60) + "\"");
+        if (names[i] == name) return i;
+    throw Malformed("unknown value \"" + name.substr(0, 60) + "\"");
 }
 
 // clang-format off
-/// The optional telemetry of a report: key and member, once for both directions.
+/// The optional numbers of a report with their JSON keys, for encoding and decoding.
 inline constexpr std::tuple report_numbers{
     std::pair{"seconds", &Report::seconds},
     std::pair{"it_s", &Report::iterations_per_second},
@@ -302,7 +302,7 @@ inline Json body(const OrchestratorMessage& message) {
                       message);
 }
 
-/// One line, its newline included. Bytes that are not UTF-8 are replaced.
+/// Returns the message as one line with its newline. Bytes that are not UTF-8 are replaced.
 template <class Message>
 std::string encode(const Message& message) {
     return body(message).dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
@@ -321,7 +321,7 @@ inline WorkerMessage worker_message(const Json& json) {
     if (type == "log") return Log{to_id(json), to_string(member(json, "text"))};
     if (type == "finished") {
         const auto outcome = static_cast<Outcome>(to_index(member(json, "outcome"), outcome_names));
-        if (outcome > Outcome::out_of_memory) throw Malformed("an outcome that is not a worker's to say");
+        if (outcome > Outcome::out_of_memory) throw Malformed("a worker cannot report this outcome");
         return Finished{to_id(json),
                         outcome,
                         text_or_empty("message"),
@@ -357,7 +357,7 @@ inline WorkerMessage worker_message(const Json& json) {
         answer.flops_per_step = to_double(member(json, "flops_per_step"));
         if (const auto found = json.find("data"); found != json.end())
             for (const Json& line : *found) answer.data.push_back(to_string(line));
-        // Version 1 called them shape and beside.
+        // Version 1 of the protocol named these members shape and beside.
         const bool renamed = json.contains("fusion_key");
         answer.fusion_key = text_or_empty(renamed ? "fusion_key" : "shape");
         if (!answer.fusion_key.empty()) answer.colocated = footprint(member(json, renamed ? "colocated" : "beside"));
@@ -402,8 +402,8 @@ inline OrchestratorMessage orchestrator_message(const Json& json) {
 }
 
 namespace detail {
-/// Depth is bounded by the line's length; nlohmann's parser keeps its own stack, so that deep nesting cannot overflow
-/// ours.
+/// Parses a line and converts it. The parser of the JSON library does not recurse, so deep nesting cannot overflow the
+/// stack.
 template <class Convert>
 auto decode(std::string_view line, Convert&& convert) -> Result<decltype(convert(std::declval<const Json&>()))> {
     const Json json = Json::parse(line, nullptr, false);
@@ -417,7 +417,7 @@ auto decode(std::string_view line, Convert&& convert) -> Result<decltype(convert
 }
 }  // namespace detail
 
-/// Decode a line without its newline. The error says what is missing or wrong, and quotes at most 60 bytes of the line.
+/// Decodes a line without its newline. The Error says what is missing or wrong and quotes at most 60 bytes of the line.
 inline Result<WorkerMessage> decode_worker(std::string_view line) { return detail::decode(line, worker_message); }
 inline Result<OrchestratorMessage> decode_orchestrator(std::string_view line) {
     return detail::decode(line, orchestrator_message);

@@ -183,7 +183,7 @@ std::string of(const TrialRecord& trial) {
     if (trial.requeued) message.number(16, static_cast<std::int64_t>(*trial.requeued));
     message.number(17, trial.log);
     message.real(18, trial.queued_at).real(19, trial.started_at).real(20, trial.ended_at);
-    for (const Report* report : telling_reports(trial)) message.bytes(21, of(*report));
+    for (const Report* report : best_and_last_reports(trial)) message.bytes(21, of(*report));
     if (const auto losses = condensed_losses(trial); !losses.empty()) message.bytes(22, of_reals(losses));
     message.number(23, trial.trained);
     for (const auto& [name, value] : trial.closing) message.bytes(24, of_metric(name, value));
