@@ -276,7 +276,7 @@ class Tables(Exchange):
         self.run_mixed(trials=1)
         self.hpo("export", "mixed", "--to", "excel", "out", status=2)
         self.hpo("export", "mixed", "--to", "optuna", "-", status=2)
-        self.assertIn("- (standard output) is for csv and jsonl", self.error)
+        self.assertIn("only csv and jsonl can be written to - (standard output)", self.error)
         self.hpo("export", "mixed", "out.csv", status=2)
         self.hpo("export", "mixd", "--to", "csv", "-", status=1)
         self.assertIn("did you mean 'mixed'", self.error)
@@ -501,7 +501,7 @@ class Convert(Exchange):
     def test_exit_codes_and_error_places_are_like_those_of_other_commands(self):
         self.write(SWEEP.replace("min: 0.01", "min: 1"), "sweep.yaml")
         self.hpo("convert", "sweep.yaml", status=1)
-        self.assertIn("sweep.yaml:7:3: 'lr': the least value (1) is above the greatest (0.5)", self.error)
+        self.assertIn("sweep.yaml:7:3: 'lr': the minimum (1) is above the maximum (0.5)", self.error)
         self.write(SWEEP, "sweep.yaml")
         self.hpo("convert", "sweep.yaml", "--from", "nni", status=1)
         self.hpo("convert", "sweep.yaml", "--from", "ray", status=2)

@@ -30,7 +30,7 @@ class Readme(Case):
         self.hpo("check", self.study(re.search(r"```yaml\n(.*?)```", STUDIES, re.S).group(1)))
 
     def test_the_error_message_of_the_manual_is_printed(self):
-        block = re.search(r"the place and the cure:\n\n```\n(.*?)```", STUDIES, re.S).group(1).strip()
+        block = re.search(r"the location and the cure:\n\n```\n(.*?)```", STUDIES, re.S).group(1).strip()
         study = (SOURCE / "studies" / "phase1.yaml").read_text().replace("weight_decay:    {", "weigth_decay:    {")
         (self.folder / "studies").mkdir()
         self.study(study, "studies/mine.yaml")
