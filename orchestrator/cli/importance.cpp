@@ -68,8 +68,8 @@ std::vector<std::string> labelled_lines(const std::string& label, const std::str
     return lines;
 }
 
-/// Returns the first sentence of the verdict on what limited the machine while trials trained. Returns no lines if there
-/// are too few samples.
+/// Returns the first sentence of the verdict on what limited the machine while trials trained. Returns no lines if
+/// there are too few samples.
 std::vector<std::string> limit_of_machine(const StudySnapshot& snapshot) {
     const auto rows = snapshot.store->telemetry();
     if (!rows) return {};

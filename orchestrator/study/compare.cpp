@@ -89,7 +89,8 @@ std::vector<Difference> compare(const Study& before, const Study& after) {
     const auto dimension_name = [](const Dimension& dimension) { return dimension.name; };
     const auto rule_name = [](const PartSpec& rule) { return rule.type; };
     const auto goal_name = [](const Goal& goal) { return goal.metric; };
-    compare_order("objective", order_of(before.objective.further, goal_name), order_of(after.objective.further, goal_name));
+    compare_order("objective", order_of(before.objective.further, goal_name),
+                  order_of(after.objective.further, goal_name));
     compare_order("space", order_of(before.space, dimension_name), order_of(after.space, dimension_name));
     compare_order("stopping", order_of(before.stopping, rule_name), order_of(after.stopping, rule_name));
     return differences;

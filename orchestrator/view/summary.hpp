@@ -40,8 +40,8 @@ std::vector<std::string> judged_metrics(const Objective& objective);
 /// Returns "Pareto front by val_loss and latency: 4 of 64 trials, hypervolume 0.83". The hypervolume is a share of the
 /// box between the best and the worst value of each objective among trials that keep the constraints.
 std::string front_text(const Study& study, const StudyRecord& record);
-/// Returns "7 of 64 trials break the constraints", or by how much the nearest one breaks them if all do. Returns an empty
-/// text if the study has no constraints or no trial to judge.
+/// Returns "7 of 64 trials break the constraints", or by how much the nearest one breaks them if all do. Returns an
+/// empty text if the study has no constraints or no trial to judge.
 std::string constraints_text(const StudyRecord& record, const Objective& objective);
 /// Returns "params 2.1e+06 is above 1e+06" for a trial that breaks constraints, else an empty text.
 std::string broken_text(const TrialRecord& trial, const Objective& objective);
