@@ -3,13 +3,13 @@
 #include <nlohmann/json.hpp>
 
 #include "hpo/random.hpp"
+#include "hpo/step_name.hpp"
 #include "hpo/units.hpp"
 #include "hpo/wire.hpp"
 #include "hpo/worker_key_defaults.hpp"
 #include "orchestrator/export/trial_json.hpp"
 #include "orchestrator/script/syntax/template.hpp"
 #include "orchestrator/study/entries.hpp"
-#include "orchestrator/study/step_name.hpp"
 #include "orchestrator/study/study_file.hpp"
 
 namespace hpo {

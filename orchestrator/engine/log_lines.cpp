@@ -1,8 +1,8 @@
 #include "orchestrator/engine/log_lines.hpp"
 
 #include "hpo/printable.hpp"
+#include "hpo/step_name.hpp"
 #include "hpo/units.hpp"
-#include "orchestrator/study/step_name.hpp"
 
 namespace hpo {
 

@@ -29,7 +29,7 @@ constinit const RuleRow asha_row{
         const auto factor = static_cast<std::int64_t>(number_option(setup.options, asha_options, "factor"));
         const auto grace = static_cast<std::int64_t>(number_option(setup.options, asha_options, "grace"));
         return std::make_unique<Halving>("asha", setup.objective, rung_steps(grace, factor, setup.steps),
-                                         static_cast<std::size_t>(factor));
+                                         static_cast<std::size_t>(factor), setup.unit);
     }};
 
 }  // namespace hpo

@@ -41,7 +41,8 @@ struct Course {
 class Divergence final : public StoppingRule {
    public:
     explicit Divergence(const RuleSetup& setup)
-        : objective_(setup.objective.metric),
+        : unit_(setup.unit),
+          objective_(setup.objective.metric),
           factor_(number_option(setup.options, divergence_options, "factor")),
           patience_(static_cast<std::int64_t>(number_option(setup.options, divergence_options, "patience"))),
           grace_(static_cast<std::int64_t>(number_option(setup.options, divergence_options, "grace"))) {
@@ -53,7 +54,7 @@ class Divergence final : public StoppingRule {
    private:
     Verdict judge(const TrialRecord& trial) override {
         const Course& course = courses_.at(trial);
-        const std::string at = " at step " + std::to_string(trial.steps());
+        const std::string at = " at " + unit_ + " " + std::to_string(trial.steps());
         for (const std::string& name : {loss_.name, objective_}) {
             const auto found = trial.curve.back().metrics.find(name);
             if (found != trial.curve.back().metrics.end() && !std::isfinite(found->second))
@@ -69,6 +70,7 @@ class Divergence final : public StoppingRule {
     void on_end(const TrialRecord& trial) override { courses_.forget(trial.number); }
 
     WatchedMetric loss_{"loss", Direction::minimize};
+    std::string unit_;  ///< of a step, in reasons
     std::string objective_;
     double factor_;
     std::int64_t patience_;

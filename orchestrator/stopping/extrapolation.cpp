@@ -89,7 +89,8 @@ std::vector<CurveRung> rungs_of(std::int64_t steps, std::int64_t grace, double f
 class Extrapolation final : public StoppingRule {
    public:
     explicit Extrapolation(const RuleSetup& setup)
-        : objective_(setup.objective),
+        : unit_(setup.unit),
+          objective_(setup.objective),
           metric_{setup.objective.metric, setup.objective.direction},
           steps_(setup.steps),
           factor_(static_cast<std::size_t>(number_option(setup.options, extrapolation_options, "factor"))),
@@ -319,12 +320,13 @@ class Extrapolation final : public StoppingRule {
         const Foretold entry = entry_at(*course.waits, trial, course);
         const std::size_t number = place(rung, entry) + 1;
         const std::string reached =
-            std::to_string(rung.ranking.size()) + " at step " + std::to_string(rung.step) + "; ";
+            std::to_string(rung.ranking.size()) + " at " + unit_ + " " + std::to_string(rung.step) + "; ";
         const std::string where =
             "predicted to end at " + shown(oriented(entry.end)) + ", " + ordinal(number) + " of " + reached;
         return where + promotion_text(number, quota(rung), factor_, past);
     }
 
+    std::string unit_;  ///< of a step, in reasons
     Objective objective_;
     WatchedMetric metric_;
     std::int64_t steps_;

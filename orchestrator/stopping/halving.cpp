@@ -21,8 +21,9 @@ std::string rungs_text(const std::vector<std::int64_t>& steps, const std::string
 }
 
 Halving::Halving(std::string name, const Objective& objective, const std::vector<std::int64_t>& steps,
-                 std::size_t factor)
+                 std::size_t factor, std::string unit)
     : name_(std::move(name)),
+      unit_(std::move(unit)),
       objective_(objective),
       metric_{objective.metric, objective.direction},
       factor_(factor),
@@ -130,7 +131,7 @@ std::string Halving::standing(const Waiting& at, bool past) const {
     const Rung& rung = rungs_[at.rung];
     const std::size_t number = place(at) + 1;
     const std::string where = ordinal(number) + " of " + std::to_string(rung.ranking.size()) + " at rung " +
-                              std::to_string(at.rung + 1) + " (" + counted(rung.step, "step") + "); ";
+                              std::to_string(at.rung + 1) + " (" + counted(rung.step, unit_) + "); ";
     if (is_edge(at.rung))
         return where +
                (past ? "the last rung that ranks called for" : "the last rung while its ranks are those before");

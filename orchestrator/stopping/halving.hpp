@@ -40,7 +40,8 @@ std::string rungs_text(const std::vector<std::int64_t>& steps, const std::string
 class Halving : public StoppingRule {
    public:
     /// `name`: the rule's in the study file.
-    Halving(std::string name, const Objective& objective, const std::vector<std::int64_t>& steps, std::size_t factor);
+    Halving(std::string name, const Objective& objective, const std::vector<std::int64_t>& steps, std::size_t factor,
+            std::string unit);
 
     void expect_trials(bool more) override { more_ = more; }
     [[nodiscard]] std::vector<std::int64_t> promotions(std::size_t most) const override;
@@ -96,6 +97,7 @@ class Halving : public StoppingRule {
     [[nodiscard]] std::string standing(const Waiting& at, bool past) const;
 
     std::string name_;
+    std::string unit_;  ///< of a step, in reasons
     Objective objective_;
     WatchedMetric metric_;
     std::size_t factor_;

@@ -39,7 +39,7 @@ class Hyperband final : public StoppingRule {
         const std::size_t brackets = steps_.size() + 1;
         for (std::size_t first = 0; first < brackets; ++first) {
             const std::vector<std::int64_t> own(steps_.begin() + static_cast<std::ptrdiff_t>(first), steps_.end());
-            brackets_.emplace_back("hyperband", setup.objective, own, factor_);
+            brackets_.emplace_back("hyperband", setup.objective, own, factor_, setup.unit);
             const auto left = static_cast<double>(brackets - first);  // s' + 1
             sizes_.push_back(static_cast<std::size_t>(std::ceil(
                 static_cast<double>(brackets) / left * std::pow(static_cast<double>(factor_), left - 1) - 1e-9)));

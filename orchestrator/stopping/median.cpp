@@ -16,22 +16,10 @@ namespace hpo {
 namespace {
 
 constexpr std::array median_options{
-    Option{"min_trials",
-           OptionType::integer,
-           1,
-           1e9,
-           {},
-           "5",
-           "other trials that must have reached a step before it is judged"},
-    Option{"grace", OptionType::integer, 1, 1e9, {}, "1", "no trial ends before it has done so many steps"},
-    Option{"metric", OptionType::text, 0, 0, {}, {}, "what to watch; default: the objective's metric"},
-    Option{"direction",
-           OptionType::text,
-           0,
-           0,
-           "minimize|maximize",
-           {},
-           "of metric; default: the objective's for its own, else minimize"},
+    min_trials_option,
+    grace_option,
+    metric_option,
+    direction_option,
 };
 
 /// The median of numbers that come one by one: the smaller half and the greater half, each as a heap.
@@ -89,6 +77,7 @@ class Median final : public StoppingRule {
    public:
     explicit Median(const RuleSetup& setup)
         : metric_(watched_metric(setup.options, setup.objective)),
+          unit_(setup.unit),
           min_trials_(static_cast<std::size_t>(number_option(setup.options, median_options, "min_trials"))),
           grace_(static_cast<std::int64_t>(number_option(setup.options, median_options, "grace"))),
           courses_({.metric = metric_}) {}
@@ -104,7 +93,7 @@ class Median final : public StoppingRule {
         averages.add(course.sum / static_cast<double>(course.count));
         if (step < grace_ || others < min_trials_ || !metric_.better(middle, course.best)) return {.lasting = true};
         return {to_worker::Action::stop, "median",
-                "best " + metric_.name + " " + shown(course.best) + " after " + counted(step, "step") +
+                "best " + metric_.name + " " + shown(course.best) + " after " + counted(step, unit_) +
                     " is worse than the median " + shown(middle) + " of " + std::to_string(others) + " trials",
                 true};
     }
@@ -112,6 +101,7 @@ class Median final : public StoppingRule {
     void on_end(const TrialRecord& trial) override { courses_.forget(trial.number); }
 
     WatchedMetric metric_;
+    std::string unit_;  ///< of a step, in reasons
     std::size_t min_trials_;
     std::int64_t grace_;
     Followed<MedianCourse> courses_;

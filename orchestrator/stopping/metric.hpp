@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "hpo/options.hpp"
 #include "hpo/study.hpp"
 #include "hpo/trial.hpp"
 
@@ -49,6 +50,27 @@ struct BestValue {
         if (const auto found = metric(report); found && (!value || metric.better(*found, *value))) value = found;
     }
 };
+
+// The options that several rules have in common.
+
+inline constexpr Option min_trials_option{"min_trials",
+                                          OptionType::integer,
+                                          1,
+                                          1e9,
+                                          {},
+                                          "5",
+                                          "other trials that must have reached a step before it is judged"};
+inline constexpr Option grace_option{
+    "grace", OptionType::integer, 1, 1e9, {}, "1", "no trial ends before it has done so many steps"};
+inline constexpr Option metric_option{
+    "metric", OptionType::text, 0, 0, {}, {}, "what to watch; default: the objective's metric"};
+inline constexpr Option direction_option{"direction",
+                                         OptionType::text,
+                                         0,
+                                         0,
+                                         "minimize|maximize",
+                                         {},
+                                         "of metric; default: the objective's for its own, else minimize"};
 
 /// Four significant digits, for reasons.
 inline std::string shown(double number) {

@@ -48,7 +48,8 @@ struct CurveValues {
 class Pasha final : public Halving {
    public:
     Pasha(const RuleSetup& setup, std::int64_t grace, std::int64_t factor)
-        : Halving("pasha", setup.objective, rung_steps(grace, factor, setup.steps), static_cast<std::size_t>(factor)),
+        : Halving("pasha", setup.objective, rung_steps(grace, factor, setup.steps), static_cast<std::size_t>(factor),
+                  setup.unit),
           curves_({.metric = metric(), .values = {}}),
           in_force_(std::min(first_rungs, rungs().size())) {}
 

@@ -19,28 +19,17 @@ namespace {
 
 constexpr std::array percentile_options{
     Option{"best", OptionType::real, 1, 99, {}, "25", "percent of the trials, the best ones, that go on"},
-    Option{"min_trials",
-           OptionType::integer,
-           1,
-           1e9,
-           {},
-           "5",
-           "other trials that must have reached a step before it is judged"},
-    Option{"grace", OptionType::integer, 1, 1e9, {}, "1", "no trial ends before it has done so many steps"},
-    Option{"metric", OptionType::text, 0, 0, {}, {}, "what to watch; default: the objective's metric"},
-    Option{"direction",
-           OptionType::text,
-           0,
-           0,
-           "minimize|maximize",
-           {},
-           "of metric; default: the objective's for its own, else minimize"},
+    min_trials_option,
+    grace_option,
+    metric_option,
+    direction_option,
 };
 
 class Percentile final : public StoppingRule {
    public:
     explicit Percentile(const RuleSetup& setup)
         : metric_(watched_metric(setup.options, setup.objective)),
+          unit_(setup.unit),
           share_(number_option(setup.options, percentile_options, "best") / 100),
           min_trials_(static_cast<std::size_t>(number_option(setup.options, percentile_options, "min_trials"))),
           grace_(static_cast<std::int64_t>(number_option(setup.options, percentile_options, "grace"))),
@@ -63,7 +52,7 @@ class Percentile final : public StoppingRule {
         others.insert(std::upper_bound(others.begin(), others.end(), loss), loss);
         if (step < grace_ || count < min_trials_ || loss <= bar) return {.lasting = true};
         return {to_worker::Action::stop, "percentile",
-                "best " + metric_.name + " " + shown(*best) + " after " + counted(step, "step") +
+                "best " + metric_.name + " " + shown(*best) + " after " + counted(step, unit_) +
                     " is not among the best " + shown(100 * share_) + " % of " + std::to_string(count) +
                     " trials, from " + shown(metric_.direction == Direction::minimize ? bar : -bar) + " on",
                 true};
@@ -72,6 +61,7 @@ class Percentile final : public StoppingRule {
     void on_end(const TrialRecord& trial) override { best_.forget(trial.number); }
 
     WatchedMetric metric_;
+    std::string unit_;  ///< of a step, in reasons
     double share_;
     std::size_t min_trials_;
     std::int64_t grace_;

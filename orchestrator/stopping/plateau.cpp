@@ -19,16 +19,10 @@ namespace {
 constexpr std::array plateau_options{
     Option{"patience", OptionType::integer, 1, 1e9, {}, "3", "steps without improvement after which a trial ends"},
     Option{"min_delta", OptionType::real, 0, 1e300, {}, "0.001", "the least that counts as improvement"},
-    Option{"grace", OptionType::integer, 1, 1e9, {}, "1", "no trial ends before it has done so many steps"},
+    grace_option,
     Option{"window", OptionType::integer, 1, 101, {}, "3", "steps of the trailing median"},
-    Option{"metric", OptionType::text, 0, 0, {}, {}, "what to watch; default: the objective's metric"},
-    Option{"direction",
-           OptionType::text,
-           0,
-           0,
-           "minimize|maximize",
-           {},
-           "of metric; default: the objective's for its own, else minimize"},
+    metric_option,
+    direction_option,
 };
 
 /// Follows one series and remembers when it last improved by the least that counts.
@@ -81,6 +75,7 @@ class Plateau final : public StoppingRule {
    public:
     explicit Plateau(const RuleSetup& setup)
         : metric_(watched_metric(setup.options, setup.objective)),
+          unit_(setup.unit),
           patience_(static_cast<std::int64_t>(number_option(setup.options, plateau_options, "patience"))),
           min_delta_(number_option(setup.options, plateau_options, "min_delta")),
           grace_(static_cast<std::int64_t>(number_option(setup.options, plateau_options, "grace"))),
@@ -95,13 +90,14 @@ class Plateau final : public StoppingRule {
         if (now < grace_ || !metric_(trial.curve.back())) return {};
         if (now - std::max(course.raw.at(), course.smooth.at()) < patience_) return {};
         return {to_worker::Action::stop, "plateau",
-                "no improvement of " + metric_.name + " by " + shown(min_delta_) + " in " + counted(patience_, "step") +
-                    " (best " + shown(course.best) + " at step " + std::to_string(course.best_step) + ")"};
+                "no improvement of " + metric_.name + " by " + shown(min_delta_) + " in " + counted(patience_, unit_) +
+                    " (best " + shown(course.best) + " at " + unit_ + " " + std::to_string(course.best_step) + ")"};
     }
     void went_back(std::int64_t trial) override { courses_.forget(trial); }
     void on_end(const TrialRecord& trial) override { courses_.forget(trial.number); }
 
     WatchedMetric metric_;
+    std::string unit_;  ///< of a step, in reasons
     std::int64_t patience_;
     double min_delta_;
     std::int64_t grace_;

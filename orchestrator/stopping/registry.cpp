@@ -18,7 +18,8 @@ std::span<const PartOptions> rule_vocabulary() {
     return parts;
 }
 
-Result<std::unique_ptr<StoppingRule>> make_rule(const PartSpec& spec, const Objective& objective, std::int64_t steps) {
+Result<std::unique_ptr<StoppingRule>> make_rule(const PartSpec& spec, const Objective& objective, std::int64_t steps,
+                                                const std::string& unit) {
     for (const RuleRow* row : rows) {
         if (row->part.name != spec.type) continue;
         for (const auto& [name, value] : spec.options)
@@ -28,7 +29,7 @@ Result<std::unique_ptr<StoppingRule>> make_rule(const PartSpec& spec, const Obje
             return Error{"stopping rule " + spec.type + " compares trials by one objective, and this study has " +
                          std::to_string(1 + objective.further.size()) +
                          ": leave it out; plateau and divergence look at a trial alone"};
-        return row->make({spec.options, objective, steps});
+        return row->make({spec.options, objective, steps, unit});
     }
     std::string known;
     for (const RuleRow* row : rows) known += (known.empty() ? "" : ", ") + std::string(row->part.name);

@@ -16,9 +16,10 @@ namespace hpo {
 
 /// What a rule is made for.
 struct RuleSetup {
-    Params options;          ///< known and in range
-    Objective objective;     ///< of the study
-    std::int64_t steps = 1;  ///< budget of a trial
+    Params options;             ///< known and in range
+    Objective objective;        ///< of the study
+    std::int64_t steps = 1;     ///< budget of a trial
+    std::string unit = "step";  ///< what reasons call a step (hpo/step_name.hpp)
 };
 
 struct RuleRow {
@@ -40,6 +41,7 @@ extern const RuleRow extrapolation_row;
 std::span<const PartOptions> rule_vocabulary();
 
 /// Fails for unknown rules and options.
-Result<std::unique_ptr<StoppingRule>> make_rule(const PartSpec& spec, const Objective& objective, std::int64_t steps);
+Result<std::unique_ptr<StoppingRule>> make_rule(const PartSpec& spec, const Objective& objective, std::int64_t steps,
+                                                const std::string& unit = "step");
 
 }  // namespace hpo

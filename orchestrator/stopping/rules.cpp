@@ -4,6 +4,7 @@
 #include <map>
 #include <unordered_set>
 
+#include "hpo/step_name.hpp"
 #include "orchestrator/stopping/registry.hpp"
 
 namespace hpo {
@@ -13,7 +14,7 @@ using to_worker::Action;
 Result<Rules> Rules::make(const Study& study) {
     Rules rules;
     for (const PartSpec& spec : study.stopping) {
-        auto rule = make_rule(spec, study.objective, study.budget.epochs);
+        auto rule = make_rule(spec, study.objective, study.budget.epochs, step_name(study));
         if (!rule) return rule.error();
         rules.rules_.push_back(*std::move(rule));
     }

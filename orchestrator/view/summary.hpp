@@ -10,8 +10,8 @@
 
 #include "hpo/event.hpp"
 #include "hpo/standing.hpp"
+#include "hpo/step_name.hpp"
 #include "hpo/study.hpp"
-#include "orchestrator/study/step_name.hpp"
 #include "orchestrator/view/canvas.hpp"
 #include "orchestrator/view/pools.hpp"
 

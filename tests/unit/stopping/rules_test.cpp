@@ -280,6 +280,26 @@ TEST(Rules, StopWinsOverPauseAndPauseOverGoingOn) {
     EXPECT_EQ(pause.rule, "asha");
 }
 
+TEST(Rules, ReasonsCountInEpochsForTheNativeWorkerAndInStepsForAScript) {
+    Study study;
+    study.objective = loss_objective;
+    study.budget.epochs = 20;
+    study.stopping = {{"plateau", {{"patience", whole(2)}, {"window", whole(1)}}}};
+    const auto reason = [&] {
+        auto rules = Rules::make(study);
+        TrialRecord record = trial(1, {1, 0.5, 0.5, 0.5});
+        for (Report& report : record.curve) report.metrics["val_loss"] = report.metrics["val_accuracy"];
+        std::string text;
+        for (std::int64_t step = 1; step <= 4; ++step)
+            if (const Verdict verdict = rules->report(upto(record, step)); verdict.action == Action::stop)
+                text = verdict.reason;
+        return text;
+    };
+    EXPECT_EQ(reason(), "no improvement of val_loss by 0.001 in 2 steps (best 0.5 at step 2)");
+    study.worker = {{"width", whole(8)}};
+    EXPECT_EQ(reason(), "no improvement of val_loss by 0.001 in 2 epochs (best 0.5 at epoch 2)");
+}
+
 TEST(Rules, TheFirstThatStopsIsNamed) {
     Rules rules = rules_of({{"divergence", {}}, {"plateau", {{"metric", std::string("loss")}, {"window", whole(1)}}}});
     EXPECT_EQ(feed(rules, trial(1, {1, 1, 2, 2}, "loss")).second.rule, "divergence");
