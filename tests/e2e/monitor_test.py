@@ -90,6 +90,8 @@ class Monitor(Case):
             "worker: {command: [/usr/bin/python3, train.py]}\nbudget: {trials: 1, epochs: 100000}\nstopping: []\n")))
         wait_for(lambda: any(trial["steps"] for trial in self.trials_so_far("quick")))
         speed = self.channels(self.monitor("--json", *QUICK))["study quick", "speed"]
+        # A session samples once a second; 0.02 s is the least time of a step.
+        wait_for(lambda: any(trial["steps"] >= 110 for trial in self.trials_so_far("quick")))
         study.send_signal(signal.SIGINT)
         study.communicate()
         self.assertGreater(speed["average"], 1)
