@@ -148,7 +148,7 @@ class OutOfMemory(Torch):
         self.assertEqual(trials[0]["state"], "complete", trials[0]["reason"])
         self.assertIn("trained in 8", self.hpo("logs", "script/1"))
         self.assertIn("can't allocate memory", self.messages)
-        self.assertIn("8 an update", self.hpo("show", "script", 1))
+        self.assertIn("8 per update", self.hpo("show", "script", 1))
 
     def test_an_unchanged_script_that_takes_the_number_of_micro_batches_is_given_more(self):
         body = textwrap.dedent(self.BODY).replace("trial = hpo.trial(batch_size=256, micro_batch=True)", "import sys").replace(
