@@ -173,9 +173,12 @@ void find_next(const Study& study, const StudyRecord& record, const std::vector<
                             std::to_string(2 * record.trials.size()));
     std::string dead;
     std::size_t many = 0;
+    // Where one choice decides nearly all, the others are judged by their part of what it leaves.
+    double largest = 0;
+    for (const Effect& effect : made.effects) largest = std::max(largest, effect.all.share);
     if (made.tells() && made.explained >= 0.5)
         for (const Effect& effect : made.effects)
-            if (effect.all.share + 2 * effect.all.deviation < 0.05 &&
+            if (effect.all.share + 2 * effect.all.deviation < 0.05 * std::max(1 - largest, 0.0) &&
                 (!effect.best || effect.best->share + 2 * effect.best->deviation < 0.1))
                 dead += (many++ == 0 ? "" : ", ") + effect.name;
     if (many > 0 && many < made.effects.size())

@@ -186,8 +186,7 @@ class Extrapolation final : public StoppingRule {
         }
         CurveRung& rung = rungs_[here];
         const Foretold entry = entry_at(here, trial.number, course);
-        const auto better = std::distance(rung.paused.begin(), rung.paused.lower_bound(entry));
-        if (place(rung, entry) < quota(rung) && static_cast<std::size_t>(better) < free_places(rung)) {
+        if (place(rung, entry) < quota(rung) && fewer_before(rung.paused, entry, free_places(rung))) {
             ++rung.gone_on;
             return {.lasting = true};
         }

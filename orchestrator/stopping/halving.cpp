@@ -83,8 +83,7 @@ Verdict Halving::judge(const TrialRecord& trial) {
     const Waiting here{reached - 1, entry};
     arrived(trial, here.rung);
     Rung& rung = rungs_[here.rung];
-    const auto better = std::distance(rung.paused.begin(), rung.paused.lower_bound(entry));
-    const bool among = place(here) < quota(rung) && static_cast<std::size_t>(better) < free_places(rung);
+    const bool among = place(here) < quota(rung) && fewer_before(rung.paused, entry, free_places(rung));
     if (here.rung >= in_force() || (among && !is_edge(here.rung))) {
         ++rung.gone_on;
         return {.lasting = true};

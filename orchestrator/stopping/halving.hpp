@@ -37,6 +37,16 @@ std::vector<std::int64_t> rung_steps(std::int64_t first, std::int64_t factor, st
 /// "epochs 1, 3 and 9"; `unit`: epoch or step.
 std::string rungs_text(const std::vector<std::int64_t>& steps, const std::string& unit);
 
+/// Returns true if fewer than `count` entries are before `entry`. Takes time by `count`, however many entries there
+/// are.
+template <class Entry>
+bool fewer_before(const std::set<Entry>& entries, const Entry& entry, std::size_t count) {
+    auto next = entries.begin();
+    for (; count > 0; --count, ++next)
+        if (next == entries.end() || !(*next < entry)) return true;
+    return false;
+}
+
 class Halving : public StoppingRule {
    public:
     /// `name`: the rule's in the study file.

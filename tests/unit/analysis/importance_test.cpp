@@ -72,6 +72,25 @@ TEST(Importance, TellsTheParameterThatMattersAndThatItsBestLieAtItsBound) {
     EXPECT_THAT(whole_text(all.study, importance), HasSubstr("from 80 trials that ended\n"));
 }
 
+TEST(Importance, WhereOneParameterDecidesNearlyAllNoOtherIsCalledUseless) {
+    Made all = made(30);
+    const auto advice = [&] { return ::testing::PrintToString(importance_of(all.study, all.record).next); };
+    // x means 5 % of the variance then, and all of what is left where z is small.
+    all.study.space.push_back(Dimension{.name = "z"});
+    for (TrialRecord& trial : all.record.trials) {
+        const auto z = static_cast<double>(trial.number % 2);
+        trial.params["z"] = z;
+        trial.value.reset();
+        trial.best_step = 0;
+        for (Report& report : trial.curve) {
+            report.metrics["loss"] += 5 * z;
+            score_step(trial, report, all.study.objective);
+        }
+    }
+    EXPECT_GT(importance_of(all.study, all.record).effects.front().all.share, 0.9);
+    EXPECT_THAT(advice(), ::testing::Not(HasSubstr("fix x")));
+}
+
 TEST(Importance, NobodyIsToldToWidenARangeBeyondItsNaturalEnd) {
     Made all = made(80);
     const auto advice = [&] {
