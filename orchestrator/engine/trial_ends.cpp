@@ -26,12 +26,18 @@ void TrialEnds::finish(std::int64_t trial, TrialState state, const std::string& 
 
 void TrialEnds::fail(std::int64_t trial, const std::string& reason, const std::string& cause) {
     context_.parts.ledger.finish(trial, TrialState::failed, "", reason);
+    announce(trial);
+    count_failure(trial, reason, cause);
+}
+
+void TrialEnds::failed_as_judged(std::int64_t trial) { count_failure(trial, context_.trial(trial).reason, {}); }
+
+void TrialEnds::count_failure(std::int64_t trial, const std::string& reason, const std::string& cause) {
     const TrialFailures::Failure failure{.reason = reason,
                                          .cause = cause,
                                          .lasted = requirements_.of(trial).lasted,
                                          .steps = context_.trial(trial).steps()};
     failures_.failed(failure);
-    announce(trial);
     context_.say(Notice::Level::error, trial, reason);
     const auto why = failures_.reason_to_give_up(
         failure, {.running = pool_.running().size(), .longest = longest_running(pool_, context_.now())});

@@ -21,6 +21,9 @@ class TrialEnds {
     void finish(std::int64_t trial, TrialState state, const std::string& rule, const std::string& reason);
     /// As failed. `cause`: see TrialFailures.
     void fail(std::int64_t trial, const std::string& reason, const std::string& cause = {});
+    /// The ledger has ended the trial as failed when it judged a step. The trial is announced once its worker has let
+    /// it go.
+    void failed_as_judged(std::int64_t trial);
     /// The attempt is charged with its worker's end: the trial is tried again, or has failed.
     void charge(AttemptId id, const std::string& reason);
     /// A trial that runs, in the store, is queued again and nobody is blamed.
@@ -31,6 +34,8 @@ class TrialEnds {
     void reported(std::int64_t step) { failures_.reported(step); }
 
    private:
+    void count_failure(std::int64_t trial, const std::string& reason, const std::string& cause);
+
     EngineContext& context_;
     const WorkerPool& pool_;
     RequirementsTable& requirements_;

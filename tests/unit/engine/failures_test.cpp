@@ -101,6 +101,24 @@ void fail(Played& play, WorkerIndex index, AttemptId id, std::int64_t steps, con
     play.finish(index, id, Outcome::failed, message);
 }
 
+TEST_F(Failures, SixTrialsThatOmitAMetricOfTheStudyEndItWithTheReason) {
+    Study study = study_of(100, 9);
+    study.objective.further = {{"latency", Direction::minimize}};
+    Played play(study, store, 1);
+    play.ready(0);
+    for (int trial = 1; trial <= 6; ++trial) {
+        ASSERT_FALSE(play.executor.terminated.contains(0)) << trial;
+        const AttemptId id = play.asked(0);
+        play.clock.advance(Seconds(1));
+        play.report(0, id, 1, 0.5);
+        EXPECT_EQ(play.trial(trial).state, TrialState::failed);
+        play.finish(0, id, Outcome::stopped);
+    }
+    EXPECT_EQ(play.engine->end(), Engine::End::failed);
+    EXPECT_THAT(play.engine->end_reason(), HasSubstr("6 trials failed with the same error"));
+    EXPECT_THAT(play.engine->end_reason(), HasSubstr("no latency, which is an objective"));
+}
+
 TEST_F(Failures, SixTrialsThatFailAlikeAfterTheirFirstStepEndTheStudyWithTheReason) {
     Played play(study_of(100, 9), store, 1);
     play.ready(0);
