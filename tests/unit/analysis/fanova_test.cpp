@@ -1,4 +1,4 @@
-// What explains a metric's variance, whichever sampler has looked where.
+// The shares of a metric's variance that parameters explain, with the trials of any sampler.
 #include "orchestrator/analysis/fanova.hpp"
 
 #include <gmock/gmock.h>
@@ -11,7 +11,7 @@
 namespace hpo::analysis {
 namespace {
 
-/// Two of five parameters matter, the second one half as much, and a little only together.
+/// Returns a value in which two of five parameters matter, the second one half as much, with a small interaction.
 double two_of_five(const Point& x) {
     const double a = x[0] - 0.3, b = x[1] - 0.7;
     return a * a + 0.5 * b * b + 0.3 * a * b;
@@ -80,7 +80,7 @@ TEST(Fanova, TellsWhatTwoParametersExplainTogetherAndCategoriesToo) {
     for (std::size_t i = 0; i < trials.values.size(); ++i) {
         auto& point = trials.points[i];
         point[2] = static_cast<int>(i % 3);
-        // The first and the second count where both are large; one of three categories is worse.
+        // The first two parameters matter where both are large, and one of three categories is worse.
         trials.values[i] = (point[0] >= 16 && point[1] >= 16 ? 1 : 0) + (point[2] == 1 ? 1 : 0);
     }
     const Variance variance = analyse(trials, 1);

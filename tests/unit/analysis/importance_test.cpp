@@ -1,4 +1,4 @@
-// What a study's trials say about its parameters and its best trial.
+// The analysis of a study's parameters and of its best trial.
 #include "orchestrator/analysis/importance.hpp"
 
 #include <gmock/gmock.h>
@@ -16,8 +16,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-/// Trials of 20 steps whose loss falls with x, to which y means nothing; with `stopped` every other one ends at step 2
-/// by a rule, with a loss that is larger by `shift`. `noise` from step to step.
+/// Returns trials of 20 steps whose loss falls with x and does not depend on y. With `stopped` a rule ends every other
+/// trial at step 2, and its loss is larger by `shift`. `noise` varies from step to step.
 struct Made {
     Study study;
     StudyRecord record;
@@ -75,7 +75,7 @@ TEST(Importance, TellsTheParameterThatMattersAndThatItsBestLieAtItsBound) {
 TEST(Importance, WhereOneParameterDecidesNearlyAllNoOtherIsCalledUseless) {
     Made all = made(30);
     const auto advice = [&] { return ::testing::PrintToString(importance_of(all.study, all.record).next); };
-    // x means 5 % of the variance then, and all of what is left where z is small.
+    // x explains 5 % of the variance, and all of the rest where z is small.
     all.study.space.push_back(Dimension{.name = "z"});
     for (TrialRecord& trial : all.record.trials) {
         const auto z = static_cast<double>(trial.number % 2);
@@ -91,7 +91,7 @@ TEST(Importance, WhereOneParameterDecidesNearlyAllNoOtherIsCalledUseless) {
     EXPECT_THAT(advice(), ::testing::Not(HasSubstr("fix x")));
 }
 
-TEST(Importance, NobodyIsToldToWidenARangeBeyondItsNaturalEnd) {
+TEST(Importance, NeverAdvisesToWidenARangeBeyondItsNaturalEnd) {
     Made all = made(80);
     const auto advice = [&] {
         std::string text;

@@ -1,4 +1,4 @@
-// What is told of a session, and when.
+// The order and the time of a session's announcements.
 #include "orchestrator/engine/announcements.hpp"
 
 #include <gmock/gmock.h>
@@ -11,32 +11,32 @@ namespace {
 using ::testing::ElementsAre;
 using testing::MemoryStore;
 
-TEST(Announcements, WaitForTheDiskInTheirOrder) {
+TEST(Announcements, AreMadeInOrderOnceTheirEventsAreOnTheDisk) {
     Announcements announcements;
-    std::vector<int> said;
-    const auto say = [&](int what) { return [&said, what] { said.push_back(what); }; };
+    std::vector<int> announced;
+    const auto say = [&](int number) { return [&announced, number] { announced.push_back(number); }; };
     announcements.add(0, say(1));
-    EXPECT_THAT(said, ElementsAre(1));
+    EXPECT_THAT(announced, ElementsAre(1));
     announcements.add(1, say(2));
     announcements.add(1, say(3));
     announcements.add(2, say(4));
-    EXPECT_THAT(said, ElementsAre(1));
+    EXPECT_THAT(announced, ElementsAre(1));
     announcements.release(0);
-    EXPECT_THAT(said, ElementsAre(1));
+    EXPECT_THAT(announced, ElementsAre(1));
     announcements.release(1);
-    EXPECT_THAT(said, ElementsAre(1, 2, 3));
-    announcements.add(1, say(5));  // after what is still held back
-    EXPECT_THAT(said, ElementsAre(1, 2, 3));
+    EXPECT_THAT(announced, ElementsAre(1, 2, 3));
+    announcements.add(1, say(5));  // waits for the announcements before it
+    EXPECT_THAT(announced, ElementsAre(1, 2, 3));
     announcements.release(2);
-    EXPECT_THAT(said, ElementsAre(1, 2, 3, 4, 5));
+    EXPECT_THAT(announced, ElementsAre(1, 2, 3, 4, 5));
     announcements.add(2, say(6));
-    EXPECT_THAT(said, ElementsAre(1, 2, 3, 4, 5, 6));
+    EXPECT_THAT(announced, ElementsAre(1, 2, 3, 4, 5, 6));
 }
 
-TEST(Announcements, WhatFollowsAResultThatWasNotStoredIsNeverAnnounced) {
+TEST(Announcements, NothingIsAnnouncedAfterAResultThatWasNotStored) {
     Announcements announcements;
     std::vector<int> announced;
-    const auto announce = [&](int what) { return [&announced, what] { announced.push_back(what); }; };
+    const auto announce = [&](int number) { return [&announced, number] { announced.push_back(number); }; };
     announcements.add(1, announce(1));
     announcements.add(2, announce(2));
     announcements.drop_after(1);
@@ -45,8 +45,8 @@ TEST(Announcements, WhatFollowsAResultThatWasNotStoredIsNeverAnnounced) {
     EXPECT_THAT(announced, ElementsAre(1, 3));
 }
 
-/// A store that tells what was in it when the ledger told of an event.
 TEST(Announcements, TheLedgerTellsOfPausedTrialsThatEndTogetherOnceTheyAreStored) {
+    // A store that records whether its last event has been flushed.
     class Grouping final : public Store {
        public:
         [[nodiscard]] std::string source() const override { return {}; }

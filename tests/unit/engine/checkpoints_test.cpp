@@ -13,12 +13,12 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-/// A study of which trials end one by one, each with the files that it has by then.
+/// A study whose trials end one after the other, each with files in its folder.
 class Keeping : public ::testing::Test {
    protected:
     Keeping() { study.objective.direction = Direction::maximize; }
 
-    /// The next trial exists, in this state, with these files.
+    /// Adds the next trial in this state and writes its files.
     const TrialRecord& trial(TrialState state, std::optional<double> value, const std::vector<std::string>& files) {
         TrialRecord trial;
         trial.number = static_cast<std::int64_t>(record.trials.size()) + 1;
@@ -29,7 +29,7 @@ class Keeping : public ::testing::Test {
         for (const std::string& name : files) std::ofstream(folder.checkpoints(trial.number) / name) << "x";
         return record.trials.back();
     }
-    /// Trials in whose folder this file is; "": which have a folder.
+    /// Returns the trials whose folder has this file, or all trials with a folder if it is "".
     std::vector<std::int64_t> with(const std::string& name) const {
         std::vector<std::int64_t> trials;
         for (const TrialRecord& trial : record.trials)
@@ -50,7 +50,7 @@ TEST_F(Keeping, TheBestStepsOfTheBestFiveNativeTrialsAndNothingElseOfHposOwn) {
         const TrialRecord& ended = trial(state, 0.1 * static_cast<double>(number % 7),  // 7 is the worst, then 1 and 8
                                          {"last.ckpt", "best.ckpt", "last.ckpt.tmp"});
         keeper.trial_ended(ended);
-        keeper.trial_ended(ended);  // told twice, it counts once
+        keeper.trial_ended(ended);  // a repeated call has no effect
     }
     EXPECT_THAT(with("best.ckpt"), ElementsAre(1, 2, 3, 4, 5));
     EXPECT_THAT(with("last.ckpt"), IsEmpty());
@@ -71,7 +71,7 @@ TEST_F(Keeping, OfSeveralObjectivesTheParetoFrontAndNothingElse) {
     EXPECT_THAT(with("best.ckpt"), ElementsAre(2, 4)) << "trial 4 took the place of trial 1; trial 3 never had one";
 }
 
-TEST_F(Keeping, WhatAScriptWroteStaysWhateverBecameOfItsTrial) {
+TEST_F(Keeping, FilesOfAScriptStayInAnyFinalState) {
     study.command = {"script"};
     study.keep.checkpoints.reset();
     CheckpointKeeper keeper(study, folder, record);
@@ -94,7 +94,7 @@ TEST_F(Keeping, AScriptsCheckpointsAndFoldersGoWhereTheStudySaysSo) {
     EXPECT_THAT(with(""), ElementsAre(2, 4));
 }
 
-TEST_F(Keeping, WhatANativeTrialsFolderHoldsBesidesStays) {
+TEST_F(Keeping, OtherFilesInANativeTrialsFolderStay) {
     CheckpointKeeper keeper(study, folder, record);
     keeper.trial_ended(trial(TrialState::failed, {}, {"last.ckpt", "best.ckpt", "notes.txt"}));
     EXPECT_THAT(with("best.ckpt"), IsEmpty());

@@ -1,4 +1,4 @@
-// The control socket beside clients that mean no good.
+// The control socket with clients that misbehave.
 #include "orchestrator/engine/control.hpp"
 
 #include <gmock/gmock.h>
@@ -49,7 +49,7 @@ class Control : public ::testing::Test {
     std::list<Socket> clients_;
 };
 
-TEST_F(Control, FortyIdleClientsKeepNobodyOut) {
+TEST_F(Control, FortyIdleClientsDoNotBlockAnotherOne) {
     for (int i = 0; i < 40; ++i) {
         connect();
         loop_.poll();

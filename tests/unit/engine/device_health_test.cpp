@@ -1,4 +1,4 @@
-// Devices that are lost, come back, fail under trials, or on which no worker starts.
+// Devices that are lost, come back, fail under their trials, or cannot start a worker.
 #include "orchestrator/engine/device_health.hpp"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ class Health : public ::testing::Test {
     Seconds now_{100};
 };
 
-TEST_F(Health, ALossAndAReturnAreToldOnce) {
+TEST_F(Health, ALossAndAReturnAreReportedOnce) {
     machine_.accelerators[1].usable = false;
     auto changes = health_.read(machine_);
     EXPECT_THAT(changes.lost, ElementsAre(1));
@@ -37,7 +37,7 @@ TEST_F(Health, ALossAndAReturnAreToldOnce) {
     EXPECT_FALSE(health_.is_gone(1));
 }
 
-TEST_F(Health, ThreeFailuresInARowUnderDifferentTrialsAreTheDevicesOwn) {
+TEST_F(Health, IsGivenUpAfterThreeFailuresInARowWithDifferentTrials) {
     EXPECT_FALSE(fails_under(1));
     EXPECT_FALSE(fails_under(2));
     const auto why = fails_under(1);
@@ -45,11 +45,11 @@ TEST_F(Health, ThreeFailuresInARowUnderDifferentTrialsAreTheDevicesOwn) {
     EXPECT_THAT(*why, HasSubstr("failed 3 times in a row, under 2 trials: exit status 69"));
 }
 
-TEST_F(Health, ATrialThatItAlwaysFailsAtIsNotTheDevicesFault) {
+TEST_F(Health, RepeatedFailuresOfOneTrialAreNotChargedToTheDevice) {
     for (int times = 0; times < 10; ++times) EXPECT_FALSE(fails_under(1)) << times;
 }
 
-TEST_F(Health, ATrialThatEndsWellForgivesTheFailuresBefore) {
+TEST_F(Health, ASuccessfulTrialResetsTheCountOfFailures) {
     EXPECT_FALSE(fails_under(1));
     EXPECT_FALSE(fails_under(2));
     health_.worked(0);
@@ -76,7 +76,7 @@ TEST_F(Health, ManyLaunchesThatFailAtOnceAreOneFailure) {
     EXPECT_THAT(*why, HasSubstr("3 launches of a worker failed in a row: no driver"));
 }
 
-TEST_F(Health, AWorkerThatStartsForgivesTheLaunchesBefore) {
+TEST_F(Health, AStartedWorkerResetsTheCountOfFailedLaunches) {
     for (int times = 0; times < 10; ++times) {
         EXPECT_FALSE(health_.start_failed(0, "no driver", now_)) << times;
         health_.started(0);
@@ -84,7 +84,7 @@ TEST_F(Health, AWorkerThatStartsForgivesTheLaunchesBefore) {
     }
 }
 
-TEST_F(Health, WhatWasGivenUpHasNoCapacityAndIsNeitherLostNorBack) {
+TEST_F(Health, ADeviceThatWasGivenUpHasNoCapacityAndIsNeitherLostNorBack) {
     health_.give_up(0, "device GPU-0 failed");
     health_.remove_given_up(machine_);
     EXPECT_EQ(machine_.accelerators[0].memory, 0);

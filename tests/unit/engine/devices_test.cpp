@@ -1,4 +1,4 @@
-// Devices that fail under their trials, or on which no worker starts: the others go on.
+// Devices that fail under their trials or cannot start a worker, while the other devices continue.
 #include <csignal>
 
 #include "tests/unit/engine/played.hpp"
@@ -24,7 +24,8 @@ Study study_of(int trials) {
     return study;
 }
 
-/// Plays all workers until the session ends: those that `fail` takes end as it says, the others do their work.
+/// Plays all workers until the session ends. `fail` returns true for a worker that it has failed; the others complete
+/// their trials.
 template <class F>
 void play_on(Played& play, WorkerIndex workers, F&& fail) {
     for (int second = 0; second < 300 && play.engine->end() == Engine::End::none; ++second) {
@@ -34,7 +35,7 @@ void play_on(Played& play, WorkerIndex workers, F&& fail) {
             if (!fail(index)) play.ready(index);
         }
         for (WorkerIndex index = 0; index < workers; ++index) {
-            const AttemptId id = play.asked(index);  // a trial a second
+            const AttemptId id = play.asked(index);  // a trial takes a second
             if (id.trial != 0 && !fail(index, play.trial(id.trial))) play.complete(index, id);
             if (play.executor.terminated.erase(index) != 0) play.exit(index, 0);
         }
@@ -42,7 +43,7 @@ void play_on(Played& play, WorkerIndex workers, F&& fail) {
     }
 }
 
-/// Its workers start, and end as a worker whose device failed.
+/// Ends the workers of trials on `device` as workers whose device has failed. They fail after their start.
 struct FailsUnder {
     Played& play;
     std::string device;
@@ -65,7 +66,7 @@ TEST_F(Devices, OneThatFailsUnderTrialAfterTrialIsNotUsedAnyMoreAndTheOthersGoOn
     }
 }
 
-TEST_F(Devices, WithoutAnotherOneTheSessionEndsWithWhatWillHelpAndNoMoreThanOneTrialIsCharged) {
+TEST_F(Devices, WithoutAnotherOneTheSessionEndsWithACureAndChargesAtMostOneTrial) {
     Played play(study_of(12), store, 1, with_devices(1));
     play_on(play, 1, FailsUnder{play, "GPU-0"});
     EXPECT_EQ(play.engine->end(), Engine::End::failed);
@@ -112,7 +113,7 @@ TEST_F(Devices, WorkersThatDieAtTheSameTimeOnOneAreNotBlamedAndTheirTrialsAreTri
         EXPECT_THAT(play.trial(id.trial).reason, HasSubstr("died at the same time"));
     }
 
-    // Now one after the other; who dies alone is charged.
+    // The trials run one after the other now, and a trial whose worker dies is charged.
     play_on(play, 2, [&, deaths = 0](WorkerIndex index, auto... trial) mutable {
         if constexpr (sizeof...(trial) == 0) {
             return false;
@@ -136,7 +137,7 @@ TEST_F(Devices, OneOnWhichNoWorkerStartsLeavesTheOthersToGoOn) {
         Played& play;
         int& starts;
         bool operator()(WorkerIndex index) const {
-            if (index != 0) return false;  // the first place is the first device's
+            if (index != 0) return false;  // worker 0 is on the first device
             play.exit(index, 0, 1);
             return ++starts, true;
         }
@@ -149,7 +150,7 @@ TEST_F(Devices, OneOnWhichNoWorkerStartsLeavesTheOthersToGoOn) {
     EXPECT_LE(starts, 3);
 }
 
-TEST_F(SeveralDevices, ATrialHasThemAllOrDoesNotRunAndTheLossOfOneIsNobodysFault) {
+TEST_F(SeveralDevices, ATrialRunsOnAllOfThemAndIsNotChargedWithTheLossOfOne) {
     study = study_of(2);
     study.resources.trial.gpus = 2;
     Played play(study, store, 2, with_devices(3));

@@ -1,4 +1,4 @@
-// The loop with played workers: no process, no disk, no time but what the test gives.
+// The engine's loop with fake workers, without processes and without a disk.
 #include "orchestrator/engine/engine.hpp"
 
 #include <cmath>
@@ -38,7 +38,7 @@ TEST_F(EngineTest, RunsTheBudgetOneAfterTheOtherInAWarmWorker) {
     EXPECT_EQ(play.engine->end(), Engine::End::finished);
 }
 
-TEST_F(EngineTest, ATrialThatIsProposedInTheBackgroundStartsOnceTheLoopHearsOfIt) {
+TEST_F(EngineTest, ATrialProposedInTheBackgroundStartsOnceTheProposalIsReady) {
     study.sampler.type = "tpe";
     MemoryStore other_store;
     std::counting_semaphore<> proposals{0};
@@ -63,7 +63,7 @@ TEST_F(EngineTest, ATrialThatIsProposedInTheBackgroundStartsOnceTheLoopHearsOfIt
     }
 }
 
-/// A store in which what is added waits. Its transactions can be counted, and made to fail.
+/// A store that holds added events back until a flush. It counts its transactions and can fail them.
 class WaitingStore final : public hpo::testing::MemoryStore {
    public:
     Result<StoredEvent> add(const Event& event) override {
@@ -84,7 +84,7 @@ class WaitingStore final : public hpo::testing::MemoryStore {
     bool fails = false;
 };
 
-TEST_F(EngineTest, AStepIsStoredBeforeAWorkerIsAnsweredThatWritesACheckpointThen) {
+TEST_F(EngineTest, AStepIsStoredBeforeTheAnswerToAWorkerThatWritesCheckpoints) {
     for (const bool checkpoints : {false, true}) {
         WaitingStore lazy;
         Played play(study, lazy, 1);
@@ -96,7 +96,7 @@ TEST_F(EngineTest, AStepIsStoredBeforeAWorkerIsAnsweredThatWritesACheckpointThen
     }
 }
 
-TEST_F(EngineTest, TheFolderForCheckpointsIsMadeForAWorkerThatSaysItWritesThem) {
+TEST_F(EngineTest, AFolderForCheckpointsIsMadeForAWorkerWithThatCapability) {
     for (const bool checkpoints : {false, true}) {
         MemoryStore fresh;
         Played play(study, fresh, 1);
@@ -106,7 +106,7 @@ TEST_F(EngineTest, TheFolderForCheckpointsIsMadeForAWorkerThatSaysItWritesThem) 
     }
 }
 
-TEST_F(EngineTest, AStoreThatFailsKeepsItsRoundFromTheWorkers) {
+TEST_F(EngineTest, WorkersGetNoAnswersOfARoundThatCannotBeStored) {
     WaitingStore failing;
     Played play(study, failing, 1);
     play.ready(0);
@@ -123,7 +123,7 @@ TEST_F(EngineTest, AStoreThatFailsKeepsItsRoundFromTheWorkers) {
     EXPECT_EQ(play.stored_record().trial(1).state, TrialState::running);
 }
 
-TEST_F(EngineTest, WhatHappensInARoundIsOneTransaction) {
+TEST_F(EngineTest, TheEventsOfARoundAreOneTransaction) {
     WaitingStore counting;
     Played play(study, counting, 2);
     play.ready(0);
@@ -143,7 +143,7 @@ TEST_F(EngineTest, WhatHappensInARoundIsOneTransaction) {
     EXPECT_EQ(play.trial(3).state, TrialState::running);
 }
 
-TEST_F(EngineTest, TheTimeOfAStudyIsCountedOnceAlsoWhenTheSessionIsOver) {
+TEST_F(EngineTest, TheTimeOfASessionIsCountedOnceAfterItsEnd) {
     Played play(study, store, 1);
     const double before = play.engine->seconds();
     play.clock.advance(Seconds(5));
@@ -156,12 +156,12 @@ TEST_F(BegunTrial, ATrialIsCompleteInTheLedgerBeforeItsLastDecisionIsSent) {
     play.report(0, id, 1, 0.5);
     play.report(0, id, 2, 0.4);
     EXPECT_EQ(play.trial(1).state, TrialState::complete);
-    play.exit(0, SIGKILL);  // what happens to the worker now changes nothing
+    play.exit(0, SIGKILL);  // the worker's end has no effect on the trial now
     EXPECT_EQ(play.trial(1).state, TrialState::complete);
     EXPECT_EQ(play.trial(1).attempt, 1);
 }
 
-TEST_F(EngineTest, AMetricBesideObjectiveAndLossMayBeWhatItLikes) {
+TEST_F(EngineTest, OnlyTheObjectiveAndTheLossHaveToBeFinite) {
     study.objective.metric = "score";
     Played play(study, store, 1);
     play.ready(0);
@@ -430,7 +430,7 @@ TEST_F(EngineTest, AKilledSessionResumesFromItsEventsAlone) {
         play.ready(0);
         const AttemptId id = play.asked(0);
         play.report(0, id, 1, 0.5);
-    }  // no word of goodbye
+    }  // the session does not end properly
     Played again(study, store, 1);
     again.ready(0);
     const auto run = again.executor.take<to_worker::Run>(0);
@@ -439,7 +439,7 @@ TEST_F(EngineTest, AKilledSessionResumesFromItsEventsAlone) {
     EXPECT_TRUE(run->resume);
     again.complete(0, run->id);
     EXPECT_EQ(again.trial(1).steps(), 2);
-    EXPECT_EQ(again.trial(1).trained, 3);  // the first one twice
+    EXPECT_EQ(again.trial(1).trained, 3);  // the first step was trained twice
     EXPECT_EQ(again.trial(1).state, TrialState::complete);
 }
 
@@ -452,7 +452,7 @@ TEST_F(EngineTest, AStoredLastStepWithoutItsEndIsCompletedByTheNextSession) {
         play.report(0, id, 2, 0.4);
     }
     ASSERT_TRUE(std::holds_alternative<event::Finished>(store.kept.back().event));
-    store.kept.pop_back();  // killed between the two
+    store.kept.pop_back();  // killed between the last step and the end
     Played again(study, store, 1);
     EXPECT_EQ(again.trial(1).state, TrialState::complete);
 }
@@ -498,7 +498,7 @@ TEST_F(EngineTest, ThreeFailedLaunchesInARowEndTheStudyAndFailNoTrial) {
     for (const TrialRecord& trial : play.record().trials) EXPECT_FALSE(is_final(trial.state));
 }
 
-/// Fails each launch so, a second apart, until one comes later than `seconds`; returns how many there were.
+/// Fails every launch with `failure` until the clock has reached `seconds`, and returns the number of launches.
 int launches_within(Played& play, double seconds, const execution::Event& failure) {
     int launches = 0;
     for (; play.clock.now().count() < seconds && !play.engine->done(); play.tick())
@@ -511,7 +511,7 @@ int launches_within(Played& play, double seconds, const execution::Event& failur
     return launches;
 }
 
-TEST_F(EngineTest, AShortageOfProcessesIsWaitedOutWithGrowingPausesAndTheStudyGoesOn) {
+TEST_F(EngineTest, AfterAShortageOfProcessesWithGrowingPausesTheStudyGoesOn) {
     Played play(study, store, 8);
     const execution::LaunchFailed failed{EAGAIN, "cannot start played: Resource temporarily unavailable"};
     const int launches = launches_within(play, 60, failed);
@@ -527,7 +527,7 @@ TEST_F(EngineTest, AShortageOfProcessesIsWaitedOutWithGrowingPausesAndTheStudyGo
     EXPECT_GT(play.executor.launched.size(), 1U) << "it is over";
 }
 
-TEST_F(EngineTest, AWorkerThatDiedOfAShortageIsNoFailedLaunchEither) {
+TEST_F(EngineTest, AWorkerThatDiedOfAShortageIsNotAFailedLaunch) {
     Played play(study, store, 3);
     launches_within(play, 10, execution::Exited{1, 0, false, "RuntimeError: can't start new thread", 0});
     EXPECT_FALSE(play.engine->done()) << play.engine->end_reason();
@@ -542,7 +542,7 @@ TEST_F(EngineTest, AShortageThatDoesNotPassEndsTheStudyAndFailsNoTrial) {
     for (const TrialRecord& trial : play.record().trials) EXPECT_FALSE(is_final(trial.state));
 }
 
-TEST_F(EngineTest, OneCauseThatFailsEveryTrialEndsTheStudyInsteadOfUsingUpItsBudget) {
+TEST_F(EngineTest, ACauseThatFailsEveryTrialEndsTheStudyBeforeItsBudgetIsUsed) {
     study.budget.trials = 200;
     Played play(study, store, 1);
     play.ready(0);
@@ -552,9 +552,10 @@ TEST_F(EngineTest, OneCauseThatFailsEveryTrialEndsTheStudyInsteadOfUsingUpItsBud
     EXPECT_THAT(play.engine->end_reason(), HasSubstr("no data"));
 }
 
-TEST_F(BegunTrial, AFullDiskEndsTheSessionAndNothingIsFalselyComplete) {
+TEST_F(BegunTrial, AFullDiskEndsTheSessionAndLeavesItsTrialIncomplete) {
     play.report(0, id, 1, 0.5);
-    store.fail_from = static_cast<std::int64_t>(store.kept.size()) + 2;  // the last report fits, its end does not
+    store.fail_from = static_cast<std::int64_t>(store.kept.size()) +
+                      2;  // there is space for the last report, but not for the trial's end
     play.say(0, from_worker::Reported{id, {.step = 2, .metrics = {{"loss", 0.4}}}});
     EXPECT_FALSE(play.executor.take<to_worker::Decision>(0)) << "acknowledged, but not stored";
     EXPECT_EQ(play.engine->end(), Engine::End::failed);
@@ -576,7 +577,7 @@ TEST_F(EngineTest, TheTimeBudgetCountsAllSessionsAndLeavesTheRestQueued) {
     EXPECT_EQ(play.trial(1).state, TrialState::queued);
 }
 
-TEST_F(BegunTrial, AUsersStopEndsARunningTrialAtOnceInTheLedger) {
+TEST_F(BegunTrial, AUsersStopEndsARunningTrialInTheLedgerAtOnce) {
     play.report(0, id, 1, 0.5);
     ASSERT_TRUE(play.stop_trial(1));
     EXPECT_EQ(play.trial(1).state, TrialState::stopped);
@@ -588,7 +589,7 @@ TEST_F(BegunTrial, AUsersStopEndsARunningTrialAtOnceInTheLedger) {
     EXPECT_FALSE(play.stop_trial(99));
 }
 
-TEST_F(EngineTest, ATrialThatIsStoppedBeforeItRunsIsToldAsEndedOnce) {
+TEST_F(EngineTest, ATrialThatIsStoppedBeforeItRunsIsReportedAsEndedOnce) {
     Played play(study, store, 1);
     ASSERT_TRUE(play.stop_trial(1));  // its worker is starting
     play.ready(0);
@@ -652,7 +653,7 @@ TEST_F(EngineTest, APausedTrialWaitsAndIsPromotedWithItsCheckpoint) {
     EXPECT_THAT(play.ended, ::testing::UnorderedElementsAre(1, 2, 3, 4)) << "told also of those closed while paused";
 }
 
-TEST_F(EngineTest, APromotionSaysToWhichRungAndByWhichRule) {
+TEST_F(EngineTest, APromotionNamesItsRungAndRule) {
     study.budget.trials = 2;
     study.budget.epochs = 4;
     study.stopping = {{"asha", {{"grace", std::int64_t{1}}, {"factor", std::int64_t{2}}}}};
@@ -706,8 +707,8 @@ TEST_F(EngineTest, PausedTrialsThatEndWithTheStudyAreClosedAFewAtATimeSoThatTheL
     std::size_t stopped = 0;
     for (const TrialRecord& trial : play.record().trials) stopped += trial.state == TrialState::stopped ? 1 : 0;
     EXPECT_EQ(play.ended_with_study, stopped) << "told by themselves, so that they can be told as one";
-    for (const StoredEvent& told : play.told) {
-        const auto* end = std::get_if<event::Finished>(&told.event);
+    for (const StoredEvent& stored : play.events) {
+        const auto* end = std::get_if<event::Finished>(&stored.event);
         EXPECT_FALSE(end && end->state == TrialState::stopped);
     }
     EXPECT_EQ(play.engine->end(), Engine::End::finished);

@@ -1,4 +1,4 @@
-// Who is charged with a failure, what a script says with its last word, and when failures end a study.
+// Which trial is charged with a failure, final metrics of scripts, and failures that end a study.
 #include <csignal>
 
 #include "tests/unit/engine/played.hpp"
@@ -38,7 +38,7 @@ TEST_F(ReadyWorker, AWorkerThatSaysItEndsIsHandedNoFurtherTrial) {
 TEST_F(ReadyWorker, ATrialHandedToADyingWorkerIsNotChargedWithAnothersException) {
     const AttemptId first = play.asked(0);
     play.report(0, first, 1, 0.5);
-    play.finish(0, first, Outcome::failed, "KeyError: 'x'");  // by a client that cannot say that it ends
+    play.finish(0, first, Outcome::failed, "KeyError: 'x'");  // from a client that cannot announce its end
     EXPECT_EQ(play.asked(0), (AttemptId{2, 1}));
     play.exit(0, 0, 1);
     EXPECT_EQ(play.trial(2).failures, 0);
@@ -49,7 +49,7 @@ TEST_F(ReadyWorker, ATrialHandedToADyingWorkerIsNotChargedWithAnothersException)
     EXPECT_EQ(play.trial(2).failures, 1) << "this worker was started for it";
 }
 
-TEST_F(Failures, FinalNumbersAreKeptWithTheTrialAlsoWhenItsLastStepHasEndedIt) {
+TEST_F(Failures, FinalMetricsAreKeptAlsoWhenTheLastStepHasEndedTheTrial) {
     {
         Played play(study, store, 1);
         play.ready(0);
@@ -68,7 +68,7 @@ TEST_F(Failures, FinalNumbersAreKeptWithTheTrialAlsoWhenItsLastStepHasEndedIt) {
     EXPECT_EQ(again.trial(2).state, TrialState::complete);
 }
 
-TEST_F(BegunTrial, FinalNumbersThatOnlySayTheTrialsValueAgainAreNotKept) {
+TEST_F(BegunTrial, FinalMetricsThatRepeatTheTrialsValueAreNotKept) {
     play.report(0, id, 1, 0.5);
     play.report(0, id, 2, 0.4);
     ASSERT_TRUE(play.trial(1).value);
@@ -77,7 +77,7 @@ TEST_F(BegunTrial, FinalNumbersThatOnlySayTheTrialsValueAgainAreNotKept) {
     EXPECT_TRUE(play.trial(1).closing.empty());
 }
 
-TEST_F(ReadyWorker, AnAttemptThatGoesOnIsToldWhatWasReportedBefore) {
+TEST_F(ReadyWorker, AResumedAttemptReceivesTheEarlierReports) {
     const auto first = play.executor.take<to_worker::Run>(0);
     ASSERT_TRUE(first);
     EXPECT_FALSE(first->done);
@@ -94,7 +94,7 @@ TEST_F(ReadyWorker, AnAttemptThatGoesOnIsToldWhatWasReportedBefore) {
     EXPECT_EQ(second->done->iteration, 100);
 }
 
-/// Each trial reports `steps` steps in an attempt of a second and fails.
+/// Runs trials that each report `steps` steps in one second and then fail.
 void fail(Played& play, WorkerIndex index, AttemptId id, std::int64_t steps, const std::string& message) {
     for (std::int64_t step = 1; step <= steps; ++step) play.report(index, id, step, 0.5);
     play.clock.advance(Seconds(1));
@@ -124,7 +124,7 @@ TEST_F(Failures, SixTrialsThatFailAlikeAfterTheirFirstStepEndTheStudyWithTheReas
     play.ready(0);
     for (int trial = 1; trial <= 6; ++trial) {
         ASSERT_FALSE(play.executor.terminated.contains(0)) << trial;
-        // The same place, another number.
+        // The same reason with another number.
         fail(play, 0, play.asked(0), 1, "KeyError: 'x" + std::to_string(trial) + "'\n  File \"train.py\", line 7");
     }
     EXPECT_EQ(play.engine->end(), Engine::End::failed);

@@ -1,4 +1,4 @@
-// Trials of one shape in one worker: who joins whom, what is reserved, and what happens when it goes wrong.
+// Trials with one fusion key in one worker: which trials join, what is reserved, and how failures are handled.
 #include <csignal>
 
 #include "tests/unit/engine/played.hpp"
@@ -12,7 +12,7 @@ using hpo::testing::Played;
 using hpo::testing::small_study;
 using ::testing::HasSubstr;
 
-/// GPUs of 1000 MiB, and trials that need 300 MiB of one, 100 MiB beside others of their shape.
+/// GPUs of 1000 MiB and trials that need 300 MiB of one, or 100 MiB in a worker that trains others with their key.
 Machine gpus(int count) {
     Machine machine{.cores = 8, .memory = 64'000 * MiB};
     for (int i = 1; i <= count; ++i)
@@ -34,7 +34,7 @@ class Shapes : public ::testing::Test {
         play.emplace(study, store, workers, gpus(devices));
         play->ready(0, {"plan", "micro_batch"}, 32);
     }
-    /// Answers the next question of the place; its trial.
+    /// Answers the worker's next plan request and returns its trial.
     std::int64_t plan(WorkerIndex index, const std::string& shape) {
         const auto question = play->executor.take<to_worker::Plan>(index);
         if (!question) return 0;
@@ -44,7 +44,8 @@ class Shapes : public ::testing::Test {
                                                  .colocated = {100 * MiB, 10 * MiB, 0}});
         return question->id;
     }
-    /// Each question is answered with the shape of its trial; returns who was asked to run, in order.
+    /// Answers every plan request with the fusion key of its trial. Returns the trials that were asked to run, in
+    /// order.
     std::vector<AttemptId> plan_all(WorkerIndex index, const std::function<std::string(std::int64_t)>& shape_of) {
         std::vector<AttemptId> running;
         for (int i = 0; i < 100; ++i) {
@@ -79,7 +80,7 @@ TEST_F(Shapes, TrialsOfOneShapeFillTheDeviceInOneWorker) {
     EXPECT_EQ(play->executor.launched.size(), 1U);
 }
 
-TEST_F(Shapes, WhatTheWorkerTakesInAnyCaseStaysReservedUntilItsLastTrialEnds) {
+TEST_F(Shapes, TheBaseMemoryOfAWorkerStaysReservedUntilItsLastTrialEnds) {
     begin(shaped_study(3));
     const auto running = plan_all(0, [](auto) { return "a"; });
     ASSERT_EQ(running.size(), 3U);
@@ -190,7 +191,7 @@ TEST_F(Shapes, AWorkerThatDiesWithSeveralBlamesNoneAndEachGetsOneOfItsOwn) {
     EXPECT_EQ(other.size(), 1U);
 }
 
-TEST_F(Shapes, WhatAWorkerWithSeveralTrialsIsSeenToTakeIsChargedToNone) {
+TEST_F(Shapes, TheMeasuredMemoryOfAWorkerWithSeveralTrialsIsAssignedToNone) {
     begin(shaped_study(2));
     const auto running = plan_all(0, [](auto) { return "a"; });
     ASSERT_EQ(running.size(), 2U);

@@ -1,4 +1,4 @@
-// Workers that cannot be started: when it is tried again, and when the session gives up.
+// Workers that cannot be started: when the engine tries again, and when the session ends.
 #include "orchestrator/engine/launch_failures.hpp"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// hpo.log tells what happened in a study: starts, pauses, promotions, ends with value and reason, retries.
+// The lines of hpo.log: starts, pauses, promotions, retries, and ends with value and reason.
 #include "orchestrator/engine/log_lines.hpp"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ TEST_F(LogLines, ASessionSaysVersionHostWorkersAndRules) {
               "session started: hpo 1.2 on box, pid 7, 1 worker at most, no stopping rule");
 }
 
-TEST_F(LogLines, TellATrialFromItsStartToItsEndWithoutItsSteps) {
+TEST_F(LogLines, DescribeATrialFromItsStartToItsEndWithoutItsSteps) {
     const Allocation given{{std::int64_t{3} << 30, std::int64_t{1} << 30, 1}, "GPU-7", false, 0, {}};
     EXPECT_EQ(happens(event::Launched{1, 1, "gpu 0", given}),
               "trial 1: started on gpu 0 (GPU-7, 3.000 GiB of device memory, 1.000 GiB of memory)");
@@ -48,7 +48,7 @@ TEST_F(LogLines, TellATrialFromItsStartToItsEndWithoutItsSteps) {
               "trial 1: stopped after 2 steps, loss 0.5000 at step 1 by plateau: no gain");
 }
 
-TEST_F(LogLines, ARetryIsToldWithItsNumberAndOfALogsLinesTheFirst) {
+TEST_F(LogLines, ARetryHasItsNumberAndTheFirstLineOfItsReason) {
     happens(event::Launched{1, 1, "cpu 0", {}});
     EXPECT_EQ(happens(event::Requeued{1, 1, Outcome::lost, true, "the worker died of SIGSEGV\n  | core dumped"}),
               "trial 1: queued again, lost: the worker died of SIGSEGV");

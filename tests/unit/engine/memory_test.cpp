@@ -1,4 +1,4 @@
-// Trials in parallel by memory headroom: what the engine does with what trials need, take and lack.
+// Parallel trials by memory headroom: requirements, measured usage, and trials that run out of memory.
 #include <csignal>
 
 #include "tests/unit/engine/played.hpp"
@@ -27,7 +27,7 @@ Study undeclared() {
     return study;
 }
 
-/// Places that were launched and not yet told of.
+/// Takes and returns the workers launched since the last call.
 std::vector<WorkerIndex> launched(Played& play) {
     std::vector<WorkerIndex> workers(play.executor.launched.begin(), play.executor.launched.end());
     play.executor.launched.clear();
@@ -49,7 +49,7 @@ TEST_F(Memory, AScriptsFirstTrialRunsAloneUntilItsFirstStepHasShownWhatItTakes) 
     EXPECT_TRUE(play.trial(1).allocation.alone);
 }
 
-TEST_F(Memory, WhatAWarmWorkerStillHoldsOfItsLastTrialIsNotTheNextOnes) {
+TEST_F(Memory, MemoryThatAWarmWorkerStillHoldsIsNotChargedToItsNextTrial) {
     Played play(undeclared(), store, 1);
     play.ready(0);
     const AttemptId large = play.asked(0);
@@ -60,14 +60,14 @@ TEST_F(Memory, WhatAWarmWorkerStillHoldsOfItsLastTrialIsNotTheNextOnes) {
     play.finish(0, large);
     const AttemptId small = play.asked(0);
     play.report(0, small, 1, 0.5);
-    play.tick();  // as it was when the last one ended
+    play.tick();  // the usage is as it was when the last trial ended
     play.holds[100] = {0, 100 * MiB, 0};
     play.tick();
     play.tick();
     EXPECT_EQ(play.trial(2).peak.host_bytes, 100 * MiB);
 }
 
-TEST_F(Memory, WhatOneSessionMeasuredTheNextOneKnows) {
+TEST_F(Memory, TheNextSessionUsesTheMeasuredMemory) {
     {
         Played play(undeclared(), store, 1);
         play.ready(0);
@@ -96,7 +96,7 @@ TEST_F(Memory, ATrialThatOtherProgramsKeepOutWaitsIsToldOnceAndStartsWhenThereIs
 
 TEST_F(Memory, AReservationGivesWayToTheMeasuredPeakAndOthersMoveUp) {
     study.resources.trial.host_bytes = 700 * MiB;
-    Played play(study, store, 4);  // of 1 GiB
+    Played play(study, store, 4);  // the machine has 1 GiB
     ASSERT_EQ(launched(play).size(), 1u);
     play.ready(0);
     const AttemptId id = play.asked(0);
@@ -130,7 +130,7 @@ TEST_F(Memory, AnAttemptOutOfMemoryIsNeverRepeatedAsItWasAndNeverCharged) {
     EXPECT_THAT(play.trial(1).reason, HasSubstr("no more memory"));
 }
 
-TEST_F(Memory, ThisHoldsAcrossAResume) {
+TEST_F(Memory, ATrialThatRanOutOfMemoryHasItsMinimumAfterAResume) {
     std::int64_t reserved = 0;
     {
         Played play(study, store, 1);
@@ -145,7 +145,7 @@ TEST_F(Memory, ThisHoldsAcrossAResume) {
     EXPECT_GT(again.trial(1).allocation.footprint.host_bytes, reserved);
 }
 
-TEST_F(ReadyWorker, AKillByTheKernelIsSaidAndBooksAtLeastWhatTheTrialHeld) {
+TEST_F(ReadyWorker, AKillByTheKernelIsReportedAndReservesAtLeastTheMeasuredMemory) {
     play.asked(0);
     play.on(0, execution::Exited{.signal = SIGKILL, .out_of_memory_kill = true, .peak_bytes = 300 * MiB});
     EXPECT_THAT(play.notices, HasSubstr("killed by the kernel's out-of-memory killer"));
@@ -157,7 +157,7 @@ TEST_F(ReadyWorker, AKillByTheKernelIsSaidAndBooksAtLeastWhatTheTrialHeld) {
 
 TEST_F(Memory, WhereTheWorkerCanATooLargeTrialIsTrainedInSmallerMicroBatchesOfTheSameBatch) {
     study.worker = {{"batch_size", std::int64_t{1024}}};
-    Played play(study, store, 1);  // of 1 GiB
+    Played play(study, store, 1);  // the machine has 1 GiB
     play.ready(0, {"plan", "micro_batch"});
     std::int64_t bytes = 3 * GiB;
     for (const std::int64_t micro_batches : {1, 2, 4}) {
@@ -184,10 +184,10 @@ TEST_F(Memory, IdleWorkersLeaveWhenWhatTheyHoldKeepsATrialFromStarting) {
     ASSERT_TRUE(small);
     const auto other = play.executor.take<to_worker::Plan>(1);
     ASSERT_TRUE(other);
-    play.machine.memory_others = 600 * MiB;  // idle workers hold it: the engine cannot tell
+    play.machine.memory_others = 600 * MiB;  // held by idle workers, which the engine cannot know
     play.say(0, from_worker::PlanAnswer{.id = small->id, .footprint = {0, 500 * MiB, 1}});
     play.say(1, from_worker::PlanAnswer{.id = other->id, .footprint = {0, 500 * MiB, 1}});
-    const auto further = play.executor.take<to_worker::Plan>(0);  // a smaller one is looked for
+    const auto further = play.executor.take<to_worker::Plan>(0);  // the engine asks for a smaller trial
     ASSERT_TRUE(further);
     play.say(0, from_worker::PlanAnswer{.id = further->id, .footprint = {0, 500 * MiB, 1}});
     EXPECT_EQ(play.executor.terminated.size(), 1u) << "one stays: it takes the trial";
@@ -243,7 +243,7 @@ TEST_F(Memory, ALostDeviceIsSetAsideAndItsTrialsAreQueuedAgainWithoutBlameWhoeve
         ids[index] = play.asked(index);
         place_of[play.trial(ids[index].trial).where == "gpu 0" ? 0 : 1] = index;
     }
-    // Its worker dies first, the reading comes a second later.
+    // The worker dies first, and the reading of the device follows a second later.
     const std::int64_t trial = ids[place_of[0]].trial;
     play.machine.accelerators[0].usable = false;
     play.exit(place_of[0], SIGABRT);
@@ -253,7 +253,7 @@ TEST_F(Memory, ALostDeviceIsSetAsideAndItsTrialsAreQueuedAgainWithoutBlameWhoeve
     EXPECT_EQ(play.trial(trial).failures, 0);
     EXPECT_THAT(play.notices, HasSubstr("device GPU-0 was lost"));
     EXPECT_EQ(play.engine->end(), Engine::End::none) << "the others go on";
-    // The other device is lost before its worker notices: nothing is left.
+    // The other device is lost before its worker fails, so no device is left.
     play.machine.accelerators[1].usable = false;
     play.tick();
     EXPECT_EQ(play.engine->end(), Engine::End::failed);
@@ -268,9 +268,9 @@ TEST_F(Memory, WorkersThatDoNotStartOnADeviceThatIsBeingLostEndNoStudy) {
     Played play(study, store, 8, with_devices(2));
     const auto workers = launched(play);
     ASSERT_EQ(workers.size(), 8u);
-    play.machine.accelerators[0].usable = false;  // not read yet
+    play.machine.accelerators[0].usable = false;  // the engine has not read this yet
     for (const WorkerIndex index : workers)
-        if (index % 2 == 0) play.exit(index, SIGABRT);  // those of the first device, before they said hello
+        if (index % 2 == 0) play.exit(index, SIGABRT);  // workers of the first device, before their hello
     EXPECT_EQ(play.engine->end(), Engine::End::none);
     play.tick();
     EXPECT_THAT(play.notices, HasSubstr("device GPU-0 was lost"));
@@ -309,14 +309,14 @@ TEST_F(Memory, AWorkerThatDiesOnASoundDeviceIsChargedAfterAWhile) {
 }
 
 TEST_F(Memory, ATrialIsNotBlamedForTheMemoryThatAnotherProgramTookAMomentAgo) {
-    study.resources.trial.device_bytes = 8 * GiB;  // all of a device
+    study.resources.trial.device_bytes = 8 * GiB;  // the whole device
     study.budget.trials = 1;
     Played play(study, store, 1, with_devices(1));
     for (int attempt = 1; attempt <= 10; ++attempt) {
         play.ready(0);
         const AttemptId id = play.asked(0);
         ASSERT_EQ(id, (AttemptId{1, attempt}));
-        play.finish(0, id, Outcome::out_of_memory, "no more memory");  // no reading has shown why
+        play.finish(0, id, Outcome::out_of_memory, "no more memory");  // no reading has shown the cause yet
         EXPECT_EQ(play.trial(1).state, TrialState::queued);
         play.machine.accelerators[0].others = 5 * GiB;
         for (int i = 0; i < 10; ++i) play.tick();
@@ -328,7 +328,7 @@ TEST_F(Memory, ATrialIsNotBlamedForTheMemoryThatAnotherProgramTookAMomentAgo) {
     EXPECT_THAT(play.notices, HasSubstr("once other programs leave as much"));
 }
 
-TEST_F(Memory, WhatATrialThatRanOutOfMemoryHeldStaysReservedUntilItIsKnownWhy) {
+TEST_F(Memory, MemoryOfATrialThatRanOutOfItStaysReservedUntilTheDiagnosis) {
     study.resources.trial.device_bytes = 5 * GiB;
     study.budget.trials = 2;
     Played play(study, store, 2, with_devices(1));
@@ -341,7 +341,7 @@ TEST_F(Memory, WhatATrialThatRanOutOfMemoryHeldStaysReservedUntilItIsKnownWhy) {
     EXPECT_EQ(play.trial(1).state, TrialState::stopped);
 }
 
-TEST_F(Memory, WhatTheWorkersLastTrialHeldIsNotTakenForTheNextOnes) {
+TEST_F(Memory, TheUsageOfTheLastTrialIsNotTakenForThatOfTheNextOne) {
     study.resources.trial.device_bytes = GiB;
     study.budget.trials = 2;
     Played play(study, store, 1, with_devices(1));
@@ -350,14 +350,14 @@ TEST_F(Memory, WhatTheWorkersLastTrialHeldIsNotTakenForTheNextOnes) {
     const AttemptId next = play.asked(0);
     ASSERT_EQ(next, (AttemptId{2, 1}));
     play.report(0, next, 1, 0.5);
-    play.holds[100] = {6 * GiB, MiB, 0};  // as read a moment before
+    play.holds[100] = {6 * GiB, MiB, 0};  // from an earlier reading
     play.tick();
     play.holds[100] = {GiB / 2, MiB, 0};
     for (int i = 0; i < 3; ++i) play.tick();
     EXPECT_EQ(play.trial(2).peak.device_bytes, GiB / 2);
 }
 
-TEST_F(Memory, AScriptThatDiesWithWordsOfMemoryIsReservedMoreAndNotCharged) {
+TEST_F(Memory, AScriptThatDiesWithAnErrorOfMemoryIsReservedMoreAndNotCharged) {
     study.resources.trial.device_bytes = GiB;
     study.resources.retries = 0;
     study.budget.trials = 1;
@@ -378,10 +378,10 @@ TEST_F(Memory, AScriptThatDiesWithWordsOfMemoryIsReservedMoreAndNotCharged) {
     EXPECT_EQ(play.trial(1).state, TrialState::queued) << "also when it says so itself";
 }
 
-TEST_F(Memory, WhatAnEndingWorkerHoldsStaysReservedUntilItIsGone) {
+TEST_F(Memory, TheMemoryOfAnEndingWorkerStaysReservedUntilItHasExited) {
     study.resources.trial.host_bytes = 600 * MiB;
     study.resources.progress_timeout = 10;
-    Played play(study, store, 2);  // of 1 GiB
+    Played play(study, store, 2);  // the machine has 1 GiB
     ASSERT_EQ(launched(play).size(), 1u);
     play.ready(0);
     play.asked(0);
@@ -401,7 +401,7 @@ TEST_F(Memory, PatienceCountsPausedTrials) {
     play.ready(0);
     for (AttemptId id = play.asked(0); id.trial != 0; id = play.asked(0)) {
         for (std::int64_t step = play.trial(id.trial).steps() + 1;; ++step) {
-            // The first is the best; all others are worse.
+            // The first trial is the best one.
             const auto action = play.report(0, id, step, id.trial == 1 ? 0.1 : 1.0 + double(id.trial));
             if (action == to_worker::Action::go_on && step < study.budget.epochs) continue;
             play.finish(0, id, action == to_worker::Action::pause ? Outcome::paused : Outcome::stopped);

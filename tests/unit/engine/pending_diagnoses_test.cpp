@@ -1,4 +1,4 @@
-// Attempts whose end is judged by readings that are newer than it.
+// Attempts whose end is only diagnosed by later readings of the devices.
 #include "orchestrator/engine/pending_diagnoses.hpp"
 
 #include <gmock/gmock.h>

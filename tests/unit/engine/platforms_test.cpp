@@ -1,4 +1,4 @@
-// Where a study's workers run, and what a session asks of such a place.
+// The platform on which a study's workers run.
 #include "orchestrator/engine/platforms.hpp"
 
 #include <gtest/gtest.h>

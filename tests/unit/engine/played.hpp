@@ -1,4 +1,4 @@
-// The engine with played workers: no process, no disk, no time but what the test gives.
+// The engine with fake workers. It needs no processes and no disk, and the test advances the clock.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@
 
 namespace hpo::testing {
 
-/// Three trials of two steps of a script, declared to be small.
+/// Returns a study of a script with three trials of two steps, which need little memory.
 inline Study small_study() {
     Study study;
     study.name = "small";
@@ -27,7 +27,7 @@ inline Study small_study() {
     return study;
 }
 
-/// With devices of 8 GiB.
+/// Returns a machine with `count` devices of 8 GiB.
 inline Machine with_devices(int count) {
     Machine machine{.cores = 64, .memory = 64 * GiB};
     for (int i = 0; i < count; ++i)
@@ -35,7 +35,7 @@ inline Machine with_devices(int count) {
     return machine;
 }
 
-/// One session of an engine over a store that may outlive it.
+/// One session of an engine on a store, which may outlive the session.
 class Played {
    public:
     Played(const Study& study, MemoryStore& store, int workers, Machine at_start = {.cores = 64, .memory = 1 << 30},
@@ -44,7 +44,7 @@ class Played {
           study_(study),
           ledger_(study_, store, *Proposer::make(study_), *Rules::make(study_)) {
         EXPECT_TRUE(ledger_.replay());
-        ledger_.on_event = [this](const StoredEvent& stored) { told.push_back(stored); };
+        ledger_.on_event = [this](const StoredEvent& stored) { events.push_back(stored); };
         ledger_.on_end_with_study = [this](const StoredEvent&) { ++ended_with_study; };
         ledger_.session_started({"host", 1, "test"});
         engine.emplace(EngineParts{.study = study_,
@@ -80,19 +80,19 @@ class Played {
     void exit(WorkerIndex index, int signal, int code = 0) {
         on(index, execution::Exited{code, signal, false, "last words", 0});
     }
-    /// A round with one event.
+    /// Runs a round with one event.
     void on(WorkerIndex index, const execution::Event& event) {
         engine->on(index, event);
         engine->end_round();
     }
-    /// A round in which the user stops a trial.
+    /// Runs a round in which the user stops a trial.
     Result<void> stop_trial(std::int64_t trial) {
         auto stopped = engine->stop_trial(trial);
         engine->end_round();
         return stopped;
     }
 
-    /// The attempt the place was asked to run; trial 0: none.
+    /// Takes and returns the attempt that the worker was asked to run, with trial 0 if there is none.
     AttemptId asked(WorkerIndex index) {
         const auto run = executor.take<to_worker::Run>(index);
         return run ? run->id : AttemptId{};
@@ -122,16 +122,16 @@ class Played {
     StudyRecord stored_record() const { return ledger_.stored_record(); }
 
     Machine machine;
-    std::map<std::int64_t, Footprint> holds;  ///< by pid, what a worker is seen to hold
+    std::map<std::int64_t, Footprint> holds;  ///< measured memory of the workers, by pid
     PlayedExecutor executor;
     ManualClock clock;
     std::optional<Engine> engine;
     std::string notices;
-    std::vector<StoredEvent> told;             ///< by the ledger, as events
-    std::size_t ended_with_study = 0;          ///< paused trials, told by the ledger as such
-    std::vector<std::int64_t> ended;           ///< told as such
-    std::vector<std::int64_t> folders_made;    ///< for checkpoints, by trial
-    std::vector<std::vector<int>> started_on;  ///< devices, one list a worker
+    std::vector<StoredEvent> events;           ///< passed to the ledger's on_event
+    std::size_t ended_with_study = 0;          ///< number of calls of the ledger's on_end_with_study
+    std::vector<std::int64_t> ended;           ///< trials passed to trial_ended
+    std::vector<std::int64_t> folders_made;    ///< trials with a new folder for checkpoints
+    std::vector<std::vector<int>> started_on;  ///< the devices of each worker
 
    private:
     std::vector<Footprint> used(std::span<const std::int64_t> pids) {
@@ -144,21 +144,21 @@ class Played {
     Ledger ledger_;
 };
 
-/// For tests of sessions over one store, of the small study unless they change it.
+/// A fixture for sessions on one store. The study is the small one unless the test changes it.
 class OneStore : public ::testing::Test {
    protected:
     MemoryStore store;
     Study study = small_study();
 };
 
-/// A session with one worker, which is ready.
+/// A fixture with a session whose only worker is ready.
 class ReadyWorker : public OneStore {
    protected:
     ReadyWorker() { play.ready(0); }
     Played play{study, store, 1};
 };
 
-/// The same, when it was asked to run the first trial.
+/// A fixture whose worker has been asked to run the first trial.
 class BegunTrial : public ReadyWorker {
    protected:
     const AttemptId id = play.asked(0);

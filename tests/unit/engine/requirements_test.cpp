@@ -1,4 +1,4 @@
-// What trials need: as workers say, as it is predicted, and as it is learned when memory runs out.
+// The requirements of trials: from a worker's plan, from a prediction, or learned when memory runs out.
 #include "orchestrator/engine/requirements.hpp"
 
 #include <gmock/gmock.h>
@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// Three queued trials of a study of the native worker, or of a script.
+/// Three queued trials of a study of the native worker or of a script.
 class Needs : public ::testing::Test {
    protected:
     explicit Needs(bool script = false) {
@@ -83,7 +83,7 @@ TEST_F(Needs, ATrialThatIsTooLargeIsTrainedInSmallerMicroBatchesDownToOneSample)
     EXPECT_FALSE(table_->shrink(1, "needs 7 GiB"));
 }
 
-TEST_F(Needs, ATrialIsTriedAloneWhereItIsToBeSeenWhoseFaultAnEndWas) {
+TEST_F(Needs, ATrialIsTriedAloneToFindTheCauseOfAnEnd) {
     table_->run_alone(2);
     table_->answered({.id = 2, .footprint = {0, 5, 1}}, false);
     EXPECT_TRUE(table_->known(2)->alone);
@@ -107,7 +107,7 @@ TEST_F(ScriptNeeds, ArePredictedAndTheFirstTrialRunsAloneUntilItsMemoryIsSeen) {
     EXPECT_FALSE(table_->known(2)->alone);
 }
 
-TEST_F(ScriptNeeds, AWorkerThatPlansKnowsBetterThanWhatWasPredicted) {
+TEST_F(ScriptNeeds, APlanOfTheWorkerReplacesThePrediction) {
     table_->predict(1, machine_);
     Worker worker;
     EXPECT_FALSE(table_->learn_capabilities(worker));

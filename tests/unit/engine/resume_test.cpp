@@ -1,4 +1,4 @@
-// A study that goes on from its marks is in the state of one that reads every step.
+// A study that is resumed from its marked steps has the same state as one that reads every step.
 #include <gmock/gmock.h>
 
 #include "hpo/random.hpp"
@@ -30,10 +30,10 @@ Ledger ledger_over(const Study& study, Store& store) {
     return Ledger(study, store, *Proposer::make(study), *Rules::make(study));
 }
 
-/// Ends of sessions, retries and users who interfere, drawn from `seed`: a function of it and of what the ledger says.
-/// Returns what the ledger said.
+/// Plays a session with random retries and interventions of users, which depend on `seed` and the ledger alone.
+/// Returns the ledger's decisions as a text.
 std::string play(Ledger& ledger, std::uint64_t seed, int rounds) {
-    std::string said;
+    std::string decisions;
     std::uint64_t draws = 0;
     const auto draw = [&] { return draw_unit(seed, Purpose::synthetic, 1, draws++); };
     ledger.session_started({"host", 1, "test"});
@@ -48,19 +48,20 @@ std::string play(Ledger& ledger, std::uint64_t seed, int rounds) {
         } else {
             number = ledger.propose().value();
         }
-        said += std::to_string(number) + " " + to_text(ledger.record().trial(number).params.begin()->second) + ": ";
+        decisions +=
+            std::to_string(number) + " " + to_text(ledger.record().trial(number).params.begin()->second) + ": ";
         ledger.launch(number, "cpu 0", {});
         const TrialRecord& trial = ledger.record().trial(number);
-        const auto back = draw() < 0.3 ? std::int64_t{2} : std::int64_t{0};  // its checkpoint is older
+        const auto back = draw() < 0.3 ? std::int64_t{2} : std::int64_t{0};  // the checkpoint is older
         for (std::int64_t step = std::max<std::int64_t>(1, trial.steps() + 1 - back);; ++step) {
             if (draw() < 0.03) {
                 ledger.requeue(number, Outcome::lost, true, "lost");
-                said += "lost ";
+                decisions += "lost ";
                 break;
             }
             if (draw() < 0.02) {
                 ledger.finish(number, TrialState::stopped, "user", "stopped");
-                said += "user ";
+                decisions += "user ";
                 break;
             }
             const double floor = std::get<double>(trial.params.begin()->second);
@@ -68,14 +69,14 @@ std::string play(Ledger& ledger, std::uint64_t seed, int rounds) {
             report.metrics["loss"] = floor + draw() / static_cast<double>(step);
             if (draw() < 0.1) report.metrics = {{"other", 1.0}};
             const Verdict verdict = ledger.report(number, report);
-            said += verdict.reason + " ";
+            decisions += verdict.reason + " ";
             if (trial.state != TrialState::running) break;
         }
         if (draw() < 0.1) ledger.closing(number, {{"test_loss", draw()}});
-        said += std::to_string(ledger.tried_since_best()) + " " +
-                std::to_string(ledger.best() ? ledger.best()->number : 0) + "\n";
+        decisions += std::to_string(ledger.tried_since_best()) + " " +
+                     std::to_string(ledger.best() ? ledger.best()->number : 0) + "\n";
     }
-    return said;
+    return decisions;
 }
 
 class Resume : public ::testing::TestWithParam<std::vector<PartSpec>> {
@@ -88,7 +89,7 @@ class Resume : public ::testing::TestWithParam<std::vector<PartSpec>> {
     testing::TemporaryFolder folder_;
 };
 
-TEST_P(Resume, MarksTellAsMuchAsEveryStep) {
+TEST_P(Resume, FromMarkedStepsGivesTheStateOfAllSteps) {
     const Study study = study_with(GetParam());
     {
         const auto store = open();
@@ -104,7 +105,7 @@ TEST_P(Resume, MarksTellAsMuchAsEveryStep) {
         every.kept = *store->events(0, 1'000'000);
         const auto needed = store->events_to_resume(0, 1'000'000);
         ASSERT_TRUE(needed) << needed.error().message;
-        EXPECT_LE(needed->size(), every.kept.size());  // the median of all curves needs every step
+        EXPECT_LE(needed->size(), every.kept.size());  // the rule `median` needs every step
 
         Ledger brief = ledger_over(study, *store), whole = ledger_over(study, every);
         const auto read = brief.replay();
@@ -127,7 +128,7 @@ TEST_P(Resume, MarksTellAsMuchAsEveryStep) {
     }
 }
 
-/// What a summary tells of a study is what its events make of it.
+/// Expects that the summary of a study agrees with its events.
 void compare(const StudyRecord& seen, const StudyRecord& folded) {
     ASSERT_EQ(seen.trials.size(), folded.trials.size());
     for (const TrialRecord& one : folded.trials) {
@@ -145,7 +146,7 @@ void compare(const StudyRecord& seen, const StudyRecord& folded) {
     }
 }
 
-TEST_P(Resume, ViewersFindTheSummaryOfWhatTheEventsTell) {
+TEST_P(Resume, ViewersReadASummaryThatAgreesWithTheEvents) {
     const Study study = study_with(GetParam());
     const auto store = open();
     Ledger ledger = ledger_over(study, *store);
@@ -167,7 +168,7 @@ TEST_P(Resume, ViewersFindTheSummaryOfWhatTheEventsTell) {
         EXPECT_EQ((*viewer)->events(seen.sequence, 10)->size(), 0u);
         ASSERT_NO_FATAL_FAILURE(compare(seen, folded()));
     }
-    // Killed a moment after its last summary: the next session tells what came then.
+    // Killed shortly after its last summary. The next session also reads the later events.
     play(ledger, 4, 5);
     ledger.flush();
     const auto again = open();

@@ -1,4 +1,4 @@
-// Cores and variables that a script is started with: what hpo sets, what the study sets, and how both are told.
+// The cores and the environment variables of a script: those set by hpo, those set by the study, and their report.
 #include <gmock/gmock.h>
 
 #include "orchestrator/engine/workers.hpp"

@@ -1,4 +1,4 @@
-// One cause that fails every trial ends the session; failures of their own do not.
+// A cause that fails every trial ends the session. Failures with different causes do not.
 #include "orchestrator/engine/trial_failures.hpp"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ class AlikeFailures : public ::testing::Test {
         failures_.failed(failure);
         return failures_.reason_to_give_up(failure, others);
     }
-    /// How many of these it takes.
+    /// Returns the number of such failures after which the session ends.
     int until_given_up(const TrialFailures::Failure& failure, const TrialFailures::Others& others = {}) {
         for (int n = 1; n <= 50; ++n)
             if (fail(failure, others)) return n;

@@ -1,4 +1,4 @@
-// A study that learns from another one, on disk.
+// A study that learns from an earlier study on disk.
 #include "orchestrator/engine/warm_start.hpp"
 
 #include <gmock/gmock.h>
@@ -52,7 +52,7 @@ class WarmStart : public ::testing::Test {
     testing::TemporaryFolder runs_;
 };
 
-TEST_F(WarmStart, AResumedStudyLearnsWhatItLearntWhenItBeganWhateverTheOtherHasDoneSince) {
+TEST_F(WarmStart, AResumedStudyUsesTheResultsThatTheOtherStudyHadAtItsStart) {
     const Study fresh = study();
     run_old(40);
     std::vector<Params> uninterrupted;
@@ -63,12 +63,12 @@ TEST_F(WarmStart, AResumedStudyLearnsWhatItLearntWhenItBeganWhateverTheOtherHasD
     }
     std::filesystem::remove_all(study_folder("fresh").path);
     { hold(fresh)->ledger.propose(); }
-    run_old(200);  // the other study has gone on
+    run_old(200);  // the other study has been continued
     {
         auto held = hold(fresh);
         for (int i = 0; i < 2; ++i) held->ledger.propose();
     }
-    std::filesystem::remove_all(study_folder("old").path);  // and has gone
+    std::filesystem::remove_all(study_folder("old").path);  // and was removed
     auto held = hold(fresh);
     for (int i = 0; i < 3; ++i) held->ledger.propose();
     ASSERT_EQ(held->ledger.record().trials.size(), uninterrupted.size());

@@ -1,4 +1,4 @@
-// The pool of workers by itself: who begins, who holds what, who is ended for silence.
+// The pool of workers alone: starts, reservations, and workers that are ended for their silence.
 #include "orchestrator/engine/worker_pool.hpp"
 
 #include <gmock/gmock.h>
@@ -74,7 +74,7 @@ TEST_F(Pool, ATrialThatIsAskedAboutIsHeld) {
     EXPECT_TRUE(executor_.take<to_worker::Plan>(0));
 }
 
-TEST_F(Pool, WhatAWorkerTakesWhateverItTrainsPassesToAJobThatStays) {
+TEST_F(Pool, TheBaseMemoryOfAWorkerPassesToARemainingJob) {
     greet(0, 4);
     const AttemptId first = run(0, 1).id;
     const AttemptId second = run(0, 2, true).id;

@@ -1,4 +1,4 @@
-// Preferred values of parameters: the density of the belief, and what samplers make of a right and of a wrong one.
+// Preferred values of parameters: the density of the beliefs, and samplers with right and with wrong beliefs.
 #include "orchestrator/sampling/beliefs.hpp"
 
 #include <gmock/gmock.h>
@@ -59,7 +59,7 @@ TEST(Beliefs, TheirSlopeIsThatOfDifferences) {
 }
 
 TEST(Beliefs, DrawsFollowTheDensityAndRuleNothingOut) {
-    const Beliefs beliefs = beliefs_of(preferring(1.0));  // at the end of the range
+    const Beliefs beliefs = beliefs_of(preferring(1.0));  // the upper bound
     std::uint64_t element = 0;
     int near = 0, far = 0;
     for (int i = 0; i < 2000; ++i) {
@@ -72,7 +72,7 @@ TEST(Beliefs, DrawsFollowTheDensityAndRuleNothingOut) {
     EXPECT_NEAR(far, 2000 * 0.2 * 0.5, 50);
 }
 
-/// The least loss after so many trials, a median of seeds.
+/// Returns the least loss after a number of trials, as the median over seeds.
 double regret_after(const std::string& sampler, const Space& space, std::int64_t trials) {
     std::vector<double> regrets;
     for (std::uint64_t seed = 1; seed <= 3; ++seed) {

@@ -1,4 +1,4 @@
-// CMA-ES: what it reaches where random search does not, and that discrete values do not freeze.
+// CMA-ES finds optima that random search does not find, and its discrete values do not freeze.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@ Dimension number(const std::string& name, Kind kind = Kind::real, double high = 
     return d;
 }
 
-/// The least loss of so many trials; of each the loss by its point.
+/// Returns the least loss of a study's trials. `loss` returns the loss of a trial.
 double least(const Space& space, const std::string& sampler, std::int64_t trials, std::uint64_t seed,
              const std::function<double(const TrialRecord&)>& loss) {
     Study study;
@@ -73,7 +73,7 @@ TEST(Cmaes, FindsTheIntegersAndTheCategoryBesideContinuousOptima) {
 }
 
 TEST(Cmaes, BeginsAnewWhereItHasConverged) {
-    // Two valleys: the wide one leads away from the deep one, which lies beside it.
+    // There are two valleys. The wide one leads away from the deep one.
     const auto loss = [](const TrialRecord& trial) {
         const double x = trial.point[0], y = trial.point[1];
         return std::min(std::hypot(x - 0.5, y - 0.5) + 0.1, 3 * std::hypot(x - 0.08, y - 0.9));

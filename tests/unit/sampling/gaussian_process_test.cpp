@@ -136,7 +136,7 @@ TEST(GaussianProcessTest, FittingLowersTheCost) {
         const auto start = prior_hyperparameters(data.inputs.categorical, additive);
         const Fit before = fit(data.inputs, data.targets, start, 0), after = fit(data.inputs, data.targets, start, 40);
         EXPECT_LT(after.cost, before.cost - 1);
-        // The gradient is right when a further climb from the top finds nothing: a wrong one would have stopped short.
+        // With a wrong gradient the first fit would have stopped early, and a second one would improve on it.
         EXPECT_NEAR(fit(data.inputs, data.targets, after.parameters, 40).cost, after.cost, 0.05);
     }
 }
@@ -162,7 +162,7 @@ TEST(GaussianProcessTest, DerivativesAreThoseOfItsPredictions) {
 }
 
 TEST(GaussianProcessTest, PredictsSeveralPointsAsItPredictsEach) {
-    for (const std::size_t count : {1, 7, 30}) {  // around the sizes of blocks
+    for (const std::size_t count : {1, 7, 30}) {  // below and above the sizes of blocks
         const Example data = example(count);
         const GaussianProcess process(data.inputs, data.targets, prior_hyperparameters(data.inputs.categorical, true));
         std::vector<std::vector<double>> points;
@@ -240,7 +240,7 @@ TEST(ExpectedImprovement, ItsMaximumLiesWhereTheModelExpectsTheLeastAndTheBestCa
     const Point found =
         maximise(ExpectedImprovement(process, *std::min_element(data.targets.begin(), data.targets.end())), space,
                  {{0, 0, 0}, {1, 1, 1}}, {}, 100, [&] { return draw(element++); });
-    EXPECT_GT(found[0], 0.8);  // the least of the sine
+    EXPECT_GT(found[0], 0.8);  // the minimum of the sine
     EXPECT_LT(found[1], 0.2);
     EXPECT_LT(found[2], 1.0 / 3);
 }

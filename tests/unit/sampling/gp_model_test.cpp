@@ -145,7 +145,7 @@ TEST(DataTest, APredictedEndCountsAsOneOfAllStepsAndWeighsLessTheLessSureItIs) {
             one.steps = 20;
             history.tell(one);
         }
-        Observation paused = observed(10, {0.5, 0.5}, 0);  // where another one ended at 1
+        Observation paused = observed(10, {0.5, 0.5}, 0);  // another trial ended at 1
         paused.steps = 2;
         paused.deviation = deviation;
         history.tell(paused);

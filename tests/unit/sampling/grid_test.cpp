@@ -25,7 +25,7 @@ Study grid_study(Space space, Params options = {}) {
     return study;
 }
 
-/// Parameters of all trials until there are no more.
+/// Returns the parameters of all trials until the grid is exhausted.
 std::vector<Params> all_of(const Study& study) {
     Proposer proposer = *Proposer::make(study);
     std::vector<Params> all;
@@ -91,7 +91,7 @@ TEST(Grid, IsAsDeclaredWhateverTheBatchSize) {
     EXPECT_EQ(values_of(all_of(grid_study({batch, rate}, {{"points", std::int64_t{3}}})), "lr").size(), 3u);
 }
 
-TEST(Grid, AnEarlyEndHasSeenAllOfIt) {
+TEST(Grid, AnEarlyEndHasCoveredTheWholeRange) {
     const auto trials = all_of(grid_study({range("x", 0, 1)}, {{"points", std::int64_t{1000}}}));
     std::set<double> first;
     for (std::size_t i = 0; i < 30; ++i) first.insert(number_or(trials[i].at("x"), -1));

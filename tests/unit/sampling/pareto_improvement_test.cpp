@@ -1,4 +1,4 @@
-// Expected growth of a Pareto front against what many draws of the objectives give.
+// The expected growth of a Pareto front, compared with the mean over many draws of the objectives.
 #include "orchestrator/sampling/pareto_improvement.hpp"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ double drawn_normal(std::uint64_t element) {
     return std::sqrt(-2 * std::log(1 - drawn(2 * element))) * std::cos(2 * std::numbers::pi * drawn(2 * element + 1));
 }
 
-/// A process in two coordinates of a wave that begins at `phase`.
+/// Returns a process fitted to a wave in two coordinates that begins at `phase`.
 GaussianProcess wave(double phase) {
     Inputs inputs;
     inputs.categorical = {false, false};
@@ -56,7 +56,7 @@ TEST_F(ParetoImprovementTest, IsTheExpectedGrowthOfTheHypervolume) {
             with.push_back(point(drawn_normal(2 * i), drawn_normal(2 * i + 1)));
             sum += (hypervolume(with, reference) - before) / draws;
         }
-        // Of the average over directions the volume is the share of a quarter of the unit circle.
+        // The volume is the average over directions times the area of a quarter of the unit circle.
         const double value = std::exp(improvement.value(at, slope)) * std::numbers::pi / 4;
         EXPECT_NEAR(value / sum, 1, 0.06) << at[0];
         EXPECT_DOUBLE_EQ(improvement.values({at})[0], improvement.value(at, slope));

@@ -47,7 +47,7 @@ Space rich_space() {
     nesterov.when = {{"momentum_kind", {word("fast")}}};
     Dimension kind = choice("momentum_kind", {word("fast"), word("slow")});
     kind.when = {{"optimizer", {word("sgd")}}};
-    // A condition's parameter may stand after what it governs.
+    // The parameter of a condition may come after the parameters that depend on it.
     return {nesterov,
             real("lr", 3e-4, 3e-2, true, Role::learning_rate),
             real("weight_decay", 1e-3, 3e-1, true, Role::regularizer),
@@ -81,7 +81,7 @@ TEST(Policy, EveryPointOfTheCubeGivesParametersInsideTheDeclaredBounds) {
     const CubeMap map = made(space);
     for (std::uint64_t i = 0; i < 2000; ++i) {
         Point point = drawn(space.size(), i);
-        for (std::size_t d = 0; d < point.size(); ++d)  // corners and faces too
+        for (std::size_t d = 0; d < point.size(); ++d)  // includes corners and faces
             if (draw_bits(8, Purpose::sampler, i, d) % 4 == 0) point[d] = std::round(point[d]);
         const Params params = map.params(point);
         for (const Dimension& d : space) {

@@ -1,4 +1,4 @@
-// What a study learns from another one.
+// What a study learns from an earlier one.
 #include "orchestrator/sampling/prior_study.hpp"
 
 #include <gmock/gmock.h>
@@ -98,7 +98,7 @@ TEST(PriorStudy, IsWrittenAndReadBackAsTheSame) {
     EXPECT_FALSE(read_prior_studies("oops"));
 }
 
-/// The least of `trials` values of a bowl whose bottom lies at `centre`, by this study.
+/// Returns the least value that a study finds in `trials` trials of a bowl with its minimum at `centre`.
 double least_found(const std::vector<PriorStudy>& priors, const std::string& sampler, double centre,
                    std::int64_t trials, std::uint64_t seed) {
     Study study = learner({varied("a", 0, 1), varied("b", 0, 1), varied("c", 0, 1), varied("d", 0, 1)}, sampler);
@@ -120,7 +120,7 @@ double least_found(const std::vector<PriorStudy>& priors, const std::string& sam
     return least;
 }
 
-/// A study of 60 random trials of a bowl with its bottom at `centre`.
+/// Returns a study with 60 random trials of a bowl with its minimum at `centre`.
 PriorStudy bowl(double centre) {
     const Study old = learner({varied("a", 0, 1), varied("b", 0, 1), varied("c", 0, 1), varied("d", 0, 1)}, "random");
     Proposer proposer = *Proposer::make(old);

@@ -108,7 +108,7 @@ TEST(Proposer, DivergedAndFailedTrialsCountAsWorstWhateverTheyReachedBefore) {
     }
 }
 
-TEST(Proposer, NothingButFailuresDoesNotStopIt) {
+TEST(Proposer, GoesOnWhenAllTrialsHaveFailed) {
     Proposer proposer = make_proposer(study_of({real("x"), choice("c", 3)}, "tpe"));
     for (std::int64_t trial = 1; trial <= 40; ++trial) {
         const auto proposal = proposer.propose(trial);

@@ -41,7 +41,7 @@ TEST(Hyperband, BracketsBeginLaterAndLaterAndCostAboutTheSame) {
     EXPECT_EQ(hyperband->plan("epoch"),
               "of 143 trials 81 pause after epochs 1, 3, 9 and 27; 34 pause after epochs 3, 9 and 27; 15 pause after "
               "epochs 9 and 27; 8 pause after epoch 27; 5 run to their end; one in 3 goes on");
-    std::map<std::int64_t, int> paused;  // by step; 0: never
+    std::map<std::int64_t, int> paused;  // by step; 0 stands for trials that never paused
     for (std::int64_t n = 1; n <= 143; ++n) {
         auto alone = rule("hyperband", {}, 81);
         ++paused[feed(*alone, trial(n, std::vector<double>(80, 0.5))).first];
@@ -66,7 +66,8 @@ TEST(Hyperband, OfThoseThatComeToAStepItsGatesTellTheShareThatGoesOn) {
     EXPECT_NEAR(gates[1].share, (1 + 5.0 / 3 + 3) / 11, 1e-12);
 }
 
-/// Trials in turn, each as far as it goes; the reasons of those that paused at the step.
+/// Trains trials one after the other, each until the rule ends it. Returns the reasons of those that paused at the
+/// step.
 std::vector<std::string> paused_at(StoppingRule& judge, std::int64_t step, const std::vector<TrialRecord>& trials) {
     std::vector<std::string> reasons;
     std::map<std::int64_t, std::size_t> seen;
@@ -89,7 +90,7 @@ std::vector<std::string> paused_at(StoppingRule& judge, std::int64_t step, const
     return reasons;
 }
 
-TEST(Pasha, WhileRanksStayNobodyGoesBeyondTheSecondRung) {
+TEST(Pasha, WhileRanksStayNoTrialGoesBeyondTheSecondRung) {
     auto pasha = rule("pasha", {}, 40);
     std::vector<TrialRecord> trials;
     for (std::int64_t n = 1; n <= 27; ++n) {
@@ -118,7 +119,7 @@ TEST(Pasha, RanksThatChangeBringTheNextRungIntoForce) {
         "one trial in 3 goes on after epochs 1 and 3; while ranks change also after epochs 9 and 27, else the best "
         "one alone at the end");
     std::vector<TrialRecord> trials;
-    for (std::int64_t n = 1; n <= 27; ++n) {  // each better than those before at first, and worse at the end
+    for (std::int64_t n = 1; n <= 27; ++n) {  // each begins better than those before and ends worse
         std::vector<double> curve;
         for (int step = 1; step < 40; ++step) curve.push_back(0.01 * static_cast<double>(step < 3 ? n : 60 - n));
         trials.push_back(trial(n, curve));

@@ -9,7 +9,7 @@
 namespace hpo {
 namespace {
 
-double uniform(std::uint64_t trial, std::uint64_t what) { return draw_unit(5, Purpose::synthetic, trial, what); }
+double uniform(std::uint64_t trial, std::uint64_t index) { return draw_unit(5, Purpose::synthetic, trial, index); }
 
 CurveModel learnt(std::size_t nodes, const std::vector<CurvePath>& paths) {
     CurveModel model(nodes);
@@ -25,7 +25,7 @@ TEST(CurveModel, TakesWhatIsForTheEndUntilItHasLearntAnything) {
     EXPECT_EQ(model.tells(0), 0);
 }
 
-TEST(CurveModel, KeepsDifferencesWhileNobodyHasGoneOn) {
+TEST(CurveModel, KeepsDifferencesWhileNoTrialHasGoneOn) {
     const CurveModel model = learnt(2, {{0.5}, {0.3}, {0.9}});
     EXPECT_LT(model.end({0.3}).value, model.end({0.5}).value);
 }
@@ -53,7 +53,7 @@ TEST(CurveModel, KnowsWhenValuesDoNotTellTheEnd) {
     EXPECT_LT(learnt(2, silent).tells(0), 0.4);
 }
 
-TEST(CurveModel, ItsDeviationIsThatOfWhatCame) {
+TEST(CurveModel, ItsDeviationIsThatOfTheObservedEnds) {
     std::vector<CurvePath> paths;
     for (std::uint64_t n = 0; n < 200; ++n)
         paths.push_back({uniform(n, 0), uniform(n, 0) + 0.2 * (uniform(n, 1) - 0.5)});
@@ -63,7 +63,7 @@ TEST(CurveModel, ItsDeviationIsThatOfWhatCame) {
     EXPECT_EQ(model.end({0.5, 0.4}).value, 0.4);
 }
 
-TEST(CurveModel, WhatExplodesOrDivergesIsTheWorstAndSpoilsNothing) {
+TEST(CurveModel, DivergedTrialsAreTheWorstAndDoNotSpoilTheModel) {
     std::vector<CurvePath> paths;
     for (std::uint64_t n = 0; n < 30; ++n) paths.push_back({1 + uniform(n, 0), uniform(n, 0)});
     const double before = learnt(2, paths).end({1.1}).value;

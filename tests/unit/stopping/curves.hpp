@@ -1,4 +1,4 @@
-// Trials for the tests of stopping rules: curves written down, and curves drawn.
+// Trials for the tests of stopping rules, with given or random curves.
 #pragma once
 
 #include <cmath>
@@ -25,13 +25,14 @@ inline TrialRecord trial(std::int64_t number, const std::vector<double>& values,
     return made;
 }
 
-/// The trial as it was after `steps` steps.
+/// Returns the trial as it was after `steps` steps.
 inline TrialRecord upto(TrialRecord made, std::size_t steps) {
     made.curve.resize(steps);
     return made;
 }
 
-/// Reports a whole curve step by step: the first verdict that is not to go on, and its step (0: none).
+/// Reports a whole curve step by step. Returns the first verdict other than go_on and its step, or step 0 if there is
+/// none.
 inline std::pair<std::int64_t, Verdict> feed(StoppingRule& rule, const TrialRecord& made) {
     for (std::size_t steps = 1; steps <= made.curve.size(); ++steps) {
         Verdict verdict = rule.report(upto(made, steps));
@@ -46,7 +47,8 @@ inline std::unique_ptr<StoppingRule> rule(const std::string& name, const Params&
     return made ? *std::move(made) : nullptr;
 }
 
-/// A learning curve of a synthetic trial: towards a ceiling in 0.70 to 0.90, faster or slower, with noise.
+/// Returns the accuracy of a synthetic trial at a step. Each trial approaches a ceiling between 0.70 and 0.90 at its
+/// own pace, with noise.
 inline double accuracy(std::int64_t number, std::int64_t step) {
     const auto n = static_cast<std::uint64_t>(number);
     const double ceiling = 0.70 + 0.20 * draw_unit(3, Purpose::synthetic, n, 0);

@@ -1,4 +1,4 @@
-// The rule that lets trials go on by where their curves are predicted to end.
+// The rule that promotes the trials whose curves are predicted to end best.
 #include <gmock/gmock.h>
 
 #include <functional>
@@ -12,8 +12,8 @@ using to_worker::Action;
 
 constexpr std::int64_t steps = 54;  // rungs at 1, 2, 6, 18
 
-double uniform(std::int64_t trial, std::uint64_t what) {
-    return draw_unit(7, Purpose::synthetic, static_cast<std::uint64_t>(trial), what);
+double uniform(std::int64_t trial, std::uint64_t index) {
+    return draw_unit(7, Purpose::synthetic, static_cast<std::uint64_t>(trial), index);
 }
 
 struct PlayedStudy {
@@ -24,7 +24,7 @@ struct PlayedStudy {
     std::vector<Gate> gates;
 };
 
-/// One trial at a time, `most` steps in all, of a loss by trial and step; promotions first.
+/// Trains one trial at a time, promotions first, for `most` steps in all. `loss` depends on trial and step.
 PlayedStudy play(std::int64_t most, const std::function<double(std::int64_t, std::int64_t)>& loss) {
     const Objective objective{"val_loss", Direction::minimize, Objective::At::best};
     auto rule = testing_curves::rule("extrapolation", {}, steps, objective);
@@ -70,7 +70,7 @@ TEST(Extrapolation, TheFirstTrialIsTrainedToItsEnd) {
 
 TEST(Extrapolation, AStudyWhoseEarlyRanksTellIsCutHard) {
     const PlayedStudy study = play(40 * steps, [](auto trial, auto step) { return fall(uniform(trial, 0), step); });
-    EXPECT_GT(study.trials.size(), 200u);  // of 40 that the steps would have trained in full
+    EXPECT_GT(study.trials.size(), 200u);  // the same steps train 40 trials in full
     EXPECT_LT(study.best, 0.02);
 }
 
@@ -93,7 +93,7 @@ TEST(Extrapolation, WhereTheBestBeginWorstThosePredictedBestGoOn) {
     for (const TrialRecord& trial : study.trials)
         if (trial.number > 40 && trial.state == TrialState::complete) later += uniform(trial.number, 0), ++count;
     ASSERT_GT(count, 0);
-    EXPECT_LT(later / static_cast<double>(count), 0.35);  // 0.5: drawn at random
+    EXPECT_LT(later / static_cast<double>(count), 0.35);  // 0.5 for random choices
 }
 
 TEST(Extrapolation, NoTrialPausesAtTheFirstStepWhereThatTellsNothing) {
@@ -128,7 +128,7 @@ TEST(Extrapolation, PredictsTheEndsOfPausedTrials) {
     rule->report(testing_curves::upto(first, 1));
     rule->report(first);
     ASSERT_TRUE(rule->forecast(1));
-    EXPECT_FALSE(rule->forecast(1)->tells);  // nothing has ended
+    EXPECT_FALSE(rule->forecast(1)->tells);  // no trial has ended yet
 }
 
 }  // namespace

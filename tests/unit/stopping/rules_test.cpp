@@ -24,7 +24,7 @@ Value whole(std::int64_t number) { return number; }
 TEST(Plateau, StopsAfterPatienceStepsWithoutImprovement) {
     auto plateau = rule("plateau");
     const auto [step, verdict] = feed(*plateau, trial(1, {0.5, 0.7, 0.8, 0.8812, 0.8812, 0.8812, 0.8812, 0.8812}));
-    // The median of three reaches 0.8812 a step later than the values do.
+    // The median of three values reaches 0.8812 one step later than the values.
     EXPECT_EQ(step, 8);
     EXPECT_EQ(verdict.action, Action::stop);
     EXPECT_EQ(verdict.rule, "plateau");
@@ -306,7 +306,7 @@ TEST(Rules, TheFirstThatStopsIsNamed) {
     EXPECT_EQ(feed(rules, trial(2, {1, 1, 1, 1}, "loss")).second.rule, "plateau");
 }
 
-TEST(Rules, PromotionsAndWordsOnPausedTrialsComeThrough) {
+TEST(Rules, ForwardsPromotionsAndVerdictsOnPausedTrials) {
     Rules rules = rules_of({{"plateau", {}}, {"asha", {}}});
     for (std::int64_t n = 1; n <= 3; ++n) rules.report(trial(n, {1.0 - 0.1 * static_cast<double>(n)}));
     EXPECT_THAT(rules.promotions(), ElementsAre(1));

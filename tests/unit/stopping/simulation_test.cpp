@@ -1,4 +1,4 @@
-// Whole studies of synthetic learning curves, as the engine would run them: what the rules save and what it costs.
+// Whole studies of synthetic learning curves, run as by the engine: the steps that rules save, and the loss in quality.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -19,14 +19,14 @@ struct Call {
 };
 
 struct Outcome {
-    std::int64_t steps = 0;     ///< trained, all trials together
+    std::int64_t steps = 0;     ///< trained by all trials together
     std::int64_t complete = 0;  ///< trials trained to the full budget
     double best = 0;
     std::vector<TrialRecord> trials;
     std::vector<Call> calls;
 };
 
-/// `workers` trials at once, one step each in turn. A free worker takes a promotion before a new trial.
+/// Trains `workers` trials at once, one step of each in turn. A free worker prefers a promotion to a new trial.
 Outcome simulate(const Study& study, std::int64_t trials, std::size_t workers) {
     Rules rules = *Rules::make(study);
     Outcome outcome;

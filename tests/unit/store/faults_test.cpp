@@ -1,4 +1,4 @@
-// What a disk can do to a study: every refusal leaves the files as they were.
+// Damaged files and failing disks. A study that is refused keeps its files unchanged.
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -41,14 +41,14 @@ Event report(std::int64_t step, std::size_t padding = 0) {
 
 class StoreFaults : public ::testing::Test {
    protected:
-    /// A closed study with `steps` reports.
+    /// Writes a study with `steps` reports and closes it.
     void fill(int steps) {
         auto store = open_store(file_);
         ASSERT_TRUE(store) << store.error().message;
         ASSERT_TRUE((*store)->append(event::Proposed{1, {}, {}}));
         for (int step = 1; step <= steps; ++step) ASSERT_TRUE((*store)->append(report(step)));
     }
-    /// Opening or reading everything fails, and the file keeps its bytes.
+    /// Expects that opening or reading the study fails and that the file is unchanged.
     void expect_refused(const std::string& word) {
         const std::string before = read_file(file_);
         std::string message;
@@ -127,7 +127,7 @@ TEST_F(StoreFaults, AFlippedByteIsNeverReadAsAnotherResult) {
             ++noticed;
             continue;
         }
-        // Free space was hit: everything that was stored is there, unchanged.
+        // The flipped byte was in free space, so all events are unchanged.
         ASSERT_EQ(events->size(), baseline->size()) << at;
         for (std::size_t i = 1; i < events->size(); ++i)
             ASSERT_EQ(std::get<event::Reported>((*events)[i].event).report.metrics,
@@ -150,7 +150,7 @@ TEST_F(StoreFaults, AReadOnlyFolderIsAnErrorBeforeAnythingIsWritten) {
     ::chmod(folder_.path().c_str(), 0555);
     const pid_t child = ::fork();
     if (child == 0) {
-        if (::geteuid() == 0 && ::setresuid(65534, 65534, 65534) != 0) ::_exit(2);  // root may write everywhere
+        if (::geteuid() == 0 && ::setresuid(65534, 65534, 65534) != 0) ::_exit(2);  // root can write to any folder
         const auto store = open_store(file_);
         ::_exit(!store && store.error().message.find("read-only") != std::string::npos ? 0 : 1);
     }
@@ -184,7 +184,7 @@ TEST_F(StoreFaults, AnInterruptedCreationLeavesNoDatabaseAndTheNextOneSucceeds) 
 }
 
 TEST_F(StoreFaults, AFullDiskIsAnErrorStoresNothingAndWritingGoesOnWhenThereIsSpace) {
-    // A limit on file sizes stands in for the disk: writes beyond it fail.
+    // A limit on file sizes simulates a full disk.
     ASSERT_EQ(::signal(SIGXFSZ, SIG_IGN), SIG_DFL);
     auto store = open_store(file_);
     ASSERT_TRUE(store);
@@ -210,13 +210,13 @@ TEST_F(StoreFaults, AFullDiskIsAnErrorStoresNothingAndWritingGoesOnWhenThereIsSp
     EXPECT_FALSE(finished);
     EXPECT_EQ((*store)->events(0, 100'000)->size(), static_cast<std::size_t>(step) + 1);
     ASSERT_TRUE((*store)->append(report(step + 1)));
-    store = open_store(file_);  // a second look, as after a restart
+    store = open_store(file_);  // opened again, as after a restart
     ASSERT_TRUE(store) << store.error().message;
     EXPECT_EQ((*store)->events(0, 100'000)->size(), static_cast<std::size_t>(step) + 2);
 }
 
-TEST_F(StoreFaults, ADiskThatIsReallyFullSaysSo) {
-    // In a child with mounts of its own, so that the mount goes with it.
+TEST_F(StoreFaults, ARealFullDiskIsReported) {
+    // The mount is made in a child's mount namespace and disappears with the child.
     const pid_t child = ::fork();
     if (child == 0) {
         if (::unshare(CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
@@ -260,27 +260,27 @@ TEST_F(StoreFaults, AViewerThatHoldsAReadLockForLongNeverStopsTheWriter) {
 TEST_F(StoreFaults, AWriterKilledAtAnyInstantLeavesEveryAcknowledgedEvent) {
     for (int round = 0; round < 20; ++round) {
         SCOPED_TRACE(round);
-        int told[2];
-        ASSERT_EQ(::pipe(told), 0);
+        int acknowledged[2];
+        ASSERT_EQ(::pipe(acknowledged), 0);
         const pid_t child = ::fork();
         if (child == 0) {
-            ::close(told[0]);
+            ::close(acknowledged[0]);
             auto store = open_store(file_);
             if (!store) ::_exit(1);
             if ((*store)->events(0, 1)->empty() && !(*store)->append(event::Proposed{1, {}, {}})) ::_exit(1);
             for (std::int64_t step = 1;; ++step) {
                 const auto stored = (*store)->append(report(step));
-                if (!stored || ::write(told[1], &stored->sequence, sizeof stored->sequence) < 0) ::_exit(1);
+                if (!stored || ::write(acknowledged[1], &stored->sequence, sizeof stored->sequence) < 0) ::_exit(1);
             }
         }
-        ::close(told[1]);
-        // Killed after a number of acknowledgements that differs from round to round.
+        ::close(acknowledged[1]);
+        // Each round kills the writer after another number of acknowledgements.
         std::int64_t last = 0, sequence = 0;
         for (int i = 0; i < 1 + round * 7; ++i)
-            if (::read(told[0], &sequence, sizeof sequence) == sizeof sequence) last = sequence;
+            if (::read(acknowledged[0], &sequence, sizeof sequence) == sizeof sequence) last = sequence;
         ::kill(child, SIGKILL);
-        while (::read(told[0], &sequence, sizeof sequence) == sizeof sequence) last = sequence;
-        ::close(told[0]);
+        while (::read(acknowledged[0], &sequence, sizeof sequence) == sizeof sequence) last = sequence;
+        ::close(acknowledged[0]);
         int status = 0;
         ::waitpid(child, &status, 0);
         ASSERT_TRUE(WIFSIGNALED(status));

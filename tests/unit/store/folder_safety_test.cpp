@@ -1,4 +1,4 @@
-// What a run does to a study's folder before it is accepted, and to links in it.
+// A run's changes to a study's folder before the run is accepted, and links in the folder.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -15,14 +15,14 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr uid_t somebody_else = 4242;  // links are made by this process, so it is we who are somebody else to them
+constexpr uid_t somebody_else = 4242;  // a user other than the owner of the test's links
 
 std::string text_of(const fs::path& file) {
     std::ifstream in(file);
     return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// As a run does it: everything but the acceptance.
+/// Makes and locks a study's folder as a run does. The run keeps its files if it is `accepted`.
 void begin_a_run(const StudyFolder& folder, bool accepted) {
     auto missing = missing_parts(folder);
     ASSERT_TRUE(make_study_folder(folder));
@@ -39,7 +39,7 @@ TEST(Takeback, ARunThatWasRefusedLeavesNothingOfItsOwn) {
     EXPECT_TRUE(fs::is_empty(place.path()));
 }
 
-TEST(Takeback, WhatWasThereBeforeStays) {
+TEST(Takeback, EarlierFilesStay) {
     testing::TemporaryFolder place;
     const StudyFolder folder{place / "runs/s"};
     begin_a_run(folder, true);
@@ -67,7 +67,7 @@ TEST(Links, OfSomebodyElseAreNeverWrittenThrough) {
     for (const fs::path& part : {folder.log(), folder.yaml(), folder.path / "study.db-wal"}) {
         fs::remove(part);
         fs::create_symlink(place / "somebodys", part);
-        if (::geteuid() != 0) {  // root's links are followed
+        if (::geteuid() != 0) {  // links that belong to root are followed
             EXPECT_EQ(planted_link(folder, somebody_else), part);
         }
         EXPECT_THAT(planted_link(folder, ::geteuid()).string(), IsEmpty()) << "one's own are followed";
@@ -127,7 +127,7 @@ TEST(ReplaceFile, IsWholeOrAsItWasAndNeverThroughALink) {
     ASSERT_TRUE(replace_file(file, "one"));
     EXPECT_EQ(fs::last_write_time(file), before) << "nothing to say";
     {
-        std::ifstream reader(file);  // opened before: it reads the old text to its end
+        std::ifstream reader(file);  // opened before the replacement, so it reads the old text to the end
         ASSERT_TRUE(replace_file(file, "two"));
         std::string seen;
         reader >> seen;

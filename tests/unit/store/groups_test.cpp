@@ -37,7 +37,7 @@ class Groups : public ::testing::Test {
     std::unique_ptr<Store> store_, viewer_;
 };
 
-TEST_F(Groups, WhatIsAddedWaitsForTheNextAppendOrFlush) {
+TEST_F(Groups, AddedEventsWaitForTheNextAppendOrFlush) {
     EXPECT_EQ(store_->add(timed_report(1))->sequence, 2);
     EXPECT_EQ(store_->add(timed_report(2))->sequence, 3);
     EXPECT_EQ(seen(), 1u);
@@ -65,7 +65,7 @@ TEST_F(Groups, AKillLosesNoMoreThanWhatWaits) {
 }
 
 TEST_F(Groups, AFullDiskLosesThemAllOrNoneAndWritingGoesOnWhenThereIsSpace) {
-    // A limit on file sizes stands in for the disk: writes beyond it fail.
+    // A limit on file sizes simulates a full disk.
     ASSERT_EQ(::signal(SIGXFSZ, SIG_IGN), SIG_DFL);
     struct rlimit before {};
     ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -89,7 +89,7 @@ TEST_F(Groups, UnderALongReaderTheLogGrowsWithTheStepsNotWithTheirTransactions) 
     ASSERT_EQ(sqlite3_exec(reader, "BEGIN; SELECT count(*) FROM event", nullptr, nullptr, nullptr), SQLITE_OK);
     const auto log = [&] { return fs::file_size(file_.string() + "-wal"); };
     const auto before = log();
-    constexpr std::int64_t steps = 20'000, together = 150;  // 50 ms of 3,000 a second
+    constexpr std::int64_t steps = 20'000, together = 150;  // 50 ms at 3,000 steps a second
     for (std::int64_t step = 1; step <= steps; ++step) {
         ASSERT_TRUE(store_->add(timed_report(step)));
         if (step % together == 0) {

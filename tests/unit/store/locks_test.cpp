@@ -1,4 +1,4 @@
-// Locks that other programs hold on the database, and clocks that somebody sets.
+// Locks that other programs hold on the database, and changes of the system's clock.
 #include <gmock/gmock.h>
 
 #include <csignal>

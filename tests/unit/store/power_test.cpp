@@ -1,4 +1,4 @@
-// What a loss of power may take, and what not.
+// Events that a loss of power may lose, and events that it must not.
 #include <gmock/gmock.h>
 
 #include <condition_variable>
@@ -15,17 +15,17 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-/// What synchronises, in steps: each waits until the test lets it go on.
+/// A synchronisation that waits in every call until the test lets it continue.
 class Gate {
    public:
-    /// For the thread.
+    /// Called by the thread that synchronises.
     void pass() {
         std::unique_lock lock(mutex_);
         ++arrived_;
         changed_.notify_all();
         changed_.wait(lock, [this] { return open_ >= arrived_; });
     }
-    /// Lets `count` more pass.
+    /// Lets `count` more calls continue.
     void open(int count = 1) {
         const std::lock_guard lock(mutex_);
         open_ += count;
@@ -55,7 +55,7 @@ TEST(DiskSync, OneSynchronisationDoesForAllThatWasWrittenBeforeItBegan) {
     EXPECT_EQ(*sync.reached(), 0);
     gate.open();
     gate.wait_for(2);
-    EXPECT_EQ(*sync.reached(), 1);  // what came while the first one ran is not known to be in it
+    EXPECT_EQ(*sync.reached(), 1);  // later writes may not be part of the first synchronisation
     gate.open();
     EXPECT_TRUE(sync.wait(100));
     EXPECT_EQ(*sync.reached(), 100);
@@ -64,29 +64,29 @@ TEST(DiskSync, OneSynchronisationDoesForAllThatWasWrittenBeforeItBegan) {
     EXPECT_EQ(gate.arrived(), 2);
 }
 
-TEST(DiskSync, AFailureStaysSinceNobodyKnowsWhatTheDiskHas) {
-    int calls = 0, told = 0;
+TEST(DiskSync, AFailureIsPermanent) {
+    int calls = 0, notified = 0;
     DiskSync sync([&]() -> Result<void> {
         if (++calls == 2) return Error{"I/O error"};
         return {};
     });
-    sync.listen([&] { ++told; });
+    sync.listen([&] { ++notified; });
     EXPECT_TRUE(sync.wait(1));
     EXPECT_FALSE(sync.wait(2));
     EXPECT_FALSE(sync.wait(3));
     EXPECT_FALSE(sync.reached());
     sync.listen({});
     EXPECT_EQ(calls, 2);
-    EXPECT_EQ(told, 2);
+    EXPECT_EQ(notified, 2);
 }
 
-TEST(DiskSync, OfAFileThatIsNotThereItSaysSo) {
+TEST(DiskSync, AMissingFileIsAnError) {
     const auto synchronise = synchronise_log("/no/such/study.db-wal");
     ASSERT_FALSE(synchronise);
     EXPECT_THAT(synchronise.error().message, HasSubstr("study.db-wal: cannot be brought to the disk: No such file"));
 }
 
-/// A study whose disk keeps what was synchronised, and loses all else: a copy of its files is made then.
+/// A study on a disk that loses everything but what was synchronised. Each synchronisation copies the files.
 class Power : public ::testing::Test {
    protected:
     std::unique_ptr<Store> open() {
@@ -100,7 +100,7 @@ class Power : public ::testing::Test {
         EXPECT_TRUE(store) << store.error().message;
         return *std::move(store);
     }
-    /// The study as it is when the power comes back.
+    /// Returns the study as it is after a loss of power.
     std::vector<StoredEvent> after_the_loss() const {
         const auto store = open_store(disk_ / "study.db");
         EXPECT_TRUE(store) << store.error().message;
@@ -136,22 +136,22 @@ TEST_F(Power, EveryResultThatIsSaidToBeOnTheDiskComesBackWithAllBeforeIt) {
     const auto store = open();
     ASSERT_TRUE(store->set_source("study: lost"));
     const std::int64_t before = store->results();
-    std::int64_t said = 0;
+    std::int64_t checked = 0;
     for (std::int64_t trial = 1; trial <= 300; ++trial) {
         ASSERT_TRUE(store->append(event::Proposed{trial, {}, {}}));
         ASSERT_TRUE(store->add(event::Reported{trial, 1, {.step = 1}}));
         ASSERT_TRUE(store->append(end_of(trial)));
         const std::int64_t on_disk = *store->results_on_disk() - before;
         EXPECT_LE(on_disk, trial);
-        if (on_disk == said || trial % 50 != 0) continue;
-        said = on_disk;
-        ASSERT_TRUE(store->settle());  // so that nobody copies while we look
+        if (on_disk == checked || trial % 50 != 0) continue;
+        checked = on_disk;
+        ASSERT_TRUE(store->settle());  // so that no copy is made during the check
         EXPECT_EQ(after_the_loss().size(), static_cast<std::size_t>(3 * trial));
     }
 }
 
-TEST_F(Power, WhatAKilledSessionHasWrittenIsOnTheDiskBeforeTheNextOneTellsOfIt) {
-    fails_ = true;  // as if it had been killed before
+TEST_F(Power, EventsOfAKilledSessionAreOnTheDiskBeforeTheNextOneReportsThem) {
+    fails_ = true;  // as if the session had been killed before the synchronisation
     {
         const auto killed = open();
         ASSERT_TRUE(killed->append(event::Proposed{1, {}, {}}));

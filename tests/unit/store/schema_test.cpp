@@ -25,7 +25,7 @@ class Schema : public ::testing::Test {
         ASSERT_EQ(sqlite3_exec(database, text.c_str(), nullptr, nullptr, &error), SQLITE_OK) << error;
         sqlite3_close(database);
     }
-    /// The study that version 0.1.0 stored.
+    /// Writes a study as version 0.1.0 stored it.
     void old() {
         std::ifstream in(fs::path(testing::source_folder()) / "tests/unit/store/schema_1.sql");
         std::ostringstream text;

@@ -1,4 +1,4 @@
-// A file of its own: where the compiler sees new and delete together with their calls it takes them for a mismatch.
+// A separate file, since compilers that see these operators and their calls together warn of mismatched new and delete.
 #include "tests/unit/worker/allocations.hpp"
 
 #include <cstdlib>
@@ -17,7 +17,8 @@ void* operator new(std::size_t size) {
     if (void* memory = std::malloc(size)) return memory;
     throw std::bad_alloc();
 }
-// Else a sanitizer's own, which does not fit the operator delete below: compilers in OpenCL's drivers use it.
+// Compilers in OpenCL drivers call this one. Without it, a sanitizer's operator new would be used, which does not match
+// the operator delete below.
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
     ++count;
     return std::malloc(size);

@@ -3,6 +3,6 @@
 #include <cstdint>
 
 namespace hpo::test {
-/// How often operator new has been called in this program.
+/// Returns the number of calls of operator new in this program.
 std::int64_t allocations();
 }  // namespace hpo::test

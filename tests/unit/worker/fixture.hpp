@@ -1,4 +1,4 @@
-// What the worker's tests stand on: a CPU device, small synthetic trials, and a host that answers as it is told.
+// Fixtures of the worker's tests: a device, small synthetic trials, and a host that answers as the test wants.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,8 @@
 
 namespace hpo::test {
 
-/// 1000 samples (900 to train on, 100 to validate), an MLP with all that has state or randomness.
+/// Returns parameters for 1000 samples (900 for training, 100 for validation) and an MLP that uses everything that has
+/// state or randomness.
 inline Params small_params() {
     return {{"format", std::string("synthetic")},
             {"samples", std::int64_t{1000}},
@@ -48,7 +49,8 @@ inline to_worker::Run small_run(Params params, std::int64_t steps) {
     return run;
 }
 
-/// cpu, or opencl with the kernels' own products: those whose replicas leave the same bits alone and in company.
+/// Makes the device `cpu`, or `opencl` with the products of hpo's own kernels. Both compute the same bits for a replica
+/// that trains alone and for one that is fused with others.
 inline std::unique_ptr<Device> device_of(std::string_view backend) {
     if (backend == "cpu") return make_cpu_device();
     auto runtime = gpu::open_opencl({}, gpu::Products::kernels);
@@ -56,7 +58,7 @@ inline std::unique_ptr<Device> device_of(std::string_view backend) {
     return gpu::make_device(*std::move(runtime));
 }
 
-/// A worker's lasting part; the clock stands still unless moved.
+/// The device and context of a worker. The clock only moves when the test advances it.
 struct WorkerFixture {
     explicit WorkerFixture(std::string_view backend = "cpu") : device(device_of(backend)) {}
 
@@ -65,7 +67,7 @@ struct WorkerFixture {
     WorkerContext context{*device, clock, 0, 1, {}, {}, {}};
 };
 
-/// Told to stop in the middle of nowhere, as by SIGKILL.
+/// An exception that ends a trial at any point, as SIGKILL would.
 struct Killed {};
 
 class FakeHost : public TrialHost {

@@ -1,4 +1,4 @@
-// Trials that train side by side in one worker, and each of them alone.
+// Trials that are fused in one worker, and the same trials alone.
 #pragma once
 
 #include <map>
@@ -29,7 +29,7 @@ class FusedTrials {
     void finish() {
         while (!group.empty()) group.step();
     }
-    /// In a worker of its own of the same kind.
+    /// Trains the trial alone in another worker with the same backend and slots, and returns its curve.
     Curve alone(const to_worker::Run& run) {
         WorkerFixture other(worker.device->backend());
         other.context.slots = worker.context.slots;

@@ -75,7 +75,7 @@ TEST_P(TrialGroupOn, TrialsThatComeAndGoTrainAsEachWouldAlone) {
     fused.add(short_run(2, 2));
     fused.group.step();
     fused.add(short_run(3, 3));
-    fused.group.step();  // 2 has ended: another takes its place, and no memory is laid out anew
+    fused.group.step();  // trial 2 has ended; another one takes its slot without a new memory layout
     EXPECT_TRUE(fused.ended.contains(2));
     EXPECT_FALSE(fused.hosts[1].reports.back().peak_bytes) << "the process's is not one trial's";
     fused.add(short_run(4, 2));

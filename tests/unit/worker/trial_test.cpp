@@ -242,7 +242,7 @@ TEST_F(TrialFolder, ADamagedOrForeignCheckpointIsRefusedAloud) {
     EXPECT_EQ(resumed_from(run(3, true), "resumes after step 2"), 2);
     begin();
     EXPECT_EQ(resumed_from(run(3, true, {{"lr", 0.02}}), "another configuration"), 0);
-    begin();  // what ran out of memory goes on in smaller micro-batches
+    begin();  // a trial that ran out of memory continues with smaller micro-batches
     EXPECT_EQ(resumed_from(run(3, true, {{"accumulation", std::int64_t{2}}}), "resumes after step 2"), 2);
     begin();
     auto other_seed = run(3, true);
