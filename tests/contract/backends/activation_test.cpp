@@ -20,7 +20,7 @@ double f(Activation activation, double a) {
 
 bool in_place(Activation activation) { return activation == Activation::none || activation == Activation::relu; }
 
-/// The draws as the header describes them.
+/// Returns true if dropout keeps the element, by the draws that the header describes.
 bool kept(double probability, std::uint64_t seed, std::uint32_t iteration, std::uint32_t site, std::int64_t row,
           std::int64_t column) {
     const auto q = static_cast<std::uint64_t>(column % 128);
@@ -32,7 +32,7 @@ bool kept(double probability, std::uint64_t seed, std::uint32_t iteration, std::
 
 double probability_of(int replica) { return replica == 1 ? 0.0 : 0.25 + 0.25 * replica; }
 
-/// A layer's activation with everything it needs; pre and bias of moderate size, or far out.
+/// A layer's activation with its tensors. The values of pre and bias are moderate or very large.
 struct Layer {
     Tensor pre, bias, output, gradient, bias_gradient;
     Dropout dropout;
@@ -59,7 +59,7 @@ struct Layer {
     }
 };
 
-/// dropout(f(pre + bias)) of one replica in doubles.
+/// Computes dropout(f(pre + bias)) of one replica in doubles.
 Numbers reference(Activation activation, const Shape& shape, const Numbers& pre, const Numbers& bias,
                   const Dropout& dropout, int replica) {
     Numbers y(pre.size());
@@ -111,7 +111,8 @@ TEST(Activation, GradientsAgreeWithFiniteDifferences) {
                         const auto run = [&](const Numbers& pre, const Numbers& shift) {
                             return reference(activation, shape, pre, shift, c.dropout, harness.value_index_of(k));
                         };
-                        // Each element of the output depends on one of pre: one evaluation gives all differences.
+                        // Each element of the output depends on one element of pre, so one evaluation gives all
+                        // differences.
                         const double h = 1e-6;
                         Numbers above = before[number(k)], below = above, wanted(above.size());
                         for (auto& x : above) x += h;

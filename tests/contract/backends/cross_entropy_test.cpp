@@ -81,7 +81,7 @@ TEST(CrossEntropy, AgreesWithItsDefinitionAndFiniteDifferences) {
 }
 
 TEST(CrossEntropy, LeavesPaddingOutOfEachReplicasMean) {
-    // The last micro-batch of batches of three sizes: 700, 4 and no rows of 1000; a row is a sample, or a step of one.
+    // The last micro-batches of three batches have 700, 4 and 0 of 1000 rows. A row is a sample or a step of one.
     constexpr std::uint32_t batches[] = {1700, 1004, 1000};
     constexpr std::int64_t valid_rows[] = {700, 4, 0}, classes = 3;
     for (const std::uint32_t per_sample : {1U, 4U})

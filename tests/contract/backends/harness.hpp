@@ -1,5 +1,5 @@
-// What every operation is tested on: an arena with gaps between the tensors, random inputs that differ from replica to
-// replica, outputs that hold NaN at first.
+// The test bench of all operations: an arena with gaps between the tensors, random inputs that differ between replicas,
+// and outputs that are NaN at first.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,14 +17,14 @@ namespace hpo::test {
 
 using Numbers = std::vector<double>;
 
-/// Replicas `first_replica` to `first_replica + replicas - 1` of a computation. Declare tensors, `start`, enqueue,
-/// look.
+/// Replicas `first_replica` to `first_replica + replicas - 1` of a computation. A test declares tensors, calls `start`,
+/// enqueues operations and reads the tensors.
 class Harness {
    public:
     Harness(Device& device, int replicas, int first_replica)
         : device_(device), layout_(replicas), first_replica_(first_replica) {}
 
-    /// Values uniform in [low, high), other ones for each tensor and replica.
+    /// Declares a tensor with uniform values in [low, high), which differ between tensors and replicas.
     Tensor random(std::int64_t rows, std::int64_t columns, double low = -1, double high = 1) {
         const std::uint64_t number = declared_.size();
         return declare<float>(rows, columns, false, [=](int replica, std::int64_t i) {
@@ -46,7 +46,7 @@ class Harness {
         return declare<T>(1, 1, true, [value](int replica, std::int64_t) { return value(replica); });
     }
 
-    /// Ends the declaring: memory, the gaps' pattern, the values.
+    /// Ends the declarations. Allocates the memory, and writes the pattern of the gaps and the values.
     void start() {
         arena_ = std::move(*device_.allocate(layout_.bytes()));
         stream_ = device_.stream(*arena_, layout_.replicas());
@@ -60,7 +60,7 @@ class Harness {
     Stream& stream() { return *stream_; }
     Buffer& arena() { return *arena_; }
     [[nodiscard]] int replicas() const { return layout_.replicas(); }
-    /// What `replica` is called in values: the same computation alone and among others has the same.
+    /// Returns the number from which the values of `replica` are drawn. It is the same alone and among other replicas.
     [[nodiscard]] int value_index_of(int replica) const { return first_replica_ + replica; }
 
     Numbers values(const Tensor& tensor, int replica) {
@@ -74,7 +74,7 @@ class Harness {
         return raw;
     }
 
-    /// Every tensor's bytes of one replica.
+    /// Returns the bytes of all tensors of one replica.
     std::vector<std::byte> replica_bytes(int replica) {
         std::vector<std::byte> all;
         for (const auto& declared : declared_) {
@@ -133,8 +133,8 @@ inline void expect_near(const Numbers& got, const Numbers& wanted, double tolera
         ASSERT_NEAR(got[i], wanted[i], tolerance * (1 + std::abs(wanted[i]))) << "element " << i;
 }
 
-/// Runs `computation` on every device present: with three replicas, and with each of these replicas alone, which must
-/// leave the same bits; nothing outside the tensors may be written.
+/// Runs `computation` on every device of this machine, with three replicas and with each of them alone. Expects the
+/// same bits from both, and that nothing outside of the tensors was written.
 inline void fused_and_alone(const std::function<void(Harness&)>& computation) {
     for (const Present& present : present_devices()) {
         SCOPED_TRACE(present.device->name());
@@ -155,7 +155,7 @@ inline void fused_and_alone(const std::function<void(Harness&)>& computation) {
     }
 }
 
-/// The same for what needs no company: one replica on every device present.
+/// Runs `computation` with one replica on every device of this machine.
 inline void on_every_device(const std::function<void(Harness&)>& computation) {
     for (const Present& present : present_devices()) {
         SCOPED_TRACE(present.device->name());
@@ -170,7 +170,7 @@ struct Shape {
 };
 inline constexpr Shape odd_shapes[] = {{1, 1}, {1, 3}, {3, 1}, {3, 7}, {7, 17}, {17, 33}, {5, 65}, {2, 129}, {3, 257}};
 
-/// The gradient of `f` at `point` by central differences.
+/// Returns the gradient of `f` at `point` by central differences.
 inline Numbers differences(Numbers point, const std::function<double(const Numbers&)>& f, double step = 1e-5) {
     Numbers gradient(point.size());
     for (std::size_t i = 0; i < point.size(); ++i) {

@@ -1,4 +1,4 @@
-// Patches, group normalisation and means over pixels, against their definitions and finite differences.
+// Patches, group normalisation and means over pixels, compared with their definitions and with finite differences.
 #include "tests/contract/backends/harness.hpp"
 
 namespace hpo::test {
@@ -17,7 +17,7 @@ const Images images[] = {
     {2, {.height = 8, .width = 9, .channels = 1, .kernel = 5, .stride = 3}},
 };
 
-/// Where element `element` of patch `patch` comes from; -1: from outside of the image.
+/// Returns the index in the image of element `element` of patch `patch`, or -1 if it lies outside of the image.
 std::int64_t source_of(const Patches& p, std::int64_t patch, std::int64_t element) {
     const std::int64_t channel = element % p.channels, column = element / p.channels % p.kernel,
                        row = element / p.channels / p.kernel;
@@ -124,7 +124,7 @@ TEST(GroupNorm, AgreesWithItsDefinitionAndFiniteDifferences) {
                                                   .scale_gradient = scale_gradient,
                                                   .shift_gradient = shift_gradient,
                                                   .sums = sums});
-            // Where a group has one number, its deviation is 0, and rounding is magnified.
+            // A group of one number has a deviation of 0, which magnifies rounding errors.
             const double tolerance = shape.pixels * shape.channels / shape.groups < 4 ? 2e-2 : 5e-5;
             for (int k = 0; k < harness.replicas(); ++k) {
                 const Numbers x = harness.values(input, k), s = harness.values(scale, k), t = harness.values(shift, k);

@@ -22,7 +22,7 @@ Numbers reference(const Shape& shape, const Numbers& input, const Numbers& bias,
     return y;
 }
 
-/// Where a row has one or very few numbers the variance may be next to nothing, and 1 / deviation magnifies rounding.
+/// The variance of a row of one or very few numbers may be close to 0, and 1 / deviation magnifies rounding errors.
 double tolerance(const Shape& shape) { return shape.columns < 4 ? 2e-2 : 2e-5; }
 
 TEST(LayerNorm, AgreesWithItsDefinitionAndFiniteDifferences) {
@@ -68,7 +68,7 @@ TEST(LayerNorm, AgreesWithItsDefinitionAndFiniteDifferences) {
 TEST(LayerNorm, LeavesPaddingOutOfMeansAndSetsItToNought) {
     constexpr std::int64_t rows = 5, columns = 70, valid_of[] = {33, 70, 1};
     fused_and_alone([&](Harness& harness) {
-        // As random, and 0 beyond a replica's own columns.
+        // Random values, and 0 beyond a replica's columns.
         const auto padded = [&](std::int64_t tall, double low, double high) {
             return harness.integers<float>(tall, columns, [=](int replica, std::int64_t i) {
                 const double unit = draw_unit(3, Purpose::synthetic, static_cast<std::uint64_t>(replica),

@@ -94,7 +94,7 @@ TEST(Linear, TheFirstLayerNeedsNoGradientOfItsInput) {
     });
 }
 
-/// What the nearest number of a type is, by the compiler's own arithmetic.
+/// Rounds a number to the nearest value of a type with the compiler's arithmetic.
 double rounded(double x, Precision precision) {
     if (precision == Precision::float16) return static_cast<double>(static_cast<_Float16>(x));
     if (precision != Precision::bfloat16 || x == 0 || !std::isfinite(x)) return x;
@@ -107,7 +107,7 @@ Numbers rounded(Numbers values, Precision precision) {
     return values;
 }
 
-/// The precisions of 16 bits that a device has.
+/// Returns the 16-bit precisions of a device.
 std::vector<Precision> narrow_precisions(const Device& device) {
     std::vector<Precision> all;
     for (const Precision precision : {Precision::bfloat16, Precision::float16})
@@ -183,7 +183,7 @@ TEST(Linear, In16BitsItIsTheProductOfTheRoundedOperandsSummedInFloat32) {
 }
 
 TEST(Linear, ItsErrorIsThatOfThePrecision) {
-    // Operands below 1 in magnitude, 257 of them: each product is wrong by at most two roundings.
+    // 257 products of operands below 1 in magnitude. The error of each product is at most two roundings.
     const Sizes size{2, 257, 33};
     const std::pair<Precision, double> bounds[] = {
         {Precision::tf32, 0x1p-10}, {Precision::bfloat16, 0x1p-7}, {Precision::float16, 0x1p-10}};

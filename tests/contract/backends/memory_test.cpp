@@ -13,7 +13,7 @@ constexpr std::int64_t all_rows = 61, features_of_each = 33;
 
 template <class T>
 struct Held {
-    /// `outputs` 0: a target is a class; else so many numbers.
+    /// If `outputs` is 0, a target is a class; otherwise it has `outputs` numbers.
     Held(Device& device, std::int64_t listed, std::int64_t outputs = 0) {
         Layout layout(1);
         samples.features = layout.add(type_of<T>(), all_rows, features_of_each);
@@ -38,7 +38,7 @@ struct Held {
         if (listed > 0) loader->write(samples.rows, 0, std::span<const std::int32_t>(rows));
     }
 
-    /// Of the samples with these numbers, normalised.
+    /// Returns the normalised features of the samples with these numbers.
     [[nodiscard]] Numbers features(const std::vector<std::int64_t>& numbers) const {
         Numbers wanted;
         for (const std::int64_t sample : numbers)
@@ -74,8 +74,8 @@ struct Taken {
     }
 };
 
-/// The second micro-batch of batches of 13, 12 and 22 samples, of which the first took 7, 11 and 11: 6 are left, 1, and
-/// all that there are rows for.
+/// The second micro-batch of batches of 13, 12 and 22 samples. The first one took 7, 11 and 11 samples, so 6, 1 and 11
+/// are left. The last number is the number of rows.
 constexpr std::uint32_t batches[] = {13, 12, 22}, firsts[] = {7, 11, 11}, ends[] = {13, 12, 22};
 
 Extent second_micro_batch(Harness& harness) {
@@ -134,7 +134,8 @@ TEST(Gather, TakesTargetsOfSeveralNumbers) {
 TEST(Gather, TakesTheRowsThatAreListed) { gathers_in_order<std::uint8_t>(37); }
 
 TEST(Gather, ShufflesAsTheDocumentedOrderSays) {
-    // Several epochs of batches out of 37 (11, 1 and 15 rest in each), each replica at its own iteration.
+    // Several epochs of 37 samples, of which 11, 1 and 15 are left over in each. The replicas are at different
+    // iterations.
     for (const std::uint32_t iteration : {0U, 1U, 2U, 7U, 100'000U})
         fused_and_alone([&](Harness& harness) {
             const Held<std::uint8_t> held(harness.device(), 37);
@@ -161,7 +162,7 @@ TEST(Gather, ShufflesAsTheDocumentedOrderSays) {
 }
 
 TEST(Gather, ShiftsAndMirrorsImagesAsTheDocumentedDrawsSay) {
-    // 11 rows of 3 columns, of 1 channel; then 3 x 11 / 3 channels.
+    // The 33 features are 11 x 3 or 3 x 11 pixels with 1 channel, or 1 x 11 pixels with 3 channels.
     const Augment all[] = {{11, 3, 2, true}, {11, 3, 0, true}, {3, 11, 2, false}, {1, 11, 5, true}};
     for (const Augment& augment : all)
         fused_and_alone([&](Harness& harness) {
@@ -229,7 +230,7 @@ TEST(Stage, BringsEachReplicaItsOwnSamplesInTheOrderTheyLieIn) {
         samples.staged = true;
         const Tensor all = region.all_replicas(harness.replicas());
         const auto stage = harness.stream().stage(all.bytes());
-        // More batches than there are parts, so that parts are waited for.
+        // There are more batches than parts, so the test waits for parts.
         for (int time = 0; time < 5; ++time) {
             const std::span<std::byte> part = stage->next();
             ASSERT_EQ(part.size(), all.bytes());
@@ -359,7 +360,7 @@ TEST(Repeat, DoesTheSameEachTimeOnWhatLiesInTheArenaThen) {
             }
         }
         for (int k = 0; k < harness.replicas(); ++k) EXPECT_EQ(harness.stream().read<std::uint32_t>(iteration, k), 5U);
-        // Another name is another repetition.
+        // Another name gives another repetition.
         harness.stream().repeat(2, [&] { harness.stream().fill(y, 3); });
         EXPECT_EQ(harness.values(y, 0)[0], 3);
     });

@@ -149,7 +149,7 @@ TEST(GradientNorm, IsTheEuclideanNormAndTheFactorThatKeepsItsLimit) {
 struct Scaled {
     GradientNorm norm;
 
-    /// Replica 0 has the first scale, replica 1 is one good gradient from growing, replica 2 has a scale of 1.
+    /// Replica 0 has the initial scale. Replica 1's scale grows after one more finite gradient. Replica 2's scale is 1.
     explicit Scaled(Harness& harness) {
         norm.gradient = harness.random(1, 300);
         norm.limit = harness.per_replica<float>([](int) { return 1e-4F; });

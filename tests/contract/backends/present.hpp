@@ -1,4 +1,4 @@
-// The devices of this machine that every operation is tested on.
+// The devices of this machine on which every operation is tested.
 #pragma once
 
 #include <span>
@@ -9,14 +9,14 @@ namespace hpo::test {
 
 struct Present {
     Device* device;
-    /// Whether a replica alone leaves the same bits as among others; not promised by libraries of matrix products,
-    /// which choose how to compute by the number of products.
+    /// True if a replica has the same bits alone and among others. Libraries of matrix products do not promise this,
+    /// since they choose an algorithm by the number of products.
     bool same_bits = true;
 };
 
-/// Every level of the CPU; an OpenCL device, with the kernels' own products, and with CLBlast's where it is a GPU or
-/// the environment has HPO_TEST_CLBLAST; a CUDA device. With HPO_TEST_BACKEND those of that backend alone, one at
-/// least. Opened once a process.
+/// Returns every level of the CPU, an OpenCL device and a CUDA device. The OpenCL device is tested with hpo's kernels
+/// for matrix products, and with CLBlast's if it is a GPU or HPO_TEST_CLBLAST is set. If HPO_TEST_BACKEND is set, only
+/// the devices of that backend are returned, at least one. Devices are opened once in a process.
 std::span<const Present> present_devices();
 
 }  // namespace hpo::test

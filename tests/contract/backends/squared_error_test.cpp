@@ -71,7 +71,7 @@ TEST(SquaredError, IsTheMeanOfThousandsOfRowsAndAddsLaterBatches) {
 }
 
 TEST(SquaredError, LeavesPaddingOutOfEachReplicasMean) {
-    // The last micro-batch of batches of three sizes: 700, 1 and no rows of 1000.
+    // The last micro-batches of three batches have 700, 1 and 0 of 1000 rows.
     constexpr std::uint32_t batches[] = {1700, 1001, 1000};
     constexpr std::int64_t valid_rows[] = {700, 1, 0}, outputs = 3;
     fused_and_alone([&](Harness& harness) {

@@ -1,5 +1,5 @@
 // DeviceMonitor and its helper against the fake management library (tests/support/FAKES.md): the real helper process,
-// and a clock that tests move.
+// and a clock that tests advance.
 #include "orchestrator/devices/monitor.hpp"
 
 #include <gmock/gmock.h>
@@ -34,7 +34,7 @@ constexpr auto deadline = std::chrono::seconds(30);
 class Monitor : public ::testing::Test {
    protected:
     Monitor() {
-        // Those of the test before are killed, which takes the kernel a moment.
+        // The helpers of the previous test are killed, which takes the kernel a moment.
         const auto end = std::chrono::steady_clock::now() + deadline;
         while (!helpers().empty() && std::chrono::steady_clock::now() < end) ::usleep(500);
         ::setenv("HPO_NVML_LIBRARY", (testing::build_folder() + "/tests/support/libfake-nvml.so").c_str(), 1);
@@ -46,7 +46,7 @@ class Monitor : public ::testing::Test {
         ::unsetenv("FAKE_NVML");
     }
 
-    /// Replaced at once: a reading sees the one or the other.
+    /// Replaces the script atomically, so that a reading sees either the old or the new one.
     void script(const std::string& text) {
         std::ofstream(folder_ / "next") << text;
         std::filesystem::rename(folder_ / "next", folder_ / "script");
@@ -54,7 +54,7 @@ class Monitor : public ::testing::Test {
 
     static DeviceMonitor::Options options() { return {.program = testing::build_folder() + "/bin/hpo"}; }
 
-    /// Lets `step` seconds of the monitor's time pass at each look, until `reached`.
+    /// Advances the monitor's clock by `step` seconds before each check, until `reached` returns true.
     void pass_until(DeviceMonitor& monitor, double step, const std::function<bool()>& reached) {
         const auto end = std::chrono::steady_clock::now() + deadline;
         while (!reached()) {
@@ -66,7 +66,7 @@ class Monitor : public ::testing::Test {
         }
     }
 
-    /// The next reading, however long the helper needs for it; and so on, until `reached`.
+    /// Waits for one reading after the other, without a limit on the helper's time, until `reached` returns true.
     void read_until(DeviceMonitor& monitor, const std::function<bool()>& reached) {
         for (int readings = 0; !reached() && !HasFatalFailure(); ++readings) {
             ASSERT_LT(readings, 100);
@@ -83,7 +83,7 @@ class Monitor : public ::testing::Test {
         return texts;
     }
 
-    /// Helpers of this process, the living ones.
+    /// Returns the living helpers of this process.
     static std::vector<std::int64_t> helpers(std::int64_t of = ::getpid()) {
         const std::vector<std::int64_t> self{of};
         const auto tree = trees(self);
@@ -279,14 +279,14 @@ TEST_F(Monitor, ALibraryThatHangsAtTheStartHoldsNobodyLongerThanItsPatience) {
     EXPECT_THAT(monitor.latest().problem, HasSubstr("has not answered within 200 ms"));
 }
 
-TEST_F(Monitor, ADriverThatWakesUpSlowlyIsWaitedForAtTheStartAndSaidSo) {
+TEST_F(Monitor, ASlowDriverIsWaitedForAtTheStartWithAMessage) {
     script("device GPU-1111 8GiB Imaginary\nslow 2.5\n");
     DeviceMonitor monitor(options());
-    std::vector<std::string> said;
-    monitor.start(now_, [&](const std::string& message) { said.push_back(message); });
+    std::vector<std::string> messages;
+    monitor.start(now_, [&](const std::string& message) { messages.push_back(message); });
     EXPECT_THAT(monitor.latest().devices, SizeIs(1)) << monitor.latest().problem;
-    ASSERT_THAT(said, SizeIs(1));
-    EXPECT_THAT(said[0], HasSubstr("waiting for the NVIDIA driver to answer, for up to 15.0 s"));
+    ASSERT_THAT(messages, SizeIs(1));
+    EXPECT_THAT(messages[0], HasSubstr("waiting for the NVIDIA driver to answer, for up to 15.0 s"));
 }
 
 TEST_F(Monitor, AHelperThatHangsIsKilledAndStartedAgainWithTheLastReadingsMeanwhile) {

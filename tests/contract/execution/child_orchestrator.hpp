@@ -1,4 +1,4 @@
-// An orchestrator in a process of its own, made to be killed.
+// An orchestrator in a separate process, which tests kill.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@ namespace hpo::testing_execution {
 
 inline constexpr const char* child_orchestrator_command = "__child_orchestrator";
 
-/// Arguments: the word, a mark, the number of places, a start script and a trial's script. Launches fake workers and,
-/// where a worker ends, the next one; runs trial after trial. Prints a line when all places have become ready once.
-/// Never returns of itself.
+/// Launches fake workers, replaces those that end, and runs trial after trial. The arguments are the keyword, a tag,
+/// the number of workers, a start script and a trial's script. Prints a line when all workers have been ready once.
+/// Never returns.
 int run_child_orchestrator(int argc, char** argv);
 
 }  // namespace hpo::testing_execution

@@ -1,4 +1,4 @@
-// How workers end, and that nothing of theirs is left (README, promises 5, 7, 8, 9).
+// The ends of workers, which leave no processes behind (README, promises 5, 7, 8, 9).
 #include <csignal>
 
 #include "tests/contract/execution/harness.hpp"
@@ -16,7 +16,7 @@ using ::testing::StartsWith;
 
 double seconds_since(steady_clock::time_point began) { return duration<double>(steady_clock::now() - began).count(); }
 
-/// All that lives below the supervisors.
+/// Returns all living descendants of the supervisors.
 std::size_t workers(const ExecutorHarness& harness) {
     return tagged(harness.tag).size() - supervisors(harness.tag).size();
 }

@@ -1,4 +1,4 @@
-// Real executors, supervisors and workers for tests, on an event loop that runs until what was waited for has happened.
+// Real executors, supervisors and workers for tests, on an event loop that runs until a condition holds.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ namespace hpo::testing_execution {
 inline const std::string fake_worker = testing::build_folder() + "/tests/support/fake-worker";
 constexpr std::chrono::seconds patience{20};
 
-/// What AddressSanitizer keeps of freed memory, for bounds on memory.
+/// The freed memory that AddressSanitizer keeps, to be added to bounds on memory.
 #ifdef __SANITIZE_ADDRESS__
 constexpr std::int64_t quarantine_bytes = 300 << 20;
 #else
@@ -88,7 +88,7 @@ class ExecutorHarness {
         executor = *std::move(made);
     }
 
-    /// Launches a fake worker; `script` is carried out at its start.
+    /// Launches a fake worker, which runs `script` at its start.
     void launch(WorkerIndex index, const std::string& script = "") {
         launch(index, {fake_worker}, {{"FAKE_WORKER", script}});
     }

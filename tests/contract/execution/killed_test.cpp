@@ -1,4 +1,4 @@
-// SIGKILL to supervisors and to the orchestrator at any instant: nothing stays behind (README, promises 1, 8, 11).
+// After SIGKILL to supervisors or to the orchestrator no process is left (README, promises 1, 8, 11).
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -20,7 +20,7 @@ using std::chrono::seconds;
 
 constexpr seconds promised{2};
 
-/// An orchestrator in a process of its own (child_orchestrator.hpp).
+/// An orchestrator in a separate process (child_orchestrator.hpp).
 class ChildOrchestrator {
    public:
     ChildOrchestrator(const std::string& tag, const std::string& start, const std::string& script) : tag_(tag) {
@@ -43,7 +43,7 @@ class ChildOrchestrator {
         ::close(output_);
         (void)PrivateFolder::make(tag_);  // clears what was left, and itself
     }
-    /// Until all its workers are.
+    /// Waits until all its workers are ready.
     void wait_ready() const {
         char line[16];
         EXPECT_GT(::read(output_, line, sizeof line), 0);
@@ -102,7 +102,7 @@ TEST(Killed, OrchestratorAndSupervisorsTogetherAreSweptByTheNextRun) {
         child.wait_ready();
         const auto all = supervisors(tag);
         ASSERT_EQ(all.size(), 2U);
-        // Two supervisors, two workers, and their eight detached grandchildren, forked twice each.
+        // There are two supervisors, two workers, and eight detached grandchildren, which were each forked twice.
         ASSERT_TRUE(eventually([&] { return tagged(tag).size() >= 12; }));
         for (const pid_t supervisor : all) ::kill(supervisor, SIGSTOP);
         child.kill();

@@ -1,5 +1,4 @@
-// Launches: what a worker is given, what it is not, and what happens when it cannot be started (README, promises 12,
-// 13).
+// Launches: the environment and descriptors of a worker, and workers that cannot be started (README, promises 12, 13).
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -34,7 +33,8 @@ std::size_t descriptors_of(pid_t pid) {
     return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
-/// All descriptors taken but `free` of them, whatever numbers this process was started with; given back at the end.
+/// Takes all descriptors except `free` of them, and closes them when it is destroyed. Descriptors that this process was
+/// started with do not matter.
 class FewDescriptors {
    public:
     explicit FewDescriptors(std::size_t free) {
@@ -81,7 +81,7 @@ TEST(Launch, WithTooFewDescriptorsItFailsWithEMFILEAndLaterSucceeds) {
 #else
     constexpr std::size_t least = 0;
 #endif
-    // A supervisor's two pipes take four.
+    // The two pipes of a supervisor take four descriptors.
     for (std::size_t free = least; free < 4; ++free) {
         SCOPED_TRACE(free);
         ExecutorHarness harness;
@@ -119,7 +119,7 @@ TEST(Launch, TheCommandIsFoundOnPathAndItsArgumentsAreNeverAShellsText) {
 }
 
 TEST(Launch, AWorkerInheritsNoDescriptorButItsOwnThree) {
-    // The fourth is ls's own, of the folder it reads.
+    // The fourth descriptor is that of the folder that ls reads.
     EXPECT_EQ(output_of({"/bin/ls", "/proc/self/fd"}), "0\n1\n2\n3");
     EXPECT_EQ(output_of({"/bin/readlink", "/proc/self/fd/0"}), "/dev/null");
 }
@@ -170,7 +170,7 @@ TEST(Launch, AFolderOfSocketsThatSomebodyRemovedIsMadeAnewAndConnectedWorkersSta
     }
 }
 
-/// As in a sandbox whose filter knows no pidfds.
+/// Simulates a sandbox whose filter does not allow pidfds.
 void refuse_pidfds() {
     sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
                             BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),

@@ -59,7 +59,7 @@ TEST(LocalExecutor, AWarmWorkersNextTrialStartsWithinTwoMilliseconds) {
         }
         harness.next_message<from_worker::Finished>(0);
     }
-    // The median: other programs have the machine as well.
+    // The median is used because other programs also use the machine.
     std::sort(starts.begin(), starts.end());
     std::sort(steps.begin(), steps.end());
     std::printf("next trial starts after %.0f us, a step's round trip takes %.0f us (medians)\n",

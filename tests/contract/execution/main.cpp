@@ -1,4 +1,4 @@
-// The test program is its own supervisor, as `hpo` is, and for some tests an orchestrator that can be killed.
+// The test program also runs as its own supervisor, like `hpo`, and as an orchestrator that some tests kill.
 #include <gmock/gmock.h>
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Messages of workers, valid or not, and how many of them (README, promises 14 to 19).
+// Valid and invalid messages of workers, and the limits on their number (README, promises 14 to 19).
 #include <csignal>
 
 #include "tests/contract/execution/harness.hpp"

@@ -1,4 +1,4 @@
-// Workers that are forked from an interpreter of Python which their supervisor keeps: all promises hold for them.
+// Workers that are forked from a Python interpreter that their supervisor keeps. All promises also hold for them.
 #include <sys/stat.h>
 
 #include <csignal>
@@ -17,7 +17,7 @@ using execution::Notice;
 using execution::Ready;
 using std::chrono::milliseconds;
 
-/// The fake worker stands where hpo's adapter does: executed by what was forked.
+/// The fake worker takes the place of hpo's adapter. The forked process executes it.
 LaunchSpec forked(const std::string& script, const std::string& modules = "",
                   const std::string& program = fake_worker) {
     LaunchSpec spec;
@@ -38,7 +38,7 @@ std::vector<pid_t> interpreters(const std::string& tag) {
     return found;
 }
 
-/// Clock ticks since the machine started, of field 22 of its stat.
+/// Returns a process's start time in clock ticks since the machine's start, from field 22 of its stat.
 long long started_at(pid_t pid) {
     const std::string stat = content("/proc/" + std::to_string(pid) + "/stat");
     std::istringstream fields(stat.substr(std::min(stat.size(), stat.rfind(')') + 1)));
@@ -47,8 +47,8 @@ long long started_at(pid_t pid) {
     return std::atoll(field.c_str());
 }
 
-/// Its own process, the one that waits to be a worker and that one's child: the oldest. Numbers tell nothing of age:
-/// they begin anew when they run out.
+/// Returns the interpreter's process. The processes that it has forked have the same name, so the oldest one is chosen
+/// by its start time. Pids do not show the age, since they are reused.
 pid_t interpreter(const std::string& tag) {
     const auto all = interpreters(tag);
     const auto oldest = std::min_element(all.begin(), all.end(),
@@ -68,7 +68,8 @@ TEST(Preload, WorkersAreForkedFromOneInterpreterAndEachLeavesNothing) {
         harness.executor->kill(0);
         EXPECT_EQ(harness.next<Exited>(0).signal, SIGKILL);
         EXPECT_NE(::kill(static_cast<pid_t>(hello.pid), 0), 0);
-        // The supervisor, the interpreter, what waits to be a worker and its child; no other process.
+        // There are only the supervisor, the interpreter, the process that waits to be a worker, and that process's
+        // child.
         EXPECT_TRUE(eventually([&] { return tagged(harness.tag).size() == interpreters(harness.tag).size() + 1; }));
     }
     EXPECT_EQ(harness.count<Notice>(0), 0U);
@@ -118,7 +119,7 @@ TEST(Preload, AnInterpreterThatCannotServeIsTheEndOfForkingNotOfTheWorker) {
 
 TEST(Preload, AWorkerThatIsKilledWhileModulesAreImportedIsGone) {
     ExecutorHarness harness;
-    // One that never ends: a module that reads what nobody writes.
+    // The preload never ends, since its module reads from a pipe without a writer.
     Folder folder;
     std::ofstream(folder.path / "hangs.py") << "import select; select.select([], [], [])";
     LaunchSpec spec = forked("", "\"hangs\"");
@@ -175,7 +176,7 @@ TEST(Preload, AnInterpreterKilledAtRandomInstantsLosesNoWorkerAndStartsNoneTwice
         harness.until([] { return false; }, milliseconds(random() % (round % 2 == 0 ? 8 : 80)));
         for (const pid_t pid : interpreters(harness.tag))
             if (round % 3 == 0 || pid == interpreter(harness.tag)) ::kill(pid, SIGKILL);
-        // What was forked already may have been the worker itself.
+        // The process that was already forked may have been the worker itself.
         ASSERT_TRUE(harness.until([&] {
             return harness.count<Ready>(0) > (round % 2 == 0 ? 1U : 0U) ||
                    harness.count<Exited>(0) > (round % 2 == 0 ? 1U : 0U);

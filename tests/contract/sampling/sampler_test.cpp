@@ -1,4 +1,4 @@
-// What every sampler promises. A new row of the registry is tested here without an edit.
+// The contract of every sampler. New samplers in the registry are tested without a change here.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -61,12 +61,13 @@ double training_loss(const Params& params) {
 
 class EverySampler : public ::testing::TestWithParam<std::string> {
    protected:
-    /// How often to repeat: a proposal of a Gaussian process takes a hundred times as long as another's.
+    /// Returns the number of repetitions. It is small for Gaussian processes, whose proposals take a hundred times as
+    /// long as others.
     [[nodiscard]] static std::int64_t times(std::int64_t quick, std::int64_t modelled) {
         return GetParam() == "gp" || GetParam() == "auto" ? modelled : quick;
     }
 
-    /// A grid is as large as it is asked to be: here of more than a thousand points.
+    /// Returns the sampler with its options. A grid gets more than a thousand points in larger spaces.
     [[nodiscard]] static PartSpec spec(const Space& space) {
         if (GetParam() != "grid") return {GetParam(), {}};
         return {GetParam(), {{"points", std::int64_t{space.size() == 1 ? 60 : space.size() == 2 ? 40 : 4}}}};
@@ -82,7 +83,7 @@ class EverySampler : public ::testing::TestWithParam<std::string> {
         return made;
     }
 
-    /// The trials of a sequential study.
+    /// Runs a sequential study and returns its trials.
     [[nodiscard]] static std::vector<TrialRecord> run(const Study& study, std::int64_t trials, const Loss& loss) {
         Proposer proposer = *Proposer::make(study);
         std::vector<TrialRecord> records;
@@ -119,7 +120,7 @@ std::vector<std::string> names() {
 INSTANTIATE_TEST_SUITE_P(Sampler, EverySampler, ::testing::ValuesIn(names()),
                          [](const auto& suite) { return suite.param; });
 
-/// Two objectives that pull apart along x, and a constraint on y.
+/// Returns the study with two objectives that conflict along x, and a constraint on y.
 Study several_of(Study study) {
     study.objective = {
         "loss", Direction::minimize, Objective::At::best, {{"gain", Direction::maximize}}, {{"y", {}, 0.5}}};
@@ -189,11 +190,11 @@ TEST_P(EverySampler, DependsOnTheSeedAloneAsLongAsTheResultsAreTheSame) {
     EXPECT_NE(params_of(run(study(training_space(), 2), times(60, 30), training_loss)), once);
 }
 
-TEST_P(EverySampler, ProposesAfterAReplayWhatItWouldHaveProposedWithoutIt) {
-    const Study what = study(training_space());
+TEST_P(EverySampler, ProposesTheSameAfterAReplay) {
+    const Study definition = study(training_space());
     const auto told = static_cast<std::size_t>(times(60, 37));
-    const auto trials = run(what, static_cast<std::int64_t>(told) + 1, training_loss);
-    Proposer resumed = *Proposer::make(what);
+    const auto trials = run(definition, static_cast<std::int64_t>(told) + 1, training_loss);
+    Proposer resumed = *Proposer::make(definition);
     for (std::size_t i = 0; i < told; ++i) {
         resumed.proposed(trials[i]);
         resumed.tell(trials[i]);
@@ -259,7 +260,7 @@ double median(std::vector<double> values) {
     return values[values.size() / 2];
 }
 
-/// Medians of a parameter for batches below 512 and above 2048, with one optimizer.
+/// Returns the medians of a parameter with one optimizer, for batches below 512 and above 2048.
 struct Medians {
     double small = 0;
     double large = 0;
@@ -288,18 +289,19 @@ Medians medians(Study study, const std::string& name, const char* optimizer, boo
     return {median(small), median(large)};
 }
 
-/// Those whose proposals cost microseconds: the policy shapes all samplers in the same way, and needs thousands of
-/// proposals to show.
+/// The samplers whose proposals cost microseconds. The policy affects all samplers in the same way, and thousands of
+/// proposals are needed to measure its effect.
 class AQuickSampler : public EverySampler {};
 INSTANTIATE_TEST_SUITE_P(Sampler, AQuickSampler, ::testing::Values("random", "sobol", "tpe"),
                          [](const auto& suite) { return suite.param; });
 
-// Results that teach nothing give every sampler the same points with the policy and without it: what differs is the
-// policy's. Buckets of an octave each, around batches of 362 and 2896; the declared medians belong to 1024.
+// All results are equal, so every sampler proposes the same points with and without the policy, and all differences are
+// the policy's. The buckets span an octave around batches of 362 and 2896. The declared medians are those of 1024.
 TEST_P(AQuickSampler, LearningRatesGrowWithTheRootOfTheBatchForAdamWAndLinearlyForSgd) {
-    const Study what = study(training_space(), 1, 100);
+    const Study definition = study(training_space(), 1, 100);
     const auto exponents = [&](const char* optimizer) {
-        const Medians off = medians(what, "lr", optimizer, false), on = medians(what, "lr", optimizer, true);
+        const Medians off = medians(definition, "lr", optimizer, false),
+                      on = medians(definition, "lr", optimizer, true);
         return std::pair{std::log2(on.small / off.small), std::log2(on.large / off.large)};
     };
     const auto [adam_small, adam_large] = exponents("adamw");
@@ -311,9 +313,10 @@ TEST_P(AQuickSampler, LearningRatesGrowWithTheRootOfTheBatchForAdamWAndLinearlyF
 }
 
 TEST_P(AQuickSampler, RegularizersLeanTowardsStrongerValuesForLargeBatches) {
-    const Study what = study(training_space(), 1, 100);
-    const Medians off = medians(what, "dropout", "adamw", false), on = medians(what, "dropout", "adamw", true);
-    // Odds (362 / 256)^(1/4) and (2896 / 256)^(1/4): medians move from 0.3 to 0.313 and to 0.388.
+    const Study definition = study(training_space(), 1, 100);
+    const Medians off = medians(definition, "dropout", "adamw", false),
+                  on = medians(definition, "dropout", "adamw", true);
+    // The odds (362 / 256)^(1/4) and (2896 / 256)^(1/4) move the medians from 0.3 to 0.313 and to 0.388.
     EXPECT_NEAR(on.small - off.small, 0.013, 0.01);
     EXPECT_NEAR(on.large - off.large, 0.088, 0.03);
 }
@@ -356,10 +359,11 @@ TEST_P(ALearningSampler, ReachesHalfTheRegretOfRandomSearch) {
         const auto regret = [&](const std::string& sampler) {
             std::vector<double> best;
             for (std::int64_t seed = 1; seed <= times(15, 3); ++seed) {
-                Study what = study(problem.space, static_cast<std::uint64_t>(seed));
-                what.sampler.type = sampler;
+                Study definition = study(problem.space, static_cast<std::uint64_t>(seed));
+                definition.sampler.type = sampler;
                 double least = INFINITY;
-                for (const TrialRecord& trial : run(what, 64, problem.loss)) least = std::min(least, *trial.value);
+                for (const TrialRecord& trial : run(definition, 64, problem.loss))
+                    least = std::min(least, *trial.value);
                 best.push_back(least);
             }
             return median(best);

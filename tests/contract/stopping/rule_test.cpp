@@ -1,4 +1,4 @@
-// What every stopping rule promises. A new row of the registry is tested here without an edit.
+// The contract of every stopping rule. New rules in the registry are tested without a change here.
 #include <gmock/gmock.h>
 
 #include "orchestrator/stopping/registry.hpp"
@@ -24,7 +24,8 @@ class EveryRule : public ::testing::TestWithParam<std::string> {
         return made ? *std::move(made) : nullptr;
     }
 
-    /// `trials` drawn curves in turn, one step each, until their rule ends or pauses them; promotions are taken.
+    /// Trains `trials` random curves in turn, one step each, until the rule ends or pauses them. Promoted trials
+    /// resume.
     static std::vector<Call> run(StoppingRule& rule, std::int64_t trials) {
         std::vector<Call> calls;
         std::vector<TrialRecord> all;

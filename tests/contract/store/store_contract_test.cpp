@@ -1,4 +1,4 @@
-// What every Store promises. A new implementation adds its opener to the list at the end.
+// The contract of every Store. A new implementation adds its opener to the list at the end.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -11,7 +11,7 @@
 namespace hpo {
 namespace {
 
-/// Random events of every kind, with the awkward values that real ones have: a function of the seed alone.
+/// Generates random events of every kind, with the awkward values of real ones. They only depend on the seed.
 class EventMaker {
    public:
     explicit EventMaker(std::uint64_t seed) : seed_(seed) {}
@@ -117,7 +117,7 @@ class EventMaker {
     std::int64_t trials_ = 0;
 };
 
-/// Everything an event holds, as text: two events are the same if their texts are, NaN included.
+/// Returns an event as a text. Two events are equal if their texts are, also with values of NaN.
 std::string describe(const Event& event) {
     const auto number = [](double d) { return std::signbit(d) ? "-" + to_text(std::abs(d)) : to_text(d); };
     const auto optional = [&](const std::optional<double>& d) { return d ? number(*d) : std::string("none"); };

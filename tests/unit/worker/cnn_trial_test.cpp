@@ -1,4 +1,4 @@
-// Convolution networks as trials: on a small data set of images, all that multilayer perceptrons have.
+// Trials of convolutional networks on a small data set of images, with all features of multilayer perceptrons.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using to_worker::Action;
 namespace fs = std::filesystem;
 
-/// Images of 9 x 8 noisy pixels with a bright bar: standing, lying or slanting, anywhere.
+/// A folder with images of 9 x 8 noisy pixels with a vertical, horizontal or diagonal bar at a random position.
 class ImageFolder {
    public:
     ImageFolder() {
@@ -32,8 +32,8 @@ class ImageFolder {
         head(images, {count, 9, 8});
         head(labels, {count});
         for (std::uint32_t i = 0; i < count; ++i) {
-            const auto drawn = [&](std::uint64_t what) {
-                return draw_unit(11, Purpose::synthetic, count, std::uint64_t{1000} * i + what);
+            const auto drawn = [&](std::uint64_t index) {
+                return draw_unit(11, Purpose::synthetic, count, std::uint64_t{1000} * i + index);
             };
             const auto kind = static_cast<int>(i % 3);
             const int x = static_cast<int>(drawn(998) * 5), y = static_cast<int>(drawn(999) * 6);

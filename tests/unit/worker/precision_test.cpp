@@ -25,7 +25,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using to_worker::Action;
 
-/// A cache of its own for each test.
+/// A fixture with a separate cache for each test.
 class PrecisionOf : public ::testing::Test {
    protected:
     struct Worker : WorkerFixture {
@@ -43,7 +43,7 @@ class PrecisionOf : public ::testing::Test {
             count += entry.is_regular_file() ? 1 : 0;
         return count;
     }
-    /// Validation losses of four steps.
+    /// Returns the validation losses of four steps.
     std::vector<double> curve(const Params& params, std::string_view backend = "opencl") {
         Worker worker = start_worker(backend);
         FakeHost host;

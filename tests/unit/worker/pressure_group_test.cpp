@@ -1,4 +1,4 @@
-// Trials whose memory other programs want: smaller micro-batches of the same batches, and back.
+// Trials under memory pressure from other programs use smaller micro-batches, and larger ones when it ends.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 constexpr std::size_t total = std::size_t{64} << 20;
 
-/// A device of 64 MiB, of which other programs use as much as the test says.
+/// A device of 64 MiB. The test sets the memory that other programs use.
 class SharedDevice final : public Device {
    public:
     explicit SharedDevice(Device& device) : device_(device) {}

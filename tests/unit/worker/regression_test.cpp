@@ -1,4 +1,4 @@
-// Numbers to predict, on synthetic data and on a table: all that classification on images has.
+// Regression on synthetic data and on a table, with all features of classification.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -24,7 +24,8 @@ namespace fs = std::filesystem;
 
 class RegressionOnTheCpu : public ::testing::Test {
    protected:
-    /// 800 rows: y follows from two numbers, one of them missing at times, and a category.
+    /// Returns the parameters for a table of 800 rows, and writes it at the first call. y depends on two numbers, one
+    /// of which is sometimes missing, and on a category.
     [[nodiscard]] Params table_params() const {
         const std::string file = fs::path(folder_.path()) / "table.csv";
         if (!fs::exists(file)) {

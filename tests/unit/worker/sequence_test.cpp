@@ -1,4 +1,4 @@
-// Sequences with a target for each step: a row of the loss is a step, and batches count samples.
+// Sequences with a target for each step. A row of the loss is a step, and batch sizes count samples.
 #include <gmock/gmock.h>
 
 #include <cmath>

@@ -16,7 +16,7 @@ namespace {
 const ShouldContinue always = [] { return true; };
 
 struct Group {
-    /// One replica for each of `replicas`, which must agree in shape.
+    /// Makes one replica for each of `replicas`, which must have the same fusion key.
     explicit Group(const std::vector<Params>& replicas, std::int64_t steps = 3, std::vector<std::uint64_t> seeds = {},
                    std::string_view backend = "cpu", Fusion fusion = Fusion::identical)
         : worker(backend),
@@ -61,7 +61,7 @@ double largest_difference(const std::vector<float>& a, const std::vector<float>&
     return largest;
 }
 
-/// On each backend.
+/// Tests that run on each backend.
 class TrainerOn : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Backends, TrainerOn, ::testing::Values("cpu", "opencl"),
                          [](const auto& one) { return std::string(one.param); });
@@ -134,7 +134,7 @@ TEST_P(TrainerOn, AnUnhealthyReplicaDiesAloneAndKeepsItsWeights) {
     EXPECT_EQ(std::memcmp(dead.data(), group.weights(1).data(), dead.size() * 4), 0);
 }
 
-/// The precisions that a backend's device has, and how far training may be from another order of sums in each.
+/// The precisions of a backend's device, each with the tolerance for another order of sums.
 std::vector<std::pair<std::string, double>> precisions_of(const std::string& backend) {
     std::vector<std::pair<std::string, double>> all{{"float32", 1e-3}};
     const test::WorkerFixture worker(backend);
@@ -143,7 +143,7 @@ std::vector<std::pair<std::string, double>> precisions_of(const std::string& bac
     return all;
 }
 
-/// Four that may train side by side though no two are alike.
+/// Returns four different trials that can be fused.
 std::vector<Params> of_one_bucket(const std::string& precision = "float32") {
     const auto varied = [&](std::int64_t batch, std::vector<std::int64_t> hidden, const char* activation,
                             const char* optimizer, const Params& more) {
@@ -256,10 +256,10 @@ TEST_P(TrainerOn, AccumulatedMicroBatchesEqualTheWholeBatch) {
         ASSERT_TRUE(one.trainer->train_step(always));
         EXPECT_NE(one.weights(0), Group({whole}, 3, {}, GetParam()).weights(0));
         for (const std::int64_t parts : {4, 5, 7}) {  // also where the last one is smaller
-            Group some({test::with(whole, {{"accumulation", parts}})}, 3, {}, GetParam());
-            ASSERT_TRUE(some.trainer->train_step(always));
-            EXPECT_LT(largest_difference(one.weights(0), some.weights(0)), 2e-4) << optimizer << ' ' << parts;
-            EXPECT_NEAR(one.trainer->step_of(0).loss, some.trainer->step_of(0).loss, 1e-4);
+            Group split({test::with(whole, {{"accumulation", parts}})}, 3, {}, GetParam());
+            ASSERT_TRUE(split.trainer->train_step(always));
+            EXPECT_LT(largest_difference(one.weights(0), split.weights(0)), 2e-4) << optimizer << ' ' << parts;
+            EXPECT_NEAR(one.trainer->step_of(0).loss, split.trainer->step_of(0).loss, 1e-4);
         }
     }
 }

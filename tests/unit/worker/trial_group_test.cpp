@@ -23,7 +23,7 @@ using test::with;
 using ::testing::HasSubstr;
 using to_worker::Action;
 
-/// The trial by its number: one of several of a bucket, which have little else in common.
+/// Returns trial `number`. All trials are of one bucket and differ otherwise.
 to_worker::Run own_run(std::int64_t number, std::int64_t steps) {
     Params params = with(small_params(), {{"lr", 0.004 + 0.002 * static_cast<double>(number)},
                                           {"dropout", 0.1 * static_cast<double>(number % 4)},
@@ -38,14 +38,14 @@ to_worker::Run own_run(std::int64_t number, std::int64_t steps) {
     return run;
 }
 
-/// The same trial on 500 samples (450 to train on), which is enough where a slow device trains it.
+/// Returns the same trial with 500 samples (450 for training), which is enough on slow devices.
 to_worker::Run short_run(std::int64_t number, std::int64_t steps) {
     auto run = own_run(number, steps);
     run.params["samples"] = std::int64_t{500};
     return run;
 }
 
-/// A device that has so many bytes and no more.
+/// A device with a limited number of bytes.
 class SmallDevice final : public Device {
    public:
     SmallDevice(Device& device, std::size_t bytes) : device_(device), bytes_(bytes) {}

@@ -113,8 +113,8 @@ TEST_F(TrialFolder, ATrialOfAnotherShapeInBetweenChangesNothing) {
     EXPECT_EQ(curve_of(one.reports), curve_of(two.reports));
 }
 
-/// Curves that must not move: a change here means that every stored study would train differently. The bounds leave
-/// room for another CPU's rounding.
+/// Curves that must not change, since a change means that all stored studies would train differently. The bounds allow
+/// for the rounding of other CPUs.
 TEST_F(TrialFolder, FollowsTheGoldenCurve) {
     WorkerFixture worker;
     struct Golden {
