@@ -1,10 +1,10 @@
-// What a study gets that names no sampler.
+// The sampler of a study that names none.
 //
 // A Gaussian process finds the best in fewer trials than tpe wherever trials are trained to their end (tests/bench/
-// search), but a proposal takes it some 20 ms after 200 trials and more after more, where tpe takes a fraction of one.
-// Where stopping rules end trials early, values are of different numbers of steps, and tpe, which looks at their order
-// alone, is the safer choice. Where such rules tell where trials are predicted to end, the process learns from that,
-// with its uncertainty; trials that cost a few steps are many, so half of them look around (tests/bench/curves).
+// search). However, a proposal takes about 20 ms after 200 trials and longer after more, while tpe needs a fraction of
+// 1 ms. If stopping rules end trials early, values belong to different numbers of steps. tpe is then the safer choice,
+// since it uses only their order. If such rules predict the ends of trials, the process learns from the predictions and
+// their uncertainty. Since there are many trials of a few steps, half of them explore (tests/bench/curves).
 
 #include <algorithm>
 
@@ -20,7 +20,7 @@ constexpr std::int64_t most_for_gp = 200;
 constexpr std::int64_t most_foretold_for_gp = 400;  // most of them cost a few steps and are followed by others
 constexpr std::size_t most_dimensions = 40;         // of gp: its priors hold up to some thirty, and each costs time
 
-/// A sampler and why it was taken.
+/// A sampler with the reason for its choice.
 class Chosen final : public Sampler {
    public:
     Chosen(std::unique_ptr<Sampler> sampler, std::string about)
@@ -36,7 +36,7 @@ class Chosen final : public Sampler {
     std::string about_;
 };
 
-/// One sampler for the first trials, another for those after them, which has been told everything.
+/// One sampler for the first trials and another for later ones. The second learns from all trials.
 class InTurn final : public Sampler {
    public:
     InTurn(std::unique_ptr<Sampler> first, std::int64_t last_of_first, std::unique_ptr<Sampler> second)
@@ -102,7 +102,7 @@ constinit const SamplerRow auto_row{
         // tpe begins with as many Sobol points as the space asks for and the budget allows, ten at most.
         const auto wish = static_cast<std::int64_t>(2 * dimensions + 2);
         Params options{{"startup", std::max<std::int64_t>(std::min({wish, setup.trials / 4, std::int64_t{10}}), 3)}};
-        // Trials that cost a few steps are many: most of them look around (measured by tests/bench/curves).
+        // Since there are many trials of a few steps, most of them explore (measured by tests/bench/curves).
         if (setup.foretells) options["uniform"] = 0.6;
         return choose(tpe_row, options, setup, why);
     },

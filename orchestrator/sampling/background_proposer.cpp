@@ -54,7 +54,7 @@ void BackgroundProposer::later(std::function<void(Proposer&)> change) {
     changes_.push_back(std::move(change));
 }
 
-// Records are copied for later: the caller's go on changing.
+// Records are copied, since the caller's records change before the copies are used.
 
 void BackgroundProposer::proposed(const TrialRecord& trial) {
     if (computing_ == 0) return proposer_.proposed(trial);

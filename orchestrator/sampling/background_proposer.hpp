@@ -1,5 +1,5 @@
-// Computes proposals on a thread of their own, so that the event loop never waits for a sampler: after 1,000 trials a
-// Gaussian process takes some 100 ms for one.
+// Computes proposals on a separate thread, so that the event loop never waits for a sampler. After 1,000 trials, a
+// Gaussian process takes about 100 ms for one proposal.
 #pragma once
 
 #include <cstdint>
@@ -14,32 +14,33 @@
 
 namespace hpo {
 
-/// A Proposer that computes one proposal at a time in the background. All methods are for one thread.
+/// A Proposer that computes one proposal at a time in the background. All methods must be called from one thread.
 ///
-/// What is told between start() and the end of the computation reaches the sampler after it. The proposal follows from
-/// what was known at start(): the trials told before, in their order.
+/// Calls that change the proposer between start() and the end of the computation are applied after it. The proposal
+/// therefore depends only on the trials that were told before start(), and on their order.
 class BackgroundProposer {
    public:
     explicit BackgroundProposer(Proposer proposer);
     ~BackgroundProposer();
-    /// Of one that computes nothing.
+    /// Moves from a proposer with no computation under way.
     BackgroundProposer(BackgroundProposer&& other) noexcept;
 
-    /// As Proposer::propose. A computation in the background is awaited first and its result dropped.
+    /// Returns a proposal, as Proposer::propose does. Waits for a computation in the background first and drops its
+    /// result.
     [[nodiscard]] std::optional<Proposal> propose(std::int64_t trial);
 
-    /// Begins to compute the proposal for `trial`. `ready` is called once, from the other thread, when take() has it.
-    /// There must be no computation that was not taken.
+    /// Starts to compute the proposal for `trial`. Calls `ready` once, from the other thread, when the result is there.
+    /// Throws std::logic_error if an earlier result was neither taken nor dropped.
     void start(std::int64_t trial, std::function<void()> ready);
-    /// The trial that start() was called for and whose proposal was neither taken nor dropped; 0: none.
+    /// Returns the trial whose proposal was started and neither taken nor dropped, or 0 if there is none.
     [[nodiscard]] std::int64_t computing() const { return computing_; }
-    /// Whether take() returns at once.
+    /// Returns true if take() would return without waiting.
     [[nodiscard]] bool ready() const;
-    /// Whether something was told after the computation had ended: another one would know more.
+    /// Returns true if a change arrived after the computation had ended, so that a new proposal would know more.
     [[nodiscard]] bool outdated() const { return outdated_; }
-    /// The result of the computation, as Proposer::propose returns it; waits for it.
+    /// Waits for the computation and returns its result, as Proposer::propose does.
     std::optional<Proposal> take();
-    /// Nobody wants the result: waits for the computation and forgets it.
+    /// Waits for the computation and discards its result.
     void drop();
 
     [[nodiscard]] bool quick() const { return proposer_.quick(); }
@@ -49,7 +50,7 @@ class BackgroundProposer {
     void tell(const TrialRecord& trial, double value, double deviation);
     void withhold(std::int64_t trial);
 
-    /// As of the last time that nothing was computed.
+    /// Returns Proposer::about(). During a computation, returns the text from before its start.
     [[nodiscard]] std::string about() const;
     [[nodiscard]] std::string exhausted() const { return proposer_.exhausted(); }
 
@@ -57,12 +58,12 @@ class BackgroundProposer {
     void later(std::function<void(Proposer&)> change);
 
     Proposer proposer_;
-    std::vector<std::function<void(Proposer&)>> changes_;  ///< that wait for the end of the computation
+    std::vector<std::function<void(Proposer&)>> changes_;  ///< applied when the computation ends
     std::int64_t computing_ = 0;
     bool outdated_ = false;
     std::future<std::optional<Proposal>> result_;
     std::thread thread_;
-    std::string about_;  ///< while something is computed
+    std::string about_;  ///< returned by about() during a computation
 };
 
 }  // namespace hpo

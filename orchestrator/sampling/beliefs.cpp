@@ -8,9 +8,9 @@ namespace hpo {
 
 namespace {
 
-constexpr double uniform_part = 0.2;       // of a belief's density
-constexpr double default_spread = 0.1;     // of the range: one standard deviation
-constexpr double results_per_power = 5.0;  // the density's power falls below 1 after so many
+constexpr double uniform_part = 0.2;       // uniform share of a belief's density
+constexpr double default_spread = 0.1;     // standard deviation, as a share of the range
+constexpr double results_per_power = 5.0;  // number of results at which the density's power is 1
 
 double normal_mass(double from, double to) {
     return 0.5 * (std::erf(to / std::numbers::sqrt2) - std::erf(from / std::numbers::sqrt2));
@@ -67,7 +67,7 @@ Point Beliefs::draw(std::size_t dimensions, const std::function<double()>& unifo
             x = belief.centre;
             continue;
         }
-        // The truncated normal by rejection: its centre lies inside, so that two tries are enough on average.
+        // Rejection sampling needs two tries on average at most, since the centre lies in the range.
         do
             x = belief.centre +
                 belief.deviation * std::sqrt(-2 * std::log(1 - uniform())) * std::cos(2 * std::numbers::pi * uniform());
@@ -96,7 +96,7 @@ double Beliefs::power(std::size_t results) {
     return results_per_power / static_cast<double>(std::max<std::size_t>(results, 1));
 }
 
-/// An input holds categories by index.
+// An input holds the indices of categories, and a point their coordinates.
 Point Believed::point_of(std::span<const double> input) const {
     Point point(input.begin(), input.begin() + static_cast<std::ptrdiff_t>(space_.categorical.size()));
     for (std::size_t d = 0; d < point.size(); ++d)
@@ -117,7 +117,7 @@ double Believed::value(std::span<const double> input, std::span<double> gradient
     const double inner = inner_.value(input, gradient);
     const Point point = point_of(input);
     const std::vector<bool> active = space_.active(point);
-    beliefs_.add_slope(point, power_, gradient);  // coordinates that do not count are not moved
+    beliefs_.add_slope(point, power_, gradient);  // inactive coordinates are never moved
     return inner + power_ * beliefs_.log_density(point, active);
 }
 

@@ -1,10 +1,10 @@
-// Where a study expects good values: parameters that name a preferred one (`prior`).
+// The preferred values of a study's parameters (`prior`), as densities.
 //
-// A belief is a density over a coordinate of the unit cube: mostly a normal one around the preferred value, truncated
-// to the range, or the preferred category; the rest is uniform, so that no value is ever ruled out. Samplers weigh what
-// they would propose by the density to a power that falls with the number of results: a wrong belief is soon
-// outweighed (Hvarfner and others: "piBO: augmenting acquisition functions with user beliefs for Bayesian
-// optimization", ICLR 2022).
+// A belief is a density over one coordinate of the unit cube. Most of its mass is a normal density around the preferred
+// value, truncated to the range, or lies on the preferred category. The rest is uniform, so that no value is ever ruled
+// out. Samplers weight their candidates by the density raised to a power that falls with the number of results, so that
+// a wrong belief is soon outweighed (Hvarfner and others: "piBO: augmenting acquisition functions with user beliefs for
+// Bayesian optimization", ICLR 2022).
 #pragma once
 
 #include <cstddef>
@@ -19,42 +19,44 @@
 
 namespace hpo {
 
+/// The beliefs of a study, at most one per dimension.
 class Beliefs {
    public:
-    /// `preferred`: where the preferred value of a dimension lies in the cube.
+    /// Returns the beliefs of `space`. `preferred` returns the coordinate of a dimension's preferred value.
     static Beliefs of(const Space& space, const std::function<double(std::size_t dimension)>& preferred);
 
     [[nodiscard]] bool empty() const { return dimensions_.empty(); }
 
-    /// The preferred values; coordinates without one are in the middle.
+    /// Returns the point of the preferred values. Coordinates without one are 1/2.
     [[nodiscard]] Point preferred(std::size_t dimensions) const;
-    /// The first trial has the preferred values, every second one after it is drawn; nothing: it is another's turn.
+    /// Returns the start point of `trial`: the preferred values for the first trial, a draw for other odd trials, and
+    /// nothing for even trials, which the sampler starts in its own way.
     [[nodiscard]] std::optional<Point> start(std::uint64_t trial, int retry, std::size_t dimensions,
                                              const std::function<double()>& uniform) const;
-    /// A point of the beliefs; coordinates without one are uniform. `uniform` gives numbers in [0, 1).
+    /// Draws a point from the beliefs. Coordinates without one are uniform. `uniform` returns numbers in [0, 1).
     [[nodiscard]] Point draw(std::size_t dimensions, const std::function<double()>& uniform) const;
 
-    /// The logarithm of the density at a point over the coordinates that count there; 0 without beliefs.
+    /// Returns the logarithm of the density at a point, over its active coordinates. Returns 0 without beliefs.
     [[nodiscard]] double log_density(std::span<const double> point, const std::vector<bool>& active) const;
-    /// Adds `factor` times its derivatives by numeric coordinates.
+    /// Adds to `slope` the derivatives of the log density with respect to numeric coordinates, times `factor`.
     void add_slope(std::span<const double> point, double factor, std::span<double> slope) const;
 
-    /// The power of the density after so many results.
+    /// Returns the power to which the density is raised after `results` results.
     [[nodiscard]] static double power(std::size_t results);
 
    private:
     struct Belief {
         std::size_t dimension = 0;
-        double centre = 0.5, deviation = 0.1;  ///< of the coordinate
-        std::size_t choices = 0;               ///< 0: a number
-        double mass = 1;                       ///< of the normal density inside [0, 1]
+        double centre = 0.5, deviation = 0.1;  ///< in the unit cube
+        std::size_t choices = 0;               ///< number of categories, 0 for a numeric dimension
+        double mass = 1;                       ///< the normal density's mass inside [0, 1]
     };
     static double density(const Belief& belief, double coordinate);
 
     std::vector<Belief> dimensions_;
 };
 
-/// An acquisition whose value grows by `power` times the logarithm of the beliefs' density.
+/// An acquisition to which `power` times the logarithm of the beliefs' density is added.
 class Believed final : public Acquisition {
    public:
     Believed(const Acquisition& inner, const Beliefs& beliefs, const SearchSpace& space, double power)

@@ -2,13 +2,13 @@
 // 1604.00772, 2016): a normal distribution over the cube that moves, grows and turns with each generation of results.
 // It needs some hundred trials and then beats models on rotated, ill-conditioned problems without categories.
 //
-// Any results in the order of their tells make a generation, so that parallel trials wait for nobody; one that lies far
-// from where the distribution has gone since is drawn nearer (Hansen: "Injecting external solutions into CMA-ES", arXiv
-// 1110.4181, 2011). Discrete values keep a margin (Hamano, Saito, Nomura, Shirakawa: "CMA-ES with margin", GECCO 2022):
-// the distribution stays wide enough to leave the bin that its mean lies in. Categories have probabilities that move to
-// what the better half took, with a margin too (Hamano and others: "CatCMA", GECCO 2024). When it has converged or
-// stagnates it begins anew elsewhere with twice the population (Auger and Hansen: "A restart CMA evolution strategy
-// with increasing population size", CEC 2005).
+// Results form generations in the order of their tells, so that parallel trials never wait. A result that lies far from
+// the current distribution is moved nearer (Hansen: "Injecting external solutions into CMA-ES", arXiv 1110.4181, 2011).
+// Discrete values keep a margin (Hamano, Saito, Nomura, Shirakawa: "CMA-ES with margin", GECCO 2022), so that the
+// distribution stays wide enough to leave the bin of its mean. The probabilities of categories move towards the choices
+// of the better half, also with a margin (Hamano and others: "CatCMA", GECCO 2024). After convergence or stagnation,
+// the search restarts elsewhere with twice the population (Auger and Hansen: "A restart CMA evolution strategy with
+// increasing population size", CEC 2005).
 
 #include <algorithm>
 #include <array>
@@ -39,13 +39,13 @@ constexpr std::array cmaes_options{
 constexpr double converged = 1e-6;  ///< standard deviation, as a share of a range
 constexpr std::size_t largest_population = 1000;
 
-/// Into [0, 1] by reflection at its ends.
+/// Maps a number into [0, 1] by reflection at the ends.
 double reflected(double x) {
     x = std::fmod(std::abs(x), 2.0);
     return x > 1 ? 2 - x : x;
 }
 
-/// How many standard deviations lie below all but `share` of a normal distribution.
+/// Returns the value that a standard normal variable exceeds with probability `share`.
 double upper_quantile(double share) {
     double low = 0, high = 10;
     for (int i = 0; i < 60; ++i) {
@@ -105,7 +105,7 @@ class CmaesSampler final : public Sampler {
         const auto waiting = std::find_if(generation_.begin(), generation_.end(), same);
         if (waiting != generation_.end()) {
             *waiting = observation;
-        } else if (told_.insert(observation.trial).second) {  // one that has made a generation has had its say
+        } else if (told_.insert(observation.trial).second) {  // a trial counts in one generation only
             generation_.push_back(observation);
             if (generation_.size() == population_) finish_generation();
         }
@@ -145,7 +145,7 @@ class CmaesSampler final : public Sampler {
         std::stable_sort(generation_.begin(), generation_.end(),
                          [&](const Observation& a, const Observation& b) { return loss(a) < loss(b); });
         const double least = loss(generation_.front());
-        const bool flat = least == loss(generation_.back());  // it says nothing of where to go
+        const bool flat = least == loss(generation_.back());  // equal losses give no direction
         stagnated_ = least < best_ ? 0 : stagnated_ + 1;
         best_ = std::min(best_, least);
         if (!flat) {
@@ -164,7 +164,7 @@ class CmaesSampler final : public Sampler {
         if (stagnated_ > patience || widest() < converged) restart();
     }
 
-    /// The distribution of the numeric coordinates.
+    /// Updates the distribution of the numeric coordinates.
     void move(const std::vector<double>& weights) {
         const std::size_t n = numeric_.size();
         if (n == 0) return;
@@ -220,7 +220,7 @@ class CmaesSampler final : public Sampler {
         if (!cholesky(factor_, n)) restart();
     }
 
-    /// The probabilities of the categories.
+    /// Updates the probabilities of the categories.
     void choose(const std::vector<double>& weights) {
         for (std::size_t c = 0; c < categorical_.size(); ++c) {
             std::vector<double>& odds = odds_[c];
@@ -244,12 +244,12 @@ class CmaesSampler final : public Sampler {
         }
     }
 
-    /// Of a coordinate's draws that leave what is usual there, at least.
+    /// Returns the least share of a coordinate's draws that fall outside the mean's bin or on an unlikely category.
     [[nodiscard]] double least_share() const {
         return std::min(0.2, 1 / static_cast<double>(population_ * std::max<std::size_t>(setup_.space.size(), 1)));
     }
 
-    /// Widens the distribution by discrete coordinates, so that it reaches over the nearer edge of its mean's bin.
+    /// Widens the distribution in discrete coordinates, so that it reaches beyond the nearer edge of the mean's bin.
     void keep_margins() {
         const std::size_t n = numeric_.size();
         margin_.assign(n, 1.0);
@@ -266,7 +266,7 @@ class CmaesSampler final : public Sampler {
         }
     }
 
-    /// The greatest standard deviation of a continuous coordinate; 1 where there is none.
+    /// Returns the largest standard deviation of a continuous coordinate, or 1 if there is none.
     [[nodiscard]] double widest() const {
         const std::size_t n = numeric_.size();
         double most = -1;

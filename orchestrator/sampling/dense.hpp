@@ -1,8 +1,8 @@
-// Dense linear algebra of the size that Gaussian processes of a few hundred trials need, on one thread. Matrices are
-// square, row after row; of symmetric and triangular ones the lower triangle alone is read and written.
+// Single-threaded dense linear algebra for Gaussian processes of a few hundred trials. Matrices are square and stored
+// in row-major order. Only the lower triangle of symmetric and triangular matrices is read and written.
 //
-// OpenBLAS would be faster from some 500 rows on, but starts a pool of threads in every process that loads it, and each
-// viewer and each supervisor of a worker is this program.
+// OpenBLAS would be faster from about 500 rows on. However, it starts a thread pool in every process that loads it, and
+// each viewer and each supervisor runs this program.
 #pragma once
 
 #include <cstddef>
@@ -11,28 +11,28 @@
 
 namespace hpo {
 
-/// Replaces a symmetric positive definite matrix by its Cholesky factor L, with L L^T = A. False when A is not positive
-/// definite; the contents are undefined then.
+/// Replaces a symmetric positive definite matrix A by its Cholesky factor L, with L L^T = A. Returns false if A is not
+/// positive definite. The contents are then undefined.
 bool cholesky(std::span<double> matrix, std::size_t size);
 
-/// The inverse of a lower triangular matrix, itself lower triangular; entries above the diagonal are 0.
+/// Returns the inverse of a lower triangular matrix. It is lower triangular, with zeros above the diagonal.
 std::vector<double> inverse_of_lower(std::span<const double> lower, std::size_t size);
 
-/// product = L x, for a lower triangular L.
+/// Computes product = L x for a lower triangular L.
 void multiply_lower(std::span<const double> lower, std::span<const double> x, std::span<double> product);
 
-/// How many columns `squared_norms_of_product` takes at once.
+/// The number of columns that `squared_norms_of_product` processes at once.
 inline constexpr std::size_t column_block = 8;
 
-/// Of each column of L C its squared length, for a lower triangular L with zeros above the diagonal, and a C of
-/// `column_block` columns, row after row.
+/// Computes the squared norm of each column of L C. L is lower triangular with zeros above the diagonal. C has
+/// `column_block` columns in row-major order.
 void squared_norms_of_product(std::span<const double> lower, std::span<const double> columns, std::span<double> norms);
 
-/// product = L^T x, for a lower triangular L.
+/// Computes product = L^T x for a lower triangular L.
 void multiply_lower_transposed(std::span<const double> lower, std::span<const double> x, std::span<double> product);
 
-/// The lower triangle of L^T L, for a lower triangular L: the inverse of A when L is the inverse of A's Cholesky
-/// factor.
+/// Returns the lower triangle of L^T L for a lower triangular L. This is the inverse of A if L is the inverse of A's
+/// Cholesky factor.
 std::vector<double> gram_of_lower(std::span<const double> lower, std::size_t size);
 
 }  // namespace hpo

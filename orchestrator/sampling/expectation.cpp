@@ -26,7 +26,7 @@ Expectation::Expectation(SearchSpace space, const std::vector<PriorSite>& trials
     }
     const Data data = data_of(space_, observations, select(observations, most_expected_of));
     const Targets targets = rescale(data.losses, {}, Scale::plain);
-    // As `rescale` has made them: target = (score - centre) / unit.
+    // Inverts `rescale`: target = (score - centre) / unit.
     const auto [least, most] = std::minmax_element(data.losses.begin(), data.losses.end());
     const auto low = static_cast<std::size_t>(least - data.losses.begin());
     const auto high = static_cast<std::size_t>(most - data.losses.begin());

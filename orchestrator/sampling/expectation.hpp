@@ -1,12 +1,12 @@
-// What the trials of another study lead to expect of each point of this one: the mean of a Gaussian process on their
-// scores (prior_study.hpp).
+// Predicts the score of each point of this study from the trials of another study. The prediction is the mean of a
+// Gaussian process on the scores of those trials (prior_study.hpp).
 //
-// The samplers do not take its word. The gp sampler has it as one more input of its process, whose relevance is found
-// from this study's own results like that of a parameter: where the other study tells what happens here, results follow
-// it; where it misleads, it counts as little as a parameter without effect. The tpe sampler adds it to its choice as
-// far as it has ranked this study's own trials, with a weight that falls with their number (Hvarfner, Stoll, Souza,
-// Lindauer, Hutter, Nardi: "piBO: augmenting acquisition functions with user beliefs for Bayesian optimization", ICLR
-// 2022).
+// Samplers do not trust the prediction blindly. The gp sampler uses it as a further input of its process and learns its
+// relevance from this study's own results, as it does for a parameter. If the other study misleads, the input has as
+// little influence as a parameter without effect. The tpe sampler weights its candidates by the prediction. The weight
+// follows from how well the prediction has ranked this study's own trials, and falls with their number (Hvarfner,
+// Stoll, Souza, Lindauer, Hutter, Nardi: "piBO: augmenting acquisition functions with user beliefs for Bayesian
+// optimization", ICLR 2022).
 #pragma once
 
 #include <memory>
@@ -19,23 +19,25 @@
 
 namespace hpo {
 
-/// A trial of another study at its place in this one's cube.
+/// A trial of another study, mapped to the unit cube of this one.
 struct PriorSite {
     Site site;
     double score = 0;
 };
 
+/// The predicted scores. Immutable.
 class Expectation {
    public:
-    /// `space` as the gp sampler sees it, without further inputs; at least one trial. Of many those are taken that the
-    /// gp sampler would take.
+    /// Fits the process to `trials`, of which there must be at least one. If there are many, a subset is selected as
+    /// for the gp sampler. `space` is the gp sampler's, without further inputs.
     Expectation(SearchSpace space, const std::vector<PriorSite>& trials);
 
-    /// At a point, in quarters of a score: most trials lie within [-1/2, 1/2]; far from all trials it is 0.
+    /// Returns a quarter of the predicted score at a point. Most trials lie within [-1/2, 1/2]. Far from all trials,
+    /// the value is 0.
     [[nodiscard]] double at(const Point& point) const;
-    /// At what the process is asked about (SearchSpace::input), without further inputs.
+    /// Returns the same at an input of the process (SearchSpace::input), without further inputs.
     [[nodiscard]] double at_input(std::span<const double> input) const;
-    /// Also the derivatives by each coordinate.
+    /// Returns the same and writes the derivatives with respect to each coordinate.
     double at_input(std::span<const double> input, std::span<double> gradient) const;
 
    private:

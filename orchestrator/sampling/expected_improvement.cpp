@@ -26,7 +26,7 @@ double mills(double z) {
     return 1 / (x + fraction);
 }
 
-/// h(z) = phi(z) + z Phi(z) as its logarithm, with phi / h and Phi / h, the derivatives' factors.
+/// The logarithm of h(z) = phi(z) + z Phi(z), with the factors phi / h and Phi / h of its derivatives.
 struct Improvement {
     double log_h, density_ratio, probability_ratio;
 };
@@ -59,7 +59,7 @@ class Searcher {
         return acquisition_.values(inputs);
     }
 
-    /// Climbs from `point`; returns the value reached.
+    /// Climbs from `point` and returns the value reached.
     double refine(Point& point, double start) const {
         double best = start;
         for (int round = 0; round < rounds; ++round) {

@@ -1,6 +1,6 @@
 // The logarithm of the expected improvement below a value, and its maximum over the unit cube (Ament, Daulton,
 // Eriksson, Balandat, Bakshy: "Unexpected improvements to expected improvement for Bayesian optimization", NeurIPS
-// 2023): where improvement is unlikely its logarithm still has a slope to follow.
+// 2023). The logarithm has a usable gradient even where improvement is unlikely.
 #pragma once
 
 #include <cstddef>
@@ -15,43 +15,46 @@
 
 namespace hpo {
 
-/// Of a normal variable with this mean and deviation, below `incumbent`. Finite for all finite arguments.
+/// Returns the logarithm of the expected improvement below `incumbent` of a normal variable with the mean and deviation
+/// of `prediction`. The result is finite for all finite arguments.
 double log_expected_improvement(const GaussianProcess::Prediction& prediction, double incumbent);
 
 class Expectation;
 
-/// The cube in which points are looked for, as the Gaussian process sees it.
+/// The unit cube that is searched for points, as the Gaussian process sees it.
 struct SearchSpace {
-    /// Values of a coordinate: 0 numeric (a continuum, or so many values that it is treated as one); else the number of
-    /// bins of equal width, of categories and of integers.
+    /// The number of bins of equal width of each coordinate, one for each category or integer. It is 0 for a continuum,
+    /// and for coordinates with so many values that they are treated as a continuum.
     std::vector<std::size_t> bins;
     std::vector<bool> categorical;
-    std::function<std::vector<bool>(const Point&)> active;  ///< which coordinates count at a point
-    /// What other studies lead to expect of a point (expectation.hpp), a further input of the process each.
+    std::function<std::vector<bool>(const Point&)> active;  ///< returns a flag for each coordinate
+    /// The predictions from other studies (expectation.hpp). Each is a further input of the process.
     std::vector<std::shared_ptr<const Expectation>> expected = {};
-    double steps = -1;  ///< a further input of the process, constant while searching; negative: there is none
+    double steps = -1;  ///< a further input of the process, constant during a search; negative if there is none
 
-    /// What the process is asked about: categories by index, bins in their middle, inactive coordinates at 1/2.
+    /// Returns the input of the process at a point. Categories are indices, and -1 if inactive. Other discrete
+    /// coordinates are the middles of their bins, and inactive numeric coordinates are 1/2.
     [[nodiscard]] std::vector<double> input(Point point) const;
-    /// `point` with discrete coordinates in the middle of their bins.
+    /// Returns `point` with discrete coordinates moved to the middle of their bins.
     [[nodiscard]] Point canonical(Point point) const;
 };
 
+/// The bounds of a search.
 struct Box {
-    std::vector<double> low, high;  ///< numeric coordinates; categorical ones are free
+    std::vector<double> low, high;  ///< of numeric coordinates; categorical ones are not bounded
 };
 
-/// What is maximised over the cube: a function of a process's input (SearchSpace::input), smooth along numeric
-/// coordinates, finite.
+/// A function that is maximised over the cube. Its argument is an input of the process (SearchSpace::input). It is
+/// finite, and smooth along numeric coordinates.
 class Acquisition {
    public:
     virtual ~Acquisition() = default;
     [[nodiscard]] virtual std::vector<double> values(const std::vector<std::vector<double>>& inputs) const = 0;
-    /// Also the derivatives by each coordinate (0 by categorical ones).
+    /// Returns the value and writes the derivatives with respect to each coordinate (0 for categorical ones).
     virtual double value(std::span<const double> input, std::span<double> gradient) const = 0;
 };
 
-/// log_expected_improvement of a process below `incumbent`.
+/// The log_expected_improvement of a process below `incumbent`.
 class ExpectedImprovement final : public Acquisition {
    public:
     ExpectedImprovement(const GaussianProcess& process, double incumbent) : process_(process), incumbent_(incumbent) {}
@@ -63,14 +66,14 @@ class ExpectedImprovement final : public Acquisition {
     double incumbent_;
 };
 
-/// The logarithm of the probability that a normal variable with mean 0 and variance 1 is below z; finite for finite z.
+/// Returns the logarithm of the probability that a standard normal variable is below z. It is finite for finite z.
 double log_probability(double z);
-/// Its derivative.
+/// Returns the derivative of log_probability.
 double log_probability_slope(double z);
 
-/// The best point found: `draws` uniform ones in `box` and half as many near `around`, of which the best few are
-/// improved by L-BFGS along numeric coordinates and by trying every value of discrete ones. `uniform` gives numbers in
-/// [0, 1).
+/// Returns the best point found. The candidates are `draws` uniform points in `box` and half as many near `around`. The
+/// best few are improved by L-BFGS along numeric coordinates and by trying every value of discrete ones. `uniform`
+/// returns numbers in [0, 1).
 Point maximise(const Acquisition& acquisition, const SearchSpace& space, const Box& box, std::span<const Point> around,
                int draws, const std::function<double()>& uniform);
 

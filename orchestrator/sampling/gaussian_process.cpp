@@ -32,10 +32,10 @@ Prior length_prior(bool categorical, std::size_t dimensions) {
     return categorical ? categorical_prior : Prior{0.5 * std::log(static_cast<double>(dimensions)), 1};
 }
 
-// Matern 5/2 of a squared distance, and its derivative by the squared distance. `negative_exp` is exp of a number that
+// Matern 5/2 of a squared distance, and its derivative with respect to it. `negative_exp` returns exp of a number that
 // is not positive, in a form that compilers vectorise: e^x = 2^k e^r with |r| <= ln 2 / 2, and a polynomial for e^r.
 inline double negative_exp(double x) {
-    constexpr double round = 0x1.8p52;  // adding and taking it away leaves the nearest integer
+    constexpr double round = 0x1.8p52;  // adding and subtracting it rounds to the nearest integer
     x = x < -700.0 ? -700.0 : x;
     const double shifted = x * 1.4426950408889634 + round;
     const double k = shifted - round;
@@ -44,7 +44,7 @@ inline double negative_exp(double x) {
     for (const double c : {1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040,
                            1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5, 1.0, 1.0})
         p = p * r + c;
-    // The integer stands in the low bits of `shifted`; moved to the exponent's place it multiplies by 2^k.
+    // The low bits of `shifted` hold the integer k. Shifted to the exponent's bits, they multiply by 2^k.
     return std::bit_cast<double>(std::bit_cast<std::int64_t>(p) + (std::bit_cast<std::int64_t>(shifted) << 52));
 }
 inline double matern(double square) {
@@ -56,7 +56,7 @@ inline double matern_slope(double square) {
     return -5.0 / 6 * (1 + u) * negative_exp(-u);
 }
 
-/// Squared distances of coordinate `d` between input `i` and those before `end`.
+/// Computes the squared distances in coordinate `d` between `x` and the inputs before `end`.
 inline void coordinate_squares(const Inputs& inputs, std::size_t d, double x, std::size_t end, double* squares) {
     const double* column = &inputs.values[d * inputs.count];
     if (inputs.categorical[d])
@@ -204,7 +204,7 @@ Hyperparameters prior_hyperparameters(const std::vector<bool>& categorical, bool
 Fit fit(const Inputs& inputs, std::span<const double> targets, const Hyperparameters& start, int iterations) {
     Posterior posterior(inputs, targets);
     const std::vector<double> from = flatten(start);
-    // Far outside all priors, so that exponentials stay finite.
+    // The bounds lie far outside all priors and keep exponentials finite.
     std::vector<double> low(from.size(), -14.0), high(from.size(), 8.0);
     low[inputs.dimensions() + 1] = -30;
     const Minimum found = minimise([&](auto x, auto gradient) { return posterior(x, gradient); }, from, low, high,

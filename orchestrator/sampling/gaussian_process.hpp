@@ -19,26 +19,25 @@ namespace hpo {
 /// the index of its category.
 struct Inputs {
     std::size_t count = 0;
-    std::vector<bool> categorical;  ///< a flag a coordinate
+    std::vector<bool> categorical;  ///< a flag for each coordinate
     std::vector<double> values;
-    /// What is known of the noise of each target beside that of all: its variance, in the targets' unit. Empty:
-    /// nothing.
+    /// The known noise variance of each target, in addition to the common noise. Empty if none is known.
     std::vector<double> variances = {};
     [[nodiscard]] std::size_t dimensions() const { return categorical.size(); }
     [[nodiscard]] double at(std::size_t i, std::size_t d) const { return values[d * count + i]; }
     [[nodiscard]] double variance(std::size_t i) const { return variances.empty() ? 0 : variances[i]; }
 };
 
-/// Natural logarithms. Targets are expected to have mean 0 and variance 1.
+/// Natural logarithms of the kernel's parameters. Targets are expected to have mean 0 and variance 1.
 struct Hyperparameters {
-    std::vector<double> length;           ///< of the joint kernel, a coordinate
+    std::vector<double> length;           ///< length scale of each coordinate in the joint kernel
     double scale = 0;                     ///< variance of the joint kernel
     double noise = -9;                    ///< variance of the observations
     double additive = -1.2;               ///< variance of the additive part
-    std::vector<double> additive_length;  ///< empty: there is no additive part
+    std::vector<double> additive_length;  ///< empty without an additive part
 };
 
-/// Those of highest prior density.
+/// Returns the hyperparameters of highest prior density.
 Hyperparameters prior_hyperparameters(const std::vector<bool>& categorical, bool additive);
 
 struct Fit {
@@ -46,40 +45,40 @@ struct Fit {
     double cost = 0;  ///< negative log of likelihood times prior, up to a constant that does not depend on the targets
 };
 
-/// Climbs from `start` to a local maximum of the posterior density, in at most `iterations` steps; 0: evaluates
-/// `start`. The cost is infinite where the covariance matrix is singular to working precision.
+/// Climbs from `start` to a local maximum of the posterior density, in at most `iterations` steps. With 0 iterations,
+/// evaluates `start`. The cost is infinite if the covariance matrix is singular to working precision.
 Fit fit(const Inputs& inputs, std::span<const double> targets, const Hyperparameters& start, int iterations);
 
-/// Conditioned on observations. Immutable; holds copies of what it is given.
+/// A Gaussian process conditioned on observations. Immutable. It holds copies of its arguments.
 class GaussianProcess {
    public:
-    /// `targets` as in `fit`. Adds to the noise where the covariance matrix is singular.
+    /// `targets` is as in `fit`. Increases the noise until the covariance matrix is not singular.
     GaussianProcess(Inputs inputs, std::span<const double> targets, Hyperparameters parameters);
 
     struct Prediction {
         double mean = 0;
         double deviation = 0;  ///< of the function, without the observations' noise; at least 1e-10
     };
-    /// At `x`, one value a coordinate.
+    /// Returns the prediction at `x`, which has one value for each coordinate.
     [[nodiscard]] Prediction predict(std::span<const double> x) const;
-    /// At each of several; faster than one after the other.
+    /// Returns the prediction at each point. This is faster than single predictions.
     [[nodiscard]] std::vector<Prediction> predict_all(const std::vector<std::vector<double>>& points) const;
-    /// The mean alone.
+    /// Returns the mean at `x`.
     [[nodiscard]] double mean(std::span<const double> x) const;
-    /// Also the derivatives by each coordinate (0 by categorical ones).
+    /// Returns the prediction and writes its derivatives with respect to each coordinate (0 for categorical ones).
     Prediction predict(std::span<const double> x, std::span<double> mean_gradient,
                        std::span<double> deviation_gradient) const;
-    /// The means at the observed inputs when each is left out in turn (Rasmussen and Williams, 5.4.2).
+    /// Returns the mean at each observed input, predicted from all others (Rasmussen and Williams, 5.4.2).
     [[nodiscard]] std::vector<double> leave_one_out() const;
 
     [[nodiscard]] const Inputs& inputs() const { return inputs_; }
     [[nodiscard]] const std::vector<double>& targets() const { return targets_; }
 
    private:
-    /// Of `x` and the first inputs.
+    /// Buffers for the kernel between `x` and the first inputs.
     struct Scratch {
-        std::vector<double> squares;     ///< of the last coordinate's distances
-        std::vector<double> sums;        ///< squared distances in the joint kernel's lengths
+        std::vector<double> squares;     ///< squared distances in the last coordinate
+        std::vector<double> sums;        ///< squared distances in units of the joint kernel's length scales
         std::vector<double> covariance;  ///< the kernel's values
     };
     void covariances(std::span<const double> x, std::size_t count, Scratch& scratch) const;
@@ -88,10 +87,10 @@ class GaussianProcess {
     Inputs inputs_;
     std::vector<double> targets_;
     std::vector<double> relevance_;           ///< inverse squared length scales
-    std::vector<double> additive_relevance_;  ///< empty: no additive part
+    std::vector<double> additive_relevance_;  ///< empty without an additive part
     double scale_ = 1;
     double additive_ = 0;          ///< variance of each one-dimensional kernel
-    std::vector<double> inverse_;  ///< of the Cholesky factor
+    std::vector<double> inverse_;  ///< inverse of the Cholesky factor
     std::vector<double> weights_;  ///< inverse covariance times targets
 };
 

@@ -1,16 +1,16 @@
 // Bayesian optimisation with a Gaussian process: expected improvement on a model of the results (gp_model.hpp), in the
 // whole cube and in a box around the best (trust_region.hpp).
 //
-// Trials that have not told anything yet are taken to give what the model predicts. Diverged and failed trials count as
-// the worst seen. Where trials end after different numbers of steps, the logarithm of that number is a further input of
-// the model, which is asked about the largest: a trial that was stopped early tells what it reached, not what it would
-// have reached. What other studies lead to expect (expectation.hpp) is a further input as well. Where the model's
-// leave-one-out predictions do not rank the trials, a share of the proposals is tpe's.
+// Pending trials have the values that the model predicts. Diverged and failed trials have the worst value of all. If
+// trials end after different numbers of steps, the logarithm of that number is a further input of the model. Proposals
+// are made for the largest number, since a trial that was stopped early does not show its value after all steps. The
+// predictions from other studies (expectation.hpp) are further inputs as well. If the model's leave-one-out predictions
+// do not rank the trials, tpe makes a share of the proposals.
 //
-// Several objectives and constraints: gp_several.hpp.
+// gp_several.hpp has the sampler for several objectives and constraints.
 //
-// A proposal depends on what was told alone, never on when the model was asked, so that a study that is resumed goes on
-// as if it had not been interrupted.
+// A proposal depends only on the observations, never on when it is made, so that a resumed study continues as if it had
+// not been interrupted.
 
 #include <algorithm>
 #include <array>
@@ -62,9 +62,9 @@ class GpSampler final : public Sampler {
         const std::function<double()> uniform = [&] {
             return draw_unit(setup_.seed, Purpose::sampler, number, element++);
         };
-        const std::size_t told = history_.trials().size();
-        if (number <= startup_ || told < startup_ || history_.measured() < 2) return start(number, retry, uniform);
-        if (retry > 0) return fallback_->propose(trial, pending, retry);  // the model insists on what is known
+        const std::size_t observed = history_.trials().size();
+        if (number <= startup_ || observed < startup_ || history_.measured() < 2) return start(number, retry, uniform);
+        if (retry > 0) return fallback_->propose(trial, pending, retry);  // the model repeats a known point
 
         if (uniform_ > 0 && uniform() < uniform_) {
             if (setup_.beliefs) return setup_.beliefs->draw(setup_.space.size(), uniform);
@@ -73,7 +73,7 @@ class GpSampler final : public Sampler {
             return point;
         }
         const Model model = chooser_.choose(history_);
-        const double distrust = told < 2 * startup_ ? 0 : chooser_.distrust(history_, model);
+        const double distrust = observed < 2 * startup_ ? 0 : chooser_.distrust(history_, model);
         if (uniform() < distrust) return fallback_->propose(trial, pending, 0);
         const bool local = uniform() < region_.share();
         return local ? propose_locally(model, pending, uniform) : propose_globally(model, pending, trial, uniform);
@@ -105,14 +105,14 @@ class GpSampler final : public Sampler {
         return true;
     }
 
-    /// The value to improve on: the least observed, or the least that the model believes in, which noise does not fool.
-    /// What pending trials are believed to give counts: else the same improvement would be expected of them again.
+    /// Returns the value to improve on, which is the least observed value or the least mean of the model. The mean is
+    /// robust against noise. Predictions for pending trials count, since the same improvement would be expected again.
     [[nodiscard]] static double incumbent(const GaussianProcess& process, const Data& data, bool believed) {
         if (believed || data.steps > 0 || !data.variances.empty()) return least_believed(process, data.steps > 0);
         return *std::min_element(process.targets().begin(), process.targets().end());
     }
 
-    /// The space as a process of `data` sees it.
+    /// Returns the search space for a process of `data`.
     [[nodiscard]] SearchSpace space_for(const Data& data) const {
         SearchSpace space = space_;
         if (data.steps > 0) space.steps = 1;
@@ -138,7 +138,7 @@ class GpSampler final : public Sampler {
         return best_in(process, least, space_for(data), box, history_.best_points(5), global_draws, uniform);
     }
 
-    /// A model of the trials nearest to the best one alone, searched in the box around it.
+    /// Returns the best point in the box around the best trial, by a model of only the trials nearest to it.
     [[nodiscard]] Point propose_locally(const Model& model, std::span<const Site> pending,
                                         const std::function<double()>& uniform) const {
         const Point& centre = history_.best()->site.point;
@@ -161,7 +161,7 @@ class GpSampler final : public Sampler {
         return best_in(process, least, space_for(data), box, std::array{centre}, local_draws, uniform);
     }
 
-    /// Of all trials the `count` nearest to a point, by the largest distance in a numeric coordinate.
+    /// Returns the `count` trials nearest to a point, by the largest distance in a numeric coordinate.
     [[nodiscard]] std::vector<std::size_t> nearest(const Point& centre, std::size_t count) const {
         const std::vector<Observation>& trials = history_.trials();
         std::vector<std::pair<double, std::size_t>> distances;

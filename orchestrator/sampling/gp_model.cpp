@@ -12,7 +12,7 @@ double steps_input(std::int64_t steps, std::int64_t most) {
     return std::log1p(static_cast<double>(std::max<std::int64_t>(steps, 0))) / std::log1p(static_cast<double>(most));
 }
 
-/// The largest number of steps, where numbers differ among measured trials; else 0.
+/// Returns the largest number of steps of the measured trials, or 0 if all have the same number.
 std::int64_t most_steps(const std::vector<Observation>& trials) {
     std::int64_t most = 0, least = -1;
     for (const Observation& trial : trials) {
@@ -89,7 +89,7 @@ bool History::tell(const Observation& observation) {
     }
     measured_ += observation.loss ? 1 : 0;
     tells_.push_back(observation);
-    if (best_ == known->second) {  // it may be no longer
+    if (best_ == known->second) {  // the new loss may be larger
         best_.reset();
         for (std::size_t i = 0; i < trials_.size(); ++i) consider(i);
     } else {
@@ -224,14 +224,15 @@ Model ModelChooser::choose(const History& history) {
     const std::vector<Observation>& trials = history.trials();
     Data data = data_of(space_, trials, select(trials, most_fitted));
     const std::size_t dimensions = data.inputs.dimensions();
-    const std::size_t usable = space_.categorical.size() < 2 ? 3 : forms.size();  // of one dimension all is additive
+    const std::size_t usable =
+        space_.categorical.size() < 2 ? 3 : forms.size();  // in one dimension, every kernel is additive
     Model best;
     double least = INFINITY;
     Targets chosen;
     for (std::size_t form = 0; form < usable; ++form) {
         if (plain_ && forms[form].scale != Scale::plain) continue;
         Hyperparameters parameters = fitted(form, last_fit(history.tells(), form, forms.size()), history);
-        if (parameters.length.size() != dimensions)  // numbers of steps differ since
+        if (parameters.length.size() != dimensions)  // the input for steps was added or removed since
             parameters = prior_hyperparameters(data.inputs.categorical, forms[form].additive);
         Targets targets = rescale(data.losses, data.variances, forms[form].scale);
         data.inputs.variances = targets.variances;
@@ -251,15 +252,16 @@ const Hyperparameters& ModelChooser::fitted(std::size_t form, std::size_t tells,
     if (const auto found = known.find(tells); found != known.end()) return found->second;
     const std::vector<Observation> trials = history.as_of(tells);
     Data data = data_of(space_, trials, select(trials, most_fitted));
-    const Form& it = forms[form];
-    Hyperparameters start = prior_hyperparameters(data.inputs.categorical, it.additive);
-    if (it.begins_at != form) {
-        const Hyperparameters& other = fitted(it.begins_at, last_fit(tells, it.begins_at, forms.size()), history);
+    const Form& wanted = forms[form];
+    Hyperparameters start = prior_hyperparameters(data.inputs.categorical, wanted.additive);
+    if (wanted.begins_at != form) {
+        const Hyperparameters& other =
+            fitted(wanted.begins_at, last_fit(tells, wanted.begins_at, forms.size()), history);
         if (other.length.size() == start.length.size()) {
             start.noise = other.noise;
-            if (it.additive) {
-                // What the joint kernel found belongs to the additive part: begun with short lengths of its own, the
-                // joint kernel would go on explaining everything.
+            if (wanted.additive) {
+                // The length scales of the joint kernel start the additive part. If the joint kernel also started with
+                // short lengths, it would continue to explain everything.
                 for (std::size_t d = 0; d < other.length.size(); ++d)
                     start.additive_length[d] = std::min(other.length[d], 0.0);
             } else {
@@ -269,18 +271,19 @@ const Hyperparameters& ModelChooser::fitted(std::size_t form, std::size_t tells,
         }
     }
     if (known.size() > 2) known.erase(known.begin());
-    Targets targets = rescale(data.losses, data.variances, it.scale);
+    Targets targets = rescale(data.losses, data.variances, wanted.scale);
     data.inputs.variances = std::move(targets.variances);
-    return known[tells] = fit(data.inputs, targets.values, start, it.iterations).parameters;
+    return known[tells] = fit(data.inputs, targets.values, start, wanted.iterations).parameters;
 }
 
 double ModelChooser::distrust(const History& history, const Model& model) const {
     const Data data = data_of(space_, history.trials(), select(history.trials(), most_fitted));
     const GaussianProcess process = process_of(space_, data, model, {});
-    const std::vector<double> seen = ranks(process.targets()), predicted = ranks(process.leave_one_out());
-    const auto n = static_cast<double>(seen.size());
+    const std::vector<double> observed = ranks(process.targets()), predicted = ranks(process.leave_one_out());
+    const auto n = static_cast<double>(observed.size());
     double squares = 0;
-    for (std::size_t i = 0; i < seen.size(); ++i) squares += (seen[i] - predicted[i]) * (seen[i] - predicted[i]);
+    for (std::size_t i = 0; i < observed.size(); ++i)
+        squares += (observed[i] - predicted[i]) * (observed[i] - predicted[i]);
     const double correlation = 1 - 6 * squares / (n * (n * n - 1));
     return std::clamp((0.85 - correlation) / 0.85, 0.0, 1.0) / 2;
 }

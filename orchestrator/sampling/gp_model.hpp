@@ -1,9 +1,9 @@
-// What the gp sampler believes about a study's results: which trials its model is made of, on what scale of the
-// results, with which kernel and hyperparameters.
+// The gp sampler's model of a study's results: the selected trials, the scale of the results, the kernel and its
+// hyperparameters.
 //
 // There are five models: a joint kernel on three scales of the results (as they are, and two logarithms above the best,
-// which spread out the good end), and a joint kernel with additive parts on two of them. That of the highest posterior
-// density is chosen.
+// which spread out the good end), and a joint kernel with additive parts on two of them. The model with the highest
+// posterior density is chosen.
 #pragma once
 
 #include <array>
@@ -22,32 +22,32 @@ namespace hpo {
 
 enum class Scale { plain, logarithm, steep_logarithm };
 
-/// The space as a process sees it.
+/// Returns the search space of a study, as the process sees it.
 SearchSpace search_space(const SamplerSetup& setup);
 
-/// Results on the scale that a model sees: mean 0, variance 1.
+/// Results on the scale of a model, with mean 0 and variance 1.
 struct Targets {
     std::vector<double> values;
-    std::vector<double> variances;  ///< of losses that are predicted, on the same scale; empty: none is
+    std::vector<double> variances;  ///< of predicted losses, on the same scale; empty if no loss is predicted
     double cost = 0;                ///< negative log of the Jacobian, to compare models of different scales
 };
 Targets rescale(std::vector<double> losses, std::vector<double> variances, Scale scale);
 
-/// What was told, in its order.
+/// The observations told to a sampler, in their order.
 class History {
    public:
-    /// True: the first time that this trial tells something; else what it told before is replaced.
+    /// Adds an observation. Returns true if it is the first of its trial. Otherwise it replaces the earlier one.
     bool tell(const Observation& observation);
 
-    /// A trial once, in the order of the first tells.
+    /// Returns the last observation of each trial, in the order of their first observations.
     [[nodiscard]] const std::vector<Observation>& trials() const { return trials_; }
-    [[nodiscard]] std::size_t measured() const { return measured_; }  ///< trials that told a loss
-    /// That of the least loss, seen or predicted; none: nothing is measured.
+    [[nodiscard]] std::size_t measured() const { return measured_; }  ///< trials with a loss
+    /// Returns the observation with the least loss, measured or predicted, or nullptr if no trial has a loss.
     [[nodiscard]] const Observation* best() const { return best_ ? &trials_[*best_] : nullptr; }
     [[nodiscard]] std::size_t tells() const { return tells_.size(); }
-    /// `trials()` as it was after the first `tells` tells.
+    /// Returns `trials()` as it was after the first `tells` tells.
     [[nodiscard]] std::vector<Observation> as_of(std::size_t tells) const;
-    /// Points of the trials with the least losses, best first, at most `count`.
+    /// Returns the points of at most `count` trials with the least losses, best first.
     [[nodiscard]] std::vector<Point> best_points(std::size_t count) const;
 
    private:
@@ -59,19 +59,21 @@ class History {
     std::optional<std::size_t> best_;  ///< index of trials_
 };
 
-/// Indices of at most `most` of the trials: the better half of them, and others spread evenly over the ranks.
+/// Returns the indices of at most `most` trials, ascending. Half of them are the best trials. The others are spread
+/// evenly over the remaining ranks.
 std::vector<std::size_t> select(const std::vector<Observation>& trials, std::size_t most);
 
-/// What a Gaussian process is made of.
+/// The data of a Gaussian process.
 struct Data {
     Inputs inputs;
-    std::vector<double> losses;     ///< trials without one have the worst
-    std::vector<double> variances;  ///< of losses that are predicted, 0 of the others; empty: none is
-    /// Where trials told after different numbers of steps, the logarithm of that number is a further input; this is the
-    /// largest of them. 0: there is no such input.
+    std::vector<double> losses;     ///< trials without a loss have the worst one
+    std::vector<double> variances;  ///< of predicted losses, 0 for others; empty if no loss is predicted
+    /// The largest number of steps. If the numbers of steps differ, their logarithm is a further input. If they do not,
+    /// there is no such input and this is 0.
     std::int64_t steps = 0;
 };
-/// Of a trial whose end is predicted the loss is that of all steps, with that variance.
+/// Returns the data of the trials with the indices `kept`. The loss of a trial whose end is predicted counts as
+/// measured after all steps, with the variance of the prediction.
 Data data_of(const SearchSpace& space, const std::vector<Observation>& trials, const std::vector<std::size_t>& kept);
 
 struct Model {
@@ -79,35 +81,35 @@ struct Model {
     Hyperparameters parameters;
 };
 
-/// The process of `model` on `data`, with pending trials at what it predicts for them (Ginsbourger, Le Riche, Carraro:
-/// "Kriging is well-suited to parallelize optimization", 2010).
+/// Returns the process of `model` on `data`. Pending trials are added with the values that the process predicts for
+/// them (Ginsbourger, Le Riche, Carraro: "Kriging is well-suited to parallelize optimization", 2010).
 GaussianProcess process_of(const SearchSpace& space, const Data& data, const Model& model,
                            std::span<const Site> pending);
 
-/// The least value that the process believes in at its inputs; `at_last_step`: after all steps.
+/// Returns the least mean of the process at its inputs. With `at_last_step`, the means are those after all steps.
 double least_believed(const GaussianProcess& process, bool at_last_step);
 
-/// Chooses the model, at a cost that does not depend on the number of trials: hyperparameters are found from at most
-/// `most_fitted` of them, each model's from nothing after a number of tells of its own, and refined in between. A
-/// choice depends on what was told alone, never on when it was asked for.
+/// Chooses the model, at a cost that does not depend on the number of trials. Hyperparameters are fitted to at most
+/// `most_fitted` trials. Each model is refitted from scratch after certain numbers of tells (last_fit), and refined in
+/// between. A choice depends only on the observations, never on when it is made.
 class ModelChooser {
    public:
     static constexpr std::size_t most_fitted = 80;
 
-    /// `plain`: values are modelled as they are.
+    /// With `plain`, only models without a logarithm are considered. `space` must outlive this.
     explicit ModelChooser(const SearchSpace& space, bool plain = false) : space_(space), plain_(plain) {}
 
     Model choose(const History& history);
 
-    /// How often tpe should propose in the model's place: 0 where its leave-one-out predictions rank the trials
-    /// (Spearman's correlation), up to 1/2 where they say nothing.
+    /// Returns the share of proposals that tpe should make in place of the model. It is 0 if the leave-one-out
+    /// predictions rank the trials well (Spearman's correlation), and up to 1/2 if they do not.
     [[nodiscard]] double distrust(const History& history, const Model& model) const;
 
    private:
     struct Form {
         Scale scale;
         bool additive;
-        std::size_t begins_at;  ///< the form whose findings it begins with; its own number: with the priors
+        std::size_t begins_at;  ///< form whose hyperparameters the fit starts from; its own number for the priors
         int iterations;
     };
     static const std::array<Form, 5> forms;
@@ -116,11 +118,11 @@ class ModelChooser {
 
     const SearchSpace& space_;
     bool plain_;
-    std::array<std::map<std::size_t, Hyperparameters>, 5> fitted_;  ///< of each form, by tells
+    std::array<std::map<std::size_t, Hyperparameters>, 5> fitted_;  ///< for each form, by number of tells
 };
 
-/// The number of tells, at most `tells`, after which form `form` of so many was last fitted from nothing: intervals
-/// grow by an eighth, and forms take turns within them. At least 2.
+/// Returns the number of tells, at most `tells`, after which form `form` of `forms` was last fitted from scratch. The
+/// intervals grow by an eighth, and forms take turns within them. The result is at least 2.
 std::size_t last_fit(std::size_t tells, std::size_t form, std::size_t forms);
 
 }  // namespace hpo

@@ -24,7 +24,7 @@ constexpr std::array near_and_far{1.0, 0.1};
 /// Spreads out what is near a bound (Eriksson, Poloczek: "Scalable constrained Bayesian optimization", AISTATS 2021).
 double two_sided_logarithm(double violation) { return std::copysign(std::log1p(std::abs(violation)), violation); }
 
-/// An objective or a constraint: what was told of it, and the model of that.
+/// The observations of an objective or a constraint, and their model.
 struct Output {
     explicit Output(const SearchSpace& space, bool plain) : chooser(space, plain) {}
     History history;
@@ -35,7 +35,7 @@ class SeveralSampler final : public Sampler {
    public:
     SeveralSampler(const GpOptions& options, const SamplerSetup& setup, std::unique_ptr<Sampler> fallback)
         : setup_(setup), options_(options), fallback_(std::move(fallback)), space_(search_space(setup)) {
-        // A logarithm above the least value would count its end of the front for most.
+        // A logarithm above the least value would give most weight to that end of the front.
         for (std::size_t m = 0; m < setup.objectives; ++m) outputs_.emplace_back(space_, setup.objectives > 1);
         for (std::size_t c = 0; c < setup.constraints; ++c) outputs_.emplace_back(space_, true);
     }
@@ -88,7 +88,7 @@ class SeveralSampler final : public Sampler {
         return dimensions <= sobol_dimensions ? sobol_point(setup_.seed, number, dimensions, retry) : drawn(uniform);
     }
 
-    /// Trials that the models are made of: all of the front, and of the others the latest. Ascending.
+    /// Returns the trials for the models in ascending order: the first of the front, and the latest of the others.
     [[nodiscard]] std::vector<std::size_t> kept(const std::vector<std::size_t>& front) const {
         const std::size_t count = told_.trials.size();
         std::vector<std::size_t> made(front.begin(), front.begin() + static_cast<std::ptrdiff_t>(std::min(
@@ -121,15 +121,15 @@ class SeveralSampler final : public Sampler {
                 constraints.push_back({processes.back(), standardised(0, data.losses)});
         }
 
-        // What is to be improved on: trials that keep the constraints, and pending ones as far as they are believed to.
+        // The values to improve on are those of trials that keep the constraints, or are predicted to if pending.
         std::vector<std::vector<double>> values;
         for (std::size_t i = 0; i < modelled.size() + pending.size(); ++i) {
-            const bool told = i < modelled.size();
-            const auto& standing = told ? told_.trials[modelled[i]] : std::nullopt;
-            const bool keeps = told ? standing && standing->feasible()
-                                    : std::all_of(constraints.begin(), constraints.end(), [&](const Bounded& one) {
-                                          return one.process.targets()[i] <= one.bound;
-                                      });
+            const bool is_told = i < modelled.size();
+            const auto& standing = is_told ? told_.trials[modelled[i]] : std::nullopt;
+            const bool keeps = is_told ? standing && standing->feasible()
+                                       : std::all_of(constraints.begin(), constraints.end(), [&](const Bounded& one) {
+                                             return one.process.targets()[i] <= one.bound;
+                                         });
             if (!keeps) continue;
             auto& point = values.emplace_back();
             for (const GaussianProcess* process : objectives) point.push_back(process->targets()[i]);
@@ -150,7 +150,7 @@ class SeveralSampler final : public Sampler {
         return maximise(weighed, space_, cube, some_of(front, uniform), draws_for_several, uniform);
     }
 
-    /// Points of at most five trials of the front, its ends and others between them.
+    /// Returns the points of at most five trials, spread over the front.
     [[nodiscard]] std::vector<Point> some_of(const std::vector<std::size_t>& front,
                                              const std::function<double()>& uniform) const {
         constexpr std::size_t most = 5;
@@ -166,7 +166,7 @@ class SeveralSampler final : public Sampler {
         return points;
     }
 
-    /// Where a value lies on the plain scale of `losses`.
+    /// Returns a value on the plain scale of `losses`.
     static double standardised(double value, const std::vector<double>& losses) {
         const auto n = static_cast<double>(losses.size());
         double mean = 0, variance = 0;

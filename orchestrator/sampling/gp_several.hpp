@@ -7,13 +7,15 @@
 
 namespace hpo {
 
+/// The options of the gp sampler.
 struct GpOptions {
-    std::size_t startup = 5;  ///< trials proposed by sobol before the models are asked
-    double uniform = 0;       ///< share of the proposals that are drawn from the priors alone
+    std::size_t startup = 5;  ///< trials proposed by sobol before the models are used
+    double uniform = 0;       ///< share of the proposals that are drawn from the priors
 };
 
-/// Models each objective and each constraint by a Gaussian process and proposes what is expected to add most to the
-/// Pareto front (pareto_improvement.hpp). `fallback` proposes where the models insist on a point that is known.
+/// Returns a sampler that models each objective and each constraint by a Gaussian process. It proposes the point that
+/// is expected to add most to the Pareto front (pareto_improvement.hpp). `fallback` proposes if the models repeat a
+/// point.
 std::unique_ptr<Sampler> make_several(const GpOptions& options, const SamplerSetup& setup,
                                       std::unique_ptr<Sampler> fallback);
 

@@ -1,8 +1,8 @@
 // Every combination once: all values of discrete parameters, evenly spread ones of ranges (Bergstra and Bengio: "Random
 // search for hyper-parameter optimization", JMLR 2012, on what that costs).
 //
-// Combinations differ in parameters that are active alone. Trials go through them in strides of the golden ratio, which
-// spread over the grid, so that a study which ends early has seen all of it coarsely.
+// Combinations differ only in active parameters. Trials visit them in strides of the golden ratio, which spread over
+// the grid, so that a study that ends early has covered all of it coarsely.
 
 #include <algorithm>
 #include <array>
@@ -30,7 +30,7 @@ constexpr std::array grid_options{
            "ranges of 16 values or fewer take all"},
 };
 
-/// The coordinates that a dimension takes.
+/// Returns the grid's coordinates in a dimension.
 std::vector<double> grid_coordinates(const Dimension& dimension, std::optional<std::uint64_t> values,
                                      std::uint64_t points) {
     if (dimension.kind == Kind::categorical) values = dimension.choices.size();
@@ -111,7 +111,7 @@ class GridSampler final : public Sampler {
         return made;
     }
 
-    /// Of combinations that differ in inactive parameters alone the first.
+    /// Returns true for the first of the combinations that differ only in inactive parameters.
     [[nodiscard]] bool stands_for_itself(std::uint64_t number, const SamplerSetup& setup) const {
         const std::vector<std::size_t> chosen = indices(number);
         const std::vector<bool> active = setup.active(point(number));

@@ -9,9 +9,10 @@
 
 namespace hpo {
 
-/// Value at `x`; writes the gradient. A value that is not finite counts as worse than any other.
+/// A function that returns its value at `x` and writes the gradient. A value that is not finite counts as the worst.
 using Differentiable = std::function<double(std::span<const double> x, std::span<double> gradient)>;
 
+/// A local minimum of a function.
 struct Minimum {
     std::vector<double> x;
     double value = 0;
@@ -19,11 +20,12 @@ struct Minimum {
 
 struct MinimiseOptions {
     int iterations = 30;
-    double tolerance = 1e-6;  ///< ends when the projected gradient's largest entry falls below this
+    double tolerance = 1e-6;  ///< the search ends when the projected gradient's largest entry is smaller
     double first_step = 0.3;  ///< largest change of a coordinate in the first iteration
 };
 
-/// A local minimum from `start`, within [low, high] in each coordinate; `start` itself where its value is not finite.
+/// Returns a local minimum found from `start`, within [low, high] in each coordinate. Returns `start` itself if its
+/// value is not finite.
 Minimum minimise(const Differentiable& function, std::vector<double> start, std::span<const double> low,
                  std::span<const double> high, const MinimiseOptions& options = {});
 

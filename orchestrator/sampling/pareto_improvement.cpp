@@ -34,7 +34,7 @@ ParetoImprovement::ParetoImprovement(std::vector<const GaussianProcess*> objecti
     for (std::size_t m = 0; m < objectives_.size(); ++m) {
         double least = INFINITY, most = -INFINITY;
         for (const auto& point : front) least = std::min(least, point[m]), most = std::max(most, point[m]);
-        // Of a front without extent the unit is a standard deviation of all values.
+        // If the front has no extent, the unit is the standard deviation of all values.
         reference_.push_back(objectives_.size() == 1 ? least : most + beyond * (most > least ? most - least : 1));
     }
     for (const auto& w : directions_) {
@@ -48,7 +48,7 @@ ParetoImprovement::ParetoImprovement(std::vector<const GaussianProcess*> objecti
     }
 }
 
-/// The logarithm of the expected growth. Limits of the integrals count as constants in the slopes.
+// Returns the logarithm of the expected growth. The slopes treat the limits of the integrals as constants.
 double ParetoImprovement::growth(std::span<const Prediction> predictions, std::span<Slope> slopes) const {
     const std::size_t objectives = objectives_.size();
     if (objectives == 1) {  // the expected improvement below the front's only value
@@ -65,8 +65,8 @@ double ParetoImprovement::growth(std::span<const Prediction> predictions, std::s
     for (std::size_t k = 0; k < directions_.size(); ++k) {
         const auto& w = directions_[k];
         const double from = reached_[k];
-        // Beyond the upper end one objective is nearly surely short of t; a hopeless point's density falls off within
-        // a part of a deviation behind the lower end.
+        // Beyond the upper end, one objective almost surely fails to reach t. The density of an unlikely point falls
+        // off within a fraction of a deviation above the lower end.
         double upper = INFINITY, width = INFINITY;
         for (std::size_t m = 0; m < objectives; ++m) {
             const auto& [mean, deviation] = predictions[m];
@@ -151,7 +151,7 @@ double ParetoImprovement::value(std::span<const double> input, std::span<double>
 
 std::vector<std::vector<double>> positive_directions(std::size_t objectives, std::size_t count,
                                                      const std::function<double()>& uniform) {
-    constexpr double least = 1e-3;  // a direction along an axis would say nothing of the others
+    constexpr double least = 1e-3;  // a direction along an axis would ignore the others
     std::vector<std::vector<double>> directions;
     for (std::size_t k = 0; k < count; ++k) {
         std::vector<double> w(objectives);
@@ -159,7 +159,7 @@ std::vector<std::vector<double>> positive_directions(std::size_t objectives, std
             const double angle =
                 (static_cast<double>(k) + uniform()) / static_cast<double>(count) * std::numbers::pi / 2;
             w = {std::cos(angle), std::sin(angle)};
-        } else {  // the absolute values of normal variables lie evenly on the sphere
+        } else {  // normalised vectors of normal variables are uniform on the sphere
             for (double& x : w)
                 x = std::abs(std::sqrt(-2 * std::log(1 - uniform())) * std::cos(2 * std::numbers::pi * uniform()));
         }

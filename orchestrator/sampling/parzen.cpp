@@ -10,13 +10,13 @@ namespace {
 
 constexpr double inactive = -1;
 
-/// Mass of N(centre, deviation) inside [0, 1].
+/// Returns the mass of N(centre, deviation) inside [0, 1].
 double mass_inside(double centre, double deviation) {
     const double root = deviation * std::numbers::sqrt2;
     return 0.5 * (std::erf((1 - centre) / root) + std::erf(centre / root));
 }
 
-/// By rejection: a centre in [0, 1] and a deviation below 1 keep at least a third of the draws.
+/// Draws by rejection. With a centre in [0, 1] and a deviation below 1, at least a third of the draws are kept.
 double truncated_normal(double centre, double deviation, const std::function<double()>& uniform) {
     for (;;) {
         const double radius = std::sqrt(-2 * std::log(1 - uniform()));
@@ -63,7 +63,7 @@ ParzenEstimator::ParzenEstimator(const ChoiceCounts& choices, std::span<const Si
     for (std::size_t d = 0; d < dimensions; ++d) {
         if (choices[d] == 0) continue;
         const double c = static_cast<double>(choices[d]);
-        const double spread = c / (n + 1 + c);  // mass given away evenly: one pseudo-count a choice over n + 1
+        const double spread = c / (n + 1 + c);  // evenly spread mass: one pseudo-count for each choice over n + 1
         other_[d] = spread;
         own_[d] = spread + (1 - spread) * c;
     }
@@ -97,7 +97,7 @@ Point ParzenEstimator::sample(const std::function<double()>& uniform) const {
         } else {
             const double c = static_cast<double>(choices_[d]);
             const double u = uniform();
-            // `other_[d]` is the mass given away; within it every choice is equally likely.
+            // `other_[d]` is the evenly spread mass, within which every choice is equally likely.
             const double choice = u < other_[d] ? std::min(std::floor(u / other_[d] * c), c - 1) : centre;
             point[d] = (choice + 0.5) / c;
         }

@@ -26,7 +26,8 @@ double bin_value(const Dimension& d, std::uint64_t index) {
     return d.low + static_cast<double>(index) * d.step.value_or(1);
 }
 
-/// On the logarithm's scale, neighbours meet at their geometric mean; the outermost bins reach as far outwards.
+/// Returns the lower edge of a bin on the logarithm's scale. Neighbours meet at their geometric mean, and the outermost
+/// bins reach equally far outwards.
 double lower_edge(const Dimension& d, std::uint64_t index, std::uint64_t count) {
     if (index == 0) return count > 1 ? d.low * std::sqrt(d.low / bin_value(d, 1)) : d.low;
     if (index == count) {
@@ -70,7 +71,7 @@ double real_position(const Dimension& d, double value) {
     return std::clamp(t, 0.0, 1.0);
 }
 
-/// Steps added in binary leave dust (0.30000000000000004); twelve digits wipe it off.
+/// Rounds a value to twelve digits, since multiples of a step have rounding errors (0.30000000000000004).
 double dusted(double value) {
     char text[40];
     std::snprintf(text, sizeof text, "%.12g", value);
@@ -89,7 +90,7 @@ Value value_at(const Dimension& d, double t) {
     return value_of_bin(d, bin_at(d, t, *count));
 }
 
-/// Where a value lies before bending; nothing if the dimension does not hold it.
+/// Returns the coordinate of a value before bending, or nothing if the value is not in the dimension.
 std::optional<double> position(const Dimension& d, const Value& value) {
     if (d.kind == Kind::categorical) {
         const auto found = std::find(d.choices.begin(), d.choices.end(), value);

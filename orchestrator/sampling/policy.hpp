@@ -1,15 +1,15 @@
-// The map between the unit cube, where samplers work, and parameters: the one place where priors live. Invertible and
-// bounded: a coordinate in [0, 1] always gives a value in [low, high], and `point` leads back.
+// The map between the unit cube, where samplers work, and parameters. All priors are part of this map. It is bounded
+// and invertible. A coordinate in [0, 1] always gives a value in [low, high], and `point` is the inverse.
 //
-// Without the policy a coordinate is uniform over its dimension: a real over [low, high], or over the logarithm of it
-// (`log`); integers and stepped reals have bins of equal width (on the logarithm's scale with `log`); choices are
-// equally likely. A dimension is active while all its conditions hold and the parameters they name are active.
+// Without the policy, a coordinate is uniform over its dimension. A real is uniform over [low, high], or over its
+// logarithm (`log`). Integers and stepped reals have bins of equal width, on the logarithm's scale with `log`. Choices
+// are equally likely. A dimension is active while all its conditions hold and the parameters they name are active.
 //
 // The large-batch policy bends learning rates and regularizers by the batch size of the same point. With u the
-// coordinate, t = a u / (1 + (a - 1) u) is used in its place: a shift of the log-odds by ln a. It is monotone, keeps 0
-// and 1, its inverse is the same form with 1/a, and the density stays between 1/a and a, so that no part of a range is
-// lost. a moves the median (u = 1/2) to t = a / (a + 1), and is bounded to [1/9, 9]: medians stay within the middle 80
-// % of a range. Batch sizes may be sampled or fixed; without one nothing is bent.
+// coordinate, t = a u / (1 + (a - 1) u) is used in its place. This shifts the log-odds by ln a. The map is monotone and
+// keeps 0 and 1. Its inverse has the same form with 1/a. The density stays between 1/a and a, so that no part of a
+// range is lost. a moves the median (u = 1/2) to t = a / (a + 1). It is bounded to [1/9, 9], so that medians stay
+// within the middle 80 % of a range. Batch sizes may be sampled or fixed. Without a batch size, nothing is bent.
 //
 // * Learning rate: the median of the declared range belongs to the geometric middle of the batch sizes the study may
 //   draw (a fixed batch size is its own middle: nothing is bent), and the median at another batch size is that times
@@ -17,16 +17,16 @@
 //   Krizhevsky, "One weird trick", 2014; Goyal et al., "Accurate, large minibatch SGD", 2017; Smith et al., "Don't
 //   decay the learning rate, increase the batch size", 2018. Root for Adam-like ones: Malladi et al., "On the SDEs and
 //   scaling rules for adaptive gradient algorithms", 2022.
-// * Regularizers (weight decay, dropout, label smoothing): a = (batch / 256)^(1/4), never below 1. At 256 the prior is
-//   the declared one; at 4096 the stronger half of the range is twice as likely as the weaker. Large batches lose the
+// * Regularizers (weight decay, dropout, label smoothing): a = (batch / 256)^(1/4), never below 1. At 256, the prior is
+//   the declared one. At 4096, the stronger half of the range is twice as likely as the weaker. Large batches lose the
 //   noise that regularizes small ones (Keskar et al., "On large-batch training", 2017; Smith et al., 2018; Hoffer et
 //   al., "Train longer, generalize better", 2017), and make fewer updates an epoch, so that AdamW's decay must grow to
 //   average over the same number of epochs (Wang and Aitchison, "How to set AdamW's weight decay as you scale model and
-//   dataset size", 2024: with the root of the batch). The exponent is half of that: evidence for other regularizers is
-//   of sign, not of size, and a sampler that learns moves on from there.
+//   dataset size", 2024: with the root of the batch). The exponent is half of that, since the evidence for other
+//   regularizers is about the direction, not the size. A sampler that learns corrects it.
 //
-// Categorical dimensions are never bent, nor are those that name a preferred value (`prior`). `policy.regularization:
-// off` bends nothing.
+// Categorical dimensions and dimensions with a preferred value (`prior`) are never bent. With `policy.regularization:
+// off`, nothing is bent.
 #pragma once
 
 #include <cstdint>
@@ -40,35 +40,39 @@
 
 namespace hpo {
 
+/// The map of a study. Immutable.
 class CubeMap {
    public:
-    /// `fixed`: parameters outside the space (a study's `worker`), where a fixed batch size or optimizer is looked up.
-    /// Fails if conditions and batch-size dependencies go round in a circle, or name what is not in the space.
+    /// Makes the map. `fixed` holds the parameters outside the space (a study's `worker`), in which a fixed batch size
+    /// or optimizer is looked up. Fails if conditions and batch-size dependencies form a cycle, if a condition names a
+    /// parameter that is not in the space, or if a batch size is not positive.
     static Result<CubeMap> make(const Space& space, const Policy& policy, const Params& fixed);
 
-    /// The active parameters of a point. Coordinates are clamped to [0, 1].
+    /// Returns the active parameters of a point. Coordinates are clamped to [0, 1].
     [[nodiscard]] Params params(const Point& point) const;
-    /// The same with these values in the place of the point's, as far as they are active; others follow from them.
+    /// Returns the active parameters of a point, with the values in `given` in place of the point's. Conditions and
+    /// priors of other parameters follow from the given values.
     [[nodiscard]] Params params(const Point& point, const Params& given) const;
 
-    /// A flag a dimension.
+    /// Returns a flag for each dimension.
     [[nodiscard]] std::vector<bool> active(const Point& point) const;
     [[nodiscard]] std::vector<bool> active(const Params& params) const;
 
-    /// The point of given parameters: discrete ones lie in the middle of their bins, inactive dimensions at 1/2. Fails
-    /// for a missing active parameter and for values outside their dimension.
+    /// Returns the point of the given parameters. Discrete ones lie in the middle of their bins, inactive dimensions at
+    /// 1/2. Fails if an active parameter is missing or a value is outside its dimension.
     [[nodiscard]] Result<Point> point(const Params& params) const;
 
-    /// `point` with its discrete coordinates in the middle of their bins, so that equal parameters are equal points.
+    /// Returns `point` with discrete coordinates moved to the middle of their bins, so that equal parameters have equal
+    /// points.
     [[nodiscard]] Point canonical(const Point& point) const;
 
-    /// Where the preferred value of a dimension lies that has one.
+    /// Returns the coordinate of a dimension's preferred value. The dimension must have one.
     [[nodiscard]] double preferred(std::size_t dimension) const;
 
-    /// Distinct values of a dimension; absent: a continuum.
+    /// Returns the number of distinct values of a dimension, or nothing for a continuum.
     [[nodiscard]] std::optional<std::uint64_t> values(std::size_t dimension) const;
 
-    /// The active parameters of a finite space by the index of each dimension's value.
+    /// Returns the active parameters of a finite space, from the index of each dimension's value.
     [[nodiscard]] Params pick(const std::vector<std::uint64_t>& indices) const;
 
     [[nodiscard]] const Space& space() const { return space_; }
@@ -81,10 +85,10 @@ class CubeMap {
     [[nodiscard]] bool linear_in_batch(const Params& params) const;
 
     Space space_;
-    std::vector<std::size_t> order_;  ///< dimensions, each after those it depends on
+    std::vector<std::size_t> order_;  ///< dimensions, each after those that it depends on
     Params fixed_;
     bool scaled_ = true;
-    double reference_batch_ = 0;  ///< geometric middle of the batch sizes drawn; 0: none is drawn
+    double reference_batch_ = 0;  ///< geometric middle of the sampled batch sizes; 0 if none is sampled
 };
 
 }  // namespace hpo

@@ -18,7 +18,7 @@ namespace {
 
 constexpr double worst = std::numeric_limits<double>::infinity();
 
-/// Where the normal distribution has this share below it (Abramowitz and Stegun 26.2.23, and two steps of Newton's).
+/// Returns the quantile of the standard normal distribution (Abramowitz and Stegun 26.2.23, and two Newton steps).
 double normal_quantile(double share) {
     const double tail = std::min(share, 1 - share), t = std::sqrt(-2 * std::log(tail));
     double x = t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
@@ -29,7 +29,7 @@ double normal_quantile(double share) {
     return share < 0.5 ? -x : x;
 }
 
-/// Equal losses share the middle of their ranks.
+/// Returns the normal score of each loss. Equal losses have their mean rank.
 std::vector<double> normal_scores(const std::vector<double>& losses) {
     std::vector<std::size_t> order(losses.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -44,7 +44,7 @@ std::vector<double> normal_scores(const std::vector<double>& losses) {
     return scores;
 }
 
-/// What the native worker takes where nothing is said.
+/// Returns the native worker's default of a parameter, or nothing if it has none.
 std::optional<Value> native_default(const std::string& name) {
     const WorkerKey* key = find_worker_key(name);
     if (!key || key->fallback.empty()) return std::nullopt;
@@ -56,22 +56,22 @@ const Dimension* find_dimension(const Space& space, const std::string& name) {
     return found == space.end() ? nullptr : &*found;
 }
 
-/// The values that hold for all trials of the other study, of parameters that only the new one varies.
+/// Returns the values that all trials of the other study share, of parameters that only the new study varies.
 Params fixed_values(const Study& study, const Study& other) {
     const bool native = study.command.empty() && other.command.empty() && !study.worker.empty();
     Params fixed;
     for (const Dimension& dimension : study.space) {
         if (find_dimension(other.space, dimension.name)) continue;
-        const auto said = other.worker.find(dimension.name);
-        const auto value = said != other.worker.end() ? std::optional(said->second)
-                           : native                   ? native_default(dimension.name)
-                                                      : std::nullopt;
+        const auto given = other.worker.find(dimension.name);
+        const auto value = given != other.worker.end() ? std::optional(given->second)
+                           : native                    ? native_default(dimension.name)
+                                                       : std::nullopt;
         if (const auto held = value ? held_value(dimension, *value) : std::nullopt) fixed[dimension.name] = *held;
     }
     return fixed;
 }
 
-/// The trial's values in terms of the space; nothing: one of them lies outside.
+/// Returns the trial's values in terms of the space, or nothing if one of them is outside it.
 std::optional<Params> values_within(const Space& space, const Params& given) {
     Params values;
     for (const Dimension& dimension : space) {

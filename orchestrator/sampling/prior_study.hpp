@@ -1,13 +1,14 @@
-// What the ended trials of another study tell a new one (`warm_start`): configurations in terms of the new space, and
-// how good they were among themselves.
+// The ended trials of another study as a new study uses them (`warm_start`): their configurations in the new space, and
+// their scores relative to each other.
 //
-// Values of two studies cannot be compared as they are: another metric, other data, another length. So each study's
-// trials are ranked, and a rank becomes the value that a normal variable has there (normal scores; Salinas, Shen,
-// Perrone: "A quantile-based approach for hyperparameter transfer learning", ICML 2020).
+// The values of two studies cannot be compared directly, since their metrics, data and lengths may differ. Each study's
+// trials are therefore ranked, and a rank is replaced by the normal quantile (normal scores; Salinas, Shen, Perrone: "A
+// quantile-based approach for hyperparameter transfer learning", ICML 2020).
 //
-// The spaces may differ. What both have counts. What the other study fixed, or left at its worker's default, is taken
-// to have had that value; what it did not know is drawn from the priors, so that it says nothing. A trial whose values
-// lie outside the new space is left out, and counted.
+// The spaces may differ. Parameters that both studies vary keep their values. A parameter that the other study fixed,
+// or left at its worker's default, has that value in all its trials. A parameter that is not known of the other study
+// is drawn from the priors, so that nothing is learnt about it. Trials with values outside the new space are left out
+// and counted.
 #pragma once
 
 #include <cstdint>
@@ -21,27 +22,29 @@
 
 namespace hpo {
 
+/// An ended trial of another study.
 struct PriorTrial {
-    Params params;     ///< as far as they are known: values that the new space holds
-    double score = 0;  ///< smaller is better; over all trials of a study of mean 0 and variance 1, nearly
+    Params params;     ///< the known parameters, with values of the new space
+    double score = 0;  ///< smaller is better; the scores of a study have about mean 0 and variance 1
 };
 
+/// Another study, as a new study uses it.
 struct PriorStudy {
     std::string name;
     std::vector<PriorTrial> trials;
     std::int64_t outside = 0;         ///< trials that were left out
     std::vector<std::string> common;  ///< parameters of the new space that both studies vary
-    std::vector<std::string> drawn;   ///< those that are not known of the other study
+    std::vector<std::string> drawn;   ///< parameters of the new space that are not known of the other study
 };
 
-/// Of all trials that have ended: the value counts that a trial has reached, also of one that was stopped; those that
-/// diverged or failed are the worst.
+/// Returns the ended trials of `other`, as `study` uses them. A trial counts with the value that it has reached, even
+/// if it was stopped. Diverged and failed trials are the worst.
 PriorStudy prior_study(const Study& study, const Study& other, const StudyRecord& record);
 
-/// "phase1: 60 trials; lr, width in common; 4 outside this space; depth is drawn".
+/// Returns a text such as "phase1: 60 trials; lr, width in common; 4 outside this space; depth is drawn".
 std::string describe(const PriorStudy& study);
 
-/// As text that reads back as the same: what a study keeps of those that it began with.
+/// Writes the studies that a study was started with as a text to store, and reads that text back.
 std::string write_prior_studies(const std::vector<PriorStudy>& studies);
 Result<std::vector<PriorStudy>> read_prior_studies(std::string_view text);
 

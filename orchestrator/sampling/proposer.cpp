@@ -15,9 +15,9 @@ namespace {
 
 constexpr int sampler_retries = 16;
 constexpr std::int64_t most_tried_again = 3;                        ///< trials of other studies
-constexpr std::uint64_t after_all_trials = std::uint64_t{1} << 40;  ///< what is drawn for trials of other studies
+constexpr std::uint64_t after_all_trials = std::uint64_t{1} << 40;  ///< offset of the draws for trials of other studies
 constexpr int uniform_retries = 1000;
-constexpr std::uint64_t enumerable = 20000;  ///< spaces up to this size are searched for what is left
+constexpr std::uint64_t enumerable = 20000;  ///< unused configurations are listed for spaces up to this size
 
 std::string key_of(const Params& params) {
     std::string key;
@@ -25,7 +25,8 @@ std::string key_of(const Params& params) {
     return key;
 }
 
-/// The product of all dimensions' sizes: exact without conditions, else an upper bound.
+/// Returns an upper bound of the number of configurations, which is exact without conditions, or nothing for a
+/// continuum.
 std::optional<std::uint64_t> bound_of(const CubeMap& map) {
     std::uint64_t product = 1;
     for (std::size_t i = 0; i < map.space().size(); ++i) {
@@ -37,7 +38,7 @@ std::optional<std::uint64_t> bound_of(const CubeMap& map) {
     return product;
 }
 
-/// The `number`-th combination of all dimensions' values.
+/// Returns combination `number` of all dimensions' values.
 Params combination(const CubeMap& map, std::uint64_t number) {
     std::vector<std::uint64_t> indices(map.space().size());
     for (std::size_t i = 0; i < indices.size(); ++i) {
@@ -50,7 +51,7 @@ Params combination(const CubeMap& map, std::uint64_t number) {
 
 bool learns(const std::string& sampler) { return sampler != "random" && sampler != "sobol" && sampler != "grid"; }
 
-/// The other study's trials in the cube, what they leave open drawn from the priors.
+/// Maps the trials of another study to the cube. Unknown parameters are drawn from the priors.
 std::vector<PriorSite> sites_of(const CubeMap& map, const PriorStudy& prior, std::uint64_t seed) {
     std::vector<PriorSite> sites;
     for (std::size_t i = 0; i < prior.trials.size(); ++i) {
@@ -63,7 +64,7 @@ std::vector<PriorSite> sites_of(const CubeMap& map, const PriorStudy& prior, std
     return sites;
 }
 
-/// Of each study in turn the best trials: those that are tried again first (Feurer, Springenberg, Hutter: "Initializing
+/// Returns the best trials of each study in turn. They are repeated first (Feurer, Springenberg, Hutter: "Initializing
 /// Bayesian hyperparameter optimization via meta-learning", AAAI 2015).
 std::vector<Params> best_of(const std::vector<PriorStudy>& priors, std::int64_t trials) {
     const auto most = static_cast<std::size_t>(std::clamp<std::int64_t>(trials / 8, 1, most_tried_again));
@@ -100,7 +101,7 @@ Result<Proposer> Proposer::make(const Study& study, const std::vector<PriorStudy
     setup.space = study.space;
     setup.objectives = 1 + study.objective.further.size();
     setup.constraints = study.objective.constraints.size();
-    // Of several objectives stopping: auto leaves divergence, which ends no trial that would have been any good.
+    // With several objectives, `stopping: auto` keeps only divergence, which ends no trial of value.
     setup.stops_early = std::any_of(study.stopping.begin(), study.stopping.end(), [&](const PartSpec& rule) {
         return study.objective.further.empty() || rule.type != "divergence";
     });
@@ -138,7 +139,7 @@ Proposer::Proposer(const Study& study, CubeMap map, std::unique_ptr<Sampler> sam
 
 void Proposer::enumerate() {
     left_.emplace();
-    // With conditions several combinations give the same parameters: the first stands for them.
+    // With conditions, several combinations can give the same parameters. Only the first is kept.
     for (std::uint64_t number = 0; number < *bound_; ++number)
         if (left_->combination.try_emplace(key_of(combination(map_, number)), number).second)
             left_->combinations.push_back(number);
@@ -176,8 +177,8 @@ std::vector<Site> Proposer::pending() const {
     return sites;
 }
 
-/// A configuration of `start`, what it leaves out drawn from the priors. Nothing: it is another trial's turn, or an
-/// earlier trial has the configuration.
+/// Returns the configuration of `start` for a trial, with other parameters drawn from the priors. Returns nothing if
+/// there is none for this trial, or an earlier trial has it.
 std::optional<Proposal> Proposer::wanted_first(std::int64_t trial) const {
     const auto index = static_cast<std::size_t>(trial) - 1;
     if (index >= start_.size()) return std::nullopt;
@@ -191,7 +192,7 @@ std::optional<Proposal> Proposer::wanted_first(std::int64_t trial) const {
     return std::nullopt;
 }
 
-/// Points of a grid that `start` has tried already are passed over.
+/// Returns the next point of a grid, without those that `start` has tried already.
 std::optional<Proposal> Proposer::next_of_grid(std::int64_t number, std::int64_t points) {
     for (; number <= points; ++number) {
         const Point point = map_.canonical(sampler_->propose(number, {}, 0));
@@ -201,7 +202,8 @@ std::optional<Proposal> Proposer::next_of_grid(std::int64_t number, std::int64_t
     return std::nullopt;
 }
 
-/// The sampler insists on what is known: draw from the priors, and in small spaces look for what is left.
+/// Returns an unused configuration when the sampler repeats known ones. It is drawn from the unused configurations of a
+/// small space, and from the priors otherwise.
 std::optional<Proposal> Proposer::unseen(std::int64_t trial) {
     const std::size_t dimensions = map_.space().size();
     const auto draw = [&](std::uint64_t element) {
@@ -254,7 +256,7 @@ void Proposer::tell(const TrialRecord& trial, std::optional<double> value, std::
         observation.further.assign(standing->losses.begin() + 1, standing->losses.end());
         observation.violations = violations_of(trial, objective_);
     } else if (trial.state == TrialState::paused && trial.value) {
-        return;  // one of the metrics is still to come
+        return;  // one of the metrics is not measured yet
     }
     sampler_->tell(observation);
 }

@@ -1,8 +1,8 @@
-// What the engine asks for configurations: sampler, policy and de-duplication behind one door.
+// The engine's source of configurations. It combines the sampler, the policy and the check for duplicates.
 //
-// The engine tells everything that happens to trials, in the order of the stored events: `proposed` once a trial,
-// `tell` at each pause and at the end. Replaying a study's events therefore rebuilds the proposer, and the next
-// proposal is the one that an uninterrupted study would have made.
+// The engine reports everything that happens to trials, in the order of the stored events. It calls `proposed` once for
+// each trial, and `tell` at each pause and at the end. Replaying a study's events therefore rebuilds the proposer, and
+// the next proposal is the one that an uninterrupted study would have made.
 #pragma once
 
 #include <map>
@@ -22,42 +22,44 @@
 
 namespace hpo {
 
+/// A configuration for a new trial.
 struct Proposal {
     Point point;
-    Params params;  ///< the space's active parameters alone
+    Params params;  ///< only the active parameters of the space
 };
 
+/// Proposes configurations that no earlier trial has. Not thread-safe.
 class Proposer {
    public:
-    /// Fails where the sampler or the policy cannot serve the study, as text. `priors`: what the studies of
-    /// `warm_start` tell; none: the proposer is only to be asked whether it can serve.
+    /// Makes the proposer of a study. Fails if the sampler or the policy cannot serve the study. `priors` are the
+    /// studies of `warm_start`. They may be left out if only the check for failure is needed.
     static Result<Proposer> make(const Study& study, const std::vector<PriorStudy>& priors = {});
 
-    /// A configuration for trial `trial` (from 1) that no earlier trial has; nothing when the space is exhausted: there
-    /// is none left. Changes nothing: the engine stores the trial and then says `proposed`.
+    /// Returns a configuration for trial `trial` (from 1) that no earlier trial has, or nothing if the space is
+    /// exhausted. Does not record the trial. The engine stores it and then calls `proposed`.
     [[nodiscard]] std::optional<Proposal> propose(std::int64_t trial);
 
-    /// A trial exists from here on.
+    /// Records that a trial exists.
     void proposed(const TrialRecord& trial);
 
-    /// A trial was paused or has ended: teaches the sampler `trial.value`, oriented by the objective, and what further
-    /// objectives and constraints ask for. Diverged and failed trials count as worst; so do those that measured
-    /// nothing, or ended without one of these metrics.
+    /// Tells the sampler the result of a trial that was paused or has ended: `trial.value`, oriented by the objective,
+    /// and the metrics of further objectives and constraints. Diverged and failed trials count as the worst, and so do
+    /// trials that ended without one of these metrics.
     void tell(const TrialRecord& trial);
-    /// A paused trial's end is known by prediction: teaches the sampler that in place of what it reached.
+    /// Tells the sampler the predicted end of a paused trial, in place of the value that it has reached.
     void tell(const TrialRecord& trial, double value, double deviation);
-    /// A paused trial's curve says too little yet: it no longer counts as one that is to tell something.
+    /// Removes a paused trial from the pending ones, since its curve is too short for a prediction.
     void withhold(std::int64_t trial);
 
     [[nodiscard]] const CubeMap& map() const { return map_; }
 
-    /// Whether a proposal takes microseconds, however many trials there are.
+    /// Returns true if a proposal takes microseconds for any number of trials.
     [[nodiscard]] bool quick() const { return quick_; }
 
-    /// The sampler, and what it chose and why.
+    /// Returns a description of the sampler, its choices and their reasons.
     [[nodiscard]] std::string about() const;
 
-    /// Why `propose` gives nothing any more.
+    /// Returns the reason why `propose` returns nothing.
     [[nodiscard]] std::string exhausted() const;
 
    private:
@@ -73,18 +75,18 @@ class Proposer {
     bool quick_;
     std::uint64_t seed_;
     std::vector<Params> start_;  ///< configurations of the first trials
-    std::string learns_from_;    ///< "60 trials of phase1"; empty: from this study alone
+    std::string learns_from_;    ///< such as "60 of phase1"; empty if only from this study
     Objective objective_;
     CubeMap map_;
     std::unique_ptr<Sampler> sampler_;
     std::unordered_set<std::string> seen_;  ///< parameters of all trials, as text
-    std::map<std::int64_t, Site> pending_;  ///< proposed, and not told yet
-    std::optional<std::uint64_t> bound_;    ///< upper bound of distinct configurations; absent: a continuum
+    std::map<std::int64_t, Site> pending_;  ///< trials that were proposed and not told yet
+    std::optional<std::uint64_t> bound_;    ///< upper bound of distinct configurations; nothing for a continuum
 
-    /// Of a small space what no trial has had, so that a proposal costs as much late in a study as early.
+    /// The unused configurations of a small space. They keep the cost of a proposal constant during a study.
     struct Left {
-        std::vector<std::uint64_t> combinations;                     ///< their numbers, ascending
-        std::unordered_map<std::string, std::uint64_t> combination;  ///< of all parameters, as text
+        std::vector<std::uint64_t> combinations;                     ///< unused ones, ascending
+        std::unordered_map<std::string, std::uint64_t> combination;  ///< by the parameters as text
     };
     std::optional<Left> left_;
 };

@@ -1,5 +1,5 @@
-// The samplers a study file may name (`sampler: {type: ..., option: ...}`). A new sampler is a file with its row and
-// one line in registry.cpp.
+// The samplers that a study file may name (`sampler: {type: ..., option: ...}`). A new sampler needs a file with its
+// row and one line in registry.cpp.
 #pragma once
 
 #include <memory>
@@ -12,14 +12,15 @@
 
 namespace hpo {
 
-/// One row. `make` may count on options that are known and in range; it fails for what the table cannot say.
+/// The row of a sampler. `make` is called with options that are known and in range. It fails for requirements that the
+/// table cannot express.
 struct SamplerRow {
     PartOptions part;
     Result<std::unique_ptr<Sampler>> (*make)(const Params& options, const SamplerSetup& setup);
-    bool as_declared = false;  ///< its points are not bent by the large-batch policy
-    bool quick = false;        ///< a proposal takes microseconds, however many trials there are
-    bool believes = false;     ///< it takes notice of preferred values: others refuse them
-    bool single = false;       ///< it ranks trials by one loss: several objectives and constraints are refused
+    bool as_declared = false;  ///< true if the large-batch policy does not bend its points
+    bool quick = false;        ///< true if a proposal takes microseconds for any number of trials
+    bool believes = false;     ///< true if it uses preferred values; other samplers refuse them
+    bool single = false;       ///< true if it ranks trials by one loss, and refuses further objectives and constraints
 };
 
 extern const SamplerRow random_row;
@@ -30,16 +31,16 @@ extern const SamplerRow cmaes_row;
 extern const SamplerRow grid_row;
 extern const SamplerRow auto_row;
 
-/// Names, meanings and options of all samplers, for checks, errors and help.
+/// Returns the names, meanings and options of all samplers, for checks, errors and help.
 std::span<const PartOptions> sampler_vocabulary();
 
-/// Whether the large-batch policy leaves this sampler's points as they are.
+/// Returns true if the large-batch policy does not bend the points of this sampler.
 bool samples_as_declared(const PartSpec& spec);
 
-/// Whether a proposal of this sampler takes microseconds: others are computed on another thread.
+/// Returns true if a proposal of this sampler takes microseconds. Other samplers run on a separate thread.
 bool samples_quickly(const PartSpec& spec);
 
-/// Fails for unknown types and options, and where the sampler cannot serve the space.
+/// Makes the sampler. Fails for unknown types and options, and if the sampler cannot serve the space.
 Result<std::unique_ptr<Sampler>> make_sampler(const PartSpec& spec, const SamplerSetup& setup);
 
 }  // namespace hpo

@@ -1,5 +1,5 @@
-// The seam of all samplers. A sampler works in the unit cube; policy.hpp maps the cube to parameters, so that priors
-// shape all of them.
+// The interface of all samplers. A sampler works in the unit cube. policy.hpp maps the cube to parameters, so that
+// priors apply to all samplers.
 #pragma once
 
 #include <algorithm>
@@ -16,24 +16,25 @@
 
 namespace hpo {
 
-/// Where a trial lies: its point, and for each dimension whether its parameters hold it (conditions).
+/// A trial's point, with a flag for each dimension that is set if the dimension is active.
 struct Site {
     Point point;
     std::vector<bool> active;
 };
 
-/// What became of a trial, for the sampler.
+/// The result of a trial, as a sampler learns from it.
 struct Observation {
     std::int64_t trial = 0;
     Site site;
-    std::optional<double> loss;  ///< smaller is better, whatever the direction, and finite; absent: diverged, failed or
-                                 ///< nothing measured, counts as worst
-    std::optional<double> deviation;      ///< of a loss that is predicted, of the trial's end: one standard deviation
-    std::int64_t steps = 0;               ///< trained so far: a stopped or paused trial's loss is of fewer steps
-    std::vector<double> further = {};     ///< with `loss`: those of the further objectives, oriented likewise
-    std::vector<double> violations = {};  ///< with `loss`: of each constraint, not above 0 where it is kept
+    /// Finite, and smaller is better for both directions of the objective. Absent if the trial diverged, failed or
+    /// measured nothing; it then counts as the worst.
+    std::optional<double> loss;
+    std::optional<double> deviation;      ///< standard deviation of a loss that is a prediction of the trial's end
+    std::int64_t steps = 0;               ///< trained so far; fewer than all for a stopped or paused trial
+    std::vector<double> further = {};     ///< with `loss`: the losses of the further objectives
+    std::vector<double> violations = {};  ///< with `loss`: a value for each constraint, above 0 if it is violated
 
-    /// Of a trial that told a loss.
+    /// Returns the standing of a trial that has a loss.
     [[nodiscard]] Standing standing() const {
         Standing made{{*loss}};
         made.losses.insert(made.losses.end(), further.begin(), further.end());
@@ -45,42 +46,44 @@ struct Observation {
 class Expectation;
 class Beliefs;
 
-/// What a sampler is made for.
+/// The properties of a study that a sampler is made for.
 struct SamplerSetup {
     std::uint64_t seed = 1;
-    std::int64_t trials = 64;  ///< budget of the study; a hint, studies may be extended
-    Space space;               ///< one coordinate a dimension, in this order
-    bool stops_early = false;  ///< rules of the study end or pause trials early
-    bool foretells = false;    ///< and tell where such trials are predicted to end
+    std::int64_t trials = 64;  ///< budget of the study; only a hint, since studies may be extended
+    Space space;               ///< each dimension is one coordinate, in this order
+    bool stops_early = false;  ///< true if rules of the study end or pause trials early
+    bool foretells = false;    ///< true if the predicted ends of such trials are told
     std::size_t objectives = 1, constraints = 0;
-    std::function<std::vector<bool>(const Point&)> active;  ///< which dimensions a point's parameters hold
-    /// Distinct values of a dimension, in bins of equal width; absent: a continuum. Empty: not known of any.
+    std::function<std::vector<bool>(const Point&)> active;  ///< returns a flag for each dimension
+    /// Returns the number of distinct values of a dimension, which have bins of equal width, or nothing for a
+    /// continuum. Empty if the numbers are not known.
     std::function<std::optional<std::uint64_t>(std::size_t dimension)> values = {};
-    /// Where the study expects good values (beliefs.hpp); nullptr: nowhere.
+    /// The densities of preferred values (beliefs.hpp), or nullptr if there are none.
     std::shared_ptr<const Beliefs> beliefs = {};
-    /// What other studies lead to expect of a point (expectation.hpp), one a study.
+    /// The predictions from other studies (expectation.hpp), one for each study.
     std::vector<std::shared_ptr<const Expectation>> expected = {};
 };
 
-/// Deterministic: a proposal depends on the seed, the trial's number, the retry, `pending` and the order of `tell`
-/// alone. Not thread-safe.
+/// A source of points that may learn from results. It is deterministic: a proposal depends only on the seed, the
+/// trial's number, the retry, `pending` and the order of the observations. Not thread-safe.
 class Sampler {
    public:
     virtual ~Sampler() = default;
 
-    /// A point for trial `trial` (from 1), one coordinate in [0, 1] a dimension. `pending`: trials that have not told
-    /// anything yet; `retry` counts up from 0 when the proposal was a duplicate of an earlier trial.
+    /// Returns a point for trial `trial` (from 1), with a coordinate in [0, 1] for each dimension. `pending` holds the
+    /// trials without an observation. `retry` counts up from 0 while the proposal duplicates an earlier trial.
     virtual Point propose(std::int64_t trial, std::span<const Site> pending, int retry) = 0;
 
-    /// A trial ended or was paused, in the order in which this was stored. A trial told again (paused, then ended)
-    /// replaces what it told before.
+    /// Learns from a trial that has ended or was paused, in the order of the stored events. A later observation of a
+    /// trial (paused, then ended) replaces the earlier one.
     virtual void tell(const Observation& observation) = 0;
 
-    /// How many different points it has, for trials 1 to so many; absent: as many as are asked for.
+    /// Returns the number of different points, which are those of trials 1 to this number, or nothing if it is
+    /// unlimited.
     [[nodiscard]] virtual std::optional<std::int64_t> points() const { return std::nullopt; }
 
-    /// What it does and why, where the study file does not say it: a clause for `hpo check` and the log. Empty:
-    /// nothing.
+    /// Returns a clause for `hpo check` and the log about choices that the study file does not determine, with their
+    /// reasons. Empty if there are none.
     [[nodiscard]] virtual std::string about() const { return {}; }
 };
 

@@ -1,7 +1,7 @@
 // Sobol's sequence with the direction numbers of Joe and Kuo ("Constructing Sobol sequences with better two-dimensional
 // projections", SIAM J. Sci. Comput. 2008; Boost's table), shifted modulo 1 by the seed (Cranley and Patterson:
 // "Randomization of number theoretic methods for multiple integration", SIAM J. Numer. Anal. 1976). Trial n takes the
-// n-th point, so that proposals depend on nothing but seed and number.
+// n-th point, so that proposals depend only on the seed and the number.
 
 #include "orchestrator/sampling/sobol.hpp"
 
@@ -39,7 +39,7 @@ Point sobol_point(std::uint64_t seed, std::uint64_t number, std::size_t dimensio
     engine.seed(number);
     const double scale = std::ldexp(1.0, -64);
     for (std::size_t d = 0; d < dimensions; ++d) {
-        // A duplicate's retry is another shift of the same point: the sequence itself belongs to the other trials.
+        // A retry shifts the same point differently, since other points of the sequence belong to other trials.
         const double shift = draw_unit(seed, Purpose::startup, static_cast<std::uint64_t>(retry), d);
         const double shifted = static_cast<double>(engine()) * scale + shift;
         point[d] = shifted >= 1 ? shifted - 1 : shifted;

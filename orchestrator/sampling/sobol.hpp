@@ -8,10 +8,10 @@
 
 namespace hpo {
 
-/// The most dimensions that Boost's table of direction numbers holds.
+/// The largest number of dimensions in Boost's table of direction numbers.
 inline constexpr std::size_t sobol_dimensions = 3667;
 
-/// Point `number` (from 1) in [0, 1)^dimensions; `seed` and `retry` choose the shift.
+/// Returns point `number` (from 1) in [0, 1)^dimensions. `seed` and `retry` determine the shift.
 Point sobol_point(std::uint64_t seed, std::uint64_t number, std::size_t dimensions, int retry);
 
 }  // namespace hpo

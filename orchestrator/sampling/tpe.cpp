@@ -5,17 +5,18 @@
 //
 // The trials are split by loss into a few good ones and the rest; a density is fitted to each, candidates are drawn
 // from the good one, and the candidate with the highest ratio good/rest is proposed. Trials that have not told anything
-// yet count among the rest, so that parallel workers do not pile up on one spot. Diverged and failed trials stand last.
-// A trial that was stopped or paused stands where the value it reached puts it: values of an objective `at: best` never
-// fall with further steps, so that survivors of ASHA come first, as they should, while a trial that a plateau ended
-// early with a good value keeps its rank (an order by steps first, as Optuna sorts pruned trials, would lose it).
+// yet count among the rest, so that parallel workers do not pile up on one spot. Diverged and failed trials rank last.
+// A trial that was stopped or paused is ranked by the value that it has reached. Values of an objective `at: best`
+// never get worse with further steps, so that survivors of ASHA rank first. A trial that a plateau ended early with a
+// good value keeps its rank. It would lose it in an order by steps first, as Optuna sorts pruned trials.
 //
-// With several objectives good are the trials of the first Pareto fronts, of the last front that has a place those
-// where it is least crowded (Ozaki and others: "Multiobjective tree-structured Parzen estimator", JAIR 2022; crowding:
-// Deb and others: "NSGA-II", 2002). Trials that break constraints stand after those that keep them, by their violation.
+// With several objectives, the good trials are those of the first Pareto fronts. If the last front fits only in part,
+// its least crowded trials are taken (Ozaki and others: "Multiobjective tree-structured Parzen estimator", JAIR 2022;
+// crowding: Deb and others: "NSGA-II", 2002). Trials that violate constraints rank after all others, by their
+// violation.
 //
-// The cost of a proposal is bounded: at most `max_good` good kernels and `max_rest` of the rest, spread evenly over
-// their ranks.
+// The cost of a proposal is bounded by at most `max_good` kernels of good trials and `max_rest` kernels of the rest,
+// spread evenly over their ranks.
 
 #include <algorithm>
 #include <array>
@@ -141,7 +142,7 @@ class TpeSampler final : public Sampler {
         return point;
     }
 
-    /// `ranking_` with the `good` best by Pareto fronts in front.
+    /// Returns `ranking_` with the `good` best trials by Pareto fronts first.
     [[nodiscard]] std::vector<std::size_t> with_fronts_first(std::size_t good) const {
         std::vector<std::size_t> left(ranking_.begin(), ranking_.begin() + static_cast<std::ptrdiff_t>(measured_));
         std::vector<std::size_t> order;
@@ -179,7 +180,7 @@ class TpeSampler final : public Sampler {
         std::stable_sort(front.begin(), front.end(), [&](auto a, auto b) { return room.at(a) > room.at(b); });
     }
 
-    /// The score that other studies lead to expect of a point.
+    /// Returns the mean score of a point that the other studies predict.
     [[nodiscard]] double expected(const Point& point) const {
         double score = 0;
         for (const auto& other : setup_.expected)
@@ -187,8 +188,8 @@ class TpeSampler final : public Sampler {
         return score;
     }
 
-    /// How much that counts: as far as it has ranked this study's trials (the correlation with their ranks), and ever
-    /// less as they become many. A point whose score is better by 1 is then preferred by a factor of e to this power.
+    /// Returns the weight of the predicted score. It follows from the score's correlation with the ranks of this
+    /// study's trials, and falls with their number. A point whose score is better by 1 is preferred by e to this power.
     [[nodiscard]] double trust() const {
         if (setup_.expected.empty()) return 0;
         const auto n = static_cast<double>(ranking_.size());

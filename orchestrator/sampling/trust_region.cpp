@@ -5,7 +5,7 @@
 namespace hpo {
 
 namespace {
-constexpr double fade = 0.9;  // of what earlier trials say, at each further one
+constexpr double fade = 0.9;  // factor on the counts of earlier trials at each further one
 constexpr int successes_to_grow = 2;
 constexpr double growth = 1.6;
 }  // namespace

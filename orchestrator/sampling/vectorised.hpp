@@ -1,5 +1,5 @@
-// HPO_VECTORISED before a function: it is compiled for CPUs with AVX2 as well, and the one that the CPU has is chosen
-// when the program starts. Sanitizers of threads and addresses are not ready for that choice so early, and do without.
+// A function with HPO_VECTORISED is also compiled for CPUs with AVX2. The version for the CPU is selected when the
+// program starts. ThreadSanitizer and AddressSanitizer are not initialised that early, so the macro is empty with them.
 #pragma once
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__) && \
