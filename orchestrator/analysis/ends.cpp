@@ -12,10 +12,10 @@ namespace hpo::analysis {
 namespace {
 
 constexpr std::size_t enough_to_calibrate = 8;
-constexpr double least_told = 0.4;  ///< correlation of what is predicted at a node with what came
+constexpr double least_told = 0.4;  ///< minimum correlation of predicted and real ends to use a prediction
 constexpr int draws = 4000;
 
-/// Steps that lie three times apart, the last one the end.
+/// Returns the nodes of the curve model: steps spaced by a factor of three, ending at the last step.
 std::vector<std::int64_t> nodes_of(std::int64_t steps) {
     std::vector<std::int64_t> nodes{steps};
     for (double at = static_cast<double>(steps) / 3; std::lround(at) >= 1; at /= 3) {
@@ -26,7 +26,8 @@ std::vector<std::int64_t> nodes_of(std::int64_t steps) {
     return nodes;
 }
 
-/// Of an attempt that reports every few steps a node is passed by its first report there or beyond.
+/// Returns a trial's values at the nodes that it has passed. If a trial reports only every few steps, the first report
+/// at or after a node counts for it.
 CurvePath path_of(const TrialRecord& trial, const Objective& objective, const std::vector<std::int64_t>& nodes) {
     CurvePath path;
     std::optional<double> value;
@@ -72,7 +73,8 @@ Ends ends_of(const Study& study, const StudyRecord& record) {
     };
     const CurveModel model = fitted(paths.size(), 0);
 
-    // A node's deviations are what the ends of full trainings called for, each as if it had been stopped there.
+    // Calibrate each node's deviations by leave-one-out: predict the end of each trial that was trained to its end as
+    // if it had been stopped there.
     std::vector<double> scaled(nodes.size(), 1.0);
     Ends ends;
     ends.calibrated = full.size() >= enough_to_calibrate;
@@ -85,7 +87,7 @@ Ends ends_of(const Study& study, const StudyRecord& record) {
                 const double z = (paths[i].back() - end.value) / std::max(end.deviation, 1e-12);
                 squares += z * z;
             }
-            // One that came as foretold counts beside them.
+            // The added 1 in both terms is a prior observation with a standardized error of 1.
             scaled[node] = std::sqrt((squares + 1) / static_cast<double>(full.size() + 1));
         }
 

@@ -1,5 +1,5 @@
-// Where the trials of a study ended, or would have: those that a rule stopped are given the end that is predicted of
-// their curves (stopping/curve_model.hpp), as far as the study has shown that curves tell it.
+// The ends of a study's trials. For a trial that a rule stopped, the end is predicted from its curve
+// (stopping/curve_model.hpp), provided that curves in this study have proved predictive.
 #pragma once
 
 #include <map>
@@ -13,28 +13,31 @@
 namespace hpo::analysis {
 
 struct End {
-    double loss = 0;       ///< smaller is better; a trial that diverged or failed has the worst that counts
-    double deviation = 0;  ///< of a predicted one; scaled to hold for the trials that were trained to their end
+    double loss = 0;       ///< smaller is better; a trial that diverged or failed has the model's worst value
+    double deviation = 0;  ///< standard deviation of a predicted end, calibrated on the trials trained to their end
     bool predicted = false;
-    std::string rule;  ///< that stopped it
+    std::string rule;  ///< the rule that stopped the trial
 };
 
 struct Ends {
-    std::vector<std::optional<End>> of;  ///< in the order of record.trials; absent: not ended, or nothing is known
+    /// The ends in the order of record.trials. Absent if a trial has not ended or nothing is known about its end.
+    std::vector<std::optional<End>> of;
     std::int64_t trained = 0, predicted = 0,
-                 left_out = 0;  ///< trials; left out: stopped, and their curves tell nothing
-    bool calibrated = false;    ///< enough trials were trained to their end to scale the deviations by
+                 left_out = 0;  ///< numbers of trials; stopped trials whose curves predict nothing are left out
+    bool calibrated = false;    ///< true if enough trials were trained to their end to calibrate the deviations
 };
 
-/// `record` has whole curves.
+/// Returns the ends of all trials. `record` must have whole curves.
 Ends ends_of(const Study& study, const StudyRecord& record);
 
-/// What a rule may have cost: the chance that at least one of the trials that it stopped would have ended better than
-/// the best one did, and by how much on average, whether or not one would. Absent where that is not known: fewer than
-/// eight trials were trained to their end, or no trial was stopped.
+/// The expected cost of a rule's stopping. `chance` is the probability that at least one of the trials that it stopped
+/// would have ended better than the best trial did. `regret` is the expected improvement, counting 0 where no trial
+/// would have ended better.
 struct Cost {
     double chance = 0, regret = 0;
 };
+/// Returns the cost of each rule that stopped trials. Empty if fewer than eight trials were trained to their end, or if
+/// the end of some stopped trial cannot be predicted.
 std::map<std::string, Cost> costs_of_stopping(const Ends& ends, std::uint64_t seed);
 
 }  // namespace hpo::analysis

@@ -23,7 +23,7 @@ double covariance(const std::vector<double>& a, const std::vector<double>& b) {
     return sum / n;
 }
 
-/// How much of the variance of these trials the forest predicts, which has not seen them.
+/// Returns the fraction of the variance of the trials `of` that a forest predicts. The forest must be fitted to others.
 double explained_by(const Forest& forest, const BinnedTrials& trials, const std::vector<std::size_t>& of) {
     double mean = 0, left = 0, all = 0;
     for (const std::size_t i : of) mean += trials.values[i] / static_cast<double>(of.size());
@@ -35,7 +35,7 @@ double explained_by(const Forest& forest, const BinnedTrials& trials, const std:
     return all > 0 ? 1 - left / all : 0;
 }
 
-/// The share that these covariances are of the whole ones, and how far it is from round to round.
+/// Returns the ratio of a component's mean covariance to the total, and its deviation between rounds.
 Share share_of(const std::vector<double>& parts, const std::vector<double>& wholes) {
     Share share;
     const auto n = static_cast<double>(parts.size());

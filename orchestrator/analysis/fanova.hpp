@@ -1,12 +1,13 @@
-// Functional analysis of variance: what share of a metric's variance over the whole space each parameter explains alone
-// (Hutter, Hoos, Leyton-Brown: "An efficient approach for assessing hyperparameter importance", ICML 2014).
+// Functional analysis of variance: the share of a metric's variance over the whole space that each parameter explains
+// alone (Hutter, Hoos, Leyton-Brown: "An efficient approach for assessing hyperparameter importance", ICML 2014).
 //
-// A forest is fitted to the trials, and its means over all other parameters are taken over the declared space, not over
-// the trials: where a sampler has looked does not count, but for how much is known there.
+// A forest is fitted to the trials. Its marginal means are taken over the declared space, not over the trials, so the
+// distribution of the sampled points affects only the accuracy of the estimate.
 //
-// A forest fits noise, and the variance of what it fits is never below 0: a parameter without effect would seem to have
-// some. So the trials are split at random in two halves, again and again, and the variance of a parameter's means is
-// taken as the covariance of the two halves' means: what either has fitted by chance has no part in it.
+// A forest fits noise, and the variance of its predictions is never negative. A parameter without effect would
+// therefore appear to have one. To avoid this bias the trials are split at random into two halves, repeatedly, and the
+// variance of a parameter's means is estimated by the covariance of the two halves' means. Noise that only one half has
+// fitted does not contribute to it.
 #pragma once
 
 #include <cstdint>
@@ -17,27 +18,28 @@
 namespace hpo::analysis {
 
 struct Share {
-    double share = 0;      ///< of the variance; not below 0
-    double deviation = 0;  ///< over the halves: one standard deviation
-    /// Whether it is more than chance: two deviations above 0.
+    double share = 0;      ///< share of the variance, at least 0
+    double deviation = 0;  ///< one standard deviation over the random splits
+    /// Returns true if the share is significant: above 2 % and more than two deviations above 0.
     [[nodiscard]] bool sure() const { return share > 2 * deviation && share >= 0.02; }
 };
 
 struct PairShare {
     std::size_t first = 0, second = 0;
-    Share share;  ///< of what both explain together and neither alone
+    Share share;  ///< the share that the two explain together, beyond what each explains alone
 };
 
 struct Variance {
-    /// How much of the variance between trials the forest of one half predicts of the other half: 1 all, 0 nothing.
+    /// The fraction of the variance in one half of the trials that the forest of the other half predicts. At most 1.
+    /// Negative if the forest predicts worse than the mean does.
     double explained = 0;
-    std::vector<Share> alone;      ///< of each dimension
-    std::vector<PairShare> pairs;  ///< of the dimensions with the largest shares, largest first
+    std::vector<Share> alone;      ///< by dimension
+    std::vector<PairShare> pairs;  ///< pairs of the dimensions with the largest shares, largest first
 };
 
 constexpr std::size_t fewest_trials = 16;
 
-/// Deterministic. At least `fewest_trials` trials.
+/// Analyses the trials. The result depends only on the arguments. Requires at least `fewest_trials` trials.
 Variance analyse(const BinnedTrials& trials, std::uint64_t seed);
 
 }  // namespace hpo::analysis

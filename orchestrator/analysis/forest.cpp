@@ -15,7 +15,7 @@ constexpr int most_depth = 16;
 
 constexpr BinSet all_bins(std::size_t count) { return count >= 32 ? ~BinSet{0} : (BinSet{1} << count) - 1; }
 
-/// The split of some trials by one dimension that leaves the least variance.
+/// A split of trials by one dimension. Its gain is the reduction of the sum of squares.
 struct Split {
     double gain = 0;
     std::size_t dimension = 0;
@@ -36,7 +36,7 @@ void try_dimension(const BinnedTrials& trials, const std::vector<std::size_t>& o
     for (std::size_t bin = 0; bin < trials.bins[dimension]; ++bin)
         if (count[bin] > 0) order.push_back(bin);
     if (order.size() < 2) return;
-    // Categories in the order of their means: the best split in two is one of this order.
+    // Sort categories by their means. The best binary split is contiguous in this order.
     if (!trials.ordered[dimension])
         std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
             return sum[a] / static_cast<double>(count[a]) < sum[b] / static_cast<double>(count[b]);
@@ -54,7 +54,7 @@ void try_dimension(const BinnedTrials& trials, const std::vector<std::size_t>& o
         const double apart = left_sum / a - (total - left_sum) / b;
         const double gain = a * b / n * apart * apart;
         if (!(gain > best.gain * (1 + 1e-12))) continue;
-        // Between two bins with trials the border lies in the middle of the empty ones.
+        // Place the border in the middle of the empty bins between two bins with trials.
         BinSet bins = left;
         if (trials.ordered[dimension]) bins = all_bins((order[k] + order[k + 1] + 1) / 2);
         best = {gain, dimension, bins & box[dimension]};

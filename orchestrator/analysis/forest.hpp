@@ -1,8 +1,8 @@
-// A forest of regression trees over a space of bins (Breiman: "Random forests", Machine Learning 45, 2001), whose means
-// over any of the dimensions are exact: each leaf is a box of bins, all bins of a dimension being equally likely.
+// A forest of regression trees over a binned space (Breiman: "Random forests", Machine Learning 45, 2001). Each leaf is
+// a box of bins, and all bins of a dimension are equally likely, so the marginal means are exact.
 //
-// Every split is the best of all dimensions: where a few of them matter the others are split by rarely. Trees differ by
-// the trials that each is grown from, drawn with replacement.
+// Every split is the best one over all dimensions, not over a random subset. So dimensions that do not matter are
+// rarely split. Each tree is grown from a bootstrap sample of the trials.
 #pragma once
 
 #include <cstdint>
@@ -11,41 +11,44 @@
 
 namespace hpo::analysis {
 
-/// Trials in bins.
+/// Trials whose parameters are discretized into bins.
 struct BinnedTrials {
-    std::vector<std::size_t> bins;         ///< of each dimension, 1 to 32
-    std::vector<bool> ordered;             ///< false: categories
-    std::vector<std::vector<int>> points;  ///< of each trial the bin in each dimension
-    std::vector<double> values;
+    std::vector<std::size_t> bins;         ///< number of bins by dimension, 1 to 32
+    std::vector<bool> ordered;             ///< by dimension; false for categories
+    std::vector<std::vector<int>> points;  ///< by trial, the bin in each dimension
+    std::vector<double> values;            ///< by trial
 };
 
+/// A set of bins of one dimension, as a bit mask.
 using BinSet = std::uint32_t;
 
 class Forest {
    public:
-    /// Grown from the trials with these indices, at least one. `uniform` gives numbers in [0, 1).
+    /// Grows `trees` trees from the trials with the indices `of`, of which there must be at least one. `uniform`
+    /// returns random numbers in [0, 1).
     Forest(const BinnedTrials& trials, const std::vector<std::size_t>& of, int trees,
            const std::function<double()>& uniform);
 
+    /// Returns the mean prediction of all trees.
     [[nodiscard]] double predict(const std::vector<int>& point) const;
-    /// The mean over the whole space.
+    /// Returns the mean over the whole space.
     [[nodiscard]] double mean() const;
-    /// The mean in each bin of a dimension, over all others.
+    /// Returns the mean in each bin of a dimension, over all other dimensions.
     [[nodiscard]] std::vector<double> marginal(std::size_t dimension) const;
-    /// In each pair of bins of two dimensions; the first one's bin counts slowly.
+    /// Returns the mean in each pair of bins of two dimensions, in row-major order.
     [[nodiscard]] std::vector<double> marginal(std::size_t first, std::size_t second) const;
 
    private:
     struct Node {
         std::size_t dimension = 0;
         BinSet left_bins = 0;
-        int left = -1, right = -1;  ///< -1: a leaf
+        int left = -1, right = -1;  ///< indices of the children; -1 in a leaf
         double value = 0;
     };
     struct Leaf {
         std::vector<BinSet> box;
         double value = 0;
-        double share = 1;  ///< of the space
+        double share = 1;  ///< the leaf's share of the space
     };
     using Tree = std::vector<Node>;
 
@@ -53,7 +56,7 @@ class Forest {
 
     std::vector<std::size_t> bins_;
     std::vector<Tree> trees_;
-    std::vector<Leaf> leaves_;  ///< of all trees
+    std::vector<Leaf> leaves_;  ///< the leaves of all trees
 };
 
 }  // namespace hpo::analysis

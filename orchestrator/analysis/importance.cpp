@@ -14,13 +14,13 @@ namespace {
 
 constexpr std::size_t most_bins = 32;
 constexpr std::int64_t fewest_best = 12, enough_for_best = 40;
-constexpr double near_a_bound = 0.05;  ///< of a range
-constexpr double late = 0.2;           ///< of all trials: a best one among the last of them came late
+constexpr double near_a_bound = 0.05;  ///< distance from a bound, as a fraction of the range
+constexpr double late = 0.2;           ///< the best trial came late if it is in this last fraction of trials
 
-/// The space in bins, and every trial with an end in them.
+/// All trials with a known end, in a binned space.
 struct Binned {
     BinnedTrials trials;
-    std::vector<std::size_t> dimensions;  ///< those of the space that have more than one value
+    std::vector<std::size_t> dimensions;  ///< indices of the dimensions with more than one value
 };
 
 Binned binned(const Study& study, const CubeMap& map, const StudyRecord& record, const Ends& ends) {
@@ -35,7 +35,7 @@ Binned binned(const Study& study, const CubeMap& map, const StudyRecord& record,
     for (std::size_t i = 0; i < record.trials.size(); ++i) {
         if (!ends.of[i]) continue;
         const auto point = map.point(record.trials[i].params);
-        if (!point) continue;  // of a study that was changed by hand
+        if (!point) continue;  // The study has been edited by hand.
         std::vector<int> bins;
         for (std::size_t k = 0; k < made.dimensions.size(); ++k) {
             const auto count = static_cast<double>(made.trials.bins[k]);
@@ -47,7 +47,7 @@ Binned binned(const Study& study, const CubeMap& map, const StudyRecord& record,
     return made;
 }
 
-/// Values that are far worse than the middle count as no worse than that: one trial that went wrong would be all.
+/// Caps values that are far worse than the median. Otherwise a single failed trial would dominate the variance.
 void bound_worst(std::vector<double>& values) {
     std::vector<double> sorted = values;
     std::sort(sorted.begin(), sorted.end());
@@ -68,7 +68,7 @@ void find_effects(const Study& study, const CubeMap& map, const StudyRecord& rec
             made.pairs.push_back({study.space[all.dimensions[pair.first]].name,
                                   study.space[all.dimensions[pair.second]].name, pair.share});
 
-    // Hutter et al., section 4.2: what matters in good regions is found with all other values capped.
+    // Hutter et al., section 4.2: capping all other values shows what matters in good regions.
     const auto count = static_cast<std::int64_t>(all.trials.values.size());
     if (count >= enough_for_best) {
         made.best = std::max(fewest_best, count / 10);
@@ -83,14 +83,14 @@ void find_effects(const Study& study, const CubeMap& map, const StudyRecord& rec
                      [](const Effect& a, const Effect& b) { return a.all.share > b.all.share; });
 }
 
-/// Trials that keep the constraints, the best first.
+/// Returns the trials that satisfy the constraints, the best first.
 std::vector<const TrialRecord*> ranked(const Study& study, const StudyRecord& record) {
     std::vector<const TrialRecord*> order = ranking(record, study.objective);
     std::erase_if(order, [&](const TrialRecord* trial) { return !standing_of(*trial, study.objective)->feasible(); });
     return order;
 }
 
-/// Whether values beyond the end of a parameter's range make no sense, or are refused.
+/// Returns true if values beyond a bound of a parameter's range are meaningless or not allowed.
 bool is_final(const Study& study, const std::string& name, bool upper, double bound) {
     if (!upper && bound == 0) return true;
     if (!upper && name == "batch_size" && bound <= static_cast<double>(study.policy.min_batch_size)) return true;
@@ -123,8 +123,8 @@ void find_bounds(const Study& study, const CubeMap& map, const std::vector<const
     }
 }
 
-/// From step to step of the second half of the curves of trials that were trained to their end: fourth differences, so
-/// that the curves' own shape does not count.
+/// Estimates the noise between steps from the second half of the curves of completed trials. Uses fourth differences,
+/// which cancel the smooth shape of a curve.
 std::optional<double> noise_of_steps(const Study& study, const std::vector<const TrialRecord*>& order) {
     constexpr std::size_t fewest_steps = 10;
     double squares = 0;
@@ -173,7 +173,7 @@ void find_next(const Study& study, const StudyRecord& record, const std::vector<
                             std::to_string(2 * record.trials.size()));
     std::string dead;
     std::size_t many = 0;
-    // Where one choice decides nearly all, the others are judged by their part of what it leaves.
+    // If one parameter explains nearly all of the variance, judge the others by their share of the rest.
     double largest = 0;
     for (const Effect& effect : made.effects) largest = std::max(largest, effect.all.share);
     if (made.tells() && made.explained >= 0.5)
@@ -191,7 +191,7 @@ Importance importance_of(const Study& study, const StudyRecord& record, std::opt
     Importance made;
     made.ends = ends_of(study, record);
     Policy declared = study.policy;
-    declared.scaled = false;  // ranges as they are declared, whatever the sampler's priors lean to
+    declared.scaled = false;  // Use the declared ranges, without the sampler's priors.
     const auto map = CubeMap::make(study.space, declared, study.worker);
     if (!map) return made;
     find_effects(study, *map, record, made);

@@ -1,5 +1,5 @@
-// What the trials of a study say about its parameters and about the best of them: which parameters matter, which of
-// their ranges end where the best values lie, how sure the best trial is, and what to do next.
+// Analyses the trials of a study: which parameters matter, which ranges end where the best trials lie, how certain the
+// best trial is, and what to do next.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace hpo::analysis {
 
 struct Effect {
     std::string name;
-    Share all;                  ///< over the whole space
-    std::optional<Share> best;  ///< of what tells the best trials apart: values above theirs count as theirs
+    Share all;                  ///< share of the variance over the whole space
+    std::optional<Share> best;  ///< share among the best trials: worse values are capped at the worst of these
 };
 
 struct PairEffect {
@@ -25,46 +25,47 @@ struct PairEffect {
     Share share;
 };
 
-/// The best trials lie at the end of a range.
+/// A range whose end the best trials lie at.
 struct AtBound {
     std::string name;
     bool upper = false;
     Value bound;
-    std::int64_t trials = 0, of = 0;  ///< so many of so many of the best
-    bool final = false;               ///< the range cannot be wider there: 0, the limit of the key, or of the policy
+    std::int64_t trials = 0, of = 0;  ///< the number of best trials at the bound, and of best trials considered
+    bool final = false;  ///< true if the range cannot be extended: the bound is 0, or a limit of the key or policy
 };
 
-/// By how much a value differs from one time to the next.
+/// The variation of the objective between repeated measurements.
 struct Noise {
     double deviation = 0;
     bool repeated =
-        false;  ///< from repeats on other seeds; else from step to step of the late curves: at least so much
+        false;  ///< true if measured with other seeds; otherwise a lower bound, from step to step of late curves
 };
 
 struct Importance {
     Ends ends;
-    double explained = 0;           ///< see Variance; 0 where effects are empty
-    std::vector<Effect> effects;    ///< the largest first; empty: fewer trials than tell, or nothing varies
-    std::vector<PairEffect> pairs;  ///< sure ones alone
-    std::int64_t best = 0;          ///< trials that Effect::best is about
+    double explained = 0;           ///< see Variance; 0 if there are no effects
+    std::vector<Effect> effects;    ///< largest first; empty if there are too few trials or nothing varies
+    std::vector<PairEffect> pairs;  ///< significant pairs only
+    std::int64_t best = 0;          ///< the number of trials that Effect::best considers
     std::vector<AtBound> bounds;
     std::optional<Noise> noise;
-    std::vector<std::int64_t> tied;  ///< trials within two deviations of the difference to the best one
-    std::vector<std::string> next;   ///< what to do, a sentence each
-    /// Whether the effects may be spoken of: they predict trials that they were not made from.
+    std::vector<std::int64_t> tied;  ///< trials whose difference to the best one is within two deviations
+    std::vector<std::string> next;   ///< recommendations, one sentence each
+    /// Returns true if the effects are reliable, that is, if they predict trials that were held out.
     [[nodiscard]] bool tells() const { return !effects.empty() && explained >= 0.2; }
 };
 
-/// `record` has whole curves. `repeated`: a standard deviation that repeats of the best have shown.
+/// Analyses a study. `record` must have whole curves. `repeated` is the standard deviation over repeats of the best
+/// trials, if it was measured.
 Importance importance_of(const Study& study, const StudyRecord& record, std::optional<double> repeated = {});
 
-/// "width: 4 of the best 5 lie at its upper end, 512".
+/// Returns a text such as "width: 4 of the best 5 lie at its upper end, 512".
 std::string bound_text(const AtBound& bound);
 
-/// For the end of `hpo run`: six lines at most, of what is sure alone; none: nothing is.
+/// Returns at most six lines for the end of `hpo run`, with significant findings only.
 std::vector<std::string> short_text(const Study& study, const Importance& importance);
 
-/// All of it.
+/// Returns the full report of `hpo importance`.
 std::string whole_text(const Study& study, const Importance& importance);
 
 }  // namespace hpo::analysis

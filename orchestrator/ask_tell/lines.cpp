@@ -24,7 +24,7 @@ Json object(const Map& map) {
     return json;
 }
 
-/// `read` of a member; an error names the member.
+/// Returns the result of `read` for a member. Errors name the member.
 template <class Read>
 auto part(const wire::Json& json, const char* key, Read&& read) {
     const wire::Json& found = member(json, key);
@@ -53,7 +53,7 @@ const wire::Json& object_of(const wire::Json& json, const char* key) {
     return found;
 }
 
-/// An Error as what the line got wrong.
+/// Returns the value of a result, or throws its error as Malformed.
 template <class T>
 T good(Result<T> result) {
     if (!result) throw Malformed(result.error().message);
@@ -105,7 +105,7 @@ Json on_tell(Session& session, const wire::Json& request) {
     return json;
 }
 
-/// A trial's numbers at the step that counts, and those that came with its end.
+/// Returns a trial's metrics at its best step, and those told with its end.
 Json values_of(const Session& session, const TrialRecord& trial) {
     Metrics numbers = trial.closing;
     numbers.erase(session.study().objective.metric);
@@ -197,8 +197,8 @@ std::string answer(Session& session, std::string_view line, std::int64_t number)
         return written(answered(session, line));
     } catch (const StoreFailed& failed) {
         return error_line(std::string("the study's database cannot be written: ") + failed.what(), number);
-    } catch (const std::exception& wrong) {
-        return error_line(wrong.what(), number);
+    } catch (const std::exception& error) {
+        return error_line(error.what(), number);
     }
 }
 

@@ -15,7 +15,7 @@ constexpr std::size_t all_at_once = 1'000'000;
 
 std::string named(std::int64_t trial) { return "trial " + std::to_string(trial); }
 
-/// "stopped (asha: 3rd of 3 ...)".
+/// Describes how a trial ended: "stopped (asha: 3rd of 3 ...)".
 std::string ended_as(const TrialRecord& trial) {
     std::string message(to_text(trial.state));
     if (!trial.reason.empty())
@@ -32,7 +32,7 @@ Session::Session(const Study& study, Ledger& ledger, const Clock& clock)
       supply_(study, ledger),
       began_(clock.now()),
       seconds_before_(ledger.record().seconds) {
-    // A killed session may have stored a trial's step but not what followed from it: its end, or its pause.
+    // A killed session may have stored a step of a trial without the pause or end that followed from it.
     for (const std::int64_t trial : std::set(ledger_.unfinished()))
         if (ledger_.record().trial(trial).state != TrialState::paused) ledger_.judge(trial);
 }
@@ -88,7 +88,8 @@ Result<Told> Session::complete(std::int64_t trial, Metrics values) {
     if (told == values.end() && !record.value)
         return Error{named(trial) + " has no value of " + study_.objective.metric +
                      ": tell it in \"values\", or tell that the trial has failed"};
-    // The last word on the last step. Where the best step counts, a worse one is only kept beside the others.
+    // The told value replaces that of the last step. If the best step counts and the told value is not better, it is
+    // only stored with the closing metrics.
     const bool counts =
         told != values.end() && (!record.value || !std::isfinite(told->second) ||
                                  better(study_.objective.direction, told->second, *record.value) ||
@@ -136,8 +137,8 @@ bool Session::over() const {
            supply_.promotions(1).empty();
 }
 
-/// Whether the trial is out, so that something can be said of it. One that an earlier session gave out is given out
-/// again by its being spoken of: who trains it may not know that the session has ended meanwhile.
+/// Checks that a trial is running. Launches it again if an earlier session handed it out, since the caller may not know
+/// that the session has ended in the meantime.
 Result<void> Session::take(std::int64_t trial) {
     const auto count = static_cast<std::int64_t>(ledger_.record().trials.size());
     if (trial < 1 || trial > count)
@@ -175,9 +176,10 @@ std::string Session::why_fewer() const {
 }
 
 std::int64_t Session::count_of(TrialState state) const {
-    std::int64_t many = 0;
-    for (const std::int64_t trial : ledger_.unfinished()) many += ledger_.record().trial(trial).state == state ? 1 : 0;
-    return many;
+    std::int64_t number = 0;
+    for (const std::int64_t trial : ledger_.unfinished())
+        number += ledger_.record().trial(trial).state == state ? 1 : 0;
+    return number;
 }
 
 bool Session::out_of_time() const {

@@ -1,6 +1,6 @@
-// A study whose trials somebody else trains: who asks is given trials, and reports and tells what became of them. The
-// sampler, the rules and the books are those of `hpo run`; what a worker's messages are to the engine, these calls are
-// here. No I/O but the ledger's store.
+// A study whose trials the caller trains. The caller asks for trials, reports their steps and tells their results. The
+// sampler, the rules and the ledger are the same as in `hpo run`. These calls take the place of a worker's messages.
+// The only I/O is that of the ledger's store.
 #pragma once
 
 #include <cstdint>
@@ -17,53 +17,55 @@
 
 namespace hpo::ask_tell {
 
-/// A trial that is given out.
+/// A trial that is handed out to the caller.
 struct Offer {
     std::int64_t trial = 0;
     Params params;
-    std::int64_t resume_from = 0;  ///< its last step that was reported; 0: it begins
+    std::int64_t resume_from = 0;  ///< the last step that was reported; 0 for a trial that begins
 };
 
 struct Offers {
     std::vector<Offer> trials;
-    bool done = false;   ///< the study is over: no ask will be given another one
-    std::string reason;  ///< why there are fewer than were asked for, as text; empty: there are as many
+    bool done = false;   ///< true if the study is over, so that no later call returns a trial
+    std::string reason;  ///< the reason why there are fewer trials than requested; empty if there are not fewer
 };
 
-/// What became of a trial that was told.
+/// The state of a trial after its end was told.
 struct Told {
-    TrialState state = TrialState::complete;  ///< diverged where a value that is not finite was told
+    TrialState state = TrialState::complete;  ///< diverged if the told value is not finite
     std::string reason;
 };
 
-/// One session, not thread-safe. Whatever is refused has changed nothing. Where the store fails StoreFailed is thrown:
-/// what was stored before it stays, and the same call may be made again.
+/// A session. Not thread-safe. A call that returns an error has changed nothing. All calls throw StoreFailed if the
+/// store fails. Events stored before the failure are kept, and the call may be repeated.
 class Session {
    public:
-    /// The ledger is replayed, and its session has started. All outlive the session.
+    /// The ledger must have been replayed and its session started. All arguments must outlive the session.
     Session(const Study& study, Ledger& ledger, const Clock& clock);
 
-    /// `count` trials at most: those an earlier session left behind, paused ones that may go on, new ones.
+    /// Returns at most `count` trials: first those left by an earlier session, then promoted ones, then new ones.
     Offers ask(std::int64_t count);
 
-    /// A step of a trial that was given out, judged. The verdict's action is stop where the trial has ended, and pause
-    /// where it may come back from a later ask.
+    /// Stores and judges a step of a trial that was handed out. The verdict's action is `stop` if the trial has ended,
+    /// and `pause` if a later call of ask() may return it again. Fails if the trial is not running or the step is out
+    /// of range or order.
     Result<Verdict> report(std::int64_t trial, std::int64_t step, Metrics values);
 
-    /// The end of a trial that was given out: it is complete, with `values` as its last numbers, or it failed.
+    /// Ends a trial that was handed out, as complete or as failed. `values` are its final metrics. Fails if the trial
+    /// is not running, or if a complete trial has no value of the objective.
     Result<Told> complete(std::int64_t trial, Metrics values);
     Result<Told> fail(std::int64_t trial, Metrics values, const std::string& reason);
 
-    /// The best trial so far; nullptr: none has a value.
+    /// Returns the best trial so far, or nullptr if no trial has a value.
     [[nodiscard]] const TrialRecord* best() const { return ledger_.best(); }
-    /// As front_of (standing.hpp).
+    /// Returns the Pareto front; see front_of (standing.hpp).
     [[nodiscard]] std::vector<const TrialRecord*> front() const { return front_of(ledger_.record(), study_.objective); }
     [[nodiscard]] const Study& study() const { return study_; }
 
-    /// Trials that are out are kept: those that have reported all their steps are complete, the others are offered
-    /// again by the next session.
+    /// Ends the session. Running trials that have reported all their steps are completed. The next session hands out
+    /// the others again.
     void end(const std::string& reason);
-    /// Whether nothing is left to do.
+    /// Returns true if no work is left: the time budget is used up, or no trial is running, queued or can start.
     [[nodiscard]] bool over() const;
 
    private:
@@ -78,8 +80,8 @@ class Session {
     const Clock& clock_;
     Supply supply_;
     Seconds began_;
-    double seconds_before_;                          ///< of earlier sessions
-    std::map<std::int64_t, std::int64_t> reported_;  ///< last step of each trial that is out, in this session
+    double seconds_before_;                          ///< duration of all earlier sessions
+    std::map<std::int64_t, std::int64_t> reported_;  ///< last step that each running trial reported in this session
 };
 
 }  // namespace hpo::ask_tell

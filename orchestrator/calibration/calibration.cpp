@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// A number that a measurement can be: finite and above 0.
+/// Returns a member that must be a finite number above 0. Throws otherwise.
 double positive(const Json& json, const char* key) {
     const double value = json.at(key).get<double>();
     if (!(std::isfinite(value) && value > 0)) throw std::runtime_error(std::string(key) + " is not above 0");
@@ -66,7 +66,7 @@ void add_line(DeviceCalibration& calibration, const Json& json) {
     } else if (measured == "product") {
         calibration.products.push_back(product_in(json));
     }
-    // Others are measured by later versions.
+    // Unknown kinds come from later versions and are ignored.
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// hpo bench: what the devices of this machine compute.
+// hpo bench: measures the performance of this machine's devices.
 #include <unistd.h>
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -37,16 +37,16 @@ struct BenchArguments {
     bool again = false, quick = false, json = false;
 };
 
-/// A device that is to be measured, and how a worker is told to compute on it.
+/// A device to measure, and the environment that makes a worker use it.
 struct BenchDevice {
     std::string name;  ///< "cpu", "cuda 0", "opencl 1"
-    std::string id;    ///< UUID or name, for the kept file
+    std::string id;    ///< UUID or name, used in the name of the stored file
     std::map<std::string, std::string> environment;
 };
 
-/// The CPU, and all GPUs. CPUs that OpenCL offers are measured only where its backend is asked for.
+/// Returns the CPU and all GPUs, or the devices of one backend. OpenCL CPUs are included only if `backend` is opencl.
 std::vector<BenchDevice> bench_devices(const std::string& backend) {
-    const auto wanted = [&](const char* one) { return backend.empty() || backend == one; };
+    const auto wanted = [&](const char* name) { return backend.empty() || backend == name; };
     std::vector<BenchDevice> devices;
     if (wanted("cpu")) devices.push_back({"cpu", read_host().cpu_name, {{"HPO_BACKEND", "cpu"}}});
     DeviceMonitor monitor({.program = installed_programs().hpo, .opencl = wanted("opencl")});
@@ -68,28 +68,30 @@ std::vector<BenchDevice> bench_devices(const std::string& backend) {
     return devices;
 }
 
-/// Measures the device unless what was kept still holds. Returns nothing, with a message, if it cannot be measured.
+/// Returns the stored measurements of a device if they are still valid, and measures it otherwise. If that fails,
+/// prints a message and returns nothing.
 std::optional<DeviceCalibration> calibration_of(const BenchDevice& device, const BenchArguments& arguments) {
     const std::string machine = host_name() + ", " + read_host().cpu_name;
     const std::filesystem::path cache = user_cache();
     const auto file = cache.empty() ? cache : calibration_file(cache, host_name(), device.name, device.id);
     const auto kept =
         arguments.again || arguments.quick || cache.empty() ? std::nullopt : load_calibration(file, machine);
-    const bool tells = view::is_terminal(STDERR_FILENO);
+    const bool show_progress = view::is_terminal(STDERR_FILENO);
     int results = 0;
     std::vector<std::string> options{"--calibrate", kept ? kept->identity : ""};
     if (arguments.quick) options.emplace_back("--quick");
     const WorkerOutput output = worker_output(options, device.environment, false, [&](std::string_view) {
         ++results;
-        if (tells) std::fprintf(stderr, "\rmeasuring %s: %d results ", device.name.c_str(), results);
+        if (show_progress) std::fprintf(stderr, "\rmeasuring %s: %d results ", device.name.c_str(), results);
     });
-    if (tells) std::fprintf(stderr, "\r\033[K");
-    // A line alone: the device is still the same.
+    if (show_progress) std::fprintf(stderr, "\r\033[K");
+    // The worker prints a single line if the device's identity has not changed.
     const bool unchanged = kept && output.status == 0 && results == 1;
     auto read = read_calibration(unchanged ? kept->lines : output.text, device.name);
     if (output.status != 0 || !read) {
-        const WorkerOutput why = worker_output(options, device.environment, true);
-        const std::string text = output.status != 0 ? why.text.substr(0, why.text.find('\n')) : read.error().message;
+        const WorkerOutput failure = worker_output(options, device.environment, true);
+        const std::string text =
+            output.status != 0 ? failure.text.substr(0, failure.text.find('\n')) : read.error().message;
         std::fprintf(stderr, "hpo: %s was not measured: %s\n", device.name.c_str(), printable(text, 300).c_str());
         return std::nullopt;
     }

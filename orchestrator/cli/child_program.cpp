@@ -38,14 +38,14 @@ Foreground::Foreground() {
 Foreground::~Foreground() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
 
 void Foreground::start(const std::vector<std::string>& command) {
-    std::vector<char*> words;
-    for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
-    words.push_back(nullptr);
+    std::vector<char*> arguments;
+    for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+    arguments.push_back(nullptr);
     posix_spawnattr_t attributes;
     ::posix_spawnattr_init(&attributes);
     ::posix_spawnattr_setsigmask(&attributes, &before_);
     ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-    const int failed = ::posix_spawnp(&pid_, words.front(), nullptr, &attributes, words.data(), environ);
+    const int failed = ::posix_spawnp(&pid_, arguments.front(), nullptr, &attributes, arguments.data(), environ);
     ::posix_spawnattr_destroy(&attributes);
     if (failed != 0) {
         pid_ = 0;

@@ -12,7 +12,8 @@
 
 namespace hpo {
 
-/// Takes SIGINT, SIGTERM, SIGHUP and SIGCHLD of this process from construction to destruction. One at a time.
+/// Runs a program in the foreground. From construction to destruction it blocks SIGINT, SIGTERM, SIGHUP and SIGCHLD in
+/// this process and receives them in wait(). At most one object may exist at a time.
 class Foreground {
    public:
     Foreground();
@@ -20,16 +21,18 @@ class Foreground {
     Foreground(const Foreground&) = delete;
     Foreground& operator=(const Foreground&) = delete;
 
-    /// Starts the program, found by PATH. It gets signals as if this process were not there: those of the terminal come
-    /// to it directly. Ends the command if it cannot be started, with status 127 or 126 as shells do.
+    /// Starts the program, which is searched for in PATH. Its signal mask is that of this process before construction,
+    /// and signals of the terminal reach it directly. Throws Fatal if the program cannot be started, with exit status
+    /// 127 if it is not found and 126 otherwise, as shells do.
     void start(const std::vector<std::string>& command);
 
-    /// Waits until a signal came, the program has ended, or the time is over. Returns the signal other than SIGCHLD, or
-    /// 0. SIGTERM and SIGHUP are passed on to the program.
+    /// Waits until a signal arrives, the program ends or the time is over. Returns the signal, or 0 if there was none
+    /// other than SIGCHLD. Forwards SIGTERM and SIGHUP to the program.
     int wait(Seconds time);
 
     [[nodiscard]] pid_t pid() const { return pid_; }
-    /// Exit status of the program as shells tell it (128 + signal); nothing while it runs or if there is none.
+    /// Returns the program's exit status as shells report it (128 + signal), or nothing if it is running or was not
+    /// started.
     [[nodiscard]] std::optional<int> status() const { return status_; }
 
    private:

@@ -1,4 +1,4 @@
-// hpo monitor: samples what the machine does, for a time or while a program runs, and says what limits it.
+// hpo monitor: samples the machine's load for a time or while a program runs, and reports what limits it.
 #include <unistd.h>
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -53,7 +53,7 @@ struct MonitorArguments {
 
 constexpr double longest_time = 366.0 * 86400;
 
-/// The rates of training of the studies that run on this machine from this folder.
+/// The training speeds of the studies in this folder that are running on this machine.
 class StudyRates {
    public:
     void add_to(TelemetrySample& sample) {
@@ -81,10 +81,11 @@ class StudyRates {
         return study ? &*study : nullptr;
     }
 
-    std::map<std::string, std::optional<StudySnapshot>> studies_;  ///< by name; nothing: it is not in this folder
+    std::map<std::string, std::optional<StudySnapshot>> studies_;  ///< by name; nothing if it is not in this folder
 };
 
-/// One row for each value: the time in UTC, the source, the quantity, the value, its unit, and whether it is possible.
+/// Writes one row for each value: the time in UTC, the source, the quantity, the value, its unit, and 1 if it is
+/// possible. Throws Fatal on write errors.
 class CsvWriter {
    public:
     explicit CsvWriter(const std::string& path) {
@@ -117,8 +118,8 @@ class CsvWriter {
     std::optional<exporting::FileWriter> file_;
 };
 
-/// Shows samples while they are taken: in place on a terminal, else as lines. Nothing is shown beside a program, whose
-/// own output has the terminal.
+/// Shows samples while they are taken, in place on a terminal and otherwise as lines. A silent view shows nothing. It
+/// is used with --json, and with a program, which writes to the terminal itself.
 class LiveView {
    public:
     explicit LiveView(bool silent) : silent_(silent) {
@@ -146,9 +147,9 @@ struct MonitorResult {
     double seconds = 0;
     TelemetrySummary summary;
     std::vector<std::string> verdict;
-    std::string problem;        ///< why GPUs cannot be read; empty: they can, or there is none
-    std::optional<int> status;  ///< of the program
-    int signal = 0;             ///< that ended the monitoring; 0: none
+    std::string problem;        ///< why GPUs cannot be read; empty if they can or there are none
+    std::optional<int> status;  ///< the program's exit status
+    int signal = 0;             ///< the signal that ended the monitoring, or 0
 };
 
 MonitorResult monitor_machine(const MonitorArguments& arguments, double longest) {
@@ -171,7 +172,7 @@ MonitorResult monitor_machine(const MonitorArguments& arguments, double longest)
         const Seconds end = begin + Seconds(longest);
         const int signal = foreground.wait(std::min(due, end) - clock.now());
         if (foreground.status()) break;
-        // The program gets the terminal's Ctrl-C too. Its end is waited for, so that its status is known.
+        // Ctrl-C reaches the program too. Keep waiting for it to end, to get its exit status.
         if (signal != 0 && foreground.pid() == 0) {
             result.signal = signal;
             break;
@@ -184,7 +185,7 @@ MonitorResult monitor_machine(const MonitorArguments& arguments, double longest)
             collector.add(sample);
             if (csv) csv->add(sample);
             live.show(sample, (now - begin).count());
-            // Samples that were missed (a suspended machine) are not made up for.
+            // Skip missed samples, for example after the machine was suspended.
             while (due <= now) due += Seconds(arguments.interval);
         }
         if (now >= end) break;
@@ -228,7 +229,7 @@ Json to_json(const MonitorResult& result) {
             {"status", result.status ? Json(*result.status) : Json(nullptr)}};
 }
 
-/// What a study's database keeps of the machine while its trials trained.
+/// Returns the telemetry that a study's database has stored while its trials trained. Throws Fatal if there is none.
 MonitorResult read_study(const std::string& name) {
     const StudySnapshot snapshot = snapshot_or_fail(choose_study(name));
     const auto rows = snapshot.store->telemetry();
@@ -247,10 +248,10 @@ MonitorResult read_study(const std::string& name) {
 int monitor_command(const MonitorArguments& arguments) {
     double longest = longest_time;
     if (!arguments.time.empty()) {
-        const auto given = study::duration_of(arguments.time);
-        if (!given || !(*given > 0 && *given <= longest_time))
+        const auto duration = study::duration_of(arguments.time);
+        if (!duration || !(*duration > 0 && *duration <= longest_time))
             throw Fatal("--for " + printable(arguments.time) + ": expected a duration such as 90s, 5m or 2h", 2);
-        longest = *given;
+        longest = *duration;
     }
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGXFSZ, SIG_IGN);

@@ -1,4 +1,4 @@
-// Runs the native worker for what it prints.
+// Runs the native worker and captures its output.
 #pragma once
 
 #include <functional>
@@ -10,12 +10,13 @@
 namespace hpo {
 
 struct WorkerOutput {
-    int status = 0;  ///< as shells tell it; 127 if it could not be started
+    int status = 0;  ///< exit status as shells report it; 127 if the worker could not be started
     std::string text;
 };
 
-/// Runs hpo-worker with these arguments and additional environment variables to its end. Its standard error is dropped
-/// unless `with_errors` adds it to the text. `on_line` is called for each line as it comes, without its newline.
+/// Runs hpo-worker with these arguments and additional environment variables, and waits for its end. Standard error is
+/// discarded unless `with_errors` is set, which adds it to the text. Calls `on_line` with each line as it arrives,
+/// without its newline.
 WorkerOutput worker_output(const std::vector<std::string>& arguments,
                            const std::map<std::string, std::string>& environment = {}, bool with_errors = false,
                            const std::function<void(std::string_view)>& on_line = {});

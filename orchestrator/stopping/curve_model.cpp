@@ -7,7 +7,7 @@ namespace hpo {
 
 namespace {
 
-/// Sums of what a regression of y on two centred variables needs.
+/// The means and centred sums of products for a regression of y on the value v and the change c.
 struct Sums {
     double n = 0, v = 0, c = 0, y = 0;
     double vv = 0, vc = 0, cc = 0, vy = 0, cy = 0, yy = 0;
@@ -20,7 +20,7 @@ struct Sums {
     }
 };
 
-/// Weight of the prior in trials: on the coefficients of value and change, and on the variance of what they leave open.
+/// The weight of the prior, in trials: on the coefficients of value and change, and on the residual variance.
 constexpr double prior_value_trials = 2, prior_change_trials = 4, prior_noise_trials = 1;
 
 }  // namespace
@@ -52,8 +52,9 @@ void CurveModel::fit(std::span<const CurvePath* const> paths) {
     for (std::size_t node = nodes_.size() - 1; node-- > 0;) regress(paths, node), judge(paths, node);
 }
 
-/// What is far worse than the middle tells no more than that: losses explode by orders of magnitude. How far is taken
-/// from the node where the best lie farthest from the middle, as those that pass the later ones are alike.
+/// Sets the cap of each node. Losses may explode by orders of magnitude, so values far worse than the median are
+/// capped. The distance of the cap is taken from the node with the greatest distance between best and median, since the
+/// trials that pass the later nodes are similar.
 void CurveModel::bound(std::span<const CurvePath* const> paths) {
     std::vector<double> values;
     double widest = 0;
@@ -72,21 +73,21 @@ void CurveModel::bound(std::span<const CurvePath* const> paths) {
 
 void CurveModel::regress(std::span<const CurvePath* const> paths, std::size_t node) {
     Sums sums;
-    const auto each = [&](auto&& take) {
+    const auto for_each = [&](auto&& visit) {
         for (const CurvePath* path : paths)
-            if (path->size() > node + 1) take(at(*path, node), change(*path, node), at(*path, node + 1));
+            if (path->size() > node + 1) visit(at(*path, node), change(*path, node), at(*path, node + 1));
     };
     Node& from = nodes_[node];
     const Node& next = nodes_[node + 1];
-    each([&](double v, double c, double y) { sums.add(v, c, y); });
-    if (sums.n == 0) {  // nobody went on from here: what is now is all that is known
+    for_each([&](double v, double c, double y) { sums.add(v, c, y); });
+    if (sums.n == 0) {  // No trial has passed the next node: predict the current value.
         from.base = 0, from.value = 1, from.change = 0, from.variance = next.variance;
         return;
     }
     sums.centre();
-    each([&](double v, double c, double y) { sums.spread(v, c, y); });
+    for_each([&](double v, double c, double y) { sums.spread(v, c, y); });
 
-    // Least squares of y - v, drawn to 0: (X'X + R) w = X'(y - v), in units of each variable's variance.
+    // Ridge regression of y - v: (X'X + R) w = X'(y - v). The penalty R is in units of each variable's variance.
     const double ridge_v = prior_value_trials * std::max(sums.vv / sums.n, 1e-300);
     const double ridge_c = prior_change_trials * std::max(sums.cc / sums.n, 1e-300);
     const double a = sums.vv + ridge_v, b = sums.vc, d = sums.cc + ridge_c;
@@ -102,7 +103,7 @@ void CurveModel::regress(std::span<const CurvePath* const> paths, std::size_t no
                          (sums.n + prior_noise_trials);
     const double intercept = sums.y - value * sums.v - u * sums.c;
 
-    // The next value v' and its change v' - v lead to the end.
+    // The end follows from the next value v' and the change v' - v.
     const double onward = next.value + next.change;
     from.base = next.base + onward * intercept;
     from.value = onward * value - next.change;
@@ -123,9 +124,9 @@ void CurveModel::judge(std::span<const CurvePath* const> paths, std::size_t node
     const double spread = n > 1 ? std::max(0.0, squares / n - sum / n * sum / n) : 0;
     from.tells = 0;
     if (onward < enough || spread <= 0) return;
-    // Two coefficients fit few trials by luck: the share that they explain is adjusted for that.
-    const double explained = spread / (spread + from.variance), known = static_cast<double>(onward);
-    from.tells = std::sqrt(std::max(0.0, 1 - (1 - explained) * (known - 1) / (known - 3)));
+    // With few trials, two coefficients explain some variance by chance. Adjust the share for the degrees of freedom.
+    const double explained = spread / (spread + from.variance), count = static_cast<double>(onward);
+    from.tells = std::sqrt(std::max(0.0, 1 - (1 - explained) * (count - 1) / (count - 3)));
 }
 
 }  // namespace hpo

@@ -1,11 +1,10 @@
-// Where a trial's learning curve will end, learnt from the curves of the study alone.
+// Predicts where a trial's learning curve will end, from the curves of the study alone.
 //
-// Curves are looked at where they pass a few nodes, steps that lie geometrically apart, the last of them the full
-// length. From each node to the next leads a Bayesian ridge regression of the value there on the value here and on its
-// change since the node before (MacKay: "Bayesian interpolation", Neural Computation 4(3), 1992). Its prior says that
-// differences stay as they are, so that few curves suffice to begin with, and curves that cross, late falls and ranks
-// that turn round are learnt as the study meets them. Chained backwards from the end the regressions give each node a
-// linear map to the end, with a variance.
+// Curves are sampled at a few nodes: geometrically spaced steps, the last of which is the full length. A Bayesian ridge
+// regression predicts the value at the next node from the value at a node and its change since the previous one
+// (MacKay: "Bayesian interpolation", Neural Computation 4(3), 1992). The prior assumes that differences between trials
+// persist, so a few curves suffice at first. Crossing curves, late drops and rank reversals are learnt as they occur.
+// Chaining the regressions backwards from the end gives each node a linear map to the end, with a variance.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@
 
 namespace hpo {
 
-/// Values of one trial at the nodes that it has passed, in their order; smaller is better, infinite is the worst.
+/// The values of one trial at the nodes that it has passed, in order. Smaller is better. Infinity is the worst value.
 using CurvePath = std::vector<double>;
 
 class CurveModel {
@@ -24,30 +23,32 @@ class CurveModel {
         double deviation = 0;  ///< one standard deviation
     };
 
-    /// `nodes`: how many there are, the end included; at least one.
+    /// `nodes` is the number of nodes, including the end. It must be at least one.
     explicit CurveModel(std::size_t nodes);
 
-    /// Learns anew from all trials. Costs a time linear in their number.
+    /// Fits the model to all trials, discarding the previous fit. Takes time linear in the number of trials.
     void fit(std::span<const CurvePath* const> paths);
 
-    /// The end of a trial that has passed a node at least: its value where it has passed the last one. Before `fit`
-    /// what it has now, without any deviation.
+    /// Returns the predicted end of a trial that has passed at least one node. For a trial that has passed the last
+    /// node, and before the first `fit`, returns its latest value with a deviation of 0.
     [[nodiscard]] End end(const CurvePath& path) const;
 
-    /// How far the values at a node tell the ends of the trials that passed it: the correlation of what is predicted
-    /// with what will be, from 0 to 1, as far as the study has seen; 0 until `enough` trials have passed the next node.
+    /// Returns how well the values at a node predict the ends of trials: the estimated correlation of predicted and
+    /// real ends, from 0 to 1. Returns 0 until `enough` trials have passed the next node.
     [[nodiscard]] double tells(std::size_t node) const { return nodes_[node].tells; }
     static constexpr std::size_t enough = 8;
 
-    /// An end as the model takes it: what is far worse than the middle counts as no worse than that.
+    /// Returns the value of an end as the model uses it, capped at the model's worst value. The cap keeps outliers from
+    /// dominating the fit.
     [[nodiscard]] double bounded_end(double value) const {
         return value < nodes_.back().worst ? value : nodes_.back().worst;
     }
 
    private:
-    /// A path's end from its value at this node and the change that led there: base + value * v + change * c.
+    /// Predicts a path's end from its value v at this node and the change c since the previous node, as
+    /// base + value * v + change * c.
     struct Node {
-        double worst = 0;  ///< greater values count as this
+        double worst = 0;  ///< larger values are capped at this
         double base = 0, value = 1, change = 0;
         double variance = 0;
         double tells = 0;

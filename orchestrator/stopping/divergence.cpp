@@ -1,8 +1,8 @@
-// Divergence: a trial whose loss is not finite, or has grown far above its first value and stays there, ends.
+// Divergence: stops a trial whose loss is not finite, or has grown far above its first value and stays there.
 //
-// The first value is the yardstick and not the best one: a good trial's loss may multiply when it is close to zero, but
-// a loss above where training began has unlearned all. A loss of zero or below has no scale to multiply; there only
-// what is not finite ends the trial. What is not finite needs no grace: it does not come back.
+// The reference is the first value and not the best one, because the loss of a good trial may multiply when it is close
+// to zero. A factor is meaningless for a first loss of zero or below, so there only a loss that is not finite stops the
+// trial. The grace period does not apply to such losses, since training does not recover from them.
 
 #include <array>
 #include <cmath>
@@ -23,12 +23,12 @@ constexpr std::array divergence_options{
     Option{"metric", OptionType::text, 0, 0, {}, "loss", "the loss to watch; smaller is better"},
 };
 
-/// What a curve has come to.
+/// The state of a trial's curve.
 struct Course {
     WatchedMetric loss;
     double factor = 0;
     std::optional<double> first;
-    std::int64_t above = 0;  ///< reports in a row
+    std::int64_t above = 0;  ///< number of latest consecutive reports above the bound
 
     void add(const Report& report) {
         const auto value = loss(report);
@@ -46,8 +46,8 @@ class Divergence final : public StoppingRule {
           factor_(number_option(setup.options, divergence_options, "factor")),
           patience_(static_cast<std::int64_t>(number_option(setup.options, divergence_options, "patience"))),
           grace_(static_cast<std::int64_t>(number_option(setup.options, divergence_options, "grace"))) {
-        if (const auto given = setup.options.find("metric"); given != setup.options.end())
-            loss_.name = to_text(given->second);
+        if (const auto option = setup.options.find("metric"); option != setup.options.end())
+            loss_.name = to_text(option->second);
         courses_ = Followed<Course>({.loss = loss_, .factor = factor_});
     }
 
@@ -70,7 +70,7 @@ class Divergence final : public StoppingRule {
     void on_end(const TrialRecord& trial) override { courses_.forget(trial.number); }
 
     WatchedMetric loss_{"loss", Direction::minimize};
-    std::string unit_;  ///< of a step, in reasons
+    std::string unit_;  ///< the name of a step in reasons
     std::string objective_;
     double factor_;
     std::int64_t patience_;

@@ -1,19 +1,19 @@
-// Extrapolation: trials pause at rungs, as under asha, and go on by where their curves are predicted to end, as far as
-// such predictions have held in this study.
+// Extrapolation: pauses trials at rungs, as asha does, and promotes those whose curves are predicted to end best. The
+// reliability of the predictions is checked within the study.
 //
-// Rungs lie at steps / factor, steps / factor^2, ... At each, of the n trials that have come so far floor(n / factor)
-// have places above it, the best by prediction (curve_model.hpp; the idea of pausing and going on by extrapolated
-// curves is Swersky, Snoek, Adams: "Freeze-thaw Bayesian optimization", arXiv 1406.3896, 2014; of ranks that decide, Li
-// et al.: "A system for massively parallel hyperparameter tuning", MLSys 2020). Ranks decide and not a probability to
-// beat the best: of trials under 2 % of it far more did in the end.
+// Rungs are at steps / factor, steps / factor^2, ... Each rung promotes the best floor(n / factor) of the n trials that
+// have reached it, by predicted end (curve_model.hpp). Pausing and resuming by extrapolated curves follows Swersky,
+// Snoek, Adams: "Freeze-thaw Bayesian optimization", arXiv 1406.3896, 2014. Promotion by rank follows Li et al.: "A
+// system for massively parallel hyperparameter tuning", MLSys 2020. Ranks are used instead of the probability of
+// beating the best trial, because that probability was poorly calibrated: of the trials with less than 2 %, far more
+// did.
 //
-// Part of all steps belongs to trials that are trained to their end whatever their curve looks like, the first trial
-// among them. They are not chosen, so that what was predicted of them against what came tells how far predictions hold:
-// the less they do, the greater this part, from a tenth to nine tenths. A study whose early ranks mislead is trained in
-// full, one whose early ranks tell is cut.
+// A share of all steps is spent on full trainings: trials that are trained to their end regardless of their curve. The
+// first trial is one of them. They are not selected by performance, so comparing their predicted and real ends shows
+// how reliable predictions are. The less reliable they are, the larger the share, from a tenth to nine tenths.
 //
-// The first step often tells nothing (a warm-up, a measurement before the training began): trials pause there only once
-// the study has shown that it does.
+// The first step often predicts nothing (a warm-up, or a measurement before training begins). Trials pause there only
+// once the study has shown that it is predictive.
 
 #include <algorithm>
 #include <array>
@@ -44,15 +44,15 @@ constexpr std::array extrapolation_options{
            "one in so many goes on, the best by prediction; rungs lie as many times apart"},
 };
 
-constexpr double least_full = 0.1, most_full = 0.9;  ///< of all steps, for trials that nothing stops
-constexpr double growth = 1.03;                      ///< of all steps, after which predictions are made anew
-constexpr double first_step_tells = 0.6;             ///< correlation from which on trials pause at the first step
-constexpr double forecast_tells = 0.4;               ///< and from which on a sampler may learn from a prediction
-constexpr double tells_all = 0.5;  ///< and from which on the least part of the steps is for full trainings
-constexpr double untold = 0.45;    ///< what is taken for it until trials have gone on
-constexpr double doubt = 5;        ///< that and the model's word each count as so many trials whose ends are known
+constexpr double least_full = 0.1, most_full = 0.9;  ///< bounds of the share of steps for full trainings
+constexpr double growth = 1.03;                      ///< growth of all steps after which the model is fitted again
+constexpr double first_step_tells = 0.6;             ///< correlation from which trials pause at the first step
+constexpr double forecast_tells = 0.4;               ///< correlation from which a sampler may learn from a forecast
+constexpr double tells_all = 0.5;                    ///< correlation from which full trainings get the minimum share
+constexpr double untold = 0.45;                      ///< prior correlation, used until trials have passed the next rung
+constexpr double doubt = 5;  ///< weight of the prior and of the model's estimate, in trials with known ends
 
-/// A trial at a rung, by its predicted end.
+/// A trial at a rung, ordered by its predicted end.
 struct Foretold {
     double end = 0;
     std::int64_t trial = 0;
@@ -61,18 +61,18 @@ struct Foretold {
 
 struct CurveRung {
     std::int64_t step = 0;
-    std::vector<Foretold> ranking;  ///< all that reached it, best first
-    std::set<Foretold> paused;      ///< those of them that wait here
-    std::size_t gone_on = 0;        ///< those of them that went on by their place
+    std::vector<Foretold> ranking;  ///< all trials that have reached the rung, best first
+    std::set<Foretold> paused;      ///< the trials that are paused here
+    std::size_t gone_on = 0;        ///< the number of trials that continued because of their rank
 };
 
-/// What is known of a trial.
+/// The state of a trial.
 struct CurveCourse {
-    CurvePath path;                  ///< smaller is better
-    bool full = false;               ///< goes on to its end whatever comes
-    std::optional<double> foretold;  ///< its end, when it passed its first rung
-    std::optional<std::size_t> waits;
-    std::int64_t counted = 0;  ///< steps
+    CurvePath path;                    ///< smaller is better
+    bool full = false;                 ///< true for a full training
+    std::optional<double> foretold;    ///< the end predicted at its first rung
+    std::optional<std::size_t> waits;  ///< the rung at which the trial is paused
+    std::int64_t counted = 0;          ///< the trial's steps that all_steps_ includes
 };
 
 std::vector<CurveRung> rungs_of(std::int64_t steps, std::int64_t grace, double factor) {
@@ -175,7 +175,7 @@ class Extrapolation final : public StoppingRule {
             ranking.insert(std::lower_bound(ranking.begin(), ranking.end(), entry), entry);
         }
         const std::size_t here = course.path.size() - 1;
-        // Steps that are counted here decide on other trials: they are lasting.
+        // The steps counted here affect the verdicts on other trials, so they are lasting.
         if (course.full || !in_force(here)) return {.lasting = true};
         const bool first = is_first(before);
         if (first) course.foretold = model_.end(course.path).value;
@@ -222,7 +222,8 @@ class Extrapolation final : public StoppingRule {
         course.waits.reset();
     }
 
-    /// Steps count where a trial passes a rung and when it ends, so that no other report matters.
+    /// Adds a trial's new steps to the total. Called only at rungs and at the end of a trial, so that other reports do
+    /// not affect the rule's state.
     void count(const TrialRecord& trial, CurveCourse& course) {
         all_steps_ += std::max<std::int64_t>(0, trial.steps() - course.counted);
         course.counted = std::max(course.counted, trial.steps());
@@ -232,7 +233,7 @@ class Extrapolation final : public StoppingRule {
         return metric_.direction == Direction::minimize ? value : -value;
     }
 
-    /// A trial's place is by its end as predicted from that rung.
+    /// Returns a trial's rank entry at a rung, with its end as predicted from that rung.
     [[nodiscard]] Foretold entry_at(std::size_t rung, std::int64_t trial, const CurveCourse& course) const {
         const CurvePath there(course.path.begin(), course.path.begin() + static_cast<std::ptrdiff_t>(rung) + 1);
         return {model_.end(there).value, trial};
@@ -257,7 +258,8 @@ class Extrapolation final : public StoppingRule {
         }
     }
 
-    /// The first rung is in force once it tells, if it is the first step; each other always is.
+    /// Returns true if trials pause at this rung. A rung at step 1 is in force once it is predictive. All others always
+    /// are.
     [[nodiscard]] bool in_force(std::size_t rung) const {
         return rungs_[rung].step > 1 || model_.tells(rung) >= first_step_tells;
     }
@@ -267,7 +269,7 @@ class Extrapolation final : public StoppingRule {
         return true;
     }
 
-    /// Whether the next trial is one that nothing stops.
+    /// Returns true if the next trial should be a full training.
     [[nodiscard]] bool owed_to_full() const {
         return static_cast<double>(full_steps_) <= full_share() * static_cast<double>(all_steps_);
     }
@@ -276,13 +278,14 @@ class Extrapolation final : public StoppingRule {
         while (first < rungs_.size() && !in_force(first)) ++first;
         if (first == rungs_.size()) return least_full;
         const double model = model_.tells(first) > 0 ? model_.tells(first) : untold;
-        const double seen = static_cast<double>(foretold_.size());
-        const double tells = (doubt * (model + untold) + seen * concordance()) / (2 * doubt + seen);
+        const double count = static_cast<double>(foretold_.size());
+        const double tells = (doubt * (model + untold) + count * concordance()) / (2 * doubt + count);
         return std::clamp(1 - tells / tells_all, least_full, most_full);
     }
 
-    /// Of what was foretold of trials at their first rung with what came, from 0 to 1: of all pairs those in order less
-    /// the others, each counted by how far its ends lie apart, so that the many that end alike say nothing.
+    /// Returns the concordance of predicted and real ends of full trainings, from 0 to 1. It is the weight of the
+    /// concordant pairs minus that of the discordant pairs, relative to the weight of all pairs. A pair is weighted by
+    /// the distance of its ends, so trials that end alike hardly count.
     [[nodiscard]] double concordance() const {
         double order = 0, sum = 0;
         const std::size_t from = foretold_.size() > 50 ? foretold_.size() - 50 : 0;
@@ -306,11 +309,11 @@ class Extrapolation final : public StoppingRule {
             std::distance(rung.ranking.begin(), std::lower_bound(rung.ranking.begin(), rung.ranking.end(), entry)));
     }
 
-    /// The objective's value up to now; nothing while the last report has none.
+    /// Returns the objective's value so far, or nothing if the last report has none.
     [[nodiscard]] std::optional<double> value_of(const TrialRecord& trial) {
         const auto last = metric_(trial.curve.back());
         if (objective_.at == Objective::At::last) return last;
-        // A record made from events has its value; one without is read.
+        // Records that are rebuilt from events contain the value. Otherwise compute it from the curve.
         return !last ? last : trial.value ? trial.value : best_.at(trial).value;
     }
 
@@ -325,7 +328,7 @@ class Extrapolation final : public StoppingRule {
         return where + promotion_text(number, quota(rung), factor_, past);
     }
 
-    std::string unit_;  ///< of a step, in reasons
+    std::string unit_;  ///< the name of a step in reasons
     Objective objective_;
     WatchedMetric metric_;
     std::int64_t steps_;
@@ -334,7 +337,7 @@ class Extrapolation final : public StoppingRule {
     CurveModel model_;
     Followed<BestValue> best_;
     std::unordered_map<std::int64_t, CurveCourse> courses_;
-    std::vector<std::pair<double, double>> foretold_;  ///< of full trials: what was predicted of the end, and the end
+    std::vector<std::pair<double, double>> foretold_;  ///< of full trainings: predicted end and real end
     std::int64_t all_steps_ = 0;
     std::int64_t full_steps_ = 0;
     std::int64_t fitted_at_ = 0;

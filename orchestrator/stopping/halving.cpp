@@ -71,7 +71,7 @@ std::string Halving::plan(const std::string& unit) const {
 Verdict Halving::judge(const TrialRecord& trial) {
     leave(trial.number);
     const auto value = value_of(trial);
-    if (!value) return {.lasting = true};  // should the step be taken again, it counts as judged
+    if (!value) return {.lasting = true};  // A repetition of this step counts as judged.
     const Entry entry{metric_.direction == Direction::minimize ? *value : -*value, trial.number};
     std::size_t& reached = reached_[trial.number];
     const std::size_t before = reached;
@@ -83,8 +83,8 @@ Verdict Halving::judge(const TrialRecord& trial) {
     const Waiting here{reached - 1, entry};
     arrived(trial, here.rung);
     Rung& rung = rungs_[here.rung];
-    const bool among = place(here) < quota(rung) && fewer_before(rung.paused, entry, free_places(rung));
-    if (here.rung >= in_force() || (among && !is_edge(here.rung))) {
+    const bool has_place = place(here) < quota(rung) && fewer_before(rung.paused, entry, free_places(rung));
+    if (here.rung >= in_force() || (has_place && !is_edge(here.rung))) {
         ++rung.gone_on;
         return {.lasting = true};
     }
@@ -116,16 +116,16 @@ std::size_t Halving::place(const Waiting& at) const {
     return static_cast<std::size_t>(std::lower_bound(ranking.begin(), ranking.end(), at.entry) - ranking.begin());
 }
 
-/// The objective's value up to now; nothing while the last report has none.
+/// Returns the objective's value so far, or nothing if the last report has none.
 std::optional<double> Halving::value_of(const TrialRecord& trial) {
     const auto last = metric_(trial.curve.back());
     if (objective_.at == Objective::At::last) return last;
-    // A study that goes on leaves out steps of ended trials; their value is known all the same.
+    // A resumed study does not read all steps of ended trials, but their records contain the value.
     return !last ? last : trial.value ? trial.value : best_.at(trial).value;
 }
 
-/// "7th of 21 at rung 2 (3 steps); the best 6 are promoted"; `past`: "7th of 30 at rung 2 (3 steps); the best 6 were
-/// promoted".
+/// Returns a text such as "7th of 21 at rung 2 (3 steps); the best 6 are promoted". `past` is true when the study has
+/// ended: "...; the best 6 were promoted".
 std::string Halving::standing(const Waiting& at, bool past) const {
     const Rung& rung = rungs_[at.rung];
     const std::size_t number = place(at) + 1;

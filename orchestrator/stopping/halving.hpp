@@ -1,22 +1,23 @@
-// Successive halving, by promotion: what asha, hyperband and pasha have in common (Li et al.: "A system for massively
+// Successive halving with promotions, the common part of asha, hyperband and pasha (Li et al.: "A system for massively
 // parallel hyperparameter tuning", MLSys 2020).
 //
-// Rungs stand at grace, grace factor, grace factor^2, ... steps, below the budget of a trial. Of the n trials that have
-// reached a rung so far floor(n / factor) have places above it. A trial that reaches it goes on if it is among the best
-// so many and a place is free that no better one waits for; else it pauses, and is promoted when there is one. Nobody
-// waits for a rung to fill.
+// Rungs are at grace, grace * factor, grace * factor^2, ... steps, below the budget of a trial. Let n be the number of
+// trials that have reached a rung so far. The rung's quota is floor(n / factor) trials. A trial that reaches the rung
+// continues if it ranks within the quota, and if a place is free that no better paused trial waits for. Otherwise it
+// pauses and is promoted when such a place becomes free. No trial waits for a rung to fill.
 //
-// That the places are counted is the delay of D-ASHA (Li, Shen, Jiang, Zhang et al.: "Hyper-Tune: towards efficient
-// hyper-parameter tuning at scale", PVLDB 15(6), 2022). A sampler that learns proposes ever better trials: nearly each
-// of them is among the best when it comes, and without the count more than half of all went on, not a third.
+// Counting the places that are taken is the delay of D-ASHA (Li, Shen, Jiang, Zhang et al.: "Hyper-Tune: towards
+// efficient hyper-parameter tuning at scale", PVLDB 15(6), 2022). A sampler that learns proposes better and better
+// trials, so nearly every one ranks among the best on arrival. Without the count more than half of them continued,
+// instead of a third.
 //
-// The end of a study: while further trials are expected, a rung of fewer than `factor` trials promotes nobody. When
-// none is expected any more, the rankings are final: all of the best floor(n / factor) of a rung may go on, whoever had
-// the places before, and the best of every rung. So each rung's best moves up, and the best trial of the last rung is
-// trained to the full budget however small the study is.
+// While further trials are expected, a rung with fewer than `factor` trials promotes none. When no further trials are
+// expected, the rankings are final. Then all of the best floor(n / factor) trials of a rung may continue, regardless of
+// the places taken before, and at least the best one of each rung. So the best trial of the last rung is trained to the
+// full budget in a study of any size.
 //
-// A trial's value at a rung is the objective's up to there: the best of its steps, or the last one (`at`). A trial
-// whose report has no value goes on and is ranked when one does.
+// A trial's value at a rung is the objective up to that step: the best or the last value, as `at` says. A trial whose
+// report has no value continues, and is ranked at its next report with a value.
 #pragma once
 
 #include <optional>
@@ -31,14 +32,14 @@
 
 namespace hpo {
 
-/// Steps first, first factor, first factor^2, ... below `steps`.
+/// Returns the steps first, first * factor, first * factor^2, ... that are below `steps`.
 std::vector<std::int64_t> rung_steps(std::int64_t first, std::int64_t factor, std::int64_t steps);
 
-/// "epochs 1, 3 and 9"; `unit`: epoch or step.
+/// Returns a text such as "epochs 1, 3 and 9". `unit` is "epoch" or "step".
 std::string rungs_text(const std::vector<std::int64_t>& steps, const std::string& unit);
 
-/// Returns true if fewer than `count` entries are before `entry`. Takes time by `count`, however many entries there
-/// are.
+/// Returns true if fewer than `count` entries are ordered before `entry`. Takes time linear in `count`, regardless of
+/// the number of entries.
 template <class Entry>
 bool fewer_before(const std::set<Entry>& entries, const Entry& entry, std::size_t count) {
     auto next = entries.begin();
@@ -49,7 +50,7 @@ bool fewer_before(const std::set<Entry>& entries, const Entry& entry, std::size_
 
 class Halving : public StoppingRule {
    public:
-    /// `name`: the rule's in the study file.
+    /// `name` is the rule's name in the study file.
     Halving(std::string name, const Objective& objective, const std::vector<std::int64_t>& steps, std::size_t factor,
             std::string unit);
 
@@ -70,14 +71,15 @@ class Halving : public StoppingRule {
     };
     struct Rung {
         std::int64_t step = 0;
-        std::vector<Entry> ranking;  ///< all that reached it, best first
-        std::set<Entry> paused;      ///< those of them that wait here
-        std::size_t gone_on = 0;     ///< those of them that went on, at once or promoted
+        std::vector<Entry> ranking;  ///< all trials that have reached the rung, best first
+        std::set<Entry> paused;      ///< the trials that are paused here
+        std::size_t gone_on = 0;     ///< the number of trials that continued, at once or by promotion
     };
 
-    /// How many of the rungs are in force: at the last of them trials wait until the next one is, or the study ends.
+    /// Returns the number of rungs in force. At the last of them trials wait until the next rung comes into force or
+    /// the study ends.
     [[nodiscard]] virtual std::size_t in_force() const { return rungs_.size(); }
-    /// A trial has been ranked at its rung, and is not judged yet.
+    /// Called when a trial has been ranked at a rung, before it is judged.
     virtual void arrived(const TrialRecord& trial, std::size_t rung) { (void)trial, (void)rung; }
 
     [[nodiscard]] const std::vector<Rung>& rungs() const { return rungs_; }
@@ -89,7 +91,7 @@ class Halving : public StoppingRule {
     void on_promotion(std::int64_t trial) override;
 
    private:
-    /// Where a trial waits.
+    /// The rung and rank entry of a paused trial.
     struct Waiting {
         std::size_t rung = 0;
         Entry entry;
@@ -101,19 +103,19 @@ class Halving : public StoppingRule {
         return quota(rung) - std::min(quota(rung), rung.gone_on);
     }
     [[nodiscard]] std::size_t place(const Waiting& at) const;
-    /// Whether trials wait there for the next rung to come into force.
+    /// Returns true if trials wait at this rung for the next one to come into force.
     [[nodiscard]] bool is_edge(std::size_t rung) const { return in_force() < rungs_.size() && rung + 1 == in_force(); }
     [[nodiscard]] std::optional<double> value_of(const TrialRecord& trial);
     [[nodiscard]] std::string standing(const Waiting& at, bool past) const;
 
     std::string name_;
-    std::string unit_;  ///< of a step, in reasons
+    std::string unit_;  ///< the name of a step in reasons
     Objective objective_;
     WatchedMetric metric_;
     std::size_t factor_;
     std::vector<Rung> rungs_;
     Followed<BestValue> best_;
-    std::unordered_map<std::int64_t, std::size_t> reached_;  ///< trial to the number of rungs it has reached
+    std::unordered_map<std::int64_t, std::size_t> reached_;  ///< the number of rungs reached, by trial
     std::unordered_map<std::int64_t, Waiting> waiting_;      ///< paused trials
     bool more_ = true;
 };

@@ -1,12 +1,12 @@
-// Hyperband: several brackets of successive halving, each with its first rung later than the one before, so that a
-// study does not depend on how early ranks tell (Li, Jamieson, DeSalvo, Rostamizadeh, Talwalkar: "Hyperband: a novel
-// bandit-based approach to hyperparameter optimization", JMLR 18, 2018).
+// Hyperband: several brackets of successive halving. Each bracket starts at a later rung than the previous one, so the
+// study depends less on how predictive early ranks are (Li, Jamieson, DeSalvo, Rostamizadeh, Talwalkar: "Hyperband: a
+// novel bandit-based approach to hyperparameter optimization", JMLR 18, 2018).
 //
-// Bracket s has the rungs from grace factor^s on; the last one has none, and trains its trials to their end. As there,
-// brackets take part in the ratio of ceil((s_max + 1) / (s' + 1) factor^s'), s' counted from the last one, so that each
-// costs about the same. Each bracket halves as asha does, asynchronously (halving.hpp), as in section 3.2 of the paper
-// on ASHA. A trial's bracket follows from its number alone: brackets take turns, the one that is most behind its share
-// first.
+// Bracket s has the rungs from grace * factor^s on. The last bracket has no rungs and trains its trials to their end.
+// As in the paper, the brackets get trials in the ratio ceil((s_max + 1) / (s' + 1) * factor^s'), where s' counts from
+// the last bracket, so that they cost about the same. Each bracket is asynchronous like asha (halving.hpp), as in
+// section 3.2 of the ASHA paper. A trial's bracket depends only on its number. Each trial goes to the bracket that is
+// furthest behind its share.
 
 #include <algorithm>
 #include <array>
@@ -52,7 +52,7 @@ class Hyperband final : public StoppingRule {
         for (Halving& bracket : brackets_) bracket.expect_trials(more);
     }
 
-    /// Those at the highest rungs first.
+    /// Returns the trials of the last brackets first, since these have the highest rungs.
     [[nodiscard]] std::vector<std::int64_t> promotions(std::size_t most) const override {
         std::vector<std::int64_t> all;
         for (auto bracket = brackets_.rbegin(); bracket != brackets_.rend(); ++bracket)
@@ -62,7 +62,7 @@ class Hyperband final : public StoppingRule {
 
     [[nodiscard]] bool holds(std::int64_t trial) const override { return of(trial).holds(trial); }
 
-    /// Of those that come to a step, whichever bracket they are in, the share that goes on.
+    /// Returns the gates over all brackets. A gate's share is that of all trials which reach its step in any bracket.
     [[nodiscard]] std::vector<Gate> gates() const override {
         std::vector<double> alive;
         for (const std::size_t size : sizes_) alive.push_back(static_cast<double>(size));
@@ -103,7 +103,7 @@ class Hyperband final : public StoppingRule {
     void on_end(const TrialRecord& trial) override { of(trial.number).ended(trial); }
     void on_promotion(std::int64_t trial) override { of(trial).promoted(trial); }
 
-    /// Which bracket each of `trials_` trials in a row belongs to.
+    /// Assigns a bracket to each of `trials_` consecutive trials.
     void take_turns() {
         std::vector<double> taken(sizes_.size(), 0.0);
         for (std::size_t trial = 1; trial <= trials_; ++trial) {
@@ -124,7 +124,7 @@ class Hyperband final : public StoppingRule {
     [[nodiscard]] const Halving& of(std::int64_t trial) const { return brackets_[bracket_of(trial)]; }
     [[nodiscard]] Halving& of(std::int64_t trial) { return brackets_[bracket_of(trial)]; }
 
-    /// "bracket 2 of 4: 3rd of 9 at rung 1 (3 steps); the best 3 are promoted".
+    /// Adds the bracket to a reason: "bracket 2 of 4: 3rd of 9 at rung 1 (3 steps); the best 3 are promoted".
     [[nodiscard]] std::string named(std::int64_t trial, std::string reason) const {
         if (reason.empty()) return reason;
         return "bracket " + std::to_string(bracket_of(trial) + 1) + " of " + std::to_string(brackets_.size()) + ": " +
@@ -132,9 +132,9 @@ class Hyperband final : public StoppingRule {
     }
 
     std::size_t factor_;
-    std::vector<std::int64_t> steps_;  ///< of the first bracket's rungs
+    std::vector<std::int64_t> steps_;  ///< the steps of the first bracket's rungs
     std::vector<Halving> brackets_;
-    std::vector<std::size_t> sizes_;  ///< trials of each bracket among `trials_`
+    std::vector<std::size_t> sizes_;  ///< the number of trials in each bracket, of `trials_`
     std::size_t trials_ = 0;
     std::vector<std::size_t> turns_;
 };

@@ -1,6 +1,6 @@
-// Median: a trial ends whose best value so far is worse than the median of the other trials' running averages at the
-// same step (Golovin et al.: "Google Vizier: a service for black-box optimization", KDD 2017). It needs no model of the
-// curves; running averages make it slow to trust one good step.
+// Median: stops a trial whose best value so far is worse than the median of the other trials' running averages at the
+// same step (Golovin et al.: "Google Vizier: a service for black-box optimization", KDD 2017). The rule needs no model
+// of the curves. Running averages make it robust to a single good step.
 
 #include <algorithm>
 #include <array>
@@ -22,7 +22,7 @@ constexpr std::array median_options{
     direction_option,
 };
 
-/// The median of numbers that come one by one: the smaller half and the greater half, each as a heap.
+/// The median of a stream of numbers. The smaller and the larger half are kept as heaps.
 class RunningMedian {
    public:
     void add(double number) {
@@ -34,7 +34,8 @@ class RunningMedian {
         if (upper_.size() > lower_.size()) push(lower_, pop(upper_, std::greater<>()), std::less<>());
     }
     [[nodiscard]] std::size_t count() const { return lower_.size() + upper_.size(); }
-    /// Of two middle numbers their mean; 0: there is none yet.
+    /// Returns the median, which is the mean of the two middle numbers if their count is even. Returns 0 if there are
+    /// no numbers.
     [[nodiscard]] double middle() const {
         if (lower_.empty()) return 0;
         return lower_.size() > upper_.size() ? lower_.front() : (lower_.front() + upper_.front()) / 2;
@@ -54,11 +55,11 @@ class RunningMedian {
         heap.pop_back();
         return number;
     }
-    Heap lower_;  ///< its greatest first
-    Heap upper_;  ///< its least first
+    Heap lower_;  ///< the smaller half, as a max-heap
+    Heap upper_;  ///< the larger half, as a min-heap
 };
 
-/// What a curve has come to.
+/// The state of a trial's curve.
 struct MedianCourse {
     WatchedMetric metric;
     double best = 0, sum = 0;
@@ -86,8 +87,8 @@ class Median final : public StoppingRule {
     Verdict judge(const TrialRecord& trial) override {
         const MedianCourse& course = courses_.at(trial);
         const std::int64_t step = trial.steps();
-        if (!metric_(trial.curve.back())) return {.lasting = true};  // taken again, it counts as judged
-        RunningMedian& averages = averages_[step];  // of the other trials: each step is judged once a trial
+        if (!metric_(trial.curve.back())) return {.lasting = true};  // A repetition counts as judged.
+        RunningMedian& averages = averages_[step];  // Only other trials: each step is judged once per trial.
         const std::size_t others = averages.count();
         const double middle = averages.middle();
         averages.add(course.sum / static_cast<double>(course.count));
@@ -101,11 +102,11 @@ class Median final : public StoppingRule {
     void on_end(const TrialRecord& trial) override { courses_.forget(trial.number); }
 
     WatchedMetric metric_;
-    std::string unit_;  ///< of a step, in reasons
+    std::string unit_;  ///< the name of a step in reasons
     std::size_t min_trials_;
     std::int64_t grace_;
     Followed<MedianCourse> courses_;
-    std::map<std::int64_t, RunningMedian> averages_;  ///< by step: running averages of the trials
+    std::map<std::int64_t, RunningMedian> averages_;  ///< running averages of the trials, by step
 };
 
 }  // namespace

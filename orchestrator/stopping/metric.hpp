@@ -1,4 +1,4 @@
-// What a rule watches: a metric and its direction.
+// The metric that a rule watches, and helpers that the rules share.
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,7 @@ struct WatchedMetric {
     std::string name;
     Direction direction = Direction::minimize;
 
-    /// Of the last report up to now; nothing if it is missing or not finite.
+    /// Returns the metric's value in a report, or nothing if it is missing or not finite.
     [[nodiscard]] std::optional<double> operator()(const Report& report) const {
         const auto found = report.metrics.find(name);
         if (found == report.metrics.end() || !std::isfinite(found->second)) return std::nullopt;
@@ -25,13 +25,13 @@ struct WatchedMetric {
     [[nodiscard]] bool better(double a, double b) const { return hpo::better(direction, a, b); }
 };
 
-/// `metric` and `direction` as a rule's options give them. The objective's metric has the objective's direction;
-/// another one is minimized unless `direction` says otherwise.
+/// Returns the metric that a rule's options `metric` and `direction` select. By default it is the objective's metric
+/// with the objective's direction. Any other metric is minimized unless `direction` is set.
 inline WatchedMetric watched_metric(const Params& options, const Objective& objective) {
     const auto text = [&](const char* name) {
         const auto found = options.find(name);
-        const auto* given = found == options.end() ? nullptr : std::get_if<std::string>(&found->second);
-        return given ? *given : std::string();
+        const auto* value = found == options.end() ? nullptr : std::get_if<std::string>(&found->second);
+        return value ? *value : std::string();
     };
     WatchedMetric metric{objective.metric, objective.direction};
     if (const std::string name = text("metric"); !name.empty() && name != objective.metric)
@@ -41,7 +41,7 @@ inline WatchedMetric watched_metric(const Params& options, const Objective& obje
     return metric;
 }
 
-/// The best value of a curve (followed.hpp).
+/// The best value of a curve so far, as a state for Followed.
 struct BestValue {
     WatchedMetric metric;
     std::optional<double> value;
@@ -51,7 +51,7 @@ struct BestValue {
     }
 };
 
-// The options that several rules have in common.
+// Options that several rules share.
 
 inline constexpr Option min_trials_option{"min_trials",
                                           OptionType::integer,
@@ -72,19 +72,19 @@ inline constexpr Option direction_option{"direction",
                                          {},
                                          "of metric; default: the objective's for its own, else minimize"};
 
-/// Four significant digits, for reasons.
+/// Formats a number with four significant digits, for reasons.
 inline std::string shown(double number) {
     char text[32];
     std::snprintf(text, sizeof text, "%.4g", number);
     return text;
 }
 
-/// "1 step", "3 steps".
+/// Returns a count with its noun: "1 step", "3 steps".
 inline std::string counted(std::int64_t number, const std::string& noun) {
     return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
 }
 
-/// "1st", "2nd", "11th".
+/// Returns the ordinal of a number: "1st", "2nd", "11th".
 inline std::string ordinal(std::size_t number) {
     const std::size_t last = number % 10, tens = number % 100 / 10;
     const char* const ending = tens == 1 ? "th" : last == 1 ? "st" : last == 2 ? "nd" : last == 3 ? "rd" : "th";

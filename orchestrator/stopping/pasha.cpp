@@ -1,13 +1,13 @@
 // PASHA: successive halving whose highest rung is found by the study (Bohdal, Balles, Wistuba, Ermis, Archambeau,
 // Zappella: "PASHA: efficient HPO and NAS with progressive resource allocation", ICLR 2023).
 //
-// Two rungs are in force at first. When a trial comes to the highest of them, the ranks of its trials there are held
-// against their ranks at the rung below: where they agree, more steps would tell nothing new, and nobody goes beyond;
-// where they do not, the next rung comes into force. When the study ends, the best trial is trained to its end.
+// Two rungs are in force at first. When a trial reaches the highest rung in force, the ranking there is compared with
+// the ranking at the rung below. If they agree, more steps would give no new information, and no trial continues. If
+// they do not, the next rung comes into force. When the study ends, the best trial is trained to its end.
 //
-// Ranks agree where no two trials have changed their order whose values differ by more than noise. Noise is, as there,
-// what nine tenths of those pairs of trials differ by at most that cross each other again and again: whose order has
-// changed at least twice on the way. While no pair does, it is 0.
+// Rankings agree if no two trials have swapped their order with values that differ by more than the noise. As in the
+// paper, the noise is the 90th percentile of the differences between trials whose curves cross repeatedly, that is, at
+// least twice. It is 0 if there are no such pairs.
 
 #include <algorithm>
 #include <array>
@@ -35,7 +35,7 @@ constexpr std::array pasha_options{
 constexpr std::size_t first_rungs = 2;
 constexpr double noisy_share = 0.9;
 
-/// The values of a curve, one a report that has one.
+/// The values of a curve, one for each report that has a value.
 struct CurveValues {
     WatchedMetric metric;
     std::vector<double> values;
@@ -64,7 +64,7 @@ class Pasha final : public Halving {
    private:
     [[nodiscard]] std::size_t in_force() const override { return in_force_; }
 
-    /// Each step is read again when the study goes on: whether trials cross each other depends on all of them.
+    /// Marks all steps as lasting, since all of them are needed to find out whether curves cross.
     Verdict judge(const TrialRecord& trial) override {
         (void)curves_.at(trial);
         Verdict verdict = Halving::judge(trial);
@@ -87,19 +87,19 @@ class Pasha final : public Halving {
         curves_.forget(trial.number);
     }
 
-    /// Whether trials of the highest rung in force had another order at the rung below.
+    /// Returns true if trials at the highest rung in force were ordered differently at the rung below, beyond noise.
     [[nodiscard]] bool ranks_change() const {
         const std::vector<Entry>& now = rungs()[in_force_ - 1].ranking;
         std::map<std::int64_t, double> before;
         for (const Entry& entry : rungs()[in_force_ - 2].ranking) before[entry.trial] = entry.loss;
-        const double least = noise(now);
+        const double tolerance = noise(now);
         for (std::size_t i = 0; i < now.size(); ++i)
             for (std::size_t j = i + 1; j < now.size(); ++j)
-                if (now[j].loss - now[i].loss > least && before[now[i].trial] > before[now[j].trial]) return true;
+                if (now[j].loss - now[i].loss > tolerance && before[now[i].trial] > before[now[j].trial]) return true;
         return false;
     }
 
-    /// By how much values differ that say nothing of which trial is better.
+    /// Returns the difference of values up to which the order of two trials is not significant.
     [[nodiscard]] double noise(const std::vector<Entry>& now) const {
         std::vector<double> apart;
         for (std::size_t i = 0; i < now.size(); ++i)
@@ -111,6 +111,7 @@ class Pasha final : public Halving {
         return apart[at];
     }
 
+    /// Returns how often the curves of two trials have crossed.
     [[nodiscard]] int crossings(std::int64_t a, std::int64_t b) const {
         const auto one = at_edge_.find(a), other = at_edge_.find(b);
         if (one == at_edge_.end() || other == at_edge_.end()) return 0;
@@ -126,7 +127,7 @@ class Pasha final : public Halving {
     }
 
     Followed<CurveValues> curves_;
-    std::map<std::int64_t, std::vector<double>> at_edge_;  ///< curves of trials up to the highest rung they came to
+    std::map<std::int64_t, std::vector<double>> at_edge_;  ///< the curves of trials up to their highest rung
     std::size_t in_force_;
 };
 

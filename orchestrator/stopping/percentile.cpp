@@ -1,8 +1,8 @@
-// Percentile: a trial ends whose best value so far is not among the best so many percent of the other trials' at the
+// Percentile: stops a trial whose best value so far is not within a given top percentage of the other trials at the
 // same step (Optuna's PercentilePruner; Akiba, Sano, Yanase, Ohta, Koyama: "Optuna: a next-generation hyperparameter
-// optimization framework", KDD 2019; Google Vizier's median rule is the case of 50). Optuna holds it against the
-// others' values at that very step, and counts trials alone that have completed; here their best so far counts, as of
-// the trial itself, and that of all which came to the step, so that trials that were stopped do not make it easier.
+// optimization framework", KDD 2019). Optuna compares it with the other trials' values at that step, and only with
+// completed trials. This rule compares it with the other trials' best values so far, and with all trials that have
+// reached the step, so that stopped trials do not lower the bar.
 
 #include <algorithm>
 #include <array>
@@ -39,10 +39,10 @@ class Percentile final : public StoppingRule {
     Verdict judge(const TrialRecord& trial) override {
         const auto best = best_.at(trial).value;
         const std::int64_t step = trial.steps();
-        if (!best || !metric_(trial.curve.back())) return {.lasting = true};  // taken again, it counts as judged
-        std::vector<double>& others = by_step_[step];                         // each step is judged once a trial
+        if (!best || !metric_(trial.curve.back())) return {.lasting = true};  // A repetition counts as judged.
+        std::vector<double>& others = by_step_[step];                         // Each step is judged once per trial.
         const std::size_t count = others.size();
-        // With linear interpolation between ranks, as numpy's percentile, which Optuna calls.
+        // Interpolate linearly between ranks, as numpy.percentile does, which Optuna uses.
         const double rank = share_ * static_cast<double>(count == 0 ? 0 : count - 1);
         const auto below = static_cast<std::size_t>(rank);
         const double bar = count == 0 ? 0
@@ -61,12 +61,12 @@ class Percentile final : public StoppingRule {
     void on_end(const TrialRecord& trial) override { best_.forget(trial.number); }
 
     WatchedMetric metric_;
-    std::string unit_;  ///< of a step, in reasons
+    std::string unit_;  ///< the name of a step in reasons
     double share_;
     std::size_t min_trials_;
     std::int64_t grace_;
     Followed<BestValue> best_;
-    std::map<std::int64_t, std::vector<double>> by_step_;  ///< best values so far of all that came there, best first
+    std::map<std::int64_t, std::vector<double>> by_step_;  ///< best values so far of all trials, by step, best first
 };
 
 }  // namespace

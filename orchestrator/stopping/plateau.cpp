@@ -1,9 +1,10 @@
-// Plateau: a trial that has stopped learning ends ("early stopping", Prechelt: "Early stopping - but when?", 1998).
+// Plateau: stops a trial that has stopped learning ("early stopping", Prechelt: "Early stopping - but when?", 1998).
 //
-// The metric must improve by `min_delta` over its reference, the best value that last did so, within `patience` steps;
-// small improvements add up. Noise is met from both sides: improvements count in the raw values and in their trailing
-// median over `window` steps alike. One lucky value cannot end a trial that still learns, because the median goes on
-// improving below it; the median's lag cannot end a trial that has just improved.
+// The metric must improve on a reference by at least `min_delta` within `patience` steps. The reference is the value of
+// the last such improvement, so small improvements add up. To be robust to noise, the rule counts improvements both of
+// the raw values and of their trailing median over `window` steps. A single lucky value does not stop a trial that
+// still learns, because the median continues to improve. The lag of the median does not stop a trial that has just
+// improved.
 
 #include <algorithm>
 #include <array>
@@ -25,12 +26,12 @@ constexpr std::array plateau_options{
     direction_option,
 };
 
-/// Follows one series and remembers when it last improved by the least that counts.
+/// Tracks when a series last improved by at least `min_delta`.
 class Progress {
    public:
     void add(std::int64_t step, double value, Direction direction, double min_delta) {
         const double gain = direction == Direction::maximize ? value - reference_ : reference_ - value;
-        // With min_delta 0 a repeated value is no improvement.
+        // A repeated value is not an improvement, even if min_delta is 0.
         if (at_ != 0 && (gain < min_delta || gain <= 0)) return;
         reference_ = value;
         at_ = step;
@@ -42,13 +43,14 @@ class Progress {
     std::int64_t at_ = 0;
 };
 
-/// Of two middle values the worse one: with few values yet, a lucky one must not become the reference.
+/// Returns the median. If there are two middle values, returns the worse one, so that with few values a lucky one does
+/// not become the reference.
 double median(std::vector<double> values, const WatchedMetric& metric) {
     std::sort(values.begin(), values.end(), [&](double a, double b) { return metric.better(a, b); });
     return values[values.size() / 2];
 }
 
-/// What a curve has come to.
+/// The state of a trial's curve.
 struct PlateauCourse {
     WatchedMetric metric;
     double min_delta = 0;
@@ -97,7 +99,7 @@ class Plateau final : public StoppingRule {
     void on_end(const TrialRecord& trial) override { courses_.forget(trial.number); }
 
     WatchedMetric metric_;
-    std::string unit_;  ///< of a step, in reasons
+    std::string unit_;  ///< the name of a step in reasons
     std::int64_t patience_;
     double min_delta_;
     std::int64_t grace_;

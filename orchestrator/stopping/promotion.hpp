@@ -1,4 +1,4 @@
-// What a rung says of a trial's place in it, in the words that every rule with rungs uses.
+// Describes a trial's place at a rung. All rules with rungs use this text.
 #pragma once
 
 #include <algorithm>
@@ -7,8 +7,9 @@
 
 namespace hpo {
 
-/// "the best 6 are promoted", "promotion quota full", "promotes once 3 trials arrive"; `past`: the study has ended.
-/// `number`: the trial's place, from 1; `quota`: how many the rung promotes; `factor`: one in so many.
+/// Returns a text such as "the best 6 are promoted", "promotion quota full" or "promotes once 3 trials arrive".
+/// `number` is the trial's place, counted from 1. `quota` is the number of trials that the rung promotes, one in
+/// `factor`. `past` is true when the study has ended.
 inline std::string promotion_text(std::size_t number, std::size_t quota, std::size_t factor, bool past) {
     const std::size_t places = past ? std::max<std::size_t>(quota, 1) : quota;
     if (places == 0) return "promotes once " + std::to_string(factor) + " trials arrive";

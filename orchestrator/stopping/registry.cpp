@@ -11,9 +11,9 @@ constexpr std::array rows{&plateau_row, &divergence_row, &median_row, &percentil
 
 std::span<const PartOptions> rule_vocabulary() {
     static const std::vector<PartOptions> parts = [] {
-        std::vector<PartOptions> made;
-        for (const RuleRow* row : rows) made.push_back(row->part);
-        return made;
+        std::vector<PartOptions> result;
+        for (const RuleRow* row : rows) result.push_back(row->part);
+        return result;
     }();
     return parts;
 }

@@ -1,5 +1,5 @@
-// The rules a study file may name (`stopping: [{rule: ..., option: ...}]`). A new rule is a file with its row and one
-// line in registry.cpp.
+// The stopping rules that a study file can name (`stopping: [{rule: ..., option: ...}]`). To add a rule, define its
+// RuleRow in a new file and list it here and in registry.cpp.
 #pragma once
 
 #include <memory>
@@ -14,18 +14,18 @@
 
 namespace hpo {
 
-/// What a rule is made for.
+/// The parameters that a rule is created with.
 struct RuleSetup {
-    Params options;             ///< known and in range
-    Objective objective;        ///< of the study
-    std::int64_t steps = 1;     ///< budget of a trial
-    std::string unit = "step";  ///< what reasons call a step (hpo/step_name.hpp)
+    Params options;             ///< validated: all names are known and all values are in range
+    Objective objective;        ///< the study's objective
+    std::int64_t steps = 1;     ///< the budget of a trial
+    std::string unit = "step";  ///< the name of a step in reasons (hpo/step_name.hpp)
 };
 
 struct RuleRow {
     PartOptions part;
     std::unique_ptr<StoppingRule> (*make)(const RuleSetup& setup);
-    bool alone = false;  ///< it looks at a trial alone; others compare trials, by one objective
+    bool alone = false;  ///< judges each trial by itself; other rules compare trials by one objective
 };
 
 extern const RuleRow plateau_row;
@@ -37,10 +37,11 @@ extern const RuleRow hyperband_row;
 extern const RuleRow pasha_row;
 extern const RuleRow extrapolation_row;
 
-/// Names, meanings and options of all rules, for checks, errors and help.
+/// Returns the names, descriptions and options of all rules, for validation, error messages and help.
 std::span<const PartOptions> rule_vocabulary();
 
-/// Fails for unknown rules and options.
+/// Creates the rule that `spec` names. Fails if the rule or one of its options is unknown, or if the rule compares
+/// trials and the study has several objectives.
 Result<std::unique_ptr<StoppingRule>> make_rule(const PartSpec& spec, const Objective& objective, std::int64_t steps,
                                                 const std::string& unit = "step");
 

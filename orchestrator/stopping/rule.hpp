@@ -1,5 +1,5 @@
-// The seam of all stopping rules. Pure: no I/O, no clock; a rule's state is a function of the calls made to it, so that
-// replaying a study's events rebuilds it.
+// The interface of all stopping rules. Rules do no I/O and read no clock. A rule's state depends only on the calls made
+// to it, so replaying a study's events rebuilds it.
 #pragma once
 
 #include <cstddef>
@@ -17,34 +17,36 @@ namespace hpo {
 
 struct Verdict {
     to_worker::Action action = to_worker::Action::go_on;
-    std::string rule;      ///< its name in the study file; empty: go on
-    std::string reason;    ///< as text, with the numbers
-    bool lasting = false;  ///< other trials are judged by this report: it is needed again when the study goes on,
-                           ///< though its own trial has ended
+    std::string rule;      ///< the rule's name in the study file; empty if the trial continues
+    std::string reason;    ///< a text with the numbers that led to the verdict
+    bool lasting = false;  ///< true if other trials are judged by this report; such a step is read again when the
+                           ///< study is resumed, even if its own trial has ended
 };
 
-/// A step at which trials pause, and of those that reach it the share that goes on in the end.
+/// A step at which trials pause, and the share of the trials reaching it that eventually continue.
 struct Gate {
     std::int64_t step = 0;
     double share = 1;
-    bool certain = true;  ///< false: trials pause there only in some studies, by what the rule has seen
+    bool certain = true;  ///< false if the rule pauses trials there only in some studies
 };
 
-/// Where an unfinished trial is expected to end.
+/// The expected end of an unfinished trial.
 struct Forecast {
-    double value = 0;      ///< of the objective, at the trial's end
+    double value = 0;      ///< the objective at the trial's end
     double deviation = 0;  ///< one standard deviation
-    bool tells = true;     ///< false: its curve so far says too little to learn from it
+    bool tells = true;     ///< false if the curve so far predicts the end too poorly for a sampler to learn from it
 };
 
-/// Not thread-safe. Every rule meets the same promises (tests/contract/stopping): it never acts before its grace, never
-/// on a metric that is missing or not finite (but divergence, whose business that is), and judges each step once.
+/// A stopping rule. Not thread-safe. All rules keep the same contract (tests/contract/stopping). A rule never acts
+/// before its grace period. It never acts on a metric that is missing or not finite, except for `divergence`. It judges
+/// each step once.
 class StoppingRule {
    public:
     virtual ~StoppingRule() = default;
 
-    /// A step was stored: `trial.curve.back()`. A step may be reported again (a resumed attempt repeats the steps after
-    /// its checkpoint): the answer stays the one given first, but that a promoted trial goes on where it was paused.
+    /// Judges the step `trial.curve.back()`, which has been stored. A resumed attempt reports the steps after its
+    /// checkpoint again. A repeated step gets its first verdict, except that a promoted trial continues at the step
+    /// where it was paused.
     Verdict report(const TrialRecord& trial) {
         Judged& judged = judged_[trial.number];
         if (trial.steps() > judged.step) {
@@ -57,66 +59,68 @@ class StoppingRule {
         return again;
     }
 
-    /// Steps that were judged are reported again, perhaps with other values. `report` says so itself.
+    /// Called when steps that were judged before are reported again, possibly with other values. `report` calls it.
     virtual void went_back(std::int64_t trial) { (void)trial; }
 
-    /// A trial ended for good (any final state).
+    /// Called when a trial has reached a final state.
     void ended(const TrialRecord& trial) {
         judged_.erase(trial.number);
         on_end(trial);
     }
 
-    /// A paused trial was queued again.
+    /// Called when a paused trial has been queued again.
     void promoted(std::int64_t trial) {
         judged_[trial].verdict = {};
         on_promotion(trial);
     }
 
-    /// Whether the study will propose further trials (its budget of trials, its patience or its space may be used up).
-    /// Changes what is promotable, never a verdict: a resumed study need not know when it was said before.
+    /// Sets whether the study will propose further trials. It will not once its trial budget, its patience or its space
+    /// is exhausted. This affects promotions but never a verdict, so replaying a study does not need to repeat it.
     virtual void expect_trials(bool more) { (void)more; }
 
-    /// Paused trials that may go on now, the most promising first, `most` of them. Asked whenever a worker is free,
-    /// before a new trial is proposed.
+    /// Returns at most `most` paused trials that may continue now, the most promising first. Called whenever a worker
+    /// is free, before a new trial is proposed.
     [[nodiscard]] virtual std::vector<std::int64_t> promotions(std::size_t most = all) const {
         (void)most;
         return {};
     }
     static constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
 
-    /// Whether a paused trial waits for this rule.
+    /// Returns true if this rule has paused the trial and has not promoted it yet.
     [[nodiscard]] virtual bool holds(std::int64_t trial) const {
         (void)trial;
         return false;
     }
 
-    /// Where it pauses trials, by step; empty: nowhere. For forecasts.
+    /// Returns the steps at which the rule pauses trials, for forecasts.
     [[nodiscard]] virtual std::vector<Gate> gates() const { return {}; }
-    /// Where it pauses trials and how many go on, for `hpo check`; `unit` of steps: epoch, or step. Empty: nowhere.
+    /// Describes where the rule pauses trials and how many continue, for `hpo check`. Empty if it pauses none. `unit`
+    /// is "epoch" or "step".
     [[nodiscard]] virtual std::string plan(const std::string& unit) const {
         (void)unit;
         return {};
     }
-    /// The least share of all steps that belongs to trials which it trains in full, whatever their curves look like.
+    /// Returns the minimum share of all steps that the rule spends on full trainings.
     [[nodiscard]] virtual double least_full_share() const { return 0; }
 
-    /// Where a trial that it paused would end; absent: the rule does not know better than its value so far.
+    /// Returns the expected end of a trial that the rule has paused, or nothing if the rule makes no forecast for it.
     [[nodiscard]] virtual std::optional<Forecast> forecast(std::int64_t trial) const {
         (void)trial;
         return std::nullopt;
     }
-    /// Counts up whenever forecasts have changed for trials that did not report.
+    /// Returns a counter that increases whenever the forecasts of trials that did not report have changed.
     [[nodiscard]] virtual std::int64_t forecasts_made() const { return 0; }
 
-    /// A paused trial will not go on any more (the study ends): why, as text; empty: not this rule's trial.
+    /// Returns the reason why a paused trial does not continue when the study ends. Empty if this rule has not paused
+    /// the trial.
     [[nodiscard]] virtual std::string verdict_on_paused(std::int64_t trial) const {
         (void)trial;
         return {};
     }
 
    private:
-    /// The verdict on the last step, which was not judged before. A study may have 100,000 steps a trial: what is
-    /// needed of the earlier ones is remembered (followed.hpp), not read again.
+    /// Returns the verdict on the last step, which has not been judged before. A trial may have 100,000 steps, so
+    /// implementations keep a running state (followed.hpp) instead of reading the earlier steps again.
     virtual Verdict judge(const TrialRecord& trial) = 0;
     virtual void on_end(const TrialRecord& trial) { (void)trial; }
     virtual void on_promotion(std::int64_t trial) { (void)trial; }

@@ -54,22 +54,22 @@ bool Rules::holds(std::int64_t trial) const {
     return std::any_of(rules_.begin(), rules_.end(), [&](const auto& rule) { return rule->holds(trial); });
 }
 
-/// With several pausing rules a trial goes on when none of them holds it: one that knows nothing of it does not.
+/// If several rules have paused a trial, all of them must promote it.
 std::vector<std::int64_t> Rules::promotions(std::size_t most) const {
     std::vector<std::vector<std::int64_t>> each;
     for (const auto& rule : rules_)
         if (auto theirs = rule->promotions(rules_.size() == 1 ? most : all); !theirs.empty())
             each.push_back(std::move(theirs));
     std::vector<std::int64_t> promoted;
-    std::unordered_set<std::int64_t> met;
+    std::unordered_set<std::int64_t> added;
     for (const auto& theirs : each)
         for (const std::int64_t trial : theirs) {
             if (promoted.size() == most) return promoted;
             const auto holders = std::count_if(rules_.begin(), rules_.end(), [&](auto& r) { return r->holds(trial); });
-            const auto letting = holders < 2 ? holders : std::count_if(each.begin(), each.end(), [&](auto& list) {
+            const auto promoters = holders < 2 ? holders : std::count_if(each.begin(), each.end(), [&](auto& list) {
                 return std::find(list.begin(), list.end(), trial) != list.end();
             });
-            if (holders == letting && met.insert(trial).second) promoted.push_back(trial);
+            if (holders == promoters && added.insert(trial).second) promoted.push_back(trial);
         }
     return promoted;
 }
@@ -100,9 +100,9 @@ std::optional<Forecast> Rules::forecast(std::int64_t trial) const {
 }
 
 std::int64_t Rules::forecasts_made() const {
-    std::int64_t made = 0;
-    for (const auto& rule : rules_) made += rule->forecasts_made();
-    return made;
+    std::int64_t sum = 0;
+    for (const auto& rule : rules_) sum += rule->forecasts_made();
+    return sum;
 }
 
 std::string Rules::verdict_on_paused(std::int64_t trial) const {

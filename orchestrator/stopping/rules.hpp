@@ -1,5 +1,5 @@
-// The rules of a study as one: what the engine asks. The first rule of the list that says stop wins over those that say
-// pause, and these over going on; every rule sees every report, so that their states do not depend on each other.
+// Combines the rules of a study into one. The first rule that stops a trial takes precedence, then the first one that
+// pauses it. Every rule gets every report, so the state of one rule does not depend on the others.
 #pragma once
 
 #include <memory>
@@ -13,15 +13,16 @@ namespace hpo {
 
 class Rules final : public StoppingRule {
    public:
+    /// Creates the rules of a study. Fails as make_rule does.
     static Result<Rules> make(const Study& study);
 
     void expect_trials(bool more) override;
     [[nodiscard]] std::vector<std::int64_t> promotions(std::size_t most = all) const override;
     [[nodiscard]] bool holds(std::int64_t trial) const override;
-    /// Of all rules; where several pause at one step the smallest share.
+    /// Returns the gates of all rules. Where several rules pause at one step, the smallest share applies.
     [[nodiscard]] std::vector<Gate> gates() const override;
     [[nodiscard]] double least_full_share() const override;
-    /// The first rule's that has one.
+    /// Returns the forecast of the first rule that has one.
     [[nodiscard]] std::optional<Forecast> forecast(std::int64_t trial) const override;
     [[nodiscard]] std::int64_t forecasts_made() const override;
     [[nodiscard]] std::string verdict_on_paused(std::int64_t trial) const override;

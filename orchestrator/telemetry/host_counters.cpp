@@ -27,8 +27,8 @@ std::string line_of(const fs::path& file) {
     return line;
 }
 
-/// Each CPU's line is "cpu3 user nice system idle iowait irq softirq steal guest guest_nice", in clock ticks. `user`
-/// contains `guest`. Time that the hypervisor stole was not used here.
+/// Returns the busy time by CPU. Each CPU's line is "cpu3 user nice system idle iowait irq softirq steal guest
+/// guest_nice", in clock ticks. `user` includes `guest`. Stolen time is not counted, since this machine did not use it.
 std::map<int, double> busy_seconds(std::span<const int> cpus, const fs::path& root) {
     static const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
     std::map<int, double> busy;
@@ -44,8 +44,8 @@ std::map<int, double> busy_seconds(std::span<const int> cpus, const fs::path& ro
     return busy;
 }
 
-/// Packages of processors are the zones "intel-rapl:0", "intel-rapl:1" and so on; those within them have two colons.
-/// AMD's processors use the same names. Since 2020 the kernel lets root alone read them.
+/// Reads the energy counters of processor packages. These are the zones "intel-rapl:0", "intel-rapl:1" and so on, for
+/// AMD processors too. Their sub-zones have two colons. Since 2020 only root can read them.
 std::map<std::string, EnergyCounter> energy(const fs::path& root) {
     std::map<std::string, EnergyCounter> found;
     std::error_code none;
@@ -60,7 +60,7 @@ std::map<std::string, EnergyCounter> energy(const fs::path& root) {
     return found;
 }
 
-/// Drivers of processors' sensors: Intel, AMD, ARM's SCMI and boards' own.
+/// Returns true for the drivers of CPU sensors: Intel, AMD, ARM SCMI and those of boards.
 bool is_cpu_sensor(const std::string& driver) {
     for (const char* known : {"coretemp", "k10temp", "zenpower", "cpu_thermal", "scpi_sensors", "scmi_sensors"})
         if (driver == known) return true;
@@ -82,7 +82,7 @@ std::optional<double> temperature(const fs::path& root) {
     return hottest;
 }
 
-/// At most as many files as this are read for the mean clock: a server has hundreds of CPUs.
+/// The approximate number of CPUs sampled for the mean clock. Servers have hundreds of CPUs.
 constexpr std::size_t most_clocks = 8;
 
 std::optional<double> clock_of(std::span<const int> cpus, const fs::path& root) {
@@ -99,7 +99,7 @@ std::optional<double> clock_of(std::span<const int> cpus, const fs::path& root) 
     return read > 0 ? std::optional(sum / read) : std::nullopt;
 }
 
-/// Of the innermost control group that has a quota of CPU time.
+/// Returns the throttled time of the innermost control group that reports it.
 std::optional<double> throttled_seconds(const fs::path& root) {
     for (const fs::path& group : control_groups(root, "cpu")) {
         std::ifstream file(group / "cpu.stat");
@@ -112,7 +112,8 @@ std::optional<double> throttled_seconds(const fs::path& root) {
     return std::nullopt;
 }
 
-/// The first line is "some avg10=0.00 avg60=0.00 avg300=0.00 total=668749110"; the total is in microseconds.
+/// Returns the stall time of a resource. The first line is "some avg10=0.00 avg60=0.00 avg300=0.00 total=668749110",
+/// with the total in microseconds.
 std::optional<double> stall_seconds(const fs::path& root, const char* resource) {
     const std::string line = line_of(root / "proc/pressure" / resource);
     const auto total = line.find("total=");
@@ -145,7 +146,7 @@ double cpu_seconds(std::span<const std::int64_t> processes, const fs::path& root
         const std::string line = line_of(root / "proc" / std::to_string(pid) / "stat");
         const auto name_end = line.rfind(')');
         if (name_end == std::string::npos) continue;
-        // After the name come state, parent and ten further fields, then the four times.
+        // The name is followed by 11 fields, from the state on, and then by the four times.
         std::istringstream fields(line.substr(name_end + 1));
         std::string skipped;
         for (int i = 0; i < 11; ++i) fields >> skipped;

@@ -27,17 +27,17 @@ enum class Quantity {
 };
 
 struct QuantityTraits {
-    std::string_view name;   ///< of columns and JSON keys
-    std::string_view title;  ///< for people
-    std::string_view unit;   ///< of the values; "B" is shown with a prefix
+    std::string_view name;   ///< identifier in columns and JSON
+    std::string_view title;  ///< name shown to users
+    std::string_view unit;   ///< unit of the values; "B" is shown with a prefix
     double least = 0;        ///< no smaller value is possible
     double most = 0;         ///< no larger value is possible, on any device
 };
 
 inline constexpr double unlimited = std::numeric_limits<double>::infinity();
 
-/// In the order of Quantity. The limits are generous: a rack-scale GPU draws 1,400 W and a server's CPUs 1,000 W. A
-/// device's own limits (its power limit, its memory) are stricter and are checked where they are known.
+/// The traits in the order of Quantity. The limits are generous: a rack-scale GPU draws 1,400 W and a server's CPUs
+/// 1,000 W. A device's own limits (its power limit, its memory) are stricter and are checked where they are known.
 inline constexpr std::array quantity_traits{
     QuantityTraits{"utilization", "utilization", "%", 0, 100},
     QuantityTraits{"memory_utilization", "memory bandwidth busy", "%", 0, 100},
@@ -58,7 +58,7 @@ inline constexpr std::array quantity_traits{
 constexpr const QuantityTraits& traits_of(Quantity quantity) {
     return quantity_traits[static_cast<std::size_t>(quantity)];
 }
-/// Returns the quantity of this name; nothing if there is none.
+/// Returns the quantity with this name, or nothing if there is none.
 constexpr std::optional<Quantity> quantity_named(std::string_view name) {
     for (std::size_t i = 0; i < quantity_traits.size(); ++i)
         if (quantity_traits[i].name == name) return static_cast<Quantity>(i);

@@ -9,14 +9,15 @@ namespace hpo {
 
 namespace {
 
-/// The kernel counts CPU time in ticks of 10 ms, and charges a tick to the time in which it ends. So the time between
-/// two readings may be off by two ticks for each CPU.
+/// The tolerance for CPU times, in seconds. The kernel counts CPU time in ticks of 10 ms and charges a whole tick when
+/// it ends. So the difference of two readings may be off by two ticks per CPU.
 constexpr double counting_error = 0.02;
 
-/// Boost algorithms overshoot a power limit for milliseconds. A mean over a second does not exceed it by half.
+/// Boost algorithms may exceed a power limit for milliseconds, but the mean over a second stays below 1.5 times the
+/// limit.
 constexpr double power_tolerance = 1.5;
 
-/// The share of an interval in percent; what exceeds the whole by no more than the counting error is the whole.
+/// Returns the share of an interval in percent. An excess within the counting error is clipped to 100 %.
 double percent(double part, double whole) {
     return part > whole && part <= whole + counting_error ? 100 : 100 * part / whole;
 }

@@ -1,4 +1,4 @@
-// Turns two readings of counters, or one reading of a device, into measurements. Pure.
+// Turns two readings of counters, or one reading of a device, into measurements. Does no I/O.
 #pragma once
 
 #include <string>
@@ -9,12 +9,13 @@
 
 namespace hpo {
 
-/// A measurement that is marked as impossible if it is not finite, lies outside the range of its quantity, or is above
-/// `most`, the device's own limit.
+/// Returns a measurement. It is marked as impossible if the value is not finite, lies outside the range of the quantity
+/// or exceeds `most`, the device's own limit.
 Measurement measurement(std::string source, Quantity quantity, double value, double most = unlimited);
 
-/// Returns what the host did between two readings. A counter that went backwards, or that either reading lacks, gives
-/// no measurement; energy that started again from 0 is corrected by its range. Returns nothing if no time passed.
+/// Returns the host's activity between two readings. A counter that went backwards or is missing in either reading
+/// gives no measurement. An energy counter that wrapped around is corrected by its range. Returns an empty sample if no
+/// time has passed.
 TelemetrySample host_sample(const HostCounters& before, const HostCounters& now);
 
 /// Returns the device's state as of its reading. A lost device gives no measurements.

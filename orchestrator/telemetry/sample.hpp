@@ -10,7 +10,7 @@
 
 namespace hpo {
 
-/// What is measured where.
+/// A quantity of a source.
 struct Channel {
     std::string source;  ///< "host", "gpu 0", "program", "study phase1"
     Quantity quantity = Quantity::utilization;
@@ -21,11 +21,12 @@ struct Channel {
 struct Measurement {
     Channel channel;
     double value = 0;
-    /// False if no device of this kind can have the value. Such a reading is shown as impossible and enters no average.
+    /// False if no device of this kind can have the value. Such a reading is shown as impossible and excluded from
+    /// averages.
     bool possible = true;
 };
 
-/// Quantities that could not be read are absent.
+/// The measurements of one moment. Quantities that could not be read are absent.
 using TelemetrySample = std::vector<Measurement>;
 
 }  // namespace hpo

@@ -24,7 +24,7 @@ void TelemetrySampler::add_program(TelemetrySample& sample, std::int64_t process
     const std::optional<TreeReading> tree = trees_.latest(std::span(&process, 1)).front();
     if (!tree || tree->processes.empty()) return;
     const double used = cpu_seconds(tree->processes);
-    // Time of a process that nobody waited for is lost, so that the sum may fall.
+    // The CPU time of a process that its parent did not wait for is lost, so the sum may decrease.
     if (cpu_before_ && used >= *cpu_before_ && seconds > 0)
         sample.push_back(measurement("program", Quantity::cores, (used - *cpu_before_) / seconds));
     cpu_before_ = used;

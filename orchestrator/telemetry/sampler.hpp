@@ -1,5 +1,5 @@
-// Samples the host, GPUs and one program at intervals. Reading costs a fraction of a millisecond: files of /proc and
-// /sys. GPUs are read by a DeviceMonitor, which belongs to the caller.
+// Samples the host, GPUs and one program periodically. A sample reads files in /proc and /sys, which takes a fraction
+// of a millisecond. The caller owns the DeviceMonitor that reads the GPUs.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ class TelemetrySampler {
     /// Begins the first interval.
     TelemetrySampler(Host host, Seconds now);
 
-    /// Returns what happened since the last call, and what `devices` were doing. `process` is the root of the program's
-    /// process tree, or 0. To be called about once a second; `now` must not go back.
+    /// Returns the activity since the last call, and the state of `devices`. `process` is the root of the program's
+    /// process tree, or 0 if there is none. Should be called about once a second. `now` must not decrease.
     TelemetrySample take(Seconds now, const DeviceReadings& devices, std::int64_t process = 0);
 
    private:
@@ -31,10 +31,10 @@ class TelemetrySampler {
     Host host_;
     TreeWatch trees_;
     HostCounters before_;
-    std::optional<double> cpu_before_;  ///< seconds that the program's processes had used
+    std::optional<double> cpu_before_;  ///< CPU seconds of the program's processes at the last call
 };
 
-/// Limits of the GPUs in watts, by source ("gpu 0").
+/// Returns the power limits of the GPUs in watts, by source ("gpu 0").
 std::map<std::string, double> power_limits(const DeviceReadings& devices);
 
 }  // namespace hpo

@@ -36,7 +36,7 @@ TelemetrySummary summarise(const std::vector<TelemetryRow>& rows) {
         if (row.samples <= 0) continue;
         figures.least = figures.count == 0 ? row.least : std::min(figures.least, row.least);
         figures.most = figures.count == 0 ? row.most : std::max(figures.most, row.most);
-        figures.average += row.average * static_cast<double>(row.samples);  // a sum until all are known
+        figures.average += row.average * static_cast<double>(row.samples);  // A sum until the division below.
         figures.count += static_cast<std::size_t>(row.samples);
         averages.add({{channel, row.average}});
     }

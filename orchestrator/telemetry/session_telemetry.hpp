@@ -11,18 +11,18 @@
 
 namespace hpo {
 
-/// Condenses samples into rows of at most this many seconds: a day of a host with eight GPUs takes some 20 MB.
+/// The duration that a row covers, in seconds. At 10 s, a day of a host with eight GPUs takes about 20 MB.
 inline constexpr double telemetry_interval = 10;
 
 class SessionTelemetry {
    public:
     SessionTelemetry(Host host, Seconds now) : sampler_(std::move(host), now), begin_(now) {}
 
-    /// To be called about once a second. `training` tells whether any trial trained since the last call: idle time says
-    /// nothing about what limits the study, and is left out. Returns the rows of an interval that has ended, or
-    /// nothing. `wall` is the time of day in seconds since the epoch.
+    /// Takes a sample and returns the rows of the interval if it has ended. Should be called about once a second.
+    /// `training` is true if any trial trained since the last call. Idle time is left out, since it does not show what
+    /// limits the study. `wall` is the wall-clock time in seconds since the epoch.
     std::vector<TelemetryRow> tick(Seconds now, double wall, const DeviceReadings& devices, bool training);
-    /// Returns the rows of the interval that has begun, at the end of the session.
+    /// Returns the rows of the unfinished interval. Called at the end of the session.
     std::vector<TelemetryRow> finish(Seconds now, double wall);
 
    private:
@@ -31,9 +31,8 @@ class SessionTelemetry {
     Seconds begin_;
 };
 
-/// Joins the rows of a study to a summary. Averages are weighted by samples; percentiles are those of the rows'
-/// averages, so that they tell of intervals and not of single samples. Quantities that this version does not know are
-/// left out.
+/// Combines the rows of a study into a summary. Averages are weighted by the number of samples. Percentiles are taken
+/// over the rows' averages, so they describe intervals and not single samples. Unknown quantities are ignored.
 TelemetrySummary summarise(const std::vector<TelemetryRow>& rows);
 
 }  // namespace hpo

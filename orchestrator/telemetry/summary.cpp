@@ -22,7 +22,7 @@ void TelemetryCollector::add(const TelemetrySample& sample) {
             series.values.push_back(measured.value);
         } else {
             ++series.impossible;
-            // What is not a number says less than a number.
+            // A number replaces NaN as the worst value.
             if (!(std::abs(measured.value) <= std::abs(series.worst))) series.worst = measured.value;
         }
     }

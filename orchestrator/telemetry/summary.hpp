@@ -11,22 +11,22 @@
 namespace hpo {
 
 struct ChannelSummary {
-    std::size_t count = 0;       ///< possible values; without one all figures below are 0
-    std::size_t impossible = 0;  ///< values that were left out
+    std::size_t count = 0;       ///< number of possible values; if 0, all statistics below are 0
+    std::size_t impossible = 0;  ///< number of impossible values, which are left out of the statistics
     double average = 0, least = 0, most = 0;
     double percentile_5 = 0, median = 0, percentile_95 = 0;
-    double worst = 0;  ///< the impossible value that is farthest from 0; meaningful if impossible > 0
+    double worst = 0;  ///< the impossible value with the largest magnitude; valid if impossible > 0
 };
 
 using TelemetrySummary = std::map<Channel, ChannelSummary>;
 
-/// Keeps all values: 20 channels sampled each second for a day take 14 MB.
+/// Collects samples. All values are kept: 20 channels sampled once a second for a day take 14 MB.
 class TelemetryCollector {
    public:
     void add(const TelemetrySample& sample);
-    /// Percentiles are values that occurred (nearest rank).
+    /// Returns a summary of each channel. Percentiles use the nearest rank, so they are values that occurred.
     [[nodiscard]] TelemetrySummary summarise() const;
-    /// Forgets all samples.
+    /// Discards all samples.
     void clear() { series_.clear(); }
 
    private:

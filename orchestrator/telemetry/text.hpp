@@ -1,4 +1,4 @@
-// Values and sources of telemetry as people read them.
+// Formats the values and sources of telemetry for display.
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,7 @@
 
 namespace hpo {
 
-/// "12 %", "21.3 GiB", "187 W", "1.0", "not a number".
+/// Formats a value with its unit: "12 %", "21.3 GiB", "187 W", "1.0". Returns "not a number" for a NaN.
 inline std::string value_text(Quantity quantity, double value) {
     if (std::isnan(value)) return "not a number";
     const std::string unit(traits_of(quantity).unit);
@@ -23,7 +23,7 @@ inline std::string value_text(Quantity quantity, double value) {
     return text + (unit.empty() ? "" : " " + unit);
 }
 
-/// "gpu 0" -> "GPU 0", "host" -> "Host".
+/// Returns the display name of a source: "GPU 0" for "gpu 0", "Host" for "host".
 inline std::string name_of_source(const std::string& source) {
     if (source.starts_with("gpu ")) return "GPU " + source.substr(4);
     std::string name = source;

@@ -12,7 +12,7 @@ namespace hpo {
 
 namespace {
 
-// Thresholds in percent. They separate clear cases; what lies between them gets no sentence.
+// Thresholds in percent. They separate clear cases. Values between them produce no sentence.
 constexpr double idle = 2;          // utilization of a device that does nothing
 constexpr double poorly_used = 60;  // utilization that leaves much to gain
 constexpr double busy = 90;
@@ -22,7 +22,7 @@ constexpr double cpu_contention = 40;  // time waited for CPU where more threads
 constexpr double io_bound = 15;
 constexpr double memory_bound = 5;
 constexpr double throttling = 5;
-// Power that an idle device does not gain or lose by itself: a factor and watts.
+// A rise in power that an idle device does not show: a factor and a difference in watts.
 constexpr double power_rise = 1.5, power_rise_watts = 20;
 
 /// "8", "1.5".
@@ -67,7 +67,7 @@ class Judge {
         }
     }
 
-    /// Studies' rates of training on the device, as text; empty if none is known.
+    /// Returns the training speed of a study as text, or an empty string if none is known.
     [[nodiscard]] std::string progress() const {
         for (const auto& [channel, figures] : summary_)
             if (channel.quantity == Quantity::speed && figures.count > 0 && figures.average > 0)
@@ -75,7 +75,7 @@ class Judge {
         return {};
     }
 
-    /// Evidence that a device worked although its utilization says that it did not; empty if there is none.
+    /// Returns evidence that a device worked although its utilization is near 0, or an empty string if there is none.
     [[nodiscard]] std::string evidence_of_work(const std::string& gpu) const {
         const auto power = of(gpu, Quantity::power);
         if (power && power->most > power->least * power_rise && power->most > power->least + power_rise_watts)
@@ -132,7 +132,7 @@ class Judge {
             add(name + " did nothing: its utilization was " + measured + ", and no other reading shows work.");
     }
 
-    /// Why a GPU has too little to do, by what the host was doing meanwhile.
+    /// Explains from the host's readings why a GPU has too little to do.
     [[nodiscard]] std::string why_it_waits() const {
         const double io = average("host", Quantity::io_pressure), host = average("host", Quantity::utilization);
         const auto cores = of("program", Quantity::cores);

@@ -1,5 +1,5 @@
-// Says in words what a summary of telemetry shows: what limits the work, and which readings contradict each other.
-// Pure.
+// Explains a summary of telemetry in sentences: what limits the work, and which readings contradict each other. Does no
+// I/O.
 #pragma once
 
 #include <string>
@@ -9,19 +9,19 @@
 
 namespace hpo {
 
-/// What is known of the machine besides the samples.
+/// Facts about the machine that the samples do not contain.
 struct VerdictContext {
     double cores = 1;  ///< CPU cores that programs may use
-    /// Limits of devices in watts, by source ("gpu 0"); devices without a known limit are absent.
+    /// Power limits of devices in watts, by source ("gpu 0"). Devices without a known limit are absent.
     std::map<std::string, double> power_limits{};
 };
 
-/// Returns sentences, the most important first, each with the figures that it follows from. Returns one sentence that
-/// says so if there are too few samples (`least_samples`) to judge.
+/// Returns sentences, the most important first, each with the figures that support it. If there are fewer samples than
+/// `least_samples`, returns a single sentence that states this.
 ///
 /// A GPU's utilization is the share of time in which any kernel ran, however small (NVML API reference,
-/// nvmlUtilization_t). So 0 % under load is contradicted by power, clock, memory traffic or a rate of training, and
-/// 100 % at low power means small kernels.
+/// nvmlUtilization_t). So power, memory traffic or a training speed can contradict a reading of 0 %, and 100 % at low
+/// power means small kernels.
 std::vector<std::string> verdict(const TelemetrySummary& summary, const VerdictContext& context);
 
 inline constexpr std::size_t least_samples = 5;

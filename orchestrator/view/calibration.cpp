@@ -14,7 +14,7 @@ namespace hpo::view {
 
 namespace {
 
-/// "140 GFLOP/s", "12.4 TFLOP/s".
+/// Formats a rate: "140 GFLOP/s", "12.4 TFLOP/s".
 std::string flops_text(double rate) {
     const bool tera = rate >= 1e12;
     char text[40];
@@ -23,7 +23,7 @@ std::string flops_text(double rate) {
     return std::string(text) + (tera ? " TFLOP/s" : " GFLOP/s");
 }
 
-/// "9 ns", "1.2 us", "3.4 ms".
+/// Formats a latency: "9 ns", "1.2 us", "3.4 ms".
 std::string latency_text(double seconds) {
     const auto [scale, unit] = seconds < 1e-6   ? std::pair(1e9, "ns")
                                : seconds < 1e-3 ? std::pair(1e6, "us")

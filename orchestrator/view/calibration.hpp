@@ -1,6 +1,6 @@
-// Draws what `hpo bench devices` measured: a table of products, where devices overtake each other, and a roofline of
-// each device (Williams, Waterman and Patterson, "Roofline: an insightful visual performance model for multicore
-// architectures", CACM 2009).
+// Draws the results of `hpo bench devices`: a table of products, the sizes at which devices overtake each other, and a
+// roofline of each device (Williams, Waterman and Patterson, "Roofline: an insightful visual performance model for
+// multicore architectures", CACM 2009).
 #pragma once
 
 #include <span>
@@ -11,11 +11,12 @@
 
 namespace hpo::view {
 
-/// The first device is the one that others are compared with.
+/// Returns the full report. The other devices are compared with the first one.
 std::string draw_calibrations(std::span<const DeviceCalibration> devices, const Screen& screen);
 
-/// The roofline of one device and precision: products by arithmetic intensity (flops a byte) and rate, below what
-/// memory bandwidth and the fastest product allow. Both axes are logarithmic. Empty without a bandwidth.
+/// Returns the roofline of one device and precision. It plots the rate of each product over its arithmetic intensity
+/// (flops per byte), and the limit set by memory bandwidth and the fastest product. Both axes are logarithmic. Returns
+/// an empty string if the bandwidth or the rates are unknown.
 std::string draw_roofline(const DeviceCalibration& device, const std::string& precision, const Screen& screen);
 
 }  // namespace hpo::view
