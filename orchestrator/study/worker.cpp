@@ -354,6 +354,7 @@ void check_native(Diagnostics& diagnostics, const ReadSpace& space, const ReadWo
         // A key of another optimizer is harmless; one of other data or of another model is a mistake.
         if ((condition != "format" && condition != "type") || has(space, condition)) continue;
         const auto found = worker.params.find(condition);
+        if (found == worker.params.end() && given(condition)) continue;  // its value is an error of its own
         const string used =
             found == worker.params.end() ? string(find_worker_key(condition)->fallback) : to_text(found->second);
         const string name = "'worker." + string(key.section) + "." + string(key.name) + "'";

@@ -338,6 +338,9 @@ TEST(Worker, KeysThatContradictEachOtherAreRefused) {
     EXPECT_THAT(problem(synthetic, {"worker.model={type: cnn, hidden: [8]}"}),
                 HasSubstr("'worker.model.hidden' is for type: mlp"));
     EXPECT_THAT(problem(synthetic, {"worker.model={groups: 4}"}), HasSubstr("'worker.model.groups' is for type: cnn"));
+    const std::string misspelt = problem(synthetic, {"worker.model={type: cnm, groups: 4}"});
+    EXPECT_THAT(misspelt, HasSubstr("did you mean 'cnn'"));
+    EXPECT_THAT(misspelt, Not(HasSubstr("is for type")));
     EXPECT_EQ(
         problem(synthetic + "space: {type: {type: categorical, choices: [mlp, cnn]}}", {"worker.model={groups: 4}"}),
         "(accepted)");
