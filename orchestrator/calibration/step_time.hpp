@@ -1,0 +1,47 @@
+// Predicts how long a step of a native trial takes on a device that has been calibrated, with the device to itself.
+// Pure. Used to choose the backend of a trial, and to estimate studies on other devices.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "hpo/messages.hpp"
+#include "orchestrator/calibration/calibration.hpp"
+
+namespace hpo {
+
+/// The work of one step of a trial.
+struct StepWork {
+    double flops = 0;       ///< of the step's matrix products, evaluation included
+    double updates = 0;     ///< optimizer updates, each of which trains one batch
+    double parameters = 0;  ///< of the model
+    double rows = 0;        ///< rows of a product in an update: samples of a micro-batch, times the steps of a sequence
+    double layers = 1;      ///< layers with weights; each needs three products per update
+    std::string precision = "float32";
+
+    /// Returns the side of a square weight matrix whose products need as many operations as the average of the model.
+    [[nodiscard]] double width() const;
+};
+
+/// Returns the work of a step, from a worker's answer to `plan` and the complete configuration of the trial. Absent
+/// keys have the native worker's defaults. `precision: auto` counts as float32.
+StepWork step_work(const from_worker::PlanAnswer& answer, const Params& configuration);
+
+/// A predicted duration in seconds, as the sum of its parts.
+struct StepTime {
+    double products = 0;  ///< matrix products
+    double memory = 0;    ///< the optimizer and element-wise operations, which move memory
+    double launches = 0;  ///< the start of each operation
+
+    [[nodiscard]] double seconds() const { return products + memory + launches; }
+};
+
+/// Returns the duration of a step on the device, or nothing if the device has no measured product in this precision or
+/// the work is not known. The rate of a product is interpolated between the measured products by the number of their
+/// operations. Below the smallest product it follows the slope of the two smallest, above the largest it is constant.
+/// Parts that were not measured count as 0. The parts are models, not measurements: where trials were measured, the
+/// prediction should be corrected by their ratio.
+std::optional<StepTime> predict_step(const DeviceCalibration& device, const StepWork& work);
+
+}  // namespace hpo
