@@ -1,0 +1,142 @@
+#include "orchestrator/scheduling/concurrency_search.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <set>
+
+namespace hpo {
+
+namespace {
+
+constexpr double least_share = 0.15;             // of the average trial's work that an additional one has to add
+constexpr std::int64_t enough_observations = 5;  // after which the estimate decides
+// Trials that have to be left to start, per trial at once, to try fewer: that leaves a part of the machine idle for
+// some steps, which is likely to pay if more trials add nothing.
+constexpr std::int64_t trials_if_saturated = 2, trials_otherwise = 6;
+
+constexpr std::size_t most_shown = 5;
+
+std::string times_text(double times) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.2f times", times);
+    return text;
+}
+
+}  // namespace
+
+ConcurrencySearch::ConcurrencySearch(std::int64_t start, std::int64_t most, const FoundConcurrency& remembered)
+    : number_(remembered.number > 0 ? remembered.number : start), most_(std::max<std::int64_t>(1, most)) {
+    for (RateChange change : remembered.changes) {
+        change.count = 1;
+        curve_.add(change);
+    }
+    number_ = limit_ = std::clamp<std::int64_t>(number_, 1, most_);
+}
+
+void ConcurrencySearch::set_most(std::int64_t most) {
+    most_ = std::max<std::int64_t>(1, most);
+    number_ = std::min(number_, most_);
+    limit_ = std::min(limit_, most_);
+}
+
+void ConcurrencySearch::add(const RateChange& change) {
+    curve_.add(change);
+    measured_.add(change);
+    in_vain_.erase(change.fewer);
+    in_vain_.erase(change.more);
+}
+
+ConcurrencySearch::Verdict ConcurrencySearch::compare(std::int64_t fewer, std::int64_t more) const {
+    const auto gain = curve_.gain(fewer, more);
+    if (!gain) return Verdict::unknown;
+    const double worthwhile =
+        std::log(1 + least_share * static_cast<double>(more - fewer) / static_cast<double>(fewer));
+    const double excess = gain->log_gain - worthwhile;
+    if (std::abs(excess) <= gain->error && gain->observations < enough_observations) return Verdict::unsure;
+    return excess > 0 ? Verdict::rises : Verdict::flat;
+}
+
+/// Returns true if the comparison needs a measurement.
+bool ConcurrencySearch::open(std::int64_t fewer, std::int64_t more) const {
+    const Verdict verdict = compare(fewer, more);
+    return verdict == Verdict::unknown || verdict == Verdict::unsure;
+}
+
+/// Returns true if this session has measured the number.
+bool ConcurrencySearch::seen(std::int64_t number) const {
+    const std::vector<std::int64_t> numbers = measured_.numbers();
+    return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
+}
+
+bool ConcurrencySearch::given_up(std::int64_t number) const {
+    const auto vain = in_vain_.find(number);
+    return vain != in_vain_.end() && vain->second > 2 * number + 3;
+}
+
+/// Goes to the best of the numbers that are known.
+void ConcurrencySearch::move() {
+    std::set<std::int64_t> visited;
+    while (visited.insert(number_).second) {
+        const std::int64_t before = number_;
+        for (const std::int64_t other : curve_.numbers()) {
+            if (other > number_ && other <= most_ && compare(number_, other) == Verdict::rises) number_ = other;
+            if (other < number_ && compare(other, number_) == Verdict::flat) {
+                number_ = other;
+                break;
+            }
+        }
+        if (number_ == before) return;
+    }
+}
+
+/// Returns the number to try next, or 0 if the best one is known.
+std::int64_t ConcurrencySearch::next(std::int64_t left) const {
+    const std::vector<std::int64_t> numbers = measured_.numbers();
+    const bool saturated = std::any_of(numbers.begin(), numbers.end(), [&](std::int64_t more) {
+        const auto gain = more > number_ && !open(number_, more) ? curve_.gain(number_, more) : std::nullopt;
+        return gain && gain->log_gain <= gain->error;
+    });
+    for (std::int64_t step = std::max<std::int64_t>(1, number_ / 2); step >= 1 && !saturated; step /= 2) {
+        const std::int64_t more = number_ + step;
+        if (more <= most_ && left >= more && !given_up(more) && (!seen(more) || open(number_, more))) return more;
+    }
+    const std::int64_t fewer = number_ - std::max<std::int64_t>(1, number_ / (descended_ ? 2 : 4));
+    const bool affordable = left >= (saturated || descended_ ? trials_if_saturated : trials_otherwise) * number_;
+    return fewer >= 1 && affordable && !given_up(fewer) && open(fewer, number_) ? fewer : 0;
+}
+
+void ConcurrencySearch::decide(std::int64_t left, std::int64_t measured) {
+    const std::int64_t before = number_;
+    move();
+    if (number_ != before) descended_ = number_ < before;
+    const std::int64_t candidate = next(left);
+    const bool on_trial = candidate != 0 && limit_ == candidate;
+    if (on_trial)
+        limit_ = measured == candidate ? number_ : candidate;  // the way back is one more observation
+    else
+        limit_ = candidate != 0 && measured == number_ ? candidate : number_;
+}
+
+void ConcurrencySearch::ended_unmeasured(std::int64_t trials) {
+    if (limit_ != number_) in_vain_[limit_] += trials;
+}
+
+std::string ConcurrencySearch::text() const {
+    const std::vector<std::int64_t> numbers = measured_.numbers();
+    std::string text;
+    std::size_t shown = 0;
+    for (const std::int64_t number : numbers) {
+        const auto gain = measured_.gain(numbers.front(), number);
+        const bool is_near = number == number_ || number == numbers.back() || numbers.size() <= most_shown + 1;
+        if (number == numbers.front() || !gain || (!is_near && shown + 2 > most_shown)) continue;
+        const std::string base = numbers.front() == 1 ? "one" : std::to_string(numbers.front());
+        text += std::to_string(number) + (shown == 0 ? " at once: " : ": ") + times_text(std::exp(gain->log_gain)) +
+                (shown == 0 ? " the work of " + base : "") + "; ";
+        ++shown;
+    }
+    return text.substr(0, text.size() - std::min<std::size_t>(2, text.size()));
+}
+
+}  // namespace hpo

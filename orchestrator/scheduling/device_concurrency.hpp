@@ -1,0 +1,44 @@
+// How many trials run at once on one device (or on the host): workers side by side, and trials fused in each worker.
+// Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "orchestrator/scheduling/concurrency_search.hpp"
+#include "orchestrator/scheduling/throughput_meter.hpp"
+
+namespace hpo {
+
+/// Where a search begins and what it may try at most.
+struct ConcurrencyRange {
+    std::int64_t start = 1, most = 1;
+};
+
+class DeviceConcurrency {
+   public:
+    /// `fused` is {1, 1} where a worker trains one trial at a time.
+    DeviceConcurrency(ConcurrencyRange workers, ConcurrencyRange fused, const FoundConcurrency& remembered_workers = {},
+                      const FoundConcurrency& remembered_fused = {})
+        : workers_(workers.start, workers.most, remembered_workers),
+          fused_(fused.start, fused.most, remembered_fused) {}
+
+    /// The trials that run on the device now; `left` is the number of trials that are left to start. Returns true if a
+    /// limit has changed.
+    bool run(const std::vector<MeteredTrial>& trials, std::int64_t left);
+    /// A trial has reported a step. Returns true if a limit has changed.
+    bool reported(std::int64_t trial, std::int64_t step, Seconds now, std::int64_t left);
+
+    [[nodiscard]] const ConcurrencySearch& workers() const { return workers_; }
+    [[nodiscard]] const ConcurrencySearch& fused() const { return fused_; }
+    [[nodiscard]] const ThroughputMeter& meter() const { return meter_; }
+
+   private:
+    bool learn(const MeteredChanges& changes, std::int64_t left);
+
+    ThroughputMeter meter_;
+    ConcurrencySearch workers_, fused_;
+};
+
+}  // namespace hpo

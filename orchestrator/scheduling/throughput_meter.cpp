@@ -1,0 +1,143 @@
+#include "orchestrator/scheduling/throughput_meter.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+namespace hpo {
+
+namespace {
+
+// A window is enough with so many intervals between reports that last so long. A window that ends early may be shorter
+// by half.
+constexpr std::int64_t enough_intervals = 2;
+constexpr double enough_seconds = 0.2;
+
+}  // namespace
+
+std::optional<double> ThroughputMeter::Window::log_rate(std::int64_t least_intervals, double least_seconds) const {
+    const double seconds = (end - begin).count();
+    if (reports - 1 < least_intervals || seconds < least_seconds || last <= first) return std::nullopt;
+    return std::log(static_cast<double>(last - first) / seconds);
+}
+
+std::map<int, std::int64_t> ThroughputMeter::by_worker() const {
+    std::map<int, std::int64_t> counts;
+    for (const auto& [trial, state] : states_) ++counts[state.worker];
+    return counts;
+}
+
+std::int64_t ThroughputMeter::workers() const { return static_cast<std::int64_t>(by_worker().size()); }
+
+std::int64_t ThroughputMeter::most_fused() const {
+    std::int64_t most = 0;
+    for (const auto& [worker, count] : by_worker()) most = std::max(most, count);
+    return most;
+}
+
+void ThroughputMeter::collect(State& state, double log_rate, Groups& workers, Groups& fused) {
+    if (!state.past || std::exchange(state.counted, true)) return;
+    const Numbers before = state.past->numbers, now = state.now->numbers;
+    const auto add = [&](Groups& groups, std::int64_t from, std::int64_t to) {
+        const double change = log_rate - state.past->log_rate;
+        auto& [sum, count] = groups[{std::min(from, to), std::max(from, to)}];
+        sum += from < to ? change : -change;
+        ++count;
+    };
+    if (before.fused == now.fused && before.workers != now.workers) add(workers, before.workers, now.workers);
+    if (before.fused != now.fused && before.workers == now.workers) add(fused, before.fused, now.fused);
+}
+
+void ThroughputMeter::close(State& state, Groups& workers, Groups& fused) {
+    if (!state.now) return;
+    if (const auto rate = state.now->log_rate(enough_intervals - 1, enough_seconds / 2)) {
+        collect(state, *rate, workers, fused);
+        state.past = State::Past{state.now->numbers, *rate};
+        state.counted = false;
+    }
+    state.now.reset();
+}
+
+MeteredChanges ThroughputMeter::averages(const Groups& workers, const Groups& fused) {
+    MeteredChanges changes;
+    const auto add = [](const Groups& groups, std::vector<RateChange>& to) {
+        for (const auto& [pair, sum] : groups)
+            to.push_back({pair.first, pair.second, sum.first / static_cast<double>(sum.second)});
+    };
+    add(workers, changes.workers);
+    add(fused, changes.fused);
+    return changes;
+}
+
+MeteredChanges ThroughputMeter::run(const std::vector<MeteredTrial>& trials) {
+    Groups workers, fused;
+    std::map<int, std::int64_t> in_worker;
+    std::set<std::int64_t> present;
+    for (const MeteredTrial& trial : trials) {
+        ++in_worker[trial.worker];
+        present.insert(trial.trial);
+        const auto [state, is_new] = states_.try_emplace(trial.trial);
+        state->second.worker = trial.worker;
+        starting_ += is_new ? 1 : 0;
+    }
+    const auto count = static_cast<std::int64_t>(in_worker.size());
+    std::int64_t ended = 0;
+    for (auto state = states_.begin(); state != states_.end();) {
+        if (!present.contains(state->first)) {
+            close(state->second, workers, fused);
+            starting_ -= state->second.reported ? 0 : 1;
+            state = states_.erase(state);
+            ++ended;
+            continue;
+        }
+        const Numbers numbers{in_worker.at(state->second.worker), count};
+        if (!(state->second.numbers == numbers)) {
+            close(state->second, workers, fused);
+            state->second.numbers = numbers;
+        }
+        ++state;
+    }
+    MeteredChanges changes = averages(workers, fused);
+    changes.ended = ended;
+    return changes;
+}
+
+MeteredChanges ThroughputMeter::reported(std::int64_t trial, std::int64_t step, Seconds now) {
+    const auto found = states_.find(trial);
+    if (found == states_.end()) return {};
+    State& state = found->second;
+    if (!std::exchange(state.reported, true)) --starting_;
+    Groups workers, fused;
+    if (!steady()) {  // another trial is starting: its start is not part of a window
+        close(state, workers, fused);
+        return averages(workers, fused);
+    }
+    if (!state.now) {
+        state.now = Window{state.numbers, now, now, step, step, 1};
+        return {};
+    }
+    const bool was_enough = is_enough(state);
+    state.now->end = now;
+    state.now->last = step;
+    ++state.now->reports;
+    if (was_enough || !is_enough(state) || !measured()) return {};
+    for (auto& [number, other] : states_)
+        if (const auto rate = other.now ? other.now->log_rate(enough_intervals, enough_seconds) : std::nullopt)
+            collect(other, *rate, workers, fused);
+    MeteredChanges changes = averages(workers, fused);
+    changes.measured = true;
+    return changes;
+}
+
+bool ThroughputMeter::is_enough(const State& state) {
+    return state.now && state.now->log_rate(enough_intervals, enough_seconds);
+}
+
+bool ThroughputMeter::measured() const {
+    return !states_.empty() && steady() && std::all_of(states_.begin(), states_.end(), [](const auto& state) {
+        return !state.second.reported || is_enough(state.second);
+    });
+}
+
+}  // namespace hpo

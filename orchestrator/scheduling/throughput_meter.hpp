@@ -1,0 +1,88 @@
+// Measures how the rates of trials on one device change when others start or end. Pure: the times of reports are given.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "hpo/clock.hpp"
+#include "orchestrator/scheduling/throughput_curve.hpp"
+
+namespace hpo {
+
+/// A trial on the device, and the worker that trains it.
+struct MeteredTrial {
+    std::int64_t trial = 0;
+    int worker = 0;
+    bool operator==(const MeteredTrial&) const = default;
+};
+
+/// Changes of rates, separately for the number of workers at once on the device and for the number of trials in one
+/// worker. A change of both at the same time is ignored.
+struct MeteredChanges {
+    std::vector<RateChange> workers, fused;
+    std::int64_t ended = 0;  ///< trials that do not run any more
+    bool measured = false;   ///< with this report the rates of all trials are known
+    [[nodiscard]] bool empty() const { return workers.empty() && fused.empty(); }
+};
+
+/// A rate is steps per second between two reports, by the clock of the caller. A window of a trial lasts as long as the
+/// numbers do that the rate may depend on: trials in its worker and workers on the device. It begins with the first
+/// report after these numbers have changed and nearly all trials have reported in their current attempt, so that
+/// neither a start (imports, reading data) nor a step that began under other numbers is counted. Two windows of a trial
+/// with different numbers make a change of its rate. Changes with equal numbers that belong together are averaged to
+/// one observation, since they share their noise.
+class ThroughputMeter {
+   public:
+    /// The trials that run on the device now. Returns the changes that were measured until then.
+    MeteredChanges run(const std::vector<MeteredTrial>& trials);
+    /// A trial has reported a step. Returns changes once all trials have been measured under the current numbers.
+    MeteredChanges reported(std::int64_t trial, std::int64_t step, Seconds now);
+
+    [[nodiscard]] std::int64_t trials() const { return static_cast<std::int64_t>(states_.size()); }
+    [[nodiscard]] std::int64_t workers() const;     ///< that train at least one trial
+    [[nodiscard]] std::int64_t most_fused() const;  ///< most trials in one worker
+    /// Returns true if the rates of all trials are known under the current numbers.
+    [[nodiscard]] bool measured() const;
+
+   private:
+    struct Numbers {
+        std::int64_t fused = 0, workers = 0;
+        bool operator==(const Numbers&) const = default;
+    };
+    struct Window {
+        Numbers numbers;
+        Seconds begin{0}, end{0};
+        std::int64_t first = 0, last = 0;  ///< steps
+        std::int64_t reports = 0;
+        /// Returns nothing if the window is too short.
+        [[nodiscard]] std::optional<double> log_rate(std::int64_t least_intervals, double least_seconds) const;
+    };
+    struct State {
+        int worker = 0;
+        bool reported = false;      ///< in this attempt
+        bool counted = false;       ///< the change between the last two windows has been returned
+        Numbers numbers;            ///< current ones
+        std::optional<Window> now;  ///< window under these numbers
+        struct Past {
+            Numbers numbers;
+            double log_rate = 0;
+        };
+        std::optional<Past> past;  ///< the window before
+    };
+    using Groups = std::map<std::pair<std::int64_t, std::int64_t>, std::pair<double, std::int64_t>>;
+
+    [[nodiscard]] std::map<int, std::int64_t> by_worker() const;
+    [[nodiscard]] bool steady() const { return starting_ <= trials() / 4; }  ///< of four trials one may be starting
+    [[nodiscard]] static bool is_enough(const State& state);
+    void collect(State& state, double log_rate, Groups& workers, Groups& fused);
+    void close(State& state, Groups& workers, Groups& fused);
+    static MeteredChanges averages(const Groups& workers, const Groups& fused);
+
+    std::map<std::int64_t, State> states_;  ///< by trial
+    std::int64_t starting_ = 0;             ///< of them, those that have not reported yet
+};
+
+}  // namespace hpo

@@ -1,0 +1,257 @@
+// The search for the best number of trials at once, on simulated machines.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <functional>
+#include <map>
+#include <random>
+
+#include "orchestrator/scheduling/device_concurrency.hpp"
+
+namespace hpo {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Ge;
+using ::testing::HasSubstr;
+using ::testing::Le;
+
+/// A machine on which each of n trials runs at `speed(n)` of what it reaches alone.
+struct SimulatedMachine {
+    std::function<double(std::int64_t)> speed;
+    std::int64_t cores = 2, most = 16;  ///< start and upper limit of the search
+    std::int64_t trials = 60, steps = 20;
+    double noise = 0;          ///< standard deviation of the logarithm of a step's time
+    double drift = 0;          ///< by which all steps take longer with each second
+    double unequal = 0;        ///< trials differ in size by up to exp(+-unequal)
+    double start_seconds = 1;  ///< before the first step
+    std::uint64_t seed = 1;
+    FoundConcurrency remembered{};
+    std::int64_t slots = 1;  ///< more: all trials share one worker, and the number of fused trials is searched
+};
+
+struct Simulated {
+    DeviceConcurrency concurrency;
+    double seconds = 0;
+    std::int64_t most_at_once = 0;
+    [[nodiscard]] std::int64_t number() const { return concurrency.workers().number(); }
+};
+
+/// Plays trials that start as soon as the limit allows it. Their rates change whenever one starts or ends.
+Simulated simulate(const SimulatedMachine& machine) {
+    struct Trial {
+        double size = 1, left = 0;  ///< seconds per step alone; work left of the current step
+        std::int64_t step = 0;
+    };
+    std::mt19937_64 random(machine.seed);
+    std::normal_distribution<double> normal;
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    const bool is_fused = machine.slots > 1;
+    Simulated result{is_fused ? DeviceConcurrency({1, 1}, {machine.cores, machine.slots}, {}, machine.remembered)
+                              : DeviceConcurrency({machine.cores, machine.most}, {1, 1}, machine.remembered)};
+    std::map<std::int64_t, Trial> running;
+    std::int64_t begun = 0;
+    double now = 0;
+    const auto left = [&] { return machine.trials - begun; };
+    const auto tell = [&] {
+        std::vector<MeteredTrial> trials;
+        for (const auto& [number, trial] : running) trials.push_back({number, is_fused ? 0 : static_cast<int>(number)});
+        result.concurrency.run(trials, left());
+    };
+    const auto limit = [&] {
+        return is_fused ? result.concurrency.fused().limit() : result.concurrency.workers().limit();
+    };
+    const auto work = [&](const Trial& trial) { return trial.size * std::exp(machine.noise * normal(random)); };
+    for (;;) {
+        while (begun < machine.trials && static_cast<std::int64_t>(running.size()) < limit()) {
+            Trial trial{std::exp(machine.unequal * uniform(random))};
+            trial.left = machine.start_seconds + work(trial);
+            running[++begun] = trial;
+            tell();
+        }
+        if (running.empty()) break;
+        const auto count = static_cast<std::int64_t>(running.size());
+        result.most_at_once = std::max(result.most_at_once, count);
+        const double rate = machine.speed(count) / (1 + machine.drift * now);
+        auto next = running.begin();
+        for (auto trial = running.begin(); trial != running.end(); ++trial)
+            if (trial->second.left < next->second.left) next = trial;
+        const double passed = next->second.left / rate;
+        now += passed;
+        for (auto& [number, trial] : running) trial.left -= passed * rate;
+        const std::int64_t number = next->first;
+        Trial& trial = next->second;
+        ++trial.step;
+        result.concurrency.reported(number, trial.step, Seconds(now), left());
+        if (trial.step < machine.steps) {
+            trial.left = work(trial);
+        } else {
+            running.erase(next);
+            // As in the engine, one that follows at once leaves the number unchanged.
+            if (static_cast<std::int64_t>(running.size()) >= limit() || begun >= machine.trials) tell();
+        }
+    }
+    result.seconds = now;
+    return result;
+}
+
+double two_cores(std::int64_t n) { return std::min(1.0, 2.0 / static_cast<double>(n)); }
+double saturated(std::int64_t n) { return 1.0 / static_cast<double>(n); }
+double waiting(std::int64_t) { return 1; }
+/// Trials of two threads each on two cores are saturated with one, and lose a little by switching.
+double thrashing(std::int64_t n) { return 1.0 / (static_cast<double>(n) * (1 + 0.1 * static_cast<double>(n - 1))); }
+
+TEST(ConcurrencySearch, FindsTwoOnTwoCoresWithTrialsOfOneThread) {
+    for (const std::int64_t start : {1, 2, 5}) {
+        const Simulated result = simulate({.speed = two_cores, .cores = start});
+        EXPECT_EQ(result.number(), 2) << "from " << start;
+        EXPECT_LE(result.most_at_once, std::max<std::int64_t>(start + start / 2, 3));
+        EXPECT_THAT(result.concurrency.workers().text(),
+                    HasSubstr("2 at once: 2.00 times the work of one; 3: 2.00 times"));
+    }
+}
+
+TEST(ConcurrencySearch, FindsOneWhereOneTrialFillsTheMachine) {
+    EXPECT_EQ(simulate({.speed = saturated}).number(), 1);
+    EXPECT_EQ(simulate({.speed = thrashing}).number(), 1);
+    EXPECT_EQ(simulate({.speed = saturated, .cores = 8}).number(), 1) << "step by step from eight";
+}
+
+TEST(ConcurrencySearch, GoesUpWhereTrialsWait) {
+    EXPECT_EQ(simulate({.speed = waiting}).number(), 16) << "the upper limit";
+    EXPECT_THAT(simulate({.speed = waiting, .most = 100, .trials = 40}).number(), AllOf(Ge(9), Le(40)));
+    // A server answers eight requests at once.
+    const auto server = [](std::int64_t n) { return std::min(1.0, 8.0 / static_cast<double>(n)); };
+    EXPECT_THAT(simulate({.speed = server, .most = 64, .trials = 200}).number(), AllOf(Ge(8), Le(9)));
+}
+
+TEST(ConcurrencySearch, NoiseOfTenPercentDoesNotMisleadIt) {
+    int right_for_cores = 0, right_for_saturated = 0, right_for_waiting = 0;
+    for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+        right_for_cores += simulate({.speed = two_cores, .noise = 0.1, .seed = seed}).number() == 2 ? 1 : 0;
+        right_for_saturated += simulate({.speed = saturated, .noise = 0.1, .seed = seed}).number() == 1 ? 1 : 0;
+        right_for_waiting += simulate({.speed = waiting, .noise = 0.1, .seed = seed}).number() >= 6 ? 1 : 0;
+    }
+    EXPECT_GE(right_for_cores, 47);
+    EXPECT_GE(right_for_saturated, 47);
+    EXPECT_GE(right_for_waiting, 47);
+}
+
+TEST(ConcurrencySearch, UnequalTrialsAndAMachineThatSlowsDownDoNotMisleadIt) {
+    int right = 0;
+    for (std::uint64_t seed = 1; seed <= 50; ++seed)
+        right +=
+            simulate({.speed = two_cores, .noise = 0.03, .drift = 0.002, .unequal = 1.5, .seed = seed}).number() == 2
+                ? 1
+                : 0;
+    EXPECT_GE(right, 47) << "sizes from 0.22 to 4.5, and half the speed after 500 seconds";
+}
+
+TEST(ConcurrencySearch, CostsLittleTimeWhereTheStartWasRight) {
+    const SimulatedMachine machine{.speed = two_cores, .most = 2, .trials = 64};
+    const double seconds = simulate(machine).seconds;
+    EXPECT_LT(seconds, 1.02 * 64 * 21 / 2);
+}
+
+TEST(ConcurrencySearch, FusedTrialsAreCountedInTheirWorker) {
+    // Launches dominate up to eight replicas.
+    const auto launches = [](std::int64_t n) { return std::min(1.0, 8.0 / static_cast<double>(n)); };
+    const Simulated result = simulate({.speed = launches, .cores = 4, .trials = 200, .slots = 32});
+    EXPECT_THAT(result.concurrency.fused().number(), AllOf(Ge(8), Le(9)));
+    EXPECT_EQ(result.concurrency.workers().number(), 1);
+    EXPECT_EQ(result.concurrency.workers().text(), "");
+}
+
+TEST(ConcurrencySearch, BeginsWithWhatItRemembersAndLeavesItWhereItIsWrong) {
+    const FoundConcurrency remembered = simulate({.speed = two_cores}).concurrency.workers().found();
+    EXPECT_EQ(remembered.number, 2);
+    const Simulated again = simulate({.speed = two_cores, .cores = 1, .remembered = remembered});
+    EXPECT_EQ(again.number(), 2);
+    const auto four_cores = [](std::int64_t n) { return std::min(1.0, 4.0 / static_cast<double>(n)); };
+    EXPECT_EQ(simulate({.speed = four_cores, .remembered = remembered}).number(), 4);
+    EXPECT_EQ(simulate({.speed = saturated, .trials = 200, .remembered = {9, {}}}).number(), 1);
+}
+
+TEST(ConcurrencySearch, ATrialThatReportsOnceIsNotMeasuredAndNothingChanges) {
+    const Simulated result = simulate({.speed = two_cores, .cores = 4, .steps = 1});
+    EXPECT_EQ(result.number(), 4);
+    EXPECT_EQ(result.most_at_once, 4);
+    EXPECT_EQ(result.concurrency.workers().text(), "");
+    EXPECT_TRUE(result.concurrency.workers().found().changes.empty());
+}
+
+TEST(ConcurrencySearch, ItsUpperLimitHolds) {
+    for (const std::int64_t most : {1, 3, 7}) {
+        const Simulated result = simulate({.speed = waiting, .cores = 2, .most = most});
+        EXPECT_EQ(result.number(), most);
+        EXPECT_EQ(result.most_at_once, most);
+    }
+}
+
+TEST(ThroughputCurve, CombinesChainsOfObservations) {
+    ThroughputCurve curve;
+    EXPECT_FALSE(curve.gain(1, 2));
+    curve.add({1, 2, -0.1});
+    curve.add({4, 2, 0.3});  // the other way around
+    const auto gain = curve.gain(1, 4);
+    ASSERT_TRUE(gain);
+    EXPECT_NEAR(gain->log_gain, std::log(4.0) - 0.4, 1e-12);
+    EXPECT_EQ(gain->observations, 0);
+    EXPECT_EQ(curve.gain(2, 4)->observations, 1);
+    EXPECT_GT(gain->error, curve.gain(1, 2)->error);
+    EXPECT_NEAR(curve.gain(4, 1)->log_gain, -gain->log_gain, 1e-12);
+    EXPECT_FALSE(curve.gain(1, 8));
+    curve.add({8, 9, 0});
+    EXPECT_FALSE(curve.gain(1, 8)) << "not connected";
+}
+
+TEST(ThroughputCurve, OneOutlierDoesNotMoveIt) {
+    ThroughputCurve curve;
+    for (const double value : {-0.1, -0.1, 5.0, -0.1, -0.1}) curve.add({1, 2, value});
+    EXPECT_NEAR(curve.gain(1, 2)->log_gain, std::log(2.0) - 0.1, 1e-12);
+    EXPECT_GT(curve.gain(1, 2)->error, 0.5) << "but makes it less certain";
+}
+
+TEST(ThroughputCurve, IgnoresWhatIsNoChange) {
+    ThroughputCurve curve;
+    curve.add({1, 1, 0.1});
+    curve.add({0, 2, 0.1});
+    curve.add({1, 2, std::nan("")});
+    EXPECT_TRUE(curve.numbers().empty());
+}
+
+TEST(ThroughputMeter, TheStartOfATrialIsNotPartOfAWindow) {
+    ThroughputMeter meter;
+    meter.run({{1, 0}});
+    for (int step = 1; step <= 4; ++step) EXPECT_TRUE(meter.reported(1, step, Seconds(step)).empty());
+    EXPECT_TRUE(meter.measured());
+    meter.run({{1, 0}, {2, 1}});
+    EXPECT_FALSE(meter.measured());
+    EXPECT_TRUE(meter.reported(1, 5, Seconds(15)).empty()) << "the other one is starting";
+    EXPECT_TRUE(meter.reported(2, 1, Seconds(16)).empty());
+    double now = 16;
+    for (int step = 6; step <= 7; ++step) {
+        EXPECT_TRUE(meter.reported(1, step, Seconds(now += 1)).empty());
+        EXPECT_TRUE(meter.reported(2, step - 4, Seconds(now += 1)).empty());
+    }
+    const MeteredChanges changes = meter.reported(1, 8, Seconds(now += 1));
+    ASSERT_EQ(changes.workers.size(), 1U);
+    EXPECT_EQ(changes.workers[0].fewer, 1);
+    EXPECT_EQ(changes.workers[0].more, 2);
+    EXPECT_NEAR(changes.workers[0].log_ratio, std::log(0.5), 1e-9);
+    EXPECT_TRUE(changes.fused.empty());
+    EXPECT_TRUE(meter.reported(1, 9, Seconds(now += 2)).empty()) << "each change is returned once";
+}
+
+TEST(ThroughputMeter, AChangeOfBothNumbersIsIgnored) {
+    ThroughputMeter meter;
+    meter.run({{1, 0}});
+    for (int step = 1; step <= 4; ++step) (void)meter.reported(1, step, Seconds(step));
+    meter.run({{1, 0}, {2, 0}, {3, 1}});
+    double now = 5;
+    for (int step = 5; step <= 12; ++step)
+        for (const std::int64_t trial : {1, 2, 3}) EXPECT_TRUE(meter.reported(trial, step, Seconds(now += 1)).empty());
+}
+
+}  // namespace
+}  // namespace hpo
