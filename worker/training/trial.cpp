@@ -32,12 +32,29 @@ bool Trial::keeps_best() const {
 }
 
 Finished Trial::ended(Outcome outcome, std::string message) {
+    finish_files();
     if (progress_.best_step > 0) values_[run_.objective.metric] = progress_.best_value;
     return {run_.id, outcome, std::move(message), values_, checkpoint_};
 }
 
-void Trial::check(const Result<void>& written) {
-    if (!written) host_.log("not saved: " + written.error().message);
+Trial::~Trial() {
+    if (writing_.valid()) writing_.wait();
+}
+
+void Trial::finish_files() {
+    if (!writing_.valid()) return;
+    const Result<bool> written = [&]() -> Result<bool> {
+        try {
+            return writing_.get();
+        } catch (const std::exception& error) {
+            return Error{error.what()};
+        }
+    }();
+    if (!written)
+        host_.log("not saved: " + written.error().message);
+    else if (*written)
+        checkpoint_ = files_.last();
+    best_is_new_ = best_is_new_ && !written;
 }
 
 void Trial::resume() {
@@ -73,6 +90,7 @@ void Trial::enter_trainer(Trainer& trainer, int replica) {
 }
 
 void Trial::leave_trainer() {
+    finish_files();
     trainer_->read_state(replica_, buffers_.state);
     replica_progress_ = trainer_->progress_of(replica_);
     has_state_ = true;
@@ -81,6 +99,7 @@ void Trial::leave_trainer() {
 }
 
 void Trial::report_step(bool evaluated) {
+    finish_files();
     const Report report = measured(evaluated);
     keep_if_best(report);
     host_.log(step_line(report, run_.steps, plan_.task));
@@ -89,11 +108,12 @@ void Trial::report_step(bool evaluated) {
 
 std::optional<Finished> Trial::follow_decision() {
     const auto action = host_.decision();
+    save(action && divergence_.empty() && *action != Action::stop);
     if (!action) throw StopRequested{};
     if (!divergence_.empty()) return ended(Outcome::diverged, divergence_);
-    if (*action != Action::stop) save_last();
     if (*action == Action::pause) return ended(Outcome::paused);
     if (*action == Action::go_on && progress_.step < run_.steps) return std::nullopt;
+    finish_files();
     test_and_save();
     return ended(*action == Action::stop ? Outcome::stopped : Outcome::complete);
 }
@@ -153,15 +173,20 @@ void Trial::keep_if_best(const Report& report) {
     progress_.best_value = found->second;
     if (!keeps_best()) return;
     trainer_->read_weights(replica_, buffers_.best);
-    if (files_.enabled()) check(files_.write_best(buffers_.best, report.step));
+    best_is_new_ = true;
 }
 
-void Trial::save_last() {
-    if (!files_.enabled()) return;
-    trainer_->read_state(replica_, buffers_.state);
-    const auto written = files_.write_last(progress_, buffers_.state);
-    check(written);
-    if (written) checkpoint_ = files_.last();
+/// best.ckpt precedes last.ckpt, which names its step. Where it cannot be written, the files of the step before stay.
+void Trial::save(bool last) {
+    if (!files_.enabled() || (!last && !best_is_new_)) return;
+    if (last) trainer_->read_state(replica_, buffers_.state);
+    writing_ = context_.background.start([this, last, best = best_is_new_, progress = progress_]() -> Result<bool> {
+        if (best)
+            if (auto written = files_.write_best(buffers_.best, progress.best_step); !written) return written.error();
+        if (last)
+            if (auto written = files_.write_last(progress, buffers_.state); !written) return written.error();
+        return last;
+    });
 }
 
 void Trial::test_and_save() {

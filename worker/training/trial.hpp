@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <future>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,15 +34,19 @@ class TrialHost {
 /// Thrown when the host asks the trial to end.
 struct StopRequested {};
 
-/// A step consists of training, evaluation, writing folder/best.ckpt if the step is the best so far (objective at:
-/// best), the report, waiting for the decision, and writing folder/last.ckpt unless the decision is to stop. When a
-/// checkpoint cannot be written, the log says so and the trial continues. A resumed trial repeats the updates since its
-/// last checkpoint.
+/// A step consists of training, evaluation, the report, waiting for the decision, and saving: folder/best.ckpt if the
+/// step is the best so far (objective at: best), then folder/last.ckpt unless the decision is to stop. Saving copies
+/// the weights and the state at once, and writes the files on another thread while the next step trains. They are
+/// written before the next report, and before the end of the trial is known. When a file cannot be written, the log
+/// says so and the trial continues. A resumed trial repeats the updates since its last checkpoint.
 class Trial {
    public:
     /// `plan` is the plan of this trial alone; `context` must hold its data. Reads the checkpoint that the run resumes
     /// from; where that fails, the trial starts from the beginning and its log says why. Throws InvalidTrial.
     Trial(to_worker::Run run, Configuration configuration, GroupPlan plan, WorkerContext& context, TrialHost& host);
+    ~Trial();
+    Trial(const Trial&) = delete;
+    Trial& operator=(const Trial&) = delete;
 
     /// Puts the trial's model into a trainer as replica `replica`, an existing one or the next.
     void enter_trainer(Trainer& trainer, int replica);
@@ -53,7 +58,9 @@ class Trial {
     [[nodiscard]] const AttemptId& id() const { return run_.id; }
     TrialHost& host() { return host_; }
     [[nodiscard]] std::int64_t batch() const { return configuration_.training.batch_size; }
-    /// Hands its buffers over; the trial has ended.
+    /// Waits until its files are written. Must precede the news of its end: the folder is the orchestrator's then.
+    void finish_files();
+    /// Hands its buffers over; the trial has ended, and its files are written.
     HostBuffers release_buffers() { return std::move(buffers_); }
 
     /// Reports the trainer's step; `evaluated`: the trainer has evaluated it, too.
@@ -68,9 +75,8 @@ class Trial {
     void resume();
     Report measured(bool evaluated);
     void keep_if_best(const Report& report);
-    void save_last();
+    void save(bool last);
     void test_and_save();
-    void check(const Result<void>& written);
 
     to_worker::Run run_;
     Configuration configuration_;
@@ -79,7 +85,11 @@ class Trial {
     TrialHost& host_;
     HostBuffers buffers_;
     TrialFiles files_;
-    TrialProgress progress_;            ///< of completed steps
+    TrialProgress progress_;    ///< of completed steps
+    bool best_is_new_ = false;  ///< buffers_.best is not in its file yet
+    /// The files that another thread writes from buffers_, which must not change meanwhile: whether last.ckpt was among
+    /// them.
+    std::future<Result<bool>> writing_;
     ReplicaProgress replica_progress_;  ///< to which buffers_.state belongs
     bool has_state_ = false;
     bool started_ = false;  ///< its host was told so

@@ -34,6 +34,8 @@ bool TrialGroup::accepts(const to_worker::Run& run) const {
 }
 
 void TrialGroup::finish(TrialHost& host, const AttemptId& id, Outcome outcome, const std::string& message) {
+    for (const Member& trial : trials_)
+        if (trial->id() == id) trial->finish_files();
     if (!message.empty()) host.log(std::string(to_text(outcome)) + ": " + message);
     on_end_(Finished{id, outcome, message, {}, {}});
 }
@@ -147,6 +149,7 @@ void TrialGroup::step() {
 /// Ends all trials: a computation that they share has failed.
 void TrialGroup::end_all(Outcome outcome, const std::string& message) {
     const std::vector<AttemptId> already_ended = std::exchange(ended_in_step_, {});
+    for (const Member& trial : trials_) trial->finish_files();
     const std::vector<Member> members = std::exchange(trials_, {});
     trainer_.reset();
     context_.clear();

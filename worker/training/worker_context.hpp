@@ -10,6 +10,7 @@
 #include "hpo/messages.hpp"
 #include "worker/backends/backend.hpp"
 #include "worker/data/device_data.hpp"
+#include "worker/training/background.hpp"
 #include "worker/training/configuration.hpp"
 #include "worker/training/group_plan.hpp"
 #include "worker/training/precision.hpp"
@@ -31,6 +32,9 @@ struct WorkerContext {
     std::unique_ptr<Buffer> arena;
     std::vector<HostBuffers> spare;  ///< of trials that have ended
     PrecisionChoices precisions;
+    /// Writes checkpoints. A GPU trains many trials at once, whose files are too many for one thread; beside a CPU that
+    /// trains on one core, more than one would take cores from other trials.
+    Background background{device.slots() > 1 ? 4 : 1};
 
     /// Frees what trials took.
     void clear();
