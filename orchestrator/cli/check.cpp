@@ -17,6 +17,7 @@
 #include "orchestrator/cli/check_samples.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/packing.hpp"
+#include "orchestrator/cli/prediction.hpp"
 #include "orchestrator/cli/script_ready.hpp"
 #include "orchestrator/cli/study_source.hpp"
 #include "orchestrator/engine/live_machine.hpp"
@@ -33,6 +34,7 @@
 #include "orchestrator/script/terminal.hpp"
 #include "orchestrator/stopping/registry.hpp"
 #include "orchestrator/study/study_file.hpp"
+#include "orchestrator/view/prediction.hpp"
 
 namespace hpo::commands {
 
@@ -43,6 +45,7 @@ using Json = nlohmann::ordered_json;
 struct CheckArguments {
     std::string file;
     std::vector<std::string> set;
+    std::string devices;  ///< simulated hardware; empty: this machine alone
     bool json = false;
 };
 
@@ -465,6 +468,12 @@ int check_command(const CheckArguments& arguments) {
     text += row("machine",
                 host.cpu_name + ", " + cores_text(host.cores) + ", " + bytes(available_memory()) + " of memory free");
     text += packing_text(load, json);
+    if (!arguments.devices.empty()) {
+        const PredictionReport report =
+            predict_study({.study = arguments.file, .set = arguments.set, .devices = arguments.devices});
+        json["prediction"] = to_json(report);
+        text += "\nElsewhere, simulated:\n" + view::draw_prediction(report);
+    }
     print(arguments.json ? json.dump() + '\n' : text);
     return 0;
 }
@@ -477,6 +486,8 @@ CommandAction check(CLI::App& app) {
     app.add_option("--set", arguments->set, "Override one key: --set space.lr.high=0.1")
         ->take_all()
         ->type_name("KEY=VALUE");
+    app.add_option("--devices", arguments->devices,
+                   "Also predict how long the study takes on other hardware, such as 8xH200 (see hpo simulate)");
     app.add_flag("--json", arguments->json, "One JSON object, for programs");
     return [arguments] { return check_command(*arguments); };
 }

@@ -42,6 +42,7 @@ constexpr std::array table{
             commands::ask_tell_study},
     Command{"check", "Explain what a study does, or what is wrong with it",
             "hpo check studies/phase1.yaml   space, memory and time of a trial, how many at once\n"
+            "hpo check studies/phase1.yaml --devices 8xH200     and how long it takes there\n"
             "hpo check studies/phase1.yaml --json",
             commands::check},
     Command{"train", "Train one configuration to the end and keep its weights",
@@ -97,6 +98,12 @@ constexpr std::array table{
             "hpo bench devices --again       although they were measured before\n"
             "hpo bench devices --json        for programs",
             commands::bench},
+    Command{"simulate", "Predict how long a study takes, here or on other hardware, from what was measured",
+            "hpo simulate phase1                     as it ran: how far the prediction is off\n"
+            "hpo simulate phase1 --devices 16xcpu --set budget.trials=1000\n"
+            "hpo simulate phase1 --devices 8xH200 --price 30\n"
+            "hpo simulate study.yaml --devices cluster.yaml     devices and trials described in a file",
+            commands::simulate},
     Command{"monitor", "Sample what CPU, GPUs and a program do, and say what limits it",
             "hpo monitor                     until Ctrl-C\n"
             "hpo monitor --for 5m --csv load.csv\n"

@@ -1,0 +1,238 @@
+#include "orchestrator/cli/prediction.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "hpo/clock.hpp"
+#include "hpo/printable.hpp"
+#include "hpo/units.hpp"
+#include "orchestrator/cli/study_choice.hpp"
+#include "orchestrator/cli/study_snapshot.hpp"
+#include "orchestrator/cli/study_source.hpp"
+#include "orchestrator/engine/one_worker.hpp"
+#include "orchestrator/engine/warm_start.hpp"
+#include "orchestrator/export/trial_json.hpp"
+#include "orchestrator/simulation/drawn.hpp"
+#include "orchestrator/simulation/hardware_file.hpp"
+#include "orchestrator/study/study_file.hpp"
+
+namespace hpo {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// A study that was measured.
+struct Measured {
+    Study study;
+    RecordedRun run;
+};
+
+Measured read_measured(const StudyFolder& folder) {
+    const StudySnapshot snapshot = snapshot_or_fail(folder);
+    Measured measured{snapshot.study, {}};
+    RecordReader reader(measured.study);
+    constexpr std::size_t batch = 10'000;
+    for (std::int64_t after = 0;;) {
+        const auto events = snapshot.store->events(after, batch);
+        if (!events) throw Fatal(events.error().message);
+        for (const StoredEvent& event : *events) reader.add(event);
+        if (events->size() < batch) break;
+        after = events->back().sequence;
+    }
+    measured.run = reader.finish();
+    if (measured.run.trials.empty())
+        throw Fatal("study " + snapshot.study.name + " has measured nothing yet: none of its trials took a step");
+    return measured;
+}
+
+/// Returns the study that was measured, or nothing if there is none and none was named.
+std::optional<Measured> find_measured(const PredictionQuestion& question, const Study& study) {
+    if (!question.from.empty()) return read_measured(choose_study(question.from));
+    std::error_code ignored;
+    const StudyFolder own = study_folder(study.name);
+    if (std::filesystem::exists(own.database(), ignored)) return read_measured(own);
+    return std::nullopt;
+}
+
+// ---- Devices that were not measured
+
+/// How much of its data sheet a device reaches in training, and what a small operation costs on it. The best and the
+/// worst case; what lies between depends on the model.
+constexpr Span share_of_peak{0.1, 0.6};
+constexpr Span launches{20, 200};  // kernels of an iteration of a small model
+constexpr Span launch_seconds{3e-6, 8e-6};
+
+/// Gives devices without a speed one by their data sheet. The native worker says how many operations a step takes.
+void estimate_speeds(const Study& study, const RecordedRun& run, Hardware& hardware, std::vector<std::string>& basis) {
+    const auto unknown = [](const DeviceGroup& group) { return !group.speed; };
+    if (std::none_of(hardware.groups.begin(), hardware.groups.end(), unknown)) return;
+    for (const DeviceGroup& group : hardware.groups)
+        if (unknown(group) && (group.model == nullptr || !study.command.empty()))
+            throw Fatal(
+                "how fast " + printable(group.name) + " trains " + study.name + " is not known: " +
+                (study.command.empty() ? "it is not known by its data sheet" : "hpo knows no operations of a script") +
+                "; give its speed relative to where the study was measured in a YAML file, such as\n"
+                "  devices: [{name: " +
+                printable(group.name) + ", count: " + std::to_string(group.count) +
+                (group.model ? "" : ", memory: 80GB") + ", speed: [20, 40]}]");
+    auto worker = OneWorker::start(study, installed_programs(), {});
+    if (!worker) throw Fatal(worker.error().message);
+    constexpr std::size_t most_asked = 16;
+    const std::size_t stride = 1 + run.trials.size() / most_asked;
+    for (DeviceGroup& group : hardware.groups) {
+        if (!unknown(group)) continue;
+        const auto precision = study.worker.find("precision");
+        const bool exact = precision != study.worker.end() && precision->second == Value(std::string("float32"));
+        const double peak = exact ? group.model->float32_flops : group.model->half_flops;
+        double here = 0, fastest = 0, slowest = 0;
+        for (std::size_t i = 0; i < run.trials.size(); i += stride) {
+            const RecordedTrial& trial = run.trials[i];
+            if (trial.step <= 0) continue;
+            const auto plan = (*worker)->plan(trial.params, study.budget.epochs, study.seed);
+            if (!plan) throw Fatal(plan.error().message);
+            const auto iterations = static_cast<double>(plan->iterations_per_step);
+            here += trial.step;
+            fastest += std::max(plan->flops_per_step / (share_of_peak.high * peak),
+                                iterations * launches.low * launch_seconds.low);
+            slowest += std::max(plan->flops_per_step / (share_of_peak.low * peak),
+                                iterations * launches.high * launch_seconds.high);
+        }
+        if (here <= 0) throw Fatal("no trial of " + study.name + " has a measured step");
+        group.speed = Span{here / slowest, here / fastest};
+        char text[400];
+        std::snprintf(
+            text, sizeof text,
+            "%s: not measured. By its data sheet (%.4g TFLOP/s in %s), of which training reaches %.0f to %.0f "
+            "%%, and with %.0f to %.0f kernels an iteration, it trains a trial %.2g to %.2g times as fast as "
+            "it was measured; workers are taken to start as fast as they did",
+            group.name.c_str(), peak / 1e12, exact ? "float32" : "16-bit", 100 * share_of_peak.low,
+            100 * share_of_peak.high, launches.low, launches.high, group.speed->low, group.speed->high);
+        basis.emplace_back(text);
+    }
+}
+
+std::string percent(double share) {
+    char text[16];
+    std::snprintf(text, sizeof text, "%.0f %%", 100 * share);
+    return text;
+}
+
+void describe_record(const Study& study, const Measured& measured, const StepLaw& law,
+                     std::vector<std::string>& basis) {
+    const RecordedRun& run = measured.run;
+    basis.push_back("costs and curves of " + std::to_string(run.trials.size()) + " trials of " + measured.study.name +
+                    ", measured on " + printable(run.host) + " with " + std::to_string(run.workers) + " at once in " +
+                    duration_text(run.seconds));
+    basis.push_back("trials that were not measured: a law of the space explains " + percent(law.explained()) +
+                    " of the differences in time per step; a trial is off by " + percent(law.deviation()) +
+                    ", and learns as the measured trial nearest to it");
+    if (measured.study.name == study.name && !run.ended)
+        basis.push_back("the study has not ended yet: what it has not tried is taken from what it has");
+}
+
+}  // namespace
+
+PredictionReport predict_study(const PredictionQuestion& question) {
+    const SteadyClock clock;
+    PredictionReport report;
+    report.study = load_study(question.study, {question.set, {}});
+    const Study& study = report.study;
+
+    std::optional<DrawnTrials> drawn;
+    const bool elsewhere = !question.devices.empty();
+    if (elsewhere) {
+        std::error_code ignored;
+        if (std::filesystem::is_regular_file(question.devices, ignored)) {
+            auto file = read_hardware_file(question.devices);
+            if (!file) throw Refusal(file.error().message);
+            report.hardware = std::move(file->hardware);
+            drawn = file->trials;
+        } else {
+            auto hardware = parse_hardware(question.devices);
+            if (!hardware) throw Fatal(hardware.error().message, 2);
+            report.hardware = std::move(*hardware);
+        }
+    }
+
+    RecordedRun run;
+    MakeWorkload workload;
+    std::optional<Measured> measured;
+    std::optional<StepLaw> law;
+    if (drawn) {
+        for (DeviceGroup& group : report.hardware.groups)
+            if (!group.speed) group.speed = Span{1, 1};
+        workload = [&study, trials = *drawn](std::uint64_t draw) -> std::unique_ptr<Workload> {
+            return std::make_unique<DrawnWorkload>(study, trials, draw);
+        };
+        report.basis.push_back("nothing measured: costs and curves are drawn from the ranges in " +
+                               printable(question.devices));
+    } else {
+        measured = find_measured(question, study);
+        if (!measured)
+            throw Fatal("nothing is known of what a trial of " + study.name + " costs: run it first (hpo run " +
+                        printable(question.study) +
+                        "), name a study that has run (--from), or give 'trials' in a YAML file for --devices");
+        run = measured->run;
+        law.emplace(study.space, run);
+        describe_record(study, *measured, *law, report.basis);
+        if (!elsewhere) report.hardware = hardware_of(study, run);
+        estimate_speeds(study, run, report.hardware, report.basis);
+        if (elsewhere && report.hardware.groups.empty())
+            report.basis.push_back(report.hardware.speed
+                                       ? "a core's speed is as the file gives it"
+                                       : "each core is taken to be as fast as those that were measured, however many "
+                                         "share the memory");
+        if (run.on_device && report.hardware.groups.empty())
+            throw Fatal("the trials of " + measured->study.name +
+                        " were measured on a device, and what they take on a CPU is not known");
+        workload = [&study, &run, &law](std::uint64_t draw) -> std::unique_ptr<Workload> {
+            return std::make_unique<RecordedWorkload>(study, run, *law, draw);
+        };
+    }
+    for (const DeviceGroup& group : report.hardware.groups)
+        if (elsewhere && group.throughput.size() == 1 && group.at_once != 1)
+            report.basis.push_back("trials at once on one " + group.name +
+                                   " share its speed: what more at once would gain is not known ('throughput')");
+    if (question.price) {
+        report.hardware.price = question.price;
+        for (DeviceGroup& group : report.hardware.groups) group.price.reset();
+    }
+
+    const auto priors = load_prior_studies(study);
+    if (!priors) throw Fatal(priors.error().message);
+    const Seconds begun = clock.now();
+    auto prediction = predict(study, *priors, report.hardware, run, workload, question.plan);
+    report.simulated_in = (clock.now() - begun).count();
+    if (!prediction) throw Fatal(prediction.error().message);
+    report.prediction = std::move(*prediction);
+    if (!elsewhere && measured && measured->study.name == study.name && run.ended && question.set.empty())
+        report.took = run.seconds;
+    return report;
+}
+
+Json to_json(const PredictionReport& report) {
+    const auto range = [](const PredictedRange& one) { return Json{one.low, one.middle, one.high}; };
+    const TimePrediction& prediction = report.prediction;
+    return {{"schema", json_schema},
+            {"study", report.study.name},
+            {"hardware", report.hardware.name},
+            {"simulations", prediction.simulations},
+            {"seconds", range(prediction.seconds)},
+            {"busy", range(prediction.busy)},
+            {"cost", prediction.cost ? range(*prediction.cost) : Json(nullptr)},
+            {"trials", prediction.trials},
+            {"at_once", prediction.at_once},
+            {"steps", range(prediction.steps)},
+            {"complete", range(prediction.complete)},
+            {"stopped", range(prediction.stopped)},
+            {"diverged", range(prediction.diverged)},
+            {"failed", range(prediction.failed)},
+            {"reason", prediction.reason},
+            {"measured_seconds", report.took ? Json(*report.took) : Json(nullptr)},
+            {"basis", report.basis}};
+}
+
+}  // namespace hpo

@@ -1,0 +1,27 @@
+// Collects what a prediction of a study's time needs: the study, what was measured, and the hardware.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "orchestrator/simulation/predict.hpp"
+
+namespace hpo {
+
+struct PredictionQuestion {
+    std::string study;             ///< a name or a file
+    std::vector<std::string> set;  ///< overrides
+    std::string devices;           ///< as --devices; empty: the hardware on which the study ran
+    std::string from;              ///< the study whose measurements are used; empty: the study itself
+    std::optional<double> price;   ///< of an hour
+    PredictionPlan plan;
+};
+
+/// Throws Fatal or Refusal with the reason.
+PredictionReport predict_study(const PredictionQuestion& question);
+
+nlohmann::ordered_json to_json(const PredictionReport& answer);
+
+}  // namespace hpo
