@@ -406,7 +406,10 @@ class Stream {
 
     virtual void fill(const Tensor& to, float value) = 0;         ///< f32
     virtual void copy(const Tensor& from, const Tensor& to) = 0;  ///< same shape and type
-    virtual void add(const Tensor& from, const Tensor& to) = 0;   ///< f32, same shape: to += from
+    /// Copies from another arena of the same device, with all that lies between the replicas: same shape, type and
+    /// replica stride. That arena may be freed when this stream has been destroyed or synchronised.
+    virtual void copy_from(const Buffer& arena, const Tensor& from, const Tensor& to) = 0;
+    virtual void add(const Tensor& from, const Tensor& to) = 0;  ///< f32, same shape: to += from
     /// Fills an f32 tensor with numbers uniform in [-bound, bound), drawn by Philox (Salmon et al. 2011) of (seed,
     /// Purpose::initialise, site, element): the upper 24 bits of draw_bits. `seed`: u64 per replica.
     virtual void initialise(const Tensor& to, float bound, const Tensor& seed, std::uint32_t site) = 0;

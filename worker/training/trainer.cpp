@@ -1,6 +1,7 @@
 #include "worker/training/trainer.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -77,6 +78,25 @@ void Trainer::initialise(int replica) {
     stream_->read(drawn, replica, weights);
     pad_block(model.block(), weights, plan_.model->block(), padded_);
     stream_->write(plan_.weights, replica, std::span<const float>(padded_));
+}
+
+void Trainer::adopt(const Trainer& other) {
+    assert(replicas_.empty() && other.replicas() <= plan_.replicas);
+    replicas_ = other.replicas_;
+    stream_->select_replicas(0, replicas());
+    const auto state = [](const GroupPlan& plan) {
+        return std::array{plan.weights, plan.first_moment, plan.second_moment, plan.scaling.scale, plan.scaling.good};
+    };
+    const auto from = state(other.plan_), to = state(plan_);
+    for (std::size_t i = 0; i < to.size(); ++i)
+        if (to[i]) stream_->copy_from(other.arena_, from[i], to[i]);
+    stream_->fill(plan_.gradient, 0);
+    for (int k = 0; k < replicas(); ++k) {
+        if (replicas_[index(k)].spec.model == other.plan_.model.get())
+            replicas_[index(k)].spec.model = plan_.model.get();
+        write_per_replica(k);
+    }
+    stream_->synchronise();
 }
 
 void Trainer::remove(int replica) {

@@ -76,6 +76,9 @@ class Trainer {
     /// As begin, but continues from `state` (state_elements of the plan of this trial alone) and `progress`.
     void resume(int replica, const ReplicaSpec& spec, std::int64_t steps, std::span<const float> state,
                 const ReplicaProgress& progress);
+    /// Takes over all replicas of `other`, as they are, from its arena, which must live until this trainer computes.
+    /// The two plans differ in their number of replicas alone, and this trainer has no replicas yet.
+    void adopt(const Trainer& other);
     /// Removes a replica; the last replica takes its number. At least one must remain.
     void remove(int replica);
     /// At any time: the replica trains no more, and its weights stay as they are.

@@ -52,6 +52,8 @@ class Trial {
     void enter_trainer(Trainer& trainer, int replica);
     /// Follows Trainer::remove, which moves the last replica.
     void move_to(int replica) { replica_ = replica; }
+    /// Follows Trainer::adopt: the trial keeps its number in another trainer.
+    void move_to(Trainer& trainer) { trainer_ = &trainer; }
     /// Reads the model's state out of the trainer, so that the trial can enter another one.
     void leave_trainer();
     [[nodiscard]] int replica() const { return replica_; }  ///< -1: in no trainer

@@ -252,7 +252,7 @@ void TrialGroup::remove_ended() {
 
 /// Makes sure that every trial has a replica and that the arena is no larger than they need.
 void TrialGroup::assign_replicas() {
-    if (!trainer_ || trainer_->plan().replicas != size()) return lay_out();
+    if (!trainer_ || (trainer_->plan().replicas != size() && !move_within_device())) return lay_out();
     int replica = 0;
     for (const Member& trial : trials_) {
         if (trial->replica() < 0) trial->enter_trainer(*trainer_, replica);
@@ -260,7 +260,34 @@ void TrialGroup::assign_replicas() {
     }
 }
 
-/// Makes a trainer for the present number of trials. While its memory cannot be allocated, the youngest trial ends.
+/// Makes a trainer for the present number of trials, and copies those that train already from arena to arena. That
+/// takes memory beyond what is reserved for a moment, so that it is done only where much is free. False: nothing was
+/// done.
+bool TrialGroup::move_within_device() {
+    const bool any =
+        std::any_of(trials_.begin(), trials_.end(), [](const Member& trial) { return trial->replica() >= 0; });
+    if (!any) return false;
+    GroupPlan plan = plan_for(size());
+    const auto left = memory_left(context_.device);
+    if (!left || plan.arena_bytes > left->free / 2) return false;
+    auto arena = context_.device.allocate(plan.arena_bytes);
+    if (!arena) return false;
+    try {
+        auto wider = std::make_unique<Trainer>(context_.device, **arena, std::move(plan), *context_.data,
+                                               std::span<const ReplicaSpec>{}, 0, context_.clock);
+        wider->adopt(*trainer_);
+        trainer_ = std::move(wider);
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
+    context_.arena = *std::move(arena);
+    for (const Member& trial : trials_)
+        if (trial->replica() >= 0) trial->move_to(*trainer_);
+    return true;
+}
+
+/// Makes a trainer for the present number of trials, whose state goes through the host's memory. While its memory
+/// cannot be allocated, the youngest trial ends.
 void TrialGroup::lay_out() {
     for (const Member& trial : trials_)
         if (trial->replica() >= 0) trial->leave_trainer();
@@ -279,8 +306,8 @@ void TrialGroup::lay_out() {
 void TrialGroup::make_trainer() {
     GroupPlan plan = plan_for(size());
     Buffer& arena = ensure_arena(context_, plan);
-    trainer_.emplace(context_.device, arena, std::move(plan), *context_.data, std::span<const ReplicaSpec>{}, 0,
-                     context_.clock);
+    trainer_ = std::make_unique<Trainer>(context_.device, arena, std::move(plan), *context_.data,
+                                         std::span<const ReplicaSpec>{}, 0, context_.clock);
 }
 
 Finished run_trial(const to_worker::Run& run, WorkerContext& context, TrialHost& host) {

@@ -50,6 +50,7 @@ class TrialGroup {
     [[nodiscard]] bool has_ended(const AttemptId& id) const;
     void remove_ended();
     void assign_replicas();
+    bool move_within_device();
     void lay_out();
     void make_trainer();
     void adapt_micro_batch();
@@ -58,7 +59,7 @@ class TrialGroup {
     Ended on_end_;
     std::string fusion_key_;                      ///< empty: none yet
     std::optional<Configuration> configuration_;  ///< what the arena is laid out for (see layout_configuration)
-    std::optional<Trainer> trainer_;
+    std::unique_ptr<Trainer> trainer_;
     std::optional<MemoryPressure> pressure_;  ///< none: micro-batches stay as configured
     std::vector<Member> trials_;              ///< in the order in which they were added
     std::vector<AttemptId> ended_in_step_;    ///< their replicas are removed when the step ends

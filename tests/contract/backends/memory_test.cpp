@@ -296,6 +296,62 @@ TEST(FillAndCopy, ReachEveryElementOfEveryReplica) {
         });
 }
 
+/// Larger than what a backend has of pinned memory, so that the parts of a copy take turns in it.
+TEST(Copies, OfMegabytesArriveWholeInBothDirections) {
+    for (const Present& present : present_devices()) {
+        constexpr std::int64_t count = 1'300'007;
+        Layout layout(2);
+        const Tensor numbers = layout.add(Type::u32, 1, count);
+        const Tensor small = layout.add(Type::u32, 1, 3);
+        const auto arena = std::move(*present.device->allocate(layout.bytes()));
+        const auto stream = present.device->stream(*arena, 2);
+        std::vector<std::uint32_t> values(count), got(count), few(3);
+        for (const std::uint32_t first : {1U, 5U}) {
+            for (int replica = 0; replica < 2; ++replica) {
+                std::iota(values.begin(), values.end(), first + static_cast<std::uint32_t>(replica));
+                stream->write(numbers, replica, std::span<const std::uint32_t>(values));
+                values.assign(values.size(), 0);  // it may be reused at once
+                stream->write(small, replica, std::span<const std::uint32_t>(values).first(3));
+            }
+            for (int replica = 1; replica >= 0; --replica) {
+                stream->read(small, replica, std::span(few));
+                stream->read(numbers, replica, std::span(got));
+                std::iota(values.begin(), values.end(), first + static_cast<std::uint32_t>(replica));
+                EXPECT_TRUE(got == values) << present.device->name();
+                EXPECT_EQ(few, std::vector<std::uint32_t>(3, 0));
+            }
+        }
+    }
+}
+
+TEST(Copies, FromAnotherArenaTakeTheSelectedReplicas) {
+    for (const Present& present : present_devices()) {
+        Layout narrow(2), wide(4);
+        const Tensor from = narrow.add(Type::f32, 3, 5);
+        (void)wide.add(Type::f32, 9, 9);
+        const Tensor to = wide.add(Type::f32, 3, 5);
+        const auto old_arena = std::move(*present.device->allocate(narrow.bytes()));
+        const auto arena = std::move(*present.device->allocate(wide.bytes()));
+        const auto old_stream = present.device->stream(*old_arena, 2);
+        const auto stream = present.device->stream(*arena, 4);
+        std::vector<float> values(15), got(15);
+        for (int replica = 0; replica < 2; ++replica) {
+            std::iota(values.begin(), values.end(), static_cast<float>(100 * replica + 1));
+            old_stream->write(from, replica, std::span<const float>(values));
+        }
+        stream->select_replicas(0, 2);
+        stream->copy_from(*old_arena, from, to);
+        for (int replica = 0; replica < 3; ++replica) {
+            if (replica < 2)
+                std::iota(values.begin(), values.end(), static_cast<float>(100 * replica + 1));
+            else
+                values.assign(15, 0);
+            stream->read(to, replica, std::span(got));
+            EXPECT_EQ(got, values) << present.device->name() << " replica " << replica;
+        }
+    }
+}
+
 TEST(Advance, CountsTheLivingAndKeepsLossAndNormInTheirSlots) {
     fused_and_alone([&](Harness& harness) {
         Advance c;

@@ -6,16 +6,19 @@
 //   capability; default 90 FAKE_CUDA_MEMORY=bytes    the device's memory; default 1 GiB FAKE_CUDA_OTHERS=file     a
 //   file with the bytes that other programs use, for cuMemGetInfo; it may change FAKE_CUDA_LAUNCHES=n      the device
 //   fails after n launches; each launch within a graph counts FAKE_CUDA_GRAPHS=0        graphs cannot be instantiated
+//   FAKE_CUDA_PINNED=0        no pinned memory can be allocated
 //   FAKE_CUDA_WAITS=fifo      the first launch waits until a writer has opened and closed this FIFO
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -236,8 +239,35 @@ constexpr int no_context = 201;
 constexpr int not_found = 500;
 constexpr int launch_failed = 719;
 
-int the_stream, the_context, the_module;
+int the_context, the_module;
 bool in_context = false;
+
+/// A stream's copies from and to the host are done when something waits for them, or when the stream does other work:
+/// whoever changes or reads host memory too early shows.
+struct FakeStream {
+    std::deque<std::function<void()>> waiting;
+    long long done = 0;  ///< of all that were enqueued
+
+    void run(long long until) {
+        for (; done < until && !waiting.empty(); ++done) {
+            const std::function<void()> copy = std::move(waiting.front());
+            waiting.pop_front();
+            copy();
+        }
+    }
+    [[nodiscard]] long long enqueued() const { return done + static_cast<long long>(waiting.size()); }
+    void run() { run(enqueued()); }
+};
+std::set<FakeStream*> streams;
+FakeStream* stream_of(void* handle) {
+    auto* stream = static_cast<FakeStream*>(handle);
+    return streams.contains(stream) ? stream : nullptr;
+}
+
+struct FakeEvent {
+    FakeStream* stream = nullptr;  ///< null: not recorded
+    long long after = 0;
+};
 std::map<unsigned long long, std::size_t> taken;
 
 // ---- Enqueued work, which is recorded while the stream is captured ----
@@ -345,59 +375,98 @@ int cuMemAlloc_v2(unsigned long long* address, std::size_t bytes) {
     return success;
 }
 int cuMemFree_v2(unsigned long long address) {
+    for (FakeStream* stream : streams) stream->run();
     if (taken.erase(address) == 0) return invalid_value;
     std::free(reinterpret_cast<void*>(address));
     return success;
 }
-int cuMemsetD8Async(unsigned long long address, unsigned char value, std::size_t bytes, void*) {
-    if (!is_taken(address, bytes)) return invalid_value;
+int cuMemsetD8Async(unsigned long long address, unsigned char value, std::size_t bytes, void* handle) {
+    FakeStream* const stream = stream_of(handle);
+    if (!stream || !is_taken(address, bytes)) return invalid_value;
+    stream->run();
     std::memset(reinterpret_cast<void*>(address), value, bytes);
     return success;
 }
-int cuMemcpyHtoDAsync_v2(unsigned long long to, const void* from, std::size_t bytes, void*) {
-    if (!is_taken(to, bytes) || captured) return invalid_value;
-    std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+int cuMemcpyHtoDAsync_v2(unsigned long long to, const void* from, std::size_t bytes, void* handle) {
+    FakeStream* const stream = stream_of(handle);
+    if (!stream || !is_taken(to, bytes) || captured) return invalid_value;
+    stream->waiting.push_back([=] { std::memcpy(reinterpret_cast<void*>(to), from, bytes); });
     return success;
 }
-int cuMemcpyDtoHAsync_v2(void* to, unsigned long long from, std::size_t bytes, void*) {
-    if (!is_taken(from, bytes) || captured) return invalid_value;
-    std::memcpy(to, reinterpret_cast<void*>(from), bytes);
+int cuMemcpyDtoHAsync_v2(void* to, unsigned long long from, std::size_t bytes, void* handle) {
+    FakeStream* const stream = stream_of(handle);
+    if (!stream || !is_taken(from, bytes) || captured) return invalid_value;
+    stream->waiting.push_back([=] { std::memcpy(to, reinterpret_cast<void*>(from), bytes); });
     return success;
 }
-int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, std::size_t bytes, void*) {
-    if (!is_taken(from, bytes) || !is_taken(to, bytes)) return invalid_value;
+int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, std::size_t bytes, void* handle) {
+    FakeStream* const stream = stream_of(handle);
+    if (!stream || !is_taken(from, bytes) || !is_taken(to, bytes)) return invalid_value;
     return enqueue([=] {
+        stream->run();
         std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes);
         return success;
     });
 }
 int cuMemAllocHost_v2(void** data, std::size_t bytes) {
+    if (!in_context) return no_context;
+    if (asked("FAKE_CUDA_PINNED", 1) == 0) return out_of_memory;
     *data = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
-    return in_context ? success : no_context;
+    return success;
 }
 int cuMemFreeHost(void* data) {
     std::free(data);
     return success;
 }
 int cuEventCreate(void** event, unsigned) {
-    *event = new bool(false);
+    *event = new FakeEvent;
     return success;
 }
-int cuEventRecord(void* event, void* stream) {
-    *static_cast<bool*>(event) = true;
-    return stream == &the_stream ? success : invalid_value;
+int cuEventRecord(void* event, void* handle) {
+    FakeStream* const stream = stream_of(handle);
+    if (!stream) return invalid_value;
+    *static_cast<FakeEvent*>(event) = {stream, stream->enqueued()};
+    return success;
 }
-int cuEventSynchronize(void* event) { return *static_cast<bool*>(event) ? success : invalid_value; }
+int cuEventSynchronize(void* handle) {
+    const auto* event = static_cast<FakeEvent*>(handle);
+    if (!event->stream) return invalid_value;
+    event->stream->run(event->after);
+    return success;
+}
 int cuEventDestroy_v2(void* event) {
-    delete static_cast<bool*>(event);
+    delete static_cast<FakeEvent*>(event);
     return success;
 }
-int cuStreamCreate(void** stream, unsigned) {
-    *stream = &the_stream;
+/// What the stream does next waits for the event: at that moment, the other stream's copies up to it are done.
+int cuStreamWaitEvent(void* handle, void* event, unsigned) {
+    FakeStream* const stream = stream_of(handle);
+    if (!stream || captured) return invalid_value;
+    stream->waiting.push_back([on = *static_cast<FakeEvent*>(event)] {
+        if (on.stream) on.stream->run(on.after);
+    });
     return success;
 }
-int cuStreamDestroy_v2(void*) { return success; }
-int cuStreamSynchronize(void* stream) { return stream == &the_stream && !captured ? success : invalid_value; }
+int cuStreamCreate(void** handle, unsigned) {
+    auto* const stream = new FakeStream;
+    streams.insert(stream);
+    *handle = stream;
+    return success;
+}
+int cuStreamDestroy_v2(void* handle) {
+    FakeStream* const stream = stream_of(handle);
+    if (!stream) return invalid_value;
+    stream->run();
+    streams.erase(stream);
+    delete stream;
+    return success;
+}
+int cuStreamSynchronize(void* handle) {
+    FakeStream* const stream = stream_of(handle);
+    if (!stream || captured) return invalid_value;
+    stream->run();
+    return success;
+}
 int cuModuleLoadData(void** module, const void* code) {
     if (std::strncmp(static_cast<const char*>(code), "code for sm_90", 14) != 0) return 218;
     *module = &the_module;
@@ -411,8 +480,9 @@ int cuModuleGetFunction(const Entry** function, void*, const char* name) {
     return success;
 }
 int cuLaunchKernel(const Entry* kernel, unsigned groups, unsigned replicas, unsigned depth, unsigned group_x,
-                   unsigned group_y, unsigned group_z, unsigned, void* stream, void** arguments, void** extra) {
-    if (!in_context || stream != &the_stream || group_x != items || group_y != 1 || group_z != 1 || depth != 1 || extra)
+                   unsigned group_y, unsigned group_z, unsigned, void* handle, void** arguments, void** extra) {
+    FakeStream* const stream = stream_of(handle);
+    if (!in_context || !stream || group_x != items || group_y != 1 || group_z != 1 || depth != 1 || extra)
         return invalid_value;
     if (fibers.empty()) {
         fibers.resize(items);
@@ -422,6 +492,7 @@ int cuLaunchKernel(const Entry* kernel, unsigned groups, unsigned replicas, unsi
     u8* other = *static_cast<u8**>(arguments[1]);
     const auto* told = static_cast<const char*>(arguments[2]);
     return enqueue([=, own = std::vector<char>(told, told + kernel->argument_bytes)] {
+        stream->run();
         static long long launches = 0;
         if (const long long most = asked("FAKE_CUDA_LAUNCHES", -1); most >= 0 && launches++ >= most)
             return launch_failed;
@@ -437,6 +508,8 @@ int cuLaunchKernel(const Entry* kernel, unsigned groups, unsigned replicas, unsi
 
 /// Enqueues the work of the fake cuBLAS.
 int fake_cuda_enqueue(void (*product)(const void*), const void* arguments, std::size_t bytes) {
+    if (!captured)
+        for (FakeStream* stream : streams) stream->run();
     const auto* told = static_cast<const char*>(arguments);
     return enqueue([product, own = std::vector<char>(told, told + bytes)] {
         product(own.data());
@@ -444,8 +517,10 @@ int fake_cuda_enqueue(void (*product)(const void*), const void* arguments, std::
     });
 }
 
-int cuStreamBeginCapture_v2(void* stream, int) {
-    if (stream != &the_stream || captured) return invalid_value;
+int cuStreamBeginCapture_v2(void* handle, int) {
+    FakeStream* const stream = stream_of(handle);
+    if (!stream || captured) return invalid_value;
+    stream->run();
     captured = std::make_unique<Graph>();
     return success;
 }
@@ -459,8 +534,10 @@ int cuGraphInstantiateWithFlags(Graph** executable, const Graph* graph, unsigned
     *executable = new Graph(*graph);
     return success;
 }
-int cuGraphLaunch(const Graph* executable, void* stream) {
-    if (!in_context || stream != &the_stream || captured) return invalid_value;
+int cuGraphLaunch(const Graph* executable, void* handle) {
+    FakeStream* const stream = stream_of(handle);
+    if (!in_context || !stream || captured) return invalid_value;
+    stream->run();
     for (const Done& node : executable->nodes)
         if (const int status = node(); status != success) return status;
     return success;

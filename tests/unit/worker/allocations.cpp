@@ -1,11 +1,12 @@
 // A separate file, since compilers that see these operators and their calls together warn of mismatched new and delete.
 #include "tests/unit/worker/allocations.hpp"
 
+#include <atomic>
 #include <cstdlib>
 #include <new>
 
 namespace {
-std::int64_t count = 0;
+std::atomic<std::int64_t> count = 0;
 }  // namespace
 
 namespace hpo::test {

@@ -65,6 +65,34 @@ class SmallDevice final : public Device {
     std::size_t bytes_;
 };
 
+/// A CPU with as much free memory as the test says. Counts the arenas that it allocates while the worker has one.
+class RoomyDevice final : public Device {
+   public:
+    RoomyDevice(Device& device, std::size_t free) : device_(device), free_(free) {}
+    [[nodiscard]] std::string_view backend() const override { return device_.backend(); }
+    [[nodiscard]] std::string name() const override { return device_.name(); }
+    [[nodiscard]] Result<void> computes_in(Precision precision) const override {
+        return device_.computes_in(precision);
+    }
+    [[nodiscard]] std::optional<MemoryLeft> memory_left() override { return MemoryLeft{free_, free_}; }
+    Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override {
+        if (context && context->arena && context->data) {
+            ++second_arenas;
+            if (refuses_second_arena) return Error{"no memory for a second arena"};
+        }
+        return device_.allocate(bytes);
+    }
+    std::unique_ptr<Stream> stream(Buffer& arena, int replicas) override { return device_.stream(arena, replicas); }
+
+    WorkerContext* context = nullptr;
+    bool refuses_second_arena = false;
+    int second_arenas = 0;
+
+   private:
+    Device& device_;
+    std::size_t free_;
+};
+
 class TrialGroupOn : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Backends, TrialGroupOn, ::testing::Values("cpu", "opencl"),
                          [](const auto& one) { return std::string(one.param); });
@@ -88,6 +116,29 @@ TEST_P(TrialGroupOn, TrialsThatComeAndGoTrainAsEachWouldAlone) {
         EXPECT_EQ(fused.ended.at(trial).outcome, Outcome::complete);
         const auto steps = static_cast<std::int64_t>(fused.hosts[trial].reports.size());
         EXPECT_EQ(curve_of(fused.hosts[trial]), fused.alone(short_run(trial, steps))) << trial;
+    }
+}
+
+/// With room for both, the state goes from the old arena to the new one; otherwise through the host's memory.
+TEST(TrialGroup, TrialsThatTrainStayOnTheDeviceWhenOthersComeAndGo) {
+    constexpr std::size_t much = std::size_t{1} << 30;
+    for (const auto& [free, refuses, second_arenas] :
+         {std::tuple(much, false, 2), std::tuple(much, true, 2), std::tuple(std::size_t{1} << 10, false, 0)}) {
+        FusedTrials fused;
+        RoomyDevice device(*fused.worker.device, free);
+        device.refuses_second_arena = refuses;
+        WorkerContext context{device, fused.worker.clock, 0, 8, {}, {}, {}};
+        device.context = &context;
+        TrialGroup group(context, [](const from_worker::Finished&) {});
+        std::map<std::int64_t, FakeHost> hosts;
+        group.add(own_run(1, 6), hosts[1]);
+        group.add(own_run(4, 2), hosts[4]);  // SGD
+        group.step();
+        group.add(own_run(3, 5), hosts[3]);   // makes the arena wider
+        while (!group.empty()) group.step();  // trial 4 ends first, which makes it narrower
+        EXPECT_EQ(device.second_arenas, second_arenas);
+        for (const std::int64_t number : {1, 3, 4})
+            EXPECT_EQ(curve_of(hosts[number]), fused.alone(own_run(number, number == 1 ? 6 : number == 3 ? 5 : 2)));
     }
 }
 

@@ -107,6 +107,13 @@ void CpuStream::copy(const Tensor& from, const Tensor& to) {
                     from.bytes());
 }
 
+void CpuStream::copy_from(const Buffer& arena, const Tensor& from, const Tensor& to) {
+    assert(from.replica_stride == to.replica_stride && from.elements() == to.elements() && from.type == to.type);
+    const std::size_t before = static_cast<std::size_t>(first_) * from.replica_stride;
+    std::memcpy(arena_.data() + to.offset + before, static_cast<const CpuBuffer&>(arena).data() + from.offset + before,
+                static_cast<std::size_t>(end_ - first_ - 1) * from.replica_stride + from.bytes());
+}
+
 void CpuStream::add(const Tensor& from, const Tensor& to) {
     assert(from.elements() == to.elements());
     for (int replica = first_; replica < end_; ++replica)

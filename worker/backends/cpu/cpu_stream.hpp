@@ -40,6 +40,7 @@ class CpuStream : public Stream {
     void synchronise() override {}
     void fill(const Tensor& to, float value) override;
     void copy(const Tensor& from, const Tensor& to) override;
+    void copy_from(const Buffer& arena, const Tensor& from, const Tensor& to) override;
     void add(const Tensor& from, const Tensor& to) override;
     void initialise(const Tensor& to, float bound, const Tensor& seed, std::uint32_t site) override;
     void gather(const Samples& samples, const Gather& arguments) override;

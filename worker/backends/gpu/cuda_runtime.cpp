@@ -79,7 +79,7 @@ class CudaRuntime : public Runtime {
     void wait(Fence fence) override;
     void forget(Fence fence) noexcept override;
     void read(Memory from, std::size_t offset, void* data, std::size_t bytes) override;
-    void copy(Memory memory, std::size_t from, std::size_t to, std::size_t bytes) override;
+    void copy(Memory from, std::size_t start, Memory to, std::size_t offset, std::size_t bytes) override;
     void launch(const Launch& launch) override;
     bool multiply(Memory arena, Form form, const MultiplyArguments& arguments, int replicas) override;
     void flush() override {}  // CUDA starts at once
@@ -353,13 +353,12 @@ void CudaRuntime::forget(Fence fence) noexcept {
 
 void CudaRuntime::read(Memory from, std::size_t offset, void* data, std::size_t bytes) {
     enter();
-    expect(api_.read(data, from + offset, bytes, stream_), "cuMemcpyDtoHAsync");
-    expect(api_.synchronise(stream_), "cuStreamSynchronize");
+    expect(ring_.read(api_, stream_, from + offset, static_cast<std::byte*>(data), bytes), "cuMemcpyDtoHAsync");
 }
 
-void CudaRuntime::copy(Memory memory, std::size_t from, std::size_t to, std::size_t bytes) {
+void CudaRuntime::copy(Memory from, std::size_t start, Memory to, std::size_t offset, std::size_t bytes) {
     enter();
-    expect(api_.copy(memory + to, memory + from, bytes, stream_), "cuMemcpyDtoDAsync");
+    expect(api_.copy(to + offset, from + start, bytes, stream_), "cuMemcpyDtoDAsync");
 }
 
 void CudaRuntime::launch(const Launch& launch) {

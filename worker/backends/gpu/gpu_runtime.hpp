@@ -145,7 +145,7 @@ class Runtime {
 
     /// Copies to the host, after everything that was enqueued before.
     virtual void read(Memory from, std::size_t offset, void* data, std::size_t bytes) = 0;
-    virtual void copy(Memory memory, std::size_t from, std::size_t to, std::size_t bytes) = 0;
+    virtual void copy(Memory from, std::size_t start, Memory to, std::size_t offset, std::size_t bytes) = 0;
     virtual void launch(const Launch& launch) = 0;
     /// Multiplies with a library. False: there is none, and the caller must launch a kernel.
     virtual bool multiply(Memory arena, Form form, const MultiplyArguments& arguments, int replicas) = 0;

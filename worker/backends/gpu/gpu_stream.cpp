@@ -95,7 +95,13 @@ void GpuStream::fill(const Tensor& to, float value) {
 void GpuStream::copy(const Tensor& from, const Tensor& to) {
     assert(from.elements() == to.elements() && from.type == to.type);
     for (int replica = first_replica_; replica < first_replica_ + replicas_; ++replica)
-        runtime_.copy(arena_.memory(), start_of(from, replica), start_of(to, replica), from.bytes());
+        runtime_.copy(arena_.memory(), start_of(from, replica), arena_.memory(), start_of(to, replica), from.bytes());
+}
+
+void GpuStream::copy_from(const Buffer& arena, const Tensor& from, const Tensor& to) {
+    assert(from.replica_stride == to.replica_stride && from.elements() == to.elements() && from.type == to.type);
+    runtime_.copy(static_cast<const GpuBuffer&>(arena).memory(), start_of(from, first_replica_), arena_.memory(),
+                  start_of(to, first_replica_), bytes_of_selected(from));
 }
 
 void GpuStream::add(const Tensor& from, const Tensor& to) {

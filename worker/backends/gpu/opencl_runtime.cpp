@@ -115,7 +115,7 @@ class OpenClRuntime : public Runtime {
     void wait(Fence fence) override;
     void forget(Fence fence) noexcept override;
     void read(Memory from, std::size_t offset, void* data, std::size_t bytes) override;
-    void copy(Memory memory, std::size_t from, std::size_t to, std::size_t bytes) override;
+    void copy(Memory from, std::size_t start, Memory to, std::size_t offset, std::size_t bytes) override;
     void launch(const Launch& launch) override;
     bool multiply(Memory arena, Form form, const MultiplyArguments& arguments, int replicas) override;
     void flush() override { expect(api_.flush(queue_), "clFlush"); }
@@ -306,8 +306,8 @@ void OpenClRuntime::read(Memory from, std::size_t offset, void* data, std::size_
     expect(api_.read_buffer(queue_, buffer(from), 1, offset, bytes, data, 0, nullptr, nullptr), "clEnqueueReadBuffer");
 }
 
-void OpenClRuntime::copy(Memory memory, std::size_t from, std::size_t to, std::size_t bytes) {
-    expect(api_.copy_buffer(queue_, buffer(memory), buffer(memory), from, to, bytes, 0, nullptr, nullptr),
+void OpenClRuntime::copy(Memory from, std::size_t start, Memory to, std::size_t offset, std::size_t bytes) {
+    expect(api_.copy_buffer(queue_, buffer(from), buffer(to), start, offset, bytes, 0, nullptr, nullptr),
            "clEnqueueCopyBuffer");
 }
 
