@@ -383,7 +383,8 @@ class Stage {
     /// The part that was sent longest ago; waits until its copy is done. Aligned as Buffers are.
     virtual std::span<std::byte> next() = 0;
     /// Copies the beginning of that part to `to` (all of it, at replica 0), before whatever is enqueued afterwards.
-    /// Returns without waiting where the device allows it.
+    /// Returns without waiting where the device allows it. Each part has a target of its own: the copy may happen while
+    /// what was enqueued since the last `send` computes, which reads the other target.
     virtual void send(const Tensor& to) = 0;
 };
 

@@ -93,19 +93,21 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
         const std::int64_t rows = std::max(plan.rows, training.batch_size);
         const auto before = static_cast<std::int64_t>(aligned(static_cast<std::size_t>(rows * shape.row_bytes())));
         const std::int64_t target_columns = shape.target_columns();
-        plan.staged = layout.add(Type::u8, 1, before + 4 * rows * target_columns);
-        const std::size_t stride = plan.staged.replica_stride;
-        plan.staged_features = {plan.staged.offset, stride, rows, shape.features(),
-                                shape.pixels ? Type::u8 : Type::f32};
-        plan.staged_targets = {plan.staged.offset + static_cast<std::size_t>(before), stride, rows, target_columns,
-                               target_type(shape.task)};
+        for (auto& [bytes, features, targets] : plan.staged) {
+            bytes = layout.add(Type::u8, 1, before + 4 * rows * target_columns);
+            features = {bytes.offset, bytes.replica_stride, rows, shape.features(),
+                        shape.pixels ? Type::u8 : Type::f32};
+            targets = {bytes.offset + static_cast<std::size_t>(before), bytes.replica_stride, rows, target_columns,
+                       target_type(shape.task)};
+        }
     }
     plan.arena_bytes = layout.bytes();
 
     plan.state_elements = parameters * (two_moments ? 3 : 2) + (plan.scaling.scale ? 2 : 0);
     plan.host_bytes = replicas * 4 * (plan.state_elements + parameters);
     if (padded) plan.host_bytes += 2 * 4 * parameters;
-    if (plan.staged) plan.host_bytes += 2 * plan.staged.all_replicas(replicas).columns;
+    for (const auto& part : plan.staged)
+        if (part.bytes) plan.host_bytes += part.bytes.all_replicas(replicas).columns;
     plan.flops_per_step = static_cast<double>(plan.pace.iterations_per_step * training.batch_size) *
                               (plan.model->forward_flops() + plan.model->backward_flops()) +
                           static_cast<double>(sizes.validation) * plan.model->forward_flops();

@@ -2,6 +2,7 @@
 // that the answer to `plan` and the training agree to the byte.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 
@@ -53,8 +54,12 @@ struct GroupPlan {
     Augment augment;
 
     /// With staged data: the bytes (u8 [1, B]) of a replica's samples of a batch, or of a micro-batch of an evaluation,
-    /// and inside of them the features ([rows, features], in the data's type) and the targets.
-    Tensor staged, staged_features, staged_targets;
+    /// and inside of them the features ([rows, features], in the data's type) and the targets. One is filled while the
+    /// other is read.
+    struct Staged {
+        Tensor bytes, features, targets;
+    };
+    std::array<Staged, 2> staged;
 
     std::size_t arena_bytes = 0;
     /// Elements of one replica that a checkpoint holds: weights, moments, the state of loss scaling.

@@ -20,10 +20,10 @@ Trainer::Trainer(Device& device, Buffer& arena, GroupPlan plan, const DeviceData
       norms_(rates_.size()),
       first_window_indices_(static_cast<std::size_t>(plan_.replicas)) {
     assert(arena.bytes() >= plan_.arena_bytes);
-    assert(data.staged() == static_cast<bool>(plan_.staged));
+    assert(data.staged() == static_cast<bool>(plan_.staged[0].bytes));
     if (plan_.fusion == Fusion::padded)
         for (auto* block : {&padded_, &unpadded_}) block->resize(static_cast<std::size_t>(plan_.weights.columns));
-    if (plan_.staged) stage_ = stream_->stage(plan_.staged.all_replicas(plan_.replicas).bytes());
+    if (const Tensor& one = plan_.staged[0].bytes) stage_ = stream_->stage(one.all_replicas(plan_.replicas).bytes());
     replicas_.reserve(index(plan_.replicas));
     for (const ReplicaSpec& spec : replicas) begin(this->replicas(), spec, steps);
 }
@@ -162,7 +162,8 @@ bool Trainer::train_step(const ShouldContinue& should_continue) {
             if (!should_continue()) return false;
             if (stage_) stage_batch();
             const Optimizers used = optimizers();  // `should_continue` may have deactivated replicas
-            const auto name = static_cast<std::uint64_t>((used.adamw ? 1 : 0) + (used.sgd ? 2 : 0));
+            const auto name =
+                static_cast<std::uint64_t>((used.adamw ? 1 : 0) + (used.sgd ? 2 : 0)) + 4 * std::uint64_t{turn_};
             stream_->repeat(name, [this, used] { iterate(used); });
             for (Replica& replica : replicas_)
                 if (replica.alive) ++replica.progress.iteration;
@@ -351,7 +352,8 @@ void Trainer::read_window(std::int64_t count) {
 /// Where a micro-batch is gathered from: the samples themselves, or the staged part of them.
 Samples Trainer::source(const Samples& samples) const {
     if (!stage_) return samples;
-    Samples staged{&arena_, plan_.staged_features, plan_.staged_targets, {}, plan_.staged_features.rows};
+    const GroupPlan::Staged& sent = plan_.staged[turn_];
+    Samples staged{&arena_, sent.features, sent.targets, {}, sent.features.rows};
     staged.scale = samples.scale;
     staged.shift = samples.shift;
     staged.staged = true;
@@ -370,9 +372,21 @@ void Trainer::put(const Samples& from, std::int64_t sample, std::span<std::byte>
     const auto bytes = static_cast<std::size_t>(data_.shape.row_bytes());
     const auto at = static_cast<std::size_t>(position), to = static_cast<std::size_t>(row);
     const std::size_t target_bytes = from.targets.first_rows(1).bytes();
-    const std::size_t targets = plan_.staged_targets.offset - plan_.staged.offset;
+    const std::size_t targets = plan_.staged[0].targets.offset - plan_.staged[0].bytes.offset;
     std::memcpy(&part[to * bytes], data + from.features.offset + at * bytes, bytes);
     std::memcpy(&part[targets + target_bytes * to], data + from.targets.offset + target_bytes * at, target_bytes);
+}
+
+/// The k-th replica's part of what is staged.
+std::span<std::byte> Trainer::part_of(std::span<std::byte> host, int k) const {
+    const Tensor& one = plan_.staged[0].bytes;
+    return host.subspan(index(k) * one.replica_stride, one.bytes());
+}
+
+/// Sends what was put into the stage's next part to the target that was not read last.
+void Trainer::send_staged(int first, int count) {
+    turn_ = 1 - turn_;
+    stage_->send(plan_.staged[turn_].bytes.replica(first).all_replicas(count));
 }
 
 /// Stages the next batch of every replica, in the order that devices compute (see Gather).
@@ -385,21 +399,21 @@ void Trainer::stage_batch() {
         const std::int64_t first = iteration % epoch * batch;
         const EpochOrder order(replica.spec.seed, static_cast<std::uint64_t>(iteration / epoch),
                                static_cast<std::uint32_t>(data_.train.count));
-        const auto part = host.subspan(index(k) * plan_.staged.replica_stride, plan_.staged.bytes());
+        const auto part = part_of(host, k);
         for (std::int64_t i = 0; i < batch; ++i)
             put(data_.train, order.at(static_cast<std::uint32_t>(first + i)), part, i);
     }
-    stage_->send(plan_.staged.all_replicas(replicas()));
+    send_staged(0, replicas());
 }
 
 /// Stages the same rows for each of these replicas.
 void Trainer::stage_rows(const Samples& samples, std::int64_t from, std::int64_t rows, int first, int count) {
     const std::span<std::byte> host = stage_->next();
     for (int k = 0; k < count; ++k) {
-        const auto part = host.subspan(index(k) * plan_.staged.replica_stride, plan_.staged.bytes());
+        const auto part = part_of(host, k);
         for (std::int64_t i = 0; i < rows; ++i) put(samples, from + i, part, i);
     }
-    stage_->send(plan_.staged.replica(first).all_replicas(count));
+    send_staged(first, count);
 }
 
 bool Trainer::evaluate_validation(const ShouldContinue& should_continue) {

@@ -8,8 +8,9 @@
 // the device computes from seed and iteration. Only the learning rates are prepared ahead, for a window of iterations.
 //
 // Staged samples lie in the host's memory. The host gathers each batch, in the same order, into one of two parts of a
-// Stage, from which the device's queue copies it. The host is ahead of the device by as much as the queue holds. A
-// thread for this would gain nothing where iterations are enqueued, and would take the core that computes where not.
+// Stage, from which it is copied to one of two places in the arena while the device computes with the other. The host
+// is ahead of the device by as much as the queue holds. A thread for this would gain nothing where iterations are
+// enqueued, and would take the core that computes where not.
 #pragma once
 
 #include <cstdint>
@@ -155,6 +156,8 @@ class Trainer {
     bool end_steps();
     bool evaluate(const Samples& samples, int first, int count, const ShouldContinue& should_continue);
     [[nodiscard]] Samples source(const Samples& samples) const;
+    [[nodiscard]] std::span<std::byte> part_of(std::span<std::byte> host, int k) const;
+    void send_staged(int first, int count);
     void stage_batch();
     void stage_rows(const Samples& samples, std::int64_t from, std::int64_t rows, int first, int count);
     void put(const Samples& from, std::int64_t sample, std::span<std::byte> replica_part, std::int64_t row) const;
@@ -169,6 +172,7 @@ class Trainer {
     Buffer& arena_;
     std::unique_ptr<Stream> stream_;
     std::unique_ptr<Stage> stage_;                     ///< for staged data
+    unsigned turn_ = 0;                                ///< which of plan_.staged was sent last
     std::vector<Replica> replicas_;                    ///< plan.replicas at most
     std::vector<float> rates_, losses_, norms_;        ///< the arena's tables of all replicas
     std::vector<std::uint32_t> first_window_indices_;  ///< 0 for each replica

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
@@ -212,8 +213,9 @@ TEST(Gather, ShiftsAndMirrorsImagesAsTheDocumentedDrawsSay) {
 TEST(Stage, BringsEachReplicaItsOwnSamplesInTheOrderTheyLieIn) {
     fused_and_alone([&](Harness& harness) {
         constexpr std::int64_t batch = 7, columns = 33, labels_at = 256;
-        const Tensor region =
-            harness.integers<std::uint8_t>(1, labels_at + 4 * batch, [](int, std::int64_t) { return 9; });
+        std::array<Tensor, 2> regions;
+        for (Tensor& region : regions)
+            region = harness.integers<std::uint8_t>(1, labels_at + 4 * batch, [](int, std::int64_t) { return 9; });
         const Tensor output = harness.output(5, columns);
         const Tensor targets = harness.integers<std::int32_t>(5, 1, [](int, std::int64_t) { return -1; });
         const Tensor seed =
@@ -222,16 +224,17 @@ TEST(Stage, BringsEachReplicaItsOwnSamplesInTheOrderTheyLieIn) {
         const Tensor size = harness.per_replica<std::uint32_t>([](int) { return 7U; });
         const Tensor rows = harness.per_replica<std::uint32_t>([](int) { return 4U; });
         harness.start();
-        Samples samples{&harness.arena(),
-                        {region.offset, region.replica_stride, batch, columns, Type::u8},
-                        {region.offset + labels_at, region.replica_stride, batch, 1, Type::i32},
-                        {},
-                        batch};
-        samples.staged = true;
-        const Tensor all = region.all_replicas(harness.replicas());
-        const auto stage = harness.stream().stage(all.bytes());
+        const auto stage = harness.stream().stage(regions[0].all_replicas(harness.replicas()).bytes());
         // There are more batches than parts, so the test waits for parts.
         for (int time = 0; time < 5; ++time) {
+            const Tensor& region = regions[static_cast<std::size_t>(time % 2)];
+            const Tensor all = region.all_replicas(harness.replicas());
+            Samples samples{&harness.arena(),
+                            {region.offset, region.replica_stride, batch, columns, Type::u8},
+                            {region.offset + labels_at, region.replica_stride, batch, 1, Type::i32},
+                            {},
+                            batch};
+            samples.staged = true;
             const std::span<std::byte> part = stage->next();
             ASSERT_EQ(part.size(), all.bytes());
             std::fill(part.begin(), part.end(), std::byte{0xA5});

@@ -381,8 +381,9 @@ TEST(Plan, OfStagedDataTakesBatchesOnTheDeviceAndTheRestOnTheHost) {
     const auto there = answer_plan({1, test::small_params(), 1, 5}, worker.context);
     const auto answer = answer_plan({1, staged, 1, 5}, worker.context);
     ASSERT_EQ(answer.error, "");
-    // Rows of a micro-batch of an evaluation, which are more than a batch: 100 of 20 floats, and their labels.
-    const std::int64_t part = 8000 + 448;
+    // Twice the rows of a micro-batch of an evaluation, which are more than a batch: 100 of 20 floats, and their
+    // labels.
+    const std::int64_t part = 2 * (8000 + 448);
     EXPECT_EQ(answer.arena_bytes, there.arena_bytes + part);
     EXPECT_EQ(answer.data_bytes, there.data_bytes);
     EXPECT_EQ(answer.footprint.device_bytes, there.footprint.device_bytes - there.data_bytes + part);

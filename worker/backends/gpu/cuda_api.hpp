@@ -67,6 +67,7 @@ struct Api {
     int (*record_event)(Event, Stream) = nullptr;
     int (*wait_for_event)(Event) = nullptr;
     int (*destroy_event)(Event) = nullptr;
+    int (*wait_in_stream)(Stream, Event, unsigned) = nullptr;
     int (*create_stream)(Stream*, unsigned) = nullptr;
     int (*destroy_stream)(Stream) = nullptr;
     int (*synchronise)(Stream) = nullptr;
@@ -105,10 +106,10 @@ struct Api {
             from.find("cuMemAllocHost_v2", api.allocate_host) && from.find("cuMemFreeHost", api.release_host) &&
             from.find("cuEventCreate", api.create_event) && from.find("cuEventRecord", api.record_event) &&
             from.find("cuEventSynchronize", api.wait_for_event) && from.find("cuEventDestroy_v2", api.destroy_event) &&
-            from.find("cuStreamCreate", api.create_stream) && from.find("cuStreamDestroy_v2", api.destroy_stream) &&
-            from.find("cuStreamSynchronize", api.synchronise) && from.find("cuModuleLoadData", api.load_module) &&
-            from.find("cuModuleUnload", api.unload_module) && from.find("cuModuleGetFunction", api.get_function) &&
-            from.find("cuLaunchKernel", api.launch);
+            from.find("cuStreamWaitEvent", api.wait_in_stream) && from.find("cuStreamCreate", api.create_stream) &&
+            from.find("cuStreamDestroy_v2", api.destroy_stream) && from.find("cuStreamSynchronize", api.synchronise) &&
+            from.find("cuModuleLoadData", api.load_module) && from.find("cuModuleUnload", api.unload_module) &&
+            from.find("cuModuleGetFunction", api.get_function) && from.find("cuLaunchKernel", api.launch);
         if (!whole) return Error{"the CUDA driver is older than version 11"};
         const bool graphs = from.find("cuStreamBeginCapture_v2", api.begin_capture) &&
                             from.find("cuStreamEndCapture", api.end_capture) &&

@@ -75,7 +75,8 @@ class CudaRuntime : public Runtime {
     void write(Memory to, std::size_t offset, const void* data, std::size_t bytes) override;
     std::byte* allocate_host(std::size_t bytes) override;
     void release_host(std::byte* data) override;
-    Fence send(Memory to, std::size_t offset, const std::byte* data, std::size_t bytes) override;
+    Fence mark() override;
+    Fence send(Memory to, std::size_t offset, const std::byte* data, std::size_t bytes, Fence after) override;
     void wait(Fence fence) override;
     void forget(Fence fence) noexcept override;
     void read(Memory from, std::size_t offset, void* data, std::size_t bytes) override;
@@ -108,6 +109,7 @@ class CudaRuntime : public Runtime {
             throw DeviceFull("not enough memory on " + name_ + " for " + what + ": " + error_text(status));
         throw DeviceLost(name_ + " failed: " + what + ": " + error_text(status));
     }
+    Fence mark(cuda::Stream stream);
     void count_launch() { launches_ += recording_ ? 0 : 1; }
     /// Makes the context current for the calling thread.
     void enter() { expect(api_.set_context(context_), "cuCtxSetCurrent"); }
@@ -129,6 +131,7 @@ class CudaRuntime : public Runtime {
     std::size_t total_bytes_ = 0;
     cuda::Context context_ = nullptr;
     cuda::Stream stream_ = nullptr;
+    cuda::Stream copies_ = nullptr;  ///< for what is sent while `stream_` computes; null until then
     cuda::Module module_ = nullptr;
     std::array<cuda::Function, kernel_count> kernels_{};
     bool recording_ = false;
@@ -257,7 +260,8 @@ CudaRuntime::~CudaRuntime() {
     if (module_) api_.unload_module(module_);
     if (stream_) api_.synchronise(stream_);
     ring_.give_back(api_);
-    if (stream_) api_.destroy_stream(stream_);
+    for (cuda::Stream stream : {copies_, stream_})
+        if (stream) api_.destroy_stream(stream);
     api_.release_context(device_);
 }
 
@@ -327,13 +331,27 @@ void CudaRuntime::release_host(std::byte* data) {
     if (api_.set_context(context_) == cuda::success) api_.release_host(data);
 }
 
-Fence CudaRuntime::send(Memory to, std::size_t offset, const std::byte* data, std::size_t bytes) {
-    enter();
+/// An event behind what `stream` was given so far.
+Fence CudaRuntime::mark(cuda::Stream stream) {
     cuda::Event event = nullptr;
     expect(api_.create_event(&event, cuda::event_without_timing), "cuEventCreate");
-    expect(api_.write(to + offset, data, bytes, stream_), "cuMemcpyHtoDAsync");
-    expect(api_.record_event(event, stream_), "cuEventRecord");
+    expect(api_.record_event(event, stream), "cuEventRecord");
     return reinterpret_cast<Fence>(event);
+}
+
+Fence CudaRuntime::mark() {
+    enter();
+    return mark(stream_);
+}
+
+Fence CudaRuntime::send(Memory to, std::size_t offset, const std::byte* data, std::size_t bytes, Fence after) {
+    enter();
+    if (!copies_) expect(api_.create_stream(&copies_, cuda::stream_non_blocking), "cuStreamCreate");
+    expect(api_.wait_in_stream(copies_, reinterpret_cast<cuda::Event>(after), 0), "cuStreamWaitEvent");
+    expect(api_.write(to + offset, data, bytes, copies_), "cuMemcpyHtoDAsync");
+    const Fence sent = mark(copies_);
+    expect(api_.wait_in_stream(stream_, reinterpret_cast<cuda::Event>(sent), 0), "cuStreamWaitEvent");
+    return sent;
 }
 
 void CudaRuntime::wait(Fence fence) {

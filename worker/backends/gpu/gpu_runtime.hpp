@@ -138,9 +138,12 @@ class Runtime {
     /// Allocates host memory from which `send` can copy while the host continues; null: the allocation failed.
     virtual std::byte* allocate_host(std::size_t bytes) = 0;
     virtual void release_host(std::byte* data) = 0;
-    /// As `write`, but `data` (from allocate_host) must not change until `wait`, which also releases the fence.
-    virtual Fence send(Memory to, std::size_t offset, const std::byte* data, std::size_t bytes) = 0;
-    virtual void wait(Fence fence) = 0;
+    /// A fence behind everything that was enqueued so far.
+    virtual Fence mark() { return 0; }
+    /// As `write`, but `data` (from allocate_host) must not change until `wait`. What is enqueued afterwards waits for
+    /// the copy. The copy itself waits for `after` only, where the device copies while it computes.
+    virtual Fence send(Memory to, std::size_t offset, const std::byte* data, std::size_t bytes, Fence after) = 0;
+    virtual void wait(Fence fence) = 0;             ///< also releases the fence
     virtual void forget(Fence fence) noexcept = 0;  ///< as `wait`, but also for a device that has failed
 
     /// Copies to the host, after everything that was enqueued before.

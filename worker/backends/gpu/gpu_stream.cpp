@@ -434,7 +434,8 @@ class GpuStage final : public Stage {
     }
     ~GpuStage() override {
         for (Part& part : parts_) {
-            if (part.sent != 0) runtime_.forget(part.sent);
+            for (const Fence fence : {part.sent, part.awaited, part.free})
+                if (fence != 0) runtime_.forget(fence);
             if (part.data) runtime_.release_host(part.data);
         }
     }
@@ -444,19 +445,25 @@ class GpuStage final : public Stage {
     std::span<std::byte> next() override {
         Part& part = parts_[next_part_];
         if (part.sent != 0) runtime_.wait(std::exchange(part.sent, 0));
+        if (part.awaited != 0) runtime_.forget(std::exchange(part.awaited, 0));
         return {part.data, bytes_};
     }
     void send(const Tensor& to) override {
         Part& part = parts_[next_part_];
         assert(part.sent == 0 && to.bytes() <= bytes_);
-        part.sent = runtime_.send(arena_, to.offset, part.data, to.bytes());
+        // What reads the other part's target has been enqueued by now.
+        parts_[1 - next_part_].free = runtime_.mark();
+        part.awaited = part.free != 0 ? std::exchange(part.free, 0) : runtime_.mark();
+        part.sent = runtime_.send(arena_, to.offset, part.data, to.bytes(), part.awaited);
         next_part_ = 1 - next_part_;
     }
 
    private:
     struct Part {
         std::byte* data = nullptr;
-        Fence sent = 0;
+        Fence sent = 0;     ///< behind its copy; 0: there is none on its way
+        Fence free = 0;     ///< behind what reads the target of its last copy
+        Fence awaited = 0;  ///< by the copy on its way
     };
     Runtime& runtime_;
     Memory arena_;

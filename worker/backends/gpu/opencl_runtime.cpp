@@ -111,7 +111,7 @@ class OpenClRuntime : public Runtime {
         return static_cast<std::byte*>(::operator new (bytes, std::align_val_t{alignment}, std::nothrow));
     }
     void release_host(std::byte* data) override { ::operator delete (data, std::align_val_t{alignment}); }
-    Fence send(Memory to, std::size_t offset, const std::byte* data, std::size_t bytes) override;
+    Fence send(Memory to, std::size_t offset, const std::byte* data, std::size_t bytes, Fence after) override;
     void wait(Fence fence) override;
     void forget(Fence fence) noexcept override;
     void read(Memory from, std::size_t offset, void* data, std::size_t bytes) override;
@@ -283,7 +283,7 @@ void OpenClRuntime::write(Memory to, std::size_t offset, const void* data, std::
     expect(api_.write_buffer(queue_, buffer(to), 1, offset, bytes, data, 0, nullptr, nullptr), "clEnqueueWriteBuffer");
 }
 
-Fence OpenClRuntime::send(Memory to, std::size_t offset, const std::byte* data, std::size_t bytes) {
+Fence OpenClRuntime::send(Memory to, std::size_t offset, const std::byte* data, std::size_t bytes, Fence /*after*/) {
     cl::Event event = nullptr;
     expect(api_.write_buffer(queue_, buffer(to), 0, offset, bytes, data, 0, nullptr, &event), "clEnqueueWriteBuffer");
     return reinterpret_cast<Fence>(event);

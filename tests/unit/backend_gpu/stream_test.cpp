@@ -1,0 +1,102 @@
+// What a GpuStream asks of its runtime, in which order: a runtime that computes nothing and keeps a list.
+#include "worker/backends/gpu/gpu_stream.hpp"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hpo::gpu {
+namespace {
+
+using ::testing::ElementsAre;
+
+class ListingRuntime final : public Runtime {
+   public:
+    [[nodiscard]] std::string_view backend() const override { return "list"; }
+    [[nodiscard]] std::string name() const override { return "list"; }
+    [[nodiscard]] bool shares_host_memory() const override { return false; }
+    [[nodiscard]] std::size_t total_bytes() const override { return 1 << 30; }
+    [[nodiscard]] std::size_t context_bytes() const override { return 0; }
+    [[nodiscard]] Result<void> computes_in(Precision) const override { return {}; }
+    Result<Memory> allocate(std::size_t) override { return ++memories_; }
+    void release(Memory memory) override { list.push_back("release " + std::to_string(memory)); }
+    void write(Memory, std::size_t, const void*, std::size_t) override {}
+    std::byte* allocate_host(std::size_t bytes) override {
+        host_.push_back(std::make_unique<std::byte[]>(bytes));
+        return host_.back().get();
+    }
+    void release_host(std::byte*) override {}
+    Fence mark() override {
+        list.push_back("mark " + std::to_string(++fences_));
+        return fences_;
+    }
+    Fence send(Memory, std::size_t offset, const std::byte*, std::size_t, Fence after) override {
+        list.push_back("send to " + std::to_string(offset) + " after " + std::to_string(after) + ", " +
+                       std::to_string(++fences_));
+        return fences_;
+    }
+    void wait(Fence fence) override { list.push_back("wait " + std::to_string(fence)); }
+    void forget(Fence fence) noexcept override { forgotten.push_back(fence); }
+    void read(Memory, std::size_t, void*, std::size_t) override {}
+    void copy(Memory, std::size_t, Memory, std::size_t, std::size_t) override {}
+    void launch(const Launch& launch) override {
+        list.emplace_back(kernel_names[static_cast<std::size_t>(launch.kernel)]);
+    }
+    bool multiply(Memory, Form, const MultiplyArguments&, int) override { return false; }
+    void flush() override {}
+    [[nodiscard]] u64 launches() const override { return 0; }
+    void synchronise() override { list.emplace_back("synchronise"); }
+
+    [[nodiscard]] Fence fences() const { return fences_; }
+    std::vector<std::string> list;
+    std::vector<Fence> forgotten;
+
+   private:
+    Memory memories_ = 0;
+    Fence fences_ = 0;
+    std::vector<std::unique_ptr<std::byte[]>> host_;
+};
+
+struct GpuStreamTest : ::testing::Test {
+    [[nodiscard]] std::unique_ptr<GpuBuffer> buffer(std::size_t bytes) {
+        return std::make_unique<GpuBuffer>(runtime, *runtime.allocate(bytes), bytes);
+    }
+    ListingRuntime runtime;
+    std::unique_ptr<GpuBuffer> arena = buffer(4096);
+    std::unique_ptr<Stream> stream = std::make_unique<GpuStream>(runtime, *arena, buffer(64), 1);
+};
+
+TEST_F(GpuStreamTest, WaitsForTheDeviceBeforeItsMemoryIsFreed) {
+    stream->fill({0, 0, 1, 4, Type::f32}, 1);
+    stream.reset();
+    EXPECT_THAT(runtime.list, ElementsAre("fill", "synchronise", "release 2"));
+}
+
+/// A copy must not overwrite what an earlier batch is still computed from, and need not wait for the latest batch.
+TEST_F(GpuStreamTest, AStagedCopyWaitsForWhatReadItsTargetAndForNothingLater) {
+    const std::array<Tensor, 2> targets{Tensor{0, 0, 1, 64, Type::u8}, Tensor{64, 0, 1, 64, Type::u8}};
+    {
+        const auto stage = stream->stage(64);
+        for (std::size_t batch = 0; batch < 4; ++batch) {
+            ASSERT_EQ(stage->next().size(), 64U);
+            stage->send(targets[batch % 2]);
+            stream->fill({1024, 0, 1, 4, Type::f32}, 1);  // stands for what reads the target
+        }
+    }
+    EXPECT_THAT(runtime.list,
+                ElementsAre("mark 1", "mark 2", "send to 0 after 2, 3", "fill",  // the first: after all
+                            "mark 4", "send to 64 after 1, 5", "fill",           //
+                            "wait 3", "mark 6", "send to 0 after 4, 7", "fill",  // not after the fill of 64
+                            "wait 5", "mark 8", "send to 64 after 6, 9", "fill"));
+    // All fences are given back once; two of them by waiting.
+    std::sort(runtime.forgotten.begin(), runtime.forgotten.end());
+    EXPECT_THAT(runtime.forgotten, ElementsAre(1, 2, 4, 6, 7, 8, 9));
+    EXPECT_EQ(runtime.fences(), 9U);
+}
+
+}  // namespace
+}  // namespace hpo::gpu
