@@ -1,9 +1,11 @@
 """hpo bench: measurements of the CPU, and what is kept of them."""
 import json
+import os
 import subprocess
+import sys
 import unittest
 
-from harness import WORKER, Case
+from harness import BUILD, SOURCE, WORKER, Case
 
 
 class Bench(Case):
@@ -44,6 +46,23 @@ class Bench(Case):
         self.bench("devices", "--backend", "cuda", status=1)
         self.assertIn("there is no cuda device here; `hpo devices` lists them", self.error)
         self.bench("nothing", status=2)
+
+
+class OfGpus(Case):
+    def test_a_cuda_device_without_cublas_is_refused_with_the_reason(self):
+        fakes = self.folder / "without-cublas"
+        fakes.mkdir()
+        for file in (BUILD / "tests/support/fake_cuda").glob("lib*.so*"):
+            if "cublas" not in file.name:
+                (fakes / file.name).symlink_to(file)
+        environment = os.environ | {"LD_LIBRARY_PATH": str(fakes), "XDG_CACHE_HOME": str(self.folder / "cache")}
+        command = [sys.executable, SOURCE / "tests/bench/gpu", "--no-build", "--backend", "cuda", "--only", "devices", "--out", self.folder]
+        refused = subprocess.run(command, capture_output=True, text=True, env=environment)
+        self.assertEqual(refused.returncode, 1, refused.stdout)
+        self.assertIn("multiplies by hpo's own kernels, several times slower than cuBLAS: ", refused.stderr)
+        allowed = subprocess.run([*command, "--own-products"], capture_output=True, text=True, env=environment)
+        self.assertEqual(allowed.returncode, 0, allowed.stderr)
+        self.assertIn("| devices | hpo devices |", allowed.stdout)
 
 
 if __name__ == "__main__":

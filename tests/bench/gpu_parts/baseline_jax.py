@@ -2,7 +2,8 @@
 
     baseline_jax.py cuda|cpu BATCHES HIDDEN SECONDS COUNTS
 
-A line of JSON each: trials' iterations a second, all K together. Samples lie on the device, each trial draws batches of its
+First it compiles for every batch and K. Then, for each line on its standard input, it measures each of them for SECONDS: a
+line of JSON with the trials' iterations a second, all K together, and at the end of a round a line {"round": N}. Samples lie on the device, each trial draws batches of its
 own; AdamW with a learning rate per trial, cross-entropy, ReLU, dropout 0.1, float32 products (highest precision, no tf32);
 weights and moments are donated, so that they are updated in place.
 """
@@ -63,7 +64,8 @@ def update_of(batch):
     return update
 
 
-def measure(batch, replicas):
+def prepared(batch, replicas):
+    """Returns a function that gives the trials' iterations a second."""
     def many(state):
         return jax.lax.scan(update_of(batch), state, None, length=SCAN)
 
@@ -75,18 +77,33 @@ def measure(batch, replicas):
     state = (weights, zeros, again, jnp.zeros(replicas), jnp.array(keys), jnp.full(replicas, LR))
     state, loss = step(state)
     loss.block_until_ready()
-    count, begun = 0, time.perf_counter()
-    while time.perf_counter() - begun < SECONDS:
+
+    def rate():
+        nonlocal state
         state, loss = step(state)
         loss.block_until_ready()
-        count += SCAN * replicas
-    return count / (time.perf_counter() - begun)
+        count, begun = 0, time.perf_counter()
+        while time.perf_counter() - begun < SECONDS:
+            state, loss = step(state)
+            loss.block_until_ready()
+            count += SCAN * replicas
+        return count / (time.perf_counter() - begun)
+
+    return rate
 
 
-for batch in BATCHES:
-    for replicas in COUNTS:
-        row = {"what": "JAX, vmap and jit", "batch": batch, "K": replicas}
-        try:
-            print(json.dumps(row | {"rate": measure(batch, replicas), "versions": VERSIONS}), flush=True)
-        except Exception as error:
-            print(json.dumps(row | {"error": f"{type(error).__name__}: {error}".splitlines()[0]}), flush=True)
+def attempt(row, work):
+    try:
+        return work()
+    except Exception as error:
+        print(json.dumps(row | {"error": f"{type(error).__name__}: {error}".splitlines()[0]}), flush=True)
+
+
+rows = [{"what": "JAX, vmap and jit", "batch": batch, "K": replicas} for batch in BATCHES for replicas in COUNTS]
+forms = [(row, attempt(row, lambda: prepared(row["batch"], row["K"]))) for row in rows]
+print(json.dumps({"round": 0}), flush=True)
+for number, _ in enumerate(sys.stdin, 1):
+    for row, rate in forms:
+        if rate and (figure := attempt(row, rate)):
+            print(json.dumps(row | {"rate": figure, "versions": VERSIONS}), flush=True)
+    print(json.dumps({"round": number}), flush=True)

@@ -2,7 +2,9 @@
 
     baseline_torch.py cuda|cpu BATCHES HIDDEN SECONDS COUNTS
 
-For each batch and form a line of JSON: trials' iterations a second, all K together. Samples lie on the device, each trial draws
+First it prepares (compiles) every form for every batch and K. Then, for each line on its standard input, it measures each
+of them for SECONDS: a line of JSON with the trials' iterations a second, all K together, and at the end of a round a line
+{"round": N}. So a caller can take turns with other programs on the device. Samples lie on the device, each trial draws
 batches of its own; AdamW, cross-entropy, ReLU, dropout 0.1, float32 products (no tf32), as hpo's. Forms: eager with the fused
 optimizer; CUDA graphs of a whole update (torch.cuda.make_graphed_callables' way by hand); torch.compile with CUDA graphs
 (mode reduce-overhead); an ensemble by torch.func (vmap over stacked parameters, AdamW in place by hand), compiled where it can be.
@@ -39,10 +41,17 @@ def wait():
         torch.cuda.synchronize()
 
 
-def rate_of(update, warm=3):
-    """Returns the updates per second after a warm-up."""
+def warmed(update, warm=3):
+    """Returns `update`, executed a few times."""
     for _ in range(warm):
         update()
+    wait()
+    return update
+
+
+def rate_of(update):
+    """Returns the updates per second."""
+    update()
     wait()
     count, begun = 0, time.perf_counter()
     while time.perf_counter() - begun < SECONDS:
@@ -53,15 +62,27 @@ def rate_of(update, warm=3):
     return count / (time.perf_counter() - begun)
 
 
-def tell(what, batch, replicas, work):
+FORMS = []  # what, batch, K, an update of all K trials
+
+
+def attempt(what, batch, replicas, work, then):
     try:
-        rate = work()
-        print(json.dumps({"what": what, "batch": batch, "K": replicas, "rate": rate, "versions": VERSIONS}), flush=True)
+        then(work())
     except Exception as error:
         words = f"{type(error).__name__}: {error}".splitlines()[0]
         print(json.dumps({"what": what, "batch": batch, "K": replicas, "error": words}), flush=True)
         if ON_GPU:
             torch.cuda.empty_cache()
+
+
+def prepare(what, batch, replicas, work):
+    attempt(what, batch, replicas, work, lambda update: FORMS.append((what, batch, replicas, update)))
+
+
+def measure():
+    for what, batch, replicas, update in FORMS:
+        attempt(what, batch, replicas, lambda: replicas * rate_of(update), lambda rate: print(json.dumps(
+            {"what": what, "batch": batch, "K": replicas, "rate": rate, "versions": VERSIONS}), flush=True))
 
 
 def optimizer_of(model, **more):
@@ -83,7 +104,7 @@ def eager(batch):
         loss.backward()
         optimizer.step()
 
-    return rate_of(update)
+    return warmed(update)
 
 
 def graphed(batch):
@@ -107,7 +128,7 @@ def graphed(batch):
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         work()
-    return rate_of(graph.replay)
+    return warmed(graph.replay)
 
 
 def compiled(batch):
@@ -121,7 +142,7 @@ def compiled(batch):
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
 
-    return rate_of(update, 8)
+    return warmed(update, 8)
 
 
 def ensemble(batch, replicas, compile_it):
@@ -161,7 +182,7 @@ def ensemble(batch, replicas, compile_it):
     with torch.no_grad():
         rows = torch.zeros(replicas, batch, dtype=torch.long, device=device)
         if not ON_GPU:
-            return replicas * rate_of(lambda: update(rows.random_(0, SAMPLES)), 3)
+            return warmed(torch.no_grad()(lambda: update(rows.random_(0, SAMPLES))))
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
@@ -172,7 +193,7 @@ def ensemble(batch, replicas, compile_it):
         with torch.cuda.graph(graph):
             rows.random_(0, SAMPLES)
             update(rows)
-        return replicas * rate_of(graph.replay)
+        return warmed(graph.replay)
 
 
 def main():
@@ -181,20 +202,24 @@ def main():
     if not ON_GPU:
         torch.set_num_threads(1)
     for batch in BATCHES:
-        tell("torch, eager", batch, 1, lambda: eager(batch))
+        prepare("torch, eager", batch, 1, lambda: eager(batch))
         if ON_GPU:
-            tell("torch, CUDA graph", batch, 1, lambda: graphed(batch))
+            prepare("torch, CUDA graph", batch, 1, lambda: graphed(batch))
         if can_compile:
-            tell("torch.compile", batch, 1, lambda: compiled(batch))
+            prepare("torch.compile", batch, 1, lambda: compiled(batch))
         for replicas in COUNTS:
             if replicas == 1 or not has_functions:
                 continue
             name = "torch.func" + (", CUDA graph" if ON_GPU else "")
-            tell(name, batch, replicas, lambda: ensemble(batch, replicas, False))
+            prepare(name, batch, replicas, lambda: ensemble(batch, replicas, False))
             if can_compile:
-                tell(name + ", compiled", batch, replicas, lambda: ensemble(batch, replicas, True))
+                prepare(name + ", compiled", batch, replicas, lambda: ensemble(batch, replicas, True))
     if not has_functions:
-        print(json.dumps({"what": "torch.func", "batch": BATCHES[0], "K": COUNTS[-1], "error": f"{VERSIONS} has none"}))
+        print(json.dumps({"what": "torch.func", "batch": BATCHES[0], "K": COUNTS[-1], "error": f"{VERSIONS} has none"}), flush=True)
+    print(json.dumps({"round": 0}), flush=True)
+    for number, _ in enumerate(sys.stdin, 1):
+        measure()
+        print(json.dumps({"round": number}), flush=True)
 
 
 main()

@@ -33,7 +33,7 @@ class Step:
 def steps(root, build, bench, backend, small, out):
     """Returns the steps in order: those that the others depend on come first."""
     tests = build / "tests/test_contract_backends"
-    part = [sys.executable, str(bench), "--no-build", "--backend", backend, *(["--small"] if small else [])]
+    part = [sys.executable, str(bench), "--no-build", "--own-products", "--backend", backend, *(["--small"] if small else [])]
 
     def of_bench(name, limit, *parts):
         return Step(name, limit, [*part, "--out", str(out / name), "--only", ",".join(parts)])
@@ -56,9 +56,7 @@ def steps(root, build, bench, backend, small, out):
         of_bench("one-trial", 180, "start", "golden"),
         Step("side-by-side", 180, [replicas, backend, "256", "512,256,128" if not small else "64", "2", "1", "32" if not small else "2"]),
         of_bench("plan", 180, "plan"),
-        of_bench("replicas", 300, "replicas"),
-        of_bench("torch", 300, "torch"),
-        of_bench("jax", 300, "jax"),
+        of_bench("replicas", 600, "replicas"),
         Step("phase1", 150, [str(build / "bin/hpo"), "run", str(root / "studies/phase1.yaml"), "--backend", backend, "--set", "budget.time=60s",
                              *(["--trials", "2", "--set", "budget.epochs=1", "--set", "worker.data.subset=2000"] if small else [])],
              HPO_RUNS=str(out / "runs")),
