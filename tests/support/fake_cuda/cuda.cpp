@@ -36,6 +36,32 @@ static void barrier();
 #define __shared__ static
 #define __launch_bounds__(items)
 #define __syncthreads() barrier()
+#define __syncwarp() barrier()
+
+struct alignas(16) float4 {
+    float x, y, z, w;
+};
+static float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+
+// All work-items of the group take part.
+template <class T>
+static T of_item(T number, unsigned item) {
+    static T numbers[256];
+    numbers[threadIdx.x] = number;
+    barrier();
+    const T wanted = numbers[item];
+    barrier();
+    return wanted;
+}
+template <class T>
+static T __shfl_down_sync(unsigned, T number, unsigned distance) {
+    const unsigned item = threadIdx.x;
+    return of_item(number, item % 32 + distance < 32 ? item + distance : item);
+}
+template <class T>
+static T __shfl_sync(unsigned, T number, unsigned lane) {
+    return of_item(number, threadIdx.x / 32 * 32 + lane);
+}
 
 static unsigned __float_as_uint(float number) {
     unsigned bits;

@@ -288,7 +288,7 @@ typedef struct {
 #define ABSENT 0xFFFFFFFFFFFFFFFFUL
 
 #define WORK_GROUP_SIZE 256U   // work-items of every work-group
-#define UPDATE_ELEMENTS 1024U  // elements of a work-group in optimizers and norms
+#define UPDATE_ELEMENTS 1024U  // elements of a work-group in optimizers (four a work-item) and norms
 #define MAX_PARTS 256U         // partial results of a reduction, a replica
 #define SUBGROUP_SIZE 32U      // work-items that share a row
 #define SUBGROUPS 8U           // WORK_GROUP_SIZE / SUBGROUP_SIZE

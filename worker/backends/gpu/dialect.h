@@ -14,6 +14,9 @@ typedef long i64;
 #define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
 #define BITS_OF(number) as_uint(number)
 #define FLOAT_OF(bits) as_float(bits)
+#define LOAD4(from) vload4(0, from)
+#define STORE4(to, four) vstore4(four, 0, to)
+#define FOUR(x, y, z, w) (float4)(x, y, z, w)
 #define WORK_ITEM ((u32)get_local_id(0))
 #define WORK_GROUP ((u32)get_group_id(0))
 #define REPLICA ((u32)get_group_id(1))
@@ -31,6 +34,16 @@ typedef long long i64;
 #define BARRIER __syncthreads()
 #define BITS_OF(number) __float_as_uint(number)
 #define FLOAT_OF(bits) __uint_as_float(bits)
+// Four floats at once, from an address that is a multiple of 16 bytes.
+#define LOAD4(from) (*(const float4*)(from))
+#define STORE4(to, four) (*(float4*)(to) = (four))
+#define FOUR(x, y, z, w) make_float4(x, y, z, w)
+// A number of the work-item that is `distance` further in this one's sub-group, or of its first work-item. OpenCL C 1.2
+// has nothing like that: there, sub-groups exchange numbers in the work-group's memory.
+#define HAS_SHUFFLES
+#define OF_ITEM_AFTER(number, distance) __shfl_down_sync(0xFFFFFFFFu, number, distance)
+#define OF_FIRST_ITEM(number) __shfl_sync(0xFFFFFFFFu, number, 0)
+#define SUBGROUP_BARRIER __syncwarp()
 #define WORK_ITEM threadIdx.x
 #define WORK_GROUP blockIdx.x
 #define REPLICA blockIdx.y

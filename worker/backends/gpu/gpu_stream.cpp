@@ -383,7 +383,10 @@ void GpuStream::gradient_norm(const GradientNorm& arguments) {
     launch(Kernel::norm_total, 1, both);
 }
 
+static_assert(UPDATE_ELEMENTS == 4 * WORK_GROUP_SIZE && alignment % 16 == 0, "optimizers read four floats at once");
+
 void GpuStream::adamw(const AdamW& arguments) {
+    assert(arguments.update.weights.offset % 16 == 0 && arguments.update.gradient.offset % 16 == 0);
     launch(
         Kernel::adamw, divide_up(arguments.update.weights.elements(), UPDATE_ELEMENTS),
         AdamWArguments{ref(arguments.update), ref(arguments.first_moment), ref(arguments.second_moment),
@@ -391,6 +394,7 @@ void GpuStream::adamw(const AdamW& arguments) {
 }
 
 void GpuStream::sgd(const Sgd& arguments) {
+    assert(arguments.update.weights.offset % 16 == 0 && arguments.update.gradient.offset % 16 == 0);
     launch(Kernel::sgd, divide_up(arguments.update.weights.elements(), UPDATE_ELEMENTS),
            SgdArguments{ref(arguments.update), ref(arguments.velocity), ref(arguments.momentum), arguments.nesterov});
 }

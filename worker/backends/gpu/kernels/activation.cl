@@ -28,21 +28,9 @@ FUNCTION float sigmoid(float x) { return 1.0f / (1.0f + exp(-x)); }
 #define GELU 2u
 #define SILU 3u
 
-FUNCTION float activation_value(u32 activation, float x) {
-    if (activation == RELU) return x < 0.0f ? 0.0f : x;  // NaN stays NaN: divergence must show
-    if (activation == GELU) return x * normal(x);
-    if (activation == SILU) return x * sigmoid(x);
-    return x;
-}
-
-FUNCTION float activation_slope(u32 activation, float x, float output) {
-    if (activation == RELU) return output > 0.0f ? 1.0f : 0.0f;
-    if (activation == GELU) return normal(x) + x * 0.39894228040143268f * exp(-0.5f * x * x);
-    if (activation == SILU) {
-        const float s = sigmoid(x);
-        return s * (1.0f + x * (1.0f - s));
-    }
-    return 1.0f;
+FUNCTION float silu_slope(float x) {
+    const float s = sigmoid(x);
+    return s * (1.0f + x * (1.0f - s));
 }
 
 // ---- Kernels ----
@@ -54,6 +42,8 @@ FUNCTION u32 dropout_threshold(GLOBAL u8* arena, const DropoutArguments a) {
 
 // A work-item handles one row, 128 columns and one of the 16 blocks of draws for these columns: eight elements, in
 // pairs of neighbours.
+#define COLUMN_OF(e) (span * 128u + (e) / 2u * 32u + 2u * block + (e) % 2u)
+
 KERNEL activate(GLOBAL u8* arena, GLOBAL u8* other, const ActivateArguments a) {
     const u32 spans = (a.columns + 127u) / 128u;
     const u32 item = WORK_GROUP * WORK_GROUP_SIZE + WORK_ITEM;
@@ -73,17 +63,35 @@ KERNEL activate(GLOBAL u8* arena, GLOBAL u8* other, const ActivateArguments a) {
         c[3] = PURPOSE_DROPOUT;
         philox(c, seed[0], seed[1]);
     }
+    // All are read before the first is written: a work-item waits for the memory once.
+    float x[8];
     for (u32 e = 0; e < 8u; ++e) {
-        const u32 column = span * 128u + e / 2u * 32u + 2u * block + e % 2u;
+        const u32 column = COLUMN_OF(e);
+        x[e] = column < a.columns ? FLOATS(a.pre)[(i64)row * a.columns + column] : 0.0f;
+    }
+    if (PRESENT(a.bias)) {
+        for (u32 e = 0; e < 8u; ++e) {
+            const u32 column = COLUMN_OF(e);
+            if (column < a.columns) x[e] += FLOATS(a.bias)[column];
+        }
+        for (u32 e = 0; e < 8u; ++e) {
+            const u32 column = COLUMN_OF(e);
+            if (column < a.columns && a.pre.offset != a.output.offset)
+                FLOATS(a.pre)[(i64)row * a.columns + column] = x[e];
+        }
+    }
+    if (activation == RELU)  // NaN stays NaN: divergence must show
+        for (u32 e = 0; e < 8u; ++e) x[e] = x[e] < 0.0f ? 0.0f : x[e];
+    else if (activation == GELU)
+        for (u32 e = 0; e < 8u; ++e) x[e] = x[e] * normal(x[e]);
+    else if (activation == SILU)
+        for (u32 e = 0; e < 8u; ++e) x[e] = x[e] * sigmoid(x[e]);
+    for (u32 e = 0; e < 8u; ++e) {
+        const u32 column = COLUMN_OF(e);
         const i64 i = (i64)row * a.columns + column;
         if (column < a.columns) {
             const int stays = threshold == 0u || (c[e / 2u] >> (e % 2u * 16u) & 0xFFFFu) >= threshold;
-            float x = FLOATS(a.pre)[i];
-            if (PRESENT(a.bias)) {
-                x += FLOATS(a.bias)[column];
-                if (a.pre.offset != a.output.offset) FLOATS(a.pre)[i] = x;
-            }
-            FLOATS(a.output)[i] = activation_value(activation, x) * (stays ? scale : 0.0f);
+            FLOATS(a.output)[i] = x[e] * (stays ? scale : 0.0f);
             if (threshold > 0u && PRESENT(a.dropout.mask)) BYTES(a.dropout.mask)[i] = (u8)stays;
         }
     }
@@ -102,21 +110,29 @@ KERNEL activate_backward(GLOBAL u8* arena, GLOBAL u8* other, const ActivateBackw
     const int masked = threshold > 0u && activation != RELU;  // with relu the output is 0 where an element was dropped
     const u32 rows = column < a.columns ? a.rows : 0u;
     float sum = 0.0f;
+    GLOBAL const float* seen = activation == RELU ? FLOATS(a.output) : FLOATS(a.pre);
     for (u32 first = WORK_ITEM / SUBGROUP_SIZE; first < rows; first += SUBGROUPS * AHEAD) {
         float g[AHEAD];
+        float x[AHEAD];
         for (u32 e = 0; e < AHEAD; ++e) {
             const u32 row = first + e * SUBGROUPS;
             const i64 i = (i64)row * a.columns + column;
-            g[e] = 0.0f;
-            if (row < rows) {
-                const float x = activation >= GELU ? FLOATS(a.pre)[i] : 0.0f;
-                const float output = activation == RELU ? FLOATS(a.output)[i] : 0.0f;
-                if (!masked || BYTES(a.dropout.mask)[i] != 0)
-                    g[e] = FLOATS(a.gradient)[i] * (activation_slope(activation, x, output) * scale);
-            }
+            const int stays = row < rows && (!masked || BYTES(a.dropout.mask)[i] != 0);
+            g[e] = stays ? FLOATS(a.gradient)[i] : 0.0f;
+            x[e] = stays && activation != 0u ? seen[i] : 0.0f;
         }
+        if (activation == RELU)
+            for (u32 e = 0; e < AHEAD; ++e) x[e] = x[e] > 0.0f ? 1.0f : 0.0f;
+        else if (activation == GELU)
+            for (u32 e = 0; e < AHEAD; ++e)
+                x[e] = normal(x[e]) + x[e] * 0.39894228040143268f * exp(-0.5f * x[e] * x[e]);
+        else if (activation == SILU)
+            for (u32 e = 0; e < AHEAD; ++e) x[e] = silu_slope(x[e]);
+        else
+            for (u32 e = 0; e < AHEAD; ++e) x[e] = 1.0f;
         for (u32 e = 0; e < AHEAD; ++e) {
             const u32 row = first + e * SUBGROUPS;
+            g[e] *= x[e] * scale;
             if (row < rows) FLOATS(a.gradient)[(i64)row * a.columns + column] = g[e];
             sum += g[e];
         }

@@ -59,9 +59,17 @@ FUNCTION void philox(u32* c, u32 key0, u32 key1) {
 }
 
 // ---- Sums over work-items. Every work-item of the work-group must call these ----
+//
+// Each adds in one order in both dialects: halves of what is left are added to each other.
 
 // The sum over the SUBGROUP_SIZE work-items of a sub-group.
 FUNCTION float subgroup_sum(LOCAL float* scratch, float x) {
+#ifdef HAS_SHUFFLES
+    for (u32 distance = SUBGROUP_SIZE / 2; distance > 0; distance /= 2) x += OF_ITEM_AFTER(x, distance);
+    x = OF_FIRST_ITEM(x);
+    SUBGROUP_BARRIER;
+    return x;
+#else
     BARRIER;
     scratch[WORK_ITEM] = x;
     BARRIER;
@@ -70,29 +78,17 @@ FUNCTION float subgroup_sum(LOCAL float* scratch, float x) {
         BARRIER;
     }
     return scratch[WORK_ITEM - WORK_ITEM % SUBGROUP_SIZE];
+#endif
 }
 
-// The sum over the whole work-group.
-FUNCTION float group_sum(LOCAL float* scratch, float x) {
-    BARRIER;
-    scratch[WORK_ITEM] = x;
-    BARRIER;
-    for (u32 distance = WORK_GROUP_SIZE / 2; distance > 0; distance /= 2) {
-        if (WORK_ITEM < distance) scratch[WORK_ITEM] += scratch[WORK_ITEM + distance];
-        BARRIER;
-    }
-    return scratch[0];
-}
-
-// The sum over the SUBGROUPS work-items of a column, which have the same WORK_ITEM % SUBGROUP_SIZE. Only the first
-// sub-group gets the result.
+// The sum over the SUBGROUPS work-items of a column, which have the same WORK_ITEM % SUBGROUP_SIZE.
 FUNCTION float column_sum(LOCAL float* scratch, float x) {
     BARRIER;
     scratch[WORK_ITEM] = x;
     BARRIER;
-    for (u32 distance = SUBGROUPS / 2; distance > 0; distance /= 2) {
-        if (WORK_ITEM < distance * SUBGROUP_SIZE) scratch[WORK_ITEM] += scratch[WORK_ITEM + distance * SUBGROUP_SIZE];
-        BARRIER;
-    }
-    return scratch[WORK_ITEM % SUBGROUP_SIZE];
+    LOCAL const float* s = scratch + WORK_ITEM % SUBGROUP_SIZE;
+    return ((s[0] + s[128]) + (s[64] + s[192])) + ((s[32] + s[160]) + (s[96] + s[224]));
 }
+
+// The sum over the whole work-group.
+FUNCTION float group_sum(LOCAL float* scratch, float x) { return subgroup_sum(scratch, column_sum(scratch, x)); }

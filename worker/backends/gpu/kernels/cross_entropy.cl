@@ -1,6 +1,41 @@
 // Softmax cross-entropy. In the first kernel a sub-group works on one row, and `parts` work-groups of a replica leave
 // partial sums; in the second kernel one work-group adds these up.
 
+// The greatest number of a sub-group and its column, the first of equals. Every work-item of the work-group must call it.
+FUNCTION void subgroup_greatest(LOCAL float* scratch, LOCAL u32* columns, float* greatest, u32* column) {
+#ifdef HAS_SHUFFLES
+    for (u32 distance = SUBGROUP_SIZE / 2; distance > 0; distance /= 2) {
+        const float theirs = OF_ITEM_AFTER(*greatest, distance);
+        const u32 their_column = OF_ITEM_AFTER(*column, distance);
+        if (theirs > *greatest || (theirs == *greatest && their_column < *column)) {
+            *greatest = theirs;
+            *column = their_column;
+        }
+    }
+    *greatest = OF_FIRST_ITEM(*greatest);
+    *column = OF_FIRST_ITEM(*column);
+#else
+    const u32 item = WORK_ITEM % SUBGROUP_SIZE;
+    BARRIER;
+    scratch[WORK_ITEM] = *greatest;
+    columns[WORK_ITEM] = *column;
+    BARRIER;
+    for (u32 distance = SUBGROUP_SIZE / 2; distance > 0; distance /= 2) {
+        if (item < distance) {
+            const float theirs = scratch[WORK_ITEM + distance];
+            const u32 their_column = columns[WORK_ITEM + distance];
+            if (theirs > scratch[WORK_ITEM] || (theirs == scratch[WORK_ITEM] && their_column < columns[WORK_ITEM])) {
+                scratch[WORK_ITEM] = theirs;
+                columns[WORK_ITEM] = their_column;
+            }
+        }
+        BARRIER;
+    }
+    *greatest = scratch[WORK_ITEM - item];
+    *column = columns[WORK_ITEM - item];
+#endif
+}
+
 KERNEL cross_entropy_rows(GLOBAL u8* arena, GLOBAL u8* other, const CrossEntropyArguments a) {
     SHARED float scratch[WORK_GROUP_SIZE];
     SHARED u32 winners[WORK_GROUP_SIZE];
@@ -25,24 +60,7 @@ KERNEL cross_entropy_rows(GLOBAL u8* arena, GLOBAL u8* other, const CrossEntropy
                 winner = i;
             }
         }
-        BARRIER;
-        scratch[WORK_ITEM] = greatest;
-        winners[WORK_ITEM] = winner;
-        BARRIER;
-        for (u32 distance = SUBGROUP_SIZE / 2; distance > 0; distance /= 2) {
-            if (subgroup_item < distance) {
-                const float theirs = scratch[WORK_ITEM + distance];
-                const u32 their_winner = winners[WORK_ITEM + distance];
-                if (theirs > scratch[WORK_ITEM] ||
-                    (theirs == scratch[WORK_ITEM] && their_winner < winners[WORK_ITEM])) {
-                    scratch[WORK_ITEM] = theirs;
-                    winners[WORK_ITEM] = their_winner;
-                }
-            }
-            BARRIER;
-        }
-        greatest = scratch[WORK_ITEM - subgroup_item];
-        winner = winners[WORK_ITEM - subgroup_item];
+        subgroup_greatest(scratch, winners, &greatest, &winner);
         const u32 label = row < rows ? (u32)INTS(a.labels)[row] : 0u;
         const float label_logit = row < rows ? z[label] - greatest : 0.0f;
         float exponentials = 0.0f;
@@ -84,11 +102,18 @@ KERNEL cross_entropy_rows(GLOBAL u8* arena, GLOBAL u8* other, const CrossEntropy
 
 KERNEL cross_entropy_total(GLOBAL u8* arena, GLOBAL u8* other, const CrossEntropyArguments a) {
     SHARED float scratch[WORK_GROUP_SIZE];
+    SHARED int counts[WORK_GROUP_SIZE];
     const float weight = PRESENT(a.weights) ? FLOATS(a.weights)[0] : a.weight;
+    counts[WORK_ITEM] = WORK_ITEM < a.parts ? PART_COUNTS[WORK_ITEM] : 0;
+    BARRIER;
+    int count = 0;
+    for (u32 i = WORK_ITEM % SUBGROUP_SIZE; i < WORK_GROUP_SIZE; i += SUBGROUP_SIZE) count += counts[i];
+    BARRIER;
+    counts[WORK_ITEM] = count;
     const float loss = group_sum(scratch, WORK_ITEM < a.parts ? PART_FLOATS[WORK_ITEM] : 0.0f) * weight;
     if (WORK_ITEM == 0u) {
-        int count = a.add ? INTS(a.correct)[0] : 0;
-        for (u32 part = 0; part < a.parts; ++part) count += PART_COUNTS[part];
+        count = a.add ? INTS(a.correct)[0] : 0;
+        for (u32 i = 0; i < SUBGROUP_SIZE; ++i) count += counts[i];
         INTS(a.correct)[0] = count;
         FLOATS(a.loss)[0] = a.add ? FLOATS(a.loss)[0] + loss : loss;
     }

@@ -43,7 +43,24 @@ FUNCTION float rate_of(GLOBAL u8* arena, const UpdateArguments a) {
     return FLOATS(a.learning_rates)[PRESENT(a.window_index) ? UINTS(a.window_index)[0] : 0u];
 }
 
-// A work-group updates UPDATE_ELEMENTS elements. Its first work-item computes what is the same for all of them.
+// Tensors are padded to 64 bytes, so that what lies behind the last element may be read, though not written.
+FUNCTION void load_four(float* to, GLOBAL const float* from) {
+    const float4 four = LOAD4(from);
+    to[0] = four.x;
+    to[1] = four.y;
+    to[2] = four.z;
+    to[3] = four.w;
+}
+
+FUNCTION void store_four(GLOBAL float* to, const float* from, i64 left) {
+    if (left >= 4)
+        STORE4(to, FOUR(from[0], from[1], from[2], from[3]));
+    else
+        for (i64 e = 0; e < left; ++e) to[e] = from[e];
+}
+
+// A work-group updates UPDATE_ELEMENTS elements, a work-item four of them. The first work-item
+// computes what is the same for all of them.
 KERNEL adamw(GLOBAL u8* arena, GLOBAL u8* other, const AdamWArguments a) {
     SHARED float common[2];
     const float rate = rate_of(arena, a.update);
@@ -61,20 +78,22 @@ KERNEL adamw(GLOBAL u8* arena, GLOBAL u8* other, const AdamWArguments a) {
     BARRIER;
     const float step = common[0];
     const float inverse_root = common[1];
-    const i64 first = (i64)WORK_GROUP * UPDATE_ELEMENTS;
-    for (u32 e = WORK_ITEM; e < UPDATE_ELEMENTS; e += WORK_GROUP_SIZE) {
-        const i64 i = first + e;
-        if (alive && i < a.update.count) {
-            const float w = FLOATS(a.update.weights)[i];
-            const float g = FLOATS(a.update.gradient)[i] * factor;
-            const float m = beta1 * FLOATS(a.first_moment)[i] + (1.0f - beta1) * g;
-            const float v = beta2 * FLOATS(a.second_moment)[i] + (1.0f - beta2) * g * g;
-            FLOATS(a.first_moment)[i] = m;
-            FLOATS(a.second_moment)[i] = v;
-            FLOATS(a.update.weights)
-            [i] = w * (i < a.update.decayed ? decay : 1.0f) - step * m / (sqrt(v) * inverse_root + epsilon);
-        }
+    const i64 first = (i64)WORK_GROUP * UPDATE_ELEMENTS + 4u * WORK_ITEM;
+    if (!alive || first >= a.update.count) return;
+    float w[4], g[4], m[4], v[4];
+    load_four(w, FLOATS(a.update.weights) + first);
+    load_four(g, FLOATS(a.update.gradient) + first);
+    load_four(m, FLOATS(a.first_moment) + first);
+    load_four(v, FLOATS(a.second_moment) + first);
+    for (u32 e = 0; e < 4u; ++e) {
+        g[e] *= factor;
+        m[e] = beta1 * m[e] + (1.0f - beta1) * g[e];
+        v[e] = beta2 * v[e] + (1.0f - beta2) * g[e] * g[e];
+        w[e] = w[e] * (first + e < a.update.decayed ? decay : 1.0f) - step * m[e] / (sqrt(v[e]) * inverse_root + epsilon);
     }
+    store_four(FLOATS(a.first_moment) + first, m, a.update.count - first);
+    store_four(FLOATS(a.second_moment) + first, v, a.update.count - first);
+    store_four(FLOATS(a.update.weights) + first, w, a.update.count - first);
 }
 
 KERNEL sgd(GLOBAL u8* arena, GLOBAL u8* other, const SgdArguments a) {
@@ -83,17 +102,19 @@ KERNEL sgd(GLOBAL u8* arena, GLOBAL u8* other, const SgdArguments a) {
     const float factor = PRESENT(a.update.factor) ? FLOATS(a.update.factor)[0] : 1.0f;
     const float momentum = FLOATS(a.momentum)[0];
     const int alive = updates(arena, a.update);
-    const i64 first = (i64)WORK_GROUP * UPDATE_ELEMENTS;
-    for (u32 e = WORK_ITEM; e < UPDATE_ELEMENTS; e += WORK_GROUP_SIZE) {
-        const i64 i = first + e;
-        if (alive && i < a.update.count) {
-            const float w = FLOATS(a.update.weights)[i];
-            const float g = FLOATS(a.update.gradient)[i] * factor + (i < a.update.decayed ? decay : 0.0f) * w;
-            const float u = momentum * FLOATS(a.velocity)[i] + g;
-            FLOATS(a.velocity)[i] = u;
-            FLOATS(a.update.weights)[i] = w - rate * (a.nesterov ? g + momentum * u : u);
-        }
+    const i64 first = (i64)WORK_GROUP * UPDATE_ELEMENTS + 4u * WORK_ITEM;
+    if (!alive || first >= a.update.count) return;
+    float w[4], g[4], u[4];
+    load_four(w, FLOATS(a.update.weights) + first);
+    load_four(g, FLOATS(a.update.gradient) + first);
+    load_four(u, FLOATS(a.velocity) + first);
+    for (u32 e = 0; e < 4u; ++e) {
+        g[e] = g[e] * factor + (first + e < a.update.decayed ? decay : 0.0f) * w[e];
+        u[e] = momentum * u[e] + g[e];
+        w[e] = w[e] - rate * (a.nesterov ? g[e] + momentum * u[e] : u[e]);
     }
+    store_four(FLOATS(a.velocity) + first, u, a.update.count - first);
+    store_four(FLOATS(a.update.weights) + first, w, a.update.count - first);
 }
 
 KERNEL advance(GLOBAL u8* arena, GLOBAL u8* other, const AdvanceArguments a) {

@@ -93,6 +93,9 @@ FUNCTION int changed_from(const GatherArguments a, u32 i, LOCAL const int* chang
     return (from_y * width + from_x) * (int)channels + (int)(i % channels);
 }
 
+// A work-item reads this number of features before it writes the first of them.
+#define READ_AHEAD 8u
+
 // `other` holds the samples. A work-group gathers SUBGROUPS rows, one for each sub-group, whose first work-item finds
 // the sample. Targets are copied as they are, classes or numbers.
 #define GATHER(name, type)                                                                                          \
@@ -113,10 +116,19 @@ FUNCTION int changed_from(const GatherArguments a, u32 i, LOCAL const int* chang
         GLOBAL const type* from = (GLOBAL const type*)(other + a.features.offset + REPLICA * a.features.stride) +   \
                                   sample * a.columns;                                                               \
         GLOBAL float* to = FLOATS(a.output) + (i64)row * a.columns;                                                 \
-        for (u32 i = WORK_ITEM % SUBGROUP_SIZE; i < columns; i += SUBGROUP_SIZE) {                                  \
-            const int j = a.height > 0u ? changed_from(a, i, changes + subgroup * CHANGES) : (int)i;                \
-            const float x = (j >= 0 ? (float)from[j] : 0.0f) * a.scale + a.shift;                                   \
-            to[i] = valid ? x : 0.0f;                                                                               \
+        for (u32 first = WORK_ITEM % SUBGROUP_SIZE; first < columns; first += SUBGROUP_SIZE * READ_AHEAD) {         \
+            float x[READ_AHEAD];                                                                                    \
+            for (u32 e = 0; e < READ_AHEAD; ++e) {                                                                  \
+                const u32 i = first + e * SUBGROUP_SIZE;                                                            \
+                const int j = i >= columns  ? -1                                                                    \
+                              : a.height > 0u ? changed_from(a, i, changes + subgroup * CHANGES)                    \
+                                              : (int)i;                                                             \
+                x[e] = j >= 0 ? (float)from[j] : 0.0f;                                                              \
+            }                                                                                                       \
+            for (u32 e = 0; e < READ_AHEAD; ++e) {                                                                  \
+                const u32 i = first + e * SUBGROUP_SIZE;                                                            \
+                if (i < columns) to[i] = valid ? x[e] * a.scale + a.shift : 0.0f;                                   \
+            }                                                                                                       \
         }                                                                                                           \
         GLOBAL const u32* from_targets =                                                                            \
             (GLOBAL const u32*)(other + a.sample_targets.offset + REPLICA * a.sample_targets.stride) +              \
