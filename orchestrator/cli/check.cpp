@@ -22,6 +22,7 @@
 #include "orchestrator/cli/study_source.hpp"
 #include "orchestrator/engine/live_machine.hpp"
 #include "orchestrator/engine/one_worker.hpp"
+#include "orchestrator/engine/session_concurrency.hpp"
 #include "orchestrator/engine/warm_start.hpp"
 #include "orchestrator/engine/workers.hpp"
 #include "orchestrator/sampling/proposer.hpp"
@@ -346,7 +347,9 @@ std::string reports_text(const Study& study) {
 /// Describes the trials of a script's study, whose footprint is declared or learned, and fills in `load`.
 std::string script_text(const Study& study, Load& load, Json& json) {
     const Prediction prediction = FootprintModel(study.resources.trial, load.question.on_device).predict({});
-    load.question.trials = {{prediction.footprint, {}, {}}};
+    Footprint footprint = prediction.footprint;
+    if (cores_are_searched(study)) footprint.cores = 0;
+    load.question.trials = {{footprint, {}, {}}};
     const std::int64_t gpus = study.resources.trial.gpus;
     load.question.devices = static_cast<std::size_t>(gpus);
     const std::string on_device = gpus > 1 ? ", on " + std::to_string(gpus) + " devices at once" : ", on a device";
@@ -373,8 +376,8 @@ std::string script_text(const Study& study, Load& load, Json& json) {
         needs += (needs.empty() ? "" : ", ") + bytes(prediction.footprint.device_bytes) +
                  std::string(" of device memory") +
                  (gpus > 1 ? " on each of " + std::to_string(gpus) + " devices" : "");
-    text += row("", "needs " + needs + " and " + cores_text(prediction.footprint.cores) + ", " + prediction.why +
-                        ", until it is measured");
+    const std::string cores = footprint.cores > 0 ? " and " + cores_text(footprint.cores) : "";
+    text += row("", "needs " + needs + cores + ", " + prediction.why + ", until it is measured");
     if (!study.resources.trial.host_bytes)
         text += row("", "what it needs of the host's memory is learned from the first trials");
     return text;
@@ -435,6 +438,21 @@ std::string search_text(const Study& study) {
     return text;
 }
 
+/// Describes how the number of trials at once will be found, if the study does not set it.
+std::string search_of_concurrency(const Study& study, const WorkerPlan& plan, const SessionMachine& machine) {
+    const auto search = concurrency_plan(study, plan, machine);
+    if (!search || search->workers.most == 1) return {};
+    const auto remembered = search->remembered.find(machine.on_device() ? 0 : host_only);
+    const bool known = remembered != search->remembered.end();
+    const std::int64_t most = search->workers.most;
+    const std::int64_t start = known ? std::min(remembered->second.workers.number, most) : search->workers.start;
+    std::string text =
+        "by their throughput: begins with " + std::to_string(start) + (known ? ", as an earlier session found" : "");
+    if (most > start) text += ", more (at most " + std::to_string(most) + ") while the total work per second rises";
+    if (start > 1) text += ", fewer where it does not fall";
+    return row("  chosen", text + " (resources.parallel sets it)");
+}
+
 int check_command(const CheckArguments& arguments) {
     std::signal(SIGPIPE, SIG_IGN);
     const Study study = load_study(arguments.file, {arguments.set, {}}, NoWorker::allowed);
@@ -457,8 +475,13 @@ int check_command(const CheckArguments& arguments) {
     Load load;
     load.question.machine = machine->read();
     load.question.on_device = machine->on_device();
-    load.question.workers = plan_workers(study, host).workers;
+    const WorkerPlan plan = plan_workers(study, host);
+    load.question.workers = plan.workers;
     load.question.parallel = study.resources.parallel;
+    if (cores_are_searched(study)) {
+        load.question.parallel = plan.workers;
+        load.question.parallel_by_default = true;
+    }
     load.question.budget_trials = trials_of(study);
 
     std::string text = search_text(study) + row("keep", keep_text(study));
@@ -467,7 +490,7 @@ int check_command(const CheckArguments& arguments) {
                                   : script_text(study, load, json);
     text += row("machine",
                 host.cpu_name + ", " + cores_text(host.cores) + ", " + bytes(available_memory()) + " of memory free");
-    text += packing_text(load, json);
+    text += packing_text(load, json) + search_of_concurrency(study, plan, *machine);
     if (!arguments.devices.empty()) {
         const PredictionReport report =
             predict_study({.study = arguments.file, .set = arguments.set, .devices = arguments.devices});

@@ -54,9 +54,6 @@ std::optional<double> repeated_noise(const StudySnapshot& snapshot) {
     return degrees_of_freedom > 0 ? std::optional(std::sqrt(squares / degrees_of_freedom)) : std::nullopt;
 }
 
-namespace {
-
-/// Wraps the text at 80 columns. The first line begins with `label`, the others are indented.
 std::vector<std::string> labelled_lines(const std::string& label, const std::string& text) {
     constexpr std::size_t indent = 14, width = 80;
     std::vector<std::string> lines{label + std::string(indent - label.size(), ' ')};
@@ -67,6 +64,8 @@ std::vector<std::string> labelled_lines(const std::string& label, const std::str
     }
     return lines;
 }
+
+namespace {
 
 /// Returns the first sentence of the verdict on what limited the machine while trials trained. Returns no lines if
 /// there are too few samples.

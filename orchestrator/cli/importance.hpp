@@ -13,6 +13,9 @@ namespace hpo {
 /// configurations that `hpo best --repeat` trained again. Returns nothing if there are no repeats.
 std::optional<double> repeated_noise(const StudySnapshot& snapshot);
 
+/// Wraps the text at 80 columns. The first line begins with `label`, the others are indented.
+std::vector<std::string> labelled_lines(const std::string& label, const std::string& text);
+
 struct Insights {
     std::vector<std::string> costs;  ///< estimated cost of stopping trials early, one line per rule
     std::vector<std::string> lines;  ///< findings about parameters, bounds and ties, then what limited the machine

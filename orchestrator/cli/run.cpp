@@ -187,6 +187,8 @@ int run_command(const RunArguments& arguments) {
             Insights insights = insights_of({folder, study, outcome->record, std::nullopt, std::move(outcome->store)});
             facts.costs = std::move(insights.costs);
             facts.insights = std::move(insights.lines);
+            for (const std::string& found : outcome->concurrency)
+                for (std::string& line : labelled_lines("At once", found)) facts.insights.push_back(std::move(line));
         }
         print(view::draw_report(study, outcome->record, moment, facts, view::screen_of_stdout()));
     }

@@ -81,6 +81,7 @@ void Attempts::reported(WorkerIndex index, const from_worker::Reported& message)
     }
     job->last_step = step;
     uses_.ends.reported(step);
+    uses_.throughput.reported(index, job->id.trial, step);
     const Verdict verdict = parts.ledger.report(job->id.trial, message.report, worker.checkpoints);
     const TrialRecord& trial = context.trial(job->id.trial);
     // Every step's warning is in its report; the user is notified once per attempt.

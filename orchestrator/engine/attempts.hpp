@@ -12,6 +12,7 @@
 #include "orchestrator/engine/memory_failures.hpp"
 #include "orchestrator/engine/pending_diagnoses.hpp"
 #include "orchestrator/engine/requirements.hpp"
+#include "orchestrator/engine/throughput.hpp"
 #include "orchestrator/engine/trial_ends.hpp"
 #include "orchestrator/engine/worker_pool.hpp"
 
@@ -29,6 +30,7 @@ class Attempts {
         TrialEnds& ends;
         MemoryFailures& memory;
         PendingDiagnoses& diagnoses;
+        Throughput& throughput;
     };
     explicit Attempts(const Uses& uses) : uses_(uses) {}
 

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +16,7 @@
 #include "orchestrator/engine/ledger.hpp"
 #include "orchestrator/engine/outbox.hpp"
 #include "orchestrator/execution/executor.hpp"
+#include "orchestrator/scheduling/device_concurrency.hpp"
 #include "orchestrator/scheduling/plan.hpp"
 
 namespace hpo {
@@ -24,6 +27,19 @@ struct Notice {
     Level level = Level::info;
     std::int64_t trial = 0;  ///< 0: of the study
     std::string text;
+};
+
+/// Where the search for the number of trials at once begins on each device.
+struct ConcurrencyPlan {
+    ConcurrencyRange workers;                         ///< workers with one slot
+    std::map<int, RememberedConcurrency> remembered;  ///< by the index of the device, or host_only
+};
+
+/// What a session has found about a device.
+struct ConcurrencyFinding {
+    int device = host_only;
+    RememberedConcurrency found;
+    std::string workers_text, fused_text;  ///< ConcurrencySearch::text()
 };
 
 /// What the engine is given. All references outlive it.
@@ -50,6 +66,8 @@ struct EngineParts {
     std::function<void()> proposal_ready = {};
     /// Trials need an accelerator each, or as many as `resources.trial.gpus` asks for.
     bool on_device = false;
+    /// Given: the number of trials at once is searched by their throughput.
+    std::optional<ConcurrencyPlan> concurrency = {};
 };
 
 /// How a session ends.

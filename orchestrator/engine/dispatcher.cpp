@@ -33,12 +33,13 @@ void Dispatcher::warm_up() {
 
 void Dispatcher::place_trials() {
     const auto& workers = uses_.pool.workers();
+    const auto most = std::min(workers.size(), static_cast<std::size_t>(uses_.throughput.at_once()));
     std::optional<Machine> reading;  // until a trial starts or a worker leaves
     const auto machine = [&]() -> const Machine& {
         if (!reading) reading = uses_.machine.for_trials();
         return *reading;
     };
-    while (!uses_.context.closing() && uses_.pool.has_room(may_launch())) {
+    while (!uses_.context.closing() && uses_.pool.has_room(may_launch()) && uses_.throughput.has_room()) {
         const PlacementState now = state();
         const PlacementDecision decision = now.queue.empty() ? PlacementDecision{} : place(now, machine());
         for (const auto& never : decision.never) refuse(never);
@@ -51,10 +52,10 @@ void Dispatcher::place_trials() {
         if (!decision.never.empty() || decision.start) continue;
 
         // A smaller trial than the one that does not fit may be the next one.
-        const bool queue_is_full = now.queue.size() >= longest_queue(now, workers.size());
+        const bool queue_is_full = now.queue.size() >= longest_queue(now, most);
         const std::int64_t next = queue_is_full ? 0 : next_trial();
         if (next == 0) {
-            const bool stuck = (queue_is_full || !now.queue.empty()) && !decision.joins_soon;
+            const bool stuck = (queue_is_full || !now.queue.empty()) && !decision.joins_soon && !decision.limited;
             if (stuck) uses_.pool.end_idle_but_one("frees memory for a waiting trial");
             return;
         }
@@ -97,6 +98,7 @@ PlacementState Dispatcher::state() const {
     state.parallel = most_at_once(study, static_cast<std::int64_t>(state.workers.size()),
                                   static_cast<std::int64_t>(most_slots_of(state)));
     state.may_open = may_launch();
+    uses_.throughput.limit(state);
     return state;
 }
 

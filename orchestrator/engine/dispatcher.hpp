@@ -10,6 +10,7 @@
 #include "orchestrator/engine/attempts.hpp"
 #include "orchestrator/engine/launch_failures.hpp"
 #include "orchestrator/engine/supply.hpp"
+#include "orchestrator/engine/throughput.hpp"
 #include "orchestrator/scheduling/placement.hpp"
 
 namespace hpo {
@@ -28,6 +29,7 @@ class Dispatcher {
         PendingDiagnoses& diagnoses;
         Attempts& attempts;
         Supply& supply;
+        const Throughput& throughput;
     };
     explicit Dispatcher(const Uses& uses) : uses_(uses) {}
 

@@ -19,14 +19,15 @@ Engine::Engine(EngineParts parts, int workers)
       pool_(context_.parts.study.resources, context_.executor, context_.parts.clock, workers),
       requirements_(context_.parts.study, context_.parts.ledger, context_.parts.on_device),
       machine_(context_, pool_, health_),
+      throughput_(context_, pool_),
       ends_(context_, pool_, requirements_),
       memory_(context_, machine_, requirements_, ends_, diagnoses_),
       devices_(context_, pool_, health_, machine_, launches_),
-      attempts_({context_, pool_, machine_, health_, requirements_, ends_, memory_, diagnoses_}),
+      attempts_({context_, pool_, machine_, health_, requirements_, ends_, memory_, diagnoses_, throughput_}),
       worker_ends_({context_, pool_, machine_, health_, devices_, launches_, requirements_, ends_, memory_, diagnoses_,
                     attempts_}),
-      dispatcher_(
-          {context_, pool_, machine_, health_, launches_, requirements_, ends_, diagnoses_, attempts_, supply_}),
+      dispatcher_({context_, pool_, machine_, health_, launches_, requirements_, ends_, diagnoses_, attempts_, supply_,
+                   throughput_}),
       started_(context_.now()),
       seconds_before_(context_.parts.ledger.record().seconds) {
     context_.parts.ledger.wait_for_commits();
@@ -92,7 +93,11 @@ void Engine::tick() {
 
 void Engine::end_round() {
     guarded([this] {
-        if (!context_.closing() && std::exchange(context_.placement_due, false)) dispatcher_.place_trials();
+        if (!context_.closing() && std::exchange(context_.placement_due, false)) {
+            throughput_.observe();
+            dispatcher_.place_trials();
+            throughput_.observe();
+        }
         if (!context_.closing() && !has_work()) end_paused_trials();
         if (context_.closing()) wind_up();
         context_.parts.ledger.commit();

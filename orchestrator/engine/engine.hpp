@@ -68,6 +68,9 @@ class Engine {
     [[nodiscard]] std::vector<HeldResources> held_resources() const { return dispatcher_.held_resources(); }
     /// Processes of the living workers.
     [[nodiscard]] std::vector<std::int64_t> workers() const { return pool_.pids(); }
+    /// Trials at once that are allowed now, and what was measured of their throughput.
+    [[nodiscard]] std::int64_t at_once() const { return throughput_.at_once(); }
+    [[nodiscard]] std::vector<ConcurrencyFinding> concurrency() const { return throughput_.findings(); }
     /// Which trial waits for what other programs use, with the numbers; empty: none does.
     [[nodiscard]] const std::string& waits() const { return dispatcher_.waits(); }
 
@@ -92,6 +95,7 @@ class Engine {
     PendingDiagnoses diagnoses_;
     RequirementsTable requirements_;
     MachineView machine_;
+    Throughput throughput_;
 
     // What follows.
     TrialEnds ends_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "orchestrator/scheduling/capacity.hpp"
+#include "orchestrator/scheduling/concurrency.hpp"
 #include "orchestrator/scheduling/out_of_memory.hpp"
 
 namespace hpo {
@@ -81,6 +82,7 @@ void RequirementsTable::predict(std::int64_t trial, const Machine& machine) {
     const Footprint capacity = capacity_of(machine), others = others_of(machine);
     const DeclaredFootprint& declared = study_.resources.trial;
     Footprint& footprint = needs.footprint = prediction.footprint;
+    if (cores_are_searched(study_)) footprint.cores = 0;
     footprint.host_bytes = capped(footprint.host_bytes, capacity.host_bytes, others.host_bytes, declared.host_bytes);
     if (on_device_)
         footprint.device_bytes =

@@ -24,6 +24,7 @@
 #include "orchestrator/engine/held_study.hpp"
 #include "orchestrator/engine/log_lines.hpp"
 #include "orchestrator/engine/platforms.hpp"
+#include "orchestrator/engine/session_concurrency.hpp"
 #include "orchestrator/engine/workers.hpp"
 #include "orchestrator/execution/interrupts.hpp"
 #include "orchestrator/store/holder_lock.hpp"
@@ -149,6 +150,10 @@ class Session {
         outcome.reason = outcome.folder_lost ? lost_message() : engine_->end_reason();
         outcome.signal = signal_;
         outcome.session = (clock_.now() - begun_).count();
+        const std::vector<ConcurrencyFinding> findings = engine_->concurrency();
+        outcome.concurrency = finding_lines(findings);
+        for (const std::string& line : outcome.concurrency) log_->info("trials at once: {}", line);
+        if (const auto kept = keep_findings(study_, *machine_, findings); !kept) log_->warn("{}", kept.error().message);
         try {
             ledger_.add_telemetry(telemetry_.finish(clock_.now(), time_of_day()));
             ledger_.session_ended(outcome.session, outcome.reason);
@@ -208,7 +213,8 @@ class Session {
                             happened();
                         });
                     },
-                .on_device = machine_->on_device()};
+                .on_device = machine_->on_device(),
+                .concurrency = concurrency_plan(study_, plan_, *machine_)};
     }
 
     ControlActions control_actions() {
@@ -261,7 +267,8 @@ class Session {
     }
 
     [[nodiscard]] SessionView view() const {
-        return {ledger_.record(), engine_->seconds(), plan_.workers, engine_->running(), engine_->waits()};
+        return {ledger_.record(), engine_->seconds(), static_cast<int>(engine_->at_once()), engine_->running(),
+                engine_->waits()};
     }
 
     /// Stuck in the kernel, or below a supervisor that is: the next run sweeps.

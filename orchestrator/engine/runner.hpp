@@ -51,8 +51,9 @@ struct RunOutcome {
     int signal = 0;            ///< that ended the session; 0: none
     bool folder_lost = false;  ///< the study's folder was moved or removed while it ran
     StudyRecord record;
-    double seconds = 0;  ///< of the study, over all sessions
-    double session = 0;  ///< of this session
+    double seconds = 0;                    ///< of the study, over all sessions
+    double session = 0;                    ///< of this session
+    std::vector<std::string> concurrency;  ///< what was measured of the number of trials at once, a line per device
     /// The study's, to be read. It is the last connection to the database: when it closes, no log is left beside it.
     std::unique_ptr<Store> store;
 };

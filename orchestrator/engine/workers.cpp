@@ -8,6 +8,7 @@
 #include "hpo/printable.hpp"
 #include "orchestrator/devices/mps.hpp"
 #include "orchestrator/execution/environment.hpp"
+#include "orchestrator/scheduling/concurrency.hpp"
 #include "orchestrator/script/adapter.hpp"
 #include "orchestrator/script/home.hpp"
 #include "orchestrator/script/preload.hpp"
@@ -35,12 +36,20 @@ Programs installed_programs() {
 WorkerPlan plan_workers(const Study& study, const Host& host) {
     WorkerPlan plan;
     const Resources& resources = study.resources;
-    const double each = study.command.empty() ? 1.0 : std::min(1.0, resources.trial.cores.value_or(1.0));
+    const bool searched = cores_are_searched(study);
+    const double each = study.command.empty() ? 1.0 : resources.trial.cores.value_or(1.0);
     auto workers = static_cast<std::int64_t>(std::min(host.cores / each, 1024.0));
     if (!resources.parallel_each.empty())
         workers = std::accumulate(resources.parallel_each.begin(), resources.parallel_each.end(), std::int64_t{0});
+    plan.start = static_cast<int>(std::max<std::int64_t>(1, workers));
+    if (searched) workers = std::clamp<std::int64_t>(most_of_budget(study), workers, 1024);
     if (host.processes) workers = std::min(workers, *host.processes / processes_of_a_trial);
     plan.workers = static_cast<int>(std::max<std::int64_t>(1, resources.parallel.value_or(workers)));
+    plan.start = std::min(plan.start, plan.workers);
+    if (searched) {
+        plan.cores = 1;
+        return plan;
+    }
     plan.cores = host.cores / plan.workers;
     const auto cpus = host.cpus.size();
     const auto count = static_cast<std::size_t>(plan.workers);

@@ -27,12 +27,15 @@ Programs installed_programs();
 
 struct WorkerPlan {
     int workers = 1;                     ///< workers at once
+    int start = 1;                       ///< workers to begin with, where their number is searched by throughput
     std::vector<std::vector<int>> cpus;  ///< a worker's cores; empty: any
     double cores = 0;                    ///< of the quota, each worker's part; 0: as many as `cpus`
 };
 
-/// One worker a core (or what a script's trials are declared to take), or `resources.parallel` of them, as far as the
-/// control group's limits on CPU time and on processes allow; cores are shared out evenly while there are enough.
+/// One worker per core (or per declared cores of a script's trial), or `resources.parallel` of them, as far as the
+/// control group's limits on CPU time and on processes allow. Cores are divided evenly while there are enough. If the
+/// cores do not limit the number of trials at once (cores_are_searched()), there may be more workers, and none is
+/// pinned: what their number will be is not known when they start.
 WorkerPlan plan_workers(const Study& study, const Host& host);
 
 /// What a worker is to compute on.

@@ -1,5 +1,5 @@
-// How many trials run at once, and are looked at for it, where workers have several slots: what the engine does and
-// `hpo check` foretells.
+// How many trials run at once where that is not measured (device_concurrency.hpp): what the study says, and the rules
+// that `hpo run` and `hpo check` share.
 #pragma once
 
 #include <algorithm>
@@ -11,12 +11,29 @@
 
 namespace hpo {
 
-/// Trials at once: `resources.parallel`. Where that is not given, workers with several slots leave samplers and rules
-/// something to learn from: a quarter of the budget at once is four rounds of proposals. Nothing: as many as fit.
+/// Returns true if the number of trials at once is searched by their throughput: the study does not set it, and each
+/// trial computes on one device.
+inline bool searches_concurrency(const Study& study) {
+    const Resources& resources = study.resources;
+    return !resources.parallel && resources.parallel_each.empty() && resources.trial.gpus == 1;
+}
+
+/// Returns true if the cores do not limit the number of trials at once, since the search finds what the trials of a
+/// script use of them. Cores that the study declares do, and a native trial computes with one thread.
+inline bool cores_are_searched(const Study& study) {
+    return searches_concurrency(study) && !study.command.empty() && !study.resources.trial.cores;
+}
+
+/// Returns the number of trials of a budget that may run at once so that samplers and rules can learn from the first
+/// ones: a quarter of the budget at once makes four rounds of proposals.
+inline std::int64_t most_of_budget(const Study& study) { return std::max<std::int64_t>(1, study.budget.trials / 4); }
+
+/// Trials at once: `resources.parallel`. Where that is not given and workers have several slots, most_of_budget().
+/// Nothing: as many as fit.
 inline std::optional<std::int64_t> most_at_once(const Study& study, std::int64_t workers, std::int64_t slots) {
     const Resources& resources = study.resources;
     if (slots == 1 || resources.parallel || !resources.parallel_each.empty()) return resources.parallel;
-    return std::max(workers, study.budget.trials / 4);
+    return std::max(workers, most_of_budget(study));
 }
 
 /// Known trials that may wait before no further one is asked for: those asked for early were proposed with less known.

@@ -10,8 +10,8 @@ namespace hpo {
 
 namespace {
 
-constexpr double least_share = 0.15;             // of the average trial's work that an additional one has to add
-constexpr std::int64_t enough_observations = 5;  // after which the estimate decides
+constexpr double least_share = 0.15;  // of the average trial's work that an additional one has to add
+constexpr std::int64_t enough_for_a_rise = 5, enough_for_none = 2;  // observations after which the estimate decides
 // Trials that have to be left to start, per trial at once, to try fewer: that leaves a part of the machine idle for
 // some steps, which is likely to pay if more trials add nothing.
 constexpr std::int64_t trials_if_saturated = 2, trials_otherwise = 6;
@@ -54,8 +54,10 @@ ConcurrencySearch::Verdict ConcurrencySearch::compare(std::int64_t fewer, std::i
     const double worthwhile =
         std::log(1 + least_share * static_cast<double>(more - fewer) / static_cast<double>(fewer));
     const double excess = gain->log_gain - worthwhile;
-    if (std::abs(excess) <= gain->error && gain->observations < enough_observations) return Verdict::unsure;
-    return excess > 0 ? Verdict::rises : Verdict::flat;
+    // A rise has to exceed the noise. For none to be seen twice is enough.
+    const bool sure = excess > 0 ? excess > gain->error || gain->observations >= enough_for_a_rise
+                                 : -excess > gain->error || gain->observations >= enough_for_none;
+    return !sure ? Verdict::unsure : excess > 0 ? Verdict::rises : Verdict::flat;
 }
 
 /// Returns true if the comparison needs a measurement.
@@ -95,13 +97,11 @@ void ConcurrencySearch::move() {
 std::int64_t ConcurrencySearch::next(std::int64_t left) const {
     const std::vector<std::int64_t> numbers = measured_.numbers();
     const bool saturated = std::any_of(numbers.begin(), numbers.end(), [&](std::int64_t more) {
-        const auto gain = more > number_ && !open(number_, more) ? curve_.gain(number_, more) : std::nullopt;
-        return gain && gain->log_gain <= gain->error;
+        return more > number_ && compare(number_, more) == Verdict::flat;
     });
-    for (std::int64_t step = std::max<std::int64_t>(1, number_ / 2); step >= 1 && !saturated; step /= 2) {
-        const std::int64_t more = number_ + step;
-        if (more <= most_ && left >= more && !given_up(more) && (!seen(more) || open(number_, more))) return more;
-    }
+    const std::int64_t more = std::min(most_, number_ + std::max<std::int64_t>(1, number_ / 2));
+    if (!saturated && more > number_ && left >= more && !given_up(more) && (!seen(more) || open(number_, more)))
+        return more;
     const std::int64_t fewer = number_ - std::max<std::int64_t>(1, number_ / (descended_ ? 2 : 4));
     const bool affordable = left >= (saturated || descended_ ? trials_if_saturated : trials_otherwise) * number_;
     return fewer >= 1 && affordable && !given_up(fewer) && open(fewer, number_) ? fewer : 0;

@@ -19,9 +19,9 @@ struct FoundConcurrency {
 
 /// Starts from a number and tries more trials at once while the total work rises, and fewer where the last ones add
 /// next to nothing. "Rises" means that each additional trial adds at least a seventh of what the trials before it
-/// achieve on average, by more than the error of the measurement. If five observations leave that open, the estimate
-/// decides. Fewer trials at once are preferred at an equal total, since samplers and rules then know more before the
-/// next trial starts, and less memory is used.
+/// achieve on average, by more than the error of the measurement. If five observations of a rise leave that open, or
+/// two that show none, the estimate decides. Fewer trials at once are preferred at an equal total, since samplers and
+/// rules then know more before the next trial starts, and less memory is used.
 class ConcurrencySearch {
    public:
     /// `start` and `most` are at least 1. A remembered number replaces `start`, and its changes count as one
@@ -47,7 +47,7 @@ class ConcurrencySearch {
     /// Reports that so many trials ended without a measurement. A number that cannot be measured is given up.
     void ended_unmeasured(std::int64_t trials);
 
-    [[nodiscard]] FoundConcurrency found() const { return {number_, measured_.changes()}; }
+    [[nodiscard]] FoundConcurrency found() const { return {number_, curve_.changes()}; }
     /// Returns what was measured in this session, as "2 at once: 1.93 times the work of one; 3: 1.90 times". Returns an
     /// empty text if nothing was measured. Numbers are relative to the smallest one that was measured.
     [[nodiscard]] std::string text() const;

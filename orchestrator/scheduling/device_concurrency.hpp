@@ -16,13 +16,17 @@ struct ConcurrencyRange {
     std::int64_t start = 1, most = 1;
 };
 
+/// What was found about the number of trials at once on a device in earlier sessions.
+struct RememberedConcurrency {
+    FoundConcurrency workers, fused;
+};
+
 class DeviceConcurrency {
    public:
     /// `fused` is {1, 1} where a worker trains one trial at a time.
-    DeviceConcurrency(ConcurrencyRange workers, ConcurrencyRange fused, const FoundConcurrency& remembered_workers = {},
-                      const FoundConcurrency& remembered_fused = {})
-        : workers_(workers.start, workers.most, remembered_workers),
-          fused_(fused.start, fused.most, remembered_fused) {}
+    DeviceConcurrency(ConcurrencyRange workers, ConcurrencyRange fused, const RememberedConcurrency& remembered = {})
+        : workers_(workers.start, workers.most, remembered.workers),
+          fused_(fused.start, fused.most, remembered.fused) {}
 
     /// The trials that run on the device now; `left` is the number of trials that are left to start. Returns true if a
     /// limit has changed.

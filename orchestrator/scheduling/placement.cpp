@@ -53,27 +53,42 @@ bool takes(const PlacementWorker& worker, const PlacementTrial& trial, const Adm
     return alike && !trial.own_worker && worker.trials < worker.slots && !worker.exclusive;
 }
 
+/// Whether a further worker may train on the device.
+bool may_use_another(const PlacementState& state, int device) {
+    const auto own = state.workers_on.find(device);
+    const auto most = own == state.workers_on.end() ? state.workers_each : std::optional(own->second);
+    return !most || std::count_if(state.workers.begin(), state.workers.end(), [&](const PlacementWorker& worker) {
+                        return worker.device == device && worker.trials > 0;
+                    }) < *most;
+}
+
 /// The worker for an admitted trial; nothing: none can take it now. An idle worker of another device is released then.
 std::optional<PlacementDecision::Start> worker_for(const Admission::Launch& launch, const PlacementTrial& trial,
-                                                   PlacementState& state, std::vector<std::size_t>& release) {
+                                                   PlacementState& state, PlacementDecision& decision) {
     const auto& workers = state.workers;
+    const bool another = may_use_another(state, launch.device);
     const auto first = [&](auto&& fits) {
         return static_cast<std::size_t>(std::find_if(workers.begin(), workers.end(), fits) - workers.begin());
     };
     const auto start = [&](std::size_t worker, bool opens) { return PlacementDecision::Start{launch, worker, opens}; };
-    auto worker = first([&](const PlacementWorker& w) { return w.idle() && takes(w, trial, launch); });
-    if (worker == workers.size()) worker = first([&](const PlacementWorker& w) { return takes(w, trial, launch); });
+    auto worker = first([&](const PlacementWorker& w) { return another && w.idle() && takes(w, trial, launch); });
+    if (worker == workers.size())
+        worker = first([&](const PlacementWorker& w) { return w.trials > 0 && takes(w, trial, launch); });
     if (worker < workers.size()) return start(worker, false);
     // One that is about to answer what a trial needs takes this one then.
     const bool soon = std::any_of(workers.begin(), workers.end(), [&](const PlacementWorker& w) {
         return w.state == State::ready && w.asked && w.slots > 1 && w.trials == 0 && w.device == launch.device;
     });
     if (launch.joins || soon) return std::nullopt;
+    if (!another) {
+        decision.limited = true;
+        return std::nullopt;
+    }
     worker = first([](const PlacementWorker& w) { return w.state == State::empty; });
     if (worker < workers.size()) return state.may_open ? std::optional(start(worker, true)) : std::nullopt;
     worker = first([&](const PlacementWorker& w) { return w.idle() && !on_devices_of(w, launch); });
     if (worker < workers.size()) {
-        release.push_back(worker);
+        decision.release.push_back(worker);
         state.workers[worker].state = State::leaving;
     }
     return std::nullopt;
@@ -90,8 +105,7 @@ PlacementDecision place(const PlacementState& state, const Machine& machine) {
     PlacementState after = state;
     for (const Admission::Launch& launch : admission.launch) {
         decision.joins_soon = decision.joins_soon || launch.joins;
-        if (!decision.start)
-            decision.start = worker_for(launch, trial_of(state, launch.trial), after, decision.release);
+        if (!decision.start) decision.start = worker_for(launch, trial_of(state, launch.trial), after, decision);
     }
     return decision;
 }

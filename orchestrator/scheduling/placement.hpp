@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,6 +47,9 @@ struct PlacementState {
     std::size_t devices = 1;                  ///< so many at once
     std::optional<std::int64_t> parallel{};   ///< trials at once; absent: as many as fit
     bool may_open = true;                     ///< a worker may be started now
+    /// Workers with trials at once on a device, by its index, and on each other device; absent: as many as fit.
+    std::map<int, std::int64_t> workers_on{};
+    std::optional<std::int64_t> workers_each{};
 };
 
 /// What follows from a state.
@@ -59,6 +63,7 @@ struct PlacementDecision {
     std::vector<std::size_t> release;      ///< idle workers that make way for one on another device
     std::vector<Admission::Reason> never;  ///< trials that are too large for the empty machine; then nothing starts
     std::optional<Admission::Reason> kept_out;  ///< the first trial that waits for what other programs use
+    bool limited = false;                       ///< an admitted trial waits for the limit of workers on its device
     bool joins_soon = false;                    ///< an admitted trial waits for a slot that is free in a moment
 };
 

@@ -12,7 +12,7 @@ namespace {
 // A window is enough with so many intervals between reports that last so long. A window that ends early may be shorter
 // by half.
 constexpr std::int64_t enough_intervals = 2;
-constexpr double enough_seconds = 0.2;
+constexpr double enough_seconds = 0.5;
 
 }  // namespace
 

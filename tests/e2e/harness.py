@@ -28,6 +28,22 @@ _runtime = tempfile.TemporaryDirectory(prefix="hpo-run-")
 os.environ["XDG_RUNTIME_DIR"] = _runtime.name
 
 
+def _own_cache():
+    """Hides what hpo keeps about this machine, but not the cached kernels of OpenCL, which take long to compile."""
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+    with contextlib.suppress(OSError):
+        (cache / "pocl").mkdir(parents=True, exist_ok=True)
+    own = pathlib.Path(_runtime.name, "cache")
+    own.mkdir()
+    for entry in cache.iterdir() if cache.is_dir() else []:
+        if entry.name != "hpo":
+            (own / entry.name).symlink_to(entry)
+    return str(own)
+
+
+os.environ["XDG_CACHE_HOME"] = _own_cache()
+
+
 def processes_of(folder):
     """Returns the pids of processes that belong to a study below `folder`, by the device and inode in their HPO_TAG."""
     marks = set()

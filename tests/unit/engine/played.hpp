@@ -39,7 +39,7 @@ inline Machine with_devices(int count) {
 class Played {
    public:
     Played(const Study& study, MemoryStore& store, int workers, Machine at_start = {.cores = 64, .memory = 1 << 30},
-           std::function<void()> proposal_ready = {})
+           std::function<void()> proposal_ready = {}, std::optional<ConcurrencyPlan> concurrency = {})
         : machine(std::move(at_start)),
           study_(study),
           ledger_(study_, store, *Proposer::make(study_), *Rules::make(study_)) {
@@ -67,7 +67,8 @@ class Played {
                                    .notice = [this](const Notice& notice) { notices += notice.text + '\n'; },
                                    .trial_ended = [this](const TrialRecord& trial) { ended.push_back(trial.number); },
                                    .proposal_ready = std::move(proposal_ready),
-                                   .on_device = !machine.accelerators.empty()},
+                                   .on_device = !machine.accelerators.empty(),
+                                   .concurrency = std::move(concurrency)},
                        workers);
         engine->start();
         engine->end_round();

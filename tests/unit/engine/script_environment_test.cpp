@@ -11,7 +11,7 @@ using ::testing::Not;
 
 struct ScriptEnvironment : ::testing::Test {
     Study study;
-    WorkerPlan plan{2, {{0, 1, 2, 5}, {6}}};
+    WorkerPlan plan{2, 2, {{0, 1, 2, 5}, {6}}};
     Target target;
 
     ScriptEnvironment() { study.command = {"train"}; }
@@ -39,7 +39,8 @@ TEST_F(ScriptEnvironment, HasNoMoreThreadsThanTheQuotaOfItsControlGroupHasCores)
         return launch().environment.at("OMP_NUM_THREADS");
     };
     EXPECT_EQ(threads_with(1), "1");
-    EXPECT_EQ(plan.workers, 1);
+    EXPECT_EQ(plan.start, 1);
+    EXPECT_EQ(plan.workers, 16) << "a quarter of the budget, if their throughput says so";
     study.resources.parallel = 1;
     EXPECT_EQ(threads_with(1), "1");
     EXPECT_EQ(threads_with(6.5), "6");
@@ -47,6 +48,21 @@ TEST_F(ScriptEnvironment, HasNoMoreThreadsThanTheQuotaOfItsControlGroupHasCores)
     study.resources.parallel = 16;
     EXPECT_EQ(threads_with(8), "1") << "half a core each";
     EXPECT_EQ(threads_with(64), "4");
+}
+
+TEST_F(ScriptEnvironment, IsNotPinnedWhereTheNumberOfTrialsAtOnceIsSearched) {
+    Host host;
+    for (int cpu = 0; cpu < 4; ++cpu) host.cpus.push_back(cpu);
+    host.cores = 4;
+    plan = plan_workers(study, host);
+    EXPECT_EQ(plan.start, 4);
+    EXPECT_TRUE(launch().cpus.empty());
+    EXPECT_EQ(launch().environment.at("OMP_NUM_THREADS"), "1");
+    study.resources.trial.cores = 2;
+    plan = plan_workers(study, host);
+    EXPECT_EQ(plan.workers, 2) << "each has the cores that it declares";
+    EXPECT_EQ(launch(1).cpus, (std::vector<int>{2, 3}));
+    EXPECT_EQ(launch(1).environment.at("OMP_NUM_THREADS"), "2");
 }
 
 TEST_F(ScriptEnvironment, ThereAreNoMorePlacesThanALimitOnProcessesHasRoomFor) {

@@ -47,8 +47,8 @@ Simulated simulate(const SimulatedMachine& machine) {
     std::normal_distribution<double> normal;
     std::uniform_real_distribution<double> uniform(-1, 1);
     const bool is_fused = machine.slots > 1;
-    Simulated result{is_fused ? DeviceConcurrency({1, 1}, {machine.cores, machine.slots}, {}, machine.remembered)
-                              : DeviceConcurrency({machine.cores, machine.most}, {1, 1}, machine.remembered)};
+    Simulated result{is_fused ? DeviceConcurrency({1, 1}, {machine.cores, machine.slots}, {{}, machine.remembered})
+                              : DeviceConcurrency({machine.cores, machine.most}, {1, 1}, {machine.remembered, {}})};
     std::map<std::int64_t, Trial> running;
     std::int64_t begun = 0;
     double now = 0;

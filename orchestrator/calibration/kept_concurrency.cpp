@@ -1,0 +1,108 @@
+#include "orchestrator/calibration/kept_concurrency.hpp"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "hpo/printable.hpp"
+
+namespace hpo {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::int64_t most_kept_at_once = 1 << 16;
+constexpr double most_log_ratio = 20;
+
+/// Returns the FNV-1a hash of a text in hexadecimal digits.
+std::string hash_text(std::string_view text) {
+    std::uint64_t hash = 14695981039346656037ULL;
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+    char digits[17];
+    std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
+    return digits;
+}
+
+Json to_json(const FoundConcurrency& found) {
+    Json changes = Json::array();
+    for (const RateChange& change : found.changes)
+        changes.push_back({change.fewer, change.more, change.log_ratio, change.count});
+    return {{"number", found.number}, {"changes", std::move(changes)}};
+}
+
+std::int64_t number_in(const Json& json) {
+    const auto number = json.get<std::int64_t>();
+    if (number < 1 || number > most_kept_at_once) throw std::runtime_error("an impossible number of trials");
+    return number;
+}
+
+FoundConcurrency found_in(const Json& json) {
+    FoundConcurrency found{number_in(json.at("number"))};
+    for (const Json& change : json.at("changes")) {
+        found.changes.push_back(
+            {number_in(change.at(0)), number_in(change.at(1)), change.at(2).get<double>(), number_in(change.at(3))});
+        if (!(std::abs(found.changes.back().log_ratio) < most_log_ratio)) throw std::runtime_error("no ratio");
+    }
+    return found;
+}
+
+}  // namespace
+
+std::string kind_of_trial(const Study& study, std::string_view backend) {
+    if (!study.command.empty()) {
+        std::error_code failed;
+        const std::string home = study.home.empty() ? std::filesystem::current_path(failed).string() : study.home;
+        std::string kind = "script in " + (study.cwd.empty() ? home : home + " and " + study.cwd) + ":";
+        for (const std::string& word : study.command) kind += " " + word;
+        return kind;
+    }
+    const auto type = study.worker.find("type");
+    return "native " + (type == study.worker.end() ? std::string("mlp") : to_text(type->second)) + " on " +
+           std::string(backend);
+}
+
+std::filesystem::path concurrency_file(const std::filesystem::path& cache, const ConcurrencyKey& key) {
+    return cache / "concurrency" / (hash_text(key.machine + '\n' + key.device + '\n' + key.kind) + ".json");
+}
+
+std::optional<RememberedConcurrency> load_concurrency(const std::filesystem::path& file, const ConcurrencyKey& key) {
+    std::ifstream stream(file);
+    if (!stream) return std::nullopt;
+    try {
+        const Json json = Json::parse(stream);
+        if (json.at("machine") != key.machine || json.at("device") != key.device || json.at("kind") != key.kind)
+            return std::nullopt;
+        return RememberedConcurrency{found_in(json.at("workers")), found_in(json.at("fused"))};
+    } catch (const std::exception&) {
+        return std::nullopt;
+    }
+}
+
+Result<void> save_concurrency(const std::filesystem::path& file, const ConcurrencyKey& key,
+                              const RememberedConcurrency& found) {
+    std::error_code failed;
+    std::filesystem::create_directories(file.parent_path(), failed);
+    const std::filesystem::path temporary = file.string() + "." + std::to_string(::getpid());
+    const Json json{{"machine", key.machine},
+                    {"device", key.device},
+                    {"kind", key.kind},
+                    {"workers", to_json(found.workers)},
+                    {"fused", to_json(found.fused)}};
+    bool written = false;
+    {
+        std::ofstream stream(temporary, std::ios::binary | std::ios::trunc);
+        stream << json.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+        stream.close();
+        written = static_cast<bool>(stream);
+    }
+    if (written) std::filesystem::rename(temporary, file, failed);
+    if (written && !failed) return {};
+    std::filesystem::remove(temporary, failed);
+    return Error{"the number of trials at once cannot be kept in " + printable(file.string())};
+}
+
+}  // namespace hpo

@@ -1,0 +1,36 @@
+// Keeps what sessions have found about the number of trials at once, per machine, device and kind of trial. It lies
+// beside the calibrations (calibration.hpp).
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "hpo/result.hpp"
+#include "hpo/study.hpp"
+#include "orchestrator/scheduling/device_concurrency.hpp"
+
+namespace hpo {
+
+/// What the numbers were found for. All three must be equal for them to be used again.
+struct ConcurrencyKey {
+    std::string machine;  ///< host, CPU and cores
+    std::string device;   ///< UUID, or "host"
+    std::string kind;     ///< kind_of_trial()
+};
+
+/// Returns a text that is equal for trials that load a machine alike: the model family of the native worker and its
+/// backend, or the command of a script and its folder.
+std::string kind_of_trial(const Study& study, std::string_view backend);
+
+/// Returns the path of the file for this key in the folder `cache`.
+std::filesystem::path concurrency_file(const std::filesystem::path& cache, const ConcurrencyKey& key);
+/// Returns what is kept. Returns nothing if there is no file, or if the file is damaged, has impossible numbers or was
+/// written for another key, which happens with a shared home folder.
+std::optional<RememberedConcurrency> load_concurrency(const std::filesystem::path& file, const ConcurrencyKey& key);
+/// Replaces the file atomically and creates its folders. The error names the file.
+Result<void> save_concurrency(const std::filesystem::path& file, const ConcurrencyKey& key,
+                              const RememberedConcurrency& found);
+
+}  // namespace hpo

@@ -1,0 +1,48 @@
+// How many trials run at once, by their throughput: feeds a search for each device (scheduling/device_concurrency.hpp)
+// with what the workers do, and applies its limits to placement.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "orchestrator/engine/context.hpp"
+#include "orchestrator/engine/worker_pool.hpp"
+#include "orchestrator/scheduling/device_concurrency.hpp"
+#include "orchestrator/scheduling/placement.hpp"
+
+namespace hpo {
+
+class Throughput {
+   public:
+    /// Both references outlive it. Without EngineParts::concurrency it measures and limits nothing.
+    Throughput(EngineContext& context, const WorkerPool& pool) : context_(context), pool_(pool) {}
+
+    /// Trials may have started or ended in workers.
+    void observe();
+    /// A trial has reported a step to its worker.
+    void reported(WorkerIndex index, std::int64_t trial, std::int64_t step);
+
+    /// Sets the limits of what may start now.
+    void limit(PlacementState& state) const;
+    /// Returns true if the limits allow a further trial on some device.
+    [[nodiscard]] bool has_room() const;
+    /// Returns the number of trials at once that the limits allow, or the number of workers if that is less.
+    [[nodiscard]] std::int64_t at_once() const;
+
+    /// Returns what was found by now, for the devices on which anything was measured.
+    [[nodiscard]] std::vector<ConcurrencyFinding> findings() const;
+
+   private:
+    [[nodiscard]] std::int64_t left() const;
+    DeviceConcurrency& on(int device, std::int64_t slots);
+    [[nodiscard]] std::int64_t first_limit(int device) const;
+    void note_change(int device, std::int64_t before);
+
+    EngineContext& context_;
+    const WorkerPool& pool_;
+    std::map<int, DeviceConcurrency> devices_;
+};
+
+}  // namespace hpo
