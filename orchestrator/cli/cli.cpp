@@ -98,6 +98,11 @@ constexpr std::array table{
             "hpo bench devices --again       although they were measured before\n"
             "hpo bench devices --json        for programs",
             commands::bench},
+    Command{"advise", "Say what limits a study, and which changes make it faster",
+            "hpo advise phase1                       from what was sampled, measured and calibrated\n"
+            "hpo advise phase1 --measure             and from short training with other batches and precisions\n"
+            "hpo advise phase1 --apply faster.yaml   write the study with the changes",
+            commands::advise},
     Command{"simulate", "Predict how long a study takes, here or on other hardware, from what was measured",
             "hpo simulate phase1                     as it ran: how far the prediction is off\n"
             "hpo simulate phase1 --devices 16xcpu --set budget.trials=1000\n"

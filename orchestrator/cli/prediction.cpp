@@ -9,7 +9,6 @@
 #include "hpo/printable.hpp"
 #include "hpo/units.hpp"
 #include "orchestrator/cli/study_choice.hpp"
-#include "orchestrator/cli/study_snapshot.hpp"
 #include "orchestrator/cli/study_source.hpp"
 #include "orchestrator/engine/one_worker.hpp"
 #include "orchestrator/engine/warm_start.hpp"
@@ -24,36 +23,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A study that was measured.
-struct Measured {
-    Study study;
-    RecordedRun run;
-};
-
-Measured read_measured(const StudyFolder& folder) {
-    const StudySnapshot snapshot = snapshot_or_fail(folder);
-    Measured measured{snapshot.study, {}};
-    RecordReader reader(measured.study);
-    constexpr std::size_t batch = 10'000;
-    for (std::int64_t after = 0;;) {
-        const auto events = snapshot.store->events(after, batch);
-        if (!events) throw Fatal(events.error().message);
-        for (const StoredEvent& event : *events) reader.add(event);
-        if (events->size() < batch) break;
-        after = events->back().sequence;
-    }
-    measured.run = reader.finish();
-    if (measured.run.trials.empty())
-        throw Fatal("study " + snapshot.study.name + " has measured nothing yet: none of its trials took a step");
-    return measured;
-}
-
 /// Returns the study that was measured, or nothing if there is none and none was named.
-std::optional<Measured> find_measured(const PredictionQuestion& question, const Study& study) {
-    if (!question.from.empty()) return read_measured(choose_study(question.from));
+std::optional<MeasuredStudy> find_measured(const PredictionQuestion& question, const Study& study) {
+    if (!question.from.empty()) return read_measured(snapshot_or_fail(choose_study(question.from)));
     std::error_code ignored;
     const StudyFolder own = study_folder(study.name);
-    if (std::filesystem::exists(own.database(), ignored)) return read_measured(own);
+    if (std::filesystem::exists(own.database(), ignored)) return read_measured(snapshot_or_fail(own));
     return std::nullopt;
 }
 
@@ -120,7 +95,7 @@ std::string percent(double share) {
     return text;
 }
 
-void describe_record(const Study& study, const Measured& measured, const StepLaw& law,
+void describe_record(const Study& study, const MeasuredStudy& measured, const StepLaw& law,
                      std::vector<std::string>& basis) {
     const RecordedRun& run = measured.run;
     basis.push_back("costs and curves of " + std::to_string(run.trials.size()) + " trials of " + measured.study.name +
@@ -134,6 +109,23 @@ void describe_record(const Study& study, const Measured& measured, const StepLaw
 }
 
 }  // namespace
+
+MeasuredStudy read_measured(const StudySnapshot& snapshot) {
+    MeasuredStudy measured{snapshot.study, {}};
+    RecordReader reader(measured.study);
+    constexpr std::size_t batch = 10'000;
+    for (std::int64_t after = 0;;) {
+        const auto events = snapshot.store->events(after, batch);
+        if (!events) throw Fatal(events.error().message);
+        for (const StoredEvent& event : *events) reader.add(event);
+        if (events->size() < batch) break;
+        after = events->back().sequence;
+    }
+    measured.run = reader.finish();
+    if (measured.run.trials.empty())
+        throw Fatal("study " + snapshot.study.name + " has measured nothing yet: none of its trials took a step");
+    return measured;
+}
 
 PredictionReport predict_study(const PredictionQuestion& question) {
     const SteadyClock clock;
@@ -159,7 +151,7 @@ PredictionReport predict_study(const PredictionQuestion& question) {
 
     RecordedRun run;
     MakeWorkload workload;
-    std::optional<Measured> measured;
+    std::optional<MeasuredStudy> measured;
     std::optional<StepLaw> law;
     if (drawn) {
         for (DeviceGroup& group : report.hardware.groups)

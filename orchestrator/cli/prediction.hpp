@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "orchestrator/cli/study_snapshot.hpp"
 #include "orchestrator/simulation/predict.hpp"
 
 namespace hpo {
@@ -18,6 +19,15 @@ struct PredictionQuestion {
     std::optional<double> price;   ///< of an hour
     PredictionPlan plan;
 };
+
+/// A study that was measured.
+struct MeasuredStudy {
+    Study study;
+    RecordedRun run;
+};
+
+/// Reads all events of a study. Throws Fatal if none of its trials took a step.
+MeasuredStudy read_measured(const StudySnapshot& snapshot);
 
 /// Throws Fatal or Refusal with the reason.
 PredictionReport predict_study(const PredictionQuestion& question);

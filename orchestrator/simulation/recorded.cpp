@@ -192,6 +192,12 @@ RecordedRun RecordReader::finish() {
     my.run.end = median_of(my.gaps);
     my.run.launch = my.launches.empty() ? 0 : my.launches.front();
     my.run.workers = my.most_at_once;
+    double trained = 0;
+    for (const auto& [number, state] : my.trials)
+        if (!state.recorded.curve.empty())
+            trained += state.recorded.step * static_cast<double>(state.recorded.curve.back().step);
+    if (my.run.seconds > 0 && my.run.workers > 0)
+        my.run.busy = std::min(1.0, trained / (my.run.seconds * static_cast<double>(my.run.workers)));
     my.run.devices = static_cast<std::int64_t>(my.devices.size());
     my.run.on_device = !my.devices.empty();
     for (auto& [number, state] : my.trials)

@@ -35,6 +35,7 @@ struct RecordedRun {
     double exit = 0;                    ///< from the last step to the end of a session
     double seconds = 0;                 ///< of all sessions
     std::int64_t workers = 0;           ///< trials at once
+    double busy = 1;                    ///< share of the workers' time in which trials took steps
     bool on_device = false;
     std::int64_t devices = 0;  ///< accelerators that trials were launched on
     bool checkpoints = true;   ///< paused trials went on where they were

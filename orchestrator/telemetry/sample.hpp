@@ -12,7 +12,7 @@ namespace hpo {
 
 /// A quantity of a source.
 struct Channel {
-    std::string source;  ///< "host", "gpu 0", "program", "study phase1"
+    std::string source;  ///< "host", "gpu 0", "program", "trials", "study phase1"
     Quantity quantity = Quantity::utilization;
 
     auto operator<=>(const Channel&) const = default;

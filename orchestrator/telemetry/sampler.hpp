@@ -22,11 +22,13 @@ class TelemetrySampler {
     TelemetrySampler(Host host, Seconds now);
 
     /// Returns the activity since the last call, and the state of `devices`. `process` is the root of the program's
-    /// process tree, or 0 if there is none. Should be called about once a second. `now` must not decrease.
-    TelemetrySample take(Seconds now, const DeviceReadings& devices, std::int64_t process = 0);
+    /// process tree, or 0 if there is none, and `source` its name in the sample. Should be called about once a second.
+    /// `now` must not decrease.
+    TelemetrySample take(Seconds now, const DeviceReadings& devices, std::int64_t process = 0,
+                         const std::string& source = "program");
 
    private:
-    void add_program(TelemetrySample& sample, std::int64_t process, double seconds);
+    void add_program(TelemetrySample& sample, std::int64_t process, const std::string& source, double seconds);
 
     Host host_;
     TreeWatch trees_;

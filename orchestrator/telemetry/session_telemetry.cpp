@@ -5,9 +5,9 @@
 
 namespace hpo {
 
-std::vector<TelemetryRow> SessionTelemetry::tick(Seconds now, double wall, const DeviceReadings& devices,
-                                                 bool training) {
-    const TelemetrySample sample = sampler_.take(now, devices);
+std::vector<TelemetryRow> SessionTelemetry::tick(Seconds now, double wall, const DeviceReadings& devices, bool training,
+                                                 std::int64_t process) {
+    const TelemetrySample sample = sampler_.take(now, devices, process, "trials");
     if (training) collector_.add(sample);
     if ((now - begin_).count() < telemetry_interval) return {};
     return finish(now, wall);

@@ -46,7 +46,8 @@ std::string percent_text(double share) {
     return text;
 }
 
-/// Breaks the text into lines of at most `width` columns, indented but for the first.
+}  // namespace
+
 std::string wrapped(const std::string& text, std::size_t indent, std::size_t width) {
     std::string out;
     std::size_t column = indent;
@@ -67,8 +68,6 @@ std::string wrapped(const std::string& text, std::size_t indent, std::size_t wid
     }
     return out;
 }
-
-}  // namespace
 
 std::string predicted_time_text(const PredictedRange& seconds) {
     const std::string low = coarse_time(seconds.low), high = coarse_time(seconds.high);

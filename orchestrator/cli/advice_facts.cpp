@@ -1,0 +1,272 @@
+#include "orchestrator/cli/advice_facts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+
+#include "hpo/user_cache.hpp"
+#include "hpo/worker_key_defaults.hpp"
+#include "orchestrator/cli/check_samples.hpp"
+#include "orchestrator/devices/host.hpp"
+#include "orchestrator/engine/live_machine.hpp"
+#include "orchestrator/telemetry/session_telemetry.hpp"
+
+namespace hpo {
+
+namespace {
+
+constexpr std::int64_t largest_tried_batch = 65'536;
+constexpr std::int64_t least_updates =
+    16;  // of a step, below which a larger batch is not advised: it would hardly learn
+
+std::string with_value(const Params& params, const char* key, const std::string& otherwise) {
+    const auto found = params.find(key);
+    return found == params.end() ? otherwise : to_text(found->second);
+}
+
+const RecordedTrial& typical_trial(const RecordedRun& run) {
+    std::vector<const RecordedTrial*> trials;
+    for (const RecordedTrial& trial : run.trials)
+        if (trial.step > 0) trials.push_back(&trial);
+    if (trials.empty()) throw Fatal("none of the trials has a measured step");
+    std::sort(trials.begin(), trials.end(), [](auto* a, auto* b) { return a->step < b->step; });
+    return *trials[trials.size() / 2];
+}
+
+const Dimension* dimension_of(const Study& study, std::string_view name) {
+    const auto found = std::find_if(study.space.begin(), study.space.end(),
+                                    [&](const Dimension& dimension) { return dimension.name == name; });
+    return found == study.space.end() ? nullptr : &*found;
+}
+
+std::optional<std::int64_t> whole_in(const std::string& text) {
+    if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos || text.size() > 9) return {};
+    return std::stoll(text);
+}
+
+/// The backend of a study's trials, as calibrations name it.
+std::string backend_of(const MeasuredStudy& measured) {
+    if (!measured.run.on_device) return "cpu";
+    const std::string& backend = measured.study.resources.backend;
+    return backend == "opencl" ? "opencl" : "cuda";
+}
+
+}  // namespace
+
+std::vector<DeviceCalibration> kept_calibrations() {
+    std::vector<DeviceCalibration> devices;
+    const std::filesystem::path cache = user_cache();
+    if (cache.empty()) return devices;
+    const std::string machine = host_name() + ", " + read_host().cpu_name;
+    std::error_code failed;
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::directory_iterator(cache / "calibration", failed))
+        files.push_back(entry.path());
+    std::sort(files.begin(), files.end());
+    for (const auto& file : files) {
+        const auto kept = load_calibration(file, machine);
+        if (!kept) continue;
+        // The name of the file is the machine's name, the device's and its identifier (calibration_file()).
+        std::string device = "cpu";
+        const std::string name = file.filename().string();
+        for (const char* backend : {"cuda", "opencl"})
+            if (const auto at = name.find(std::string("-") + backend + "_"); at != std::string::npos)
+                device = std::string(backend) + ' ' + name.substr(at + std::string(backend).size() + 2, 1);
+        if (auto read = read_calibration(kept->lines, device)) devices.push_back(std::move(*read));
+    }
+    return devices;
+}
+
+StudyFacts facts_of(const StudySnapshot& snapshot, const MeasuredStudy& measured) {
+    const Study& study = measured.study;
+    StudyFacts facts;
+    facts.native = study.command.empty();
+    facts.on_device = measured.run.on_device;
+    facts.at_once = std::max<std::int64_t>(1, measured.run.workers);
+    facts.cores = read_host().cores;
+    facts.busy = measured.run.busy;
+    facts.devices = kept_calibrations();
+    const auto rows = snapshot.store->telemetry();
+    if (!rows) throw Fatal(rows.error().message);
+    facts.telemetry = summarise(*rows);
+    if (facts.native) return facts;
+
+    // How many threads a script's trial has is its study's to say, else what hpo set for it.
+    const auto& own = study.environment.own;
+    facts.threads_key = study.environment.tuned ? "worker.environment.OMP_NUM_THREADS" : "worker.environment";
+    if (const auto found = own.find("OMP_NUM_THREADS"); found != own.end() && found->second)
+        facts.threads = whole_in(*found->second);
+    for (const char* name : {"num_workers", "loader_workers", "data_workers", "workers", "loaders"}) {
+        if (const auto found = study.worker.find(name); found != study.worker.end()) {
+            facts.loaders = static_cast<std::int64_t>(number_or(found->second, 1));
+            facts.loaders_key = std::string("worker.params.") + name;
+        }
+    }
+    return facts;
+}
+
+struct OptionCollector::Impl {
+    const MeasuredStudy& measured;
+    bool measure;
+    std::map<std::string, std::unique_ptr<OneWorker>> workers = {};  ///< by backend
+    std::map<std::string, std::string> failures = {};
+
+    /// A worker on the backend, or nullptr if there is none here.
+    OneWorker* worker_on(const std::string& backend) {
+        if (const auto found = workers.find(backend); found != workers.end()) return found->second.get();
+        Study study = measured.study;
+        study.resources.backend = backend.substr(0, backend.find(' '));
+        study.resources.devices.clear();
+        Target target;
+        if (backend != "cpu") {
+            const auto machine = LiveMachine::make(study, installed_programs().hpo);
+            if (!machine || !machine->on_device()) return nullptr;
+            target = machine->target(0);
+        }
+        auto worker = OneWorker::start(study, installed_programs(), target);
+        if (!worker) throw Fatal(worker.error().message);
+        return workers.emplace(backend, std::move(*worker)).first->second.get();
+    }
+
+    std::optional<TrainingOption> option_of(const std::string& backend, const Params& params) {
+        // Any worker knows the work. Starting one on another backend takes seconds, where kernels are compiled.
+        OneWorker* asked = measure || backend == backend_of(measured) ? worker_on(backend) : nullptr;
+        if (asked == nullptr) asked = worker_on("cpu");
+        const bool there = workers.contains(backend);
+        const auto answer = asked->plan(params, measured.study.budget.epochs, measured.study.seed);
+        if (!answer) {
+            failures[backend] = answer.error().message;
+            return std::nullopt;
+        }
+        TrainingOption option;
+        option.backend = backend;
+        option.work = step_work(*answer, params);
+        option.batch_size = whole_in(with_value(params, "batch_size", "256")).value_or(256);
+        if (measure && there) {
+            Sample sample;
+            sample.params = params;
+            sample.answer = *answer;
+            option.measured = measured_step(measured.study, *asked, sample, 1);
+        }
+        return option;
+    }
+};
+
+OptionCollector::OptionCollector(const MeasuredStudy& measured, bool measure)
+    : impl_(std::make_unique<Impl>(Impl{measured, measure})) {}
+OptionCollector::~OptionCollector() = default;
+
+namespace {
+
+/// The keys that give trials this batch size.
+std::vector<std::pair<std::string, std::string>> batch_keys(const Study& study, std::int64_t batch) {
+    const Dimension* dimension = dimension_of(study, "batch_size");
+    if (dimension == nullptr) return {{"worker.training.batch_size", std::to_string(batch)}};
+    if (dimension->kind == Kind::categorical)
+        return {{"space.batch_size.choices", "[" + std::to_string(batch) + ", " + std::to_string(2 * batch) + "]"}};
+    std::vector<std::pair<std::string, std::string>> keys{{"space.batch_size.low", std::to_string(batch)}};
+    if (dimension->high < static_cast<double>(2 * batch))
+        keys.emplace_back("space.batch_size.high", std::to_string(4 * batch));
+    return keys;
+}
+
+void set_in(Params& params, const std::string& key, const std::string& value) {
+    const std::string leaf = key.substr(key.rfind('.') + 1);
+    if (key.starts_with("space.batch_size.low"))
+        params["batch_size"] = static_cast<std::int64_t>(std::stoll(value));
+    else if (key.starts_with("space.batch_size.choices"))
+        params["batch_size"] = static_cast<std::int64_t>(std::stoll(value.substr(1)));
+    else if (leaf == "batch_size")
+        params[leaf] = static_cast<std::int64_t>(std::stoll(value));
+    else if (leaf == "precision")
+        params[leaf] = value;
+}
+
+}  // namespace
+
+void OptionCollector::collect(StudyFacts& facts) {
+    Impl& my = *impl_;
+    const Study& study = my.measured.study;
+    const RecordedTrial& typical = typical_trial(my.measured.run);
+    const std::string backend = backend_of(my.measured);
+    facts.step = typical.step;
+    auto now = my.option_of(backend, typical.params);
+    if (!now) throw Fatal("the worker cannot say what a trial takes: " + my.failures[backend]);
+    const std::int64_t batch = now->batch_size;
+    const std::string precision = now->work.precision;
+    facts.options.push_back(std::move(*now));
+    const auto add = [&](TrainingOption option, const std::string& group,
+                         std::vector<std::pair<std::string, std::string>> keys, const std::string& why) {
+        option.group = group;
+        option.changes = std::move(keys);
+        option.why = why;
+        facts.options.push_back(std::move(option));
+    };
+
+    const std::int64_t memory = available_memory();
+    for (std::int64_t larger = 2 * batch; larger <= largest_tried_batch; larger *= 2) {
+        Params params = typical.params;
+        params["batch_size"] = larger;
+        OneWorker* worker = my.worker_on(backend);
+        if (worker == nullptr) worker = my.worker_on("cpu");
+        const auto answer = worker->plan(params, study.budget.epochs, study.seed);
+        if (!answer) {
+            facts.largest_batch_limit = answer.error().message;
+            break;
+        }
+        if (answer->footprint.host_bytes > memory) {
+            facts.largest_batch_limit = "it does not fit the memory that is free";
+            break;
+        }
+        facts.largest_batch = larger;
+        if (answer->iterations_per_step < least_updates) continue;
+        if (auto option = my.option_of(backend, params))
+            add(std::move(*option), "batch", batch_keys(study, larger),
+                "Fewer, larger updates fill the device better. They need a larger learning rate" +
+                    std::string(dimension_of(study, "lr") ? ", which the policy draws." : ": raise lr as well."));
+    }
+    const DeviceCalibration* device = calibration_for(facts.devices, backend);
+    for (const char* other : {"float32", "bfloat16"}) {
+        const bool calibrated = device && device->peak(other) > 0;
+        const bool automatic = with_value(typical.params, "precision", "float32") == "auto";
+        if (precision == other || automatic || (!calibrated && !my.measure) || dimension_of(study, "precision"))
+            continue;
+        Params params = typical.params;
+        params["precision"] = std::string(other);
+        if (auto option = my.option_of(backend, params))
+            add(std::move(*option), "precision", {{"worker.training.precision", other}},
+                std::string("Products in ") + other +
+                    " are faster here; sums and weights stay in float32. precision: auto "
+                    "also checks that the loss is the same.");
+    }
+    for (const char* other : {"cpu", "cuda", "opencl"}) {
+        if (backend == other ||
+            (!calibration_for(facts.devices, other) && !(my.measure && std::string(other) == "cpu")))
+            continue;
+        if (auto option = my.option_of(other, typical.params))
+            add(std::move(*option), "backend", {{"resources.backend", other}},
+                std::string("The trials' shapes are faster on ") + other + ".");
+    }
+}
+
+void OptionCollector::add_together(StudyFacts& facts, const std::vector<Change>& changes) {
+    Impl& my = *impl_;
+    Params params = typical_trial(my.measured.run).params;
+    std::string backend = backend_of(my.measured);
+    TrainingOption together;
+    for (const Change& change : changes)
+        for (const auto& [key, value] : change.keys) {
+            together.changes.emplace_back(key, value);
+            if (key == "resources.backend") backend = value;
+            set_in(params, key, value);
+        }
+    auto option = my.option_of(backend, params);
+    if (!option) return;
+    option->changes = std::move(together.changes);
+    option->group = "together";
+    option->why = "All of these changes.";
+    facts.options.push_back(std::move(*option));
+}
+
+}  // namespace hpo

@@ -1,0 +1,37 @@
+// Collects what `hpo advise` knows of a study: its record, the telemetry, the calibrations of this machine, and what
+// the worker says or is measured to do with other configurations.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "orchestrator/advice/advice.hpp"
+#include "orchestrator/cli/prediction.hpp"
+#include "orchestrator/engine/one_worker.hpp"
+
+namespace hpo {
+
+/// Returns the measurements of `hpo bench devices` that are kept for this machine.
+std::vector<DeviceCalibration> kept_calibrations();
+
+/// Asks native workers about configurations that differ from a trial's.
+class OptionCollector {
+   public:
+    /// `measured` outlives it. With `measure`, each option is trained for a few iterations.
+    OptionCollector(const MeasuredStudy& measured, bool measure);
+    ~OptionCollector();
+
+    /// Fills `options`, `step` and `largest_batch`. Throws Fatal if the worker cannot be asked.
+    void collect(StudyFacts& facts);
+    /// Adds the option that makes all these changes at once.
+    void add_together(StudyFacts& facts, const std::vector<Change>& changes);
+
+   private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+/// Returns what is known of the study; native options are added by OptionCollector.
+StudyFacts facts_of(const StudySnapshot& snapshot, const MeasuredStudy& measured);
+
+}  // namespace hpo

@@ -1,0 +1,176 @@
+"""hpo simulate and hpo advise: predictions and advice from studies that have run."""
+import json
+import subprocess
+import unittest
+
+from harness import WORKER, Case
+
+TINY = """\
+study: tiny
+objective: {metric: val_accuracy, direction: maximize}
+space:
+  lr: {type: float, low: 1.0e-4, high: 1.0e-2, log: true}   # as papers say
+worker:
+  data: {format: synthetic, samples: 20000, features: 64}
+  model: {type: mlp, width: 64, depth: 2}
+  training: {batch_size: 4}   # too small
+policy: {min_batch_size: 1}
+budget: {trials: 4, epochs: 3}
+sampler: {type: random}
+stopping: []
+resources: {backend: cpu}
+"""
+
+SCRIPT = """\
+study: {name}
+objective: {{metric: val_loss, direction: minimize}}
+space:
+  x: {{type: float, low: 0.0, high: 1.0}}
+worker:
+  command: [python3, train.py, "{{x}}"]
+  metrics: {{}}
+  {more}
+budget: {{trials: 2, epochs: 9}}
+sampler: {{type: random}}
+stopping: []
+resources: {{parallel: {parallel}, trial: {{memory: 50MiB}}}}
+"""
+
+LOADER = """
+import time
+for step in range(1, 10):
+    time.sleep(0.45)  # the loader
+    sum(range(100000))
+    print("val_loss:", 1 / step, flush=True)
+"""
+
+THREADS = """
+import os, subprocess, sys, time
+count = int(os.environ["OMP_NUM_THREADS"])
+others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count - 1)]
+end = time.monotonic() + 4
+while time.monotonic() < end:
+    sum(range(100000))
+for other in others:
+    other.kill()
+for step in range(1, 10):
+    print("val_loss:", 1 / step, flush=True)
+"""
+
+
+class Simulated(Case):
+    def setUp(self):
+        super().setUp()
+        self.study(TINY)
+        self.hpo("run", "study.yaml", "--quiet")
+
+    def test_a_study_is_predicted_where_it_ran_and_elsewhere(self):
+        here = json.loads(self.hpo("simulate", "tiny", "--json"))
+        self.assertEqual(here["trials"], 4)
+        self.assertEqual(here["steps"], [12, 12, 12])
+        self.assertLess(here["seconds"][0], 1.2 * here["measured_seconds"])
+        self.assertGreater(here["seconds"][2], 0.5 * here["measured_seconds"])
+        fewer = json.loads(self.hpo("simulate", "tiny", "--devices", "1xcpu", "--json"))
+        more = json.loads(self.hpo("simulate", "tiny", "--devices", "4xcpu", "--price", "36", "--json"))
+        self.assertEqual((fewer["at_once"], more["at_once"]), (1, 4))
+        self.assertGreater(fewer["seconds"][1], 2 * more["seconds"][1])
+        self.assertAlmostEqual(more["cost"][1], more["seconds"][1] / 100)
+        text = self.hpo("simulate", "study.yaml", "--devices", "8xH200")
+        self.assertRegex(text, r"(?m)^wall time   \S")
+        self.assertRegex(text, r"H200: not measured\. By its data sheet")
+        self.assertRegex(self.hpo("check", "study.yaml", "--devices", "4xcpu"), r"(?m)^study +tiny on 4 CPU cores$")
+
+    def test_what_is_not_known_is_said(self):
+        self.hpo("simulate", "tiny", "--devices", "8xH2000", status=2)
+        self.assertIn("no device 'H2000' is known", self.error)
+        self.hpo("simulate", "tiny", "--devices", "0xH200", status=2)
+        (self.folder / "other.yaml").write_text(TINY.replace("study: tiny", "study: other"))
+        self.hpo("simulate", "other.yaml", status=1)
+        self.assertIn("nothing is known of what a trial of other costs: run it first", self.error)
+        self.assertEqual(json.loads(self.hpo("simulate", "other.yaml", "--from", "tiny", "--json"))["trials"], 4)
+        (self.folder / "cluster.yaml").write_text("devices: [{name: Mine, count: 2}]\n")
+        self.hpo("simulate", "tiny", "--devices", "cluster.yaml", status=1)
+        self.assertRegex(self.error, r"cluster.yaml:1:\d+: 'devices.memory' is missing")
+
+
+class Advised(Case):
+    def setUp(self):
+        super().setUp()
+        self.environment = {"XDG_CACHE_HOME": str(self.folder / "cache"), "HPO_NVML_LIBRARY": ""}
+
+    def advise(self, *arguments):
+        return json.loads(self.hpo("advise", *arguments, "--json", environment=self.environment))
+
+    def kinds(self, advice):
+        return {change["kind"]: change for change in advice["changes"]}
+
+    def calibrate(self, **rates):
+        """Keeps measurements of devices, in float32 and bfloat16 operations per second."""
+        first = subprocess.run([WORKER, "--calibrate", "", "--quick"], capture_output=True, text=True, check=True).stdout
+        identity = json.loads(first.splitlines()[0])["identity"]
+        host = json.loads(self.hpo("devices", "--json", environment=self.environment))["host"]
+        folder = self.folder / "cache/hpo/calibration"
+        folder.mkdir(parents=True)
+        for device, (float32, bfloat16) in rates.items():
+            lines = [{"machine": f"{host['name']}, {host['cpu']}"}, {"measured": "device", "identity": identity, "name": device},
+                     {"measured": "launch", "seconds": 1e-8, "least": 1e-8, "most": 1e-8},
+                     {"measured": "memory", "bytes": 1e10, "seconds": 1}]
+            for precision, rate in (("float32", float32), ("bfloat16", bfloat16)):
+                for size in (16, 128, 1024):
+                    seconds = 2 * size ** 3 / rate
+                    lines.append({"measured": "product", "precision": precision, "rows": size, "inputs": size, "outputs": size,
+                                  "replicas": 1, "flops": 2 * size ** 3, "bytes": 12 * size ** 2, "seconds": seconds,
+                                  "least": seconds, "most": seconds})
+            (folder / f"{host['name']}-{device}-id.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    def test_a_tiny_batch_is_found_by_measurement_and_changed_in_a_copy_of_the_study(self):
+        self.study(TINY)
+        self.hpo("run", "study.yaml", "--quiet")
+        advice = self.advise("tiny", "--measure", "--apply", "faster.yaml")
+        self.assertEqual(advice["bound"], "launch-bound")
+        change = self.kinds(advice)["batch"]
+        self.assertGreater(change["gain"], 1.5)
+        self.assertEqual(change["basis"], "measured now")
+        batch = int(change["keys"]["worker.training.batch_size"])
+        self.assertGreaterEqual(batch, 16)
+        self.assertEqual((self.folder / "faster.yaml").read_text(),
+                         TINY.replace("study: tiny", "study: tiny-faster").replace("batch_size: 4", f"batch_size: {batch}"))
+        self.hpo("advise", "tiny", "--measure", "--apply", "faster.yaml", status=2, environment=self.environment)
+        self.assertIn("the file exists and is not replaced", self.error)
+        self.hpo("run", "faster.yaml", "--quiet")
+
+    def test_the_wrong_backend_is_found_by_the_calibrations(self):
+        self.calibrate(cpu=(2e8, 4e9), opencl_0=(1e12, 1e12))
+        self.study(TINY.replace("batch_size: 4}", "batch_size: 256}"))
+        self.hpo("run", "study.yaml", "--quiet")
+        advice = self.advise("tiny")
+        kinds = self.kinds(advice)
+        self.assertEqual(advice["bound"], "compute-bound")
+        self.assertEqual(kinds["backend"]["keys"], {"resources.backend": "opencl"})
+        self.assertEqual(kinds["backend"]["basis"], "predicted from the calibration")
+        self.assertRegex("\n".join(advice["evidence"]), "faster than the calibration predicts: measure again")
+
+    def test_a_slow_loader_is_found(self):
+        (self.folder / "train.py").write_text(LOADER)
+        self.study(SCRIPT.format(name="loader", parallel=2, more=""))
+        self.hpo("run", "study.yaml", "--quiet")
+        advice = self.advise("loader")
+        self.assertEqual(advice["bound"], "data-bound")
+        self.assertGreater(self.kinds(advice)["parallel"]["gain"], 1.5)
+        self.assertIn("Each trial used 0.", "\n".join(advice["evidence"]))
+
+    def test_too_many_threads_are_found(self):
+        (self.folder / "train.py").write_text(THREADS)
+        cores = json.loads(self.hpo("devices", "--json"))["host"]["cores"]
+        self.study(SCRIPT.format(name="threads", parallel=2, more=f"environment: {{OMP_NUM_THREADS: {int(2 * cores)}}}"))
+        self.hpo("run", "study.yaml", "--quiet")
+        advice = self.advise("threads")
+        self.assertEqual(advice["bound"], "CPU-bound", advice["evidence"])
+        keys = {}
+        for change in advice["changes"]:
+            keys.update(change["keys"])
+        self.assertEqual(keys, {"worker.environment.OMP_NUM_THREADS": str(max(1, int(cores / 2)))})
+
+
+if __name__ == "__main__":
+    unittest.main()
