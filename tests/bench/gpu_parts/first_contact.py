@@ -19,6 +19,9 @@ TOOLS = {"compute-sanitizer": ["/usr/local/cuda/bin"], "ncu": ["/usr/local/cuda/
 # Each kind of kernel once, with shapes that leave parts of groups idle. There are few, since a tool that checks each access is slow.
 WATCHED = "Linear.*:Activate.*:LayerNorm.*:CrossEntropy.*:AdamW.*:Sgd.*:GradientNorm.*:Gather.*"
 
+# Makes a study end in a minute or two on PoCL.
+SMALL = ["--trials", "2", "--set", "budget.epochs=1", "--set", "space.batch_size.high=512", "--set", "worker.data.subset=2000"]
+
 
 def tool(name):
     found = shutil.which(name)
@@ -57,8 +60,8 @@ def steps(root, build, bench, backend, small, out):
         Step("side-by-side", 180, [replicas, backend, "256", "512,256,128" if not small else "64", "2", "1", "32" if not small else "2"]),
         of_bench("plan", 180, "plan"),
         of_bench("replicas", 600, "replicas"),
-        Step("phase1", 150, [str(build / "bin/hpo"), "run", str(root / "studies/phase1.yaml"), "--backend", backend, "--set", "budget.time=60s",
-                             *(["--trials", "2", "--set", "budget.epochs=1", "--set", "worker.data.subset=2000"] if small else [])],
+        Step("phase1", 150, [str(build / "bin/hpo"), "run", str(root / "studies/phase1.yaml"), "--backend", backend,
+                             "--set", f"budget.time={120 if small else 60}s", *(SMALL if small else [])],
              HPO_RUNS=str(out / "runs")),
         Step("profile", 180, [str(profiler), "--clock-control", "none", "--launch-skip", "200", "--launch-count", "60", "--set", "basic", replicas,
                               "cuda", "256", "512,256,128", "1", "1"],

@@ -81,8 +81,7 @@ def pack(root, build, target, parts):
     shutil.copytree(parts, target / "tests/bench/gpu_parts", ignore=shutil.ignore_patterns("__pycache__"))
     if DATA.is_dir():
         shutil.copytree(DATA, target / "data/fashion-mnist")
-    revision = subprocess.run(["git", "-C", str(root), "describe", "--always", "--dirty"], capture_output=True, text=True).stdout.strip()
-    (target / "pack.json").write_text(json.dumps({"revision": revision, "libraries": sorted(libraries)}, indent=2) + "\n")
+    (target / "pack.json").write_text(json.dumps({"revision": revision(root), "libraries": sorted(libraries)}, indent=2) + "\n")
     (target / "hpo").write_text(WRAPPER)
     (target / "hpo").chmod(0o755)
     size = sum(file.stat().st_size for file in target.rglob("*") if file.is_file())
@@ -98,6 +97,13 @@ here=$(cd "$(dirname "$0")" && pwd) || exit 1
 export HPO_DATASETS="${HPO_DATASETS:-$here/data}"
 LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} exec "$here/build/release/bin/hpo" "$@"
 """
+
+
+def revision(root):
+    """Returns what was built: of a pack, what it was packed from."""
+    if (root / "pack.json").exists():
+        return json.loads((root / "pack.json").read_text())["revision"]
+    return subprocess.run(["git", "-C", str(root), "describe", "--always", "--dirty"], capture_output=True, text=True).stdout.strip()
 
 
 def without_caches(member):
