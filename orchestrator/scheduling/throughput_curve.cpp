@@ -10,7 +10,8 @@ namespace hpo {
 namespace {
 
 constexpr std::size_t kept_observations = 16;
-// The noise of an observation before it can be estimated: a standard deviation of 5 %, worth as much as two residuals.
+// The noise of an observation before it can be estimated from repeated ones: a standard deviation of 5 %, or what the
+// differences between steps show if that is more. It is worth as much as two residuals.
 constexpr double assumed_deviation = 0.05, assumed_residuals = 2;
 
 double median(std::vector<double> values) {
@@ -41,6 +42,7 @@ std::vector<double> solve(std::vector<std::vector<double>> matrix, std::vector<d
 void ThroughputCurve::add(const RateChange& change) {
     if (change.fewer == change.more || change.fewer < 1 || change.more < 1 || !std::isfinite(change.log_ratio)) return;
     const bool swapped = change.fewer > change.more;
+    if (change.variance > 0 && std::isfinite(change.variance)) reported_variances_ += change.variance, ++reports_;
     auto& values = observed_[swapped ? Pair{change.more, change.fewer} : Pair{change.fewer, change.more}];
     const auto count = static_cast<std::size_t>(std::max<std::int64_t>(1, change.count));
     for (std::size_t i = 0; i < std::min(count, kept_observations); ++i)
@@ -56,7 +58,9 @@ double ThroughputCurve::variance() const {
         for (const double value : values) squares += (value - middle) * (value - middle);
         residuals += static_cast<double>(values.size() - 1);
     }
-    return (assumed_residuals * assumed_deviation * assumed_deviation + squares) / (assumed_residuals + residuals);
+    const double reported = reports_ > 0 ? reported_variances_ / reports_ : 0;
+    const double assumed = std::max(assumed_deviation * assumed_deviation, reported);
+    return (assumed_residuals * assumed + squares) / (assumed_residuals + residuals);
 }
 
 std::optional<ThroughputCurve::Gain> ThroughputCurve::gain(std::int64_t from, std::int64_t to) const {

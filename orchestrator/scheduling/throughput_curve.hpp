@@ -15,6 +15,7 @@ struct RateChange {
     std::int64_t fewer = 1, more = 2;
     double log_ratio = 0;
     std::int64_t count = 1;  ///< number of observations that it summarizes
+    double variance = 0;     ///< of log_ratio, from the differences between steps; 0 if not known
 };
 
 /// The model is additive in logarithms: log rate(trial, n) = a(trial) + f(n) + noise. Only f is learned. A trial is
@@ -46,6 +47,7 @@ class ThroughputCurve {
     [[nodiscard]] double variance() const;
 
     std::map<Pair, std::vector<double>> observed_;
+    double reported_variances_ = 0, reports_ = 0;  ///< sum and number of known RateChange::variance
 };
 
 }  // namespace hpo

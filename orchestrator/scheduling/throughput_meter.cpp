@@ -22,6 +22,14 @@ std::optional<double> ThroughputMeter::Window::log_rate(std::int64_t least_inter
     return std::log(static_cast<double>(last - first) / seconds);
 }
 
+double ThroughputMeter::Window::variance() const {
+    const auto intervals = static_cast<double>(reports - 1);
+    if (intervals < 2 || last <= first) return 0;
+    const double mean = (end - begin).count() / static_cast<double>(last - first);
+    const double of_one = std::max(0.0, squares / intervals - mean * mean) / (mean * mean);
+    return of_one / (intervals - 1);
+}
+
 std::map<int, std::int64_t> ThroughputMeter::by_worker() const {
     std::map<int, std::int64_t> counts;
     for (const auto& [trial, state] : states_) ++counts[state.worker];
@@ -41,9 +49,10 @@ void ThroughputMeter::collect(State& state, double log_rate, Groups& workers, Gr
     const Numbers before = state.past->numbers, now = state.now->numbers;
     const auto add = [&](Groups& groups, std::int64_t from, std::int64_t to) {
         const double change = log_rate - state.past->log_rate;
-        auto& [sum, count] = groups[{std::min(from, to), std::max(from, to)}];
-        sum += from < to ? change : -change;
-        ++count;
+        Sum& sum = groups[{std::min(from, to), std::max(from, to)}];
+        sum.log_ratio += from < to ? change : -change;
+        sum.variance += state.past->variance + state.now->variance();
+        ++sum.count;
     };
     if (before.fused == now.fused && before.workers != now.workers) add(workers, before.workers, now.workers);
     if (before.fused != now.fused && before.workers == now.workers) add(fused, before.fused, now.fused);
@@ -53,7 +62,7 @@ void ThroughputMeter::close(State& state, Groups& workers, Groups& fused) {
     if (!state.now) return;
     if (const auto rate = state.now->log_rate(enough_intervals - 1, enough_seconds / 2)) {
         collect(state, *rate, workers, fused);
-        state.past = State::Past{state.now->numbers, *rate};
+        state.past = State::Past{state.now->numbers, *rate, state.now->variance()};
         state.counted = false;
     }
     state.now.reset();
@@ -63,7 +72,8 @@ MeteredChanges ThroughputMeter::averages(const Groups& workers, const Groups& fu
     MeteredChanges changes;
     const auto add = [](const Groups& groups, std::vector<RateChange>& to) {
         for (const auto& [pair, sum] : groups)
-            to.push_back({pair.first, pair.second, sum.first / static_cast<double>(sum.second)});
+            to.push_back({pair.first, pair.second, sum.log_ratio / static_cast<double>(sum.count), 1,
+                          sum.variance / static_cast<double>(sum.count * sum.count)});
     };
     add(workers, changes.workers);
     add(fused, changes.fused);
@@ -118,6 +128,9 @@ MeteredChanges ThroughputMeter::reported(std::int64_t trial, std::int64_t step, 
         return {};
     }
     const bool was_enough = is_enough(state);
+    const double each =
+        (now - state.now->end).count() / static_cast<double>(std::max<std::int64_t>(1, step - state.now->last));
+    state.now->squares += each * each;
     state.now->end = now;
     state.now->last = step;
     ++state.now->reports;

@@ -57,6 +57,9 @@ class ThroughputMeter {
         Seconds begin{0}, end{0};
         std::int64_t first = 0, last = 0;  ///< steps
         std::int64_t reports = 0;
+        double squares = 0;  ///< sum over the intervals of the square of the seconds per step
+        /// Returns the variance of the logarithm of the rate, from the differences between the intervals.
+        [[nodiscard]] double variance() const;
         /// Returns nothing if the window is too short.
         [[nodiscard]] std::optional<double> log_rate(std::int64_t least_intervals, double least_seconds) const;
     };
@@ -68,11 +71,15 @@ class ThroughputMeter {
         std::optional<Window> now;  ///< window under these numbers
         struct Past {
             Numbers numbers;
-            double log_rate = 0;
+            double log_rate = 0, variance = 0;
         };
         std::optional<Past> past;  ///< the window before
     };
-    using Groups = std::map<std::pair<std::int64_t, std::int64_t>, std::pair<double, std::int64_t>>;
+    struct Sum {
+        double log_ratio = 0, variance = 0;
+        std::int64_t count = 0;
+    };
+    using Groups = std::map<std::pair<std::int64_t, std::int64_t>, Sum>;
 
     [[nodiscard]] std::map<int, std::int64_t> by_worker() const;
     [[nodiscard]] bool steady() const { return starting_ <= trials() / 4; }  ///< of four trials one may be starting

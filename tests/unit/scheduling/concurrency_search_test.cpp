@@ -212,6 +212,34 @@ TEST(ThroughputCurve, OneOutlierDoesNotMoveIt) {
     EXPECT_GT(curve.gain(1, 2)->error, 0.5) << "but makes it less certain";
 }
 
+TEST(ThroughputCurve, StepsThatDifferMakeItLessCertain) {
+    ThroughputCurve curve;
+    curve.add({1, 2, -0.1, 1, 0.09});
+    EXPECT_NEAR(curve.gain(1, 2)->error, 0.3, 1e-9);
+}
+
+TEST(ThroughputMeter, TheVarianceOfAChangeFollowsFromTheDifferencesBetweenSteps) {
+    const auto change = [](double jitter) {
+        ThroughputMeter meter;
+        double now = 0;
+        std::int64_t one = 0, two = 0;
+        const auto pass = [&](std::int64_t at) { return Seconds(now += at % 2 == 0 ? 1 + jitter : 1 - jitter); };
+        meter.run({{1, 0}});
+        const auto step = [&] {
+            ++one;
+            return meter.reported(1, one, pass(one));
+        };
+        for (int i = 0; i < 5; ++i) (void)step();
+        meter.run({{1, 0}, {2, 1}});
+        for (;;) {
+            (void)meter.reported(2, ++two, Seconds(now));
+            if (const auto changes = step(); !changes.empty()) return changes.workers.at(0);
+        }
+    };
+    EXPECT_NEAR(change(0).variance, 0, 1e-9);
+    EXPECT_GT(change(0.5).variance, 0.05);
+}
+
 TEST(ThroughputCurve, IgnoresWhatIsNoChange) {
     ThroughputCurve curve;
     curve.add({1, 1, 0.1});
