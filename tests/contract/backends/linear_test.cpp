@@ -203,7 +203,10 @@ TEST(Linear, ItsErrorIsThatOfThePrecision) {
             double largest = 0;
             for (std::size_t i = 0; i < got.size(); ++i) largest = std::max(largest, std::abs(got[i] - exact[i]));
             EXPECT_LT(largest, most * std::sqrt(257.0));
-            EXPECT_GT(largest, most / 100) << "nothing is rounded";
+            // tf32 is a permission that a library need not use.
+            if (wanted != Precision::tf32) {
+                EXPECT_GT(largest, most / 100) << "nothing is rounded";
+            }
         });
 }
 
