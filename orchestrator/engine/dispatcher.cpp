@@ -1,7 +1,6 @@
 #include "orchestrator/engine/dispatcher.hpp"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "orchestrator/scheduling/concurrency.hpp"
@@ -40,7 +39,7 @@ void Dispatcher::place_trials() {
         return *reading;
     };
     while (!uses_.context.closing() && uses_.pool.has_room(may_launch()) && uses_.throughput.has_room()) {
-        const PlacementState now = state();
+        const PlacementState now = any_placeable() ? state() : PlacementState{};
         const PlacementDecision decision = now.queue.empty() ? PlacementDecision{} : place(now, machine());
         for (const auto& never : decision.never) refuse(never);
         if (uses_.context.closing()) return;
@@ -65,6 +64,16 @@ void Dispatcher::place_trials() {
     }
 }
 
+/// A queued trial whose requirements are known waits for a worker.
+bool Dispatcher::is_placeable(std::int64_t trial) const {
+    return uses_.requirements.known(trial) && !uses_.attempts.hold(trial);
+}
+
+bool Dispatcher::any_placeable() const {
+    const auto& queued = uses_.context.parts.ledger.queued();
+    return std::any_of(queued.begin(), queued.end(), [this](std::int64_t trial) { return is_placeable(trial); });
+}
+
 /// What placing has to know: the workers, what trials in them have reserved, and queued trials whose requirements are
 /// known.
 PlacementState Dispatcher::state() const {
@@ -84,8 +93,8 @@ PlacementState Dispatcher::state() const {
                                  })});
     for (HeldResources& held : held_resources()) state.reservations.push_back(std::move(held.reservation));
     for (const std::int64_t trial : uses_.context.parts.ledger.queued()) {
+        if (!is_placeable(trial)) continue;
         const TrialRequirements* needs = uses_.requirements.known(trial);
-        if (!needs || uses_.attempts.hold(trial)) continue;
         state.queue.push_back({.trial = trial,
                                .footprint = needs->footprint,
                                .colocated = needs->colocated,
@@ -103,12 +112,14 @@ PlacementState Dispatcher::state() const {
 }
 
 std::vector<HeldResources> Dispatcher::held_resources() const {
-    std::map<std::int64_t, HeldResources> launched;
+    std::vector<const Job*> launched;
     for (const Worker& worker : uses_.pool.workers())
-        for (const Job& job : worker.jobs) launched[job.order] = job.held;
-    for (const PendingDiagnosis& diagnosis : uses_.diagnoses.all()) launched[diagnosis.job.order] = diagnosis.job.held;
+        for (const Job& job : worker.jobs) launched.push_back(&job);
+    for (const PendingDiagnosis& diagnosis : uses_.diagnoses.all()) launched.push_back(&diagnosis.job);
+    std::sort(launched.begin(), launched.end(), [](const Job* a, const Job* b) { return a->order < b->order; });
     std::vector<HeldResources> all;
-    for (auto& [order, held] : launched) all.push_back(std::move(held));
+    all.reserve(launched.size());
+    for (const Job* job : launched) all.push_back(job->held);
     return all;
 }
 

@@ -52,6 +52,8 @@ class Dispatcher {
 
    private:
     [[nodiscard]] bool may_launch() const;
+    [[nodiscard]] bool is_placeable(std::int64_t trial) const;
+    [[nodiscard]] bool any_placeable() const;
     [[nodiscard]] PlacementState state() const;
     void launch(WorkerIndex index, int device, const std::vector<int>& more = {});
     void start(const PlacementDecision::Start& start, Reservation reservation);

@@ -80,6 +80,7 @@ Job& WorkerPool::reserve(WorkerIndex index, bool joins, std::string fusion_key, 
     Worker& worker = at(index);
     Job job;
     job.id = {reservation.trial, 0};
+    given_to_[reservation.trial] = index;
     job.joins = joins;
     job.order = ++launches_;
     job.held.reservation = std::move(reservation);
@@ -95,6 +96,7 @@ Job* WorkerPool::let_go(WorkerIndex index, AttemptId id) {
     if (job == worker.jobs.end()) return nullptr;
     const bool carried = !job->joins;
     worker.jobs.erase(job);
+    forget(id.trial, index);
     worker.warm = true;
     if (worker.jobs.empty()) {
         worker.fusion_key.clear();
@@ -110,6 +112,7 @@ Job* WorkerPool::let_go(WorkerIndex index, AttemptId id) {
 void WorkerPool::ask_plan(WorkerIndex index, const to_worker::Plan& question) {
     Worker& worker = at(index);
     worker.planning = question.id;
+    given_to_[question.id] = index;
     worker.heard = clock_.now();
     executor_.send(index, question);
 }
@@ -196,7 +199,16 @@ void WorkerPool::kill_all() {
         if (workers_[index].state != State::empty) executor_.kill(static_cast<WorkerIndex>(index));
 }
 
-Worker WorkerPool::remove(WorkerIndex index) { return std::exchange(at(index), {}); }
+Worker WorkerPool::remove(WorkerIndex index) {
+    for (const Job& job : at(index).jobs) forget(job.id.trial, index);
+    forget(at(index).planning, index);
+    return std::exchange(at(index), {});
+}
+
+void WorkerPool::forget(std::int64_t trial, WorkerIndex index) {
+    if (const auto found = given_to_.find(trial); found != given_to_.end() && found->second == index)
+        given_to_.erase(found);
+}
 
 bool WorkerPool::empty() const {
     return std::all_of(workers_.begin(), workers_.end(), [](const Worker& w) { return w.state == State::empty; });
@@ -217,10 +229,11 @@ bool WorkerPool::has_room(bool may_launch) const {
 }
 
 bool WorkerPool::holds(std::int64_t trial) const {
-    return std::any_of(workers_.begin(), workers_.end(), [&](const Worker& w) {
-        return w.planning == trial ||
-               std::any_of(w.jobs.begin(), w.jobs.end(), [&](const Job& job) { return job.id.trial == trial; });
-    });
+    const auto found = given_to_.find(trial);
+    if (found == given_to_.end()) return false;
+    const Worker& worker = at(found->second);
+    return worker.planning == trial ||
+           std::any_of(worker.jobs.begin(), worker.jobs.end(), [&](const Job& job) { return job.id.trial == trial; });
 }
 
 std::vector<std::int64_t> WorkerPool::running() const {

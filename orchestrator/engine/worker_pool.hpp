@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "hpo/clock.hpp"
@@ -139,11 +140,15 @@ class WorkerPool {
     [[nodiscard]] std::vector<std::int64_t> pids() const;
 
    private:
+    void forget(std::int64_t trial, WorkerIndex index);
+
     const Resources& resources_;
     Executor& executor_;
     const Clock& clock_;
     std::vector<Worker> workers_;
     std::int64_t launches_ = 0;
+    /// The worker that was last given a trial, or asked about it. Entries of trials that it has let go are removed.
+    std::unordered_map<std::int64_t, WorkerIndex> given_to_;
 };
 
 }  // namespace hpo

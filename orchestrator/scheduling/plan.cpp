@@ -115,6 +115,12 @@ class Capacity {
         const auto fits = [&](Where devices) {
             return holds(demand, devices) && (!other || other->holds(demand, devices));
         };
+        if (count == 1) {  // the usual case, without a sort
+            const int* best = nullptr;
+            for (const int& device : where)
+                if ((!best || better(pool_of(device), pool_of(*best))) && fits(only(device))) best = &device;
+            return best ? Devices{*best} : Devices{};
+        }
         Devices fitting;
         for (const int& device : where)
             if (fits(only(device))) fitting.push_back(device);
@@ -123,7 +129,7 @@ class Capacity {
                          [&](int one, int two) { return better(pool_of(one), pool_of(two)); });
         fitting.resize(count);
         // One by one they fit; together they may ask too much of a host whose memory they share.
-        return count == 1 || fits(fitting) ? fitting : Devices{};
+        return fits(fitting) ? fitting : Devices{};
     }
 
     /// The host as a device of its own where a trial asks for none.
@@ -194,9 +200,9 @@ std::string Capacity::shortage(const Demand& demand, double cores, int device, b
 class Planner {
    public:
     Planner(const Machine& machine, std::span<const Reservation> running, std::optional<std::int64_t> parallel)
-        : machine_(machine), empty_(machine, parallel), total_(empty_), free_(empty_) {
+        : machine_(machine), empty_(machine, parallel), total_(empty_), free_(empty_), running_(running) {
         for (const Reservation& reservation : running)
-            hold({reservation.footprint, reservation.alone}, devices_of(reservation.device, reservation.more));
+            on_devices_of(reservation, [&](const Demand& demand, Where devices) { free_.take(demand, devices); });
         total_.take_others();
         total_.limit_to_free(&free_);
         free_.take_others();
@@ -236,14 +242,18 @@ class Planner {
         Devices devices;
     };
 
-    void hold(const Demand& demand, Where devices) {
-        free_.take(demand, devices);
-        held_.push_back({demand, {devices.begin(), devices.end()}});
+    /// Calls `use` with what the trial takes and where.
+    template <class Use>
+    static void on_devices_of(const Reservation& reservation, Use&& use) {
+        const Demand demand{reservation.footprint, reservation.alone};
+        if (reservation.more.empty()) return use(demand, only(reservation.device));
+        use(demand, devices_of(reservation.device, reservation.more));
     }
 
     void launch(std::int64_t trial, const Demand& demand, Where devices, bool joins) {
         admission_.launch.push_back({trial, devices.front(), joins, {devices.begin() + 1, devices.end()}});
-        hold(demand, devices);
+        free_.take(demand, devices);
+        launched_.push_back({demand, {devices.begin(), devices.end()}});
         if (spare_) spare_->take(demand, devices);
     }
 
@@ -268,15 +278,23 @@ class Planner {
     /// it must leave room beside those that are then still there.
     void reserve(const Demand& demand, std::span<const int> usable, std::size_t count) {
         Capacity later = total_;
-        for (const Held& held : held_) later.take(held.demand, held.devices);
-        for (auto oldest = held_.begin();; ++oldest) {
+        for (const Reservation& reservation : running_)
+            on_devices_of(reservation, [&](const Demand& held, Where devices) { later.take(held, devices); });
+        for (const Held& held : launched_) later.take(held.demand, held.devices);
+        const std::size_t count_held = running_.size() + launched_.size();
+        for (std::size_t oldest = 0;; ++oldest) {
             const Devices best = later.best(demand, usable, count);
-            if (!best.empty() || oldest == held_.end()) {
+            if (!best.empty() || oldest == count_held) {
                 if (!best.empty()) later.take(demand, best);
                 spare_ = later;
                 return;
             }
-            later.give_back(oldest->demand, oldest->devices);
+            if (oldest < running_.size())
+                on_devices_of(running_[oldest],
+                              [&](const Demand& held, Where devices) { later.give_back(held, devices); });
+            else
+                later.give_back(launched_[oldest - running_.size()].demand,
+                                launched_[oldest - running_.size()].devices);
         }
     }
 
@@ -322,11 +340,12 @@ class Planner {
     }
 
     const Machine& machine_;
-    Capacity empty_;                 ///< without other programs and trials
-    Capacity total_;                 ///< without trials
-    Capacity free_;                  ///< now
-    std::optional<Capacity> spare_;  ///< what the reservation leaves over; absent: none made yet
-    std::vector<Held> held_;         ///< oldest first
+    Capacity empty_;                        ///< without other programs and trials
+    Capacity total_;                        ///< without trials
+    Capacity free_;                         ///< now
+    std::optional<Capacity> spare_;         ///< what the reservation leaves over; absent: none made yet
+    std::span<const Reservation> running_;  ///< oldest first
+    std::vector<Held> launched_;            ///< after those
     std::vector<int> devices_, usable_;
     static constexpr int host_[] = {host_only};
     Admission admission_;
