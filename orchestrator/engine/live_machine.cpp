@@ -6,8 +6,11 @@
 #include <cstdlib>
 #include <optional>
 
+#include "hpo/user_cache.hpp"
+#include "orchestrator/calibration/backend_choice.hpp"
 #include "orchestrator/devices/selection.hpp"
 #include "orchestrator/engine/one_worker.hpp"
+#include "orchestrator/sampling/proposer.hpp"
 
 namespace hpo {
 
@@ -111,6 +114,46 @@ Target LiveMachine::target(std::span<const int> devices) const {
     return target;
 }
 
+namespace {
+
+/// Returns the measurements that `hpo bench devices` has kept of a device, if they were made on this machine.
+std::optional<DeviceCalibration> kept_calibration(const Host& host, const std::string& device, const std::string& id) {
+    const std::filesystem::path cache = user_cache();
+    if (cache.empty()) return std::nullopt;
+    const auto kept =
+        load_calibration(calibration_file(cache, host_name(), device, id), host_name() + ", " + host.cpu_name);
+    if (!kept) return std::nullopt;
+    auto read = read_calibration(kept->lines, device);
+    return read ? std::optional(std::move(*read)) : std::nullopt;
+}
+
+/// Compares the CPU with the study's first GPU, if both have been measured, for a few configurations of the study.
+std::optional<BackendChoice> compare_on(const LiveMachine& machine, const Study& study, OneWorker& worker) {
+    constexpr std::int64_t compared = 8;
+    const Target target = machine.target(0);
+    const std::string id = machine.read().accelerators.front().id;
+    const DeviceReading* device = find(machine.readings(), id);
+    if (device == nullptr) return std::nullopt;
+    const auto cpu = kept_calibration(machine.host(), "cpu", machine.host().cpu_name);
+    const auto gpu = kept_calibration(machine.host(), target.backend + " " + std::to_string(device->index), id);
+    if (!cpu || !gpu) return std::nullopt;
+    auto proposer = Proposer::make(study);
+    if (!proposer) return std::nullopt;
+    std::vector<StepWork> work;
+    for (std::int64_t trial = 1; trial <= std::min(compared, study.budget.trials); ++trial) {
+        const auto proposal = proposer->propose(trial);
+        if (!proposal) break;
+        Params configuration = proposal->params;
+        configuration.insert(study.worker.begin(), study.worker.end());
+        if (const auto answer = worker.plan(configuration, study.budget.epochs, study.seed))
+            work.push_back(step_work(*answer, configuration));
+    }
+    const std::int64_t cores = std::max<std::int64_t>(1, static_cast<std::int64_t>(machine.host().cores));
+    return compare_backends(*cpu, study.resources.parallel.value_or(cores), *gpu, worker.slots(), work);
+}
+
+}  // namespace
+
 Result<LiveMachine> open_machine(const Study& study, const Programs& programs,
                                  const std::function<void(const DeviceNotice&)>& tell) {
     auto machine = LiveMachine::make(study, programs.hpo, tell);
@@ -118,7 +161,12 @@ Result<LiveMachine> open_machine(const Study& study, const Programs& programs,
         study.command.empty() && study.resources.backend == "auto" && study.resources.devices.empty();
     if (!machine || !machine->on_device() || !may_fall_back) return machine;
     const auto worker = OneWorker::start(study, programs, machine->target(0));
-    if (worker) return machine;
+    if (worker) {
+        const auto choice = compare_on(*machine, study, **worker);
+        if (!choice || !choice->prefers_cpu()) return machine;
+        tell({true, "trials run on the CPU: " + choice->text() + "; resources.backend sets it"});
+        return LiveMachine::on_cpu(study, programs.hpo);
+    }
     tell({true, "the GPU is not used, trials run on the CPU (resources.backend: cpu says so for good): " +
                     worker.error().message});
     return LiveMachine::on_cpu(study, programs.hpo);

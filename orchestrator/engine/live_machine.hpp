@@ -71,7 +71,8 @@ class LiveMachine final : public SessionMachine {
 };
 
 /// LiveMachine::make, and for the native worker under `backend: auto` also a check whether a worker starts on the GPU:
-/// where it does not, the study computes on the CPU, and `tell` is called with the reason.
+/// where it does not, the study computes on the CPU, and `tell` is called with the reason. So it does where `hpo bench
+/// devices` has measured the CPU and the GPU, and the study's trials are predicted to run much faster on the CPU.
 Result<LiveMachine> open_machine(const Study& study, const Programs& programs,
                                  const std::function<void(const DeviceNotice&)>& tell);
 

@@ -1,10 +1,12 @@
 """Whole studies on OpenCL, with PoCL's CPU device, and the errors if a backend is not available."""
 import json
+import re
 import shutil
+import socket
 import sqlite3
 import unittest
 
-from harness import SOURCE, Case, wait_for
+from harness import BUILD, SOURCE, Case, synthetic, wait_for
 
 DEBUG = SOURCE / "studies" / "debug.yaml"
 ONE_AT_A_TIME = ["--jobs", "1", "--quiet"]  # so that proposals do not depend on which trial ends first
@@ -79,6 +81,50 @@ class Backend(Case):
         self.hpo("run", DEBUG, "--backend", "tpu", status=2)
         self.assertIn("--backend tpu", self.error)
         self.hpo("run", DEBUG, "--quiet", environment=no_devices)  # auto falls back to the CPU
+
+
+class Chosen(Case):
+    """backend: auto between the CPU and a GPU (of the mock driver), by calibrations that are invented."""
+
+    def setUp(self):
+        super().setUp()
+        script = self.folder / "nvml"
+        script.write_text("device GPU-1111 8GiB Imaginary\n")
+        self.environment = {"XDG_CACHE_HOME": str(self.folder / "cache"), "FAKE_NVML": str(script), "OCL_ICD_VENDORS": str(self.folder / "none"),
+                            "HPO_NVML_LIBRARY": str(BUILD / "tests" / "support" / "libfake-nvml.so"),
+                            "LD_LIBRARY_PATH": str(BUILD / "tests" / "support" / "fake_cuda")}
+        self.machine = json.loads(self.hpo("devices", "--json", environment=self.environment))["host"]["cpu"]
+
+    def calibrate(self, device, identity, rate, machine=None):
+        """Writes what `hpo bench devices` would keep of a device on which all products have the same rate."""
+        name = re.sub("[^a-zA-Z0-9]", "_", socket.gethostname()), re.sub("[^a-zA-Z0-9]", "_", device), re.sub("[^a-zA-Z0-9]", "_", identity)
+        folder = self.folder / "cache" / "hpo" / "calibration"
+        folder.mkdir(parents=True, exist_ok=True)
+        lines = [{"machine": machine or f"{socket.gethostname()}, {self.machine}"}, {"measured": "device", "identity": "invented"}]
+        for size in (64, 1024):
+            seconds = 2 * size**3 / rate
+            lines.append({"measured": "product", "precision": "float32", "rows": size, "inputs": size, "outputs": size, "replicas": 1,
+                          "flops": 2 * size**3, "bytes": 12 * size**2, "seconds": seconds, "least": seconds, "most": seconds})
+        (folder / ("-".join(name) + ".jsonl")).write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    def check(self):
+        """Returns whether the study would run on the GPU."""
+        out = self.hpo("check", self.study(synthetic(trials=2, epochs=1, samples=512)), environment=self.environment)
+        return "\n  GPU-1111" in out
+
+    def test_the_backend_that_is_predicted_to_be_faster_is_taken_if_both_are_measured_on_this_machine(self):
+        self.calibrate("cpu", self.machine, 1e11)
+        self.assertTrue(self.check(), "the GPU is not measured")
+        self.assertEqual(self.error, "")
+        self.calibrate("cuda 0", "GPU-1111", 1e9)
+        self.assertFalse(self.check())
+        self.assertRegex(self.error, r"^hpo: trials run on the CPU: predicted [0-9.e+]+ steps per second on the CPU, [0-9.e+]+ on the GPU "
+                                     r"\(hpo bench devices\); resources.backend sets it\n$")
+        self.calibrate("cuda 0", "GPU-1111", 1e9, machine="another, computer")
+        self.assertTrue(self.check(), "the measurements are of another machine")
+        self.calibrate("cuda 0", "GPU-1111", 1e13)
+        self.assertTrue(self.check())
+        self.assertEqual(self.error, "")
 
 
 if __name__ == "__main__":
