@@ -178,6 +178,19 @@ void Ledger::enter(const Event& event) {
     const StoredEvent entered = store(event, waits_for_commits_);
     tell(entered);
     learn(entered);
+    if (forgets_ended_) forget_if_ended(event);
+}
+
+void Ledger::forget_if_ended(const Event& event) {
+    const auto* finished = std::get_if<event::Finished>(&event);
+    // A trial of several objectives or with constraints is ranked by its steps.
+    if (!finished || !study_.objective.simple()) return;
+    TrialRecord& trial = record_.trial(finished->trial);
+    trial.curve = {};
+    trial.losses = {};
+    trial.point = {};
+    trial.params = {};
+    changed_.erase(trial.number);
 }
 
 void Ledger::tell(const StoredEvent& stored) const {

@@ -39,6 +39,9 @@ class Ledger {
 
     /// From now on entries wait for commit(), which stores those of a round of the loop as one transaction.
     void wait_for_commits() { waits_for_commits_ = true; }
+    /// From now on trials that have ended keep their state and value alone: neither steps nor parameters. For a
+    /// simulation of a million trials, of which nothing else is shown.
+    void forget_ended() { forgets_ended_ = true; }
     /// To be called before a worker is answered, or anyone else outside acts on an entry. Steps alone are left to
     /// flush(), so that thousands a second are stored many at once. StoreFailed: the entries are lost, as when the
     /// process is killed, and there can be no further ones.
@@ -134,6 +137,7 @@ class Ledger {
     void took_step(const StoredEvent& stored, const event::Reported& reported);
     void mark(std::int64_t sequence, SoFar so_far);
     void mark_end(const Event& event);
+    void forget_if_ended(const Event& event);
     Result<void> complete_pictures();
     [[nodiscard]] std::string purpose_of_marks() const;
 
@@ -157,6 +161,7 @@ class Ledger {
     std::optional<std::vector<Mark>> marks_{std::in_place};
     bool replaying_ = false;
     bool waits_for_commits_ = false;
+    bool forgets_ended_ = false;
     bool steps_wait_ = false;             ///< to be stored
     bool commit_due_ = false;             ///< what waits is more than steps
     std::optional<std::string> failure_;  ///< of a commit

@@ -58,6 +58,7 @@ Result<SimulatedEnd> simulate(const Study& study, const std::vector<PriorStudy>&
     Ledger ledger(study, store, std::move(*proposer), std::move(*rules));
     if (const auto replayed = ledger.replay(); !replayed) return replayed.error();
     ledger.on_event = on_event;
+    ledger.forget_ended();
     ledger.session_started({"simulated", 0, ""});
     SimulatedExecutor executor(machine, workload, ledger, clock);
     std::string last_error;

@@ -55,6 +55,21 @@ TEST(Simulation, TakesTheSumOfStartsStepsAndEndsOnEachCore) {
     EXPECT_NEAR(end.busy, 6.0 / 7.5, 1e-9);
 }
 
+TEST(Simulation, FindsTheBestTrialAlthoughEndedOnesAreForgotten) {
+    const Study study = study_of(50, 2);
+    const DrawnTrials trials{.step = {1, 1}, .first = {1, 1}, .last = {0.1, 0.5}};
+    const DrawnWorkload workload(study, trials, 0);
+    double best = 1;
+    for (std::int64_t number = 1; number <= 50; ++number) {
+        TrialRecord trial;
+        trial.number = number;
+        best = std::min(best, workload.metrics(trial, 2).at("loss"));
+    }
+    const SimulatedEnd end = run(study, cores(4), trials);
+    ASSERT_TRUE(end.has_best);
+    EXPECT_DOUBLE_EQ(end.best, best);
+}
+
 TEST(Simulation, IncludesTheStartAndTheEndOfWorkers) {
     SimulatedMachine machine = cores(1);
     machine.launch = 3;
