@@ -117,7 +117,9 @@ class Adviser {
             break;
         }
         const double memory = predicted.memory - passes;
-        const double launches = predicted.launches + rest + passes;
+        // While processes wait for the CPU, what is not explained is no cost of updates.
+        const bool contention = contended_cpu();
+        const double launches = predicted.launches + passes + (contention ? 0 : rest);
         const double total = std::max(step, predicted.seconds());
         const double peak = device.peak(now.work.precision);
         say("A step takes " + duration_text(step) + ": " + percent(100 * predicted.products / total) +
@@ -137,6 +139,10 @@ class Adviser {
         const double most = std::max({predicted.products, memory, launches});
         // Products of few rows reach a small part of the peak: larger batches make them faster too.
         const bool small_products = predicted.products > 0 && now.work.flops / predicted.products < 0.3 * peak;
+        if (contention && rest > most) {
+            advice_.bound = Bound::cpu;
+            return say(percent(100 * rest / total) + " of a step's time is not explained by what it computes.");
+        }
         if (most == launches || (most == predicted.products && small_products))
             advice_.bound = Bound::launches;
         else
@@ -168,6 +174,7 @@ class Adviser {
         if (!predicted) return std::nullopt;
         const TrainingOption& first = facts_.options.front();
         if (option.backend != first.backend || !now) return predicted->seconds();
+        if (contended_cpu()) return predicted->seconds() * step / now->seconds();  // other programs slow all alike
         const double rest = std::max(0.0, step - now->seconds()) / std::max(1.0, first.work.updates);
         // A trial may be faster than its products were measured to be: then so is the option.
         const double faster = std::min(1.0, step / now->seconds());
@@ -209,9 +216,14 @@ class Adviser {
                                    .why = "A trial for each core."});
     }
 
+    [[nodiscard]] bool contended_cpu() const {
+        return host(Quantity::cpu_pressure).value_or(0) >= contended &&
+               host(Quantity::utilization).value_or(0) >= busy_host;
+    }
+
     void judge_contention() {
         const auto waiting = host(Quantity::cpu_pressure), used = host(Quantity::utilization);
-        if (!waiting || !used || *waiting < contended || *used < busy_host) return;
+        if (!contended_cpu()) return;
         say("The CPU was busy " + percent(*used) + " and processes waited for it in " + percent(*waiting) +
             " of the time: more threads ran than there are cores. Native trials take one each, so other programs did.");
         if (advice_.bound == Bound::unknown) advice_.bound = Bound::cpu;

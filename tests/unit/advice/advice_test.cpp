@@ -72,6 +72,17 @@ TEST(Advice, ATinyBatchIsLaunchBoundAndALargerOneIsAdvised) {
     EXPECT_THAT(all(advice.evidence), HasSubstr("an update of 8 samples"));
 }
 
+TEST(Advice, TimeThatOtherProgramsTookIsNoCostOfUpdates) {
+    StudyFacts facts;
+    facts.devices = {device("cpu", 100e9)};
+    facts.options = {trained("cpu", 512), other(trained("cpu", 1024), "batch", "worker.training.batch_size", "1024")};
+    facts.step = 3 * predict_step(facts.devices[0], facts.options[0].work)->seconds();
+    facts.telemetry[{"host", Quantity::utilization}] = constant(100);
+    facts.telemetry[{"host", Quantity::cpu_pressure}] = constant(90);
+    EXPECT_EQ(advise(facts).bound, Bound::cpu) << all(advise(facts).evidence);
+    EXPECT_TRUE(advise(facts).changes.empty());
+}
+
 TEST(Advice, AGoodBatchIsComputeBoundAndNothingIsAdvised) {
     StudyFacts facts;
     facts.devices = {device("cpu", 100e9)};
