@@ -89,7 +89,10 @@ void Attempts::reported(WorkerIndex index, const from_worker::Reported& message)
         context.say(Notice::Level::warning, trial.number, message.report.warning);
     if (!worker.shared)
         record_usage(*job, {message.report.peak_device_bytes.value_or(0), message.report.peak_bytes.value_or(0), 0});
-    if (trial.state != TrialState::running) job->phase = Job::Phase::ending;
+    if (trial.state != TrialState::running) {
+        job->phase = Job::Phase::ending;
+        uses_.throughput.ending(index, trial.number);
+    }
     if (trial.state == TrialState::failed) {
         uses_.requirements.of(trial.number).lasted = context.now() - job->begun;
         uses_.ends.failed_as_judged(trial.number);

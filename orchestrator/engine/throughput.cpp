@@ -81,6 +81,11 @@ void Throughput::reported(WorkerIndex index, std::int64_t trial, std::int64_t st
     if (found->second.reported(trial, step, context_.now(), left())) note_change(device, before);
 }
 
+void Throughput::ending(WorkerIndex index, std::int64_t trial) {
+    const auto found = devices_.find(pool_.at(index).device);
+    if (found != devices_.end()) found->second.ending(trial);
+}
+
 void Throughput::limit(PlacementState& state) const {
     if (!context_.parts.concurrency) return;
     const ConcurrencyPlan& plan = *context_.parts.concurrency;

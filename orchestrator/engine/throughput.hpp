@@ -24,6 +24,9 @@ class Throughput {
     /// A trial has reported a step to its worker.
     void reported(WorkerIndex index, std::int64_t trial, std::int64_t step);
 
+    /// A trial has reported its last step, or was told to end.
+    void ending(WorkerIndex index, std::int64_t trial);
+
     /// Sets the limits of what may start now.
     void limit(PlacementState& state) const;
     /// Returns true if the limits allow a further trial on some device.

@@ -34,6 +34,9 @@ class DeviceConcurrency {
     /// A trial has reported a step. Returns true if a limit has changed.
     bool reported(std::int64_t trial, std::int64_t step, Seconds now, std::int64_t left);
 
+    /// See ThroughputMeter::ending().
+    void ending(std::int64_t trial) { meter_.ending(trial); }
+
     [[nodiscard]] const ConcurrencySearch& workers() const { return workers_; }
     [[nodiscard]] const ConcurrencySearch& fused() const { return fused_; }
     [[nodiscard]] const ThroughputMeter& meter() const { return meter_; }

@@ -143,6 +143,11 @@ MeteredChanges ThroughputMeter::reported(std::int64_t trial, std::int64_t step, 
     return changes;
 }
 
+void ThroughputMeter::ending(std::int64_t trial) {
+    if (const auto found = states_.find(trial); found != states_.end() && std::exchange(found->second.reported, false))
+        ++starting_;
+}
+
 bool ThroughputMeter::is_enough(const State& state) {
     return state.now && state.now->log_rate(enough_intervals, enough_seconds);
 }

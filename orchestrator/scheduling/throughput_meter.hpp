@@ -40,6 +40,9 @@ class ThroughputMeter {
     MeteredChanges run(const std::vector<MeteredTrial>& trials);
     /// A trial has reported a step. Returns changes once all trials have been measured under the current numbers.
     MeteredChanges reported(std::int64_t trial, std::int64_t step, Seconds now);
+    /// A trial has reported its last step, or was told to end. Until it is gone, which may take a process a while, it
+    /// is treated like one that starts: it does no more work, and the rates of the others belong to no number.
+    void ending(std::int64_t trial);
 
     [[nodiscard]] std::int64_t trials() const { return static_cast<std::int64_t>(states_.size()); }
     [[nodiscard]] std::int64_t workers() const;     ///< that train at least one trial
@@ -82,14 +85,14 @@ class ThroughputMeter {
     using Groups = std::map<std::pair<std::int64_t, std::int64_t>, Sum>;
 
     [[nodiscard]] std::map<int, std::int64_t> by_worker() const;
-    [[nodiscard]] bool steady() const { return starting_ <= trials() / 4; }  ///< of four trials one may be starting
+    [[nodiscard]] bool steady() const { return starting_ <= trials() / 4; }  ///< of four, one may start or end
     [[nodiscard]] static bool is_enough(const State& state);
     void collect(State& state, double log_rate, Groups& workers, Groups& fused);
     void close(State& state, Groups& workers, Groups& fused);
     static MeteredChanges averages(const Groups& workers, const Groups& fused);
 
     std::map<std::int64_t, State> states_;  ///< by trial
-    std::int64_t starting_ = 0;             ///< of them, those that have not reported yet
+    std::int64_t starting_ = 0;             ///< of them, those that have not reported yet, or that are ending
 };
 
 }  // namespace hpo

@@ -271,6 +271,19 @@ TEST(ThroughputMeter, TheStartOfATrialIsNotPartOfAWindow) {
     EXPECT_TRUE(meter.reported(1, 9, Seconds(now += 2)).empty()) << "each change is returned once";
 }
 
+TEST(ThroughputMeter, ATrialThatIsEndingDoesNotCountAsOneThatTrains) {
+    ThroughputMeter meter;
+    meter.run({{1, 0}});
+    for (int step = 1; step <= 4; ++step) (void)meter.reported(1, step, Seconds(step));
+    meter.run({{1, 0}, {2, 1}});
+    double now = 5;
+    (void)meter.reported(2, 1, Seconds(now));
+    (void)meter.reported(1, 5, Seconds(now));
+    for (int step = 2; step <= 3; ++step) (void)meter.reported(2, step, Seconds(now += 2));
+    meter.ending(2);  // its process still exists, and the other one runs as if alone
+    for (int step = 6; step <= 12; ++step) EXPECT_TRUE(meter.reported(1, step, Seconds(now += 1)).empty());
+}
+
 TEST(ThroughputMeter, AChangeOfBothNumbersIsIgnored) {
     ThroughputMeter meter;
     meter.run({{1, 0}});
