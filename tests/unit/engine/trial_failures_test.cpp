@@ -31,6 +31,11 @@ TEST_F(AlikeFailures, ThreeAlikeBeforeAnyReportEndTheSession) {
                 HasSubstr("3 trials failed before reporting, with the same error: no file /a/3"));
 }
 
+TEST_F(AlikeFailures, TrialsRefusedBeforeTheirStartDoNotEndTheSessionWhileAnotherRuns) {
+    EXPECT_EQ(until_given_up({.reason = "needs 9 GiB"}, {.running = 1, .longest = Seconds(0)}), 0);
+    EXPECT_TRUE(fail({.reason = "needs 9 GiB"}));
+}
+
 TEST_F(AlikeFailures, ThoseOfDifferentCausesDoNot) {
     for (const char* reason : {"one", "two", "one", "two", "one", "two", "one", "two"})
         EXPECT_FALSE(fail({.reason = reason}));
@@ -39,7 +44,7 @@ TEST_F(AlikeFailures, ThoseOfDifferentCausesDoNot) {
 TEST_F(AlikeFailures, AfterAReportItTakesMoreThanRunAtOnce) {
     failures_.reported(1);
     EXPECT_EQ(until_given_up({.reason = "broken", .steps = 1}), 6);
-    EXPECT_EQ(until_given_up({.reason = "else", .steps = 1}, {.running = 10}), 12);
+    EXPECT_EQ(until_given_up({.reason = "else", .lasted = Seconds(1), .steps = 1}, {.running = 10}), 12);
 }
 
 TEST_F(AlikeFailures, ATrialThatGetsFurtherOrEndsOtherwiseBeginsTheCountAnew) {
