@@ -277,7 +277,7 @@ void Ledger::teach(const TrialRecord& trial) {
     const auto forecast = rules_.forecast(trial.number);
     if (!forecast) return proposer_.tell(trial);
     if (!forecast->tells) return proposer_.withhold(trial.number);
-    proposer_.tell(trial, forecast->value, forecast->deviation);
+    proposer_.tell(trial, forecast->value, forecast->deviation, forecast->repeats);
 }
 
 void Ledger::tried(const TrialRecord& trial) {

@@ -66,9 +66,9 @@ void BackgroundProposer::tell(const TrialRecord& trial) {
     later([trial](Proposer& proposer) { proposer.tell(trial); });
 }
 
-void BackgroundProposer::tell(const TrialRecord& trial, double value, double deviation) {
-    if (computing_ == 0) return proposer_.tell(trial, value, deviation);
-    later([=](Proposer& proposer) { proposer.tell(trial, value, deviation); });
+void BackgroundProposer::tell(const TrialRecord& trial, double value, double deviation, bool repeats) {
+    if (computing_ == 0) return proposer_.tell(trial, value, deviation, repeats);
+    later([=](Proposer& proposer) { proposer.tell(trial, value, deviation, repeats); });
 }
 
 void BackgroundProposer::withhold(std::int64_t trial) {

@@ -47,7 +47,7 @@ class BackgroundProposer {
 
     void proposed(const TrialRecord& trial);
     void tell(const TrialRecord& trial);
-    void tell(const TrialRecord& trial, double value, double deviation);
+    void tell(const TrialRecord& trial, double value, double deviation, bool repeats = false);
     void withhold(std::int64_t trial);
 
     /// Returns Proposer::about(). During a computation, returns the text from before its start.

@@ -66,7 +66,7 @@ class GpSampler final : public Sampler {
         if (number <= startup_ || observed < startup_ || history_.measured() < 2) return start(number, retry, uniform);
         if (retry > 0) return fallback_->propose(trial, pending, retry);  // the model repeats a known point
 
-        if (uniform_ > 0 && uniform() < uniform_) {
+        if (uniform_ > 0 && uniform() < uniform_share()) {
             if (setup_.beliefs) return setup_.beliefs->draw(setup_.space.size(), uniform);
             Point point(setup_.space.size());
             for (double& x : point) x = uniform();
@@ -88,6 +88,14 @@ class GpSampler final : public Sampler {
     }
 
    private:
+    /// Returns the share of proposals that are drawn from the priors. Repetitions show that different points are the
+    /// same training, so the model's proposals, which lie close together, repeat others more often than draws do.
+    [[nodiscard]] double uniform_share() const {
+        const auto& trials = history_.trials();
+        const auto repeats = std::count_if(trials.begin(), trials.end(), [](auto& trial) { return trial.repeats; });
+        const double share = static_cast<double>(repeats) / static_cast<double>(trials.size());
+        return 1 - (1 - uniform_) * std::max(0.1, 1 - 2 * share);
+    }
     Point start(std::uint64_t number, int retry, const std::function<double()>& uniform) const {
         const std::size_t dimensions = setup_.space.size();
         if (setup_.beliefs)

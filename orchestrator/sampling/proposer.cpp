@@ -238,18 +238,20 @@ void Proposer::proposed(const TrialRecord& trial) {
 
 void Proposer::withhold(std::int64_t trial) { pending_.erase(trial); }
 
-void Proposer::tell(const TrialRecord& trial) { tell(trial, trial.value, std::nullopt); }
+void Proposer::tell(const TrialRecord& trial) { tell(trial, trial.value, std::nullopt, false); }
 
-void Proposer::tell(const TrialRecord& trial, double value, double deviation) {
-    tell(trial, std::optional(value), std::optional(deviation));
+void Proposer::tell(const TrialRecord& trial, double value, double deviation, bool repeats) {
+    tell(trial, std::optional(value), std::optional(deviation), repeats);
 }
 
-void Proposer::tell(const TrialRecord& trial, std::optional<double> value, std::optional<double> deviation) {
+void Proposer::tell(const TrialRecord& trial, std::optional<double> value, std::optional<double> deviation,
+                    bool repeats) {
     pending_.erase(trial.number);
     Observation observation;
     observation.trial = trial.number;
     observation.site = {trial.point, map_.active(trial.params)};
     observation.steps = trial.steps();
+    observation.repeats = repeats;
     if (const auto standing = standing_of(trial, objective_); standing && value && std::isfinite(*value)) {
         observation.loss = objective_.direction == Direction::minimize ? *value : -*value;
         observation.deviation = deviation;

@@ -47,7 +47,8 @@ class Proposer {
     /// trials that ended without one of these metrics.
     void tell(const TrialRecord& trial);
     /// Tells the sampler the predicted end of a paused trial, in place of the value that it has reached.
-    void tell(const TrialRecord& trial, double value, double deviation);
+    /// `repeats`: the trial repeats another one exactly.
+    void tell(const TrialRecord& trial, double value, double deviation, bool repeats = false);
     /// Removes a paused trial from the pending ones, since its curve is too short for a prediction.
     void withhold(std::int64_t trial);
 
@@ -68,7 +69,7 @@ class Proposer {
     [[nodiscard]] std::vector<Site> pending() const;
     [[nodiscard]] std::optional<Proposal> wanted_first(std::int64_t trial) const;
     [[nodiscard]] std::optional<Proposal> next_of_grid(std::int64_t number, std::int64_t points);
-    void tell(const TrialRecord& trial, std::optional<double> value, std::optional<double> deviation);
+    void tell(const TrialRecord& trial, std::optional<double> value, std::optional<double> deviation, bool repeats);
     [[nodiscard]] std::optional<Proposal> unseen(std::int64_t trial);
 
     std::string name_;  ///< the sampler's

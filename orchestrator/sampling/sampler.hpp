@@ -31,6 +31,7 @@ struct Observation {
     std::optional<double> loss;
     std::optional<double> deviation;      ///< standard deviation of a loss that is a prediction of the trial's end
     std::int64_t steps = 0;               ///< trained so far; fewer than all for a stopped or paused trial
+    bool repeats = false;                 ///< true if the trial repeated another one exactly
     std::vector<double> further = {};     ///< with `loss`: the losses of the further objectives
     std::vector<double> violations = {};  ///< with `loss`: a value for each constraint, above 0 if it is violated
 

@@ -12,6 +12,10 @@
 // first trial is one of them. They are not selected by performance, so comparing their predicted and real ends shows
 // how reliable predictions are. The less reliable they are, the larger the share, from a tenth to nine tenths.
 //
+// A trial that repeats an earlier one exactly (repeats.hpp) is paused, and its predicted end is that of the earlier
+// one. Once no further trials come, some of those that repeat the best trial go on, since they may differ from it
+// later.
+//
 // The first step often predicts nothing (a warm-up, or a measurement before training begins). Trials pause there only
 // once the study has shown that it is predictive.
 
@@ -28,6 +32,7 @@
 #include "orchestrator/stopping/metric.hpp"
 #include "orchestrator/stopping/promotion.hpp"
 #include "orchestrator/stopping/registry.hpp"
+#include "orchestrator/stopping/repeats.hpp"
 
 namespace hpo {
 
@@ -116,12 +121,19 @@ class Extrapolation final : public StoppingRule {
                 --free;
             }
         }
+        // Trials that repeat the best one may still differ from it later, by a parameter that acts late.
+        std::size_t taken = 0;
+        if (!more_ && best_end_)
+            for (const std::int64_t trial : repeats_.of(best_end_->trial)) {
+                if (promotable.size() == most || released_ + taken++ >= factor_) break;
+                promotable.push_back(trial);
+            }
         return promotable;
     }
 
     [[nodiscard]] bool holds(std::int64_t trial) const override {
         const auto found = courses_.find(trial);
-        return found != courses_.end() && found->second.waits;
+        return found != courses_.end() && (found->second.waits || repeats_.original(trial));
     }
 
     [[nodiscard]] std::vector<Gate> gates() const override {
@@ -144,6 +156,7 @@ class Extrapolation final : public StoppingRule {
     [[nodiscard]] double least_full_share() const override { return least_full; }
 
     [[nodiscard]] std::optional<Forecast> forecast(std::int64_t trial) const override {
+        if (const auto original = repeats_.original(trial)) return forecast_of_repeat(*original);
         const auto found = courses_.find(trial);
         if (found == courses_.end() || found->second.path.empty() || found->second.path.size() > rungs_.size())
             return std::nullopt;
@@ -154,6 +167,7 @@ class Extrapolation final : public StoppingRule {
     [[nodiscard]] std::int64_t forecasts_made() const override { return fits_; }
 
     [[nodiscard]] std::string verdict_on_paused(std::int64_t trial) const override {
+        if (const auto original = repeats_.original(trial)) return repeats_text(*original);
         return holds(trial) ? standing(trial, courses_.at(trial), true) : std::string();
     }
 
@@ -163,9 +177,20 @@ class Extrapolation final : public StoppingRule {
         if (!value) return {};
         CurveCourse& course = courses_[trial.number];
         leave(trial.number, course);
+        const bool compared = repeats_.report(trial.number, trial.steps(), *metric_(trial.curve.back()));
+        if (const auto original = repeats_.original(trial.number)) {
+            withdraw(trial, course);
+            return {to_worker::Action::pause, "extrapolation", repeats_text(*original), true};
+        }
+        Verdict verdict = judge(trial, course, *value);
+        verdict.lasting |= compared;
+        return verdict;
+    }
+
+    Verdict judge(const TrialRecord& trial, CurveCourse& course, double value) {
         const std::size_t before = course.path.size();
         while (course.path.size() < rungs_.size() && rungs_[course.path.size()].step <= trial.steps())
-            course.path.push_back(metric_.direction == Direction::minimize ? *value : -*value);
+            course.path.push_back(oriented(value));
         if (course.path.size() == before) return {};
         count(trial, course);
         if (static_cast<double>(all_steps_) >= growth * static_cast<double>(fitted_at_)) fit();
@@ -195,8 +220,33 @@ class Extrapolation final : public StoppingRule {
         return {to_worker::Action::pause, "extrapolation", standing(trial.number, course, false), true};
     }
 
+    /// Takes a trial that repeats another one out of the rungs that it has passed.
+    void withdraw(const TrialRecord& trial, CurveCourse& course) {
+        count(trial, course);
+        if (course.full) full_steps_ -= steps_ - trial.steps();
+        for (std::size_t i = 0; i < course.path.size(); ++i) {
+            std::erase_if(rungs_[i].ranking, [&](const Foretold& entry) { return entry.trial == trial.number; });
+            if (!course.full && in_force(i) && rungs_[i].gone_on > 0) --rungs_[i].gone_on;
+        }
+        course.path.clear();
+    }
+
+    /// Returns the forecast for a trial that repeats this one: what this one has reached, if it has ended.
+    [[nodiscard]] std::optional<Forecast> forecast_of_repeat(std::int64_t original) const {
+        const auto found = courses_.find(original);
+        const bool ended = found != courses_.end() && found->second.path.size() > rungs_.size();
+        auto known = ended ? std::optional(Forecast{oriented(model_.bounded_end(found->second.path.back()))})
+                           : forecast(original);
+        if (known) known->repeats = true;
+        return known;
+    }
+    [[nodiscard]] static std::string repeats_text(std::int64_t original) {
+        return "repeats trial " + std::to_string(original) + ": every value so far is the same";
+    }
+
     void on_end(const TrialRecord& trial) override {
         best_.forget(trial.number);
+        if (trial.state == TrialState::failed) repeats_.failed(trial.number);
         const auto found = courses_.find(trial.number);
         if (found == courses_.end()) return;
         CurveCourse& course = found->second;
@@ -207,9 +257,17 @@ class Extrapolation final : public StoppingRule {
         const double end = diverged ? INFINITY : !trial.value ? course.path.back() : oriented(*trial.value);
         course.path.resize(rungs_.size() + 1, end);
         if (course.foretold) foretold_.emplace_back(*course.foretold, end);
+        if (trial.state == TrialState::complete && (!best_end_ || end < best_end_->end))
+            best_end_ = {end, trial.number};
     }
     void went_back(std::int64_t trial) override { best_.forget(trial); }
     void on_promotion(std::int64_t trial) override {
+        if (repeats_.original(trial)) {
+            repeats_.release(trial);
+            courses_[trial].full = true;
+            ++released_;
+            return;
+        }
         const auto found = courses_.find(trial);
         if (found == courses_.end() || !found->second.waits) return;
         ++rungs_[*found->second.waits].gone_on;
@@ -278,7 +336,7 @@ class Extrapolation final : public StoppingRule {
         while (first < rungs_.size() && !in_force(first)) ++first;
         if (first == rungs_.size()) return least_full;
         const double model = model_.tells(first) > 0 ? model_.tells(first) : untold;
-        const double count = static_cast<double>(foretold_.size());
+        const double count = std::max(0.0, static_cast<double>(foretold_.size()) - 1);  // one end has no order
         const double tells = (doubt * (model + untold) + count * concordance()) / (2 * doubt + count);
         return std::clamp(1 - tells / tells_all, least_full, most_full);
     }
@@ -336,6 +394,9 @@ class Extrapolation final : public StoppingRule {
     std::vector<CurveRung> rungs_;
     CurveModel model_;
     Followed<BestValue> best_;
+    Repeats repeats_;
+    std::size_t released_ = 0;          ///< repetitions that were trained on
+    std::optional<Foretold> best_end_;  ///< of the trials that were trained to their end
     std::unordered_map<std::int64_t, CurveCourse> courses_;
     std::vector<std::pair<double, double>> foretold_;  ///< of full trainings: predicted end and real end
     std::int64_t all_steps_ = 0;

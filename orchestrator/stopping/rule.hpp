@@ -35,6 +35,7 @@ struct Forecast {
     double value = 0;      ///< the objective at the trial's end
     double deviation = 0;  ///< one standard deviation
     bool tells = true;     ///< false if the curve so far predicts the end too poorly for a sampler to learn from it
+    bool repeats = false;  ///< true if the trial repeats another one exactly, so that its proposal taught nothing
 };
 
 /// A stopping rule. Not thread-safe. All rules keep the same contract (tests/contract/stopping). A rule never acts

@@ -90,6 +90,7 @@ class Play {
         return regrets_;
     }
     [[nodiscard]] std::size_t trials() const { return trials_.size(); }
+    [[nodiscard]] std::size_t rows() const { return had_.size(); }
     [[nodiscard]] std::size_t complete() const { return complete_; }
 
    private:
@@ -181,7 +182,7 @@ class Play {
         const auto forecast = rules_->forecast(trial.number);
         if (!forecast) return proposer_->tell(trial);
         if (!forecast->tells) return proposer_->withhold(trial.number);
-        proposer_->tell(trial, forecast->value, forecast->deviation);
+        proposer_->tell(trial, forecast->value, forecast->deviation, forecast->repeats);
     }
     void relearn() {
         if (rules_->forecasts_made() == forecasts_) return;
@@ -224,7 +225,7 @@ double median(std::vector<double> values) {
 std::vector<double> measure(const Problem& problem, const Strategy& strategy, const Settings& settings,
                             const std::vector<std::int64_t>& marks) {
     std::vector<std::vector<double>> at(marks.size());
-    std::size_t trials = 0, complete = 0;
+    std::size_t trials = 0, complete = 0, rows = 0;
     for (std::uint64_t seed = 1; seed <= settings.seeds; ++seed) {
         Settings one = settings;
         Play play(problem, strategy, one, seed);
@@ -235,14 +236,15 @@ std::vector<double> measure(const Problem& problem, const Strategy& strategy, co
             at[i].push_back(strategy.first_three ? Play(problem, strategy, one, seed).regrets().back()
                                                  : regrets[static_cast<std::size_t>(marks[i]) - 1]);
         }
-        trials += play.trials(), complete += play.complete();
+        trials += play.trials(), complete += play.complete(), rows += play.rows();
     }
     std::vector<double> medians;
     for (auto& values : at) medians.push_back(median(values));
     std::printf("%-28.28s %-20s", problem.name.c_str() + (problem.name.size() > 28 ? problem.name.size() - 28 : 0),
                 strategy.name.c_str());
     for (const double value : medians) std::printf(" %7.4f", value);
-    std::printf("   %zu trials, %zu complete\n", trials / settings.seeds, complete / settings.seeds);
+    std::printf("   %zu trials of %zu rows, %zu complete\n", trials / settings.seeds, rows / settings.seeds,
+                complete / settings.seeds);
     std::fflush(stdout);
     return medians;
 }

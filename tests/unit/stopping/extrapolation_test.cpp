@@ -131,5 +131,54 @@ TEST(Extrapolation, PredictsTheEndsOfPausedTrials) {
     EXPECT_FALSE(rule->forecast(1)->tells);  // no trial has ended yet
 }
 
+/// A rule for which trial 1 is complete, and trial 2 has repeated its first three values.
+class RepeatedBest : public ::testing::Test {
+   protected:
+    RepeatedBest() : rule_(testing_curves::rule("extrapolation", {}, steps, {"val_loss", Direction::minimize, {}})) {
+        for (std::int64_t step = 1; step < steps; ++step) report(1);
+        report(1, TrialState::complete);
+        for (int step = 1; step <= 2; ++step) report(2);
+        verdict_ = report(2);
+    }
+    Verdict report(std::int64_t number, TrialState state = TrialState::running) {
+        TrialRecord& trial = trials_[number];
+        trial.number = number;
+        trial.state = state;
+        Report report;
+        report.step = trial.steps() + 1;
+        report.metrics["val_loss"] = fall(0.25, report.step);
+        trial.value = report.metrics["val_loss"];
+        trial.curve.push_back(report);
+        if (state == TrialState::running) return rule_->report(trial);
+        rule_->ended(trial);
+        return {};
+    }
+    std::unique_ptr<StoppingRule> rule_;
+    std::map<std::int64_t, TrialRecord> trials_;
+    Verdict verdict_;
+};
+
+TEST_F(RepeatedBest, ATrialThatRepeatsAnotherIsPausedAndForecastToEndAsThatDid) {
+    EXPECT_EQ(verdict_.action, Action::pause);
+    EXPECT_EQ(verdict_.reason, "repeats trial 1: every value so far is the same");
+    EXPECT_TRUE(verdict_.lasting);
+    EXPECT_TRUE(rule_->holds(2));
+    EXPECT_EQ(rule_->verdict_on_paused(2), verdict_.reason);
+    const auto forecast = rule_->forecast(2);
+    ASSERT_TRUE(forecast);
+    EXPECT_TRUE(forecast->repeats);
+    EXPECT_DOUBLE_EQ(forecast->value, *trials_[1].value);
+}
+
+TEST_F(RepeatedBest, ItGoesOnOnlyOnceNoFurtherTrialsCome) {
+    EXPECT_THAT(rule_->promotions(), testing::IsEmpty());
+    rule_->expect_trials(false);
+    ASSERT_THAT(rule_->promotions(), testing::ElementsAre(2));
+    rule_->promoted(2);
+    EXPECT_FALSE(rule_->holds(2));
+    EXPECT_THAT(rule_->promotions(), testing::IsEmpty());
+    for (std::int64_t step = 4; step < steps; ++step) EXPECT_EQ(report(2).action, Action::go_on) << step;
+}
+
 }  // namespace
 }  // namespace hpo
