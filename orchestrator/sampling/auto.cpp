@@ -16,8 +16,9 @@ namespace hpo {
 namespace {
 
 constexpr std::int64_t fewest = 8;  // trials: with less a model has nothing to learn from
-constexpr std::int64_t most_for_gp = 200;
+constexpr std::int64_t most_for_gp = 400;
 constexpr std::int64_t most_foretold_for_gp = 400;  // most of them cost a few steps and are followed by others
+constexpr std::int64_t many_trials = 2000;          // of more trials, each likely takes only moments
 constexpr std::size_t most_dimensions = 40;         // of gp: its priors hold up to some thirty, and each costs time
 
 /// A sampler with the reason for its choice.
@@ -64,11 +65,22 @@ Result<std::unique_ptr<Sampler>> choose(const SamplerRow& row, const Params& opt
         std::make_unique<Chosen>(*std::move(made), "auto: " + std::string(row.part.name) + ", as " + why));
 }
 
+/// gp for the first trials, and tpe for later ones.
+Result<std::unique_ptr<Sampler>> gp_then_tpe(const Params& gp, std::int64_t last_of_gp, const Params& tpe,
+                                             const SamplerSetup& setup, std::string about) {
+    auto first = gp_row.make(gp, setup);
+    auto second = tpe_row.make(tpe, setup);
+    if (!first || !second) return first ? second.error() : first.error();
+    return std::unique_ptr<Sampler>(std::make_unique<Chosen>(
+        std::make_unique<InTurn>(*std::move(first), last_of_gp, *std::move(second)), std::move(about)));
+}
+
 }  // namespace
 
 constinit const SamplerRow auto_row{
     {"auto",
-     "gp for up to 200 trials; tpe for more, for more than 40 parameters, or where stopping rules end trials early; "
+     "gp for up to 400 trials (200 if there are more than 2,000), then tpe; tpe alone for more than 40 parameters, or "
+     "where stopping rules end trials early; "
      "with stopping: auto gp for the first 400 and every second trial drawn at random; sobol for fewer than 8; hpo "
      "check says which and why",
      {}},
@@ -77,24 +89,22 @@ constinit const SamplerRow auto_row{
         if (setup.trials < fewest)
             return choose(dimensions <= sobol_dimensions && !setup.beliefs ? sobol_row : random_row, {}, setup,
                           std::to_string(setup.trials) + " trials are too few to learn from");
-        std::string why;
-        if (setup.foretells && dimensions <= most_dimensions) {
-            auto first = gp_row.make({{"uniform", 0.5}}, setup);
-            auto second = tpe_row.make({{"uniform", 0.6}}, setup);
-            if (!first || !second) return first ? second.error() : first.error();
-            return std::unique_ptr<Sampler>(std::make_unique<Chosen>(
-                std::make_unique<InTurn>(*std::move(first), most_foretold_for_gp, *std::move(second)),
+        if (setup.foretells && dimensions <= most_dimensions)
+            return gp_then_tpe(
+                {{"uniform", 0.5}}, most_foretold_for_gp, {{"uniform", 0.6}}, setup,
                 "auto: gp and random points in turn, as predicted ends tell what trials that paused are worth" +
                     (setup.trials > most_foretold_for_gp
                          ? "; tpe after " + std::to_string(most_foretold_for_gp) + " trials"
-                         : std::string())));
-        }
+                         : std::string()));
+        std::string why;
         if (setup.stops_early)
             why = "stopping rules end trials early";
-        else if (setup.trials > most_for_gp)
-            why = std::to_string(setup.trials) + " trials are more than gp's " + std::to_string(most_for_gp);
         else if (dimensions > most_dimensions)
             why = std::to_string(dimensions) + " parameters are more than gp's " + std::to_string(most_dimensions);
+        else if (const auto last = setup.trials > many_trials ? most_for_gp / 2 : most_for_gp; setup.trials > last)
+            return gp_then_tpe(
+                {}, last, {}, setup,
+                "auto: gp for the first " + std::to_string(last) + " trials, then tpe, whose proposals take less time");
         else
             return choose(gp_row, {}, setup,
                           (setup.objectives > 1 ? "it looks for the Pareto front, " : std::string()) +

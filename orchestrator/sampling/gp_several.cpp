@@ -118,7 +118,7 @@ class SeveralSampler final : public Sampler {
             if (o < setup_.objectives)
                 objectives.push_back(&processes.back());
             else
-                constraints.push_back({processes.back(), standardised(0, data.losses)});
+                constraints.push_back({&processes.back(), standardised(0, data.losses)});
         }
 
         // The values to improve on are those of trials that keep the constraints, or are predicted to if pending.
@@ -128,7 +128,7 @@ class SeveralSampler final : public Sampler {
             const auto& standing = is_told ? told_.trials[modelled[i]] : std::nullopt;
             const bool keeps = is_told ? standing && standing->feasible()
                                        : std::all_of(constraints.begin(), constraints.end(), [&](const Bounded& one) {
-                                             return one.process.targets()[i] <= one.bound;
+                                             return one.process->targets()[i] <= one.bound;
                                          });
             if (!keeps) continue;
             auto& point = values.emplace_back();

@@ -114,7 +114,7 @@ std::vector<double> ParetoImprovement::values(const std::vector<std::vector<doub
         }
     }
     for (const Bounded& constraint : constraints_) {
-        const auto predictions = constraint.process.predict_all(inputs);
+        const auto predictions = constraint.process->predict_all(inputs);
         for (std::size_t i = 0; i < inputs.size(); ++i)
             all[i] += log_probability((constraint.bound - predictions[i].mean) / predictions[i].deviation);
     }
@@ -140,7 +140,7 @@ double ParetoImprovement::value(std::span<const double> input, std::span<double>
         }
     }
     for (const Bounded& constraint : constraints_) {
-        const Prediction at = constraint.process.predict(input, by_mean, by_deviation);
+        const Prediction at = constraint.process->predict(input, by_mean, by_deviation);
         const double z = (constraint.bound - at.mean) / at.deviation;
         total += log_probability(z);
         const double slope = log_probability_slope(z) / at.deviation;

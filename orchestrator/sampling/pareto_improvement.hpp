@@ -20,7 +20,7 @@ namespace hpo {
 
 /// The process of a constraint's violation, and the largest value on its scale that keeps the constraint.
 struct Bounded {
-    const GaussianProcess& process;
+    const GaussianProcess* process;  ///< lives as long as the object that uses it
     double bound = 0;
 };
 

@@ -119,9 +119,9 @@ TEST(Auto, SaysWhatItChoseAndWhy) {
     Study study;
     study.space = {range("x", 0, 1)};
     const auto about = [&] { return Proposer::make(study)->about(); };
-    EXPECT_EQ(about(), "auto: gp, as trials are trained to their end and are no more than 200");
+    EXPECT_EQ(about(), "auto: gp, as trials are trained to their end and are no more than 400");
     study.budget.trials = 1000;
-    EXPECT_EQ(about(), "auto: tpe, as 1000 trials are more than gp's 200");
+    EXPECT_EQ(about(), "auto: gp for the first 400 trials, then tpe, whose proposals take less time");
     study.budget.trials = 4;
     EXPECT_EQ(about(), "auto: sobol, as 4 trials are too few to learn from");
     study.budget.trials = 64;

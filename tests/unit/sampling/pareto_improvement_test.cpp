@@ -35,7 +35,7 @@ GaussianProcess wave(double phase) {
 class ParetoImprovementTest : public ::testing::Test {
    protected:
     std::function<double()> uniform = [element = std::uint64_t{5000}]() mutable { return drawn(element++); };
-    GaussianProcess first = wave(0), second = wave(2), third = wave(4);
+    GaussianProcess first = wave(0), second = wave(2), third = wave(4), fourth = wave(1);
     std::vector<double> input{0.3, 0.4}, slope{0, 0};
 };
 
@@ -66,7 +66,7 @@ TEST_F(ParetoImprovementTest, IsTheExpectedGrowthOfTheHypervolume) {
 TEST_F(ParetoImprovementTest, ItsSlopesAreThoseOfDifferencesAlsoWhereThereIsLittleHope) {
     for (const double shift : {0.0, -6.0}) {  // the front is out of reach
         std::vector<std::vector<double>> front{{-0.6 + shift, 1.2 + shift, 0.1}, {0.2 + shift, 0.3 + shift, 0.2}};
-        const ParetoImprovement improvement({&first, &second, &third}, {{wave(1), 0.3}}, front,
+        const ParetoImprovement improvement({&first, &second, &third}, {{&fourth, 0.3}}, front,
                                             positive_directions(3, 8, uniform), 0.1);
         improvement.value(input, slope);
         for (std::size_t d = 0; d < 2; ++d) {
@@ -82,7 +82,7 @@ TEST_F(ParetoImprovementTest, ItsSlopesAreThoseOfDifferencesAlsoWhereThereIsLitt
 }
 
 TEST_F(ParetoImprovementTest, WithOneObjectiveItIsExpectedImprovementTimesTheProbabilityOfKeepingTheConstraint) {
-    const ParetoImprovement improvement({&first}, {{second, 0.2}}, {{0.5}, {-0.3}}, {}, 0.1);
+    const ParetoImprovement improvement({&first}, {{&second, 0.2}}, {{0.5}, {-0.3}}, {}, 0.1);
     const auto at = first.predict(input), constraint = second.predict(input);
     const double expected =
         log_expected_improvement(at, -0.3) +
@@ -91,7 +91,8 @@ TEST_F(ParetoImprovementTest, WithOneObjectiveItIsExpectedImprovementTimesThePro
 }
 
 TEST_F(ParetoImprovementTest, WithoutAPointThatKeepsTheConstraintsTheirProbabilityCountsAlone) {
-    const ParetoImprovement improvement({&first, &third}, {{second, 0.2}}, {}, positive_directions(2, 4, uniform), 0.1);
+    const ParetoImprovement improvement({&first, &third}, {{&second, 0.2}}, {}, positive_directions(2, 4, uniform),
+                                        0.1);
     const auto constraint = second.predict(input);
     EXPECT_NEAR(improvement.value(input, slope), log_probability((0.2 - constraint.mean) / constraint.deviation), 1e-9);
 }
