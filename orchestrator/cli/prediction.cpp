@@ -112,6 +112,10 @@ void describe_record(const Study& study, const MeasuredStudy& measured, const St
 
 MeasuredStudy read_measured(const StudySnapshot& snapshot) {
     MeasuredStudy measured{snapshot.study, {}};
+    if (!has_worker(measured.study))
+        throw Fatal("study " + measured.study.name +
+                    " has no worker: the program that ran it with hpo ask-tell trains its trials, and hpo measures "
+                    "nothing of what they cost");
     RecordReader reader(measured.study);
     constexpr std::size_t batch = 10'000;
     for (std::int64_t after = 0;;) {
@@ -122,7 +126,9 @@ MeasuredStudy read_measured(const StudySnapshot& snapshot) {
         after = events->back().sequence;
     }
     measured.run = reader.finish();
-    if (measured.run.trials.empty())
+    // Trials that failed before their first step are in the record too.
+    if (std::none_of(measured.run.trials.begin(), measured.run.trials.end(),
+                     [](const RecordedTrial& trial) { return trial.step > 0; }))
         throw Fatal("study " + snapshot.study.name + " has measured nothing yet: none of its trials took a step");
     return measured;
 }

@@ -26,7 +26,7 @@ struct MeasuredStudy {
     RecordedRun run;
 };
 
-/// Reads all events of a study. Throws Fatal if none of its trials took a step.
+/// Reads all events of a study. Throws Fatal if none of its trials took a step, or if another program trains them.
 MeasuredStudy read_measured(const StudySnapshot& snapshot);
 
 /// Throws Fatal or Refusal with the reason.

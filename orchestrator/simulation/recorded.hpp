@@ -28,7 +28,7 @@ struct RecordedTrial {
 
 /// What a study's events say of its costs. Seconds are the wall clock's, so that they contain all that a step took.
 struct RecordedRun {
-    std::vector<RecordedTrial> trials;  ///< that took a step
+    std::vector<RecordedTrial> trials;  ///< that took a step or failed
     double start = 0;                   ///< mean from the launch of an attempt to its first step
     double end = 0;                     ///< median from an attempt's last step to the next launch in its worker
     double launch = 0;                  ///< from the start of a session to its first launch

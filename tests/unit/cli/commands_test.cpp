@@ -282,6 +282,30 @@ TEST_F(Commands, AStudyWithoutValuesHasNoBest) {
     EXPECT_THAT(result.err, HasSubstr("no trial with a value of val_accuracy yet"));
 }
 
+TEST_F(Commands, AStudyThatMeasuredNothingIsNeitherSimulatedNorAdvised) {
+    const StudyFolder failed = make_study("failed", 0);
+    const auto store = open_store(failed.database());
+    ASSERT_TRUE(store);
+    for (const Event& event : std::vector<Event>{
+             event::SessionStarted{"host", 4711, "0.1.0"}, event::Proposed{1, {0.5, 0.5, 0.25}, {{"lr", 0.01}}},
+             event::Launched{1, 1, "cpu 0"}, event::Finished{1, 1, TrialState::failed, "", "no metric was found"}})
+        EXPECT_TRUE((*store)->append(event));
+    std::ofstream(failed.yaml()) << (*store)->source();
+    const StudyFolder asked{runs_ / "asked"};
+    ASSERT_TRUE(make_study_folder(asked));
+    const auto asked_store = open_store(asked.database());
+    ASSERT_TRUE(asked_store);
+    ASSERT_TRUE((*asked_store)->set_source("study: asked\nspace: {lr: {type: float, low: 0.1, high: 1}}\n"));
+    for (const char* command : {"simulate", "advise"}) {
+        const CommandResult result = hpo_command({command, "failed"});
+        EXPECT_EQ(result.code, 1);
+        EXPECT_THAT(result.err, HasSubstr("study failed has measured nothing yet: none of its trials took a step"));
+    }
+    const CommandResult result = hpo_command({"advise", "asked"});
+    EXPECT_EQ(result.code, 1);
+    EXPECT_THAT(result.err, HasSubstr("study asked has no worker: the program that ran it with hpo ask-tell"));
+}
+
 TEST(ShellWord, QuotesWhatAShellWouldInterpret) {
     EXPECT_EQ(shell_word("--lr=0.001"), "--lr=0.001");
     EXPECT_EQ(shell_word(""), "''");
