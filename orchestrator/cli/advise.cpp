@@ -70,6 +70,12 @@ std::vector<KeyAndValue> chosen(const Advice& advice) {
     return keys;
 }
 
+void refuse_existing(const std::string& file) {
+    std::error_code failed;
+    if (std::filesystem::exists(file, failed))
+        throw Fatal("--apply " + printable(file) + ": the file exists and is not replaced; give a new name", 2);
+}
+
 /// Writes the study with the changes. Never replaces a file.
 void apply(const Study& study, std::vector<KeyAndValue> changes, const std::string& file) {
     if (changes.empty()) throw Fatal("there is nothing to change in " + study.name);
@@ -79,9 +85,7 @@ void apply(const Study& study, std::vector<KeyAndValue> changes, const std::stri
     changes.emplace_back("study", study.name.substr(0, longest_name - suffix.size()) + suffix);
     const auto text = edit_study(study.source, study.name + " (as it ran)", changes, known_parts());
     if (!text) throw Fatal(text.error().message);
-    std::error_code failed;
-    if (std::filesystem::exists(file, failed))
-        throw Fatal("--apply " + printable(file) + ": the file exists and is not replaced; give a new name", 2);
+    refuse_existing(file);
     std::ofstream stream(file, std::ios::binary);
     stream << *text;
     stream.close();
@@ -115,11 +119,16 @@ Json to_json(const view::AdviceReport& report) {
 }
 
 int advise_command(const AdviseArguments& arguments) {
+    if (!arguments.apply.empty()) refuse_existing(arguments.apply);  // before minutes of measuring
     const StudySnapshot snapshot = snapshot_or_fail(choose_study(arguments.study));
     const MeasuredStudy measured = read_measured(snapshot);
     view::AdviceReport report;
     report.study = measured.study.name;
     report.facts = facts_of(snapshot, measured);
+    if (arguments.measure && !report.facts.native)
+        throw Fatal("--measure trains the built-in models with other options, and the trials of " + report.study +
+                        " run a script; leave it out",
+                    2);
     OptionCollector options(measured, arguments.measure);
     if (report.facts.native) options.collect(report.facts);
     report.advice = advise(report.facts);

@@ -98,12 +98,17 @@ std::string percent(double share) {
 void describe_record(const Study& study, const MeasuredStudy& measured, const StepLaw& law,
                      std::vector<std::string>& basis) {
     const RecordedRun& run = measured.run;
-    basis.push_back("costs and curves of " + std::to_string(run.trials.size()) + " trials of " + measured.study.name +
-                    ", measured on " + printable(run.host) + " with " + std::to_string(run.workers) + " at once in " +
+    basis.push_back("costs and curves of " + std::to_string(run.trials.size()) +
+                    (run.trials.size() == 1 ? " trial of " : " trials of ") + measured.study.name + ", measured on " +
+                    printable(run.host) + " with " + std::to_string(run.workers) + " at once in " +
                     duration_text(run.seconds));
-    basis.push_back("trials that were not measured: a law of the space explains " + percent(law.explained()) +
-                    " of the differences in time per step; a trial is off by " + percent(law.deviation()) +
-                    ", and learns as the measured trial nearest to it");
+    constexpr std::size_t fewest_tested = 3;  // the law is tested by leaving each trial out
+    if (run.trials.size() < fewest_tested)
+        basis.emplace_back("trials that were not measured: how far they are off is not known from so few");
+    else
+        basis.push_back("trials that were not measured: a law of the space explains " + percent(law.explained()) +
+                        " of the differences in time per step; a trial is off by " + percent(law.deviation()) +
+                        ", and learns as the measured trial nearest to it");
     if (measured.study.name == study.name && !run.ended)
         basis.push_back("the study has not ended yet: what it has not tried is taken from what it has");
 }
@@ -174,9 +179,20 @@ PredictionReport predict_study(const PredictionQuestion& question) {
                         printable(question.study) +
                         "), name a study that has run (--from), or give 'trials' in a YAML file for --devices");
         run = measured->run;
+        const std::string& metric = study.objective.metric;
+        if (std::none_of(run.trials.begin(), run.trials.end(), [&](const RecordedTrial& trial) {
+                return std::any_of(trial.curve.begin(), trial.curve.end(),
+                                   [&](const Report& step) { return step.metrics.contains(metric); });
+            }))
+            throw Fatal("how trials of " + study.name + " learn is not known: no trial of " + measured->study.name +
+                        " reported " + printable(metric) + ", its objective; name a study that did (--from)");
         law.emplace(study.space, run);
         describe_record(study, *measured, *law, report.basis);
-        if (!elsewhere) report.hardware = hardware_of(study, run);
+        if (!elsewhere) {
+            report.hardware = hardware_of(study, run);
+            report.hardware.name +=
+                measured->study.name == study.name ? ", as it ran" : ", as " + measured->study.name + " ran";
+        }
         estimate_speeds(study, run, report.hardware, report.basis);
         if (elsewhere && report.hardware.groups.empty())
             report.basis.push_back(report.hardware.speed
@@ -190,6 +206,10 @@ PredictionReport predict_study(const PredictionQuestion& question) {
             return std::make_unique<RecordedWorkload>(study, run, *law, draw);
         };
     }
+    if (measured && !run.on_device && elsewhere && !report.hardware.groups.empty())
+        report.basis.emplace_back(
+            "what a trial takes of a device's memory was not measured, and limits nothing here: at_once in a file "
+            "does");
     for (const DeviceGroup& group : report.hardware.groups)
         if (elsewhere && group.throughput.size() == 1 && group.at_once != 1)
             report.basis.push_back("trials at once on one " + group.name +

@@ -3,9 +3,11 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <CLI/Validators.hpp>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "hpo/printable.hpp"
 #include "orchestrator/cli/commands.hpp"
 #include "orchestrator/cli/prediction.hpp"
 #include "orchestrator/export/trial_json.hpp"
@@ -50,7 +52,15 @@ CommandAction simulate(CLI::App& app) {
         ->take_all()
         ->type_name("KEY=VALUE");
     app.add_option("--price", arguments->price, "Price of an hour of all the hardware, in any currency")
-        ->check(CLI::NonNegativeNumber);
+        ->check(CLI::Validator(
+            [](std::string& text) {
+                double price = -1;
+                const bool read = CLI::detail::lexical_cast(text, price);
+                return read && std::isfinite(price) && price >= 0
+                           ? std::string()
+                           : printable(text) + " must be a finite number of at least 0";
+            },
+            ""));
     app.add_option("--simulations", arguments->simulations, "How many simulations the range is taken from")
         ->check(CLI::Range(1, 1000))
         ->capture_default_str();

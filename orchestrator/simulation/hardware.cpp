@@ -90,14 +90,14 @@ Result<Hardware> parse_hardware(std::string_view text) {
         const auto [end, failed] = std::from_chars(part.data(), part.data() + part.size(), count);
         const std::string_view kind = part.substr(static_cast<std::size_t>(end - part.data()));
         if (failed != std::errc() || kind.size() < 2 || (kind[0] != 'x' && kind[0] != 'X'))
-            return wrong("'" + printable(part) + "' is no number of devices");
+            return wrong("'" + printable(part) + "' is neither a number and a kind nor a file");
         if (count < 1 || count > most_simulated_devices)
             return wrong("there can be 1 to " + std::to_string(most_simulated_devices) + " of them, not " +
                          std::to_string(count));
         const std::string_view name = kind.substr(1);
         hardware.name += (hardware.name.empty() ? "" : ", ") + std::to_string(count) + ' ';
         if (lower(name) == "cpu") {
-            hardware.cores = static_cast<double>(count);
+            hardware.cores = static_cast<double>(count) + (hardware.cores_given ? hardware.cores : 0);
             hardware.cores_given = true;
             hardware.name += count == 1 ? "CPU core" : "CPU cores";
             continue;

@@ -95,7 +95,8 @@ std::string draw_prediction(const PredictionReport& report) {
     if (prediction.failed.high > 0) ends += ", " + range_text(prediction.failed, whole_text) + " failed";
     text += prediction_row("trials", std::to_string(prediction.trials) + ": " + ends);
     text += prediction_row("trained", range_text(prediction.steps, whole_text) + step + ", " +
-                                          std::to_string(prediction.at_once) + " trials at once");
+                                          std::to_string(prediction.at_once) +
+                                          (prediction.at_once == 1 ? " trial at once" : " trials at once"));
     text += prediction_row("ends by", prediction.reason);
     if (prediction.cost) {
         const std::string low = number_text(prediction.cost->low), high = number_text(prediction.cost->high);

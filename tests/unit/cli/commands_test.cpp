@@ -306,6 +306,34 @@ TEST_F(Commands, AStudyThatMeasuredNothingIsNeitherSimulatedNorAdvised) {
     EXPECT_THAT(result.err, HasSubstr("study asked has no worker: the program that ran it with hpo ask-tell"));
 }
 
+TEST_F(Commands, SimulateRefusesAPriceThatIsNoneAndMeasurementsOfAnotherMetric) {
+    make_study("phase1");
+    const std::string other = (runs_ / "other.yaml").string();
+    std::string yaml = testing::sample_yaml;
+    yaml.replace(yaml.find("sample"), 6, "other");
+    std::ofstream(other) << yaml;
+    EXPECT_THAT(hpo_command({"simulate", other, "--from", "phase1"}).out, HasSubstr(", as phase1 ran\n"));
+    for (const char* price : {"-3", "nan", "inf", "abc"}) {
+        const CommandResult result = hpo_command({"simulate", other, "--from", "phase1", "--price", price});
+        EXPECT_EQ(result.code, 2);
+        EXPECT_THAT(result.err, HasSubstr(std::string(price) + " must be a finite number of at least 0\n"));
+    }
+    EXPECT_THAT(hpo_command({"simulate", other, "--from", "phase1", "--price", "3.5"}).out,
+                HasSubstr("at 3.5 an hour"));
+    const CommandResult metric = hpo_command(
+        {"simulate", other, "--from", "phase1", "--set", "objective={metric: val_loss, direction: minimize}"});
+    EXPECT_EQ(metric.code, 1);
+    EXPECT_THAT(metric.err, HasSubstr("no trial of phase1 reported val_loss, its objective"));
+}
+
+TEST_F(Commands, AdviseRefusesAnExistingFileBeforeItMeasures) {
+    const StudyFolder folder = make_study("phase1");
+    const CommandResult result = hpo_command({"advise", "phase1", "--apply", folder.database().string()});
+    EXPECT_EQ(result.code, 2);
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.err, HasSubstr("the file exists and is not replaced; give a new name"));
+}
+
 TEST(ShellWord, QuotesWhatAShellWouldInterpret) {
     EXPECT_EQ(shell_word("--lr=0.001"), "--lr=0.001");
     EXPECT_EQ(shell_word(""), "''");

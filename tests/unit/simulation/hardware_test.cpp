@@ -22,6 +22,7 @@ TEST(Hardware, ReadsACountAndAKind) {
     EXPECT_FALSE(hardware->groups[0].speed);
     EXPECT_EQ(parse_hardware("16xcpu")->cores, 16);
     EXPECT_EQ(parse_hardware("16xcpu, 2xA100")->groups.size(), 1u);
+    EXPECT_EQ(parse_hardware("2xcpu,4xcpu")->cores, 6);
 }
 
 TEST(Hardware, SaysWhatIsWrongAndWhatIsKnown) {
@@ -35,6 +36,8 @@ TEST(Hardware, SaysWhatIsWrongAndWhatIsKnown) {
         EXPECT_NE(hardware.error().message.find("8xH200"), std::string::npos) << hardware.error().message;
     }
     EXPECT_NE(parse_hardware("8xH2000").error().message.find("A100"), std::string::npos);
+    EXPECT_NE(parse_hardware("no.yaml").error().message.find("neither a number and a kind nor a file"),
+              std::string::npos);
     EXPECT_NE(parse_hardware("0xH200").error().message.find("1 to 10000"), std::string::npos);
 }
 
