@@ -13,8 +13,7 @@
 namespace hpo::analysis {
 
 struct End {
-    double loss = 0;       ///< smaller is better; a trial that diverged or failed has the model's worst value
-    double deviation = 0;  ///< standard deviation of a predicted end, calibrated on the trials trained to their end
+    double loss = 0;  ///< smaller is better; a trial that diverged or failed has the model's worst value
     bool predicted = false;
     std::string rule;  ///< the rule that stopped the trial
 };
@@ -24,20 +23,20 @@ struct Ends {
     std::vector<std::optional<End>> of;
     std::int64_t trained = 0, predicted = 0,
                  left_out = 0;  ///< numbers of trials; stopped trials whose curves predict nothing are left out
-    bool calibrated = false;    ///< true if enough trials were trained to their end to calibrate the deviations
 };
 
 /// Returns the ends of all trials. `record` must have whole curves.
 Ends ends_of(const Study& study, const StudyRecord& record);
 
-/// The expected cost of a rule's stopping. `chance` is the probability that at least one of the trials that it stopped
-/// would have ended better than the best trial did. `regret` is the expected improvement, counting 0 where no trial
-/// would have ended better.
-struct Cost {
-    double chance = 0, regret = 0;
+/// How well early values tell the order of the ends, where a rule relies on them: the share of the pairs of trials
+/// trained to their end whose order at `step` was that of their ends. 0.5 is chance. These trials were chosen among all
+/// by their early values, so they are more alike than all are.
+struct Agreement {
+    std::int64_t step = 0;    ///< the first at which the rule stopped a trial
+    std::int64_t trials = 0;  ///< those trained to their end
+    double share = 0;
 };
-/// Returns the cost of each rule that stopped trials. Empty if fewer than eight trials were trained to their end, or if
-/// the end of some stopped trial cannot be predicted.
-std::map<std::string, Cost> costs_of_stopping(const Ends& ends, std::uint64_t seed);
+/// Returns the agreement for each rule that stopped trials. Empty if fewer than eight trials were trained to their end.
+std::map<std::string, Agreement> agreement_of_ranks(const Study& study, const StudyRecord& record);
 
 }  // namespace hpo::analysis

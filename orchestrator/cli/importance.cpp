@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "hpo/printable.hpp"
+#include "hpo/step_name.hpp"
 #include "hpo/units.hpp"
 #include "hpo/wire.hpp"
 #include "orchestrator/cli/commands.hpp"
@@ -87,11 +88,11 @@ void add_importance(Insights& insights, StudySnapshot& snapshot) {
     if (steps > max_steps || !read_all_steps(snapshot)) return;
     const auto importance = analysis::importance_of(snapshot.study, snapshot.record, repeated_noise(snapshot));
     insights.lines = analysis::short_text(snapshot.study, importance);
-    for (const auto& [rule, cost] : analysis::costs_of_stopping(importance.ends, snapshot.study.seed)) {
-        const std::string chance = cost.chance < 0.01 ? "under 1" : std::to_string(std::lround(100 * cost.chance));
-        insights.costs.push_back(rule + ": a chance of " + chance + " % that a trial it stopped would have been the " +
-                                 "best, worth " + short_number(cost.regret) + " on average");
-    }
+    for (const auto& [rule, ranks] : analysis::agreement_of_ranks(snapshot.study, snapshot.record))
+        insights.agreement.push_back(rule + ": after " + step_name(snapshot.study) + " " + std::to_string(ranks.step) +
+                                     " the order of two trials was that of their ends in " +
+                                     std::to_string(std::lround(100 * ranks.share)) + " % of pairs (of " +
+                                     std::to_string(ranks.trials) + " trials trained to their end)");
 }
 
 }  // namespace

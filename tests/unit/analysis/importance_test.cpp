@@ -143,20 +143,28 @@ TEST(Importance, TrialsThatNoiseCouldHaveOrderedOtherwiseAreTies) {
     EXPECT_THAT(repeated.tied, IsEmpty());
 }
 
-TEST(Importance, WhatStoppingMayHaveCostIsSaidWhereFullTrainingsTellIt) {
-    // Those that were stopped are worse, or better, by more than all others differ.
-    for (const double shift : {1.5, -1.5}) {
-        const Made all = made(60, true, 0.001, shift);
-        const auto costs = costs_of_stopping(ends_of(all.study, all.record), 1);
-        ASSERT_EQ(costs.size(), 1u);
-        ASSERT_TRUE(costs.contains("asha"));
-        EXPECT_NEAR(costs.at("asha").chance, shift > 0 ? 0 : 1, 0.1) << shift;
-        EXPECT_NEAR(costs.at("asha").regret, shift > 0 ? 0 : 1.5, 0.2) << shift;
-    }
-    const Made few = made(10, true);
-    EXPECT_THAT(costs_of_stopping(ends_of(few.study, few.record), 1), IsEmpty());
-    const Made none = made(30);
-    EXPECT_THAT(costs_of_stopping(ends_of(none.study, none.record), 1), IsEmpty());
+TEST(Importance, HowWellEarlyValuesToldTheOrderOfTheEndsIsSaidWhereFullTrainingsTellIt) {
+    const Made all = made(60, true);
+    const auto rules = agreement_of_ranks(all.study, all.record);
+    ASSERT_EQ(rules.size(), 1u);
+    EXPECT_EQ(rules.at("asha").step, 2);
+    EXPECT_EQ(rules.at("asha").trials, 30);
+    EXPECT_GT(rules.at("asha").share, 0.95);  // all curves have the same shape
+
+    Made opposed = made(60, true);
+    for (TrialRecord& trial : opposed.record.trials)
+        trial.curve[1].metrics["loss"] = trial.curve[0].metrics["loss"] = -*trial.value;
+    for (TrialRecord& trial : opposed.record.trials) trial.curve[0].metrics["loss"] += 0.5;
+    EXPECT_LT(agreement_of_ranks(opposed.study, opposed.record).at("asha").share, 0.05);
+
+    Made noisy = made(60, true, 50);
+    const double share = agreement_of_ranks(noisy.study, noisy.record).at("asha").share;
+    EXPECT_GT(share, 0.3);
+    EXPECT_LT(share, 0.8);
+
+    const Made few = made(10, true), none = made(30);
+    EXPECT_THAT(agreement_of_ranks(few.study, few.record), IsEmpty());
+    EXPECT_THAT(agreement_of_ranks(none.study, none.record), IsEmpty());
 }
 
 }  // namespace
