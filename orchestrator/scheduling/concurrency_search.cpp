@@ -11,7 +11,10 @@ namespace hpo {
 namespace {
 
 constexpr double least_share = 0.15;  // of the average trial's work that an additional one has to add
-constexpr std::int64_t enough_for_a_rise = 5, enough_for_none = 2;  // observations after which the estimate decides
+// A rise needs so many direct observations, and has to exceed so many standard errors: one measurement while the
+// machine is held up must not suffice. It does not exist if so many observations leave it open.
+constexpr std::int64_t least_for_a_rise = 2, most_for_a_rise = 12;
+constexpr double errors_for_a_rise = 2;
 // Trials that have to be left to start, per trial at once, to try fewer: that leaves a part of the machine idle for
 // some steps, which is likely to pay if more trials add nothing.
 constexpr std::int64_t trials_if_saturated = 2, trials_otherwise = 6;
@@ -54,10 +57,9 @@ ConcurrencySearch::Verdict ConcurrencySearch::compare(std::int64_t fewer, std::i
     const double worthwhile =
         std::log(1 + least_share * static_cast<double>(more - fewer) / static_cast<double>(fewer));
     const double excess = gain->log_gain - worthwhile;
-    // A rise has to exceed the noise. For none to be seen twice is enough.
-    const bool sure = excess > 0 ? excess > gain->error || gain->observations >= enough_for_a_rise
-                                 : -excess > gain->error || gain->observations >= enough_for_none;
-    return !sure ? Verdict::unsure : excess > 0 ? Verdict::rises : Verdict::flat;
+    if (excess <= 0) return Verdict::flat;
+    if (gain->observations >= least_for_a_rise && excess > errors_for_a_rise * gain->error) return Verdict::rises;
+    return gain->observations >= most_for_a_rise ? Verdict::flat : Verdict::unsure;
 }
 
 /// Returns true if the comparison needs a measurement.

@@ -9,16 +9,10 @@ namespace hpo {
 
 namespace {
 
-constexpr std::size_t kept_observations = 16;
+constexpr std::size_t kept_observations = 16, kept_variances = 64;
 // The noise of an observation before it can be estimated from repeated ones: a standard deviation of 5 %, or what the
 // differences between steps show if that is more. It is worth as much as two residuals.
 constexpr double assumed_deviation = 0.05, assumed_residuals = 2;
-
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    const std::size_t middle = values.size() / 2;
-    return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
 
 /// Solves matrix * x = right for a symmetric positive definite matrix, by elimination without pivots.
 std::vector<double> solve(std::vector<std::vector<double>> matrix, std::vector<double> right) {
@@ -39,10 +33,19 @@ std::vector<double> solve(std::vector<std::vector<double>> matrix, std::vector<d
 
 }  // namespace
 
+double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    const std::size_t middle = values.size() / 2;
+    return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
 void ThroughputCurve::add(const RateChange& change) {
     if (change.fewer == change.more || change.fewer < 1 || change.more < 1 || !std::isfinite(change.log_ratio)) return;
     const bool swapped = change.fewer > change.more;
-    if (change.variance > 0 && std::isfinite(change.variance)) reported_variances_ += change.variance, ++reports_;
+    if (change.variance > 0 && std::isfinite(change.variance)) {
+        if (reported_variances_.size() == kept_variances) reported_variances_.erase(reported_variances_.begin());
+        reported_variances_.push_back(change.variance);
+    }
     auto& values = observed_[swapped ? Pair{change.more, change.fewer} : Pair{change.fewer, change.more}];
     const auto count = static_cast<std::size_t>(std::max<std::int64_t>(1, change.count));
     for (std::size_t i = 0; i < std::min(count, kept_observations); ++i)
@@ -58,7 +61,7 @@ double ThroughputCurve::variance() const {
         for (const double value : values) squares += (value - middle) * (value - middle);
         residuals += static_cast<double>(values.size() - 1);
     }
-    const double reported = reports_ > 0 ? reported_variances_ / reports_ : 0;
+    const double reported = reported_variances_.empty() ? 0 : median(reported_variances_);
     const double assumed = std::max(assumed_deviation * assumed_deviation, reported);
     return (assumed_residuals * assumed + squares) / (assumed_residuals + residuals);
 }

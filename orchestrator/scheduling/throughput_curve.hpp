@@ -10,6 +10,9 @@
 
 namespace hpo {
 
+/// Returns the median of at least one value: of an even number, the mean of the middle two.
+[[nodiscard]] double median(std::vector<double> values);
+
 /// A change of one trial's rate: log(rate with `more` trials at once / rate with `fewer`). Usually at most 0.
 struct RateChange {
     std::int64_t fewer = 1, more = 2;
@@ -47,7 +50,7 @@ class ThroughputCurve {
     [[nodiscard]] double variance() const;
 
     std::map<Pair, std::vector<double>> observed_;
-    double reported_variances_ = 0, reports_ = 0;  ///< sum and number of known RateChange::variance
+    std::vector<double> reported_variances_;  ///< the latest known RateChange::variance
 };
 
 }  // namespace hpo

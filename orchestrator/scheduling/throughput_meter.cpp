@@ -10,24 +10,36 @@ namespace hpo {
 namespace {
 
 // A window is enough with so many intervals between reports that last so long. A window that ends early may be shorter
-// by half.
-constexpr std::int64_t enough_intervals = 2;
+// by half. Of four intervals the median ignores one during which the machine was held up.
+constexpr std::size_t enough_intervals = 4;
 constexpr double enough_seconds = 0.5;
+// Steps that are reported together, as by a script whose output is buffered, belong to one interval.
+constexpr double least_interval_seconds = 0.05;
+constexpr std::size_t kept_intervals = 64;
 
 }  // namespace
 
-std::optional<double> ThroughputMeter::Window::log_rate(std::int64_t least_intervals, double least_seconds) const {
-    const double seconds = (end - begin).count();
-    if (reports - 1 < least_intervals || seconds < least_seconds || last <= first) return std::nullopt;
-    return std::log(static_cast<double>(last - first) / seconds);
+void ThroughputMeter::Window::add(std::int64_t now_at, Seconds now) {
+    const double seconds = (now - end).count();
+    if (now_at <= step || seconds < least_interval_seconds) return;
+    if (intervals.size() == kept_intervals) intervals.erase(intervals.begin());
+    intervals.push_back(seconds / static_cast<double>(now_at - step));
+    end = now;
+    step = now_at;
+}
+
+std::optional<double> ThroughputMeter::Window::log_rate(std::size_t least_intervals, double least_seconds) const {
+    if (intervals.size() < least_intervals || (end - begin).count() < least_seconds) return std::nullopt;
+    return -std::log(median(intervals));
 }
 
 double ThroughputMeter::Window::variance() const {
-    const auto intervals = static_cast<double>(reports - 1);
-    if (intervals < 2 || last <= first) return 0;
-    const double mean = (end - begin).count() / static_cast<double>(last - first);
-    const double of_one = std::max(0.0, squares / intervals - mean * mean) / (mean * mean);
-    return of_one / (intervals - 1);
+    const auto count = static_cast<double>(intervals.size());
+    if (count < 2) return 0;
+    const double middle = median(intervals);
+    double squares = 0;
+    for (const double each : intervals) squares += (each / middle - 1) * (each / middle - 1);
+    return squares / (count - 1) / count;
 }
 
 std::map<int, std::int64_t> ThroughputMeter::by_worker() const {
@@ -60,7 +72,7 @@ void ThroughputMeter::collect(State& state, double log_rate, Groups& workers, Gr
 
 void ThroughputMeter::close(State& state, Groups& workers, Groups& fused) {
     if (!state.now) return;
-    if (const auto rate = state.now->log_rate(enough_intervals - 1, enough_seconds / 2)) {
+    if (const auto rate = state.now->log_rate(enough_intervals / 2, enough_seconds / 2)) {
         collect(state, *rate, workers, fused);
         state.past = State::Past{state.now->numbers, *rate, state.now->variance()};
         state.counted = false;
@@ -124,16 +136,11 @@ MeteredChanges ThroughputMeter::reported(std::int64_t trial, std::int64_t step, 
         return averages(workers, fused);
     }
     if (!state.now) {
-        state.now = Window{state.numbers, now, now, step, step, 1};
+        state.now = Window{state.numbers, now, now, step};
         return {};
     }
     const bool was_enough = is_enough(state);
-    const double each =
-        (now - state.now->end).count() / static_cast<double>(std::max<std::int64_t>(1, step - state.now->last));
-    state.now->squares += each * each;
-    state.now->end = now;
-    state.now->last = step;
-    ++state.now->reports;
+    state.now->add(step, now);
     if (was_enough || !is_enough(state) || !measured()) return {};
     for (auto& [number, other] : states_)
         if (const auto rate = other.now ? other.now->log_rate(enough_intervals, enough_seconds) : std::nullopt)

@@ -28,12 +28,12 @@ struct MeteredChanges {
     [[nodiscard]] bool empty() const { return workers.empty() && fused.empty(); }
 };
 
-/// A rate is steps per second between two reports, by the clock of the caller. A window of a trial lasts as long as the
-/// numbers do that the rate may depend on: trials in its worker and workers on the device. It begins with the first
-/// report after these numbers have changed and nearly all trials have reported in their current attempt, so that
-/// neither a start (imports, reading data) nor a step that began under other numbers is counted. Two windows of a trial
-/// with different numbers make a change of its rate. Changes with equal numbers that belong together are averaged to
-/// one observation, since they share their noise.
+/// A rate is the median of steps per second over the intervals between reports, by the clock of the caller. A
+/// window of a trial lasts as long as the numbers do that the rate may depend on: trials in its worker and workers
+/// on the device. It begins with the first report after these numbers have changed and nearly all trials have
+/// reported in their current attempt, so that neither a start (imports, reading data) nor a step that began under
+/// other numbers is counted. Two windows of a trial with different numbers make a change of its rate. Changes with
+/// equal numbers that belong together are averaged to one observation, since they share their noise.
 class ThroughputMeter {
    public:
     /// The trials that run on the device now. Returns the changes that were measured until then.
@@ -57,14 +57,15 @@ class ThroughputMeter {
     };
     struct Window {
         Numbers numbers;
-        Seconds begin{0}, end{0};
-        std::int64_t first = 0, last = 0;  ///< steps
-        std::int64_t reports = 0;
-        double squares = 0;  ///< sum over the intervals of the square of the seconds per step
+        Seconds begin{0}, end{0};         ///< of the intervals
+        std::int64_t step = 0;            ///< the last one of them
+        std::vector<double> intervals{};  ///< seconds per step, the latest ones
+        /// Ends an interval, unless the last one has only just ended.
+        void add(std::int64_t now_at, Seconds now);
         /// Returns the variance of the logarithm of the rate, from the differences between the intervals.
         [[nodiscard]] double variance() const;
-        /// Returns nothing if the window is too short.
-        [[nodiscard]] std::optional<double> log_rate(std::int64_t least_intervals, double least_seconds) const;
+        /// Returns the logarithm of the median rate, or nothing if the window is too short.
+        [[nodiscard]] std::optional<double> log_rate(std::size_t least_intervals, double least_seconds) const;
     };
     struct State {
         int worker = 0;

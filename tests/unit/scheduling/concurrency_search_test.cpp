@@ -2,11 +2,9 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
-#include <functional>
-#include <map>
-#include <random>
 
 #include "orchestrator/scheduling/device_concurrency.hpp"
+#include "tests/unit/scheduling/simulated_machine.hpp"
 
 namespace hpo {
 namespace {
@@ -15,85 +13,6 @@ using ::testing::AllOf;
 using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::Le;
-
-/// A machine on which each of n trials runs at `speed(n)` of what it reaches alone.
-struct SimulatedMachine {
-    std::function<double(std::int64_t)> speed;
-    std::int64_t cores = 2, most = 16;  ///< start and upper limit of the search
-    std::int64_t trials = 60, steps = 20;
-    double noise = 0;          ///< standard deviation of the logarithm of a step's time
-    double drift = 0;          ///< by which all steps take longer with each second
-    double unequal = 0;        ///< trials differ in size by up to exp(+-unequal)
-    double start_seconds = 1;  ///< before the first step
-    std::uint64_t seed = 1;
-    FoundConcurrency remembered{};
-    std::int64_t slots = 1;  ///< more: all trials share one worker, and the number of fused trials is searched
-};
-
-struct Simulated {
-    DeviceConcurrency concurrency;
-    double seconds = 0;
-    std::int64_t most_at_once = 0;
-    [[nodiscard]] std::int64_t number() const { return concurrency.workers().number(); }
-};
-
-/// Plays trials that start as soon as the limit allows it. Their rates change whenever one starts or ends.
-Simulated simulate(const SimulatedMachine& machine) {
-    struct Trial {
-        double size = 1, left = 0;  ///< seconds per step alone; work left of the current step
-        std::int64_t step = 0;
-    };
-    std::mt19937_64 random(machine.seed);
-    std::normal_distribution<double> normal;
-    std::uniform_real_distribution<double> uniform(-1, 1);
-    const bool is_fused = machine.slots > 1;
-    Simulated result{is_fused ? DeviceConcurrency({1, 1}, {machine.cores, machine.slots}, {{}, machine.remembered})
-                              : DeviceConcurrency({machine.cores, machine.most}, {1, 1}, {machine.remembered, {}})};
-    std::map<std::int64_t, Trial> running;
-    std::int64_t begun = 0;
-    double now = 0;
-    const auto left = [&] { return machine.trials - begun; };
-    const auto tell = [&] {
-        std::vector<MeteredTrial> trials;
-        for (const auto& [number, trial] : running) trials.push_back({number, is_fused ? 0 : static_cast<int>(number)});
-        result.concurrency.run(trials, left());
-    };
-    const auto limit = [&] {
-        return is_fused ? result.concurrency.fused().limit() : result.concurrency.workers().limit();
-    };
-    const auto work = [&](const Trial& trial) { return trial.size * std::exp(machine.noise * normal(random)); };
-    for (;;) {
-        while (begun < machine.trials && static_cast<std::int64_t>(running.size()) < limit()) {
-            Trial trial{std::exp(machine.unequal * uniform(random))};
-            trial.left = machine.start_seconds + work(trial);
-            running[++begun] = trial;
-            tell();
-        }
-        if (running.empty()) break;
-        const auto count = static_cast<std::int64_t>(running.size());
-        result.most_at_once = std::max(result.most_at_once, count);
-        const double rate = machine.speed(count) / (1 + machine.drift * now);
-        auto next = running.begin();
-        for (auto trial = running.begin(); trial != running.end(); ++trial)
-            if (trial->second.left < next->second.left) next = trial;
-        const double passed = next->second.left / rate;
-        now += passed;
-        for (auto& [number, trial] : running) trial.left -= passed * rate;
-        const std::int64_t number = next->first;
-        Trial& trial = next->second;
-        ++trial.step;
-        result.concurrency.reported(number, trial.step, Seconds(now), left());
-        if (trial.step < machine.steps) {
-            trial.left = work(trial);
-        } else {
-            running.erase(next);
-            // As in the engine, one that follows at once leaves the number unchanged.
-            if (static_cast<std::int64_t>(running.size()) >= limit() || begun >= machine.trials) tell();
-        }
-    }
-    result.seconds = now;
-    return result;
-}
 
 double two_cores(std::int64_t n) { return std::min(1.0, 2.0 / static_cast<double>(n)); }
 double saturated(std::int64_t n) { return 1.0 / static_cast<double>(n); }
@@ -135,6 +54,43 @@ TEST(ConcurrencySearch, NoiseOfTenPercentDoesNotMisleadIt) {
     EXPECT_GE(right_for_cores, 47);
     EXPECT_GE(right_for_saturated, 47);
     EXPECT_GE(right_for_waiting, 47);
+}
+
+/// Returns for how many of 100 seeds the search settles on `number`.
+int settle_on(std::int64_t number, SimulatedMachine machine) {
+    int right = 0;
+    for (machine.seed = 1; machine.seed <= 100; ++machine.seed) right += simulate(machine).number() == number ? 1 : 0;
+    return right;
+}
+
+TEST(ConcurrencySearch, OutliersAndAMachineThatIsHeldUpDoNotMisleadIt) {
+    for (const std::int64_t start : {1, 2, 3})
+        EXPECT_GE(
+            settle_on(2, {.speed = two_cores, .cores = start, .noise = 0.2, .outliers = 0.05, .held_up_each = 20}), 95)
+            << "from " << start;
+    EXPECT_GE(settle_on(1, {.speed = saturated, .noise = 0.2, .outliers = 0.05, .held_up_each = 20}), 95);
+    const auto four_cores = [](std::int64_t n) { return std::min(1.0, 4.0 / static_cast<double>(n)); };
+    EXPECT_GE(settle_on(4, {.speed = four_cores, .noise = 0.2, .outliers = 0.05}), 95) << "it still goes up";
+}
+
+TEST(ConcurrencySearch, FindsTheNumberWithinAFewTrialsWithoutNoise) {
+    EXPECT_EQ(simulate({.speed = two_cores, .trials = 8}).number(), 2);
+    EXPECT_EQ(simulate({.speed = two_cores, .cores = 1, .trials = 8}).number(), 2);
+    EXPECT_EQ(simulate({.speed = saturated, .trials = 8}).number(), 1);
+}
+
+TEST(ConcurrencySearch, OneObservationDoesNotMakeARise) {
+    ConcurrencySearch search(1, 4);
+    search.add({1, 2, 0});
+    search.decide(100, 2);
+    EXPECT_EQ(search.number(), 1);
+    search.add({1, 2, 0});
+    search.decide(100, 1);
+    EXPECT_EQ(search.number(), 2);
+    search.add({2, 3, std::log(2.0 / 3)});
+    search.decide(100, 3);
+    EXPECT_EQ(search.number(), 2);
+    EXPECT_LE(search.limit(), 2) << "one that shows none is enough";
 }
 
 TEST(ConcurrencySearch, UnequalTrialsAndAMachineThatSlowsDownDoNotMisleadIt) {
@@ -251,24 +207,62 @@ TEST(ThroughputCurve, IgnoresWhatIsNoChange) {
 TEST(ThroughputMeter, TheStartOfATrialIsNotPartOfAWindow) {
     ThroughputMeter meter;
     meter.run({{1, 0}});
-    for (int step = 1; step <= 4; ++step) EXPECT_TRUE(meter.reported(1, step, Seconds(step)).empty());
+    for (int step = 1; step <= 5; ++step) EXPECT_TRUE(meter.reported(1, step, Seconds(step)).empty());
     EXPECT_TRUE(meter.measured());
     meter.run({{1, 0}, {2, 1}});
     EXPECT_FALSE(meter.measured());
-    EXPECT_TRUE(meter.reported(1, 5, Seconds(15)).empty()) << "the other one is starting";
+    EXPECT_TRUE(meter.reported(1, 6, Seconds(15)).empty()) << "the other one is starting";
     EXPECT_TRUE(meter.reported(2, 1, Seconds(16)).empty());
     double now = 16;
-    for (int step = 6; step <= 7; ++step) {
+    for (int step = 7; step <= 10; ++step) {
         EXPECT_TRUE(meter.reported(1, step, Seconds(now += 1)).empty());
-        EXPECT_TRUE(meter.reported(2, step - 4, Seconds(now += 1)).empty());
+        EXPECT_TRUE(meter.reported(2, step - 5, Seconds(now += 1)).empty());
     }
-    const MeteredChanges changes = meter.reported(1, 8, Seconds(now += 1));
+    const MeteredChanges changes = meter.reported(1, 11, Seconds(now += 1));
     ASSERT_EQ(changes.workers.size(), 1U);
     EXPECT_EQ(changes.workers[0].fewer, 1);
     EXPECT_EQ(changes.workers[0].more, 2);
     EXPECT_NEAR(changes.workers[0].log_ratio, std::log(0.5), 1e-9);
     EXPECT_TRUE(changes.fused.empty());
-    EXPECT_TRUE(meter.reported(1, 9, Seconds(now += 2)).empty()) << "each change is returned once";
+    EXPECT_TRUE(meter.reported(1, 12, Seconds(now += 2)).empty()) << "each change is returned once";
+}
+
+/// Returns the measured change of trial 1 when trial 2 starts beside it and both slow down to half; trial 1 reports at
+/// the times that `reports` returns for a step.
+template <typename Reports>
+double change_of(const Reports& report_first) {
+    ThroughputMeter meter;
+    meter.run({{1, 0}});
+    double now = 0;
+    for (int step = 1; step <= 20; ++step) report_first(meter, step, now += 1);
+    meter.run({{1, 0}, {2, 1}});
+    for (int step = 1; step <= 20; ++step) {
+        (void)meter.reported(2, step, Seconds(now += 2));
+        const MeteredChanges changes = report_first(meter, 20 + step, now);
+        if (!changes.workers.empty()) return changes.workers[0].log_ratio;
+    }
+    return std::nan("");
+}
+
+TEST(ThroughputMeter, AnIntervalDuringWhichTheMachineWasHeldUpDoesNotCount) {
+    double delay = 0;
+    EXPECT_NEAR(change_of([&](ThroughputMeter& meter, std::int64_t step, double now) {
+                    if (step == 10 || step == 23) delay += 30;
+                    return meter.reported(1, step, Seconds(now + delay));
+                }),
+                std::log(0.5), 1e-9);
+}
+
+TEST(ThroughputMeter, StepsThatAreReportedTogetherBelongToOneInterval) {
+    EXPECT_NEAR(change_of([](ThroughputMeter& meter, std::int64_t step, double now) {
+                    MeteredChanges changes;
+                    for (int line = 9; line >= 0; --line) {
+                        MeteredChanges more = meter.reported(1, 10 * step - line, Seconds(now));
+                        if (!more.workers.empty()) changes = more;
+                    }
+                    return changes;
+                }),
+                std::log(0.5), 1e-9);
 }
 
 TEST(ThroughputMeter, ATrialThatIsEndingDoesNotCountAsOneThatTrains) {
