@@ -37,12 +37,21 @@ auto part(const wire::Json& json, const char* key, Read&& read) {
 
 std::int64_t whole(const wire::Json& json, const char* key) { return part(json, key, wire::to_int); }
 
+double number_of_metric(const wire::Json& json) {
+    try {
+        return wire::to_double(json);
+    } catch (const Malformed& malformed) {
+        if (!json.is_string()) throw;
+        throw Malformed(std::string(malformed.what()) + R"( (one that is not finite is "nan", "inf" or "-inf"))");
+    }
+}
+
 Metrics values(const wire::Json& json) {
     return part(json, "values", [](const wire::Json& found) {
         if (!found.is_object()) throw Malformed("not an object of names and numbers");
         Metrics metrics;
         for (const auto& [name, value] : found.items())
-            metrics.emplace(name, part(found, name.c_str(), wire::to_double));
+            metrics.emplace(name, part(found, name.c_str(), number_of_metric));
         return metrics;
     });
 }
@@ -160,11 +169,12 @@ wire::Json parsed(std::string_view line) {
         return json;
     } catch (const wire::Json::exception& error) {
         const std::string message = error.what();  // "[json.exception...] parse error at line 1, column 5: ..."
-        const auto from = message.find("column ");
+        const auto column = message.find("column "), kind = message.find("] ");
+        const auto from = column != std::string::npos ? column : kind == std::string::npos ? 0 : kind + 2;
         const bool not_finite =
             line.find("NaN") != std::string_view::npos || line.find("Infinity") != std::string_view::npos;
-        throw Malformed("not JSON, " + (from == std::string::npos ? message : message.substr(from)).substr(0, 200) +
-                        (not_finite ? R"((numbers that are not finite are written "nan", "inf" and "-inf"))" : ""));
+        throw Malformed("not JSON, " + message.substr(from, 200) +
+                        (not_finite ? R"( (numbers that are not finite are written "nan", "inf" and "-inf"))" : ""));
     }
 }
 

@@ -166,7 +166,7 @@ std::string Session::why_fewer() const {
     if (out_of_time()) return "the time budget is used up";
     const std::int64_t out = count_of(TrialState::running), paused = count_of(TrialState::paused);
     if (out == 0) return supply_.why_over();
-    std::string message = count(out, "trial is", "trials are") + " out";
+    std::string message = count(out, "trial has", "trials have") + " not ended";
     if (paused > 0)
         message += ", and " + count(paused, "paused one waits", "paused ones wait") + " for what they report";
     return message + "; no new one starts: " +

@@ -197,8 +197,8 @@ int run_command(const RunArguments& arguments) {
         !best && code == 0 && !broken.empty())
         throw Fatal(broken + "; see hpo ls " + study.name);
     if (!best && code == 0)
-        throw Fatal("no trial has a value of " + study.objective.metric + last_failure(outcome->record) +
-                    "; see hpo ls " + study.name);
+        throw Fatal("no trial completed or was stopped with a value of " + study.objective.metric +
+                    last_failure(outcome->record) + "; see hpo ls " + study.name);
     return code;
 }
 

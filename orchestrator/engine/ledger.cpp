@@ -38,8 +38,8 @@ std::string unjudgeable(const TrialRecord& trial, const Objective& objective, bo
     const bool constraint = std::none_of(objective.further.begin(), objective.further.end(),
                                          [&](auto& one) { return one.metric == missing; });
     return "step " + std::to_string(step->step) + " reported " + objective.metric + " and no " + missing + ", which " +
-           (constraint ? "'constraints' bounds" : "is an objective") + ": report both with every step" +
-           (objective.at == Objective::At::last ? "" : ", or say at: last and report it with the last one");
+           (constraint ? "is a constraint" : "is an objective") + ": report both with every step" +
+           (objective.at == Objective::At::last ? "" : ", or set at: last and report both with the last step");
 }
 
 }  // namespace

@@ -283,7 +283,9 @@ std::optional<std::int64_t> whole(Diagnostics& diagnostics, const Node& node, st
 }
 
 std::optional<double> real(Diagnostics& diagnostics, const Node& node, string_view name, double low, double high) {
-    const string expectation = "a number " + range_text(low, high);
+    const bool any = !std::isfinite(low) && !std::isfinite(high);
+    const string kind = std::isfinite(high) ? "a number" : "a finite number";
+    const string expectation = any ? kind : kind + ' ' + range_text(low, high);
     if (!is_number(node)) return expected(diagnostics, node, name, expectation);
     const double number = number_of(node.text);
     if (!std::isfinite(number) || number < low || number > high) return expected(diagnostics, node, name, expectation);

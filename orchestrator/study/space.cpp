@@ -218,8 +218,8 @@ class SpaceReader {
                                       : Value(number);
         }
         if (!dimension.prior) {
-            diagnostics_.error(prior->location,
-                               "'" + path + ".prior' is no value of the parameter: " + printable(to_text(*value)));
+            diagnostics_.error(prior->location, "'" + path + ".prior' must be a value of the parameter (" +
+                                                    describe(dimension) + "), found " + printable(to_text(*value)));
             return false;
         }
         if (spread == nullptr) return true;

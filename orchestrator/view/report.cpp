@@ -114,7 +114,7 @@ std::string draw_report(const Study& study, const StudyRecord& record, const Mom
     }
     canvas.blank();
     if (ranked.empty()) {
-        canvas.add("No trial reported " + study.objective.metric + ".");
+        canvas.add("No trial completed or was stopped with a value of " + study.objective.metric + ".");
     } else if (!study.objective.further.empty() && !front.empty()) {
         canvas.add(front_text(study, record));
         add_best(canvas, study, front, screen);

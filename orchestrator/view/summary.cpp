@@ -88,14 +88,15 @@ std::string constraints_text(const StudyRecord& record, const Objective& objecti
     if (objective.constraints.empty()) return {};
     std::size_t judged = 0, broken = 0;
     const TrialRecord* nearest = nullptr;
-    double least = 0;
+    std::pair<double, double> least;  // of equally near ones, the best
     for (const TrialRecord& trial : record.trials) {
         const auto standing = standing_of(trial, objective);
         if (!standing) continue;
         ++judged;
         if (standing->feasible()) continue;
         ++broken;
-        if (!nearest || standing->violation < least) nearest = &trial, least = standing->violation;
+        const std::pair distance(standing->violation, standing->losses.front());
+        if (!nearest || distance < least) nearest = &trial, least = distance;
     }
     if (judged == 0) return {};
     if (broken < judged)

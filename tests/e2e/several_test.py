@@ -63,7 +63,7 @@ class Several(Case):
 
     def test_a_script_that_omits_a_metric_is_told_which(self):
         self.hpo("run", self.study(STUDY.replace(" size={x}", "")), status=1)
-        self.assertIn("reported loss and no size, which 'constraints' bounds", self.error + self.hpo("ls", "front"))
+        self.assertIn("reported loss and no size, which is a constraint", self.error + self.hpo("ls", "front"))
 
 
 if __name__ == "__main__":

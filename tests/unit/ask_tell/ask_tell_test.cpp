@@ -181,8 +181,12 @@ TEST(AskTell, InvalidLinesAreAnsweredWithAnErrorAndChangeNothing) {
              {"{", "not JSON, column 2"},
              {"[1]", "not a JSON object"},
              {"null", "not a JSON object"},
-             {R"({"tell": {"trial": 1, "values": {"loss": NaN}}})", "are written \"nan\""},
+             {R"({"tell": {"trial": 1, "values": {"loss": NaN}}})",
+              " (numbers that are not finite are written \"nan\""},
              {"\xff", "not JSON"},
+             {R"({"tell": {"trial": 1, "values": {"loss": 1e400}}})", "not JSON, number overflow parsing '1e400'"},
+             {R"({"tell": {"trial": 1, "values": {"loss": "NaN"}}})",
+              R"(not a number: "NaN" (one that is not finite is "nan", "inf" or "-inf"))"},
              {"{}", "no request: ask, report, tell, best or study"},
              {R"({"repot": 1})", "no request"},
              {R"({"ask": 1, "best": 1})", "one request a line"},
@@ -243,7 +247,7 @@ TEST(AskTell, AsksBeyondTheBudgetGiveTheReason) {
     const json both = hpo(R"({"ask": 5})");
     EXPECT_EQ(both["trials"].size(), 2U);
     EXPECT_EQ(both["done"], false);
-    EXPECT_EQ(both["reason"], "2 trials are out; no new one starts: budget.trials is 2");
+    EXPECT_EQ(both["reason"], "2 trials have not ended; no new one starts: budget.trials is 2");
     EXPECT_TRUE(hpo.ask(1).empty());
     hpo.tell(1, 1);
     hpo.tell(2, 2);

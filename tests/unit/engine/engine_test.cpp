@@ -191,7 +191,7 @@ TEST_F(EngineTest, ATrialThatOmitsAMetricOfAnObjectiveOrAConstraintFailsAtItsFir
     EXPECT_EQ(say(1, {{"score", 0.5}, {"latency", 2}, {"size", 99}}), to_worker::Action::go_on);
     EXPECT_EQ(say(2, {{"score", 0.9}, {"latency", 2}}), to_worker::Action::stop);
     EXPECT_EQ(play.trial(1).state, TrialState::failed);
-    EXPECT_THAT(play.trial(1).reason, HasSubstr("step 2 reported score and no size, which 'constraints' bounds"));
+    EXPECT_THAT(play.trial(1).reason, HasSubstr("step 2 reported score and no size, which is a constraint"));
 }
 
 TEST_F(EngineTest, WhereTheLastStepCountsItAloneNeedsTheMetricsOfAllObjectives) {

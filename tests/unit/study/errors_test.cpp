@@ -20,16 +20,24 @@ TEST(ErrorAt, PointsAtTheKeyOrItsNearestParent) {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
+TEST(StudyErrors, OfBoundsThatAreNotFinite) {
+    const std::string head = "study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [a]}\nspace:\n";
+    EXPECT_THAT(problem(head + "  x: {type: float, low: 0, high: .inf}"),
+                HasSubstr("'space.x.high' must be a finite number, found .inf"));
+    EXPECT_THAT(problem(head + "  x: {type: float, low: a, high: 1}"),
+                HasSubstr("'space.x.low' must be a finite number, found a"));
+}
+
 TEST(StudyErrors, OfPreferredValues) {
     const std::string head = "study: s\nobjective: {metric: m, direction: minimize}\nworker: {command: [a]}\nspace:\n";
     EXPECT_THAT(problem(head + "  x: {type: float, low: 1, high: 2, prior: 3}"),
-                HasSubstr("'space.x.prior' is no value of the parameter: 3"));
+                HasSubstr("'space.x.prior' must be a value of the parameter (float 1 to 2), found 3"));
     EXPECT_THAT(problem(head + "  x: {type: int, low: 1, high: 9, prior: 2.5}"),
-                HasSubstr("is no value of the parameter"));
+                HasSubstr("must be a value of the parameter"));
     EXPECT_THAT(problem(head + "  x: {type: float, low: 0, high: 1, step: 0.25, prior: 0.3}"),
-                HasSubstr("is no value of the parameter"));
+                HasSubstr("must be a value of the parameter"));
     EXPECT_THAT(problem(head + "  x: {type: categorical, choices: [a, b], prior: c}"),
-                HasSubstr("'space.x.prior' is no value of the parameter: c"));
+                HasSubstr("'space.x.prior' must be a value of the parameter"));
     EXPECT_THAT(problem(head + "  x: {type: float, low: 1, high: 2, spread: 0.1}"),
                 HasSubstr("the 'prior' of a number"));
     EXPECT_THAT(problem(head + "  x: {type: float, low: 1, high: 2, prior: 1.5, spread: 2}"),

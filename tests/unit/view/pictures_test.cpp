@@ -223,7 +223,26 @@ TEST(Pictures, AStudyWithoutTrialsIsDrawnByEveryView) {
     const Screen screen{80, 24, false, true};
     EXPECT_THAT(draw_top(sample_study(), nothing, {}, {}, {}, screen), HasSubstr("no trials yet"));
     EXPECT_THAT(draw_progress(sample_study(), nothing, {}, screen), HasSubstr("no trials yet"));
-    EXPECT_THAT(draw_report(sample_study(), nothing, {}, {}, screen), HasSubstr("No trial reported"));
+    EXPECT_THAT(draw_report(sample_study(), nothing, {}, {}, screen),
+                HasSubstr("No trial completed or was stopped with a value of val_accuracy."));
+}
+
+TEST(Pictures, OfTrialsThatBreakAConstraintEquallyTheBestIsTheNearest) {
+    Objective objective{.metric = "loss", .direction = Direction::minimize};
+    objective.constraints = {Constraint{.metric = "size", .max = 1}};
+    StudyRecord record;
+    for (const double loss : {0.7, 0.3, 0.4}) {
+        TrialRecord trial;
+        trial.number = static_cast<std::int64_t>(record.trials.size()) + 1;
+        trial.state = TrialState::complete;
+        Report report;
+        report.step = 1;
+        report.metrics = {{"loss", loss}, {"size", 5}};
+        trial.curve = {report};
+        score(trial, objective);
+        record.trials.push_back(trial);
+    }
+    EXPECT_THAT(constraints_text(record, objective), HasSubstr("the nearest is trial 2: size 5.000 is above 1.000"));
 }
 
 TEST(Pictures, ColoursAreUsedOnlyOnRequest) {
