@@ -54,9 +54,9 @@ class Searched : public OneStore {
 TEST_F(Searched, TriesAThirdTrialAndReturnsToTwo) {
     begin({{2, 4}, {}});
     EXPECT_EQ(running.size(), 2U);
-    for (int i = 0; i < 4; ++i) step();
+    for (int i = 0; i < 6; ++i) step();
     EXPECT_EQ(running.size(), 3U) << "two were measured, a third is tried";
-    for (int i = 0; i < 5; ++i) step();
+    for (int i = 0; i < 7; ++i) step();
     finish(running.begin()->first);
     EXPECT_EQ(running.size(), 2U) << "three did no more work";
     const auto findings = play->engine->concurrency();
