@@ -67,8 +67,8 @@ class Adviser {
 
     void judge_share_of_training() {
         if (facts_.busy >= rarely_training) return;
-        say("Workers trained steps in " + percent(100 * facts_.busy) +
-            " of their time only; the rest went to starting trials and ending them.");
+        say("Workers trained only " + percent(100 * facts_.busy) +
+            " of the time; the rest went to starting and ending trials.");
     }
 
     // ---- Native trials: what a step consists of is known.

@@ -491,13 +491,14 @@ int check_command(const CheckArguments& arguments) {
     text += row("machine",
                 host.cpu_name + ", " + cores_text(host.cores) + ", " + bytes(available_memory()) + " of memory free");
     text += packing_text(load, json) + search_of_concurrency(study, plan, *machine);
+    if (!arguments.json) print(text);  // now, as there may be no prediction
     if (!arguments.devices.empty()) {
         const PredictionReport report =
             predict_study({.study = arguments.file, .set = arguments.set, .devices = arguments.devices});
         json["prediction"] = to_json(report);
-        text += "\nElsewhere, simulated:\n" + view::draw_prediction(report);
+        if (!arguments.json) print("\nElsewhere, simulated:\n" + view::draw_prediction(report));
     }
-    print(arguments.json ? json.dump() + '\n' : text);
+    if (arguments.json) print(json.dump() + '\n');
     return 0;
 }
 

@@ -87,6 +87,7 @@ class Simulated(Case):
         (self.folder / "other.yaml").write_text(TINY.replace("study: tiny", "study: other"))
         self.hpo("simulate", "other.yaml", status=1)
         self.assertIn("nothing is known of what a trial of other costs: run it first", self.error)
+        self.assertRegex(self.hpo("check", "other.yaml", "--devices", "4xcpu", status=1), r"(?m)^study +other: ")
         self.assertEqual(json.loads(self.hpo("simulate", "other.yaml", "--from", "tiny", "--json"))["trials"], 4)
         (self.folder / "cluster.yaml").write_text("devices: [{name: Mine, count: 2}]\n")
         self.hpo("simulate", "tiny", "--devices", "cluster.yaml", status=1)
