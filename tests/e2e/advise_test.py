@@ -73,7 +73,7 @@ class Simulated(Case):
         fewer = json.loads(self.hpo("simulate", "tiny", "--devices", "1xcpu", "--json"))
         more = json.loads(self.hpo("simulate", "tiny", "--devices", "4xcpu", "--price", "36", "--json"))
         self.assertEqual((fewer["at_once"], more["at_once"]), (1, 4))
-        self.assertGreater(fewer["seconds"][1], 2 * more["seconds"][1])
+        self.assertGreater(fewer["seconds"][1], more["seconds"][1], "four trials one after the other take longer than side by side")
         self.assertAlmostEqual(more["cost"][1], more["seconds"][1] / 100)
         text = self.hpo("simulate", "study.yaml", "--devices", "8xH200")
         self.assertRegex(text, r"(?m)^wall time   \S")
