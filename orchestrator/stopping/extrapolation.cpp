@@ -77,6 +77,7 @@ struct CurveCourse {
     bool full = false;                 ///< true for a full training
     std::optional<double> foretold;    ///< the end predicted at its first rung
     std::optional<std::size_t> waits;  ///< the rung at which the trial is paused
+    bool repeats = false;              ///< true if the trial is paused as it repeats another one
     std::int64_t counted = 0;          ///< the trial's steps that all_steps_ includes
 };
 
@@ -99,9 +100,8 @@ class Extrapolation final : public StoppingRule {
           metric_{setup.objective.metric, setup.objective.direction},
           steps_(setup.steps),
           factor_(static_cast<std::size_t>(number_option(setup.options, extrapolation_options, "factor"))),
-          rungs_(rungs_of(setup.steps,
-                          static_cast<std::int64_t>(number_option(setup.options, extrapolation_options, "grace")),
-                          static_cast<double>(factor_))),
+          grace_(static_cast<std::int64_t>(number_option(setup.options, extrapolation_options, "grace"))),
+          rungs_(rungs_of(setup.steps, grace_, static_cast<double>(factor_))),
           model_(rungs_.size() + 1),
           best_({.metric = metric_, .value = {}}) {}
 
@@ -125,7 +125,9 @@ class Extrapolation final : public StoppingRule {
         std::size_t taken = 0;
         if (!more_ && best_end_)
             for (const std::int64_t trial : repeats_.of(best_end_->trial)) {
-                if (promotable.size() == most || released_ + taken++ >= factor_) break;
+                if (promotable.size() == most || released_ + taken >= factor_) break;
+                if (!holds(trial)) continue;
+                ++taken;
                 promotable.push_back(trial);
             }
         return promotable;
@@ -133,7 +135,7 @@ class Extrapolation final : public StoppingRule {
 
     [[nodiscard]] bool holds(std::int64_t trial) const override {
         const auto found = courses_.find(trial);
-        return found != courses_.end() && (found->second.waits || repeats_.original(trial));
+        return found != courses_.end() && (found->second.waits || found->second.repeats);
     }
 
     [[nodiscard]] std::vector<Gate> gates() const override {
@@ -178,8 +180,9 @@ class Extrapolation final : public StoppingRule {
         CurveCourse& course = courses_[trial.number];
         leave(trial.number, course);
         const bool compared = repeats_.report(trial.number, trial.steps(), *metric_(trial.curve.back()));
-        if (const auto original = repeats_.original(trial.number)) {
+        if (const auto original = repeats_.original(trial.number); original && trial.steps() >= grace_) {
             withdraw(trial, course);
+            course.repeats = true;
             return {to_worker::Action::pause, "extrapolation", repeats_text(*original), true};
         }
         Verdict verdict = judge(trial, course, *value);
@@ -247,9 +250,11 @@ class Extrapolation final : public StoppingRule {
     void on_end(const TrialRecord& trial) override {
         best_.forget(trial.number);
         if (trial.state == TrialState::failed) repeats_.failed(trial.number);
+        repeats_.release(trial.number);
         const auto found = courses_.find(trial.number);
         if (found == courses_.end()) return;
         CurveCourse& course = found->second;
+        course.repeats = false;
         leave(trial.number, course);
         count(trial, course);
         const bool diverged = trial.state == TrialState::diverged;
@@ -265,6 +270,7 @@ class Extrapolation final : public StoppingRule {
         if (repeats_.original(trial)) {
             repeats_.release(trial);
             courses_[trial].full = true;
+            courses_[trial].repeats = false;
             ++released_;
             return;
         }
@@ -391,6 +397,7 @@ class Extrapolation final : public StoppingRule {
     WatchedMetric metric_;
     std::int64_t steps_;
     std::size_t factor_;
+    std::int64_t grace_;
     std::vector<CurveRung> rungs_;
     CurveModel model_;
     Followed<BestValue> best_;

@@ -180,5 +180,22 @@ TEST_F(RepeatedBest, ItGoesOnOnlyOnceNoFurtherTrialsCome) {
     for (std::int64_t step = 4; step < steps; ++step) EXPECT_EQ(report(2).action, Action::go_on) << step;
 }
 
+TEST_F(RepeatedBest, OneThatHasEndedDoesNotGoOn) {
+    report(2, TrialState::stopped);
+    rule_->expect_trials(false);
+    EXPECT_FALSE(rule_->holds(2));
+    EXPECT_THAT(rule_->promotions(), testing::IsEmpty());
+}
+
+TEST(Extrapolation, ATrialThatRepeatsAnotherIsNotPausedBeforeTheGracePeriodEnds) {
+    auto rule = testing_curves::rule("extrapolation", {{"grace", std::int64_t{5}}}, 20,
+                                     {"val_accuracy", Direction::maximize, {}});
+    const std::vector<double> values{0.1, 0.2, 0.3, 0.4, 0.5, 0.6};
+    testing_curves::feed(*rule, testing_curves::trial(1, values));
+    const auto [step, verdict] = testing_curves::feed(*rule, testing_curves::trial(2, values));
+    EXPECT_EQ(step, 5);
+    EXPECT_EQ(verdict.reason, "repeats trial 1: every value so far is the same");
+}
+
 }  // namespace
 }  // namespace hpo
