@@ -89,7 +89,7 @@ inline constexpr std::array worker_keys = [] {
     using worker_key_detail::T;
     return std::array{
         WorkerKey{"", "task", T::text, 0, 0, "auto|classification|regression|image-classification", "auto", "what is trained: classes or numbers are predicted; auto: by the data's targets"},
-        WorkerKey{"data", "format", T::text, 0, 0, "idx|csv|synthetic", "idx", "idx: IDX files; csv: a table with a header; both plain or gzip. synthetic: Gaussian clusters, or for regression sums of sines, made from the seed"},
+        WorkerKey{"data", "format", T::text, 0, 0, "idx|csv|synthetic", "idx", "idx: IDX files; csv: a table with a header; both plain or gzip. synthetic: Gaussian clusters, or for regression sums of sines, made from the seed; or sequences of tokens"},
         WorkerKey{"data", "path", T::text, 0, 0, "", "", "idx: a folder, or the name of one below /usr/share/datasets; csv: a file", "format=idx|csv", "", shared, any_result, any_speed, required},
         WorkerKey{"data", "target", T::text, 0, 0, "", "", "csv: the column to predict", "format=csv", "", shared, any_result, any_speed, required},
         WorkerKey{"data", "ignore", T::text, 0, 0, "", "", "csv: columns to leave out, with commas between their names", "format=csv"},
@@ -102,6 +102,7 @@ inline constexpr std::array worker_keys = [] {
         WorkerKey{"data", "samples", T::integer, 16, 1e8, "", "4096", "synthetic: training samples (a quarter as many for testing)", "format=synthetic", "", shared, any_result, same_speed},
         WorkerKey{"data", "features", T::integer, 1, 65536, "", "32", "synthetic: features of a sample, or of a step of it", "format=synthetic"},
         WorkerKey{"data", "steps", T::integer, 1, 65536, "", "", "synthetic: steps of a sequence, each with such features and a target of its own; default: a sample is one vector with one target", "format=synthetic"},
+        WorkerKey{"data", "vocabulary", T::integer, 2, 65536, "", "", "synthetic: samples are sequences of so many different tokens, and each step's target is the next token; default: there are numbers in each step", "format=synthetic"},
         WorkerKey{"data", "classes", T::integer, 2, 4096, "", "4", "synthetic: classes", "format=synthetic"},
         WorkerKey{"data", "noise", T::real, 0, 100, "", "1.0", "synthetic: standard deviation of each cluster (centres have deviation 1), or of the noise in the target (which varies by 1)", "format=synthetic", "", shared, any_result, same_speed},
         WorkerKey{"model", "type", T::text, 0, 0, "mlp|cnn", "mlp", "the model family: a multilayer perceptron, or for images a residual convolution network with group norm"},

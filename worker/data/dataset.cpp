@@ -54,9 +54,15 @@ Result<std::vector<std::string>> explain_data(const DataConfig& config) {
                    [](const SequenceShape& sequence) {
                        return "sequences of " + std::to_string(sequence.steps) + " steps x " +
                               std::to_string(sequence.features) + " features";
+                   },
+                   [](const TokenShape& tokens) {
+                       return "sequences of " + std::to_string(tokens.steps) + " tokens out of " +
+                              std::to_string(tokens.vocabulary);
                    }},
         shape->sample);
-    const std::string target = shape->task == Task::classification
+    const bool next_token = std::holds_alternative<TokenShape>(shape->sample) && shape->target_per_step;
+    const std::string target = next_token ? "the next token"
+                               : shape->task == Task::classification
                                    ? std::to_string(shape->outputs) + " classes"
                                    : std::to_string(shape->outputs) + (shape->outputs == 1 ? " number" : " numbers");
     return std::vector<std::string>{std::to_string(shape->train) + " samples to train and validate on, " +

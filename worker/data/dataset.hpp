@@ -37,7 +37,8 @@ struct DataConfig {
     std::int64_t subset = 0;  ///< 0: all
     std::int64_t samples = default_whole("samples");
     std::int64_t features = default_whole("features");
-    std::int64_t steps = 0;  ///< of a sample that is a sequence; 0: samples are vectors
+    std::int64_t steps = 0;       ///< of a sample that is a sequence; 0: samples are vectors
+    std::int64_t vocabulary = 0;  ///< of sequences of tokens; 0: there are numbers in each step
     std::int64_t classes = default_whole("classes");
     double noise = default_number("noise");
     Placement placement = Placement::automatic;  ///< settled before data is loaded: device or staged
@@ -59,7 +60,12 @@ struct SequenceShape {
     std::int64_t steps = 0, features = 0;
     friend bool operator==(const SequenceShape&, const SequenceShape&) = default;
 };
-using SampleShape = std::variant<VectorShape, ImageShape, SequenceShape>;
+/// One number for each step: which token it is, from 0 to vocabulary - 1, as a float. DataShape::standardised is true.
+struct TokenShape {
+    std::int64_t steps = 0, vocabulary = 0;
+    friend bool operator==(const TokenShape&, const TokenShape&) = default;
+};
+using SampleShape = std::variant<VectorShape, ImageShape, SequenceShape, TokenShape>;
 
 /// What can be known without loading the samples.
 struct DataShape {
@@ -71,7 +77,7 @@ struct DataShape {
     bool pixels = false;             ///< a feature is an unsigned byte; else a float
     bool standardised = false;       ///< features are used as they are given
     std::int64_t loading_bytes = 0;  ///< of the host, at most, that loading takes besides the samples themselves
-    bool target_per_step = false;    ///< each step of a sequence has a target; else each sample has one
+    bool target_per_step = false;  ///< each step of a sequence has a target (of tokens: the next one); else each sample
     friend bool operator==(const DataShape&, const DataShape&) = default;
 
     /// Numbers of a sample.
@@ -79,12 +85,19 @@ struct DataShape {
         return std::visit(
             Overloaded{[](const VectorShape& vector) { return vector.features; },
                        [](const ImageShape& image) { return image.height * image.width * image.channels; },
-                       [](const SequenceShape& sequence) { return sequence.steps * sequence.features; }},
+                       [](const SequenceShape& sequence) { return sequence.steps * sequence.features; },
+                       [](const TokenShape& tokens) { return tokens.steps; }},
             sample);
+    }
+    /// Of a sequence; of other samples 1.
+    [[nodiscard]] std::int64_t steps() const {
+        if (const auto* tokens = std::get_if<TokenShape>(&sample)) return tokens->steps;
+        const auto* sequence = std::get_if<SequenceShape>(&sample);
+        return sequence ? sequence->steps : 1;
     }
     [[nodiscard]] std::int64_t row_bytes() const { return features() * (pixels ? 1 : 4); }
     /// Targets of a sample, and so rows of a model's outputs: one, or one for each step.
-    [[nodiscard]] std::int64_t targets() const { return target_per_step ? std::get<SequenceShape>(sample).steps : 1; }
+    [[nodiscard]] std::int64_t targets() const { return target_per_step ? steps() : 1; }
     /// Numbers of all targets of a sample: a class is one of 32 bits, the others are floats.
     [[nodiscard]] std::int64_t target_columns() const {
         return targets() * (task == Task::classification ? 1 : outputs);

@@ -1,11 +1,14 @@
 // Gaussian clusters: each class has a centre drawn from N(0, 1) in every feature; a sample is its class's centre plus
 // noise. For regression features are N(0, 1), and the target is a sum of sines along random directions, with a variance
-// of about 1, plus noise. A sample of a sequence holds as many of these as it has steps. Everything follows from the
-// data seed.
+// of about 1, plus noise. A sample of a sequence holds as many of these as it has steps.
+//
+// With a vocabulary, samples are sequences of tokens: the token two steps back tells the next one by a permutation that
+// all sequences share, and one token of eight is any. Everything follows from the data seed.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -22,6 +25,8 @@ enum Stream : std::uint64_t {
     test_noise = 2,
     train_target_noise = 3,
     test_target_noise = 4,
+    train_tokens = 5,
+    test_tokens = 6,
 };
 
 constexpr std::size_t waves = 4;
@@ -56,13 +61,16 @@ struct Source {
     std::int64_t count;       ///< of vectors
     std::int64_t per_sample;  ///< vectors
 
+    [[nodiscard]] std::size_t features() const {
+        return config.vocabulary > 0 ? 1 : static_cast<std::size_t>(config.features);
+    }
     [[nodiscard]] Stream noise() const { return part == Part::train ? train_noise : test_noise; }
 };
 
 /// Calls fill(first vector, features, targets) for the vectors of some samples at a time, and passes them on.
 template <class Target, class Fill>
 void make(const Source& source, const SampleSink& sink, Fill&& fill) {
-    const auto features = static_cast<std::size_t>(source.config.features);
+    const std::size_t features = source.features();
     const auto per_sample = static_cast<std::size_t>(source.per_sample);
     const std::size_t at_once = std::max<std::size_t>(1, 65536 / (features * per_sample)) * per_sample;
     std::vector<float> values;
@@ -108,6 +116,37 @@ void make_curved(const Source& source, const std::vector<float>& directions, con
     });
 }
 
+/// Which token follows which, two steps later.
+std::vector<std::uint32_t> successors(std::int64_t vocabulary, std::uint64_t seed) {
+    std::vector<std::uint32_t> order(static_cast<std::size_t>(vocabulary));
+    std::iota(order.begin(), order.end(), 0U);
+    for (std::size_t i = order.size(); i-- > 1;)
+        std::swap(order[i], order[draw_block(seed, Purpose::synthetic, centres, i)[0] % (i + 1)]);
+    return order;
+}
+
+void make_tokens(const Source& source, const SampleSink& sink) {
+    const auto steps = static_cast<std::size_t>(source.per_sample);
+    const auto vocabulary = static_cast<std::uint32_t>(source.config.vocabulary);
+    const std::vector<std::uint32_t> next = successors(source.config.vocabulary, source.seed);
+    const Stream stream = source.part == Part::train ? train_tokens : test_tokens;
+    make<std::int32_t>(source, sink, [&](std::int64_t first, std::span<float> values, std::span<std::int32_t> targets) {
+        for (std::size_t begin = 0; begin < targets.size(); begin += steps) {
+            const std::uint64_t sample = (static_cast<std::uint64_t>(first) + begin) / steps;
+            std::uint32_t last[2] = {0, 0};
+            for (std::size_t step = 0; step <= steps; ++step) {
+                const PhiloxBlock drawn =
+                    draw_block(source.seed, Purpose::synthetic, stream, sample * (steps + 1) + step);
+                const bool any = step < 2 || drawn[1] % 8 == 0;
+                const std::uint32_t token = any ? drawn[0] % vocabulary : next[last[step % 2]];
+                last[step % 2] = token;
+                if (step < steps) values[begin + step] = static_cast<float>(token);
+                if (step > 0) targets[begin + step - 1] = static_cast<std::int32_t>(token);
+            }
+        }
+    });
+}
+
 }  // namespace
 
 Result<DataShape> describe_synthetic(const DataConfig& config) {
@@ -115,17 +154,26 @@ Result<DataShape> describe_synthetic(const DataConfig& config) {
     shape.train = config.samples;
     shape.test = config.samples / 4;
     shape.target_per_step = config.steps > 0;
-    if (shape.target_per_step)
-        shape.sample = SequenceShape{config.steps, config.features};
-    else
-        shape.sample = VectorShape{config.features};
     shape.task = config.task.value_or(Task::classification);
     shape.outputs = shape.task == Task::classification ? config.classes : 1;
+    if (config.vocabulary > 0) {
+        if (!shape.target_per_step)
+            return Error{"data.vocabulary: tokens lie in sequences: give their length as data.steps"};
+        if (shape.task == Task::regression)
+            return Error{"data.vocabulary: the next token is a class and no number: leave out task: regression"};
+        shape.sample = TokenShape{config.steps, config.vocabulary};
+        shape.outputs = config.vocabulary;
+        shape.standardised = true;
+    } else if (shape.target_per_step) {
+        shape.sample = SequenceShape{config.steps, config.features};
+    } else {
+        shape.sample = VectorShape{config.features};
+    }
     return shape;
 }
 
 Result<DataFacts> load_synthetic(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink) {
-    const bool regression = config.task == Task::regression;
+    const bool regression = config.task == Task::regression, tokens = config.vocabulary > 0;
     const auto features = static_cast<std::size_t>(config.features);
     std::vector<float> numbers((regression ? waves : static_cast<std::size_t>(config.classes)) * features);
     fill_normal(data_seed, centres, 0, regression ? 1 / std::sqrt(static_cast<double>(features)) : 1.0, numbers);
@@ -133,7 +181,10 @@ Result<DataFacts> load_synthetic(const DataConfig& config, std::uint64_t data_se
          {std::pair(Part::train, config.samples), std::pair(Part::test, config.samples / 4)}) {
         const std::int64_t per_sample = std::max<std::int64_t>(1, config.steps);
         const Source source{config, data_seed, part, count * per_sample, per_sample};
-        regression ? make_curved(source, numbers, sink) : make_clusters(source, numbers, sink);
+        if (tokens)
+            make_tokens(source, sink);
+        else
+            regression ? make_curved(source, numbers, sink) : make_clusters(source, numbers, sink);
     }
     return DataFacts{};
 }

@@ -207,6 +207,8 @@ void pad_mlp(Params& all) {
 }
 
 Result<std::unique_ptr<Model>> make_mlp(const Params& params, const DataShape& shape) {
+    if (std::holds_alternative<TokenShape>(shape.sample))
+        return Error{"model.type: mlp is for numbers, and these samples are tokens: use type: transformer"};
     MlpShape mlp;
     auto hidden = list_setting(params, "hidden");
     if (!hidden) return hidden.error();

@@ -54,6 +54,7 @@ DataConfig data_of(const Params& all) {
     data.samples = whole(all, "samples");
     data.features = whole(all, "features");
     if (all.contains("steps")) data.steps = whole(all, "steps");
+    if (all.contains("vocabulary")) data.vocabulary = whole(all, "vocabulary");
     data.classes = whole(all, "classes");
     data.noise = real(all, "noise");
     const std::string placement = text(all, "placement");
