@@ -4,8 +4,11 @@
 // Pending trials have the values that the model predicts. Diverged and failed trials have the worst value of all. If
 // trials end after different numbers of steps, the logarithm of that number is a further input of the model. Proposals
 // are made for the largest number, since a trial that was stopped early does not show its value after all steps. The
-// predictions from other studies (expectation.hpp) are further inputs as well. If the model's leave-one-out predictions
-// do not rank the trials, tpe makes a share of the proposals.
+// predictions from other studies (expectation.hpp) are further inputs as well.
+//
+// The worse the model's leave-one-out predictions rank the trials, the larger the share of proposals that come from
+// another sampler: tpe, or cmaes if the predictions hardly rank them at all. The mean of such results is flat or
+// rugged, and cmaes follows the best of them, which may still lead to the optimum (Schaffer's function is an example).
 //
 // gp_several.hpp has the sampler for several objectives and constraints.
 //
@@ -31,6 +34,7 @@ namespace {
 
 constexpr std::size_t most_modelled = 500;  // observations in a model: the better half, and the rest evenly
 constexpr int global_draws = 400, local_draws = 200;
+constexpr double rankless = 0.3;  // distrust of a model from which on cmaes replaces tpe: a correlation below 1/3
 
 constexpr std::array options{
     Option{"startup",
@@ -46,9 +50,11 @@ constexpr std::array options{
 
 class GpSampler final : public Sampler {
    public:
-    GpSampler(const GpOptions& given, const SamplerSetup& setup, std::unique_ptr<Sampler> fallback)
+    GpSampler(const GpOptions& given, const SamplerSetup& setup, std::unique_ptr<Sampler> fallback,
+              std::unique_ptr<Sampler> evolution)
         : setup_(setup),
           fallback_(std::move(fallback)),
+          evolution_(std::move(evolution)),
           startup_(given.startup),
           uniform_(given.uniform),
           space_(search_space(setup)),
@@ -74,13 +80,14 @@ class GpSampler final : public Sampler {
         }
         const Model model = chooser_.choose(history_);
         const double distrust = observed < 2 * startup_ ? 0 : chooser_.distrust(history_, model);
-        if (uniform() < distrust) return fallback_->propose(trial, pending, 0);
+        if (uniform() < distrust) return (distrust > rankless ? evolution_ : fallback_)->propose(trial, pending, 0);
         const bool local = uniform() < region_.share();
         return local ? propose_locally(model, pending, uniform) : propose_globally(model, pending, trial, uniform);
     }
 
     void tell(const Observation& observation) override {
         fallback_->tell(observation);
+        evolution_->tell(observation);
         const Observation* const best = history_.best();
         const bool known = best != nullptr, better = observation.loss && known && *observation.loss < *best->loss;
         const bool near = known && in_box(observation.site.point);
@@ -188,7 +195,7 @@ class GpSampler final : public Sampler {
     }
 
     SamplerSetup setup_;
-    std::unique_ptr<Sampler> fallback_;
+    std::unique_ptr<Sampler> fallback_, evolution_;
     std::size_t startup_ = 0;
     double uniform_ = 0;
     SearchSpace space_;
@@ -204,12 +211,14 @@ constinit const SamplerRow gp_row{
      options},
     [](const Params& given, const SamplerSetup& setup) -> Result<std::unique_ptr<Sampler>> {
         auto fallback = tpe_row.make({{"startup", std::int64_t{1}}}, setup);
-        if (!fallback) return fallback.error();
+        auto evolution = cmaes_row.make({}, setup);
+        if (!fallback || !evolution) return fallback ? evolution.error() : fallback.error();
         const auto startup = static_cast<double>(std::clamp<std::size_t>(setup.space.size() + 2, 5, 10));
         const GpOptions read{static_cast<std::size_t>(number_option(given, options, "startup", startup)),
                              number_option(given, options, "uniform")};
         if (setup.objectives > 1 || setup.constraints > 0) return make_several(read, setup, *std::move(fallback));
-        return std::unique_ptr<Sampler>(std::make_unique<GpSampler>(read, setup, *std::move(fallback)));
+        return std::unique_ptr<Sampler>(
+            std::make_unique<GpSampler>(read, setup, *std::move(fallback), *std::move(evolution)));
     },
     false,
     false,

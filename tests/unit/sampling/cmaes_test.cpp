@@ -4,44 +4,10 @@
 #include <cmath>
 #include <functional>
 
-#include "orchestrator/sampling/proposer.hpp"
+#include "support.hpp"
 
 namespace hpo {
 namespace {
-
-Dimension number(const std::string& name, Kind kind = Kind::real, double high = 1) {
-    Dimension d;
-    d.name = name;
-    d.kind = kind;
-    d.high = high;
-    return d;
-}
-
-/// Returns the least loss of a study's trials. `loss` returns the loss of a trial.
-double least(const Space& space, const std::string& sampler, std::int64_t trials, std::uint64_t seed,
-             const std::function<double(const TrialRecord&)>& loss) {
-    Study study;
-    study.seed = seed;
-    study.space = space;
-    study.sampler.type = sampler;
-    study.objective.direction = Direction::minimize;
-    Proposer proposer = *Proposer::make(study);
-    double best = INFINITY;
-    for (std::int64_t n = 1; n <= trials; ++n) {
-        const auto proposal = proposer.propose(n);
-        if (!proposal) break;
-        TrialRecord trial;
-        trial.number = n;
-        trial.point = proposal->point;
-        trial.params = proposal->params;
-        proposer.proposed(trial);
-        trial.state = TrialState::complete;
-        trial.value = loss(trial);
-        best = std::min(best, *trial.value);
-        proposer.tell(trial);
-    }
-    return best;
-}
 
 TEST(Cmaes, FollowsARotatedNarrowValley) {
     const Space space{number("a"), number("b"), number("c"), number("d")};
