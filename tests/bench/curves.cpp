@@ -1,19 +1,21 @@
-// Stopping rules on learning curves: which samplers and rules come how near to the best in so many steps of training
-// (`ninja -C build/release bench_curves`).
+// Stopping rules on learning curves: which samplers and rules come how near to the best in so many steps of training.
+// tests/bench/curves starts it and adds Optuna's samplers and pruners.
 //
-//     bench_curves [--steps N] [--seeds N] [--workers N] [--close] [--only A,B,...] [--drawn] [FILE...]
+//     bench_curves [--steps N] [--seeds N] [--workers N] [--close] [--only A,B,...] [--drawn] [--json] [FILE...]
 //
 // A study is played with the real samplers and rules, as an engine with `workers` would: a free worker takes a promoted
 // trial before a new one, and each trains one step in turn. Of each problem, the files' (see curves_problem.hpp) and
 // with --drawn the drawn families', and each strategy it prints the regret of the best value seen, after a tenth, three
 // tenths and all of --steps: its distance from the best of all over the scale of the problem, the median of the seeds;
 // then the geometric means. --close: a configuration that was had before costs nothing and tells what it told then.
+// --json: each of these as an object on a line of its own, and no means.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <unordered_map>
 
@@ -44,6 +46,7 @@ struct Settings {
     std::uint64_t seeds = 5;
     std::size_t workers = 1;
     bool close = false;
+    bool json = false;
 };
 
 std::vector<Strategy> strategies() {
@@ -240,6 +243,13 @@ std::vector<double> measure(const Problem& problem, const Strategy& strategy, co
     }
     std::vector<double> medians;
     for (auto& values : at) medians.push_back(median(values));
+    if (settings.json) {
+        std::printf("%s\n", nlohmann::json{{"problem", problem.name}, {"strategy", strategy.name}, {"regrets", medians}}
+                                .dump()
+                                .c_str());
+        std::fflush(stdout);
+        return medians;
+    }
     std::printf("%-28.28s %-20s", problem.name.c_str() + (problem.name.size() > 28 ? problem.name.size() - 28 : 0),
                 strategy.name.c_str());
     for (const double value : medians) std::printf(" %7.4f", value);
@@ -257,6 +267,7 @@ void run(const std::vector<Problem>& problems, const std::vector<Strategy>& chos
             const auto medians = measure(problem, chosen[s], settings, marks);
             for (std::size_t i = 0; i < marks.size(); ++i) logs[s][i] += std::log(std::max(medians[i], least_regret));
         }
+    if (settings.json) return;
     std::printf("\ngeometric means after        ");
     for (const std::int64_t mark : marks) std::printf(" %7lld", static_cast<long long>(mark));
     std::printf("   steps%s\n", settings.close ? ", copies closed" : "");
@@ -268,8 +279,10 @@ void run(const std::vector<Problem>& problems, const std::vector<Strategy>& chos
 }
 
 int usage() {
-    std::fputs("bench_curves [--steps N] [--seeds N] [--workers N] [--close] [--only A,B,...] [--drawn] [FILE...]\n",
-               stderr);
+    std::fputs(
+        "bench_curves [--steps N] [--seeds N] [--workers N] [--close] [--only A,B,...] [--drawn] [--json] "
+        "[FILE...]\n",
+        stderr);
     return 2;
 }
 
@@ -293,6 +306,8 @@ int main(int count, char** arguments) {
                 settings.workers = static_cast<std::size_t>(std::max(1LL, std::atoll(value().c_str())));
             else if (word == "--close")
                 settings.close = true;
+            else if (word == "--json")
+                settings.json = true;
             else if (word == "--drawn")
                 for (Problem& problem : bench::families()) problems.push_back(std::move(problem));
             else if (word == "--only") {
