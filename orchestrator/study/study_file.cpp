@@ -50,6 +50,7 @@ std::vector<Task> possible_tasks(const Params& worker) {
     };
     const string task = value("task");
     if (task == "auto" && value("format") == "csv") return {Task::classification, Task::regression};
+    if (task == "auto" && value("format") == "series") return {Task::regression};
     return {task == info_of(Task::regression).name ? Task::regression : Task::classification};
 }
 

@@ -156,6 +156,29 @@ class SavedTableModel(unittest.TestCase):
             self.assertAlmostEqual(1 - mse / wanted.var(), values["test_r2"], delta=1e-3)
             self.assertGreater(values["test_r2"], 0.8)
 
+    def test_numpy_reproduces_the_test_metrics_of_windows_over_a_series(self):
+        with tempfile.TemporaryDirectory() as folder:
+            series, file = pathlib.Path(folder, "series.csv"), pathlib.Path(folder, "model.safetensors")
+            rows = numpy.array([[40 + 9 * numpy.sin(i / 5), i % 7] for i in range(700)])
+            series.write_text("y,day\n" + "".join(f"{y!r},{day}\n" for y, day in rows))
+            params = {"format": "series", "path": str(series), "target": "y", "window": 10, "horizon": 2,
+                      "hidden": [32], "lr": 0.01, "batch_size": 64}
+            values = train(params, 8, file, "val_r2")["values"]
+            metadata, tensors = read_safetensors(file)
+            encoding = json.loads(metadata["encoding"])
+            mean, deviation = (numpy.array([column[key] for column in encoding["columns"]])
+                               for key in ("mean", "deviation"))
+            windows = numpy.lib.stride_tricks.sliding_window_view(rows, 12, axis=0).transpose(0, 2, 1)
+            tested = windows[-round((len(windows) - 22) * 0.1):]  # at both borders 11 windows are left out
+            scaled = logits(tensors, ((tested[:, :10] - mean) / deviation).reshape(len(tested), -1))
+            target = encoding["targets"][0]
+            predicted, wanted = scaled * target["deviation"] + target["mean"], tested[:, 10:, 0]
+            mse = ((predicted - wanted) ** 2).mean()
+            self.assertAlmostEqual(mse / values["test_mse"], 1, delta=1e-3)
+            self.assertAlmostEqual(abs(predicted - wanted).mean() / values["test_mae"], 1, delta=1e-3)
+            self.assertAlmostEqual(1 - mse / wanted.var(0).mean(), values["test_r2"], delta=1e-3)
+            self.assertGreater(values["test_r2"], 0.8)
+
     def test_numpy_reproduces_the_test_accuracy_of_classes(self):
         with tempfile.TemporaryDirectory() as folder:
             table, file = pathlib.Path(folder, "table.csv"), pathlib.Path(folder, "model.safetensors")

@@ -175,6 +175,18 @@ class Study(Case):
         self.hpo("check", study, status=1)
         self.assertRegex(self.error, r"^\S*study\.yaml:6:\d+: .*data\.path: \S*table\.csv: line 9: 5 columns, where the header has 4")
 
+    def test_check_tells_how_the_windows_of_a_series_lie_or_that_it_is_too_short(self):
+        series = self.folder / "series.csv"
+        series.write_text("y\n" + "".join(f"{i % 24}\n" for i in range(600)))
+        study = self.study(f"study: series\nworker:\n  data:\n    format: series\n    path: {series}\n    target: y\n    window: 48\n  model: {{type: mlp, hidden: [8]}}\nbudget: {{trials: 2, epochs: 2}}\n")
+        description = self.hpo("check", study)
+        for line in ("maximize val_r2", "600 rows in the order of time; a window has 48 rows x 1 features",
+                     "369 windows train, later ones validate (41) and test (46)"):
+            self.assertIn(line, description)
+        series.write_text("y\n" + "1\n" * 40)
+        self.hpo("check", study, status=1)
+        self.assertRegex(self.error, r"^\S*study\.yaml:7:\d+: .*data\.window: .* are 49 rows, and the series has only 40")
+
     def test_the_printed_resume_command_resumes_the_study(self):
         study = self.study(synthetic(trials=40, samples=20000))
         child = self.start("run", study, "--seed", 9, "--set", "budget.epochs=20", "--set", "sampler.type=sobol")

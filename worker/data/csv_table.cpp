@@ -4,11 +4,13 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "worker/data/csv.hpp"
+#include "worker/data/csv_columns.hpp"
+#include "worker/data/data_text.hpp"
+#include "worker/data/number_fit.hpp"
 #include "worker/data/split.hpp"
 #include "worker/data/table.hpp"
 
@@ -18,26 +20,6 @@ namespace {
 using Fields = std::span<const std::string_view>;
 
 constexpr std::size_t batch_bytes = std::size_t{1} << 18;  // that are passed on at once
-
-/// The mean and the deviation of numbers as they come by (Welford 1962).
-class NumberFit {
-   public:
-    void add(double value) {
-        count_ += 1;
-        const double before = value - mean_;
-        mean_ += before / count_;
-        squares_ += before * (value - mean_);
-    }
-    [[nodiscard]] double mean() const { return mean_; }
-    /// 1 where all numbers are the same.
-    [[nodiscard]] double deviation() const {
-        const double variance = count_ > 0 ? squares_ / count_ : 0;
-        return variance > 1e-24 * mean_ * mean_ && variance > 0 ? std::sqrt(variance) : 1;
-    }
-
-   private:
-    double count_ = 0, mean_ = 0, squares_ = 0;
-};
 
 /// What is fitted of one column.
 struct Fit {
@@ -211,38 +193,6 @@ class TableLoader {
     std::vector<RowUse> uses_;
     std::vector<Fit> fits_;
 };
-
-std::string grouped(std::int64_t number) {
-    std::string digits = std::to_string(number);
-    for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
-        digits.insert(static_cast<std::size_t>(at), ",");
-    return digits;
-}
-
-/// "a, b (3 missing) and 7 more".
-class NameList {
-   public:
-    void add(const std::string& name, const std::string& remark) {
-        if (++count_ > most) return;
-        text_ += (text_.empty() ? "" : ", ") + shown_name(name) + (remark.empty() ? "" : " (" + remark + ")");
-    }
-    [[nodiscard]] std::string line(const char* title) const {
-        return std::string(title) + ": " + text_ +
-               (count_ > most ? " and " + std::to_string(count_ - most) + " more" : "");
-    }
-    [[nodiscard]] bool empty() const { return count_ == 0; }
-
-   private:
-    static constexpr std::size_t most = 20;
-    std::string text_;
-    std::size_t count_ = 0;
-};
-
-std::string short_text(double number) {
-    char text[40];
-    std::snprintf(text, sizeof text, "%.6g", number);
-    return text;
-}
 
 std::string target_line(const Table& table) {
     std::string line = "target: " + shown_name(table.columns[table.target].name) + ", ";

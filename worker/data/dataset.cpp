@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "worker/data/series.hpp"
 #include "worker/data/split.hpp"
 #include "worker/data/table.hpp"
 
@@ -12,6 +13,7 @@ namespace {
 constexpr std::array formats{
     DataFormat{"idx", describe_idx, load_idx},
     DataFormat{"csv", describe_csv, load_csv, split_csv, explain_csv},
+    DataFormat{"series", describe_series, load_series, split_series, explain_series},
     DataFormat{"synthetic", describe_synthetic, load_synthetic},
 };
 

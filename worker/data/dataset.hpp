@@ -28,11 +28,14 @@ struct DataConfig {
     std::optional<Task> task;  ///< none: what the data is for
     std::string format = "idx";
     std::string path;
-    std::string target;       ///< name of a column
+    std::string target;       ///< name of a column; of a series, names as a line of CSV
     std::string ignore;       ///< names of columns, as a line of CSV
     std::string categorical;  ///< the same
     SplitKind split = SplitKind::automatic;
-    double test = 0.1;  ///< fraction of the rows of a table
+    double test = 0.1;        ///< fraction of the rows of a table
+    std::int64_t window = 0;  ///< rows of a series that a prediction is made from
+    std::int64_t horizon = default_whole("horizon");
+    std::int64_t stride = default_whole("stride");
     double validation = default_number("validation");
     std::int64_t subset = 0;  ///< 0: all
     std::int64_t samples = default_whole("samples");

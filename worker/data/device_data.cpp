@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "worker/data/memory.hpp"
+#include "worker/data/number_fit.hpp"
 
 namespace hpo {
 namespace {
@@ -95,23 +96,28 @@ class Moments {
     double count_ = 0;
 };
 
-/// The variance of numbers to predict: of the samples to validate or to test, as they come by.
+/// The variance of the numbers to predict, of the samples to validate or to test, as they come by: of each of the
+/// model's outputs by itself, and the mean over these.
 class TargetSpread {
    public:
+    explicit TargetSpread(std::int64_t outputs) : outputs_(static_cast<std::size_t>(outputs)) {}
+
+    /// Whole rows of outputs.
     void add(std::span<const std::byte> targets) {
         for (std::size_t i = 0; i + 4 <= targets.size(); i += 4) {
             float value = 0;
             std::memcpy(&value, &targets[i], 4);
-            ++count_;
-            const double before = value - mean_;
-            mean_ += before / count_;
-            squares_ += before * (value - mean_);
+            outputs_[i / 4 % outputs_.size()].add(value);
         }
     }
-    [[nodiscard]] double variance() const { return count_ > 0 ? squares_ / count_ : 0; }
+    [[nodiscard]] double variance() const {
+        double sum = 0;
+        for (const NumberFit& output : outputs_) sum += output.variance();
+        return sum / static_cast<double>(outputs_.size());
+    }
 
    private:
-    double count_ = 0, mean_ = 0, squares_ = 0;
+    std::vector<NumberFit> outputs_;
 };
 
 /// Writes into a buffer of samples.
@@ -200,7 +206,7 @@ Result<std::unique_ptr<DeviceData>> load_to_device(Device& device, const DataCon
     std::vector<bool> validates(static_cast<std::size_t>(shape->train), false);
     for (const std::int32_t row : split.validation) validates[static_cast<std::size_t>(row)] = true;
     Moments moments(split, *shape);
-    TargetSpread validation_spread, test_spread;
+    TargetSpread validation_spread(shape->outputs), test_spread(shape->outputs);
     const auto spread = [&](const SampleBatch& batch) {
         if (batch.part == Part::test) return test_spread.add(batch.targets);
         const std::size_t bytes = batch.targets.size() / static_cast<std::size_t>(batch.count);

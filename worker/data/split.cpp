@@ -40,6 +40,10 @@ void stratify(std::span<const std::int32_t> classes, std::vector<std::int32_t>& 
 
 }  // namespace
 
+std::int64_t test_rows(const DataConfig& config, std::int64_t rows) {
+    return std::clamp<std::int64_t>(std::llround(config.test * static_cast<double>(rows)), 1, rows - 2);
+}
+
 Result<SplitSizes> split_sizes(const DataConfig& config, std::int64_t samples) {
     if (config.subset > samples)
         return Error{"data.subset: " + std::to_string(config.subset) + " is more than the " + std::to_string(samples) +

@@ -10,6 +10,9 @@
 
 namespace hpo {
 
+/// By config.test: of `rows` samples, at least 3, those that test. At least 2 are left for the training part.
+std::int64_t test_rows(const DataConfig& config, std::int64_t rows);
+
 /// Of `samples` training samples (the subset first, then the split). At least one on each side, or an error.
 Result<SplitSizes> split_sizes(const DataConfig& config, std::int64_t samples);
 

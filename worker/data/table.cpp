@@ -1,13 +1,13 @@
 #include "worker/data/table.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <unordered_map>
 
-#include "hpo/printable.hpp"
 #include "worker/data/csv.hpp"
+#include "worker/data/csv_columns.hpp"
+#include "worker/data/data_text.hpp"
 #include "worker/data/split.hpp"
 
 namespace hpo {
@@ -22,8 +22,6 @@ constexpr std::size_t most_levels = 64;           // of these, the most frequent
 constexpr std::int64_t least_level_rows = 5;      // and only if they have so many rows
 constexpr std::size_t most_classes = 4096;        // of a target with texts
 constexpr std::size_t most_numeric_classes = 20;  // of a target with whole numbers, unless the task is given
-
-std::string in_quotes(std::string_view text) { return "\"" + shown_name(std::string(text)) + "\""; }
 
 /// Three groups of digits with the same sign between them, such as 2024-01-31, 31.1.2024 or 1/31/24 10:00.
 bool is_date(std::string_view text) {
@@ -83,55 +81,34 @@ class Survey {
                       what);
     }
 
-    [[nodiscard]] Result<std::size_t> column_named(const std::string& name, const char* key) const {
-        std::string names;
-        for (std::size_t i = 0; i < table_.columns.size(); ++i) {
-            if (table_.columns[i].name == name) return i;
-            if (i < 12) names += (i > 0 ? ", " : "") + shown_name(table_.columns[i].name);
-        }
-        if (table_.columns.size() > 12) names += ", ...";
-        return Error{std::string(key) + ": " + table_.file.string() + " has no column " + in_quotes(name) +
-                     "; it has " + names};
-    }
-
     Result<void> read_header(std::span<const std::string_view> fields) {
-        std::map<std::string_view, std::size_t> seen;
-        for (std::size_t i = 0; i < fields.size(); ++i) {
-            const std::string_view name = trimmed_field(fields[i]);
-            const std::string at = "line 1, column " + std::to_string(i + 1) + ": ";
-            if (name.empty()) return Error{at + "a column without a name"};
-            const auto [before, is_new] = seen.emplace(name, i);
-            if (!is_new)
-                return Error{at + "a second column is called " + in_quotes(name) + ", as column " +
-                             std::to_string(before->second + 1) + " is" +
-                             (name == config_.target ? "; the target must be one column" : "")};
-            table_.columns.push_back({std::string(name)});
-        }
+        const auto names = header_names(fields);
+        if (!names) return names.error();
+        for (const std::string& name : *names) table_.columns.push_back({name});
         if (fields.size() == 1)
-            return Error{"line 1: one column alone, " + in_quotes(fields[0]) +
+            return Error{"line 1: one column alone, " + quoted_name(fields[0]) +
                          (fields[0].find_first_of(";\t") == std::string_view::npos
                               ? ": a target and at least one other column are needed"
                               : ": columns must be separated by commas")};
         seen_.resize(fields.size());
-        const auto target = column_named(config_.target, "data.target");
+        const auto target = column_named(*names, config_.target, "data.target", table_.file);
         if (!target) return target.error();
         table_.target = *target;
-        for (const auto& [key, names, kind] :
+        for (const auto& [key, list, kind] :
              {std::tuple("data.ignore", &config_.ignore, ColumnKind::ignored),
               std::tuple("data.categorical", &config_.categorical, ColumnKind::category)}) {
-            const auto listed = csv_fields(*names);
-            if (!listed) return Error{std::string(key) + ": " + listed.error().message};
-            for (const std::string& name : *listed) {
-                const auto column = column_named(std::string(trimmed_field(name)), key);
-                if (!column) return column.error();
-                if (*column == table_.target && kind == ColumnKind::ignored)
-                    return Error{std::string(key) + ": " + in_quotes(name) + " is the target"};
-                if (*column == table_.target)
-                    return Error{std::string(key) + ": " + in_quotes(name) +
+            const auto columns = columns_listed(*names, *list, key, table_.file);
+            if (!columns) return columns.error();
+            for (const std::size_t column : *columns) {
+                const std::string& name = (*names)[column];
+                if (column == table_.target && kind == ColumnKind::ignored)
+                    return Error{std::string(key) + ": " + quoted_name(name) + " is the target"};
+                if (column == table_.target)
+                    return Error{std::string(key) + ": " + quoted_name(name) +
                                  " is the target; task: classification makes classes of its numbers"};
-                if (table_.columns[*column].kind == ColumnKind::ignored)
-                    return Error{std::string(key) + ": " + in_quotes(name) + " is named in data.ignore, too"};
-                table_.columns[*column].kind = kind;
+                if (table_.columns[column].kind == ColumnKind::ignored)
+                    return Error{std::string(key) + ": " + quoted_name(name) + " is named in data.ignore, too"};
+                table_.columns[column].kind = kind;
             }
         }
         table_.columns[table_.target].kind = ColumnKind::target;
@@ -160,13 +137,13 @@ class Survey {
             }
             if (is_missing(field)) {
                 if (i == table_.target)
-                    return Error{where(line, i) + "the target is missing (" + in_quotes(field) + ")"};
+                    return Error{where(line, i) + "the target is missing (" + quoted_name(field) + ")"};
                 ++column.missing;
                 continue;
             }
             const auto number = number_of(field);
             if (number && !std::isfinite(*number))
-                return Error{where(line, i) + in_quotes(field) + " is not a finite number"};
+                return Error{where(line, i) + quoted_name(field) + " is not a finite number"};
             if (number) {
                 ++seen.numbers;
             } else if (seen.others++ == 0) {
@@ -191,12 +168,12 @@ class Survey {
         const bool is_target = i == table_.target;
         const std::string cure = is_target ? "" : "; leave the column out by data.ignore: " + shown_name(column.name);
         if (is_date(seen.other) && !is_target)
-            return of_column(i, "holds dates, such as " + in_quotes(seen.other) + " in line " +
+            return of_column(i, "holds dates, such as " + quoted_name(seen.other) + " in line " +
                                     std::to_string(seen.other_line) +
                                     ": write them as numbers (a day's number, a month, a weekday)" + cure);
         if (seen.numbers >= 9 * seen.others)
             return Error{
-                table_.file.string() + ": " + where(seen.other_line, i) + in_quotes(seen.other) +
+                table_.file.string() + ": " + where(seen.other_line, i) + quoted_name(seen.other) +
                 " is no number, but " + std::to_string(seen.numbers) + " other values are" +
                 (is_target ? "" : "; if these are names, say so by data.categorical: " + shown_name(column.name))};
         return {};
@@ -224,10 +201,10 @@ class Survey {
         table_.task = config_.task.value_or(numbers && !few ? Task::regression : Task::classification);
         if (table_.task == Task::regression && !numbers)
             return Error{table_.file.string() + ": " + where(target.other_line, table_.target) +
-                         in_quotes(target.other) + " is no number, which task: regression needs"};
+                         quoted_name(target.other) + " is no number, which task: regression needs"};
         if (class_counts_.size() == 1)
             return of_column(table_.target, "is the target, and has the same value in every row, " +
-                                                in_quotes(target.first) + ": there is nothing to learn");
+                                                quoted_name(target.first) + ": there is nothing to learn");
         if (config_.split == SplitKind::stratified && table_.task == Task::regression)
             return Error{"data.split: stratified is for classes, and the target is a number: use random or time"};
         table_.split = config_.split != SplitKind::automatic ? config_.split
@@ -264,7 +241,7 @@ class Survey {
             if (counts_[i].size() > most_values)
                 return Error{
                     where(line, i) + "more than " + std::to_string(most_values) + " different texts, such as " +
-                    in_quotes(field) +
+                    quoted_name(field) +
                     ": a name of the row? Leave the column out by data.ignore: " + shown_name(table_.columns[i].name)};
         }
         if (table_.task == Task::regression) return {};
@@ -318,35 +295,6 @@ struct SurveyKey {
 
 }  // namespace
 
-std::string_view trimmed_field(std::string_view text) {
-    const auto first = text.find_first_not_of(" \t");
-    if (first == std::string_view::npos) return {};
-    return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
-std::string shown_name(const std::string& name) {
-    constexpr std::size_t most = 40;
-    return printable(name.substr(0, most)) + (name.size() > most ? "..." : "");
-}
-
-std::optional<double> number_of(std::string_view field) {
-    std::string_view text = trimmed_field(field);
-    if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
-    double number = 0;
-    const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (text.empty() || read.ptr != text.data() + text.size()) return std::nullopt;
-    // A number too large for a double is no finite one; one too small is 0.
-    if (read.ec == std::errc::result_out_of_range)
-        return text.find("e-") != std::string_view::npos || text.find("E-") != std::string_view::npos ? 0.0 : HUGE_VAL;
-    if (read.ec != std::errc{} || std::isnan(number)) return std::nullopt;
-    return number;
-}
-
-bool is_missing(std::string_view field) {
-    constexpr std::string_view texts[] = {"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?"};
-    return std::find(std::begin(texts), std::end(texts), trimmed_field(field)) != std::end(texts);
-}
-
 std::int64_t Table::features() const {
     std::int64_t sum = 0;
     for (const TableColumn& column : columns) sum += column.features();
@@ -356,11 +304,9 @@ std::int64_t Table::features() const {
 Result<const Table*> survey_table(const DataConfig& config) {
     if (config.path.empty()) return Error{"data.path: needed for format csv: a file"};
     if (config.target.empty()) return Error{"data.target: needed for format csv: the name of the column to predict"};
-    std::error_code missing;
     const fs::path file = config.path;
-    if (!fs::exists(file, missing))
-        return Error{"data.path: no file " + file.string() +
-                     (file.is_absolute() ? "" : " in " + fs::current_path(missing).string())};
+    if (auto exists = check_data_file(file); !exists) return exists.error();
+    std::error_code missing;
     const SurveyKey key{config.path,
                         config.target,
                         config.ignore,
@@ -375,19 +321,9 @@ Result<const Table*> survey_table(const DataConfig& config) {
     Table table;
     table.file = file;
     Survey survey(config, table);
-    if (auto read = survey.run(); !read) {
-        // What is about a key begins with it.
-        const std::string& message = read.error().message;
-        const auto key_at = message.find("data.");
-        if (message.starts_with(file.string() + ": data.")) return Error{message.substr(key_at)};
-        return message.starts_with("data.") ? read.error() : Error{"data.path: " + message};
-    }
+    if (auto read = survey.run(); !read) return data_file_error(file, read.error());
     last.emplace(key, std::move(table));
     return &last->second;
-}
-
-std::int64_t test_rows(const DataConfig& config, std::int64_t rows) {
-    return std::clamp<std::int64_t>(std::llround(config.test * static_cast<double>(rows)), 1, rows - 2);
 }
 
 TableSplit split_table(const Table& table, const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed) {

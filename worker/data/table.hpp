@@ -11,9 +11,7 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "hpo/result.hpp"
@@ -58,14 +56,6 @@ struct Table {
     [[nodiscard]] std::int64_t features() const;
 };
 
-/// Without blanks around it.
-std::string_view trimmed_field(std::string_view text);
-/// The name of a column as messages show it: cut where it is long.
-std::string shown_name(const std::string& name);
-/// A number as the whole of a field, blanks around it left out: 1, -0.5, 1e-3, +2. Not finite: inf.
-std::optional<double> number_of(std::string_view field);
-bool is_missing(std::string_view field);
-
 /// Reads the file that config.path names, unless the last one read is the same, unchanged: the worker has one thread
 /// that asks. Errors name the key, or the file, the line and the column.
 Result<const Table*> survey_table(const DataConfig& config);
@@ -77,7 +67,6 @@ struct TableSplit {
     std::vector<RowUse> uses;  ///< of each row of the file
     Split within;              ///< of the training part
 };
-std::int64_t test_rows(const DataConfig& config, std::int64_t rows);
 TableSplit split_table(const Table& table, const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed);
 
 // The format "csv" (dataset.hpp).

@@ -48,6 +48,9 @@ DataConfig data_of(const Params& all) {
                      : split == "stratified" ? SplitKind::stratified
                                              : SplitKind::time;
     }
+    if (all.contains("window")) data.window = whole(all, "window");
+    data.horizon = whole(all, "horizon");
+    data.stride = whole(all, "stride");
     if (all.contains("path")) data.path = text(all, "path");
     data.validation = real(all, "validation");
     if (all.contains("subset")) data.subset = whole(all, "subset");

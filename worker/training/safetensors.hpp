@@ -10,7 +10,9 @@
 // in for a missing value, and a second feature is 1 where it is missing, else 0. A category becomes a 1 at its place in
 // `levels` and 0 at the others, or, if it is not there, a 1 at one more place behind them; a missing category is the
 // level "". `target` has the names of the `classes` in the order of the outputs, or the `mean` and the `deviation` by
-// which an output is to be scaled back.
+// which an output is to be scaled back. For windows over a series encoding has `window` and `horizon`, the `columns`
+// with the `mean` and the `deviation` by which each row of a window is scaled, and the `targets` in the same form: the
+// outputs are those of the first row after the window, then those of the next one.
 #pragma once
 
 #include <cstdint>

@@ -255,7 +255,7 @@ TEST_F(Tables, ErrorsTellFileLineAndColumnAndTheCure) {
     EXPECT_THAT(error("x,y\n1,2\n3,inf\n4,5\n"), HasSubstr("line 3, column 2 (y): \"inf\" is not a finite number"));
     EXPECT_THAT(error("x,y\n1e999,2\n3,1\n4,5\n"), HasSubstr("line 2, column 1 (x): \"1e999\" is not a finite number"));
     EXPECT_THAT(error("x,y,y\n1,2,3\n"),
-                HasSubstr("line 1, column 3: a second column is called \"y\", as column 2 is; the target must be one"));
+                HasSubstr("line 1, column 3: a second column is called \"y\", as column 2 is: rename one of them"));
     EXPECT_THAT(error("x,,y\n1,2,3\n"), HasSubstr("line 1, column 2: a column without a name"));
     EXPECT_THAT(error("x,z\n1,2\n"), StartsWith("data.target: "));
     EXPECT_THAT(error("x;y\n1;2\n"), HasSubstr("columns must be separated by commas"));

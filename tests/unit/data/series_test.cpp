@@ -1,0 +1,240 @@
+#include "worker/data/series.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tests/support/temporary_folder.hpp"
+#include "worker/data/split.hpp"
+
+namespace hpo {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class SeriesData : public ::testing::Test {
+   protected:
+    DataConfig config(const std::string& text, std::int64_t window, const std::string& target = "y") const {
+        DataConfig config;
+        config.format = "series";
+        // A name for each text: what was read of one is kept for the next question.
+        config.path = std::filesystem::path(folder_.path()) / (std::to_string(std::hash<std::string>()(text)) + ".csv");
+        std::ofstream(config.path, std::ios::binary) << text;
+        config.target = target;
+        config.window = window;
+        return config;
+    }
+    [[nodiscard]] std::string error(const std::string& text, const std::string& target = "y",
+                                    const std::string& ignore = "") const {
+        DataConfig data = config(text, 2, target);
+        data.ignore = ignore;
+        const auto shape = describe_data(data);
+        return shape ? "" : shape.error().message;
+    }
+
+    const testing::TemporaryFolder folder_;
+};
+
+/// Everything that the sink gets, by samples.
+struct LoadedWindows {
+    std::vector<std::vector<float>> features[2], targets[2];  ///< by Part
+    DataFacts facts;
+};
+
+LoadedWindows load_windows(const DataConfig& config) {
+    LoadedWindows loaded;
+    const auto shape = describe_data(config);
+    if (!shape) throw std::runtime_error(shape.error().message);
+    const auto facts = load_data(config, 1, [&](const SampleBatch& batch) {
+        const auto part = static_cast<std::size_t>(batch.part);
+        EXPECT_EQ(batch.first, static_cast<std::int64_t>(loaded.features[part].size()));
+        for (const auto& [bytes, to] :
+             {std::pair(batch.features, &loaded.features[part]), std::pair(batch.targets, &loaded.targets[part])}) {
+            const std::size_t width = bytes.size() / static_cast<std::size_t>(batch.count);
+            for (std::size_t i = 0; i < static_cast<std::size_t>(batch.count); ++i) {
+                std::vector<float>& values = to->emplace_back(width / 4);
+                std::memcpy(values.data(), &bytes[i * width], width);
+            }
+        }
+    });
+    if (!facts) throw std::runtime_error(facts.error().message);
+    loaded.facts = *facts;
+    EXPECT_EQ(static_cast<std::int64_t>(loaded.features[0].size()), shape->train);
+    EXPECT_EQ(static_cast<std::int64_t>(loaded.features[1].size()), shape->test);
+    EXPECT_THAT(loaded.features[0], Each(::testing::SizeIs(static_cast<std::size_t>(shape->features()))));
+    EXPECT_THAT(loaded.targets[0], Each(::testing::SizeIs(static_cast<std::size_t>(shape->outputs))));
+    return loaded;
+}
+
+/// Two columns: the number of the row, and its square.
+std::string counted(int rows) {
+    std::string text = "y,z\n";
+    for (int i = 0; i < rows; ++i) text += std::to_string(i) + "," + std::to_string(i * i) + "\n";
+    return text;
+}
+
+TEST_F(SeriesData, ASampleIsAWindowOfRowsAndItsTargetsAreTheRowsAfterIt) {
+    DataConfig data = config(counted(100), 3, "z,y");
+    data.horizon = 2;
+    const auto shape = describe_data(data);
+    ASSERT_TRUE(shape) << shape.error().message;
+    EXPECT_EQ(shape->sample, SampleShape(SequenceShape{3, 2}));
+    EXPECT_EQ(shape->outputs, 4);
+    EXPECT_EQ(shape->task, Task::regression);
+    EXPECT_FALSE(shape->target_per_step);
+    EXPECT_TRUE(shape->standardised);
+    const LoadedWindows loaded = load_windows(data);
+    const auto encoding = nlohmann::json::parse(loaded.facts.encoding);
+    const auto original = [&](const char* list, std::size_t i, float value) {
+        const auto& column = encoding[list][i];
+        return std::round(value * column["deviation"].get<double>() + column["mean"].get<double>());
+    };
+    std::vector<double> features, targets;
+    for (std::size_t i = 0; i < 6; ++i) features.push_back(original("columns", i % 2, loaded.features[0][5][i]));
+    for (std::size_t i = 0; i < 4; ++i) targets.push_back(original("targets", i % 2, loaded.targets[0][5][i]));
+    EXPECT_THAT(features, ElementsAre(5, 25, 6, 36, 7, 49));
+    EXPECT_THAT(targets, ElementsAre(64, 8, 81, 9));
+    // The last window ends with the last row.
+    EXPECT_EQ(original("targets", 1, loaded.targets[1].back().back()), 99);
+}
+
+/// The rows of each part, inputs and targets: {train, validation, test}.
+std::array<std::set<std::int64_t>, 3> rows_of_parts(const DataConfig& data) {
+    const LoadedWindows loaded = load_windows(data);
+    const auto column = nlohmann::json::parse(loaded.facts.encoding)["columns"][0];
+    std::array<std::set<std::int64_t>, 3> rows;
+    const auto add = [&](std::size_t part, std::size_t sample, std::set<std::int64_t>& to) {
+        const auto row = [&](float value) {
+            return std::llround(value * column["deviation"].get<double>() + column["mean"].get<double>());
+        };
+        const auto& features = loaded.features[part][sample];
+        for (std::size_t i = 0; i < features.size(); i += 2) to.insert(row(features[i]));
+        for (const float target : loaded.targets[part][sample]) to.insert(row(target));
+    };
+    const auto shape = describe_data(data);
+    const auto split = split_data(data, *shape, *split_sizes(data, shape->train), 1);
+    EXPECT_TRUE(split);
+    for (const std::int32_t sample : split->train) add(0, static_cast<std::size_t>(sample), rows[0]);
+    for (const std::int32_t sample : split->validation) add(0, static_cast<std::size_t>(sample), rows[1]);
+    for (std::size_t sample = 0; sample < loaded.features[1].size(); ++sample) add(1, sample, rows[2]);
+    return rows;
+}
+
+TEST_F(SeriesData, NoRowOfOnePartIsInAnotherAndThePartsFollowEachOtherInTime) {
+    for (const std::int64_t window : {1, 7, 20})
+        for (const std::int64_t horizon : {1, 5})
+            for (const std::int64_t stride : {1, 3, 40})
+                for (const std::int64_t subset : {0, 4}) {
+                    DataConfig data = config(counted(400), window);
+                    data.horizon = horizon;
+                    data.stride = stride;
+                    data.subset = subset;
+                    data.validation = 0.25;
+                    SCOPED_TRACE(::testing::Message() << window << ", " << horizon << ", " << stride << ", " << subset);
+                    const auto rows = rows_of_parts(data);
+                    for (const auto& part : rows) ASSERT_FALSE(part.empty());
+                    EXPECT_LT(*rows[0].rbegin(), *rows[1].begin());
+                    EXPECT_LT(*rows[1].rbegin(), *rows[2].begin());
+                    EXPECT_EQ(*rows[2].rbegin(), 399);
+                    if (stride > 1) continue;
+                    // No row is wasted: each part begins right behind the one before.
+                    EXPECT_EQ(*rows[0].rbegin() + 1, *rows[1].begin());
+                    EXPECT_EQ(*rows[1].rbegin() + 1, *rows[2].begin());
+                }
+}
+
+TEST_F(SeriesData, ColumnsAreStandardisedByTheTrainingRowsAlone) {
+    const auto ones = [](bool wild) {
+        std::string text = "y\n";
+        for (int i = 0; i < 200; ++i) text += std::to_string(i >= 148 && wild ? 1e9 : i % 10) + "\n";
+        return text;
+    };
+    DataConfig calm = config(ones(false), 10), wild = config(ones(true), 10);
+    const auto rows = rows_of_parts(config(counted(200), 10));
+    ASSERT_EQ(*rows[0].rbegin(), 147);
+    const LoadedWindows loaded = load_windows(calm);
+    EXPECT_EQ(loaded.facts.encoding, load_windows(wild).facts.encoding);
+    const auto column = nlohmann::json::parse(loaded.facts.encoding)["columns"][0];
+    EXPECT_NEAR(column["mean"].get<double>(), 4.5, 0.1);
+    EXPECT_NEAR(column["deviation"].get<double>(), std::sqrt(8.25), 0.1);
+    EXPECT_EQ(loaded.facts.target_mean, column["mean"].get<double>());
+    EXPECT_EQ(loaded.facts.target_deviation, column["deviation"].get<double>());
+}
+
+TEST_F(SeriesData, TheValueBeforeTakesThePlaceOfAMissingOne) {
+    std::string text = "x,y\n,0\n";
+    for (int i = 1; i < 60; ++i) text += (i == 3 || i == 4 ? "NA" : std::to_string(i)) + ",1.5\n";
+    DataConfig data = config(text, 5);
+    const LoadedWindows loaded = load_windows(data);
+    const auto& first = loaded.features[0][0];
+    EXPECT_EQ(first[0], 0);  // the mean, as there is no value before
+    EXPECT_EQ(first[2 * 3], first[2 * 2]);
+    EXPECT_EQ(first[2 * 4], first[2 * 2]);
+    EXPECT_LT(first[2 * 1], first[2 * 2]);
+    EXPECT_THAT(*explain_data(data), Contains("replaced by the value before: x (3 missing)"));
+}
+
+TEST_F(SeriesData, WhatWasUnderstoodIsTold) {
+    std::string text = "hour,y,z\n";
+    for (int i = 0; i < 1000; ++i) text += std::to_string(i) + "h," + std::to_string(i % 50) + ",3\n";
+    DataConfig data = config(text, 60);
+    data.ignore = "hour";
+    EXPECT_THAT(
+        *explain_data(data),
+        ElementsAre(
+            "1,000 rows in the order of time; a window has 60 rows x 2 features, and the next one begins 1 row later",
+            "664 windows train, later ones validate (74) and test (82); 60 windows are left out between two parts, so "
+            "that no row is in both",
+            "target: y (0 to 49), in the row after a window", "features: y, z", "left out: hour",
+            "warning: column z has the same value in every row"));
+}
+
+TEST_F(SeriesData, ASeriesThatIsTooShortIsAnErrorWithTheRowsThatAreNeeded) {
+    const auto message = [&](int rows, std::int64_t window, std::int64_t horizon, std::int64_t stride) {
+        DataConfig data = config(counted(rows), window);
+        data.horizon = horizon;
+        data.stride = stride;
+        const auto shape = describe_data(data);
+        return shape ? "" : shape.error().message;
+    };
+    EXPECT_EQ(message(50, 60, 1, 1),
+              "data.window: a window of 60 rows and a horizon of 1 are 61 rows, and the series has only 50");
+    EXPECT_THAT(message(100, 60, 1, 1), HasSubstr("takes at least 183, and the series has only 100"));
+    EXPECT_THAT(message(182, 60, 1, 1), HasSubstr("at least 183"));
+    EXPECT_EQ(message(183, 60, 1, 1), "");
+    EXPECT_THAT(message(150, 10, 2, 30), HasSubstr(""));
+    EXPECT_THAT(message(71, 10, 2, 30), HasSubstr("at least 72"));
+    EXPECT_EQ(message(72, 10, 2, 30), "");
+}
+
+TEST_F(SeriesData, ErrorsNameTheLineAndTheColumn) {
+    EXPECT_THAT(error("x,y\n1,2\n3,\n"), HasSubstr(".csv: line 3, column 2 (y): the target is missing"));
+    EXPECT_THAT(error("x,y\n1,2\n3,NaN\n"), HasSubstr("line 3, column 2 (y): the target is missing (\"NaN\")"));
+    EXPECT_THAT(error("x,y\n2024-01-01,2\n"), HasSubstr("line 2, column 1 (x): \"2024-01-01\" is no number, which a "
+                                                        "series needs; leave the column out by data.ignore: x"));
+    EXPECT_THAT(error("x,y\n1,inf\n"), HasSubstr("line 2, column 2 (y): \"inf\" is not a finite number"));
+    EXPECT_THAT(error("x,y\n1\n"), HasSubstr("line 2: 1 columns, where the header has 2"));
+    EXPECT_THAT(error("x,x\n1,2\n"), HasSubstr("line 1, column 2: a second column is called \"x\""));
+    EXPECT_THAT(error("x;y\n1;2\n"), HasSubstr("columns must be separated by commas"));
+    EXPECT_THAT(error(""), HasSubstr("is empty"));
+    EXPECT_THAT(error("x,y\n1,2\n", "w"), StartsWith("data.target: "));
+    EXPECT_THAT(error("x,y\n1,2\n", "y, y"), "data.target: \"y\" is named twice");
+    EXPECT_THAT(error("x,y\n1,2\n", "y", "y"), "data.ignore: \"y\" is the target");
+    DataConfig data = config(counted(100), 5);
+    data.task = Task::classification;
+    EXPECT_THAT(describe_data(data).error().message, StartsWith("task: a series predicts numbers"));
+    data.path = "no-such.csv";
+    data.task.reset();
+    EXPECT_THAT(describe_data(data).error().message, StartsWith("data.path: no file no-such.csv in "));
+}
+
+}  // namespace
+}  // namespace hpo

@@ -1,0 +1,37 @@
+// What the readers of tables and of series share: the header of a CSV file, and the values of its fields.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hpo/result.hpp"
+
+namespace hpo {
+
+/// Without blanks around it.
+std::string_view trimmed_field(std::string_view text);
+/// A number as the whole of a field, blanks around it left out: 1, -0.5, 1e-3, +2. Not finite: inf.
+std::optional<double> number_of(std::string_view field);
+/// Whether the field is empty or one of NA, N/A, NaN, nan, null, NULL, None and ?.
+bool is_missing(std::string_view field);
+
+/// "data.path: no file ..." unless there is one.
+Result<void> check_data_file(const std::filesystem::path& file);
+
+/// The names in a header. An error begins with "line 1": a column without a name, two of one name.
+Result<std::vector<std::string>> header_names(std::span<const std::string_view> fields);
+/// The index of a column. The error begins with `key`, names `file` and tells which columns there are.
+Result<std::size_t> column_named(std::span<const std::string> names, const std::string& name, const char* key,
+                                 const std::filesystem::path& file);
+/// The indices of the columns in a list such as "a,b". Errors begin with `key`; a name given twice is one.
+Result<std::vector<std::size_t>> columns_listed(std::span<const std::string> names, const std::string& list,
+                                                const char* key, const std::filesystem::path& file);
+/// An error of reading `file`, as a user sees it: what is about a key begins with that key, the others with data.path.
+Error data_file_error(const std::filesystem::path& file, const Error& error);
+
+}  // namespace hpo

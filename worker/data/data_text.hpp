@@ -1,0 +1,33 @@
+// Words for what was understood of data, in the lines of `hpo check` and in errors.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace hpo {
+
+/// The name of a column as messages show it: cut where it is long.
+std::string shown_name(std::string_view name);
+/// The same, in double quotes.
+std::string quoted_name(std::string_view name);
+/// 1,234,567
+std::string grouped(std::int64_t number);
+/// With six significant digits.
+std::string short_text(double number);
+
+/// "a, b (3 missing) and 7 more".
+class NameList {
+   public:
+    void add(std::string_view name, const std::string& remark = "");
+    [[nodiscard]] std::string line(const char* title) const;
+    [[nodiscard]] bool empty() const { return count_ == 0; }
+
+   private:
+    static constexpr std::size_t most = 20;
+    std::string text_;
+    std::size_t count_ = 0;
+};
+
+}  // namespace hpo

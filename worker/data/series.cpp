@@ -1,0 +1,162 @@
+#include "worker/data/series.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "worker/data/csv.hpp"
+#include "worker/data/csv_columns.hpp"
+#include "worker/data/data_text.hpp"
+#include "worker/data/split.hpp"
+
+namespace hpo {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t most_series_rows = 1'000'000'000;
+
+class SeriesReader {
+   public:
+    SeriesReader(const DataConfig& config, Series& series) : config_(config), series_(series) {}
+
+    Result<void> run() {
+        auto read = read_csv(series_.file, [this](std::int64_t line, std::span<const std::string_view> fields) {
+            return names_.empty() ? read_header(fields) : read_row(line, fields);
+        });
+        if (!read) return read;
+        if (names_.empty())
+            return Error{series_.file.string() + ": is empty: a header with the names of the columns is needed"};
+        return {};
+    }
+
+   private:
+    [[nodiscard]] std::string where(std::int64_t line, std::size_t field) const {
+        return "line " + std::to_string(line) + ", column " + std::to_string(field + 1) + " (" +
+               shown_name(names_[field]) + "): ";
+    }
+
+    Result<void> read_header(std::span<const std::string_view> fields) {
+        auto names = header_names(fields);
+        if (!names) return names.error();
+        if (names->size() == 1 && names->front().find_first_of(";\t") != std::string::npos)
+            return Error{"line 1: one column alone, " + quoted_name(names->front()) +
+                         ": columns must be separated by commas"};
+        names_ = *std::move(names);
+        const auto targets = columns_listed(names_, config_.target, "data.target", series_.file);
+        if (!targets) return targets.error();
+        if (targets->empty()) return Error{"data.target: names no column"};
+        const auto ignored = columns_listed(names_, config_.ignore, "data.ignore", series_.file);
+        if (!ignored) return ignored.error();
+        column_of_field_.resize(names_.size());
+        is_target_.resize(names_.size());
+        for (std::size_t i = 0; i < names_.size(); ++i) {
+            is_target_[i] = std::find(targets->begin(), targets->end(), i) != targets->end();
+            if (std::find(ignored->begin(), ignored->end(), i) == ignored->end()) {
+                column_of_field_[i] = series_.columns.size();
+                series_.columns.push_back({.name = names_[i], .constant = true});
+                continue;
+            }
+            if (is_target_[i]) return Error{"data.ignore: " + quoted_name(names_[i]) + " is the target"};
+            series_.ignored.push_back(names_[i]);
+        }
+        for (const std::size_t target : *targets) series_.targets.push_back(*column_of_field_[target]);
+        return {};
+    }
+
+    Result<void> read_row(std::int64_t line, std::span<const std::string_view> fields) {
+        if (fields.size() != names_.size())
+            return Error{"line " + std::to_string(line) + ": " + std::to_string(fields.size()) +
+                         " columns, where the header has " + std::to_string(names_.size())};
+        if (series_.rows == most_series_rows) return Error{"more than " + std::to_string(most_series_rows) + " rows"};
+        for (std::size_t i = 0; i < fields.size(); ++i) {
+            if (!column_of_field_[i]) continue;
+            const auto value = value_of(line, i, fields[i]);
+            if (!value) return value.error();
+            SeriesColumn& column = series_.columns[*column_of_field_[i]];
+            column.constant = column.constant && (series_.rows == 0 || *value == before(*column_of_field_[i]));
+            series_.values.push_back(*value);
+        }
+        ++series_.rows;
+        return {};
+    }
+
+    Result<double> value_of(std::int64_t line, std::size_t field, std::string_view text) {
+        if (is_missing(text)) {
+            if (is_target_[field])
+                return Error{where(line, field) + "the target is missing (" + quoted_name(text) + ")"};
+            ++series_.columns[*column_of_field_[field]].missing;
+            return series_.rows == 0 ? std::numeric_limits<double>::quiet_NaN() : before(*column_of_field_[field]);
+        }
+        const auto number = number_of(text);
+        if (!number)
+            return Error{
+                where(line, field) + quoted_name(trimmed_field(text)) + " is no number, which a series needs" +
+                (is_target_[field] ? "" : "; leave the column out by data.ignore: " + shown_name(names_[field]))};
+        if (!std::isfinite(*number)) return Error{where(line, field) + quoted_name(text) + " is not a finite number"};
+        return *number;
+    }
+
+    /// The last value of a column, while a row is read.
+    [[nodiscard]] double before(std::size_t column) const { return series_.value(series_.rows - 1, column); }
+
+    const DataConfig& config_;
+    Series& series_;
+    std::vector<std::string> names_;  ///< of all fields
+    std::vector<std::optional<std::size_t>> column_of_field_;
+    std::vector<bool> is_target_;  ///< by field
+};
+
+/// What a series depends on.
+struct SeriesKey {
+    std::string path, target, ignore;
+    std::uintmax_t bytes = 0;
+    fs::file_time_type changed;
+    friend bool operator==(const SeriesKey&, const SeriesKey&) = default;
+};
+
+}  // namespace
+
+Result<const Series*> read_series(const DataConfig& config) {
+    if (config.path.empty()) return Error{"data.path: needed for format series: a file"};
+    if (config.target.empty()) return Error{"data.target: needed for format series: the column to predict"};
+    const fs::path file = config.path;
+    if (auto exists = check_data_file(file); !exists) return exists.error();
+    std::error_code missing;
+    const SeriesKey key{config.path, config.target, config.ignore, fs::file_size(file, missing),
+                        fs::last_write_time(file, missing)};
+    static std::optional<std::pair<SeriesKey, Series>> last;
+    if (last && last->first == key) return &last->second;
+    last.reset();
+    Series series;
+    series.file = file;
+    if (auto read = SeriesReader(config, series).run(); !read) return data_file_error(file, read.error());
+    last.emplace(key, std::move(series));
+    return &last->second;
+}
+
+Result<WindowLayout> lay_out_windows(const DataConfig& config, std::int64_t rows) {
+    WindowLayout layout;
+    layout.rows_of_one = config.window + config.horizon;
+    layout.stride = config.stride;
+    const std::string one = "a window of " + grouped(config.window) + " rows and a horizon of " +
+                            grouped(config.horizon) + " are " + grouped(layout.rows_of_one) + " rows";
+    if (layout.rows_of_one > rows) return Error{"data.window: " + one + ", and the series has only " + grouped(rows)};
+    const std::int64_t windows = (rows - layout.rows_of_one) / layout.stride + 1;
+    layout.first_row = (rows - layout.rows_of_one) % layout.stride;
+    layout.gap = (layout.rows_of_one + layout.stride - 1) / layout.stride - 1;
+    const std::int64_t kept = windows - 2 * layout.gap;
+    if (kept < 3)
+        return Error{"data.window: " + one + "; to train, to validate and to test on different rows takes at least " +
+                     grouped(layout.rows_of_one + (2 * layout.gap + 2) * layout.stride) + ", and the series has only " +
+                     grouped(rows)};
+    layout.test = test_rows(config, kept);
+    layout.train = kept - layout.test;
+    const auto sizes = split_sizes(config, layout.train);
+    if (!sizes) return sizes.error();
+    layout.validation = sizes->validation;
+    return layout;
+}
+
+}  // namespace hpo

@@ -1,0 +1,67 @@
+// Windows over a time series: rows of a CSV file in the order of time, each column a number.
+//
+// A sample is `window` consecutive rows, all columns; its targets are the target columns in the `horizon` rows after
+// them. Samples begin `stride` rows apart, and the last one ends with the last row. The parts follow each other in
+// time: the first windows train, later ones validate, the last ones test. Between two parts so many windows are left
+// out that no row, as an input or as a target, is in both.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "hpo/result.hpp"
+#include "worker/data/dataset.hpp"
+
+namespace hpo {
+
+struct SeriesColumn {
+    std::string name;
+    std::int64_t missing = 0;  ///< values; the one before takes their place
+    bool constant = false;
+};
+
+struct Series {
+    std::filesystem::path file;
+    std::vector<SeriesColumn> columns;  ///< in the file's order, without those of data.ignore
+    std::vector<std::string> ignored;
+    std::vector<std::size_t> targets;  ///< indices of columns, in the order of data.target
+    std::int64_t rows = 0;
+    std::vector<double> values;  ///< row by row; NaN only before the first value of a column
+
+    [[nodiscard]] double value(std::int64_t row, std::size_t column) const {
+        return values[static_cast<std::size_t>(row) * columns.size() + column];
+    }
+};
+
+/// Reads the file that config.path names, unless the last one read is the same, unchanged: the worker has one thread
+/// that asks. Errors name the key, or the file, the line and the column.
+Result<const Series*> read_series(const DataConfig& config);
+
+/// Where the windows of each part lie. Windows are numbered from the first one of the series.
+struct WindowLayout {
+    std::int64_t rows_of_one = 0;  ///< window and horizon
+    std::int64_t stride = 1;
+    std::int64_t first_row = 0;  ///< of window 0
+    std::int64_t gap = 0;        ///< windows that are left out between two parts
+    std::int64_t train = 0;      ///< windows of the training part; `validation` of them, the last ones, validate
+    std::int64_t validation = 0;
+    std::int64_t test = 0;
+
+    /// The first row of sample `index` of a part.
+    [[nodiscard]] std::int64_t row_of(Part part, std::int64_t index) const {
+        const std::int64_t before = part == Part::test ? train + 2 * gap : index >= train - validation ? gap : 0;
+        return first_row + (before + index) * stride;
+    }
+};
+/// For a series of `rows`. The error says by how much it is too short.
+Result<WindowLayout> lay_out_windows(const DataConfig& config, std::int64_t rows);
+
+// The format "series" (dataset.hpp).
+Result<DataShape> describe_series(const DataConfig& config);
+Result<DataFacts> load_series(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink);
+Result<Split> split_series(const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed);
+Result<std::vector<std::string>> explain_series(const DataConfig& config);
+
+}  // namespace hpo

@@ -1,0 +1,184 @@
+// Samples from the windows of a series (series.hpp). Columns are standardised by the mean and the deviation of the
+// training windows' rows.
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "worker/data/data_text.hpp"
+#include "worker/data/number_fit.hpp"
+#include "worker/data/series.hpp"
+#include "worker/data/split.hpp"
+
+namespace hpo {
+namespace {
+
+constexpr std::size_t windows_bytes = std::size_t{1} << 18;   // that are passed on at once
+constexpr std::int64_t most_numbers = std::int64_t{1} << 22;  // of a window
+
+struct TrainingRows {
+    std::int64_t first = 0, end = 0;
+};
+
+/// The rows of the windows that train, inputs and targets.
+TrainingRows training_rows(const WindowLayout& layout, const SplitSizes& sizes) {
+    const std::int64_t end = layout.train - layout.validation;
+    return {layout.row_of(Part::train, end - sizes.train), layout.row_of(Part::train, end - 1) + layout.rows_of_one};
+}
+
+std::vector<NumberFit> fit_columns(const Series& series, const TrainingRows& rows) {
+    std::vector<NumberFit> fits(series.columns.size());
+    for (std::int64_t row = rows.first; row < rows.end; ++row)
+        for (std::size_t column = 0; column < fits.size(); ++column)
+            if (const double value = series.value(row, column); !std::isnan(value)) fits[column].add(value);
+    return fits;
+}
+
+class WindowWriter {
+   public:
+    WindowWriter(const Series& series, const DataConfig& config, const WindowLayout& layout,
+                 std::span<const NumberFit> fits)
+        : series_(series), config_(config), layout_(layout), fits_(fits) {}
+
+    void write(Part part, std::int64_t count, const SampleSink& sink) {
+        const auto numbers = static_cast<std::size_t>(config_.window) * series_.columns.size();
+        const auto at_once = static_cast<std::int64_t>(std::max<std::size_t>(1, windows_bytes / (4 * numbers)));
+        std::vector<float> features, targets;
+        for (std::int64_t first = 0; first < count; first += at_once) {
+            const std::int64_t here = std::min(at_once, count - first);
+            features.clear();
+            targets.clear();
+            for (std::int64_t i = first; i < first + here; ++i) add(layout_.row_of(part, i), features, targets);
+            sink({part, first, here, std::as_bytes(std::span(features)), std::as_bytes(std::span(targets))});
+        }
+    }
+
+   private:
+    void add(std::int64_t row, std::vector<float>& features, std::vector<float>& targets) const {
+        for (std::int64_t step = 0; step < config_.window; ++step)
+            for (std::size_t column = 0; column < series_.columns.size(); ++column)
+                features.push_back(scaled(row + step, column));
+        for (std::int64_t step = 0; step < config_.horizon; ++step)
+            for (const std::size_t column : series_.targets)
+                targets.push_back(scaled(row + config_.window + step, column));
+    }
+    /// A value that is missing at the beginning of the series is as good as the mean.
+    [[nodiscard]] float scaled(std::int64_t row, std::size_t column) const {
+        const double value = series_.value(row, column);
+        const NumberFit& fit = fits_[column];
+        return std::isnan(value) ? 0 : static_cast<float>((value - fit.mean()) / fit.deviation());
+    }
+
+    const Series& series_;
+    const DataConfig& config_;
+    const WindowLayout& layout_;
+    std::span<const NumberFit> fits_;
+};
+
+DataFacts series_facts(const Series& series, const DataConfig& config, std::span<const NumberFit> fits) {
+    using Json = nlohmann::ordered_json;
+    Json columns = Json::array(), targets = Json::array();
+    for (std::size_t i = 0; i < fits.size(); ++i)
+        columns.push_back(
+            {{"name", series.columns[i].name}, {"mean", fits[i].mean()}, {"deviation", fits[i].deviation()}});
+    for (const std::size_t i : series.targets) targets.push_back(columns[i]);
+    const Json json{{"window", config.window}, {"horizon", config.horizon}, {"columns", columns}, {"targets", targets}};
+    DataFacts facts;
+    if (series.targets.size() == 1) {
+        facts.target_mean = fits[series.targets[0]].mean();
+        facts.target_deviation = fits[series.targets[0]].deviation();
+    }
+    facts.encoding = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+    return facts;
+}
+
+std::string range_text(const Series& series, std::size_t column) {
+    double low = series.value(0, column), high = low;
+    for (std::int64_t row = 1; row < series.rows; ++row) {
+        low = std::min(low, series.value(row, column));
+        high = std::max(high, series.value(row, column));
+    }
+    return short_text(low) + " to " + short_text(high);
+}
+
+}  // namespace
+
+Result<DataShape> describe_series(const DataConfig& config) {
+    if (config.task == Task::classification) return Error{"task: a series predicts numbers: task: regression, or none"};
+    if (config.window <= 0) return Error{"data.window: needed for format series: rows that a prediction is made from"};
+    const auto series = read_series(config);
+    if (!series) return series.error();
+    const auto layout = lay_out_windows(config, (*series)->rows);
+    if (!layout) return layout.error();
+    const auto columns = static_cast<std::int64_t>((*series)->columns.size());
+    if (config.window > most_numbers / columns)
+        return Error{"data.window: " + grouped(config.window) + " rows of " + grouped(columns) +
+                     " columns: a window of more than " + grouped(most_numbers) + " numbers is not possible"};
+    DataShape shape;
+    shape.train = layout->train;
+    shape.test = layout->test;
+    shape.sample = SequenceShape{config.window, columns};
+    shape.task = Task::regression;
+    shape.outputs = config.horizon * static_cast<std::int64_t>((*series)->targets.size());
+    shape.standardised = true;
+    shape.loading_bytes = (*series)->rows * columns * static_cast<std::int64_t>(sizeof(double)) +
+                          std::max(2 * static_cast<std::int64_t>(windows_bytes), 2 * shape.row_bytes());
+    return shape;
+}
+
+Result<Split> split_series(const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed) {
+    const auto shape = describe_series(config);
+    if (!shape) return shape.error();
+    // What a subset leaves out is the oldest.
+    return cut_split(sizes, split_order(SplitKind::time, shape->train, data_seed, 0));
+}
+
+Result<DataFacts> load_series(const DataConfig& config, std::uint64_t, const SampleSink& sink) {
+    const auto series = read_series(config);
+    if (!series) return series.error();
+    const auto layout = lay_out_windows(config, (*series)->rows);
+    if (!layout) return layout.error();
+    const auto sizes = split_sizes(config, layout->train);
+    if (!sizes) return sizes.error();
+    const auto fits = fit_columns(**series, training_rows(*layout, *sizes));
+    WindowWriter writer(**series, config, *layout, fits);
+    writer.write(Part::train, layout->train, sink);
+    writer.write(Part::test, layout->test, sink);
+    return series_facts(**series, config, fits);
+}
+
+Result<std::vector<std::string>> explain_series(const DataConfig& config) {
+    const auto shape = describe_series(config);
+    if (!shape) return shape.error();
+    const Series& series = **read_series(config);
+    const WindowLayout layout = *lay_out_windows(config, series.rows);
+    const SplitSizes sizes = *split_sizes(config, layout.train);
+    NameList names, targets, filled, ignored;
+    std::vector<std::string> warnings;
+    for (const SeriesColumn& column : series.columns) {
+        names.add(column.name);
+        if (column.missing > 0) filled.add(column.name, grouped(column.missing) + " missing");
+        if (column.constant)
+            warnings.push_back("warning: column " + shown_name(column.name) + " has the same value in every row");
+    }
+    for (const std::string& name : series.ignored) ignored.add(name);
+    for (const std::size_t i : series.targets) targets.add(series.columns[i].name, range_text(series, i));
+    const auto rows_text = [](std::int64_t rows) { return grouped(rows) + (rows == 1 ? " row" : " rows"); };
+    std::vector<std::string> lines{
+        rows_text(series.rows) + " in the order of time; a window has " + rows_text(config.window) + " x " +
+            grouped(static_cast<std::int64_t>(series.columns.size())) + " features, and the next one begins " +
+            rows_text(config.stride) + " later",
+        grouped(sizes.train) + " windows train, later ones validate (" + grouped(sizes.validation) + ") and test (" +
+            grouped(layout.test) + "); " + grouped(layout.gap) +
+            " windows are left out between two parts, so that no row is in both",
+        targets.line("target") + ", in the " + (config.horizon == 1 ? "row" : grouped(config.horizon) + " rows") +
+            " after a window",
+        names.line("features")};
+    if (!filled.empty()) lines.push_back(filled.line("replaced by the value before"));
+    if (!ignored.empty()) lines.push_back(ignored.line("left out"));
+    constexpr std::size_t most_warnings = 20;
+    if (warnings.size() > most_warnings) warnings.resize(most_warnings);
+    lines.insert(lines.end(), warnings.begin(), warnings.end());
+    return lines;
+}
+
+}  // namespace hpo
