@@ -12,6 +12,8 @@ struct Footprint {
     std::int64_t device_bytes = 0;  ///< on the device; 0 for CPU trials
     std::int64_t host_bytes = 0;    ///< arena, data and the process itself
     double cores = 1;
+
+    friend bool operator==(const Footprint&, const Footprint&) = default;
 };
 
 /// Returns the larger value of each member.

@@ -46,7 +46,7 @@ using Json = nlohmann::ordered_json;
 struct CheckArguments {
     std::string file;
     std::vector<std::string> set;
-    std::string devices;  ///< simulated hardware; empty: this machine alone
+    std::optional<std::string> devices;  ///< simulated hardware; absent: this machine alone
     bool json = false;
 };
 
@@ -492,7 +492,7 @@ int check_command(const CheckArguments& arguments) {
                 host.cpu_name + ", " + cores_text(host.cores) + ", " + bytes(available_memory()) + " of memory free");
     text += packing_text(load, json) + search_of_concurrency(study, plan, *machine);
     if (!arguments.json) print(text);  // now, as there may be no prediction
-    if (!arguments.devices.empty()) {
+    if (arguments.devices) {
         const PredictionReport report =
             predict_study({.study = arguments.file, .set = arguments.set, .devices = arguments.devices});
         json["prediction"] = to_json(report);

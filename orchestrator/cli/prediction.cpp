@@ -32,6 +32,12 @@ std::optional<MeasuredStudy> find_measured(const PredictionQuestion& question, c
     return std::nullopt;
 }
 
+/// How to use the measurements of another study.
+std::string another_study(const PredictionQuestion& question) {
+    if (question.takes_from) return "name a study that has (--from)";
+    return "use the measurements of a study that has: hpo simulate " + printable(question.study) + " --from STUDY";
+}
+
 // ---- Devices that were not measured
 
 /// How much of its data sheet a device reaches in training, and what a small operation costs on it. The best and the
@@ -145,16 +151,17 @@ PredictionReport predict_study(const PredictionQuestion& question) {
     const Study& study = report.study;
 
     std::optional<DrawnTrials> drawn;
-    const bool elsewhere = !question.devices.empty();
+    const bool elsewhere = question.devices.has_value();
+    const std::string devices = question.devices.value_or("");
     if (elsewhere) {
         std::error_code ignored;
-        if (std::filesystem::is_regular_file(question.devices, ignored)) {
-            auto file = read_hardware_file(question.devices);
+        if (std::filesystem::is_regular_file(devices, ignored)) {
+            auto file = read_hardware_file(devices);
             if (!file) throw Refusal(file.error().message);
             report.hardware = std::move(file->hardware);
             drawn = file->trials;
         } else {
-            auto hardware = parse_hardware(question.devices);
+            auto hardware = parse_hardware(devices);
             if (!hardware) throw Fatal(hardware.error().message, 2);
             report.hardware = std::move(*hardware);
         }
@@ -171,13 +178,13 @@ PredictionReport predict_study(const PredictionQuestion& question) {
             return std::make_unique<DrawnWorkload>(study, trials, draw);
         };
         report.basis.push_back("nothing measured: costs and curves are drawn from the ranges in " +
-                               printable(question.devices));
+                               printable(devices));
     } else {
         measured = find_measured(question, study);
         if (!measured)
             throw Fatal("nothing is known of what a trial of " + study.name + " costs: run it first (hpo run " +
                         printable(question.study) +
-                        "), name a study that has run (--from), or give 'trials' in a YAML file for --devices");
+                        "), " + another_study(question) + ", or give 'trials' in a YAML file for --devices");
         run = measured->run;
         const std::string& metric = study.objective.metric;
         if (std::none_of(run.trials.begin(), run.trials.end(), [&](const RecordedTrial& trial) {
@@ -185,7 +192,7 @@ PredictionReport predict_study(const PredictionQuestion& question) {
                                    [&](const Report& step) { return step.metrics.contains(metric); });
             }))
             throw Fatal("how trials of " + study.name + " learn is not known: no trial of " + measured->study.name +
-                        " reported " + printable(metric) + ", its objective; name a study that did (--from)");
+                        " reported " + printable(metric) + ", its objective; " + another_study(question));
         law.emplace(study.space, run);
         describe_record(study, *measured, *law, report.basis);
         if (!elsewhere) {

@@ -14,8 +14,10 @@ namespace hpo {
 struct PredictionQuestion {
     std::string study;             ///< a name or a file
     std::vector<std::string> set;  ///< overrides
-    std::string devices;           ///< as --devices; empty: the hardware on which the study ran
+    /// As --devices; absent: the hardware on which the study ran.
+    std::optional<std::string> devices;
     std::string from;              ///< the study whose measurements are used; empty: the study itself
+    bool takes_from = false;       ///< the command has --from
     std::optional<double> price;   ///< of an hour
     PredictionPlan plan;
 };

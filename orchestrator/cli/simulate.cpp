@@ -19,7 +19,7 @@ namespace {
 
 struct SimulateArguments {
     std::string study;
-    std::string devices;
+    std::optional<std::string> devices;
     std::string from;
     std::vector<std::string> set;
     std::optional<double> price;
@@ -32,6 +32,7 @@ int simulate_command(const SimulateArguments& arguments) {
                                 .set = arguments.set,
                                 .devices = arguments.devices,
                                 .from = arguments.from,
+                                .takes_from = true,
                                 .price = arguments.price};
     question.plan.simulations = arguments.simulations;
     const PredictionReport report = predict_study(question);

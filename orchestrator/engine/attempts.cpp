@@ -163,10 +163,11 @@ void Attempts::measure() {
     if (!parts.usage) return;
     std::vector<std::int64_t> pids;
     std::vector<Worker*> measured;
-    for (Worker& worker : uses_.pool.workers()) {
-        if (!worker.pid || worker.jobs.empty()) continue;
-        pids.push_back(worker.pid);
-        measured.push_back(&worker);
+    const auto& workers = std::as_const(uses_.pool).workers();
+    for (std::size_t index = 0; index < workers.size(); ++index) {
+        if (!workers[index].pid || workers[index].jobs.empty()) continue;
+        pids.push_back(workers[index].pid);
+        measured.push_back(&uses_.pool.at(static_cast<WorkerIndex>(index)));
     }
     if (pids.empty()) return;
     std::vector<Footprint> used = parts.usage(pids);

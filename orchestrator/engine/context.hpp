@@ -51,6 +51,8 @@ struct EngineParts {
     /// What the machine has at this moment. Memory held by the process trees of `workers` (pids) is not others' use;
     /// that of `reusable` (0: none) is free besides.
     std::function<Machine(std::span<const std::int64_t> workers, std::int64_t reusable)> machine;
+    /// Given: what `machine` always returns, so that it need not be read (simulations).
+    const Machine* fixed_machine = nullptr;
     /// The memory that the process trees of `workers` hold at this moment, one by one (cores aside); 0: not known.
     std::function<std::vector<Footprint>(std::span<const std::int64_t> workers)> usage;
     /// How a worker of this index is started, on accelerators of the machine or (`host_only`) on the host alone.

@@ -49,6 +49,8 @@ class DeviceHealth {
     /// Lost or given up.
     [[nodiscard]] bool is_gone(int device) const { return lost_.contains(device) || given_up(device); }
 
+    /// No device was given up or had to cool down: readings need no change.
+    [[nodiscard]] bool untroubled() const { return given_up_.empty() && cool_downs_.empty(); }
     /// Takes devices that were given up out of a reading: nothing waits for them.
     void remove_given_up(Machine& machine) const;
     /// Sets devices that cool down aside for now.

@@ -11,18 +11,13 @@ namespace {
 
 constexpr double wait_noticed_after = 3;  // seconds that a trial has waited for other programs
 
-bool can_be_asked(const Worker& worker) {
-    // One with many slots answers while it trains.
-    return worker.plans && worker.state == Worker::State::ready && worker.planning == 0 &&
-           (worker.slots > 1 || worker.jobs.empty());
-}
-
-bool answers_soon(const Worker& worker) {
-    return worker.state == Worker::State::starting ||
-           (worker.state == Worker::State::ready && worker.plans && worker.slots > 1);
-}
-
 }  // namespace
+
+Dispatcher::Dispatcher(const Uses& uses) : uses_(uses) {
+    Ledger& ledger = uses_.context.parts.ledger;
+    queue_changes_.assign(ledger.queued().begin(), ledger.queued().end());
+    ledger.on_queue_change = [this](std::int64_t trial) { queue_changes_.push_back(trial); };
+}
 
 void Dispatcher::warm_up() {
     if (!uses_.requirements.asks_workers() || uses_.context.parts.on_device) return;
@@ -31,84 +26,128 @@ void Dispatcher::warm_up() {
 }
 
 void Dispatcher::place_trials() {
-    const auto& workers = uses_.pool.workers();
-    const auto most = std::min(workers.size(), static_cast<std::size_t>(uses_.throughput.at_once()));
-    std::optional<Machine> reading;  // until a trial starts or a worker leaves
-    const auto machine = [&]() -> const Machine& {
-        if (!reading) reading = uses_.machine.for_trials();
-        return *reading;
-    };
+    const auto most =
+        std::min(uses_.pool.workers().size(), static_cast<std::size_t>(uses_.throughput.at_once()));
+    is_read_ = false;
     while (!uses_.context.closing() && uses_.pool.has_room(may_launch()) && uses_.throughput.has_room()) {
-        const PlacementState now = any_placeable() ? state() : PlacementState{};
-        const PlacementDecision decision = now.queue.empty() ? PlacementDecision{} : place(now, machine());
+        catch_up();
+        PlacementDecision decision;
+        const bool any_waits = placer_.waiting() > 0;
+        if (any_waits) {
+            placer_.set_limits(limits());
+            (void)machine();
+            decision = placer_.decide();
+        }
         for (const auto& never : decision.never) refuse(never);
         if (uses_.context.closing()) return;
         tell_who_waits(decision.kept_out);
         for (const std::size_t idle : decision.release)
             uses_.pool.end(static_cast<WorkerIndex>(idle), "makes way for a worker on another device");
-        if (decision.start) start(*decision.start, reservation_of(now, *decision.start));
-        if (decision.start || !decision.release.empty()) reading.reset();
+        if (decision.start) start(*decision.start, placer_.reservation_of(*decision.start));
+        if (decision.start || !decision.release.empty()) is_read_ = false;
         if (!decision.never.empty() || decision.start) continue;
 
         // A smaller trial than the one that does not fit may be the next one.
-        const bool queue_is_full = now.queue.size() >= longest_queue(now, most);
+        const bool queue_is_full = placer_.waiting() >= placer_.longest_queue(most);
         const std::int64_t next = queue_is_full ? 0 : next_trial();
         if (next == 0) {
-            const bool stuck = (queue_is_full || !now.queue.empty()) && !decision.joins_soon && !decision.limited;
+            const bool stuck = (queue_is_full || any_waits) && !decision.joins_soon && !decision.limited;
             if (stuck) uses_.pool.end_idle_but_one("frees memory for a waiting trial");
             return;
         }
-        const bool more_to_ask =
-            std::any_of(workers.begin(), workers.end(), [](const Worker& w) { return w.idle() && w.plans; });
-        if (!find_requirements(next, machine) && !more_to_ask) return;
+        if (!find_requirements(next) && !uses_.pool.any_idle_to_ask()) return;
     }
 }
 
-/// A queued trial whose requirements are known waits for a worker.
-bool Dispatcher::is_placeable(std::int64_t trial) const {
-    return uses_.requirements.known(trial) && !uses_.attempts.hold(trial);
+// ---- What placing has to know.
+
+/// Of the other parts only what has changed is read, so that a decision does not cost more the more there is.
+void Dispatcher::catch_up() {
+    WorkerPool::Changes changed = uses_.pool.take_changes();
+    std::vector<std::int64_t> trials = std::exchange(queue_changes_, {});
+    trials.insert(trials.end(), changed.trials.begin(), changed.trials.end());
+    for (const std::int64_t trial : uses_.requirements.take_changes()) {
+        trials.push_back(trial);
+        if (const auto worker = uses_.pool.worker_of(trial)) changed.workers.push_back(*worker);
+    }
+    if (const auto diagnosed = uses_.diagnoses.take_changes(); !diagnosed.empty()) {
+        trials.insert(trials.end(), diagnosed.begin(), diagnosed.end());
+        for (const std::int64_t order : std::exchange(diagnosed_, {})) placer_.release(order);
+        for (const PendingDiagnosis& diagnosis : uses_.diagnoses.all()) diagnosed_.push_back(diagnosis.job.order);
+    }
+    for (const WorkerIndex worker : changed.workers) enter_worker(worker);
+    // After the workers, one of which may have held it until a moment ago.
+    for (const PendingDiagnosis& diagnosis : uses_.diagnoses.all())
+        placer_.hold(diagnosis.job.order, diagnosis.job.held.reservation);
+    for (const std::int64_t trial : trials) enter_trial(trial);
 }
 
-bool Dispatcher::any_placeable() const {
-    const auto& queued = uses_.context.parts.ledger.queued();
-    return std::any_of(queued.begin(), queued.end(), [this](std::int64_t trial) { return is_placeable(trial); });
+void Dispatcher::enter_worker(WorkerIndex index) {
+    const Worker& worker = std::as_const(uses_.pool).at(index);
+    const auto at = static_cast<std::size_t>(index);
+    placer_.set_worker(at, {.state = worker.state,
+                            .device = worker.device,
+                            .more = worker.more,
+                            .fusion_key = worker.fusion_key,
+                            .slots = worker.slots,
+                            .trials = worker.jobs.size(),
+                            .plans = worker.plans,
+                            .asked = worker.planning != 0,
+                            .exclusive = std::any_of(worker.jobs.begin(), worker.jobs.end(), [&](const Job& job) {
+                                return uses_.requirements.wants_own_worker(job.id.trial);
+                            })});
+    std::vector<Reserved> now;
+    for (const Job& job : worker.jobs) now.push_back({job.order, job.held.reservation});
+    if (at >= holds_.size()) holds_.resize(at + 1);
+    if (holds_[at] == now) return;
+    for (const Reserved& before : holds_[at]) placer_.release(before.order);
+    for (const Reserved& held : now) placer_.hold(held.order, held.reservation);
+    holds_[at] = std::move(now);
 }
 
-/// What placing has to know: the workers, what trials in them have reserved, and queued trials whose requirements are
-/// known.
-PlacementState Dispatcher::state() const {
+/// A queued trial that no worker has waits for one if its requirements are known.
+void Dispatcher::enter_trial(std::int64_t trial) {
+    const bool waits = uses_.context.parts.ledger.queued().contains(trial) && !uses_.attempts.hold(trial);
+    const TrialRequirements* needs = waits ? uses_.requirements.known(trial) : nullptr;
+    if (waits && !needs)
+        unknown_.insert(trial);
+    else
+        unknown_.erase(trial);
+    if (!needs) return placer_.dequeue(trial);
+    placer_.enqueue(trial, {.trial = trial,
+                            .footprint = needs->footprint,
+                            .colocated = needs->colocated,
+                            .alone = needs->alone,
+                            .fusion_key = needs->fusion_key,
+                            .own_worker = needs->own_worker});
+}
+
+PlacementLimits Dispatcher::limits() const {
     const Study& study = uses_.context.parts.study;
-    PlacementState state;
-    for (const Worker& worker : uses_.pool.workers())
-        state.workers.push_back({.state = worker.state,
-                                 .device = worker.device,
-                                 .more = worker.more,
-                                 .fusion_key = worker.fusion_key,
-                                 .slots = worker.slots,
-                                 .trials = worker.jobs.size(),
-                                 .plans = worker.plans,
-                                 .asked = worker.planning != 0,
-                                 .exclusive = std::any_of(worker.jobs.begin(), worker.jobs.end(), [&](const Job& job) {
-                                     return uses_.requirements.wants_own_worker(job.id.trial);
-                                 })});
-    for (HeldResources& held : held_resources()) state.reservations.push_back(std::move(held.reservation));
-    for (const std::int64_t trial : uses_.context.parts.ledger.queued()) {
-        if (!is_placeable(trial)) continue;
-        const TrialRequirements* needs = uses_.requirements.known(trial);
-        state.queue.push_back({.trial = trial,
-                               .footprint = needs->footprint,
-                               .colocated = needs->colocated,
-                               .alone = needs->alone,
-                               .fusion_key = needs->fusion_key,
-                               .own_worker = needs->own_worker});
+    const std::size_t slots = placer_.most_slots();
+    PlacementLimits limits;
+    limits.on_device = uses_.context.parts.on_device;
+    limits.devices = static_cast<std::size_t>(study.resources.trial.gpus);
+    limits.parallel = most_at_once(study, static_cast<std::int64_t>(uses_.pool.workers().size()),
+                                   static_cast<std::int64_t>(slots));
+    limits.may_open = may_launch();
+    uses_.throughput.limit(limits, slots);
+    return limits;
+}
+
+/// As of the last start; placer_ has been given it.
+const Machine& Dispatcher::machine() {
+    const Machine* fixed = uses_.machine.unchanging();
+    if (fixed) {
+        if (std::exchange(fixed_, fixed) != fixed) placer_.set_machine(*fixed);
+        return *fixed;
     }
-    state.on_device = uses_.context.parts.on_device;
-    state.devices = static_cast<std::size_t>(study.resources.trial.gpus);
-    state.parallel = most_at_once(study, static_cast<std::int64_t>(state.workers.size()),
-                                  static_cast<std::int64_t>(most_slots_of(state)));
-    state.may_open = may_launch();
-    uses_.throughput.limit(state);
-    return state;
+    if (!std::exchange(is_read_, true) || fixed_) {
+        fixed_ = nullptr;
+        reading_ = uses_.machine.for_trials();
+        placer_.set_machine(reading_);
+    }
+    return reading_;
 }
 
 std::vector<HeldResources> Dispatcher::held_resources() const {
@@ -175,7 +214,7 @@ void Dispatcher::worker_ready(WorkerIndex index, const from_worker::Hello& hello
 void Dispatcher::planned(WorkerIndex index, const from_worker::PlanAnswer& answer) {
     Worker& worker = uses_.pool.at(index);
     if (answer.id != worker.planning || worker.state != Worker::State::ready) return;
-    worker.planning = 0;
+    uses_.pool.plan_answered(index);
     uses_.context.placement_due = true;
     if (is_final(uses_.context.trial(answer.id).state)) return uses_.ends.announce(answer.id);
     if (!answer.error.empty()) return uses_.ends.fail(answer.id, answer.error, answer.error);
@@ -183,7 +222,7 @@ void Dispatcher::planned(WorkerIndex index, const from_worker::PlanAnswer& answe
 }
 
 /// What the trial needs is known now, or (false) a worker was asked or has to come first.
-bool Dispatcher::find_requirements(std::int64_t trial, const std::function<const Machine&()>& machine) {
+bool Dispatcher::find_requirements(std::int64_t trial) {
     if (uses_.requirements.known(trial)) return true;
     if (uses_.requirements.asks_workers()) return ask_a_worker(trial), false;
     uses_.requirements.predict(trial, machine());
@@ -193,19 +232,16 @@ bool Dispatcher::find_requirements(std::int64_t trial, const std::function<const
 /// A worker that can be asked; else one is started, unless one that is there can be soon.
 void Dispatcher::ask_a_worker(std::int64_t trial) {
     const Study& study = uses_.context.parts.study;
-    const auto& workers = uses_.pool.workers();
-    const auto index_of = [&](auto worker) { return static_cast<WorkerIndex>(worker - workers.begin()); };
-    if (const auto free = std::find_if(workers.begin(), workers.end(), can_be_asked); free != workers.end()) {
-        uses_.pool.ask_plan(index_of(free),
+    if (const auto free = uses_.pool.first_to_ask()) {
+        uses_.pool.ask_plan(*free,
                             {trial, uses_.requirements.configuration(trial), study.budget.epochs, study.seed});
         return;
     }
-    if (std::any_of(workers.begin(), workers.end(), answers_soon)) return;
-    const auto empty =
-        std::find_if(workers.begin(), workers.end(), [](const Worker& w) { return w.state == Worker::State::empty; });
-    if (empty == workers.end() || !may_launch()) return;
+    if (uses_.pool.any_to_ask_soon()) return;
+    const auto empty = uses_.pool.first_empty();
+    if (!empty || !may_launch()) return;
     const auto device = uses_.context.parts.on_device ? uses_.machine.usable_device() : std::optional(host_only);
-    if (device) launch(index_of(empty), *device);
+    if (device) launch(*empty, *device);
 }
 
 /// Too large for the empty machine: in smaller micro-batches, else not at all.
@@ -221,16 +257,14 @@ void Dispatcher::refuse(const Admission::Reason& never) {
 
 /// A queued trial whose requirements are not known, else a further one. 0: none.
 std::int64_t Dispatcher::next_trial() {
-    for (const std::int64_t trial : uses_.context.parts.ledger.queued())
-        if (!uses_.requirements.known(trial) && !uses_.attempts.hold(trial)) return trial;
-    return uses_.supply.further_trial();
+    catch_up();
+    return unknown_.empty() ? uses_.supply.further_trial() : *unknown_.begin();
 }
 
-std::int64_t Dispatcher::work_left() const {
+std::int64_t Dispatcher::work_left() {
+    catch_up();
     const EngineParts& parts = uses_.context.parts;
-    std::int64_t work = 0;
-    for (const std::int64_t trial : parts.ledger.queued())
-        if (!uses_.attempts.hold(trial)) ++work;
+    auto work = static_cast<std::int64_t>(unknown_.size() + placer_.waiting());
     if (uses_.supply.may_propose())
         work += parts.study.budget.trials - static_cast<std::int64_t>(parts.ledger.record().trials.size());
     return work + static_cast<std::int64_t>(uses_.supply.promotions(uses_.pool.workers().size()).size());

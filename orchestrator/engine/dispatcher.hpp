@@ -3,15 +3,16 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "orchestrator/engine/attempts.hpp"
 #include "orchestrator/engine/launch_failures.hpp"
 #include "orchestrator/engine/supply.hpp"
 #include "orchestrator/engine/throughput.hpp"
-#include "orchestrator/scheduling/placement.hpp"
+#include "orchestrator/scheduling/placer.hpp"
 
 namespace hpo {
 
@@ -31,7 +32,9 @@ class Dispatcher {
         Supply& supply;
         const Throughput& throughput;
     };
-    explicit Dispatcher(const Uses& uses) : uses_(uses) {}
+    explicit Dispatcher(const Uses& uses);
+    Dispatcher(const Dispatcher&) = delete;
+    Dispatcher& operator=(const Dispatcher&) = delete;
 
     /// Starts workers that can be asked what trials need, before anything is known of any trial.
     void warm_up();
@@ -44,26 +47,44 @@ class Dispatcher {
     void planned(WorkerIndex index, const from_worker::PlanAnswer& answer);
 
     /// Trials that some worker could start on now or soon; of promotions no more are counted than there are workers.
-    [[nodiscard]] std::int64_t work_left() const;
+    [[nodiscard]] std::int64_t work_left();
     /// What trials in workers, and those whose last attempt is not diagnosed yet, hold; in the order of their launch.
     [[nodiscard]] std::vector<HeldResources> held_resources() const;
     /// Which trial waits for what other programs use, with the numbers; empty: none does.
     [[nodiscard]] const std::string& waits() const { return waits_; }
 
    private:
+    struct Reserved {
+        std::int64_t order = 0;
+        Reservation reservation;
+        friend bool operator==(const Reserved&, const Reserved&) = default;
+    };
     [[nodiscard]] bool may_launch() const;
-    [[nodiscard]] bool is_placeable(std::int64_t trial) const;
-    [[nodiscard]] bool any_placeable() const;
-    [[nodiscard]] PlacementState state() const;
+    void catch_up();
+    void enter_worker(WorkerIndex index);
+    void enter_trial(std::int64_t trial);
+    [[nodiscard]] PlacementLimits limits() const;
+    const Machine& machine();
     void launch(WorkerIndex index, int device, const std::vector<int>& more = {});
     void start(const PlacementDecision::Start& start, Reservation reservation);
     std::int64_t next_trial();
-    bool find_requirements(std::int64_t trial, const std::function<const Machine&()>& machine);
+    bool find_requirements(std::int64_t trial);
     void ask_a_worker(std::int64_t trial);
     void refuse(const Admission::Reason& never);
     void tell_who_waits(const std::optional<Admission::Reason>& kept_out);
 
     Uses uses_;
+
+    /// What placing has to know: the workers, what trials in them hold, and queued trials whose requirements are known.
+    Placer placer_;
+    std::set<std::int64_t> unknown_;            ///< queued trials whose requirements are not
+    std::vector<std::int64_t> queue_changes_;   ///< since catch_up()
+    std::vector<std::vector<Reserved>> holds_;  ///< what placer_ was told of each worker,
+    std::vector<std::int64_t> diagnosed_;       ///< and of those whose last attempt is not diagnosed
+    Machine reading_;
+    bool is_read_ = false;             ///< since a trial has started or a worker left
+    const Machine* fixed_ = nullptr;   ///< that placer_ was given
+
     std::string waits_;
     std::optional<Seconds> waits_since_;
 };

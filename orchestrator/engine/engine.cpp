@@ -141,7 +141,7 @@ void Engine::forgive_own_delay() {
     last_tick_ = now;
 }
 
-bool Engine::has_work() const { return pool_.busy() || !diagnoses_.empty() || dispatcher_.work_left() > 0; }
+bool Engine::has_work() { return pool_.busy() || !diagnoses_.empty() || dispatcher_.work_left() > 0; }
 
 /// Paused trials that no rule promotes any more end with the study, some at a time; with the last of them it is over.
 void Engine::end_paused_trials() {

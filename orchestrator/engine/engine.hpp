@@ -81,7 +81,7 @@ class Engine {
     void finish_what_was_stored();
     void forgive_own_delay();
     [[nodiscard]] bool out_of_time() const;
-    [[nodiscard]] bool has_work() const;
+    [[nodiscard]] bool has_work();
     void end_paused_trials();
     void wind_up();
 

@@ -197,18 +197,26 @@ void Ledger::tell(const StoredEvent& stored) const {
     if (on_event) on_event(stored);
 }
 
+void Ledger::set_queued(std::int64_t trial, bool queued) {
+    if (queued)
+        queued_.insert(trial);
+    else
+        queued_.erase(trial);
+    if (on_queue_change) on_queue_change(trial);
+}
+
 void Ledger::learn(const StoredEvent& stored) {
     std::visit(Overloaded{
                    [&](const event::SessionStarted&) {
                        for (const std::int64_t trial : unfinished_)
-                           if (record_.trial(trial).state == TrialState::queued) queued_.insert(trial);
+                           if (record_.trial(trial).state == TrialState::queued) set_queued(trial, true);
                    },
                    [&](const event::Proposed& e) {
                        unfinished_.insert(e.trial);
-                       queued_.insert(e.trial);
+                       set_queued(e.trial, true);
                        proposer_.proposed(record_.trial(e.trial));
                    },
-                   [&](const event::Launched& e) { queued_.erase(e.trial); },
+                   [&](const event::Launched& e) { set_queued(e.trial, false); },
                    // The rules' own state is rebuilt by judging again; their verdicts are in the events that follow.
                    [&](const event::Reported& e) {
                        took_step(stored, e);
@@ -217,17 +225,17 @@ void Ledger::learn(const StoredEvent& stored) {
                        if (judged) (void)judged_by_rules(e.trial);
                    },
                    [&](const event::Paused& e) {
-                       queued_.erase(e.trial);
+                       set_queued(e.trial, false);
                        teach(record_.trial(e.trial));
                        tried(record_.trial(e.trial));
                    },
                    [&](const event::Requeued& e) {
-                       queued_.insert(e.trial);
+                       set_queued(e.trial, true);
                        if (e.outcome == Outcome::paused) rules_.promoted(e.trial);
                    },
                    [&](const event::Finished& e) {
                        const TrialRecord& trial = record_.trial(e.trial);
-                       queued_.erase(e.trial);
+                       set_queued(e.trial, false);
                        if (unfinished_.erase(e.trial) == 0) return;  // it had ended, and its reason was amended
                        steps_.erase(e.trial);
                        rules_.ended(trial);

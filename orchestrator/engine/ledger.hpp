@@ -109,6 +109,10 @@ class Ledger {
     /// Called in its place for paused trials that end with the study: they may be many at once.
     Listener on_end_with_study;
 
+    /// Called with each trial that joins or leaves queued(), also with replayed entries; maybe with one that does
+    /// neither.
+    std::function<void(std::int64_t trial)> on_queue_change;
+
     [[nodiscard]] const StudyRecord& record() const { return record_; }
     /// The record as the next session will read it: without what a store that has failed did not take.
     [[nodiscard]] StudyRecord stored_record() const;
@@ -133,6 +137,7 @@ class Ledger {
     void teach_paused();
     void teach(const TrialRecord& trial);
     void changed(const Event& event);
+    void set_queued(std::int64_t trial, bool queued);
     void tried(const TrialRecord& trial);
     void took_step(const StoredEvent& stored, const event::Reported& reported);
     void mark(std::int64_t sequence, SoFar so_far);

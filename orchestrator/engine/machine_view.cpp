@@ -28,19 +28,21 @@ Machine MachineView::devices() const {
 }
 
 std::optional<int> MachineView::usable_device() const {
-    const Machine machine = for_trials();
-    for (std::size_t device = 0; device < machine.accelerators.size(); ++device)
-        if (machine.accelerators[device].usable) return static_cast<int>(device);
-    return std::nullopt;
+    const auto first = [](const Machine& machine) -> std::optional<int> {
+        for (std::size_t device = 0; device < machine.accelerators.size(); ++device)
+            if (machine.accelerators[device].usable) return static_cast<int>(device);
+        return std::nullopt;
+    };
+    const Machine* fixed = unchanging();
+    return fixed ? first(*fixed) : first(for_trials());
 }
 
 std::string MachineView::id_of(int device) const {
-    return context_.parts.machine({}, 0).accelerators.at(static_cast<std::size_t>(device)).id;
+    return with_device(device, [](const Accelerator& one) { return one.id; });
 }
 
 bool MachineView::is_unified(int device) const {
-    return device != host_only &&
-           context_.parts.machine({}, 0).accelerators.at(static_cast<std::size_t>(device)).unified;
+    return device != host_only && with_device(device, [](const Accelerator& one) { return one.unified; });
 }
 
 }  // namespace hpo

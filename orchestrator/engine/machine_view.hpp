@@ -19,6 +19,10 @@ class MachineView {
     /// What it has for trials. The memory of one idle worker is free for the trial that it would take; that of further
     /// ones is in use until they take one or leave. Devices that cool down are set aside.
     [[nodiscard]] Machine for_trials() const;
+    /// What for_trials() returns, if it is always the same; else nullptr.
+    [[nodiscard]] const Machine* unchanging() const {
+        return health_.untroubled() ? context_.parts.fixed_machine : nullptr;
+    }
     /// Without regard to the workers: which devices there are, and which of them are usable.
     [[nodiscard]] Machine devices() const;
     /// The device that a worker which is to plan is started on; nothing: none is usable.
@@ -28,6 +32,14 @@ class MachineView {
     [[nodiscard]] bool is_unified(int device) const;
 
    private:
+    /// Calls `use` with the device of the machine as it is read, or as it always is.
+    template <class Use>
+    auto with_device(int device, Use&& use) const {
+        const auto at = static_cast<std::size_t>(device);
+        if (const Machine* fixed = context_.parts.fixed_machine) return use(fixed->accelerators.at(at));
+        return use(context_.parts.machine({}, 0).accelerators.at(at));
+    }
+
     const EngineContext& context_;
     const WorkerPool& pool_;
     const DeviceHealth& health_;

@@ -7,7 +7,13 @@
 
 namespace hpo {
 
+void PendingDiagnoses::clear() {
+    for (const PendingDiagnosis& diagnosis : pending_) changes_.push_back(diagnosis.job.id.trial);
+    pending_.clear();
+}
+
 void PendingDiagnoses::drop(std::int64_t trial) {
+    changes_.push_back(trial);
     std::erase_if(pending_, [&](const PendingDiagnosis& diagnosis) { return diagnosis.job.id.trial == trial; });
 }
 
@@ -25,6 +31,7 @@ std::optional<PendingDiagnoses::Due> PendingDiagnoses::take_due(const DeviceHeal
         if (!lost && now < diagnosis->until) continue;
         Due due{std::move(*diagnosis), lost};
         pending_.erase(diagnosis);
+        changes_.push_back(due.diagnosis.job.id.trial);
         return due;
     }
     return std::nullopt;
@@ -41,6 +48,7 @@ std::vector<PendingDiagnosis> PendingDiagnoses::take_deaths_with(
     std::vector<PendingDiagnosis> taken;
     std::copy_if(pending_.begin(), pending_.end(), std::back_inserter(taken), died_with_it);
     std::erase_if(pending_, died_with_it);
+    for (const PendingDiagnosis& diagnosis : taken) changes_.push_back(diagnosis.job.id.trial);
     return taken;
 }
 

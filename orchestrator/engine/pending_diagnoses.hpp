@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hpo/clock.hpp"
@@ -28,10 +29,13 @@ struct PendingDiagnosis {
 
 class PendingDiagnoses {
    public:
-    void add(PendingDiagnosis diagnosis) { pending_.push_back(std::move(diagnosis)); }
+    void add(PendingDiagnosis diagnosis) {
+        changes_.push_back(diagnosis.job.id.trial);
+        pending_.push_back(std::move(diagnosis));
+    }
     /// The trial was ended by a user: nothing follows any more.
     void drop(std::int64_t trial);
-    void clear() { pending_.clear(); }
+    void clear();
 
     /// A reading of the machine: what other programs use.
     void read(const Machine& machine);
@@ -49,9 +53,12 @@ class PendingDiagnoses {
     [[nodiscard]] bool empty() const { return pending_.empty(); }
     [[nodiscard]] bool holds(std::int64_t trial) const;
     [[nodiscard]] const std::vector<PendingDiagnosis>& all() const { return pending_; }
+    /// Trials that were added or removed since the last call; some of them more than once.
+    std::vector<std::int64_t> take_changes() { return std::exchange(changes_, {}); }
 
    private:
     std::vector<PendingDiagnosis> pending_;
+    std::vector<std::int64_t> changes_;
 };
 
 }  // namespace hpo

@@ -40,6 +40,7 @@ RequirementsTable::RequirementsTable(const Study& study, Ledger& ledger, bool on
 bool RequirementsTable::learn_capabilities(const Worker& worker) {
     shrinks_ = shrinks_ || worker.shrinks;
     if (!worker.plans || std::exchange(asks_, true)) return false;
+    for (const auto& [trial, needs] : trials_) changes_.push_back(trial);
     trials_.clear();
     return true;
 }
@@ -63,7 +64,7 @@ Params RequirementsTable::configuration(std::int64_t trial) const {
 }
 
 void RequirementsTable::answered(const from_worker::PlanAnswer& answer, bool unified) {
-    TrialRequirements& needs = trials_[answer.id];
+    TrialRequirements& needs = of(answer.id);
     needs.footprint = answer.footprint;
     needs.colocated = answer.colocated;
     needs.fusion_key = answer.fusion_key;
@@ -77,7 +78,7 @@ void RequirementsTable::answered(const from_worker::PlanAnswer& answer, bool uni
 }
 
 void RequirementsTable::predict(std::int64_t trial, const Machine& machine) {
-    TrialRequirements& needs = trials_[trial];
+    TrialRequirements& needs = of(trial);
     const Prediction prediction = model_.predict(configuration(trial));
     const Footprint capacity = capacity_of(machine), others = others_of(machine);
     const DeclaredFootprint& declared = study_.resources.trial;
@@ -98,7 +99,7 @@ void RequirementsTable::recall(const Machine& machine) {
     for (const std::int64_t number : ledger_.unfinished()) {
         const TrialRecord& trial = ledger_.record().trial(number);
         if (trial.memory_deaths == 0) continue;
-        TrialRequirements& needs = trials_[number];
+        TrialRequirements& needs = of(number);
         needs.own_worker = true;
         needs.micro_batches = trial.allocation.micro_batches;
         needs.minimum = trial.allocation.footprint;
@@ -112,7 +113,7 @@ void RequirementsTable::recall(const Machine& machine) {
 bool RequirementsTable::record_usage(Job& job, const Footprint& used) {
     job.held.used = at_least(job.held.used, used);
     if (job.last_step == 0 || !is_measured(job.held.used)) return false;
-    TrialRequirements& needs = trials_[job.id.trial];
+    TrialRequirements& needs = of(job.id.trial);
     const Reservation before = job.held.reservation;
     Footprint& reserved = job.held.reservation.footprint;
     const Footprint with_error = with_measurement_error(job.held.used);
@@ -142,7 +143,7 @@ void RequirementsTable::keep_peak(const Job& job, const std::function<bool(std::
     model_.measured(configuration(job.id.trial), used);
     if (asks_) return;
     for (auto& [trial, needs] : trials_)
-        if (!assigned(trial)) needs.known = false;
+        if (!assigned(trial)) needs.known = false, changes_.push_back(trial);
 }
 
 Result<std::string> RequirementsTable::learn_from(std::int64_t trial, const OutOfMemory& what, const Machine& machine) {
@@ -166,7 +167,7 @@ Result<std::string> RequirementsTable::learn_from(std::int64_t trial, const OutO
     }
     const Result<NextTry> next = after_out_of_memory(death);
     if (!next) return next.error();
-    TrialRequirements& needs = trials_[trial];
+    TrialRequirements& needs = of(trial);
     needs.minimum = next->reservation;
     needs.must_run_alone = next->alone;
     needs.known = false;  // asked or predicted again, with the minimum
@@ -175,8 +176,8 @@ Result<std::string> RequirementsTable::learn_from(std::int64_t trial, const OutO
 }
 
 void RequirementsTable::run_alone(std::int64_t trial) {
-    trials_[trial].must_run_alone = true;
-    trials_[trial].known = false;
+    of(trial).must_run_alone = true;
+    of(trial).known = false;
 }
 
 bool RequirementsTable::shrink(std::int64_t trial, const std::string& why) {
@@ -184,7 +185,7 @@ bool RequirementsTable::shrink(std::int64_t trial, const std::string& why) {
     const Params params = configuration(trial);
     const auto more = next_accumulation(whole(params, "batch_size", 1), whole(params, "accumulation", 1));
     if (!more) return false;
-    TrialRequirements& needs = trials_[trial];
+    TrialRequirements& needs = of(trial);
     if (needs.shrunk.empty()) needs.shrunk = why;
     needs.micro_batches = *more;
     needs.minimum = {0, 0, 0};

@@ -6,6 +6,8 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "hpo/clock.hpp"
 #include "hpo/messages.hpp"
@@ -52,14 +54,21 @@ class RequirementsTable {
     bool learn_capabilities(const Worker& worker);
 
     /// Of a trial that has not ended; made where there are none.
-    [[nodiscard]] TrialRequirements& of(std::int64_t trial) { return trials_[trial]; }
+    [[nodiscard]] TrialRequirements& of(std::int64_t trial) {
+        changes_.push_back(trial);
+        return trials_[trial];
+    }
     /// nullptr: they are not known yet.
     [[nodiscard]] const TrialRequirements* known(std::int64_t trial) const;
     [[nodiscard]] bool wants_own_worker(std::int64_t trial) const;
     /// Fixed keys and the trial's own, as the worker takes them.
     [[nodiscard]] Params configuration(std::int64_t trial) const;
     /// The trial has ended.
-    void forget(std::int64_t trial) { trials_.erase(trial); }
+    void forget(std::int64_t trial) {
+        if (trials_.erase(trial) > 0) changes_.push_back(trial);
+    }
+    /// Trials whose requirements may have changed since the last call; some of them more than once.
+    std::vector<std::int64_t> take_changes() { return std::exchange(changes_, {}); }
 
     /// What a worker answered. `unified`: its device's memory is the host's.
     void answered(const from_worker::PlanAnswer& answer, bool unified);
@@ -89,6 +98,7 @@ class RequirementsTable {
     Ledger& ledger_;
     bool on_device_;
     std::map<std::int64_t, TrialRequirements> trials_;
+    std::vector<std::int64_t> changes_;
     FootprintModel model_;
     bool asks_;     ///< workers answer `plan`: footprints are exact
     bool shrinks_;  ///< workers can train a batch in micro-batches

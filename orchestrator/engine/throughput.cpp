@@ -86,17 +86,17 @@ void Throughput::ending(WorkerIndex index, std::int64_t trial) {
     if (found != devices_.end()) found->second.ending(trial);
 }
 
-void Throughput::limit(PlacementState& state) const {
+void Throughput::limit(PlacementLimits& limits, std::size_t most_slots) const {
     if (!context_.parts.concurrency) return;
     const ConcurrencyPlan& plan = *context_.parts.concurrency;
-    if (!state.on_device || most_slots_of(state) == 1) {
-        state.workers_each = plan.workers.start;
-        for (const auto& [device, remembered] : plan.remembered) state.workers_on[device] = first_limit(device);
+    if (!limits.on_device || most_slots == 1) {
+        limits.workers_each = plan.workers.start;
+        for (const auto& [device, remembered] : plan.remembered) limits.workers_on[device] = first_limit(device);
     }
-    for (const auto& [device, search] : devices_) state.workers_on[device] = search.workers().limit();
-    for (PlacementWorker& worker : state.workers)
-        if (const auto found = devices_.find(worker.device); found != devices_.end() && worker.slots > 1)
-            worker.slots = std::min(worker.slots, static_cast<std::size_t>(found->second.fused().limit()));
+    for (const auto& [device, search] : devices_) {
+        limits.workers_on[device] = search.workers().limit();
+        limits.slots_on[device] = static_cast<std::size_t>(search.fused().limit());
+    }
 }
 
 bool Throughput::has_room() const {

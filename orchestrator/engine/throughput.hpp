@@ -27,8 +27,8 @@ class Throughput {
     /// A trial has reported its last step, or was told to end.
     void ending(WorkerIndex index, std::int64_t trial);
 
-    /// Sets the limits of what may start now.
-    void limit(PlacementState& state) const;
+    /// Sets the limits of what may start now. `most_slots`: of any worker that answers what trials need.
+    void limit(PlacementLimits& limits, std::size_t most_slots) const;
     /// Returns true if the limits allow a further trial on some device.
     [[nodiscard]] bool has_room() const;
     /// Returns the number of trials at once that the limits allow, or the number of workers if that is less.

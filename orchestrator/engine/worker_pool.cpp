@@ -1,6 +1,7 @@
 #include "orchestrator/engine/worker_pool.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace hpo {
@@ -27,6 +28,11 @@ AttemptId attempt_of(const WorkerMessage& message) {
 }
 
 }  // namespace
+
+WorkerPool::WorkerPool(const Resources& resources, Executor& executor, const Clock& clock, int workers)
+    : resources_(resources), executor_(executor), clock_(clock), workers_(static_cast<std::size_t>(workers)) {
+    for (WorkerIndex index = 0; index < workers; ++index) touched_.push_back(index);
+}
 
 Job* WorkerPool::find(WorkerIndex index, AttemptId id) {
     std::vector<Job>& jobs = at(index).jobs;
@@ -60,7 +66,7 @@ bool WorkerPool::greet(WorkerIndex index, const from_worker::Hello& hello) {
 }
 
 void WorkerPool::note_life(WorkerIndex index, const WorkerMessage& message) {
-    Worker& worker = at(index);
+    Worker& worker = workers_.at(static_cast<std::size_t>(index));  // nothing that a question is about changes
     worker.heard = clock_.now();
     const AttemptId id = attempt_of(message);
     for (Job& job : worker.jobs)
@@ -80,7 +86,7 @@ Job& WorkerPool::reserve(WorkerIndex index, bool joins, std::string fusion_key, 
     Worker& worker = at(index);
     Job job;
     job.id = {reservation.trial, 0};
-    given_to_[reservation.trial] = index;
+    give(reservation.trial, index);
     job.joins = joins;
     job.order = ++launches_;
     job.held.reservation = std::move(reservation);
@@ -112,14 +118,19 @@ Job* WorkerPool::let_go(WorkerIndex index, AttemptId id) {
 void WorkerPool::ask_plan(WorkerIndex index, const to_worker::Plan& question) {
     Worker& worker = at(index);
     worker.planning = question.id;
-    given_to_[question.id] = index;
+    give(question.id, index);
     worker.heard = clock_.now();
     executor_.send(index, question);
 }
 
+void WorkerPool::plan_answered(WorkerIndex index) {
+    const std::int64_t trial = std::exchange(at(index).planning, 0);
+    changes_.trials.push_back(trial);
+}
+
 void WorkerPool::stop_trial(std::int64_t trial) {
     for (std::size_t index = 0; index < workers_.size(); ++index)
-        for (Job& job : workers_[index].jobs) {
+        for (Job& job : workers_[index].jobs) {  // what it holds stays as it is
             if (job.id.trial != trial || job.phase != Job::Phase::running) continue;
             job.phase = Job::Phase::ending;
             job.heard = clock_.now();
@@ -205,27 +216,58 @@ Worker WorkerPool::remove(WorkerIndex index) {
     return std::exchange(at(index), {});
 }
 
+void WorkerPool::give(std::int64_t trial, WorkerIndex index) {
+    given_to_[trial] = index;
+    changes_.trials.push_back(trial);
+}
+
 void WorkerPool::forget(std::int64_t trial, WorkerIndex index) {
+    changes_.trials.push_back(trial);
     if (const auto found = given_to_.find(trial); found != given_to_.end() && found->second == index)
         given_to_.erase(found);
 }
 
-bool WorkerPool::empty() const {
-    return std::all_of(workers_.begin(), workers_.end(), [](const Worker& w) { return w.state == State::empty; });
+const WorkerPool::Known& WorkerPool::know() const {
+    known_.in.resize(workers_.size());
+    for (const WorkerIndex index : touched_) {
+        const Worker& worker = workers_[static_cast<std::size_t>(index)];
+        const bool ready = worker.state == State::ready, starting = worker.state == State::starting;
+        // One with many slots answers while it trains.
+        const bool answers = worker.plans && ready && worker.planning == 0 && (worker.slots > 1 || worker.jobs.empty());
+        const std::pair<Known::Workers*, bool> members[] = {
+            {&known_.empty, worker.state == State::empty},
+            {&known_.idle, worker.idle()},
+            {&known_.starting, starting},
+            {&known_.with_free_slot, worker.has_free_slot()},
+            {&known_.answers, answers},
+            {&known_.answers_soon, starting || (ready && worker.plans && worker.slots > 1)},
+            {&known_.answers_idle, worker.idle() && worker.plans},
+        };
+        std::uint8_t now = 0;
+        for (std::size_t i = 0; i < std::size(members); ++i) now |= static_cast<std::uint8_t>(members[i].second << i);
+        std::uint8_t& before = known_.in[static_cast<std::size_t>(index)];
+        for (std::size_t i = 0; i < std::size(members); ++i) {
+            if (((now ^ before) >> i & 1) == 0) continue;
+            if (members[i].second)
+                members[i].first->insert(index);
+            else
+                members[i].first->erase(index);
+        }
+        before = now;
+    }
+    changes_.workers.insert(changes_.workers.end(), touched_.begin(), touched_.end());
+    touched_.clear();
+    return known_;
 }
 
-bool WorkerPool::busy() const {
-    return std::any_of(workers_.begin(), workers_.end(),
-                       [](const Worker& w) { return w.state != State::empty && !w.idle(); });
+WorkerPool::Changes WorkerPool::take_changes() {
+    (void)know();
+    return std::exchange(changes_, {});
 }
 
-bool WorkerPool::any_starting() const {
-    return std::any_of(workers_.begin(), workers_.end(), [](const Worker& w) { return w.state == State::starting; });
-}
-
-bool WorkerPool::has_room(bool may_launch) const {
-    return std::any_of(workers_.begin(), workers_.end(),
-                       [&](const Worker& w) { return (may_launch && w.state == State::empty) || w.has_free_slot(); });
+std::optional<WorkerIndex> WorkerPool::worker_of(std::int64_t trial) const {
+    if (!holds(trial)) return std::nullopt;
+    return given_to_.at(trial);
 }
 
 bool WorkerPool::holds(std::int64_t trial) const {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -73,12 +74,14 @@ class WorkerPool {
     using State = Worker::State;
 
     /// All references outlive it. `workers`: so many at once.
-    WorkerPool(const Resources& resources, Executor& executor, const Clock& clock, int workers)
-        : resources_(resources), executor_(executor), clock_(clock), workers_(static_cast<std::size_t>(workers)) {}
+    WorkerPool(const Resources& resources, Executor& executor, const Clock& clock, int workers);
 
     [[nodiscard]] const std::vector<Worker>& workers() const { return workers_; }
-    [[nodiscard]] std::vector<Worker>& workers() { return workers_; }
-    [[nodiscard]] Worker& at(WorkerIndex index) { return workers_.at(static_cast<std::size_t>(index)); }
+    /// Whatever is changed through it is taken in by the next question to the pool.
+    [[nodiscard]] Worker& at(WorkerIndex index) {
+        if (touched_.empty() || touched_.back() != index) touched_.push_back(index);
+        return workers_.at(static_cast<std::size_t>(index));
+    }
     [[nodiscard]] const Worker& at(WorkerIndex index) const { return workers_.at(static_cast<std::size_t>(index)); }
     /// nullptr: the worker does not have it.
     [[nodiscard]] Job* find(WorkerIndex index, AttemptId id);
@@ -101,6 +104,8 @@ class WorkerPool {
     /// nullptr: none does.
     Job* let_go(WorkerIndex index, AttemptId id);
     void ask_plan(WorkerIndex index, const to_worker::Plan& question);
+    /// The worker has answered what it was asked.
+    void plan_answered(WorkerIndex index);
     /// Tells the worker that trains it to stop the trial.
     void stop_trial(std::int64_t trial);
 
@@ -126,12 +131,30 @@ class WorkerPool {
 
     // What there is.
 
-    [[nodiscard]] bool empty() const;
+    [[nodiscard]] bool empty() const { return know().empty.size() == workers_.size(); }
     /// A worker has a job, or does something else than wait for one.
-    [[nodiscard]] bool busy() const;
-    [[nodiscard]] bool any_starting() const;
+    [[nodiscard]] bool busy() const { return know().empty.size() + know().idle.size() < workers_.size(); }
+    [[nodiscard]] bool any_starting() const { return !know().starting.empty(); }
     /// A worker could take a trial or, where one `may_launch`, be started for one.
-    [[nodiscard]] bool has_room(bool may_launch) const;
+    [[nodiscard]] bool has_room(bool may_launch) const {
+        return (may_launch && !know().empty.empty()) || !know().with_free_slot.empty();
+    }
+    /// The first worker that could be started, and that can be asked what a trial needs; one of the latter that can be
+    /// soon.
+    [[nodiscard]] std::optional<WorkerIndex> first_empty() const { return first(know().empty); }
+    [[nodiscard]] std::optional<WorkerIndex> first_to_ask() const { return first(know().answers); }
+    [[nodiscard]] bool any_to_ask_soon() const { return !know().answers_soon.empty(); }
+    /// An idle one among those that can be asked.
+    [[nodiscard]] bool any_idle_to_ask() const { return !know().answers_idle.empty(); }
+    /// Workers, and trials that were given to workers or let go, that have changed since the last call; some of them
+    /// more than once.
+    struct Changes {
+        std::vector<WorkerIndex> workers;
+        std::vector<std::int64_t> trials;
+    };
+    Changes take_changes();
+    /// The worker that has the trial, or is asked about it.
+    [[nodiscard]] std::optional<WorkerIndex> worker_of(std::int64_t trial) const;
     /// A worker has the trial, or is asked about it.
     [[nodiscard]] bool holds(std::int64_t trial) const;
     /// Trials that workers train at this moment, by number.
@@ -140,6 +163,17 @@ class WorkerPool {
     [[nodiscard]] std::vector<std::int64_t> pids() const;
 
    private:
+    /// Workers by what they can do now.
+    struct Known {
+        using Workers = std::set<WorkerIndex>;
+        Workers empty, idle, starting, with_free_slot, answers, answers_soon, answers_idle;
+        std::vector<std::uint8_t> in;  ///< of each worker: which of these it is in, a bit each
+    };
+    const Known& know() const;
+    static std::optional<WorkerIndex> first(const Known::Workers& workers) {
+        return workers.empty() ? std::nullopt : std::optional(*workers.begin());
+    }
+    void give(std::int64_t trial, WorkerIndex index);
     void forget(std::int64_t trial, WorkerIndex index);
 
     const Resources& resources_;
@@ -149,6 +183,9 @@ class WorkerPool {
     std::int64_t launches_ = 0;
     /// The worker that was last given a trial, or asked about it. Entries of trials that it has let go are removed.
     std::unordered_map<std::int64_t, WorkerIndex> given_to_;
+    mutable Known known_;
+    mutable std::vector<WorkerIndex> touched_;  ///< since known_ was true
+    mutable Changes changes_;                   ///< since take_changes()
 };
 
 }  // namespace hpo

@@ -37,7 +37,10 @@ inline std::optional<std::int64_t> most_at_once(const Study& study, std::int64_t
 }
 
 /// Known trials that may wait before no further one is asked for: those asked for early were proposed with less known.
-/// In a worker with free slots one of another shape lets those behind it go first.
-inline std::size_t queue_length(std::size_t workers, std::size_t free_slots) { return workers + free_slots / 4; }
+/// In a worker with free slots one of another shape lets those behind it go first. No more than 500 wait for workers:
+/// each decision looks at all of them.
+inline std::size_t queue_length(std::size_t workers, std::size_t free_slots) {
+    return std::min<std::size_t>(workers, 500) + free_slots / 4;
+}
 
 }  // namespace hpo

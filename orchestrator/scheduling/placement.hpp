@@ -1,5 +1,5 @@
 // Which waiting trial starts in which worker, and which worker is started or released for it: a state machine without
-// I/O and clock. `hpo run` drives it with what workers report, `hpo check` with what would follow.
+// I/O and clock. `hpo check` drives it with what would follow, and `hpo run` (placer.hpp) with what workers report.
 #pragma once
 
 #include <cstddef>
@@ -27,6 +27,7 @@ struct PlacementWorker {
     bool exclusive = false;    ///< one of its trials shares a worker with no other
 
     [[nodiscard]] bool idle() const { return state == State::ready && trials == 0 && !asked; }
+    friend bool operator==(const PlacementWorker&, const PlacementWorker&) = default;
 };
 
 /// A trial that waits, and what it needs.
@@ -39,17 +40,24 @@ struct PlacementTrial {
     bool own_worker = false;       ///< it may share a worker with no other
 };
 
-struct PlacementState {
-    std::vector<PlacementWorker> workers;
-    std::vector<Reservation> reservations{};  ///< of trials in workers, the oldest first
-    std::vector<PlacementTrial> queue{};      ///< in the order in which they should start
-    bool on_device = false;                   ///< each trial needs accelerators,
-    std::size_t devices = 1;                  ///< so many at once
-    std::optional<std::int64_t> parallel{};   ///< trials at once; absent: as many as fit
-    bool may_open = true;                     ///< a worker may be started now
+struct PlacementLimits {
+    bool on_device = false;                  ///< each trial needs accelerators,
+    std::size_t devices = 1;                 ///< so many at once
+    std::optional<std::int64_t> parallel{};  ///< trials at once; absent: as many as fit
+    bool may_open = true;                    ///< a worker may be started now
     /// Workers with trials at once on a device, by its index, and on each other device; absent: as many as fit.
     std::map<int, std::int64_t> workers_on{};
     std::optional<std::int64_t> workers_each{};
+    /// Trials at once in a worker with several slots, by its device; absent: as many as it has slots.
+    std::map<int, std::size_t> slots_on{};
+
+    friend bool operator==(const PlacementLimits&, const PlacementLimits&) = default;
+};
+
+struct PlacementState : PlacementLimits {
+    std::vector<PlacementWorker> workers;
+    std::vector<Reservation> reservations{};  ///< of trials in workers, the oldest first
+    std::vector<PlacementTrial> queue{};      ///< in the order in which they should start
 };
 
 /// What follows from a state.
@@ -78,9 +86,6 @@ Reservation reservation_of(const PlacementState& state, const PlacementDecision:
 /// The state after a start: the trial has left the queue and is reserved for its worker, which is starting if it was
 /// opened.
 void apply(PlacementState& state, const PlacementDecision::Start& start);
-
-/// The most slots of any worker that answers what trials need; at least 1.
-std::size_t most_slots_of(const PlacementState& state);
 
 /// Trials that wait before no further one is looked for (concurrency.hpp).
 std::size_t longest_queue(const PlacementState& state, std::size_t workers);

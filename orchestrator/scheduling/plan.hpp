@@ -46,6 +46,8 @@ struct Reservation {
     int device = host_only;   ///< index in Machine::accelerators
     bool alone = false;       ///< nothing else starts beside it while this is set: see Waiting::alone
     std::vector<int> more{};  ///< further devices; on each it holds the device bytes
+
+    friend bool operator==(const Reservation&, const Reservation&) = default;
 };
 
 /// Whether a trial on `device` and `more` computes on `asked`.
@@ -110,7 +112,7 @@ struct Admission {
 ///
 /// `running` stands in the order of launch; a trial launched a moment ago counts. A trial that is kept out keeps no
 /// other from starting. Without `running` and `kept_out`, something is launched whenever something waits, or all of it
-/// fails. O(devices * (running + waiting)), and O(devices * running) more for the one reservation.
+/// fails.
 Admission admit(const Machine& machine, std::span<const Reservation> running, std::span<const Waiting> waiting,
                 std::optional<std::int64_t> parallel);
 

@@ -79,7 +79,7 @@ std::optional<double> Hardware::price_per_hour() const {
 Result<Hardware> parse_hardware(std::string_view text) {
     Hardware hardware;
     const auto wrong = [&](const std::string& why) {
-        return Error{"--devices " + printable(text) + ": " + why +
+        return Error{(text.empty() ? "--devices" : "--devices " + printable(text) + ":") + ' ' + why +
                      "; give a number and a kind, such as 8xH200 or 16xcpu, or the name of a YAML file"};
     };
     for (std::string_view rest = text; !rest.empty();) {
@@ -112,7 +112,7 @@ Result<Hardware> parse_hardware(std::string_view text) {
                                    .model = model});
         hardware.name += model->name;
     }
-    if (hardware.groups.empty() && !hardware.cores_given) return wrong("it names no device");
+    if (hardware.groups.empty() && !hardware.cores_given) return wrong("names no device");
     if (hardware.devices() > most_simulated_devices)
         return wrong("there can be " + std::to_string(most_simulated_devices) + " devices at most");
     return hardware;

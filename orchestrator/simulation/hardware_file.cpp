@@ -72,27 +72,27 @@ class FileReader {
     }
 
    private:
-    std::optional<Span> number(Fields& fields, std::string_view key, double low, double high) {
+    /// Takes one value or a range, each value read by `read` with the name of the key.
+    template <class Read>
+    std::optional<Span> span(Fields& fields, std::string_view key, Read&& read) {
         const Node* node = fields.take(key);
         if (node == nullptr) return {};
         const std::string name = fields.path_of(key);
-        return read_span(diagnostics_, *node, name,
-                         [&](const Node& one) { return study::real(diagnostics_, one, name, low, high); });
+        return read_span(diagnostics_, *node, name, [&](const Node& one) { return read(one, name); });
+    }
+    std::optional<Span> number(Fields& fields, std::string_view key, double low, double high) {
+        return span(fields, key, [&](const Node& one, const std::string& name) {
+            return study::real(diagnostics_, one, name, low, high);
+        });
     }
     std::optional<Span> seconds(Fields& fields, std::string_view key) {
-        const Node* node = fields.take(key);
-        if (node == nullptr) return {};
-        const std::string name = fields.path_of(key);
-        return read_span(diagnostics_, *node, name, [&](const Node& one) -> std::optional<double> {
+        return span(fields, key, [&](const Node& one, const std::string& name) -> std::optional<double> {
             if (const auto duration = study::duration_of(one.text)) return duration;
             return study::real(diagnostics_, one, name, 0, most_seconds);
         });
     }
     std::optional<Span> bytes(Fields& fields, std::string_view key) {
-        const Node* node = fields.take(key);
-        if (node == nullptr) return {};
-        const std::string name = fields.path_of(key);
-        return read_span(diagnostics_, *node, name, [&](const Node& one) -> std::optional<double> {
+        return span(fields, key, [&](const Node& one, const std::string& name) -> std::optional<double> {
             const auto size = study::size(diagnostics_, one, name);
             if (!size) return {};
             return static_cast<double>(*size);
@@ -191,6 +191,9 @@ class FileReader {
 }  // namespace
 
 Result<HardwareFile> parse_hardware_file(std::string_view text, const std::string& name) {
+    const auto first = text.find_first_not_of(" \t\r\n");
+    if (first == std::string_view::npos)
+        return Error{printable(name) + ": the file is empty: give 'host', 'devices' or both"};
     Diagnostics diagnostics(name, text);
     const auto root = study::parse_yaml(text, 0, diagnostics);
     if (!root) return Error{diagnostics.text()};

@@ -23,6 +23,17 @@ PredictedRange range_of(const std::vector<SimulatedEnd>& ends, Number&& number) 
     return {at(0.05), at(0.5), at(0.95)};
 }
 
+/// Returns the number of trials that all devices take at once, or nothing if one of them takes as many as fit.
+std::optional<std::int64_t> most_on_devices(const Hardware& hardware) {
+    if (hardware.groups.empty()) return std::nullopt;
+    std::int64_t most = 0;
+    for (const DeviceGroup& group : hardware.groups) {
+        if (!group.at_once) return std::nullopt;
+        most += group.count * *group.at_once;
+    }
+    return most;
+}
+
 }  // namespace
 
 Hardware hardware_of(const Study& study, const RecordedRun& run) {
@@ -74,7 +85,8 @@ Result<SimulatedMachine> simulated_machine(const Study& study, const Hardware& h
     if (devices == 0) simulated.speed.push_back(hardware.speed.value_or(Span{1, 1}).at(share));
     const double each = study.command.empty() ? 1.0 : std::min(1.0, study.resources.trial.cores.value_or(1.0));
     const auto by_cores = static_cast<std::int64_t>(machine.cores / each);
-    const auto limit = std::min<std::int64_t>(study.resources.parallel.value_or(by_cores), study.budget.trials);
+    auto limit = std::min<std::int64_t>(study.resources.parallel.value_or(by_cores), study.budget.trials);
+    if (const auto by_devices = most_on_devices(hardware)) limit = std::min(limit, *by_devices);
     simulated.workers = static_cast<int>(std::max<std::int64_t>(1, limit));
     simulated.launch = run.launch;
     simulated.exit = run.exit;

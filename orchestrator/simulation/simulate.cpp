@@ -67,6 +67,7 @@ Result<SimulatedEnd> simulate(const Study& study, const std::vector<PriorStudy>&
                    .executor = executor,
                    .clock = clock,
                    .machine = [&](auto, auto) { return machine.machine; },
+                   .fixed_machine = &machine.machine,
                    .usage = {},
                    .worker =
                        [&](WorkerIndex index, std::span<const int> devices) {

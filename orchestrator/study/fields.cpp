@@ -153,7 +153,7 @@ string time_text(double seconds) { return short_number(seconds) + "s"; }
 Fields::Fields(Diagnostics& diagnostics, const Node* node, string path, string_view example)
     : diagnostics_(diagnostics), node_(node), path_(std::move(path)) {
     if (node_ == nullptr || node_->kind == Node::Kind::map) return;
-    const string subject = path_.empty() ? "a study file" : "'" + path_ + "'";
+    const string subject = path_.empty() ? "the file" : "'" + path_ + "'";
     diagnostics.error(node_->location, subject + " must be a map (" + string(example) + "), found " + found(*node_));
     node_ = nullptr;
 }

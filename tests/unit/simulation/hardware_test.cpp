@@ -69,6 +69,11 @@ TEST(HardwareFile, DevicesWithoutMemoryAreRefusedWithTheLine) {
     EXPECT_NE(error_of("host: {cores: 4, memory: 0GB}").find("'host.memory' must be a size"), std::string::npos);
 }
 
+TEST(HardwareFile, AnEmptyOneIsNoStudyFile) {
+    EXPECT_EQ(error_of(" \n"), "cluster.yaml: the file is empty: give 'host', 'devices' or both");
+    EXPECT_EQ(error_of("- 3\n").find("study"), std::string::npos) << error_of("- 3\n");
+}
+
 TEST(HardwareFile, RefusesWhatMakesNoSense) {
     EXPECT_NE(error_of("{}").find("describes no hardware"), std::string::npos);
     EXPECT_NE(error_of("devices: []").find("must be a list"), std::string::npos);

@@ -1,0 +1,258 @@
+#include "orchestrator/scheduling/placer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "orchestrator/scheduling/concurrency.hpp"
+
+namespace hpo {
+
+namespace {
+
+using State = PlacementWorker::State;
+
+bool is_on(const PlacementWorker& worker, const Admission::Launch& launch) {
+    return worker.device == launch.device && worker.more == launch.more;
+}
+
+bool contains(const std::vector<std::size_t>& workers, std::size_t worker) {
+    return std::find(workers.begin(), workers.end(), worker) != workers.end();
+}
+
+template <class Sets, class Key>
+void set_member(Sets& sets, const Key& key, std::size_t worker, bool in) {
+    if (in) {
+        sets[key].insert(worker);
+        return;
+    }
+    const auto found = sets.find(key);
+    if (found == sets.end()) return;
+    found->second.erase(worker);
+    if (found->second.empty()) sets.erase(found);
+}
+
+template <class Counts, class Key>
+void count_member(Counts& counts, const Key& key, bool in) {
+    auto& count = counts[key];
+    count += in ? 1 : -1;
+    if (count == 0) counts.erase(key);
+}
+
+}  // namespace
+
+// ---- What changes.
+
+void Placer::set_machine(const Machine& machine) {
+    machine_ = &machine;
+    planner_.emplace(machine, limits_.parallel);
+    for (const auto& [order, reservation] : held_) planner_->hold(order, reservation);
+    planner_->refresh();
+    assess_all();
+}
+
+void Placer::set_limits(PlacementLimits limits) {
+    const PlacementLimits before = std::exchange(limits_, std::move(limits));
+    const bool same = before.parallel == limits_.parallel && before.on_device == limits_.on_device &&
+                      before.devices == limits_.devices;
+    if (!same && machine_) set_machine(*machine_);
+}
+
+void Placer::set_worker(std::size_t worker, PlacementWorker now) {
+    if (worker >= workers_.size()) {
+        const std::size_t first = workers_.size();
+        workers_.resize(worker + 1);
+        for (std::size_t added = first; added <= worker; ++added) index(added, true);
+    }
+    if (workers_[worker] == now) return;
+    index(worker, false);
+    workers_[worker] = std::move(now);
+    index(worker, true);
+}
+
+void Placer::index(std::size_t worker, bool in) {
+    const PlacementWorker& one = workers_[worker];
+    const bool ready = one.state == State::ready;
+    if (one.plans) count_member(slots_, one.slots, in);
+    if (one.trials > 0) count_member(busy_on_, one.device, in);
+    const auto member = [&](Workers& workers) {
+        if (in)
+            workers.insert(worker);
+        else
+            workers.erase(worker);
+    };
+    if (one.state == State::empty) member(empty_);
+    if (one.idle()) member(idle_), set_member(idle_on_, one.device, worker, in);
+    if (ready && one.asked && one.slots > 1 && one.trials == 0) set_member(asked_on_, one.device, worker, in);
+    if (ready && !one.asked && one.trials > 0 && one.trials < one.slots && !one.exclusive)
+        set_member(open_on_, one.device, worker, in);
+    if (one.fusion_key.empty()) return;
+    member(with_key_);
+    if ((ready || one.state == State::starting) && one.trials > 0 && !one.exclusive)
+        set_member(by_key_, one.fusion_key, worker, in);
+}
+
+void Placer::hold(std::int64_t order, const Reservation& reservation) {
+    if (held_.emplace(order, reservation).second && planner_) planner_->hold(order, reservation);
+}
+
+void Placer::release(std::int64_t order) {
+    if (held_.erase(order) > 0 && planner_) planner_->release(order);
+}
+
+void Placer::enqueue(std::int64_t position, PlacementTrial trial) {
+    Queued& queued = queue_[position];
+    queued.trial = std::move(trial);
+    if (planner_) assess(queued, position);
+}
+
+void Placer::dequeue(std::int64_t position) {
+    queue_.erase(position);
+    never_.erase(position);
+    kept_out_.erase(position);
+}
+
+void Placer::assess(Queued& queued, std::int64_t position) {
+    queued.prospect = planner_->prospect(waiting(queued.trial));
+    never_.erase(position);
+    kept_out_.erase(position);
+    if (queued.prospect == Planner::Prospect::never) never_.insert(position);
+    if (queued.prospect == Planner::Prospect::kept_out) kept_out_.insert(position);
+}
+
+void Placer::assess_all() {
+    for (auto& [position, queued] : queue_) assess(queued, position);
+}
+
+// ---- What follows.
+
+PlacementDecision Placer::decide() {
+    if (planner_->refresh()) assess_all();
+    PlacementDecision decision;
+    for (const std::int64_t position : never_) {
+        const PlacementTrial& trial = queue_.at(position).trial;
+        decision.never.push_back({trial.trial, planner_->too_large(waiting(trial))});
+    }
+    // Nothing starts then, but what waits for other programs is told.
+    const bool may_start = decision.never.empty();
+    for (const auto& [position, queued] : queue_) {
+        if (!may_start && kept_out_.empty()) break;
+        if (decision.start && (decision.kept_out || kept_out_.empty())) break;
+        Waiting trial = waiting(queued.trial);
+        trial.joinable_on = joinable_devices(queued.trial);
+        if (const auto launch = planner_->consider(trial, queued.prospect)) {
+            if (!may_start) continue;
+            decision.joins_soon = decision.joins_soon || launch->joins;
+            if (!decision.start) decision.start = worker_for(*launch, queued.trial, decision);
+        } else if (queued.prospect == Planner::Prospect::kept_out && !decision.kept_out) {
+            decision.kept_out = {queued.trial.trial, planner_->kept_out(trial)};
+        }
+    }
+    planner_->forget();
+    return decision;
+}
+
+Waiting Placer::waiting(const PlacementTrial& trial) const {
+    return {.trial = trial.trial,
+            .footprint = trial.footprint,
+            .on_device = limits_.on_device,
+            .alone = trial.alone,
+            .colocated = trial.colocated,
+            .joinable_on = {},
+            .devices = limits_.devices};
+}
+
+/// Devices of workers that could train the trial with others of its fusion key: now, or in a moment, when they have
+/// started or answered. It is worth waiting for one on a device that is less used.
+std::vector<int> Placer::joinable_devices(const PlacementTrial& trial) const {
+    std::vector<int> devices;
+    if (trial.fusion_key.empty() || trial.own_worker || trial.alone) return devices;
+    const auto alike = by_key_.find(trial.fusion_key);
+    if (alike == by_key_.end()) return devices;
+    std::size_t most = 1;
+    for (const PlacementWorker& worker : workers_)
+        if (worker.plans) most = std::max(most, slots_of(worker));
+    for (const std::size_t index : alike->second) {
+        const PlacementWorker& worker = workers_[index];
+        if (worker.trials < (worker.state == State::starting ? most : slots_of(worker)))
+            devices.push_back(worker.device);
+    }
+    return devices;
+}
+
+std::size_t Placer::slots_of(const PlacementWorker& worker) const {
+    const auto limit = limits_.slots_on.find(worker.device);
+    return limit == limits_.slots_on.end() || worker.slots == 1 ? worker.slots : std::min(worker.slots, limit->second);
+}
+
+/// Whether a further worker may train on the device.
+bool Placer::may_use_another(int device) const {
+    const auto own = limits_.workers_on.find(device);
+    const auto most = own == limits_.workers_on.end() ? limits_.workers_each : std::optional(own->second);
+    const auto busy = busy_on_.find(device);
+    return !most || (busy == busy_on_.end() ? 0 : busy->second) < *most;
+}
+
+bool Placer::takes(const PlacementWorker& worker, const PlacementTrial& trial, const Admission::Launch& launch) const {
+    if (!is_on(worker, launch)) return false;
+    if (worker.trials == 0) return !launch.joins;
+    // Workers that do not answer what trials need have no fusion keys: any trials may share one.
+    const bool alike = launch.joins ? worker.fusion_key == trial.fusion_key : !worker.plans;
+    return alike && !trial.own_worker && worker.trials < slots_of(worker);
+}
+
+/// The first that is idle, where `another` may train on the device, else the first that trains and has a free slot.
+std::optional<std::size_t> Placer::worker_with_room(const Admission::Launch& launch, const PlacementTrial& trial,
+                                                    bool another, const std::vector<std::size_t>& released) const {
+    for (const auto* workers : {another ? &idle_on_ : nullptr, &open_on_}) {
+        if (!workers) continue;
+        const auto there = workers->find(launch.device);
+        if (there == workers->end()) continue;
+        for (const std::size_t worker : there->second)
+            if (takes(workers_[worker], trial, launch) && !contains(released, worker)) return worker;
+    }
+    return std::nullopt;
+}
+
+/// The worker for an admitted trial; nothing: none can take it now. An idle worker of another device is released then.
+std::optional<PlacementDecision::Start> Placer::worker_for(const Admission::Launch& launch, const PlacementTrial& trial,
+                                                           PlacementDecision& decision) const {
+    const bool another = may_use_another(launch.device);
+    if (const auto worker = worker_with_room(launch, trial, another, decision.release))
+        return PlacementDecision::Start{launch, *worker, false};
+    // One that is about to answer what a trial needs takes this one then.
+    if (launch.joins || asked_on_.contains(launch.device)) return std::nullopt;
+    if (!another) {
+        decision.limited = true;
+        return std::nullopt;
+    }
+    if (!empty_.empty()) {
+        if (!limits_.may_open) return std::nullopt;
+        return PlacementDecision::Start{launch, *empty_.begin(), true};
+    }
+    for (const std::size_t worker : idle_) {
+        if (is_on(workers_[worker], launch) || contains(decision.release, worker)) continue;
+        decision.release.push_back(worker);
+        break;
+    }
+    return std::nullopt;
+}
+
+Reservation Placer::reservation_of(const PlacementDecision::Start& start) const {
+    const auto found = std::find_if(queue_.begin(), queue_.end(),
+                                    [&](const auto& queued) { return queued.second.trial.trial == start.launch.trial; });
+    const PlacementTrial& trial = found->second.trial;
+    return {trial.trial, start.launch.joins ? trial.colocated : trial.footprint, start.launch.device, trial.alone,
+            start.launch.more};
+}
+
+std::size_t Placer::most_slots() const { return slots_.empty() ? 1 : std::max<std::size_t>(1, slots_.rbegin()->first); }
+
+std::size_t Placer::longest_queue(std::size_t workers) const {
+    std::size_t free = 0;
+    for (const std::size_t worker : with_key_)
+        if (const std::size_t slots = slots_of(workers_[worker]); slots > workers_[worker].trials)
+            free += slots - workers_[worker].trials;
+    return queue_length(workers, free);
+}
+
+}  // namespace hpo

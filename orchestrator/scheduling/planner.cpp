@@ -1,0 +1,220 @@
+#include "orchestrator/scheduling/planner.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "hpo/units.hpp"
+
+namespace hpo {
+
+namespace {
+
+bool is_live(const Machine& machine) {
+    return machine.memory_free || std::any_of(machine.accelerators.begin(), machine.accelerators.end(),
+                                              [](const Accelerator& device) { return device.free.has_value(); });
+}
+
+std::size_t count_of(const Waiting& trial) { return trial.on_device ? std::max<std::size_t>(1, trial.devices) : 1; }
+
+Devices devices_of(const Machine& machine, bool usable_only) {
+    Devices devices;
+    for (std::size_t i = 0; i < machine.accelerators.size(); ++i)
+        if (!usable_only || machine.accelerators[i].usable) devices.push_back(static_cast<int>(i));
+    return devices;
+}
+
+Room room_beside_others(const Machine& machine, std::optional<std::int64_t> parallel) {
+    Room room(machine, parallel, Room::Of::usable);
+    room.take_others();
+    return room;
+}
+
+}  // namespace
+
+Planner::Planner(const Machine& machine, std::optional<std::int64_t> parallel)
+    : machine_(machine),
+      live_(is_live(machine)),
+      empty_(machine, parallel, Room::Of::all),
+      beside_others_(room_beside_others(machine, parallel)),
+      total_(beside_others_),
+      free_(beside_others_),
+      later_(beside_others_),
+      outdated_(live_) {}
+
+// ---- What runs.
+
+Planner::Held Planner::held_by(const Reservation& reservation) {
+    return {{reservation.footprint, reservation.alone}, hpo::devices_of(reservation)};
+}
+
+void Planner::hold(std::int64_t order, const Reservation& reservation) {
+    const auto [held, fresh] = held_.emplace(order, held_by(reservation));
+    if (!fresh) return;
+    outdated_ = live_;
+    if (live_) return;
+    free_.take(held->second.demand, held->second.devices);
+    later_.take(held->second.demand, held->second.devices);
+}
+
+void Planner::release(std::int64_t order) {
+    const auto held = held_.find(order);
+    if (held == held_.end()) return;
+    outdated_ = live_;
+    if (!live_) {
+        free_.give_back(held->second.demand, held->second.devices);
+        later_.give_back(held->second.demand, held->second.devices);
+    }
+    held_.erase(held);
+}
+
+/// What is free at this moment limits a device on which nothing of ours runs even if all trials end.
+bool Planner::refresh() {
+    if (!outdated_) return false;
+    outdated_ = false;
+    free_ = beside_others_;
+    for (const auto& [order, held] : held_) free_.take(held.demand, held.devices);
+    total_ = beside_others_;
+    total_.limit_to_free(&free_);
+    later_ = total_;
+    for (const auto& [order, held] : held_) later_.take(held.demand, held.devices);
+    free_.limit_to_free();
+    return true;
+}
+
+// ---- What waits.
+
+Planner::Prospect Planner::prospect(const Waiting& trial) const {
+    const Demand demand{trial.footprint, trial.alone};
+    if (empty_.best(demand, trial.on_device, count_of(trial)).empty()) return Prospect::never;
+    return total_.best(demand, trial.on_device, count_of(trial)).empty() ? Prospect::kept_out : Prospect::fits;
+}
+
+std::optional<Admission::Launch> Planner::consider(const Waiting& trial, Prospect prospect) {
+    if (prospect == Prospect::never) return std::nullopt;
+    const Demand demand{trial.footprint, trial.alone};
+    if (!trial.joinable_on.empty())
+        if (const auto there = device_to_join(trial, demand))
+            return launch(trial, {{trial.colocated, false}, {*there}}, true);
+    if (prospect == Prospect::kept_out) return std::nullopt;
+    if (Devices devices = free_.best(demand, trial.on_device, count_of(trial), spare()); !devices.empty())
+        return launch(trial, {demand, std::move(devices)}, false);
+    if (!reserved_) reserve(trial, demand);
+    return std::nullopt;
+}
+
+void Planner::change(Room& room, const Held& held, int sign) {
+    room.take(held.demand, held.devices, sign);
+    changes_.push_back({&room, held, sign});
+}
+
+void Planner::forget() {
+    for (auto change = changes_.rbegin(); change != changes_.rend(); ++change)
+        change->room->take(change->held.demand, change->held.devices, -change->sign);
+    changes_.clear();
+    launched_.clear();
+    reserved_ = false;
+}
+
+Admission::Launch Planner::launch(const Waiting& trial, Held held, bool joins) {
+    change(free_, held, 1);
+    change(later_, held, 1);
+    launched_.push_back(held);
+    return {trial.trial, held.devices.front(), joins, {held.devices.begin() + 1, held.devices.end()}};
+}
+
+std::optional<int> Planner::device_to_join(const Waiting& trial, const Demand& apart) const {
+    Devices there;
+    std::copy_if(trial.joinable_on.begin(), trial.joinable_on.end(), std::back_inserter(there), [&](int device) {
+        if (!trial.on_device || device < 0) return !trial.on_device && device == host_only;
+        return std::size_t(device) < machine_.accelerators.size() && machine_.accelerators[std::size_t(device)].usable;
+    });
+    if (there.empty()) return {};
+    const Devices unused = free_.best(apart, trial.on_device, 1, spare());
+    if (!unused.empty() && unused[0] != host_only && free_.pool_of(unused[0]).trials == 0) return {};
+    return free_.best_of({trial.colocated, false}, there, spare());
+}
+
+/// It starts at the latest when the oldest of the running ones, as many as it needs, have ended: what goes before
+/// it must leave room beside those that are then still there.
+void Planner::reserve(const Waiting& trial, const Demand& demand) {
+    reserved_ = true;
+    const std::vector<Held> launched = launched_;
+    auto running = held_.begin();
+    auto launch = launched.begin();
+    while (true) {
+        if (Devices best = later_.best(demand, trial.on_device, count_of(trial)); !best.empty())
+            return change(later_, {demand, std::move(best)}, 1);
+        if (running != held_.end())
+            change(later_, (running++)->second, -1);
+        else if (launch != launched.end())
+            change(later_, *launch++, -1);
+        else
+            return;
+    }
+}
+
+// ---- Why not, with the numbers.
+
+std::string Planner::too_large(const Waiting& trial) const {
+    const Demand demand{trial.footprint, trial.alone};
+    if (!trial.on_device) return empty_.shortage(demand, trial.footprint.cores, host_only, true);
+    const Devices devices = devices_of(machine_, false);
+    if (devices.empty()) return "needs an accelerator, and this machine has none that may be used";
+    if (trial.devices > 1) return too_few(trial, demand, empty_, devices, "this study may use ");
+    return empty_.shortage(demand, trial.footprint.cores, empty_.largest(devices), true);
+}
+
+/// Of a trial that needs several devices at once: the numbers.
+std::string Planner::too_few(const Waiting& trial, const Demand& demand, const Room& room, const Devices& where,
+                             const char* which) const {
+    const auto fitting = std::count_if(where.begin(), where.end(), [&](int device) {
+        return room.holds({trial.footprint, false}, only(device));
+    });
+    std::string text = "needs " + std::to_string(trial.devices) + " devices at once (resources.trial.gpus), " + which +
+                       std::to_string(where.size());
+    if (where.size() < trial.devices) return text;
+    const bool empty = &room == &empty_;
+    if (const auto count = static_cast<std::size_t>(fitting); count < trial.devices && count > 0)
+        return text + ", with " + bytes_text(demand.device_bytes) + " of memory for it: " + std::to_string(fitting);
+    return text + "; it " + room.shortage(demand, trial.footprint.cores, room.largest(where), empty);
+}
+
+std::string Planner::kept_out(const Waiting& trial) const {
+    const Demand demand{trial.footprint, trial.alone};
+    if (!trial.on_device) return total_.shortage(demand, trial.footprint.cores, host_only, false);
+    const Devices usable = devices_of(machine_, true);
+    if (trial.devices > 1) return too_few(trial, demand, total_, usable, "usable at the moment: ");
+    Devices fitting;  // when empty
+    std::copy_if(usable.begin(), usable.end(), std::back_inserter(fitting),
+                 [&](int device) { return empty_.holds(demand, only(device)); });
+    if (!fitting.empty())
+        return total_.shortage(demand, trial.footprint.cores, total_.largest(fitting), false);
+    std::string aside;
+    for (const int device : devices_of(machine_, false))
+        if (empty_.holds(demand, only(device)))
+            aside += (aside.empty() ? "" : ", ") + machine_.accelerators[std::size_t(device)].id;
+    return "needs " + bytes_text(demand.device_bytes) + " of device memory; what it fits is set aside: " + aside;
+}
+
+// ---- All in one.
+
+Admission admit(const Machine& machine, std::span<const Reservation> running, std::span<const Waiting> waiting,
+                std::optional<std::int64_t> parallel) {
+    Planner planner(machine, parallel);
+    for (std::size_t i = 0; i < running.size(); ++i) planner.hold(static_cast<std::int64_t>(i), running[i]);
+    planner.refresh();
+    Admission admission;
+    for (const Waiting& trial : waiting) {
+        const Planner::Prospect prospect = planner.prospect(trial);
+        if (prospect == Planner::Prospect::never) {
+            admission.never.push_back({trial.trial, planner.too_large(trial)});
+        } else if (auto launch = planner.consider(trial, prospect)) {
+            admission.launch.push_back(std::move(*launch));
+        } else if (prospect == Planner::Prospect::kept_out && !admission.kept_out) {
+            admission.kept_out = {trial.trial, planner.kept_out(trial)};
+        }
+    }
+    return admission;
+}
+
+}  // namespace hpo
