@@ -177,14 +177,13 @@ PredictionReport predict_study(const PredictionQuestion& question) {
         workload = [&study, trials = *drawn](std::uint64_t draw) -> std::unique_ptr<Workload> {
             return std::make_unique<DrawnWorkload>(study, trials, draw);
         };
-        report.basis.push_back("nothing measured: costs and curves are drawn from the ranges in " +
-                               printable(devices));
+        report.basis.push_back("nothing measured: costs and curves are drawn from the ranges in " + printable(devices));
     } else {
         measured = find_measured(question, study);
         if (!measured)
             throw Fatal("nothing is known of what a trial of " + study.name + " costs: run it first (hpo run " +
-                        printable(question.study) +
-                        "), " + another_study(question) + ", or give 'trials' in a YAML file for --devices");
+                        printable(question.study) + "), " + another_study(question) +
+                        ", or give 'trials' in a YAML file for --devices");
         run = measured->run;
         const std::string& metric = study.objective.metric;
         if (std::none_of(run.trials.begin(), run.trials.end(), [&](const RecordedTrial& trial) {

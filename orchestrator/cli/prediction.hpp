@@ -16,9 +16,9 @@ struct PredictionQuestion {
     std::vector<std::string> set;  ///< overrides
     /// As --devices; absent: the hardware on which the study ran.
     std::optional<std::string> devices;
-    std::string from;              ///< the study whose measurements are used; empty: the study itself
-    bool takes_from = false;       ///< the command has --from
-    std::optional<double> price;   ///< of an hour
+    std::string from;             ///< the study whose measurements are used; empty: the study itself
+    bool takes_from = false;      ///< the command has --from
+    std::optional<double> price;  ///< of an hour
     PredictionPlan plan;
 };
 

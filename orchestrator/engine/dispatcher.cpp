@@ -26,8 +26,7 @@ void Dispatcher::warm_up() {
 }
 
 void Dispatcher::place_trials() {
-    const auto most =
-        std::min(uses_.pool.workers().size(), static_cast<std::size_t>(uses_.throughput.at_once()));
+    const auto most = std::min(uses_.pool.workers().size(), static_cast<std::size_t>(uses_.throughput.at_once()));
     is_read_ = false;
     while (!uses_.context.closing() && uses_.pool.has_room(may_launch()) && uses_.throughput.has_room()) {
         catch_up();
@@ -128,8 +127,8 @@ PlacementLimits Dispatcher::limits() const {
     PlacementLimits limits;
     limits.on_device = uses_.context.parts.on_device;
     limits.devices = static_cast<std::size_t>(study.resources.trial.gpus);
-    limits.parallel = most_at_once(study, static_cast<std::int64_t>(uses_.pool.workers().size()),
-                                   static_cast<std::int64_t>(slots));
+    limits.parallel =
+        most_at_once(study, static_cast<std::int64_t>(uses_.pool.workers().size()), static_cast<std::int64_t>(slots));
     limits.may_open = may_launch();
     uses_.throughput.limit(limits, slots);
     return limits;
@@ -233,8 +232,7 @@ bool Dispatcher::find_requirements(std::int64_t trial) {
 void Dispatcher::ask_a_worker(std::int64_t trial) {
     const Study& study = uses_.context.parts.study;
     if (const auto free = uses_.pool.first_to_ask()) {
-        uses_.pool.ask_plan(*free,
-                            {trial, uses_.requirements.configuration(trial), study.budget.epochs, study.seed});
+        uses_.pool.ask_plan(*free, {trial, uses_.requirements.configuration(trial), study.budget.epochs, study.seed});
         return;
     }
     if (uses_.pool.any_to_ask_soon()) return;

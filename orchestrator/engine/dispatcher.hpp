@@ -82,8 +82,8 @@ class Dispatcher {
     std::vector<std::vector<Reserved>> holds_;  ///< what placer_ was told of each worker,
     std::vector<std::int64_t> diagnosed_;       ///< and of those whose last attempt is not diagnosed
     Machine reading_;
-    bool is_read_ = false;             ///< since a trial has started or a worker left
-    const Machine* fixed_ = nullptr;   ///< that placer_ was given
+    bool is_read_ = false;            ///< since a trial has started or a worker left
+    const Machine* fixed_ = nullptr;  ///< that placer_ was given
 
     std::string waits_;
     std::optional<Seconds> waits_since_;

@@ -161,7 +161,7 @@ std::optional<Proposal> Proposer::propose(std::int64_t trial) {
     if (auto first = wanted_first(trial)) return first;
     if (const auto points = sampler_->points())
         return next_of_grid(std::max<std::int64_t>(1, trial - static_cast<std::int64_t>(start_.size())), *points);
-    const std::vector<Site> sites = pending();
+    const std::vector<Site> sites = sampler_->reads_pending() ? pending() : std::vector<Site>();
     for (int retry = 0; retry < sampler_retries; ++retry) {
         const Point point = map_.canonical(sampler_->propose(trial, sites, retry));
         Params params = map_.params(point);

@@ -14,6 +14,7 @@ class RandomSampler final : public Sampler {
     explicit RandomSampler(const SamplerSetup& setup)
         : seed_(setup.seed), dimensions_(setup.space.size()), beliefs_(setup.beliefs) {}
 
+    [[nodiscard]] bool reads_pending() const override { return false; }
     Point propose(std::int64_t trial, std::span<const Site>, int retry) override {
         if (beliefs_) {
             std::uint64_t element = static_cast<std::uint64_t>(retry) << 24;

@@ -74,6 +74,9 @@ class Sampler {
     /// Returns a point for trial `trial` (from 1), with a coordinate in [0, 1] for each dimension. `pending` holds the
     /// trials without an observation. `retry` counts up from 0 while the proposal duplicates an earlier trial.
     virtual Point propose(std::int64_t trial, std::span<const Site> pending, int retry) = 0;
+    /// Returns false if propose() does not read `pending`, which is empty then: collecting it takes as long as there
+    /// are trials at once.
+    [[nodiscard]] virtual bool reads_pending() const { return true; }
 
     /// Learns from a trial that has ended or was paused, in the order of the stored events. A later observation of a
     /// trial (paused, then ended) replaces the earlier one.

@@ -19,6 +19,7 @@ class SobolSampler final : public Sampler {
    public:
     explicit SobolSampler(const SamplerSetup& setup) : seed_(setup.seed), dimensions_(setup.space.size()) {}
 
+    [[nodiscard]] bool reads_pending() const override { return false; }
     Point propose(std::int64_t trial, std::span<const Site>, int retry) override {
         return sobol_point(seed_, static_cast<std::uint64_t>(trial), dimensions_, retry);
     }

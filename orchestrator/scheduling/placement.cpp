@@ -25,8 +25,7 @@ PlacementDecision place(const PlacementState& state, const Machine& machine) {
     for (std::size_t i = 0; i < state.workers.size(); ++i) placer.set_worker(i, state.workers[i]);
     for (std::size_t i = 0; i < state.reservations.size(); ++i)
         placer.hold(static_cast<std::int64_t>(i), state.reservations[i]);
-    for (std::size_t i = 0; i < state.queue.size(); ++i)
-        placer.enqueue(static_cast<std::int64_t>(i), state.queue[i]);
+    for (std::size_t i = 0; i < state.queue.size(); ++i) placer.enqueue(static_cast<std::int64_t>(i), state.queue[i]);
     return placer.decide();
 }
 

@@ -238,8 +238,9 @@ std::optional<PlacementDecision::Start> Placer::worker_for(const Admission::Laun
 }
 
 Reservation Placer::reservation_of(const PlacementDecision::Start& start) const {
-    const auto found = std::find_if(queue_.begin(), queue_.end(),
-                                    [&](const auto& queued) { return queued.second.trial.trial == start.launch.trial; });
+    const auto found = std::find_if(queue_.begin(), queue_.end(), [&](const auto& queued) {
+        return queued.second.trial.trial == start.launch.trial;
+    });
     const PlacementTrial& trial = found->second.trial;
     return {trial.trial, start.launch.joins ? trial.colocated : trial.footprint, start.launch.device, trial.alone,
             start.launch.more};

@@ -74,9 +74,9 @@ class Placer {
     // Workers.
     std::vector<PlacementWorker> workers_;
     Workers empty_, idle_;
-    std::map<int, Workers> idle_on_;   ///< by device
-    std::map<int, Workers> open_on_;   ///< that train and may take a further trial
-    std::map<int, Workers> asked_on_;  ///< with several slots and no trial, that are about to answer
+    std::map<int, Workers> idle_on_;             ///< by device
+    std::map<int, Workers> open_on_;             ///< that train and may take a further trial
+    std::map<int, Workers> asked_on_;            ///< with several slots and no trial, that are about to answer
     std::map<int, std::int64_t> busy_on_;        ///< with trials
     std::map<std::string, Workers> by_key_;      ///< with trials of a fusion key, that others may join
     Workers with_key_;                           ///< with a fusion key

@@ -187,8 +187,7 @@ std::string Planner::kept_out(const Waiting& trial) const {
     Devices fitting;  // when empty
     std::copy_if(usable.begin(), usable.end(), std::back_inserter(fitting),
                  [&](int device) { return empty_.holds(demand, only(device)); });
-    if (!fitting.empty())
-        return total_.shortage(demand, trial.footprint.cores, total_.largest(fitting), false);
+    if (!fitting.empty()) return total_.shortage(demand, trial.footprint.cores, total_.largest(fitting), false);
     std::string aside;
     for (const int device : devices_of(machine_, false))
         if (empty_.holds(demand, only(device)))

@@ -102,7 +102,9 @@ bool Room::holds(const Demand& demand, Where devices) const {
 }
 
 Devices Room::best(const Demand& demand, bool on_device, std::size_t count, const Room* other) const {
-    const auto fits = [&](Where devices) { return holds(demand, devices) && (!other || other->holds(demand, devices)); };
+    const auto fits = [&](Where devices) {
+        return holds(demand, devices) && (!other || other->holds(demand, devices));
+    };
     static constexpr int host = host_only;
     if (!on_device) return fits(only(host)) ? Devices{host} : Devices{};
     // The host's share of it is the same on all devices, or more on those whose memory is the host's.

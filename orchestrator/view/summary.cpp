@@ -103,7 +103,8 @@ std::string constraints_text(const StudyRecord& record, const Objective& objecti
         return std::to_string(broken) + " of " + std::to_string(judged) + " trials " +
                (broken == 1 ? "breaks" : "break") + " the constraints";
     return "0 of " + std::to_string(judged) + (judged == 1 ? " trial keeps" : " trials keep") +
-           " the constraints; the nearest is trial " + std::to_string(nearest->number) + ": " + broken_text(*nearest, objective);
+           " the constraints; the nearest is trial " + std::to_string(nearest->number) + ": " +
+           broken_text(*nearest, objective);
 }
 
 namespace {

@@ -200,7 +200,8 @@ TEST(Placer, FractionsOfCoresAddUpHoweverManyTrialsHaveComeAndGone) {
 
 TEST(Placer, WorkersWithAFusionKeyLetMoreTrialsWait) {
     Placer placer;
-    placer.set_worker(0, {.state = PlacementWorker::State::ready, .fusion_key = "mlp", .slots = 9, .trials = 1, .plans = true});
+    placer.set_worker(
+        0, {.state = PlacementWorker::State::ready, .fusion_key = "mlp", .slots = 9, .trials = 1, .plans = true});
     EXPECT_EQ(placer.longest_queue(2), 4u);
     EXPECT_EQ(placer.most_slots(), 9u);
     placer.set_limits({.slots_on = {{host_only, 5}}});
