@@ -438,8 +438,11 @@ void Ledger::promote(std::int64_t number) {
     const std::vector<Gate> rungs = rules_.gates();
     const auto next =
         std::find_if(rungs.begin(), rungs.end(), [&](const Gate& gate) { return gate.step > trial.steps(); });
-    const std::string where =
-        next == rungs.end() ? "past the last rung" : "to rung " + std::to_string(next - rungs.begin() + 1);
+    const auto forecast = rules_.forecast(number);
+    const bool in_full = forecast && forecast->repeats;  // a trial that repeats another one goes on to its end
+    const std::string where = in_full               ? "to its end"
+                              : next == rungs.end() ? "past the last rung"
+                                                    : "to rung " + std::to_string(next - rungs.begin() + 1);
     requeue(number, Outcome::paused, false, "promoted " + where + (trial.rule.empty() ? "" : " by " + trial.rule));
 }
 

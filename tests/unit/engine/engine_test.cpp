@@ -653,24 +653,41 @@ TEST_F(EngineTest, APausedTrialWaitsAndIsPromotedWithItsCheckpoint) {
     EXPECT_THAT(play.ended, ::testing::UnorderedElementsAre(1, 2, 3, 4)) << "told also of those closed while paused";
 }
 
-TEST_F(EngineTest, APromotionNamesItsRungAndRule) {
-    study.budget.trials = 2;
-    study.budget.epochs = 4;
-    study.stopping = {{"asha", {{"grace", std::int64_t{1}}, {"factor", std::int64_t{2}}}}};
+/// Plays a study of four epochs on one worker. Returns the reasons of its promotions.
+std::vector<std::string> promotions_of(const Study& study, MemoryStore& store,
+                                       const std::function<double(std::int64_t trial, std::int64_t step)>& loss) {
     Played play(study, store, 1);
     play.ready(0);
     for (AttemptId id = play.asked(0); id.trial != 0; id = play.asked(0)) {
         std::int64_t step = play.trial(id.trial).steps();
         auto action = to_worker::Action::go_on;
-        while (action == to_worker::Action::go_on && step < 4)
-            action = play.report(0, id, ++step, static_cast<double>(id.trial));
+        while (action == to_worker::Action::go_on && step < study.budget.epochs) {
+            ++step;
+            action = play.report(0, id, step, loss(id.trial, step));
+        }
         play.finish(0, id, action == to_worker::Action::pause ? Outcome::paused : Outcome::complete);
     }
     std::vector<std::string> promotions;
     for (const StoredEvent& stored : store.kept)
         if (const auto* queued = std::get_if<event::Requeued>(&stored.event)) promotions.push_back(queued->reason);
-    EXPECT_THAT(promotions,
+    return promotions;
+}
+
+TEST_F(EngineTest, APromotionNamesItsRungAndRule) {
+    study.budget.trials = 2;
+    study.budget.epochs = 4;
+    study.stopping = {{"asha", {{"grace", std::int64_t{1}}, {"factor", std::int64_t{2}}}}};
+    const auto loss = [](std::int64_t trial, std::int64_t) { return static_cast<double>(trial); };
+    EXPECT_THAT(promotions_of(study, store, loss),
                 ::testing::ElementsAre("promoted to rung 2 by asha", "promoted past the last rung by asha"));
+}
+
+TEST_F(EngineTest, ATrialThatRepeatsTheBestOneIsPromotedToItsEnd) {
+    study.budget.trials = 2;
+    study.budget.epochs = 18;
+    study.stopping = {{"extrapolation", {{"grace", std::int64_t{4}}}}};  // three values must be equal
+    const auto loss = [](std::int64_t, std::int64_t step) { return 1 / static_cast<double>(step); };
+    EXPECT_THAT(promotions_of(study, store, loss), ::testing::Contains("promoted to its end by extrapolation"));
 }
 
 TEST_F(BegunTrial, AStudyThatFailsLetsItsWorkersGoAndQueuesTheirTrialsAgain) {
