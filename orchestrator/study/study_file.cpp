@@ -49,7 +49,8 @@ std::vector<Task> possible_tasks(const Params& worker) {
         return found == worker.end() ? string(find_worker_key(key)->fallback) : to_text(found->second);
     };
     const string task = value("task");
-    if (task == "auto" && value("format") == "csv") return {Task::classification, Task::regression};
+    if (task == "auto" && (value("format") == "csv" || value("format") == "npy"))
+        return {Task::classification, Task::regression};
     if (task == "auto" && value("format") == "series") return {Task::regression};
     return {task == info_of(Task::regression).name ? Task::regression : Task::classification};
 }

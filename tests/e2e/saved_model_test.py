@@ -179,6 +179,25 @@ class SavedTableModel(unittest.TestCase):
             self.assertAlmostEqual(1 - mse / wanted.var(0).mean(), values["test_r2"], delta=1e-3)
             self.assertGreater(values["test_r2"], 0.8)
 
+    def test_numpy_reproduces_the_test_metrics_of_its_own_arrays(self):
+        with tempfile.TemporaryDirectory() as folder:
+            archive, file = pathlib.Path(folder, "arrays.npz"), pathlib.Path(folder, "model.safetensors")
+            x = numpy.random.default_rng(1).normal([50, 3], [8, 1], (1200, 2))
+            y = numpy.stack([200 + 20 * numpy.sin(x[:, 1]) + x[:, 0], x[:, 0] * 3], axis=1)
+            numpy.savez_compressed(archive, x_train=x[:1000], y_train=y[:1000], x_test=x[1000:], y_test=y[1000:])
+            params = {"format": "npy", "path": str(archive), "hidden": [32], "lr": 0.01, "batch_size": 64}
+            values = train(params, 8, file, "val_r2")["values"]
+            metadata, tensors = read_safetensors(file)
+            encoding = json.loads(metadata["encoding"])
+            inputs, targets = ([numpy.array([column[key] for column in encoding[name]]) for key in ("mean", "deviation")]
+                               for name in ("columns", "targets"))
+            predicted = logits(tensors, (x[1000:] - inputs[0]) / inputs[1])
+            wanted = (y[1000:] - targets[0]) / targets[1]
+            mse = ((predicted - wanted) ** 2).mean()  # of two targets, standardized
+            self.assertAlmostEqual(mse / values["test_mse"], 1, delta=1e-3)
+            self.assertAlmostEqual(1 - mse / wanted.var(0).mean(), values["test_r2"], delta=1e-3)
+            self.assertGreater(values["test_r2"], 0.9)
+
     def test_numpy_reproduces_the_test_accuracy_of_classes(self):
         with tempfile.TemporaryDirectory() as folder:
             table, file = pathlib.Path(folder, "table.csv"), pathlib.Path(folder, "model.safetensors")

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 
+#include "worker/data/arrays.hpp"
 #include "worker/data/series.hpp"
 #include "worker/data/split.hpp"
 #include "worker/data/table.hpp"
+#include "worker/data/tokens.hpp"
 
 namespace hpo {
 namespace {
@@ -14,6 +16,9 @@ constexpr std::array formats{
     DataFormat{"idx", describe_idx, load_idx},
     DataFormat{"csv", describe_csv, load_csv, split_csv, explain_csv},
     DataFormat{"series", describe_series, load_series, split_series, explain_series},
+    DataFormat{"npy", describe_npy, load_npy, split_npy, explain_npy},
+    DataFormat{"text", describe_tokens, load_tokens, split_tokens, explain_tokens},
+    DataFormat{"tokens", describe_tokens, load_tokens, split_tokens, explain_tokens},
     DataFormat{"synthetic", describe_synthetic, load_synthetic},
 };
 
@@ -41,13 +46,8 @@ Result<Split> split_data(const DataConfig& config, const DataShape& shape, const
     return make_split(sizes, shape.train, data_seed);
 }
 
-Result<std::vector<std::string>> explain_data(const DataConfig& config) {
-    const auto format = find(config.format);
-    if (!format) return format.error();
-    if ((*format)->explain) return (*format)->explain(config);
-    const auto shape = (*format)->describe(config);
-    if (!shape) return shape.error();
-    const std::string sample = std::visit(
+std::string sample_text(const SampleShape& sample) {
+    return std::visit(
         Overloaded{[](const VectorShape& vector) { return std::to_string(vector.features) + " features"; },
                    [](const ImageShape& image) {
                        return "images of " + std::to_string(image.height) + " x " + std::to_string(image.width) +
@@ -61,15 +61,23 @@ Result<std::vector<std::string>> explain_data(const DataConfig& config) {
                        return "sequences of " + std::to_string(tokens.steps) + " tokens out of " +
                               std::to_string(tokens.vocabulary);
                    }},
-        shape->sample);
+        sample);
+}
+
+Result<std::vector<std::string>> explain_data(const DataConfig& config) {
+    const auto format = find(config.format);
+    if (!format) return format.error();
+    if ((*format)->explain) return (*format)->explain(config);
+    const auto shape = (*format)->describe(config);
+    if (!shape) return shape.error();
     const bool next_token = std::holds_alternative<TokenShape>(shape->sample) && shape->target_per_step;
     const std::string target = next_token ? "the next token"
                                : shape->task == Task::classification
                                    ? std::to_string(shape->outputs) + " classes"
                                    : std::to_string(shape->outputs) + (shape->outputs == 1 ? " number" : " numbers");
     return std::vector<std::string>{std::to_string(shape->train) + " samples to train and validate on, " +
-                                    std::to_string(shape->test) + " to test; " + sample + "; the target " +
-                                    (shape->target_per_step ? "of each step is " : "is ") + target};
+                                    std::to_string(shape->test) + " to test; " + sample_text(shape->sample) +
+                                    "; the target " + (shape->target_per_step ? "of each step is " : "is ") + target};
 }
 
 Result<DataFacts> load_data(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink) {

@@ -31,17 +31,19 @@ struct DataConfig {
     std::string target;       ///< name of a column; of a series, names as a line of CSV
     std::string ignore;       ///< names of columns, as a line of CSV
     std::string categorical;  ///< the same
+    std::string inputs;       ///< name of an array
+    std::string labels;       ///< name of an array, or an NPY file
     SplitKind split = SplitKind::automatic;
     double test = 0.1;        ///< fraction of the rows of a table
-    std::int64_t window = 0;  ///< rows of a series that a prediction is made from
+    std::int64_t window = 0;  ///< rows of a series, or tokens, that are a sample
     std::int64_t horizon = default_whole("horizon");
-    std::int64_t stride = default_whole("stride");
+    std::int64_t stride = 0;  ///< 0: 1 row of a series, or a window of tokens
     double validation = default_number("validation");
     std::int64_t subset = 0;  ///< 0: all
     std::int64_t samples = default_whole("samples");
     std::int64_t features = default_whole("features");
     std::int64_t steps = 0;       ///< of a sample that is a sequence; 0: samples are vectors
-    std::int64_t vocabulary = 0;  ///< of sequences of tokens; 0: there are numbers in each step
+    std::int64_t vocabulary = 0;  ///< of sequences of tokens; 0: numbers in each step, or as many as a file has
     std::int64_t classes = default_whole("classes");
     double noise = default_number("noise");
     Placement placement = Placement::automatic;  ///< settled before data is loaded: device or staged
@@ -159,6 +161,8 @@ Result<DataFacts> load_data(const DataConfig& config, std::uint64_t data_seed, c
 /// Of shape.train samples, by the study's data seed: the same for every trial of a study.
 Result<Split> split_data(const DataConfig& config, const DataShape& shape, const SplitSizes& sizes,
                          std::uint64_t data_seed);
+/// "images of 28 x 28", for people.
+std::string sample_text(const SampleShape& sample);
 /// What was understood of the data, in lines for people. Lines with a warning begin with "warning: ".
 Result<std::vector<std::string>> explain_data(const DataConfig& config);
 

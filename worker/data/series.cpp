@@ -8,7 +8,6 @@
 #include "worker/data/csv.hpp"
 #include "worker/data/csv_columns.hpp"
 #include "worker/data/data_text.hpp"
-#include "worker/data/split.hpp"
 
 namespace hpo {
 namespace {
@@ -134,29 +133,6 @@ Result<const Series*> read_series(const DataConfig& config) {
     if (auto read = SeriesReader(config, series).run(); !read) return data_file_error(file, read.error());
     last.emplace(key, std::move(series));
     return &last->second;
-}
-
-Result<WindowLayout> lay_out_windows(const DataConfig& config, std::int64_t rows) {
-    WindowLayout layout;
-    layout.rows_of_one = config.window + config.horizon;
-    layout.stride = config.stride;
-    const std::string one = "a window of " + grouped(config.window) + " rows and a horizon of " +
-                            grouped(config.horizon) + " are " + grouped(layout.rows_of_one) + " rows";
-    if (layout.rows_of_one > rows) return Error{"data.window: " + one + ", and the series has only " + grouped(rows)};
-    const std::int64_t windows = (rows - layout.rows_of_one) / layout.stride + 1;
-    layout.first_row = (rows - layout.rows_of_one) % layout.stride;
-    layout.gap = (layout.rows_of_one + layout.stride - 1) / layout.stride - 1;
-    const std::int64_t kept = windows - 2 * layout.gap;
-    if (kept < 3)
-        return Error{"data.window: " + one + "; to train, to validate and to test on different rows takes at least " +
-                     grouped(layout.rows_of_one + (2 * layout.gap + 2) * layout.stride) + ", and the series has only " +
-                     grouped(rows)};
-    layout.test = test_rows(config, kept);
-    layout.train = kept - layout.test;
-    const auto sizes = split_sizes(config, layout.train);
-    if (!sizes) return sizes.error();
-    layout.validation = sizes->validation;
-    return layout;
 }
 
 }  // namespace hpo

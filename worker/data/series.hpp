@@ -13,6 +13,7 @@
 
 #include "hpo/result.hpp"
 #include "worker/data/dataset.hpp"
+#include "worker/data/windows.hpp"
 
 namespace hpo {
 
@@ -38,25 +39,6 @@ struct Series {
 /// Reads the file that config.path names, unless the last one read is the same, unchanged: the worker has one thread
 /// that asks. Errors name the key, or the file, the line and the column.
 Result<const Series*> read_series(const DataConfig& config);
-
-/// Where the windows of each part lie. Windows are numbered from the first one of the series.
-struct WindowLayout {
-    std::int64_t rows_of_one = 0;  ///< window and horizon
-    std::int64_t stride = 1;
-    std::int64_t first_row = 0;  ///< of window 0
-    std::int64_t gap = 0;        ///< windows that are left out between two parts
-    std::int64_t train = 0;      ///< windows of the training part; `validation` of them, the last ones, validate
-    std::int64_t validation = 0;
-    std::int64_t test = 0;
-
-    /// The first row of sample `index` of a part.
-    [[nodiscard]] std::int64_t row_of(Part part, std::int64_t index) const {
-        const std::int64_t before = part == Part::test ? train + 2 * gap : index >= train - validation ? gap : 0;
-        return first_row + (before + index) * stride;
-    }
-};
-/// For a series of `rows`. The error says by how much it is too short.
-Result<WindowLayout> lay_out_windows(const DataConfig& config, std::int64_t rows);
 
 // The format "series" (dataset.hpp).
 Result<DataShape> describe_series(const DataConfig& config);

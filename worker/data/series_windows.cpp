@@ -15,6 +15,10 @@ namespace {
 constexpr std::size_t windows_bytes = std::size_t{1} << 18;   // that are passed on at once
 constexpr std::int64_t most_numbers = std::int64_t{1} << 22;  // of a window
 
+WindowQuestion question_of(const DataConfig& config, const Series& series) {
+    return {series.rows, config.window, config.horizon, config.stride > 0 ? config.stride : 1};
+}
+
 struct TrainingRows {
     std::int64_t first = 0, end = 0;
 };
@@ -107,7 +111,7 @@ Result<DataShape> describe_series(const DataConfig& config) {
     if (config.window <= 0) return Error{"data.window: needed for format series: rows that a prediction is made from"};
     const auto series = read_series(config);
     if (!series) return series.error();
-    const auto layout = lay_out_windows(config, (*series)->rows);
+    const auto layout = lay_out_windows(config, question_of(config, **series));
     if (!layout) return layout.error();
     const auto columns = static_cast<std::int64_t>((*series)->columns.size());
     if (config.window > most_numbers / columns)
@@ -135,7 +139,7 @@ Result<Split> split_series(const DataConfig& config, const SplitSizes& sizes, st
 Result<DataFacts> load_series(const DataConfig& config, std::uint64_t, const SampleSink& sink) {
     const auto series = read_series(config);
     if (!series) return series.error();
-    const auto layout = lay_out_windows(config, (*series)->rows);
+    const auto layout = lay_out_windows(config, question_of(config, **series));
     if (!layout) return layout.error();
     const auto sizes = split_sizes(config, layout->train);
     if (!sizes) return sizes.error();
@@ -150,7 +154,8 @@ Result<std::vector<std::string>> explain_series(const DataConfig& config) {
     const auto shape = describe_series(config);
     if (!shape) return shape.error();
     const Series& series = **read_series(config);
-    const WindowLayout layout = *lay_out_windows(config, series.rows);
+    const WindowQuestion question = question_of(config, series);
+    const WindowLayout layout = *lay_out_windows(config, question);
     const SplitSizes sizes = *split_sizes(config, layout.train);
     NameList names, targets, filled, ignored;
     std::vector<std::string> warnings;
@@ -166,10 +171,8 @@ Result<std::vector<std::string>> explain_series(const DataConfig& config) {
     std::vector<std::string> lines{
         rows_text(series.rows) + " in the order of time; a window has " + rows_text(config.window) + " x " +
             grouped(static_cast<std::int64_t>(series.columns.size())) + " features, and the next one begins " +
-            rows_text(config.stride) + " later",
-        grouped(sizes.train) + " windows train, later ones validate (" + grouped(sizes.validation) + ") and test (" +
-            grouped(layout.test) + "); " + grouped(layout.gap) +
-            " windows are left out between two parts, so that no row is in both",
+            rows_text(question.stride) + " later",
+        parts_text(layout, sizes, question),
         targets.line("target") + ", in the " + (config.horizon == 1 ? "row" : grouped(config.horizon) + " rows") +
             " after a window",
         names.line("features")};

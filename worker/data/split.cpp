@@ -77,4 +77,27 @@ Split cut_split(const SplitSizes& sizes, const std::vector<std::int32_t>& order)
     return {{middle, middle + sizes.train}, {order.begin(), middle}};
 }
 
+RowSplit split_rows(SplitKind kind, std::int64_t rows, std::int64_t tests, std::span<const std::int32_t> classes,
+                    const SplitSizes& sizes, std::uint64_t data_seed) {
+    RowSplit split;
+    split.uses.assign(static_cast<std::size_t>(rows), RowUse::unused);
+    if (tests > 0) {
+        const auto order = split_order(kind, rows, data_seed, 1, classes);
+        for (std::int64_t i = 0; i < tests; ++i)
+            split.uses[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])] = RowUse::test;
+    }
+    std::vector<std::int32_t> remaining, labels;  // of the training part
+    for (std::size_t row = 0; row < split.uses.size(); ++row) {
+        if (split.uses[row] == RowUse::test) continue;
+        remaining.push_back(static_cast<std::int32_t>(row));
+        if (!classes.empty()) labels.push_back(classes[row]);
+    }
+    split.within = cut_split(sizes, split_order(kind, rows - tests, data_seed, 0, labels));
+    for (const auto& [part, use] :
+         {std::pair(&split.within.train, RowUse::train), std::pair(&split.within.validation, RowUse::validation)})
+        for (const std::int32_t row : *part)
+            split.uses[static_cast<std::size_t>(remaining[static_cast<std::size_t>(row)])] = use;
+    return split;
+}
+
 }  // namespace hpo

@@ -25,6 +25,17 @@ std::vector<std::int32_t> split_order(SplitKind kind, std::int64_t rows, std::ui
 /// The first of an order validate, those after them train.
 Split cut_split(const SplitSizes& sizes, const std::vector<std::int32_t>& order);
 
+/// The parts of the rows: the test part is cut off first, then numbers count within the training part, of which a
+/// subset leaves some unused.
+enum class RowUse : std::uint8_t { unused, train, validation, test };
+struct RowSplit {
+    std::vector<RowUse> uses;  ///< of each row
+    Split within;              ///< of the training part
+};
+/// `tests` of the rows test. `classes`: of each row, for stratified; else it may be empty.
+RowSplit split_rows(SplitKind kind, std::int64_t rows, std::int64_t tests, std::span<const std::int32_t> classes,
+                    const SplitSizes& sizes, std::uint64_t data_seed);
+
 /// A random split of `samples`.
 Split make_split(const SplitSizes& sizes, std::int64_t samples, std::uint64_t data_seed);
 

@@ -326,25 +326,8 @@ Result<const Table*> survey_table(const DataConfig& config) {
     return &last->second;
 }
 
-TableSplit split_table(const Table& table, const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed) {
-    const auto for_testing = split_order(table.split, table.rows, data_seed, 1, table.labels);
-    TableSplit split;
-    split.uses.assign(static_cast<std::size_t>(table.rows), RowUse::unused);
-    const auto tests = static_cast<std::size_t>(test_rows(config, table.rows));
-    for (std::size_t i = 0; i < tests; ++i) split.uses[static_cast<std::size_t>(for_testing[i])] = RowUse::test;
-    std::vector<std::int32_t> rows, labels;  // of the training part
-    for (std::size_t row = 0; row < split.uses.size(); ++row) {
-        if (split.uses[row] == RowUse::test) continue;
-        rows.push_back(static_cast<std::int32_t>(row));
-        if (!table.labels.empty()) labels.push_back(table.labels[row]);
-    }
-    split.within =
-        cut_split(sizes, split_order(table.split, static_cast<std::int64_t>(rows.size()), data_seed, 0, labels));
-    for (const auto& [part, role] :
-         {std::pair(&split.within.train, RowUse::train), std::pair(&split.within.validation, RowUse::validation)})
-        for (const std::int32_t row : *part)
-            split.uses[static_cast<std::size_t>(rows[static_cast<std::size_t>(row)])] = role;
-    return split;
+RowSplit split_table(const Table& table, const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed) {
+    return split_rows(table.split, table.rows, test_rows(config, table.rows), table.labels, sizes, data_seed);
 }
 
 }  // namespace hpo

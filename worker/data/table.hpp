@@ -16,6 +16,7 @@
 
 #include "hpo/result.hpp"
 #include "worker/data/dataset.hpp"
+#include "worker/data/split.hpp"
 
 namespace hpo {
 
@@ -60,14 +61,7 @@ struct Table {
 /// that asks. Errors name the key, or the file, the line and the column.
 Result<const Table*> survey_table(const DataConfig& config);
 
-/// The parts of the rows: the test part is cut off first, then numbers count within the training part, of which a
-/// subset leaves some unused.
-enum class RowUse : std::uint8_t { unused, train, validation, test };
-struct TableSplit {
-    std::vector<RowUse> uses;  ///< of each row of the file
-    Split within;              ///< of the training part
-};
-TableSplit split_table(const Table& table, const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed);
+RowSplit split_table(const Table& table, const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed);
 
 // The format "csv" (dataset.hpp).
 Result<DataShape> describe_csv(const DataConfig& config);

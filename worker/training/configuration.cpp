@@ -50,7 +50,9 @@ DataConfig data_of(const Params& all) {
     }
     if (all.contains("window")) data.window = whole(all, "window");
     data.horizon = whole(all, "horizon");
-    data.stride = whole(all, "stride");
+    if (all.contains("stride")) data.stride = whole(all, "stride");
+    if (all.contains("inputs")) data.inputs = text(all, "inputs");
+    if (all.contains("labels")) data.labels = text(all, "labels");
     if (all.contains("path")) data.path = text(all, "path");
     data.validation = real(all, "validation");
     if (all.contains("subset")) data.subset = whole(all, "subset");

@@ -12,7 +12,9 @@
 // level "". `target` has the names of the `classes` in the order of the outputs, or the `mean` and the `deviation` by
 // which an output is to be scaled back. For windows over a series encoding has `window` and `horizon`, the `columns`
 // with the `mean` and the `deviation` by which each row of a window is scaled, and the `targets` in the same form: the
-// outputs are those of the first row after the window, then those of the next one.
+// outputs are those of the first row after the window, then those of the next one. For arrays of NumPy it has `columns`
+// for tables and sequences, and `target` with `classes` or `targets` with scales, one for each output. For texts and
+// tokens it has `window` and `vocabulary`; `bytes` of a text are the bytes in the order of their tokens.
 #pragma once
 
 #include <cstdint>

@@ -207,7 +207,7 @@ TEST_F(SeriesData, ASeriesThatIsTooShortIsAnErrorWithTheRowsThatAreNeeded) {
     };
     EXPECT_EQ(message(50, 60, 1, 1),
               "data.window: a window of 60 rows and a horizon of 1 are 61 rows, and the series has only 50");
-    EXPECT_THAT(message(100, 60, 1, 1), HasSubstr("takes at least 183, and the series has only 100"));
+    EXPECT_THAT(message(100, 60, 1, 1), HasSubstr("on different ones takes at least 183, and the series has only 100"));
     EXPECT_THAT(message(182, 60, 1, 1), HasSubstr("at least 183"));
     EXPECT_EQ(message(183, 60, 1, 1), "");
     EXPECT_THAT(message(150, 10, 2, 30), HasSubstr(""));

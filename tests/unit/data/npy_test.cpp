@@ -1,0 +1,303 @@
+#include "worker/data/npy.hpp"
+
+#include <gmock/gmock.h>
+#include <zip.h>
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/temporary_folder.hpp"
+#include "worker/data/arrays.hpp"
+#include "worker/data/split.hpp"
+
+namespace hpo {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+template <class T>
+std::string descr_of() {
+    const char kind = std::is_floating_point_v<T> ? 'f' : std::is_signed_v<T> ? 'i' : 'u';
+    return std::string(sizeof(T) == 1 ? "|" : "<") + kind + std::to_string(sizeof(T));
+}
+
+/// A file as NumPy writes it.
+std::string npy_bytes(const std::string& dictionary, const std::string& numbers = "") {
+    std::string text("\x93NUMPY\x01\x00", 8);
+    text += static_cast<char>(dictionary.size() & 0xFF);
+    text += static_cast<char>(dictionary.size() >> 8);
+    return text + dictionary + numbers;
+}
+
+template <class T>
+std::string npy(const std::vector<std::int64_t>& shape, const std::vector<T>& values) {
+    std::string numbers(values.size() * sizeof(T), '\0');
+    std::memcpy(numbers.data(), values.data(), numbers.size());
+    return npy_bytes(
+        "{'descr': '" + descr_of<T>() + "', 'fortran_order': False, 'shape': " + shape_text(shape) + ", }\n", numbers);
+}
+
+std::string header_error(const std::string& file) {
+    const auto header = parse_npy(std::as_bytes(std::span(file)));
+    return header ? "" : header.error().message;
+}
+
+TEST(NpyHeaders, SayTypeShapeAndWhereTheNumbersBegin) {
+    const std::string file = npy<float>({2, 3}, {1, 2, 3, 4, 5, 6});
+    const auto header = parse_npy(std::as_bytes(std::span(file)));
+    ASSERT_TRUE(header) << header.error().message;
+    EXPECT_EQ(header->type, NpyType::f32);
+    EXPECT_THAT(header->shape, ElementsAre(2, 3));
+    EXPECT_EQ(header->data_offset + header->data_bytes(), static_cast<std::int64_t>(file.size()));
+    EXPECT_EQ(shape_text(header->shape), "(2, 3)");
+    EXPECT_EQ(shape_text(std::vector<std::int64_t>{7}), "(7,)");
+}
+
+TEST(NpyHeaders, ErrorsTellTheByteAndTheCure) {
+    const auto with = [](const std::string& descr, const std::string& rest) {
+        return header_error(npy_bytes("{'descr': " + descr + ", " + rest + "}\n"));
+    };
+    const std::string rest = "'fortran_order': False, 'shape': (2,)";
+    EXPECT_EQ(with("'<f4'", rest), "");
+    EXPECT_THAT(with("'>f4'", rest), HasSubstr("big-endian numbers ('>f4'): save the array after .astype('<f4')"));
+    EXPECT_THAT(with("'|O'", rest), StartsWith("byte 20: the type '|O'"));
+    EXPECT_THAT(with("'<c8'", rest), HasSubstr("float32 and float64 can be read"));
+    EXPECT_THAT(with("[('a', '<f4')]", rest), HasSubstr("an array of records"));
+    EXPECT_THAT(with("'<f4'", "'fortran_order': True, 'shape': (2,)"),
+                HasSubstr("in Fortran order: save numpy.ascontiguousarray(array)"));
+    EXPECT_THAT(with("'<f4'", "'fortran_order': False, 'shape': ()"), HasSubstr("a single number and no array"));
+    EXPECT_THAT(with("'<f4'", "'fortran_order': False, 'shape': (0, 3)"), HasSubstr("the array is empty"));
+    EXPECT_THAT(with("'<f4'", "'fortran_order': False, 'shape': (-1,)"), HasSubstr("expected a whole number"));
+    EXPECT_THAT(with("'<f4'", "'fortran_order': False, 'shape': (9999999999, 9999999999)"),
+                HasSubstr("cannot be right"));
+    EXPECT_THAT(with("'<f4'", "'fortran_order': False"), HasSubstr("lacks descr, fortran_order or shape"));
+    EXPECT_THAT(with("'<f4'", "'other': 1"), HasSubstr("an unknown key, 'other'"));
+    EXPECT_EQ(header_error("PK\x03\x04 this is a ZIP archive"), "byte 0: not an NPY file (wrong magic number)");
+    EXPECT_EQ(header_error("\x93NUM"), "byte 4: truncated: the file ends before its header");
+    std::string file = npy<float>({2}, {1, 2});
+    EXPECT_EQ(header_error(file.substr(0, 30)), "byte 30: truncated: the file ends within its header");
+    file[6] = 9;
+    EXPECT_EQ(header_error(file), "byte 6: version 9 of NPY is not known");
+}
+
+class Arrays : public ::testing::Test {
+   protected:
+    [[nodiscard]] std::string write(const std::string& name, const std::string& bytes) const {
+        const auto path = std::filesystem::path(folder_.path()) / name;
+        std::filesystem::create_directories(path.parent_path());
+        std::ofstream(path, std::ios::binary) << bytes;
+        return path;
+    }
+    /// An NPZ archive, compressed. Each one has a name of its own: what was read of one is kept for the next question.
+    [[nodiscard]] DataConfig archive(const std::vector<std::pair<std::string, std::string>>& arrays) {
+        DataConfig config;
+        config.format = "npy";
+        config.path = std::filesystem::path(folder_.path()) / (std::to_string(++archives_) + ".npz");
+        int code = 0;
+        zip_t* zip = zip_open(config.path.c_str(), ZIP_CREATE, &code);
+        for (const auto& [name, bytes] : arrays)
+            zip_file_add(zip, (name + ".npy").c_str(), zip_source_buffer(zip, bytes.data(), bytes.size(), 0), 0);
+        EXPECT_EQ(zip_close(zip), 0);
+        return config;
+    }
+    [[nodiscard]] static std::string error(const DataConfig& config) {
+        const auto shape = describe_data(config);
+        if (!shape) return shape.error().message;
+        const auto loaded = load_data(config, 1, [](const SampleBatch&) {});
+        return loaded ? "" : loaded.error().message;
+    }
+
+    const testing::TemporaryFolder folder_;
+    int archives_ = 0;
+};
+
+struct LoadedArrays {
+    std::vector<std::vector<float>> features[2], targets[2];  ///< by Part
+    std::vector<std::int32_t> classes[2];
+    std::vector<std::byte> bytes[2];  ///< of features
+    DataFacts facts;
+};
+
+LoadedArrays load_arrays(const DataConfig& config) {
+    LoadedArrays loaded;
+    const auto facts = load_data(config, 1, [&](const SampleBatch& batch) {
+        const auto part = static_cast<std::size_t>(batch.part);
+        EXPECT_EQ(batch.first, static_cast<std::int64_t>(loaded.features[part].size()));
+        loaded.bytes[part].insert(loaded.bytes[part].end(), batch.features.begin(), batch.features.end());
+        for (const auto& [bytes, to] :
+             {std::pair(batch.features, &loaded.features[part]), std::pair(batch.targets, &loaded.targets[part])}) {
+            const std::size_t width = bytes.size() / static_cast<std::size_t>(batch.count);
+            for (std::size_t i = 0; i < static_cast<std::size_t>(batch.count); ++i) {
+                std::vector<float>& values = to->emplace_back(width / 4);
+                std::memcpy(values.data(), &bytes[i * width], values.size() * 4);
+            }
+        }
+        for (std::size_t i = 0; i < batch.targets.size(); i += 4) {
+            std::int32_t label = 0;
+            std::memcpy(&label, &batch.targets[i], 4);
+            loaded.classes[part].push_back(label);
+        }
+    });
+    if (!facts) throw std::runtime_error(facts.error().message);
+    loaded.facts = *facts;
+    return loaded;
+}
+
+template <class T>
+std::vector<T> counting(std::size_t count, double factor = 1) {
+    std::vector<T> values(count);
+    for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<T>(factor * static_cast<double>(i));
+    return values;
+}
+
+TEST_F(Arrays, ImagesAndLabelsOfAnArchiveAreFoundByTheNamesThatKerasUses) {
+    const DataConfig config = archive({{"x_train", npy<std::uint8_t>({6, 2, 3}, counting<std::uint8_t>(36))},
+                                       {"y_train", npy<std::uint8_t>({6}, {3, 5, 3, 5, 9, 9})},
+                                       {"x_test", npy<std::uint8_t>({2, 2, 3}, counting<std::uint8_t>(12))},
+                                       {"y_test", npy<std::uint8_t>({2}, {5, 9})}});
+    const auto shape = describe_data(config);
+    ASSERT_TRUE(shape) << shape.error().message;
+    EXPECT_EQ(shape->train, 6);
+    EXPECT_EQ(shape->test, 2);
+    EXPECT_EQ(shape->sample, SampleShape(ImageShape{2, 3, 1}));
+    EXPECT_TRUE(shape->pixels);
+    EXPECT_FALSE(shape->standardised);
+    EXPECT_EQ(shape->outputs, 3);
+    const LoadedArrays loaded = load_arrays(config);
+    ASSERT_EQ(loaded.bytes[0].size(), 36u);
+    EXPECT_EQ(loaded.bytes[0][35], std::byte{35});
+    EXPECT_THAT(loaded.classes[0], ElementsAre(0, 1, 0, 1, 2, 2));
+    EXPECT_THAT(loaded.classes[1], ElementsAre(1, 2));
+    EXPECT_THAT(*explain_data(config),
+                ElementsAre("features: x_train (6, 2, 3) uint8, which are images of 2 x 3",
+                            "5 samples train, 1 validate, at random, with equal proportions of classes; 2 test: x_test "
+                            "(2, 2, 3) uint8",
+                            "target: y_train (6,) uint8, 3 classes: 3 (2, 33.3 %), 5 (2, 33.3 %), 9 (2, 33.3 %)"));
+}
+
+TEST_F(Arrays, ColumnsAndTargetsAreStandardisedByTheTrainingRowsAlone) {
+    // 40 rows; in order, the last 4 test and the 4 before them validate. These are wild.
+    auto features = counting<double>(80, 0.5), targets = counting<double>(40, 3);
+    for (std::size_t row = 32; row < 40; ++row) features[2 * row] = targets[row] = 1e12;
+    DataConfig config = archive({{"X", npy<double>({40, 2}, features)}, {"y", npy<double>({40, 1}, targets)}});
+    config.split = SplitKind::time;
+    const auto shape = describe_data(config);
+    ASSERT_TRUE(shape) << shape.error().message;
+    EXPECT_EQ(shape->task, Task::regression);
+    EXPECT_EQ(shape->test, 4);
+    const LoadedArrays loaded = load_arrays(config);
+    double sum[3] = {}, squares[3] = {};
+    for (std::size_t row = 0; row < 32; ++row) {
+        const double values[] = {loaded.features[0][row][0], loaded.features[0][row][1], loaded.targets[0][row][0]};
+        for (std::size_t i = 0; i < 3; ++i) sum[i] += values[i], squares[i] += values[i] * values[i];
+    }
+    for (std::size_t i = 0; i < 3; ++i) {
+        EXPECT_NEAR(sum[i] / 32, 0, 1e-6);
+        EXPECT_NEAR(squares[i] / 32, 1, 1e-5);
+    }
+    EXPECT_DOUBLE_EQ(loaded.facts.target_mean, 46.5);
+    EXPECT_DOUBLE_EQ(nlohmann::json::parse(loaded.facts.encoding)["columns"][1]["mean"].get<double>(), 16);
+}
+
+TEST_F(Arrays, SequencesAndChannelsHaveTheirShapes) {
+    const auto sample = [&](const std::string& features, std::int64_t rows) {
+        const auto shape = describe_data(archive(
+            {{"x", features}, {"y", npy<float>({rows, 2}, counting<float>(static_cast<std::size_t>(2 * rows)))}}));
+        EXPECT_TRUE(shape) << shape.error().message;
+        EXPECT_EQ(shape->outputs, 2);
+        return shape->sample;
+    };
+    EXPECT_EQ(sample(npy<float>({4, 5, 2}, counting<float>(40)), 4), SampleShape(SequenceShape{5, 2}));
+    EXPECT_EQ(sample(npy<float>({4, 3, 2, 3}, counting<float>(72)), 4), SampleShape(ImageShape{3, 2, 3}));
+    EXPECT_EQ(sample(npy<std::int16_t>({4}, {1, 2, 3, 4}), 4), SampleShape(VectorShape{1}));
+}
+
+TEST_F(Arrays, FilesOfAFolderOrTwoFilesAreReadAsWell) {
+    const std::string x = npy<float>({20, 2}, counting<float>(40)),
+                      y = npy<std::int64_t>(
+                          {20}, std::vector<std::int64_t>{0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1});
+    DataConfig config;
+    config.format = "npy";
+    config.path = std::filesystem::path(write("set/x.npy", x)).parent_path();
+    EXPECT_THAT(error(config), HasSubstr("which arrays of"));
+    EXPECT_THAT(error(config), HasSubstr("data.inputs and data.labels; it has x"));
+    const std::string labels = write("set/y.npy", y);
+    EXPECT_EQ(error(config), "");
+    config.path += "/x.npy";
+    EXPECT_THAT(error(config), StartsWith("data.labels: needed, as "));
+    config.labels = labels;
+    EXPECT_EQ(error(config), "");
+    EXPECT_EQ(describe_data(config)->outputs, 2);
+    config.labels = "no-such.npy";
+    EXPECT_EQ(error(config), "data.labels: no file no-such.npy");
+}
+
+TEST_F(Arrays, NamesThatAreGivenCountOrTheErrorListsThoseThereAre) {
+    const std::string x = npy<float>({20, 2}, counting<float>(40)), y = npy<float>({20}, counting<float>(20));
+    DataConfig config = archive({{"a", x}, {"b", y}});
+    EXPECT_THAT(error(config), HasSubstr("it has a, b"));
+    config.inputs = "a";
+    EXPECT_THAT(error(config), StartsWith("data.labels: needed, as the other one"));
+    config.labels = "c";
+    EXPECT_THAT(error(config), HasSubstr("has no array \"c\"; it has a, b"));
+    config.labels = "b";
+    EXPECT_EQ(error(config), "");
+}
+
+TEST_F(Arrays, ErrorsNameTheFileTheArrayAndThePlace) {
+    const std::string x = npy<float>({6, 2}, counting<float>(12)), y = npy<std::int32_t>({6}, {0, 1, 0, 1, 0, 1});
+    const auto of = [&](const std::string& features, const std::string& targets) {
+        return error(archive({{"x", features}, {"y", targets}}));
+    };
+    EXPECT_EQ(of(x, y), "");
+    EXPECT_THAT(of(x, npy<std::int32_t>({5}, {0, 1, 0, 1, 0})), HasSubstr("x.npy has 6 samples (shape (6, 2)), and "));
+    EXPECT_THAT(
+        of(x.substr(0, x.size() - 3), y),
+        HasSubstr(".npz: x.npy: truncated: it ends at byte 115, and an array of shape (6, 2) ends at byte 118"));
+    EXPECT_THAT(of(x + "tail", y), HasSubstr("x.npy: longer than the array of shape (6, 2)"));
+    EXPECT_THAT(of(x, y + "tail"), HasSubstr("y.npy: longer than the array of shape (6,)"));
+    auto broken = counting<float>(12);
+    broken[7] = NAN;
+    EXPECT_THAT(of(npy<float>({6, 2}, broken), y), HasSubstr("x.npy: [3, 1] is nan: features must be finite"));
+    EXPECT_THAT(of(npy<float>({6, 1, 2}, broken), y), HasSubstr("x.npy: [3, 0, 1] is nan"));
+    EXPECT_THAT(of(x, npy<float>({6}, {1, 2, 3, INFINITY, 5, 6})),
+                HasSubstr("y.npy: [3] is inf: a target must be a finite"));
+    EXPECT_THAT(of(x, npy<std::int32_t>({6}, {4, 4, 4, 4, 4, 4})), HasSubstr("all are 4: there is nothing to learn"));
+    EXPECT_THAT(of(x, npy<std::int32_t>({6, 2}, std::vector<std::int32_t>(12))),
+                HasSubstr("for one-hot targets, save array.argmax(1)"));
+    EXPECT_THAT(of(npy<float>({6, 3, 8, 9}, counting<float>(1296)), y), HasSubstr("save array.transpose(0, 2, 3, 1)"));
+    EXPECT_THAT(of(npy<float>({2, 2}, counting<float>(4)), npy<std::int32_t>({2}, {0, 1})),
+                HasSubstr("at least 3 are needed"));
+    EXPECT_THAT(error(archive({{"x_train", x}, {"y_train", y}, {"x_test", x}})),
+                HasSubstr("has an array x_test but no y_test"));
+    EXPECT_THAT(
+        error(archive(
+            {{"x_train", x}, {"y_train", y}, {"x_test", npy<double>({6, 2}, counting<double>(12))}, {"y_test", y}})),
+        HasSubstr("holds float64 of shape (6, 2), and "));
+    EXPECT_THAT(
+        error(archive(
+            {{"x_train", x}, {"y_train", y}, {"x_test", x}, {"y_test", npy<std::int32_t>({6}, {0, 1, 7, 0, 0, 0})}})),
+        HasSubstr("y_test.npy: [2] is class 7, which "));
+    DataConfig fractions = archive({{"x", x}, {"y", npy<float>({6}, {1, 2, 1.5, 1, 2, 1})}});
+    fractions.task = Task::classification;
+    EXPECT_THAT(error(fractions), HasSubstr("y.npy: [2] is 1.5: a class must be a whole number"));
+    fractions.path = write("text.npz", "this is no archive");
+    EXPECT_THAT(error(fractions), HasSubstr("text.npz: cannot be read as an NPZ archive"));
+}
+
+TEST_F(Arrays, ADamagedArchiveIsAnError) {
+    const DataConfig config = archive(
+        {{"x", npy<float>({100, 2}, counting<float>(200, 1.7))}, {"y", npy<float>({100}, counting<float>(100))}});
+    std::fstream file(config.path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(200);
+    file.put('\x55').put('\xAA');
+    file.close();
+    EXPECT_THAT(error(config), HasSubstr("x.npy: "));
+}
+
+}  // namespace
+}  // namespace hpo

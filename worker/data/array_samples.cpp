@@ -1,0 +1,275 @@
+// Samples from NumPy arrays (arrays.hpp). What is fitted is of the training split alone.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "worker/data/arrays.hpp"
+#include "worker/data/data_text.hpp"
+#include "worker/data/number_fit.hpp"
+#include "worker/data/split.hpp"
+
+namespace hpo {
+namespace {
+
+constexpr std::int64_t array_piece_bytes = std::int64_t{1} << 18;  // that are read and passed on at once
+
+/// Rows of a part that the sink has yet to get.
+struct ArrayBatch {
+    Part part;
+    std::int64_t first = 0;
+    std::vector<std::byte> features{};
+    std::vector<std::uint32_t> targets{};  ///< bits
+    std::int64_t count = 0;
+
+    void pass_on(const SampleSink& sink) {
+        if (count == 0) return;
+        sink({part, first, count, features, std::as_bytes(std::span(targets))});
+        first += count;
+        count = 0;
+        features.clear();
+        targets.clear();
+    }
+};
+
+class ArrayLoader {
+   public:
+    ArrayLoader(const ArrayData& data, std::vector<RowUse> uses)
+        : data_(data),
+          uses_(std::move(uses)),
+          columns_(static_cast<std::size_t>(data.columns())),
+          targets_(data.task == Task::regression ? static_cast<std::size_t>(data.outputs) : 0) {}
+
+    Result<void> fit() {
+        const auto train = [&](std::int64_t row) { return uses_[static_cast<std::size_t>(row)] == RowUse::train; };
+        for (std::int64_t row = 0; row < data_.train.rows(); ++row)
+            for (std::size_t i = 0; i < targets_.size() && train(row); ++i) targets_[i].add(target(row, i));
+        if (columns_.empty()) return {};
+        return each_row(data_.train, [&](std::int64_t row, const std::byte* bytes) -> Result<void> {
+            if (!train(row)) return {};
+            return each_number(data_.train, row, bytes,
+                               [&](std::size_t i, double number) { columns_[i % columns_.size()].add(number); });
+        });
+    }
+
+    Result<void> pass_on(const SampleSink& sink) {
+        ArrayBatch train{Part::train}, test{Part::test};
+        const std::int64_t own = data_.train.rows();
+        auto read = each_row(data_.train, [&](std::int64_t row, const std::byte* bytes) {
+            const bool tests = uses_[static_cast<std::size_t>(row)] == RowUse::test;
+            return add(data_.train, row, row, bytes, tests ? test : train, sink);
+        });
+        if (read && data_.test)
+            read = each_row(*data_.test, [&](std::int64_t row, const std::byte* bytes) {
+                return add(*data_.test, row, own + row, bytes, test, sink);
+            });
+        if (!read) return read;
+        train.pass_on(sink);
+        test.pass_on(sink);
+        return {};
+    }
+
+    [[nodiscard]] DataFacts facts() const {
+        using Json = nlohmann::ordered_json;
+        const auto scales = [](std::span<const NumberFit> fits) {
+            Json json = Json::array();
+            for (const NumberFit& fit : fits) json.push_back({{"mean", fit.mean()}, {"deviation", fit.deviation()}});
+            return json;
+        };
+        Json json = Json::object();
+        if (!columns_.empty()) json["columns"] = scales(columns_);
+        DataFacts facts;
+        if (data_.task == Task::classification) {
+            json["target"]["classes"] = data_.classes;
+        } else {
+            json["targets"] = scales(targets_);
+            if (targets_.size() == 1) {
+                facts.target_mean = targets_[0].mean();
+                facts.target_deviation = targets_[0].deviation();
+            }
+        }
+        facts.encoding = json.dump();
+        return facts;
+    }
+
+   private:
+    /// Calls visit(row, its bytes) for each row of the features.
+    template <class F>
+    static Result<void> each_row(const ArrayPair& pair, F&& visit) {
+        auto reader = NpyReader::open(pair.inputs);
+        if (!reader) return reader.error();
+        const NpyHeader& header = pair.inputs_header;
+        if ((*reader)->header() != header) return Error{pair.inputs.text() + ": changed while it was read"};
+        const std::int64_t row_bytes = header.row_bytes();
+        const std::int64_t at_once = std::max<std::int64_t>(1, array_piece_bytes / row_bytes);
+        std::vector<std::byte> bytes;
+        for (std::int64_t first = 0; first < header.shape[0]; first += at_once) {
+            const std::int64_t count = std::min(at_once, header.shape[0] - first);
+            bytes.resize(static_cast<std::size_t>(count * row_bytes));
+            if (auto read = (*reader)->read(bytes); !read) return read;
+            for (std::int64_t i = 0; i < count; ++i)
+                if (auto visited = visit(first + i, &bytes[static_cast<std::size_t>(i * row_bytes)]); !visited)
+                    return visited;
+        }
+        return (*reader)->finish();
+    }
+
+    /// Calls visit(index, number) for each number of a row.
+    template <class F>
+    static Result<void> each_number(const ArrayPair& pair, std::int64_t row, const std::byte* bytes, F&& visit) {
+        const NpyHeader& header = pair.inputs_header;
+        const std::int64_t size = bytes_of(header.type), count = header.row_numbers();
+        for (std::int64_t i = 0; i < count; ++i) {
+            const double number = npy_number(header.type, bytes + i * size);
+            if (!std::isfinite(number)) {
+                std::string place = std::to_string(row);
+                std::int64_t within = i, extent = count;
+                for (std::size_t d = 1; d < header.shape.size(); ++d) {
+                    extent /= header.shape[d];
+                    place += ", " + std::to_string(within / extent);
+                    within %= extent;
+                }
+                return Error{pair.inputs.text() + ": [" + place + "] is " + short_text(number) +
+                             ": features must be finite numbers"};
+            }
+            visit(static_cast<std::size_t>(i), number);
+        }
+        return {};
+    }
+
+    /// `target_row` counts over both arrays.
+    Result<void> add(const ArrayPair& pair, std::int64_t row, std::int64_t target_row, const std::byte* bytes,
+                     ArrayBatch& to, const SampleSink& sink) {
+        if (data_.pixels) {
+            to.features.insert(to.features.end(), bytes, bytes + pair.inputs_header.row_bytes());
+        } else {
+            const std::size_t begin = to.features.size();
+            to.features.resize(begin + static_cast<std::size_t>(pair.inputs_header.row_numbers()) * sizeof(float));
+            auto converted = each_number(pair, row, bytes, [&](std::size_t i, double number) {
+                if (!columns_.empty()) {
+                    const NumberFit& fit = columns_[i % columns_.size()];
+                    number = (number - fit.mean()) / fit.deviation();
+                }
+                const auto value = static_cast<float>(number);
+                std::memcpy(&to.features[begin + i * sizeof value], &value, sizeof value);
+            });
+            if (!converted) return converted;
+        }
+        if (data_.task == Task::classification) {
+            to.targets.push_back(static_cast<std::uint32_t>(data_.labels[static_cast<std::size_t>(target_row)]));
+        } else {
+            for (std::size_t i = 0; i < targets_.size(); ++i)
+                to.targets.push_back(std::bit_cast<std::uint32_t>(
+                    static_cast<float>((target(target_row, i) - targets_[i].mean()) / targets_[i].deviation())));
+        }
+        ++to.count;
+        if (static_cast<std::int64_t>(to.features.size()) >= array_piece_bytes) to.pass_on(sink);
+        return {};
+    }
+
+    [[nodiscard]] double target(std::int64_t row, std::size_t i) const {
+        return data_.numbers[static_cast<std::size_t>(row) * targets_.size() + i];
+    }
+
+    const ArrayData& data_;
+    std::vector<RowUse> uses_;  ///< of the rows of data_.train
+    std::vector<NumberFit> columns_, targets_;
+};
+
+/// Labels of the rows of data.train.
+std::span<const std::int32_t> training_labels(const ArrayData& data) {
+    return std::span(data.labels).first(data.labels.empty() ? 0 : static_cast<std::size_t>(data.train.rows()));
+}
+
+Result<RowSplit> split_arrays(const ArrayData& data, const DataConfig& config, std::uint64_t data_seed) {
+    const std::int64_t tests = test_rows_of(config, data);
+    const auto sizes = split_sizes(config, data.train.rows() - tests);
+    if (!sizes) return sizes.error();
+    return split_rows(data.split, data.train.rows(), tests, training_labels(data), *sizes, data_seed);
+}
+
+std::string array_text(const ArrayPlace& place, const NpyHeader& header) {
+    return shown_name(place.name) + " " + shape_text(header.shape) + " " + npy_name(header.type);
+}
+
+std::string targets_text(const ArrayData& data) {
+    std::string line = "target: " + array_text(data.train.targets, data.train.targets_header);
+    if (data.task == Task::regression) {
+        const auto [low, high] = std::minmax_element(data.numbers.begin(), data.numbers.end());
+        return line + ", " + (data.outputs == 1 ? "numbers" : grouped(data.outputs) + " numbers") + " from " +
+               short_text(*low) + " to " + short_text(*high);
+    }
+    std::vector<std::int64_t> counts(data.classes.size());
+    for (const std::int32_t label : training_labels(data)) ++counts[static_cast<std::size_t>(label)];
+    std::vector<std::size_t> order(counts.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return counts[a] > counts[b]; });
+    NameList names;
+    for (const std::size_t i : order)
+        names.add(std::to_string(data.classes[i]), grouped(counts[i]) + ", " +
+                                                       short_text(std::round(1000 * static_cast<double>(counts[i]) /
+                                                                             static_cast<double>(data.train.rows())) /
+                                                                  10) +
+                                                       " %");
+    return line + ", " + std::to_string(data.classes.size()) + " classes: " + names.line("").substr(2);
+}
+
+}  // namespace
+
+Result<DataShape> describe_npy(const DataConfig& config) {
+    const auto surveyed = survey_arrays(config);
+    if (!surveyed) return surveyed.error();
+    const ArrayData& data = **surveyed;
+    DataShape shape;
+    shape.test = data.test ? data.test->rows() : test_rows_of(config, data);
+    shape.train = data.train.rows() - test_rows_of(config, data);
+    shape.sample = data.sample;
+    shape.task = data.task;
+    shape.outputs = data.outputs;
+    shape.pixels = data.pixels;
+    shape.standardised = data.columns() > 0;
+    // The targets, the orders of rows with the places and labels that they are made from, and pieces of the features.
+    shape.loading_bytes = 4 * static_cast<std::int64_t>(data.labels.size()) +
+                          8 * static_cast<std::int64_t>(data.numbers.size()) + data.train.rows() * (5 * 4 + 1) +
+                          4 * std::max(array_piece_bytes, data.train.inputs_header.row_numbers() * 8);
+    return shape;
+}
+
+Result<Split> split_npy(const DataConfig& config, const SplitSizes&, std::uint64_t data_seed) {
+    const auto data = survey_arrays(config);
+    if (!data) return data.error();
+    auto split = split_arrays(**data, config, data_seed);
+    if (!split) return split.error();
+    return std::move(split->within);
+}
+
+Result<DataFacts> load_npy(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink) {
+    const auto data = survey_arrays(config);
+    if (!data) return data.error();
+    auto split = split_arrays(**data, config, data_seed);
+    if (!split) return split.error();
+    ArrayLoader loader(**data, std::move(split->uses));
+    if (auto fitted = loader.fit(); !fitted) return Error{"data.path: " + fitted.error().message};
+    if (auto passed = loader.pass_on(sink); !passed) return Error{"data.path: " + passed.error().message};
+    return loader.facts();
+}
+
+Result<std::vector<std::string>> explain_npy(const DataConfig& config) {
+    const auto shape = describe_npy(config);
+    if (!shape) return shape.error();
+    const ArrayData& data = **survey_arrays(config);
+    const auto sizes = split_sizes(config, shape->train);
+    if (!sizes) return sizes.error();
+    const std::string how = data.split == SplitKind::random       ? "at random"
+                            : data.split == SplitKind::stratified ? "at random, with equal proportions of classes"
+                                                                  : "by order, the last rows";
+    return std::vector<std::string>{
+        "features: " + array_text(data.train.inputs, data.train.inputs_header) + ", which are " +
+            sample_text(data.sample),
+        grouped(sizes->train) + " samples train, " + grouped(sizes->validation) + " validate, " + how + "; " +
+            grouped(shape->test) + " test" +
+            (data.test ? ": " + array_text(data.test->inputs, data.test->inputs_header) : ", chosen in the same way"),
+        targets_text(data)};
+}
+
+}  // namespace hpo

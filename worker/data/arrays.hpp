@@ -1,0 +1,58 @@
+// Data sets of NumPy arrays: features and targets, each an array whose first dimension counts the samples.
+//
+// By their dimensions, features are rows of a table (n, columns), images (n, height, width) of unsigned bytes or
+// (n, height, width, channels), or sequences (n, steps, columns). Images become numbers as pixels do in every format
+// (device_data.hpp); the columns of tables and sequences are standardised one by one, by the training samples. Targets
+// are classes if they are integers or task: classification, else numbers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hpo/result.hpp"
+#include "worker/data/dataset.hpp"
+#include "worker/data/npy_reader.hpp"
+
+namespace hpo {
+
+/// Features with their targets.
+struct ArrayPair {
+    ArrayPlace inputs, targets;
+    NpyHeader inputs_header, targets_header;
+
+    [[nodiscard]] std::int64_t rows() const { return inputs_header.shape[0]; }
+};
+
+struct ArrayData {
+    ArrayPair train;
+    std::optional<ArrayPair> test;  ///< none: a part of `train` tests
+    SampleShape sample;
+    bool pixels = false;
+    Task task = Task::classification;
+    SplitKind split = SplitKind::random;  ///< never automatic
+    std::vector<std::int64_t> classes;    ///< the labels that there are, in ascending order
+    std::int64_t outputs = 0;
+    // Of the rows of `train`, then of those of `test`: indices into classes, or `outputs` numbers each.
+    std::vector<std::int32_t> labels;
+    std::vector<double> numbers;
+
+    /// Columns that are standardised by themselves; 0 of images.
+    [[nodiscard]] std::int64_t columns() const;
+};
+
+/// Finds the arrays that config.path, config.inputs and config.labels tell, and reads their headers and the targets,
+/// unless the last ones are the same, unchanged. Errors name the key, or the file and the place in it.
+Result<const ArrayData*> survey_arrays(const DataConfig& config);
+
+/// Of the rows of the training arrays, those that test: none where there are arrays for that.
+std::int64_t test_rows_of(const DataConfig& config, const ArrayData& data);
+
+// The format "npy" (dataset.hpp).
+Result<DataShape> describe_npy(const DataConfig& config);
+Result<DataFacts> load_npy(const DataConfig& config, std::uint64_t data_seed, const SampleSink& sink);
+Result<Split> split_npy(const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed);
+Result<std::vector<std::string>> explain_npy(const DataConfig& config);
+
+}  // namespace hpo

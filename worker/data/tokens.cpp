@@ -1,0 +1,269 @@
+#include "worker/data/tokens.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "worker/data/csv_columns.hpp"
+#include "worker/data/data_text.hpp"
+#include "worker/data/mapped_file.hpp"
+#include "worker/data/split.hpp"
+
+namespace hpo {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t token_piece = 1 << 16;  // of tokens that are passed on at once
+// The header of llm.c's files.
+constexpr std::int64_t token_header_bytes = 256 * 4;
+constexpr std::uint32_t token_magic = 20240520, wide_token_magic = 20240801;
+
+std::uint32_t token_at(const TokenFile& file, std::span<const std::byte> bytes, std::int64_t index) {
+    const std::byte* at = bytes.data() + file.begin + index * file.width;
+    const auto low = std::to_integer<std::uint32_t>(at[0]);
+    return file.width == 1 ? low : low | std::to_integer<std::uint32_t>(at[1]) << 8;
+}
+
+/// Where the tokens of a file are. Errors do not name the file.
+Result<TokenFile> find_tokens(const fs::path& path, std::span<const std::byte> bytes, bool text) {
+    const auto size = static_cast<std::int64_t>(bytes.size());
+    TokenFile file{path, 0, text ? 1 : 2, size};
+    if (text) {
+        if (size > 2 && bytes[0] == std::byte{0x1f} && bytes[1] == std::byte{0x8b})
+            return Error{"compressed by gzip: unpack it first, since a text is mapped into memory"};
+        return file;
+    }
+    const auto number = [&](std::size_t index) {
+        std::uint32_t value = 0;
+        if (bytes.size() >= 4 * (index + 1)) std::memcpy(&value, &bytes[4 * index], 4);
+        return value;
+    };
+    if (number(0) == wide_token_magic && number(1) == 7)
+        return Error{"tokens of 32 bits (llm.c's version 7): only those of 16 bits can be read"};
+    if (number(0) == token_magic && size >= token_header_bytes) {
+        if (number(1) != 1)
+            return Error{"byte 4: version " + std::to_string(number(1)) + " of llm.c's files is not known"};
+        file.begin = token_header_bytes;
+    }
+    if ((size - file.begin) % 2 != 0)
+        return Error{grouped(size) + " bytes are no whole number of tokens of 16 bits: is it truncated?"};
+    file.count = (size - file.begin) / 2;
+    if (file.begin > 0 && number(2) != file.count)
+        return Error{"byte 8: the header tells of " + grouped(number(2)) + " tokens, and " + grouped(file.count) +
+                     " follow: is it truncated?"};
+    return file;
+}
+
+class TokenSurvey {
+   public:
+    TokenSurvey(const DataConfig& config, TokenData& data) : config_(config), data_(data) {}
+
+    Result<void> run(const fs::path& train, const std::optional<fs::path>& test) {
+        auto first = scan(train);
+        if (!first) return first.error();
+        data_.train = *std::move(first);
+        if (test) {
+            auto second = scan(*test);
+            if (!second) return second.error();
+            data_.test = *std::move(second);
+        }
+        if (config_.format == "text") {
+            for (std::size_t byte = 0; byte < seen_.size(); ++byte)
+                if (seen_[byte]) data_.bytes.push_back(static_cast<std::uint8_t>(byte));
+            data_.vocabulary = static_cast<std::int64_t>(data_.bytes.size());
+        } else {
+            data_.vocabulary = config_.vocabulary > 0 ? config_.vocabulary : largest_ + 1;
+        }
+        if (data_.vocabulary < 2) return Error{train.string() + ": all tokens are the same: there is nothing to learn"};
+        return {};
+    }
+
+   private:
+    Result<TokenFile> scan(const fs::path& path) {
+        const auto mapped = MappedFile::open(path);
+        if (!mapped) return mapped.error();
+        const auto file = find_tokens(path, mapped->bytes(), config_.format == "text");
+        if (!file) return Error{path.string() + ": " + file.error().message};
+        for (std::int64_t i = 0; i < file->count; ++i) {
+            const std::uint32_t token = token_at(*file, mapped->bytes(), i);
+            if (file->width == 1) seen_[token] = true;
+            largest_ = std::max<std::int64_t>(largest_, token);
+            if (config_.vocabulary > 0 && token >= config_.vocabulary)
+                return Error{"data.vocabulary: " + path.string() + " has the token " + grouped(token) +
+                             " at position " + grouped(i) + " (byte " + grouped(file->begin + i * file->width) +
+                             "), and a vocabulary of " + grouped(config_.vocabulary) + " ends at " +
+                             grouped(config_.vocabulary - 1)};
+        }
+        return file;
+    }
+
+    const DataConfig& config_;
+    TokenData& data_;
+    std::array<bool, 256> seen_{};
+    std::int64_t largest_ = 0;
+};
+
+/// What a survey of tokens depends on.
+struct TokensKey {
+    std::string format, path;
+    std::int64_t vocabulary = 0;
+    std::vector<std::pair<std::uintmax_t, fs::file_time_type>> files;
+    friend bool operator==(const TokensKey&, const TokensKey&) = default;
+};
+
+WindowQuestion window_question(const DataConfig& config, const TokenData& data) {
+    const bool text = config.format == "text";
+    return {.rows = data.train.count,
+            .window = config.window,
+            .horizon = 1,
+            .stride = config.stride > 0 ? config.stride : config.window,
+            .tests_apart = data.test.has_value(),
+            .unit = text ? "bytes" : "tokens",
+            .whole = text ? "text" : "file"};
+}
+
+/// Windows of the file that tests, where that is another one.
+Result<std::int64_t> windows_apart(const TokenFile& file, const WindowQuestion& question) {
+    const std::int64_t span = question.window + question.horizon;
+    if (file.count < span)
+        return Error{"data.window: a window and the token after it are " + grouped(span) + " tokens, and " +
+                     file.file.string() + " has only " + grouped(file.count)};
+    return (file.count - span) / question.stride + 1;
+}
+
+/// Passes on windows of a file; first_of(i) is the first token of sample i.
+template <class First>
+Result<void> pass_on_windows(const TokenData& data, const TokenFile& file, Part part, std::int64_t count,
+                             std::int64_t window, const SampleSink& sink, First&& first_of) {
+    const auto mapped = MappedFile::open(file.file);
+    if (!mapped) return mapped.error();
+    if (static_cast<std::int64_t>(mapped->bytes().size()) != file.begin + file.count * file.width)
+        return Error{file.file.string() + ": changed while it was read"};
+    std::array<std::int32_t, 256> token_of_byte{};
+    for (std::size_t token = 0; token < data.bytes.size(); ++token)
+        token_of_byte[data.bytes[token]] = static_cast<std::int32_t>(token);
+    const std::int64_t at_once = std::max<std::int64_t>(1, token_piece / window);
+    std::vector<float> features;
+    std::vector<std::int32_t> targets;
+    for (std::int64_t first = 0; first < count; first += at_once) {
+        const std::int64_t here = std::min(at_once, count - first);
+        features.clear();
+        targets.clear();
+        for (std::int64_t i = first; i < first + here; ++i) {
+            const std::int64_t begin = first_of(i);
+            for (std::int64_t step = 0; step <= window; ++step) {
+                const std::uint32_t read = token_at(file, mapped->bytes(), begin + step);
+                const auto token = data.bytes.empty() ? static_cast<std::int32_t>(read) : token_of_byte[read];
+                if (step < window) features.push_back(static_cast<float>(token));
+                if (step > 0) targets.push_back(token);
+            }
+        }
+        sink({part, first, here, std::as_bytes(std::span(features)), std::as_bytes(std::span(targets))});
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<const TokenData*> survey_tokens(const DataConfig& config) {
+    if (config.path.empty()) return Error{"data.path: needed for format " + config.format + ": a file"};
+    fs::path train = config.path;
+    std::optional<fs::path> test;
+    if (auto exists = check_data_file(train); !exists) return exists.error();
+    std::error_code problem;
+    if (config.format == "tokens" && fs::is_directory(train, problem)) {
+        test = train / "val.bin";
+        train /= "train.bin";
+        for (const fs::path& file : {train, *test})
+            if (!fs::exists(file, problem))
+                return Error{"data.path: the folder " + config.path + " has no " + file.filename().string() +
+                             "; name a file, or a folder with train.bin and val.bin"};
+    }
+    TokensKey key{config.format, config.path, config.vocabulary, {}};
+    for (const fs::path& file : {train, test.value_or(train)})
+        key.files.emplace_back(fs::file_size(file, problem), fs::last_write_time(file, problem));
+    static std::optional<std::pair<TokensKey, TokenData>> last;
+    if (last && last->first == key) return &last->second;
+    last.reset();
+    TokenData data;
+    if (auto run = TokenSurvey(config, data).run(train, test); !run) return data_file_error(config.path, run.error());
+    last.emplace(std::move(key), std::move(data));
+    return &last->second;
+}
+
+Result<DataShape> describe_tokens(const DataConfig& config) {
+    if (config.task == Task::regression)
+        return Error{"task: the next token is a class and no number: leave out task: regression"};
+    if (config.window <= 0) return Error{"data.window: needed for format " + config.format + ": tokens of a sample"};
+    const auto data = survey_tokens(config);
+    if (!data) return data.error();
+    const WindowQuestion question = window_question(config, **data);
+    const auto layout = lay_out_windows(config, question);
+    if (!layout) return layout.error();
+    DataShape shape;
+    shape.train = layout->train;
+    shape.test = layout->test;
+    if ((*data)->test) {
+        const auto windows = windows_apart(*(*data)->test, question);
+        if (!windows) return windows.error();
+        shape.test = *windows;
+    }
+    shape.sample = TokenShape{config.window, (*data)->vocabulary};
+    shape.outputs = (*data)->vocabulary;
+    shape.standardised = true;
+    shape.target_per_step = true;
+    shape.loading_bytes = 8 * std::max(token_piece, config.window);
+    return shape;
+}
+
+Result<Split> split_tokens(const DataConfig& config, const SplitSizes& sizes, std::uint64_t data_seed) {
+    const auto shape = describe_tokens(config);
+    if (!shape) return shape.error();
+    // What a subset leaves out is the beginning.
+    return cut_split(sizes, split_order(SplitKind::time, shape->train, data_seed, 0));
+}
+
+Result<DataFacts> load_tokens(const DataConfig& config, std::uint64_t, const SampleSink& sink) {
+    const auto shape = describe_tokens(config);
+    if (!shape) return shape.error();
+    const TokenData& data = **survey_tokens(config);
+    const WindowQuestion question = window_question(config, data);
+    const WindowLayout layout = *lay_out_windows(config, question);
+    auto passed = pass_on_windows(data, data.train, Part::train, shape->train, config.window, sink,
+                                  [&](std::int64_t i) { return layout.row_of(Part::train, i); });
+    if (passed)
+        passed = pass_on_windows(
+            data, data.test.value_or(data.train), Part::test, shape->test, config.window, sink,
+            [&](std::int64_t i) { return data.test ? i * question.stride : layout.row_of(Part::test, i); });
+    if (!passed) return Error{"data.path: " + passed.error().message};
+    nlohmann::ordered_json encoding{{"window", config.window}, {"vocabulary", data.vocabulary}};
+    if (!data.bytes.empty()) encoding["bytes"] = data.bytes;
+    DataFacts facts;
+    facts.encoding = encoding.dump();
+    return facts;
+}
+
+Result<std::vector<std::string>> explain_tokens(const DataConfig& config) {
+    const auto shape = describe_tokens(config);
+    if (!shape) return shape.error();
+    const TokenData& data = **survey_tokens(config);
+    const WindowQuestion question = window_question(config, data);
+    const WindowLayout layout = *lay_out_windows(config, question);
+    const auto sizes = split_sizes(config, layout.train);
+    if (!sizes) return sizes.error();
+    const std::string unit = question.unit;
+    std::vector<std::string> lines{grouped(data.train.count) + " " + unit +
+                                       (data.bytes.empty() ? " out of a vocabulary of " : ", of which are different ") +
+                                       grouped(data.vocabulary) + "; a window has " + grouped(question.window) +
+                                       ", and the next one begins " + grouped(question.stride) + " later",
+                                   parts_text(layout, *sizes, question),
+                                   "target: the next " + unit.substr(0, unit.size() - 1) + " of each"};
+    if (data.test)
+        lines.push_back(data.test->file.filename().string() + " tests: " + grouped(data.test->count) + " " + unit +
+                        ", " + grouped(shape->test) + " windows");
+    return lines;
+}
+
+}  // namespace hpo
