@@ -2,6 +2,7 @@
 import csv
 import gzip
 import json
+import math
 import os
 import pathlib
 import socket
@@ -103,6 +104,86 @@ def convolution_logits(tensors, images, groups):
         y = group_norm(convolution(y, tensors[f"{block}.second.weight"]), tensors, f"{block}.second", groups)
         x = numpy.maximum(y + (x if shortcut is None else convolution(x, shortcut, 2)), 0)
     return x.mean((1, 2)) @ tensors["head.weight"].T + tensors["head.bias"]
+
+
+def philox_words(seed, purpose, iteration, blocks):
+    """The first two words of each block (Salmon et al. 2011), as include/hpo/random.hpp draws them."""
+    counter = [blocks.astype(numpy.uint64), numpy.uint64(0), numpy.uint64(iteration), numpy.uint64(purpose)]
+    low, key = numpy.uint64(0xFFFFFFFF), [seed, 0]
+    for _ in range(10):
+        a, b = numpy.uint64(0xD2511F53) * counter[0], numpy.uint64(0xCD9E8D57) * counter[2]
+        k = [numpy.uint64(number & 0xFFFFFFFF) for number in key]
+        high = [number >> numpy.uint64(32) for number in (a, b)]
+        counter = [high[1] ^ counter[1] ^ k[0], b & low, high[0] ^ counter[3] ^ k[1], a & low]
+        key = [key[0] + 0x9E3779B9, key[1] + 0xBB67AE85]
+    return counter[0], counter[1]
+
+
+def synthetic_tokens(samples, steps, vocabulary, seed):
+    """The test samples [samples, steps + 1] that synthetic.cpp describes: the last steps are the targets."""
+    follows = list(range(vocabulary))
+    for i in range(vocabulary - 1, 0, -1):
+        j = int(philox_words(seed, 7, 0, numpy.array([i]))[0][0]) % (i + 1)
+        follows[i], follows[j] = follows[j], follows[i]
+    words = philox_words(seed, 7, 6, numpy.arange(samples * (steps + 1)))
+    free, drawn = [word.reshape(samples, steps + 1) for word in words]
+    tokens = (free % numpy.uint64(vocabulary)).astype(int)
+    for step in range(2, steps + 1):
+        follow = numpy.array(follows)[tokens[:, step - 2]]
+        tokens[:, step] = numpy.where(drawn[:, step] % numpy.uint64(8) == 0, tokens[:, step], follow)
+    return tokens
+
+
+def silu(x):
+    return x / (1 + numpy.exp(-x))
+
+
+def gelu(x):
+    return x * 0.5 * (1 + numpy.vectorize(math.erf)(x / math.sqrt(2)))
+
+
+def turned(x):
+    """Rotary positions: x [samples, steps, heads, width]."""
+    half = x.shape[3] // 2
+    angle = numpy.arange(x.shape[1])[:, None] * 10000.0 ** (-numpy.arange(half) / half)
+    cosine, sine = numpy.cos(angle)[:, None], numpy.sin(angle)[:, None]
+    a, b = x[..., :half], x[..., half:]
+    return numpy.concatenate([a * cosine - b * sine, a * sine + b * cosine], 3)
+
+
+def transformer_logits(tensors, tokens, heads, kv_heads):
+    """The causal transformer as its file describes it."""
+
+    def norm(x, name):
+        if f"{name}.bias" not in tensors:
+            return x / numpy.sqrt((x**2).mean(2, keepdims=True) + 1e-5) * tensors[f"{name}.weight"]
+        normed = (x - x.mean(2, keepdims=True)) / numpy.sqrt(x.var(2, keepdims=True) + 1e-5)
+        return normed * tensors[f"{name}.weight"] + tensors[f"{name}.bias"]
+
+    learned = "positions.weight" in tensors
+    x = tensors["tokens.weight"][tokens] + (tensors["positions.weight"] if learned else 0)
+    samples, steps, width = x.shape
+    later = numpy.triu(numpy.full((steps, steps), -numpy.inf), 1)
+    for block in range(sum(name.endswith(".mixing.weight") for name in tensors)):
+        block = f"blocks.{block}"
+        projections = norm(x, f"{block}.attention_norm") @ tensors[f"{block}.projections.weight"].T
+        parts = projections.reshape(samples, steps, heads + 2 * kv_heads, width // heads)
+        q, k, v = parts[:, :, :heads], parts[:, :, heads:-kv_heads], parts[:, :, -kv_heads:]
+        if not learned:
+            q, k = turned(q), turned(k)
+        k, v = (numpy.repeat(part, heads // kv_heads, 2) for part in (k, v))
+        scores = numpy.einsum("sqhi,skhi->shqk", q, k) / math.sqrt(width // heads) + later
+        weights = numpy.exp(scores - scores.max(3, keepdims=True))
+        attended = numpy.einsum("shqk,skhi->sqhi", weights / weights.sum(3, keepdims=True), v)
+        x = x + attended.reshape(x.shape) @ tensors[f"{block}.mixing.weight"].T
+        up = norm(x, f"{block}.perceptron_norm") @ tensors[f"{block}.up.weight"].T
+        gated = up.shape[2] == 2 * tensors[f"{block}.down.weight"].shape[1]
+        a, b = numpy.split(up, 2, 2) if gated else (up, None)
+        x = x + (silu(a) * b if gated else gelu(up)) @ tensors[f"{block}.down.weight"].T
+    x = norm(x, "norm")
+    if "head.weight" in tensors:
+        return x @ tensors["head.weight"].T + tensors["head.bias"]
+    return x @ tensors["tokens.weight"].T
 
 
 def encoded(encoding, row):
@@ -212,6 +293,25 @@ class SavedTableModel(unittest.TestCase):
             right = [encoding["target"]["classes"][i] == row["y"] for i, row in zip(best, rows)]
             self.assertAlmostEqual(sum(right) / len(right), values["test_accuracy"], delta=0.011)
             self.assertGreater(values["test_accuracy"], 0.85)
+
+
+class SavedTransformer(unittest.TestCase):
+    def test_numpy_reproduces_the_test_accuracy_of_next_tokens(self):
+        modern = {"norm": "rms", "activation": "swiglu", "positions": "rotary", "tied_embeddings": True, "kv_heads": 2}
+        for kind in ({}, modern):
+            with self.subTest(kind=kind), tempfile.TemporaryDirectory() as folder:
+                file = pathlib.Path(folder, "model.safetensors")
+                params = {"format": "synthetic", "samples": 800, "steps": 12, "vocabulary": 6, "type": "transformer",
+                          "width": 32, "heads": 4, "mlp_ratio": 2, "dropout": 0.1, "lr": 0.005, "batch_size": 32}
+                params |= kind
+                finished = train(params, 8, file)
+                self.assertEqual(finished["outcome"], "complete", finished)
+                tensors = read_safetensors(file)[1]
+                tokens = synthetic_tokens(200, 12, 6, 1)
+                best = transformer_logits(tensors, tokens[:, :-1], 4, kind.get("kv_heads", 4)).argmax(2)
+                accuracy = float((best == tokens[:, 1:]).mean())
+                self.assertGreater(accuracy, 0.6)
+                self.assertAlmostEqual(accuracy, finished["values"]["test_accuracy"], delta=0.001)
 
 
 @unittest.skipUnless(FASHION.exists(), "apt install dataset-fashion-mnist")

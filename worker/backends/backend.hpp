@@ -26,6 +26,7 @@
 
 #include "hpo/result.hpp"
 #include "worker/backends/order.hpp"
+#include "worker/backends/sequences.hpp"
 #include "worker/backends/tensor.hpp"
 
 namespace hpo {
@@ -52,9 +53,6 @@ struct Samples {
     /// is not used.
     bool staged = false;
 };
-
-/// Whether an operation writes a gradient or adds to it (micro-batches after the first).
-enum class Write : std::uint8_t { set, add };
 
 /// gelu is the exact one, x * Phi(x) with the error function (Hendrycks and Gimpel 2016); silu is x * sigmoid(x)
 /// (Elfwing, Uchibe and Doya 2018).
@@ -227,7 +225,7 @@ struct MeanPixelsBackward {
     Tensor input_gradient;   ///< [N * P, C] written
 };
 
-/// a = pre + bias; output = dropout(activation(a)).
+/// a = pre + bias; output = dropout(activation(a)) + skipped.
 struct Activate {
     Activation activation = Activation::none;
     Tensor pre;     ///< [B, O]; becomes a, unless it is `output` itself
@@ -235,6 +233,7 @@ struct Activate {
     Tensor output;  ///< [B, O] written; may be `pre` for none and relu, whose backward does not need `a`
     Dropout dropout;
     Tensor activations;  ///< u32 per replica: its Activation, in place of `activation`; `output` must not be `pre` then
+    Tensor skipped{};    ///< [B, O]: what went around a residual block; or none
 };
 
 struct ActivateBackward {
@@ -246,21 +245,23 @@ struct ActivateBackward {
     Dropout dropout;       ///< as in forward, with its mask
     Write write = Write::set;
     Tensor activations;  ///< as in forward
+    Tensor incoming{};   ///< [B, O]: the gradient of the output, where that is not in `gradient`, which is then written
 };
 
 /// Layer normalisation (Ba, Kiros and Hinton 2016): a = input + bias; output = (a - mean) * rstd * scale + shift over
 /// each row, with the variance divided by the number of valid columns. Padding columns must be 0 in what is read, and
-/// are 0 in what is written.
+/// are 0 in what is written. Without `centred` the mean is taken to be 0: RMS norm (Zhang and Sennrich 2019).
 struct LayerNorm {
     Tensor input;   ///< [B, O]; becomes a
-    Tensor bias;    ///< [1, O]
+    Tensor bias;    ///< [1, O], or none
     Tensor scale;   ///< [1, O]
-    Tensor shift;   ///< [1, O]
+    Tensor shift;   ///< [1, O], or none
     Tensor output;  ///< [B, O] written
     Tensor mean;    ///< [B, 1] written
     Tensor rstd;    ///< [B, 1] written: 1 / sqrt(variance + epsilon)
     float epsilon = 1e-5F;
     Extent extent;  ///< only `columns` is used
+    bool centred = true;
 };
 
 struct LayerNormBackward {
@@ -270,10 +271,12 @@ struct LayerNormBackward {
     Tensor rstd;            ///< [B, 1]
     Tensor scale;           ///< [1, O]
     Tensor scale_gradient;  ///< [1, O] by `write`
-    Tensor shift_gradient;  ///< [1, O] by `write`
-    Tensor bias_gradient;   ///< [1, O] by `write`
+    Tensor shift_gradient;  ///< [1, O] by `write`; or none
+    Tensor bias_gradient;   ///< [1, O] by `write`; or none
     Write write = Write::set;
-    Extent extent;  ///< as in forward
+    Extent extent;              ///< as in forward
+    bool centred = true;        ///< as in forward
+    Tensor skipped_gradient{};  ///< [B, O]: the gradient of a is added to this and `gradient` is left as it is; or none
 };
 
 /// Softmax and cross-entropy against (1 - smoothing) * one-hot + smoothing / C (Szegedy et al. 2016).
@@ -428,6 +431,13 @@ class Stream {
     virtual void group_norm_backward(const GroupNormBackward& arguments) = 0;
     virtual void mean_pixels(const MeanPixels& arguments) = 0;
     virtual void mean_pixels_backward(const MeanPixelsBackward& arguments) = 0;
+    virtual void embed(const Embed& arguments) = 0;
+    virtual void embed_backward(const EmbedBackward& arguments) = 0;
+    virtual void rotate(const Rotate& arguments) = 0;
+    virtual void attention(const Attention& arguments) = 0;
+    virtual void attention_backward(const AttentionBackward& arguments) = 0;
+    virtual void gate(const Gate& arguments) = 0;
+    virtual void gate_backward(const GateBackward& arguments) = 0;
     virtual void cross_entropy(const CrossEntropy& arguments) = 0;
     virtual void squared_error(const SquaredError& arguments) = 0;
     virtual void gradient_norm(const GradientNorm& arguments) = 0;

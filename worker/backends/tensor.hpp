@@ -56,6 +56,9 @@ inline constexpr std::size_t alignment = 64;
 
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
+/// Whether an operation writes a gradient or adds to it (micro-batches after the first).
+enum class Write : std::uint8_t { set, add };
+
 /// One row-major matrix for each replica of a group, as an offset into a buffer. A default-constructed one means
 /// "none".
 struct Tensor {

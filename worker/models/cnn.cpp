@@ -373,7 +373,7 @@ void Cnn::backward(Stream& stream, const Tensor& weights, const Tensor& gradient
     convolve_backward(pass, stem_.convolution, input, gradient, {});
 }
 
-void normalise_cnn(const Params&, Params&) {}
+void normalise_cnn(const Params&, Params& all) { all.try_emplace("activation", std::string("relu")); }
 
 void pad_cnn(Params& all) { all["activation"] = std::string("gelu"); }
 

@@ -190,6 +190,8 @@ void Mlp::backward(Stream& stream, const Tensor& weights, const Tensor& gradient
 }
 
 void normalise_mlp(const Params& given, Params& all) {
+    all.try_emplace("activation", std::string("relu"));
+    all.try_emplace("norm", std::string("none"));
     if (!given.contains("hidden"))
         all["hidden"] = std::vector<std::int64_t>(static_cast<std::size_t>(std::get<std::int64_t>(all.at("depth"))),
                                                   std::get<std::int64_t>(all.at("width")));
@@ -224,6 +226,7 @@ Result<std::unique_ptr<Model>> make_mlp(const Params& params, const DataShape& s
     mlp.activation = *activation;
     const auto norm = text_setting(params, "norm");
     if (!norm) return norm.error();
+    if (*norm == "rms") return Error{"model.norm: rms is for type: transformer: use layer or none"};
     mlp.layer_norm = *norm == "layer";
     return std::unique_ptr<Model>(
         std::make_unique<Mlp>(std::move(mlp), ModelShape{shape.features(), shape.outputs, shape.targets()}));

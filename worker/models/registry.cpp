@@ -6,6 +6,7 @@
 #include "worker/models/cnn.hpp"
 #include "worker/models/mlp.hpp"
 #include "worker/models/settings.hpp"
+#include "worker/models/transformer.hpp"
 
 namespace hpo {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 constexpr std::array kinds{
     ModelKind{"mlp", normalise_mlp, pad_mlp, make_mlp},
     ModelKind{"cnn", normalise_cnn, pad_cnn, make_cnn},
+    ModelKind{"transformer", normalise_transformer, pad_transformer, make_transformer},
 };
 
 }  // namespace

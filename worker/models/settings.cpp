@@ -84,6 +84,10 @@ Result<std::int64_t> integer_setting(const Params& params, std::string_view name
     return setting<std::int64_t>(params, name);
 }
 
+Result<double> real_setting(const Params& params, std::string_view name) { return setting<double>(params, name); }
+
+Result<bool> flag_setting(const Params& params, std::string_view name) { return setting<bool>(params, name); }
+
 Result<std::string> text_setting(const Params& params, std::string_view name) {
     return setting<std::string>(params, name);
 }
@@ -93,10 +97,15 @@ Result<std::vector<std::int64_t>> list_setting(const Params& params, std::string
     return setting(params, name, &none);
 }
 
+Activation activation_of(std::string_view name) {
+    return name == "gelu" ? Activation::gelu : name == "silu" ? Activation::silu : Activation::relu;
+}
+
 Result<Activation> activation_setting(const Params& params) {
     const auto name = text_setting(params, "activation");
     if (!name) return name.error();
-    return *name == "relu" ? Activation::relu : *name == "gelu" ? Activation::gelu : Activation::silu;
+    if (*name == "swiglu") return Error{"model.activation: swiglu is for type: transformer: use relu, gelu or silu"};
+    return activation_of(*name);
 }
 
 }  // namespace hpo

@@ -19,10 +19,14 @@ Result<Value> checked_value(const WorkerKey& key, const Value& value);
 /// The value of key `name` in `params`, or its default; a list defaults to an empty one. `name` must be a key of the
 /// table with this type: anything else is a bug. Errors are checked_value's.
 Result<std::int64_t> integer_setting(const Params& params, std::string_view name);
+Result<double> real_setting(const Params& params, std::string_view name);
+Result<bool> flag_setting(const Params& params, std::string_view name);
 Result<std::string> text_setting(const Params& params, std::string_view name);
 Result<std::vector<std::int64_t>> list_setting(const Params& params, std::string_view name);
 
-/// The value of `activation`.
+/// By its name; of others than gelu and silu: relu.
+Activation activation_of(std::string_view name);
+/// The value of `activation`, by default relu. The error: swiglu, which is for transformers.
 Result<Activation> activation_setting(const Params& params);
 
 }  // namespace hpo

@@ -1,9 +1,11 @@
 // Writes a trained model as a safetensors file: u64 length, a JSON header, the tensors' bytes; little-endian float32.
 //
 // Tensors: the model's parameters by their names (layers.0.weight [out, in], layers.0.bias [out], ...; of a convolution
-// network those of cnn.cpp, with weights [out, height, width, in] for images with channels last), and input.mean and
-// input.deviation, both [1]: the model expects (value - mean) / deviation. __metadata__: format "hpo-model",
-// version, task, classes (or outputs, in regression), step, and configuration, a JSON object of every leaf key.
+// network those of cnn.cpp, with weights [out, height, width, in] for images with channels last; of a transformer those
+// of transformer.cpp, where projections are the queries of all heads, then their keys, then their values, and the first
+// half of up is the one that SwiGLU's silu applies to), and input.mean and input.deviation, both [1]: the model expects
+// (value - mean) / deviation. __metadata__: format "hpo-model", version, task, classes (or outputs, in regression),
+// step, and configuration, a JSON object of every leaf key.
 //
 // For a table there is also encoding, a JSON object that describes how a row becomes the model's input: its `columns`,
 // in the order of the features. A number becomes (value - mean) / deviation; if the column has a `median`, that stands

@@ -298,5 +298,40 @@ TEST(Dropout, DrawsAnewForEachSiteIterationAndSeed) {
     });
 }
 
+TEST(Activation, OfAResidualBlockAddsWhatWentAroundItAndLeavesTheIncomingGradient) {
+    const Shape shape{5, 261};
+    for (const Activation activation : {Activation::none, Activation::gelu})
+        fused_and_alone([&](Harness& harness) {
+            const Layer plain(harness, shape, activation, true), skipping(harness, shape, activation, true);
+            const Tensor skipped = harness.random(shape.rows, shape.columns),
+                         incoming = harness.random(shape.rows, shape.columns),
+                         outgoing = harness.output(shape.rows, shape.columns);
+            harness.start();
+            harness.stream().copy(plain.pre, skipping.pre);
+            harness.stream().copy(plain.bias, skipping.bias);
+            harness.stream().activate({activation, plain.pre, plain.bias, plain.output, plain.dropout});
+            harness.stream().activate(
+                {activation, skipping.pre, skipping.bias, skipping.output, skipping.dropout, {}, skipped});
+            std::vector<Numbers> up;
+            for (int k = 0; k < harness.replicas(); ++k) up.push_back(harness.values(incoming, k));
+            harness.stream().activate_backward({.activation = activation,
+                                                .gradient = outgoing,
+                                                .pre = plain.pre,
+                                                .dropout = plain.dropout,
+                                                .incoming = incoming});
+            harness.stream().copy(incoming, plain.gradient);
+            harness.stream().activate_backward(
+                {.activation = activation, .gradient = plain.gradient, .pre = plain.pre, .dropout = plain.dropout});
+            for (int k = 0; k < harness.replicas(); ++k) {
+                Numbers wanted = harness.values(plain.output, k);
+                const Numbers around = harness.values(skipped, k);
+                for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] += around[i];
+                expect_near(harness.values(skipping.output, k), wanted, 1e-6);
+                EXPECT_EQ(harness.values(incoming, k), up[number(k)]);
+                EXPECT_EQ(harness.values(outgoing, k), harness.values(plain.gradient, k));
+            }
+        });
+}
+
 }  // namespace
 }  // namespace hpo::test

@@ -147,5 +147,60 @@ TEST(LayerNorm, AddsToTheGradientsOfEarlierMicroBatches) {
     });
 }
 
+TEST(LayerNorm, RmsNormTakesNoMeanAndNeedsNoShift) {
+    for (const auto& shape : odd_shapes)
+        fused_and_alone([&](Harness& harness) {
+            const Tensor input = harness.random(shape.rows, shape.columns, 0.5, 2),
+                         scale = harness.random(1, shape.columns, 0.5, 2);
+            const Tensor output = harness.output(shape.rows, shape.columns);
+            const Tensor mean = harness.output(shape.rows, 1), rstd = harness.output(shape.rows, 1);
+            const Tensor gradient = harness.random(shape.rows, shape.columns),
+                         scale_gradient = harness.output(1, shape.columns),
+                         skipped = harness.random(shape.rows, shape.columns);
+            harness.start();
+            std::vector<Numbers> up, before;
+            for (int k = 0; k < harness.replicas(); ++k) {
+                up.push_back(harness.values(gradient, k));
+                before.push_back(harness.values(skipped, k));
+            }
+            harness.stream().layer_norm({.input = input,
+                                         .scale = scale,
+                                         .output = output,
+                                         .mean = mean,
+                                         .rstd = rstd,
+                                         .epsilon = static_cast<float>(epsilon),
+                                         .centred = false});
+            harness.stream().layer_norm_backward({.gradient = gradient,
+                                                  .input = input,
+                                                  .mean = mean,
+                                                  .rstd = rstd,
+                                                  .scale = scale,
+                                                  .scale_gradient = scale_gradient,
+                                                  .centred = false,
+                                                  .skipped_gradient = skipped});
+            const auto normed = [&](const Numbers& x, const Numbers& s) {
+                Numbers y(x.size());
+                const auto columns = number(shape.columns);
+                for (std::size_t row = 0; row < number(shape.rows); ++row) {
+                    double squares = 0;
+                    for (std::size_t i = 0; i < columns; ++i) squares += x[row * columns + i] * x[row * columns + i];
+                    for (std::size_t i = 0; i < columns; ++i)
+                        y[row * columns + i] =
+                            x[row * columns + i] * s[i] / std::sqrt(squares / static_cast<double>(columns) + epsilon);
+                }
+                return y;
+            };
+            for (int k = 0; k < harness.replicas(); ++k) {
+                const Numbers x = harness.values(input, k), s = harness.values(scale, k), g = up[number(k)];
+                expect_near(harness.values(output, k), normed(x, s), 2e-5);
+                Numbers sums = differences(x, [&](const Numbers& v) { return dot(normed(v, s), g); });
+                for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += before[number(k)][i];
+                expect_near(harness.values(skipped, k), sums, 2e-5);
+                expect_near(harness.values(scale_gradient, k),
+                            differences(s, [&](const Numbers& v) { return dot(normed(x, v), g); }), 2e-5);
+            }
+        });
+}
+
 }  // namespace
 }  // namespace hpo::test

@@ -74,12 +74,15 @@ static float __uint_as_float(unsigned bits) {
     return number;
 }
 
+using std::cos;
 using std::exp;
+using std::exp2;
 using std::expm1;
 using std::fabs;
 using std::log;
 using std::log1p;
 using std::round;
+using std::sin;
 using std::sqrt;
 
 // The kernels need this order.
@@ -91,6 +94,7 @@ using std::sqrt;
 #include "worker/backends/gpu/kernels/activation.cl"
 #include "worker/backends/gpu/kernels/layer_norm.cl"
 #include "worker/backends/gpu/kernels/images.cl"
+#include "worker/backends/gpu/kernels/sequences.cl"
 #include "worker/backends/gpu/kernels/cross_entropy.cl"
 #include "worker/backends/gpu/kernels/squared_error.cl"
 #include "worker/backends/gpu/kernels/optimizers.cl"
@@ -233,6 +237,15 @@ const std::map<std::string, Entry> kernels{
     ENTRY(group_norm_backward_input, GroupNormBackwardArguments),
     ENTRY(mean_pixels, MeanPixelsArguments),
     ENTRY(mean_pixels_backward, MeanPixelsArguments),
+    ENTRY(embed, EmbedArguments),
+    ENTRY(embed_backward, EmbedArguments),
+    ENTRY(rotate_heads, RotateArguments),
+    ENTRY(attention, AttentionArguments),
+    ENTRY(attention_deltas, AttentionArguments),
+    ENTRY(attention_of_keys, AttentionArguments),
+    ENTRY(attention_of_queries, AttentionArguments),
+    ENTRY(gate, GateArguments),
+    ENTRY(gate_backward, GateArguments),
     ENTRY(cross_entropy_rows, CrossEntropyArguments),
     ENTRY(cross_entropy_total, CrossEntropyArguments),
     ENTRY(squared_error_parts, SquaredErrorArguments),

@@ -21,7 +21,7 @@ struct Net {
         for (Tensor* block : {&weights, &gradients, &first_moment, &second_moment})
             *block = layout.add(Type::f32, 1, size);
         input = layout.add(Type::f32, rows, features);
-        labels = layout.add(Type::i32, rows, 1);
+        labels = layout.add(Type::i32, rows * model.targets(), 1);
         for (Tensor* number :
              {&dropout, &smoothing, &rate, &decay, &beta1, &beta2, &epsilon, &limit, &norm, &factor, &loss})
             *number = layout.add_per_replica(Type::f32);
@@ -39,7 +39,7 @@ struct Net {
             for (std::size_t i = 0; i < samples.size(); ++i)
                 samples[i] =
                     static_cast<float>(draw_unit(1, Purpose::synthetic, static_cast<std::uint64_t>(name), i) * 2 - 1);
-            std::vector<std::int32_t> targets(static_cast<std::size_t>(rows));
+            std::vector<std::int32_t> targets(static_cast<std::size_t>(labels.rows));
             for (std::size_t i = 0; i < targets.size(); ++i)
                 targets[i] = static_cast<std::int32_t>((static_cast<std::int64_t>(i) + name) % classes);
             stream->write(input, replica, std::span<const float>(samples));
@@ -72,8 +72,9 @@ struct Net {
         const Tensor rows = input.slice(first * input.columns, count, input.columns);
         const Training now = training(first);
         const Tensor logits = model.forward(*stream, weights, rows, &now);
-        stream->cross_entropy({logits, labels.slice(first, count, 1), smoothing, loss, correct, logits,
-                               1.0F / static_cast<float>(input.rows), write});
+        const std::int64_t targets = model.targets();
+        stream->cross_entropy({logits, labels.slice(first * targets, count * targets, 1), smoothing, loss, correct,
+                               logits, 1.0F / static_cast<float>(labels.rows), write});
         if (backward) model.backward(*stream, weights, gradients, rows, logits, now, write);
     }
 

@@ -27,15 +27,6 @@ std::uint32_t high_word(std::uint64_t seed) { return static_cast<std::uint32_t>(
 }  // namespace
 
 template <class T>
-T* CpuStream::at(const Tensor& tensor, int replica) const {
-    if (!tensor) return nullptr;
-    assert(tensor.type == type_of<std::remove_const_t<T>>());
-    const std::size_t offset = tensor.offset + static_cast<std::size_t>(replica) * tensor.replica_stride;
-    assert(offset + tensor.bytes() <= arena_.bytes());
-    return reinterpret_cast<T*>(arena_.data() + offset);
-}
-
-template <class T>
 T CpuStream::value(const Tensor& tensor, int replica) const {
     assert(tensor.elements() == 1);
     return *at<T>(tensor, replica);
@@ -314,13 +305,15 @@ void CpuStream::linear_backward(const LinearBackward& arguments) {
 }
 
 void CpuStream::activate(const Activate& arguments) {
-    const auto& [activation, pre, bias, output, dropout, activations] = arguments;
+    const auto& [activation, pre, bias, output, dropout, activations, skipped] = arguments;
+    assert(!skipped || skipped.elements() == output.elements());
     assert(pre.elements() == output.elements() && (!bias || bias.elements() == pre.columns));
     assert(pre.offset != output.offset ||
            (!activations && (activation == Activation::none || activation == Activation::relu)));
     for (int replica = first_; replica < end_; ++replica)
-        kernels_.activate[kernel_of(activation, activations, replica)](
-            pre.rows, pre.columns, at(pre, replica), at(bias, replica), at(output, replica), draw(dropout, replica));
+        kernels_.activate[kernel_of(activation, activations, replica)](pre.rows, pre.columns, at(pre, replica),
+                                                                       at(bias, replica), at(output, replica),
+                                                                       at(skipped, replica), draw(dropout, replica));
 }
 
 void CpuStream::activate_backward(const ActivateBackward& arguments) {
@@ -328,13 +321,14 @@ void CpuStream::activate_backward(const ActivateBackward& arguments) {
     for (int replica = first_; replica < end_; ++replica) {
         prepare(arguments.bias_gradient, replica, arguments.write);
         float* its = at(gradient, replica);
+        const float* incoming = arguments.incoming ? at(arguments.incoming, replica) : its;
         const float* pre = at(arguments.pre, replica);
         const float* output = at(arguments.output, replica);
         const DropoutDraw dropout = draw(arguments.dropout, replica);
         const std::size_t kernel = kernel_of(arguments.activation, arguments.activations, replica);
         assert(dropout.threshold == 0 || dropout.mask || kernel == static_cast<std::size_t>(Activation::relu));
-        kernels_.activate_backward[kernel](gradient.rows, gradient.columns, its, pre ? pre : its, output ? output : its,
-                                           at(arguments.bias_gradient, replica), dropout);
+        kernels_.activate_backward[kernel](gradient.rows, gradient.columns, its, incoming, pre ? pre : incoming,
+                                           output ? output : incoming, at(arguments.bias_gradient, replica), dropout);
     }
 }
 
@@ -342,23 +336,24 @@ void CpuStream::layer_norm(const LayerNorm& arguments) {
     const Tensor& input = arguments.input;
     for (int replica = first_; replica < end_; ++replica)
         kernels_.layer_norm(input.rows, input.columns, valid_columns(arguments.extent, replica, input.columns),
-                            at(input, replica), at(arguments.bias, replica), at(arguments.scale, replica),
-                            at(arguments.shift, replica), at(arguments.output, replica), at(arguments.mean, replica),
-                            at(arguments.rstd, replica), arguments.epsilon);
+                            arguments.centred, at(input, replica), at(arguments.bias, replica),
+                            at(arguments.scale, replica), at(arguments.shift, replica), at(arguments.output, replica),
+                            at(arguments.mean, replica), at(arguments.rstd, replica), arguments.epsilon);
 }
 
 void CpuStream::layer_norm_backward(const LayerNormBackward& arguments) {
     const Tensor& gradient = arguments.gradient;
     for (int replica = first_; replica < end_; ++replica) {
         for (const Tensor* target : {&arguments.scale_gradient, &arguments.shift_gradient, &arguments.bias_gradient}) {
-            assert(target->elements() == gradient.columns);
+            assert(!*target || target->elements() == gradient.columns);
             prepare(*target, replica, arguments.write);
         }
-        kernels_.layer_norm_backward(
-            gradient.rows, gradient.columns, valid_columns(arguments.extent, replica, gradient.columns),
-            at(gradient, replica), at(arguments.input, replica), at(arguments.mean, replica),
-            at(arguments.rstd, replica), at(arguments.scale, replica), at(arguments.scale_gradient, replica),
-            at(arguments.shift_gradient, replica), at(arguments.bias_gradient, replica));
+        kernels_.layer_norm_backward(gradient.rows, gradient.columns,
+                                     valid_columns(arguments.extent, replica, gradient.columns), arguments.centred,
+                                     at(gradient, replica), at(arguments.input, replica), at(arguments.mean, replica),
+                                     at(arguments.rstd, replica), at(arguments.scale, replica),
+                                     at(arguments.scale_gradient, replica), at(arguments.shift_gradient, replica),
+                                     at(arguments.bias_gradient, replica), at(arguments.skipped_gradient, replica));
     }
 }
 

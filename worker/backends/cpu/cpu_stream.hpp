@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <type_traits>
 
 #include "worker/backends/backend.hpp"
 #include "worker/backends/cpu/bfloat16.hpp"
@@ -56,6 +57,13 @@ class CpuStream : public Stream {
     void group_norm_backward(const GroupNormBackward& arguments) override;
     void mean_pixels(const MeanPixels& arguments) override;
     void mean_pixels_backward(const MeanPixelsBackward& arguments) override;
+    void embed(const Embed& arguments) override;
+    void embed_backward(const EmbedBackward& arguments) override;
+    void rotate(const Rotate& arguments) override;
+    void attention(const Attention& arguments) override;
+    void attention_backward(const AttentionBackward& arguments) override;
+    void gate(const Gate& arguments) override;
+    void gate_backward(const GateBackward& arguments) override;
     void cross_entropy(const CrossEntropy& arguments) override;
     void squared_error(const SquaredError& arguments) override;
     void gradient_norm(const GradientNorm& arguments) override;
@@ -97,5 +105,14 @@ class CpuStream : public Stream {
     int first_ = 0;                               ///< of the replicas
     int end_;
 };
+
+template <class T>
+T* CpuStream::at(const Tensor& tensor, int replica) const {
+    if (!tensor) return nullptr;
+    assert(tensor.type == type_of<std::remove_const_t<T>>());
+    const std::size_t offset = tensor.offset + static_cast<std::size_t>(replica) * tensor.replica_stride;
+    assert(offset + tensor.bytes() <= arena_.bytes());
+    return reinterpret_cast<T*>(arena_.data() + offset);
+}
 
 }  // namespace hpo

@@ -41,20 +41,30 @@ struct PatchSizes {
     std::int64_t height, width, channels, kernel, stride, out_height, out_width;
 };
 
+/// As Attention in sequences.hpp.
+struct AttentionSizes {
+    std::int64_t steps, heads, kv_heads, width;
+    bool causal;
+};
+
 struct Kernels {
-    /// pre += bias (null: none); output = dropout(f(pre)); output may be pre for [0] and [1]. By Activation.
+    /// pre += bias (null: none); output = dropout(f(pre)) + skipped (null: none); output may be pre for [0] and [1]. By
+    /// Activation.
     void (*activate[4])(std::int64_t rows, std::int64_t columns, float* pre, const float* bias, float* output,
-                        const DropoutDraw& dropout);
-    /// gradient *= f'(pre) * dropout; bias_gradient (null: none) adds its column sums. By Activation.
-    void (*activate_backward[4])(std::int64_t rows, std::int64_t columns, float* gradient, const float* pre,
-                                 const float* output, float* bias_gradient, const DropoutDraw& dropout);
+                        const float* skipped, const DropoutDraw& dropout);
+    /// gradient = incoming * f'(pre) * dropout; bias_gradient (null: none) adds its column sums. By Activation.
+    void (*activate_backward[4])(std::int64_t rows, std::int64_t columns, float* gradient, const float* incoming,
+                                 const float* pre, const float* output, float* bias_gradient,
+                                 const DropoutDraw& dropout);
     /// As LayerNorm in backend.hpp; columns from `valid` on are padding.
-    void (*layer_norm)(std::int64_t rows, std::int64_t columns, std::int64_t valid, float* input, const float* bias,
-                       const float* scale, const float* shift, float* output, float* mean, float* rstd, float epsilon);
+    void (*layer_norm)(std::int64_t rows, std::int64_t columns, std::int64_t valid, bool centred, float* input,
+                       const float* bias, const float* scale, const float* shift, float* output, float* mean,
+                       float* rstd, float epsilon);
     /// As LayerNormBackward; the three parameter gradients add.
-    void (*layer_norm_backward)(std::int64_t rows, std::int64_t columns, std::int64_t valid, float* gradient,
-                                const float* input, const float* mean, const float* rstd, const float* scale,
-                                float* scale_gradient, float* shift_gradient, float* bias_gradient);
+    void (*layer_norm_backward)(std::int64_t rows, std::int64_t columns, std::int64_t valid, bool centred,
+                                float* gradient, const float* input, const float* mean, const float* rstd,
+                                const float* scale, float* scale_gradient, float* shift_gradient, float* bias_gradient,
+                                float* skipped_gradient);
     /// to += from.
     void (*add)(std::int64_t count, const float* from, float* to);
     /// As Unfold and Fold, for so many images.
@@ -72,6 +82,20 @@ struct Kernels {
                         float* output);
     void (*mean_pixels_backward)(std::int64_t samples, std::int64_t pixels, std::int64_t channels,
                                  const float* output_gradient, float* input_gradient);
+    /// As in sequences.hpp; the table's gradient adds.
+    void (*embed)(std::int64_t rows, std::int64_t columns, const float* tokens, const float* table, float* output);
+    void (*embed_backward)(std::int64_t rows, std::int64_t columns, const float* tokens, const float* gradient,
+                           float* table_gradient);
+    void (*rotate)(std::int64_t samples, std::int64_t steps, std::int64_t columns, std::int64_t heads,
+                   std::int64_t width, bool back, float* values);
+    void (*attention)(std::int64_t samples, const AttentionSizes& sizes, const float* projections, float* output,
+                      float* log_sums);
+    void (*attention_backward)(std::int64_t samples, const AttentionSizes& sizes, const float* projections,
+                               const float* output, const float* log_sums, const float* gradient, float* deltas,
+                               float* of_projections);
+    void (*gate)(std::int64_t rows, std::int64_t columns, const float* input, float* output);
+    void (*gate_backward)(std::int64_t rows, std::int64_t columns, const float* input, const float* output_gradient,
+                          float* input_gradient);
     /// Adds to loss and correct; gradient (times scale) null: not wanted; it may be logits.
     void (*cross_entropy)(std::int64_t rows, std::int64_t columns, const float* logits, const std::int32_t* labels,
                           float smoothing, float weight, float scale, float* loss, std::int32_t* correct,

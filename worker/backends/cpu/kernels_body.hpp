@@ -150,8 +150,13 @@ inline void draw_group(const DropoutDraw& dropout, uint32_t row, uint32_t column
 
 // ---- Activation, bias and dropout ----
 
+void add(int64_t count, const float* from, float* to) {
+#pragma omp simd
+    for (int64_t i = 0; i < count; ++i) to[i] += from[i];
+}
+
 template <class F, bool drop>
-void activate_rows(int64_t rows, int64_t columns, float* pre, const float* bias, float* output,
+void activate_rows(int64_t rows, int64_t columns, float* pre, const float* bias, float* output, const float* skipped,
                    const DropoutDraw& dropout) {
     const auto threshold = static_cast<int32_t>(dropout.threshold);
     const float scale = dropout.scale;
@@ -171,42 +176,46 @@ void activate_rows(int64_t rows, int64_t columns, float* pre, const float* bias,
                            static_cast<uint32_t>(first / group), draws);
 #pragma omp simd
                 for (int64_t i = 0; i < count; ++i) y[i] = F::value(a[i]) * (draws[i] < threshold ? 0.0F : scale);
-                if (!dropout.mask) continue;
-                uint8_t* kept = dropout.mask + row * columns + first;
+                if (dropout.mask) {
+                    uint8_t* kept = dropout.mask + row * columns + first;
 #pragma omp simd
-                for (int64_t i = 0; i < count; ++i) kept[i] = draws[i] < threshold ? 0 : 1;
+                    for (int64_t i = 0; i < count; ++i) kept[i] = draws[i] < threshold ? 0 : 1;
+                }
             } else {
 #pragma omp simd
                 for (int64_t i = 0; i < count; ++i) y[i] = F::value(a[i]);
             }
+            if (skipped) add(count, skipped + row * columns + first, y);
         }
     }
 }
 
 template <class F>
-void activate(int64_t rows, int64_t columns, float* pre, const float* bias, float* output, const DropoutDraw& dropout) {
+void activate(int64_t rows, int64_t columns, float* pre, const float* bias, float* output, const float* skipped,
+              const DropoutDraw& dropout) {
     if (dropout.threshold > 0)
-        activate_rows<F, true>(rows, columns, pre, bias, output, dropout);
+        activate_rows<F, true>(rows, columns, pre, bias, output, skipped, dropout);
     else
-        activate_rows<F, false>(rows, columns, pre, bias, output, dropout);
+        activate_rows<F, false>(rows, columns, pre, bias, output, skipped, dropout);
 }
 
 /// `masked`: the mask shows which elements were dropped. Otherwise their output is 0 (relu), or none were dropped.
 template <class F, bool masked>
-void activate_backward_rows(int64_t rows, int64_t columns, float* gradient, const float* pre, const float* output,
-                            float* bias_gradient, const DropoutDraw& dropout) {
+void activate_backward_rows(int64_t rows, int64_t columns, float* gradient, const float* incoming, const float* pre,
+                            const float* output, float* bias_gradient, const DropoutDraw& dropout) {
     const float scale = dropout.scale;
     for (int64_t row = 0; row < rows; ++row) {
         float* g = gradient + row * columns;
+        const float* up = incoming + row * columns;
         const float* a = pre + row * columns;
         const float* y = output + row * columns;
         const uint8_t* kept = masked ? dropout.mask + row * columns : nullptr;
         const auto one = [&](int64_t i) {
             const float slope = F::slope(a[i], y[i]) * scale;
             if constexpr (masked)
-                return kept[i] ? g[i] * slope : 0.0F;
+                return kept[i] ? up[i] * slope : 0.0F;
             else
-                return g[i] * slope;
+                return up[i] * slope;
         };
         if (bias_gradient) {
 #pragma omp simd
@@ -222,44 +231,49 @@ void activate_backward_rows(int64_t rows, int64_t columns, float* gradient, cons
 }
 
 template <class F, bool needs_mask>
-void activate_backward(int64_t rows, int64_t columns, float* gradient, const float* pre, const float* output,
-                       float* bias_gradient, const DropoutDraw& dropout) {
+void activate_backward(int64_t rows, int64_t columns, float* gradient, const float* incoming, const float* pre,
+                       const float* output, float* bias_gradient, const DropoutDraw& dropout) {
     if (needs_mask && dropout.threshold > 0)
-        activate_backward_rows<F, true>(rows, columns, gradient, pre, output, bias_gradient, dropout);
+        activate_backward_rows<F, true>(rows, columns, gradient, incoming, pre, output, bias_gradient, dropout);
     else
-        activate_backward_rows<F, false>(rows, columns, gradient, pre, output, bias_gradient, dropout);
+        activate_backward_rows<F, false>(rows, columns, gradient, incoming, pre, output, bias_gradient, dropout);
 }
 
 // ---- Layer norm ----
 
-void layer_norm(int64_t rows, int64_t columns, int64_t valid, float* input, const float* bias, const float* scale,
-                const float* shift, float* output, float* mean, float* rstd, float epsilon) {
+void layer_norm(int64_t rows, int64_t columns, int64_t valid, bool centred, float* input, const float* bias,
+                const float* scale, const float* shift, float* output, float* mean, float* rstd, float epsilon) {
     const float share = 1.0F / static_cast<float>(valid);
     for (int64_t row = 0; row < rows; ++row) {
         float* a = input + row * columns;
         float* y = output + row * columns;
+        if (bias) add(valid, bias, a);
         float sum = 0;
+        if (centred) {
 #pragma omp simd reduction(+ : sum)
-        for (int64_t i = 0; i < valid; ++i) {
-            a[i] += bias[i];
-            sum += a[i];
+            for (int64_t i = 0; i < valid; ++i) sum += a[i];
         }
         const float m = sum * share;
         float squares = 0;
 #pragma omp simd reduction(+ : squares)
         for (int64_t i = 0; i < valid; ++i) squares += (a[i] - m) * (a[i] - m);
         const float r = 1.0F / __builtin_sqrtf(squares * share + epsilon);
+        if (shift) {
 #pragma omp simd
-        for (int64_t i = 0; i < valid; ++i) y[i] = (a[i] - m) * r * scale[i] + shift[i];
+            for (int64_t i = 0; i < valid; ++i) y[i] = (a[i] - m) * r * scale[i] + shift[i];
+        } else {
+#pragma omp simd
+            for (int64_t i = 0; i < valid; ++i) y[i] = (a[i] - m) * r * scale[i];
+        }
         for (int64_t i = valid; i < columns; ++i) y[i] = 0;
         mean[row] = m;
         rstd[row] = r;
     }
 }
 
-void layer_norm_backward(int64_t rows, int64_t columns, int64_t valid, float* gradient, const float* input,
-                         const float* mean, const float* rstd, const float* scale, float* scale_gradient,
-                         float* shift_gradient, float* bias_gradient) {
+void layer_norm_backward(int64_t rows, int64_t columns, int64_t valid, bool centred, float* gradient,
+                         const float* input, const float* mean, const float* rstd, const float* scale,
+                         float* scale_gradient, float* shift_gradient, float* bias_gradient, float* skipped_gradient) {
     const float share = 1.0F / static_cast<float>(valid);
     for (int64_t row = 0; row < rows; ++row) {
         float* g = gradient + row * columns;
@@ -272,27 +286,27 @@ void layer_norm_backward(int64_t rows, int64_t columns, int64_t valid, float* gr
         for (int64_t i = 0; i < valid; ++i) {
             const float normalised = (a[i] - m) * r;
             scale_gradient[i] += g[i] * normalised;
-            shift_gradient[i] += g[i];
             sum += g[i] * scale[i];
             moment += g[i] * scale[i] * normalised;
         }
-        const float mean_sum = sum * share;
+        if (shift_gradient) add(valid, g, shift_gradient);
+        const float mean_sum = centred ? sum * share : 0.0F;
         const float mean_moment = moment * share;
+        const auto one = [&](int64_t i) { return r * (g[i] * scale[i] - mean_sum - (a[i] - m) * r * mean_moment); };
+        if (skipped_gradient) {
+            float* to = skipped_gradient + row * columns;
 #pragma omp simd
-        for (int64_t i = 0; i < valid; ++i) {
-            g[i] = r * (g[i] * scale[i] - mean_sum - (a[i] - m) * r * mean_moment);
-            bias_gradient[i] += g[i];
+            for (int64_t i = 0; i < valid; ++i) to[i] += one(i);
+            continue;
         }
+#pragma omp simd
+        for (int64_t i = 0; i < valid; ++i) g[i] = one(i);
+        if (bias_gradient) add(valid, g, bias_gradient);
         for (int64_t i = valid; i < columns; ++i) g[i] = 0;
     }
 }
 
 // ---- Images ----
-
-void add(int64_t count, const float* from, float* to) {
-#pragma omp simd
-    for (int64_t i = 0; i < count; ++i) to[i] += from[i];
-}
 
 /// Calls visit(row of the kernel, offset of the first pixel inside the image or -1, pixels before, inside and after it)
 /// for each row of each patch of an image, in the order in which they lie in the output.
@@ -478,6 +492,8 @@ void mean_pixels_backward(int64_t samples, int64_t pixels, int64_t channels, con
             for (int64_t i = 0; i < channels; ++i) input_gradient[i] = output_gradient[i] * share;
         }
 }
+
+#include "worker/backends/cpu/sequences_body.hpp"
 
 // ---- Softmax cross-entropy ----
 
@@ -671,6 +687,13 @@ const Kernels HPO_KERNEL_TABLE = {
     .group_norm_backward = group_norm_backward,
     .mean_pixels = mean_pixels,
     .mean_pixels_backward = mean_pixels_backward,
+    .embed = embed,
+    .embed_backward = embed_backward,
+    .rotate = rotate,
+    .attention = attention,
+    .attention_backward = attention_backward,
+    .gate = gate,
+    .gate_backward = gate_backward,
     .cross_entropy = cross_entropy,
     .squared_error = squared_error,
     .gather_f32 = gather<float>,

@@ -71,6 +71,7 @@ typedef struct {
     TensorRef bias;
     TensorRef output;
     TensorRef activations;  // ABSENT: `activation` for all
+    TensorRef skipped;      // ABSENT: nothing is added
     DropoutArguments dropout;
     u32 rows;
     u32 columns;
@@ -83,6 +84,7 @@ typedef struct {
     TensorRef output;
     TensorRef bias_gradient;
     TensorRef activations;
+    TensorRef incoming;  // the gradient of the output: `gradient` or another
     DropoutArguments dropout;
     u32 rows;
     u32 columns;
@@ -101,6 +103,7 @@ typedef struct {
     TensorRef valid_columns;  // ABSENT: all columns
     u32 rows;
     u32 columns;
+    u32 centred;  // 0: the mean is taken to be 0
     float epsilon;
 } LayerNormArguments;
 
@@ -111,10 +114,12 @@ typedef struct {
     TensorRef rstd;
     TensorRef scale;
     TensorRef scale_gradient;
-    TensorRef shift_gradient;
+    TensorRef shift_gradient;    // ABSENT: not wanted
+    TensorRef skipped_gradient;  // ABSENT: the result is written to `gradient`
     TensorRef valid_columns;
     u32 rows;
     u32 columns;
+    u32 centred;
     u32 add;
 } LayerNormBackwardArguments;
 
@@ -179,6 +184,49 @@ typedef struct {
     u32 pixels;
     u32 channels;
 } MeanPixelsArguments;
+
+typedef struct {
+    TensorRef tokens;
+    TensorRef table;   // or its gradient
+    TensorRef output;  // or its gradient
+    u32 rows;
+    u32 columns;
+    u32 add;  // to the table's gradient
+} EmbedArguments;
+
+typedef struct {
+    TensorRef values;
+    i64 count;  // pairs of numbers that are turned
+    u32 steps;
+    u32 heads;
+    u32 width;
+    u32 columns;
+    u32 back;
+} RotateArguments;
+
+typedef struct {
+    TensorRef projections;
+    TensorRef output;
+    TensorRef log_sums;
+    TensorRef gradient;  // the rest: backward alone
+    TensorRef deltas;
+    TensorRef of_projections;
+    u32 samples;
+    u32 steps;
+    u32 heads;
+    u32 kv_heads;
+    u32 width;
+    u32 causal;
+    float scale;
+} AttentionArguments;
+
+typedef struct {
+    TensorRef input;
+    TensorRef output;
+    TensorRef input_gradient;  // backward: `output` is the gradient of the output
+    i64 count;                 // elements of the output
+    u32 columns;               // of the output
+} GateArguments;
 
 typedef struct {
     TensorRef logits;
@@ -294,5 +342,7 @@ typedef struct {
 #define SUBGROUPS 8U           // WORK_GROUP_SIZE / SUBGROUP_SIZE
 #define TILE 64U               // rows and columns of a product that a group computes
 #define TILE_DEPTH 16U
+#define STEPS 16U        // of a tile of queries or keys
+#define WIDEST_HEAD 128  // numbers of a head, at most
 
 #endif

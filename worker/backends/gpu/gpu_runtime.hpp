@@ -45,6 +45,15 @@ using i64 = std::int64_t;
     K(group_norm_backward_input)      \
     K(mean_pixels)                    \
     K(mean_pixels_backward)           \
+    K(embed)                          \
+    K(embed_backward)                 \
+    K(rotate_heads)                   \
+    K(attention)                      \
+    K(attention_deltas)               \
+    K(attention_of_keys)              \
+    K(attention_of_queries)           \
+    K(gate)                           \
+    K(gate_backward)                  \
     K(cross_entropy_rows)             \
     K(cross_entropy_total)            \
     K(squared_error_parts)            \

@@ -10,14 +10,6 @@
 namespace hpo::gpu {
 namespace {
 
-constexpr std::int64_t divide_up(std::int64_t count, std::int64_t by) { return (count + by - 1) / by; }
-constexpr std::int64_t work_groups_for(std::int64_t items) { return divide_up(items, WORK_GROUP_SIZE); }
-
-u32 word(std::int64_t number) {
-    assert(number >= 0 && number <= std::numeric_limits<u32>::max());
-    return static_cast<u32>(number);
-}
-
 std::size_t start_of(const Tensor& tensor, int replica) {
     return tensor.offset + static_cast<std::size_t>(replica) * tensor.replica_stride;
 }
@@ -33,22 +25,6 @@ GpuStream::~GpuStream() {
         runtime_.synchronise();
     } catch (const std::exception&) {  // the device is lost, and the next call to it reports that
     }
-}
-
-template <class Arguments>
-void GpuStream::launch(Kernel kernel, std::int64_t groups, const Arguments& arguments) {
-    launch(kernel, groups, arguments, workspace_->memory());
-}
-
-template <class Arguments>
-void GpuStream::launch(Kernel kernel, std::int64_t groups, const Arguments& arguments, Memory other) {
-    runtime_.launch({.kernel = kernel,
-                     .groups = word(groups),
-                     .replicas = word(replicas_),
-                     .arena = arena_.memory(),
-                     .other = other,
-                     .arguments = &arguments,
-                     .argument_bytes = sizeof(Arguments)});
 }
 
 void GpuStream::check(const Tensor& tensor) const {
@@ -89,7 +65,7 @@ void GpuStream::read_bytes(const Tensor& from, int replica, std::span<std::byte>
 }
 
 void GpuStream::fill(const Tensor& to, float value) {
-    launch(Kernel::fill, work_groups_for(to.elements()), FillArguments{ref(to), to.elements(), value});
+    launch(Kernel::fill, groups_of_items(to.elements()), FillArguments{ref(to), to.elements(), value});
 }
 
 void GpuStream::copy(const Tensor& from, const Tensor& to) {
@@ -106,11 +82,11 @@ void GpuStream::copy_from(const Buffer& arena, const Tensor& from, const Tensor&
 
 void GpuStream::add(const Tensor& from, const Tensor& to) {
     assert(from.elements() == to.elements());
-    launch(Kernel::add, work_groups_for(to.elements()), AddArguments{ref(from), ref(to), to.elements()});
+    launch(Kernel::add, groups_of_items(to.elements()), AddArguments{ref(from), ref(to), to.elements()});
 }
 
 void GpuStream::initialise(const Tensor& to, float bound, const Tensor& seed, std::uint32_t site) {
-    launch(Kernel::initialise, work_groups_for(divide_up(to.elements(), 4)),
+    launch(Kernel::initialise, groups_of_items(divide_up(to.elements(), 4)),
            InitialiseArguments{ref(to), ref(seed), to.elements(), site, bound * 0x1.0p-23F});
 }
 
@@ -208,20 +184,22 @@ void GpuStream::linear_backward(const LinearBackward& arguments) {
 }
 
 void GpuStream::activate(const Activate& arguments) {
-    const auto& [activation, pre, bias, output, dropout, activations] = arguments;
+    const auto& [activation, pre, bias, output, dropout, activations, skipped] = arguments;
+    assert(!skipped || skipped.elements() == output.elements());
     assert(pre.elements() == output.elements() && (!bias || bias.elements() == pre.columns));
     assert(pre.offset != output.offset ||
            (!activations && (activation == Activation::none || activation == Activation::relu)));
-    launch(Kernel::activate, work_groups_for(pre.rows * divide_up(pre.columns, 128) * 16),
-           ActivateArguments{ref(pre), ref(bias), ref(output), ref(activations), ref(dropout), word(pre.rows),
-                             word(pre.columns), static_cast<u32>(activation)});
+    launch(Kernel::activate, groups_of_items(pre.rows * divide_up(pre.columns, 128) * 16),
+           ActivateArguments{ref(pre), ref(bias), ref(output), ref(activations), ref(skipped), ref(dropout),
+                             word(pre.rows), word(pre.columns), static_cast<u32>(activation)});
 }
 
 void GpuStream::activate_backward(const ActivateBackward& arguments) {
     const Tensor& gradient = arguments.gradient;
     launch(Kernel::activate_backward, divide_up(gradient.columns, SUBGROUP_SIZE),
            ActivateBackwardArguments{ref(gradient), ref(arguments.pre), ref(arguments.output),
-                                     ref(arguments.bias_gradient), ref(arguments.activations), ref(arguments.dropout),
+                                     ref(arguments.bias_gradient), ref(arguments.activations),
+                                     ref(arguments.incoming ? arguments.incoming : gradient), ref(arguments.dropout),
                                      word(gradient.rows), word(gradient.columns),
                                      static_cast<u32>(arguments.activation), arguments.write == Write::add});
 }
@@ -231,7 +209,8 @@ void GpuStream::layer_norm(const LayerNorm& arguments) {
     launch(Kernel::layer_norm, divide_up(input.rows, SUBGROUPS),
            LayerNormArguments{ref(input), ref(arguments.bias), ref(arguments.scale), ref(arguments.shift),
                               ref(arguments.output), ref(arguments.mean), ref(arguments.rstd),
-                              ref(arguments.extent.columns), word(input.rows), word(input.columns), arguments.epsilon});
+                              ref(arguments.extent.columns), word(input.rows), word(input.columns), arguments.centred,
+                              arguments.epsilon});
 }
 
 void GpuStream::layer_norm_backward(const LayerNormBackward& arguments) {
@@ -244,12 +223,15 @@ void GpuStream::layer_norm_backward(const LayerNormBackward& arguments) {
                                           ref(arguments.scale),
                                           ref(arguments.scale_gradient),
                                           ref(arguments.shift_gradient),
+                                          ref(arguments.skipped_gradient),
                                           ref(arguments.extent.columns),
                                           word(gradient.rows),
                                           word(gradient.columns),
+                                          arguments.centred,
                                           add};
     launch(Kernel::layer_norm_backward_columns, divide_up(gradient.columns, SUBGROUP_SIZE), both);
     launch(Kernel::layer_norm_backward_rows, divide_up(gradient.rows, SUBGROUPS), both);
+    if (!arguments.bias_gradient) return;
     ActivateBackward sums;  // without an activation this computes the sums of the columns
     sums.gradient = gradient;
     sums.bias_gradient = arguments.bias_gradient;
@@ -270,7 +252,7 @@ void GpuStream::unfold(const Unfold& arguments) {
     const auto& [patches, input, output] = arguments;
     assert(patches.kernel % 2 == 1 && input.columns == patches.channels && output.columns == patches.elements());
     assert(input.rows / patches.in_pixels() == output.rows / patches.out_pixels());
-    launch(Kernel::unfold, work_groups_for(output.elements()),
+    launch(Kernel::unfold, groups_of_items(output.elements()),
            UnfoldArguments{ref(input), ref(output), sizes_of(patches), output.elements()});
 }
 
@@ -278,7 +260,7 @@ void GpuStream::fold(const Fold& arguments) {
     const auto& [patches, input, output] = arguments;
     assert(patches.kernel % 2 == 1 && output.columns == patches.channels && input.columns == patches.elements());
     assert(output.rows / patches.in_pixels() == input.rows / patches.out_pixels());
-    launch(Kernel::fold, work_groups_for(output.elements()),
+    launch(Kernel::fold, groups_of_items(output.elements()),
            UnfoldArguments{ref(input), ref(output), sizes_of(patches), output.elements()});
 }
 
@@ -318,7 +300,7 @@ void GpuStream::group_norm_backward(const GroupNormBackward& arguments) {
 void GpuStream::mean_pixels(const MeanPixels& arguments) {
     const auto& [input, output] = arguments;
     assert(input.columns == output.columns && input.rows % output.rows == 0);
-    launch(Kernel::mean_pixels, work_groups_for(output.elements()),
+    launch(Kernel::mean_pixels, groups_of_items(output.elements()),
            MeanPixelsArguments{ref(input), ref(output), word(output.rows), word(input.rows / output.rows),
                                word(input.columns)});
 }
@@ -326,7 +308,7 @@ void GpuStream::mean_pixels(const MeanPixels& arguments) {
 void GpuStream::mean_pixels_backward(const MeanPixelsBackward& arguments) {
     const auto& [output, input] = arguments;
     assert(input.columns == output.columns && input.rows % output.rows == 0);
-    launch(Kernel::mean_pixels_backward, work_groups_for(input.elements()),
+    launch(Kernel::mean_pixels_backward, groups_of_items(input.elements()),
            MeanPixelsArguments{ref(input), ref(output), word(output.rows), word(input.rows / output.rows),
                                word(input.columns)});
 }

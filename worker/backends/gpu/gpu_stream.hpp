@@ -1,6 +1,8 @@
 // A GPU's queue on one arena: turns operations into launches, by their shapes and sizes alone.
 #pragma once
 
+#include <cassert>
+#include <limits>
 #include <vector>
 
 #include "worker/backends/backend.hpp"
@@ -23,6 +25,14 @@ class GpuBuffer : public Buffer {
     Memory memory_;
     std::size_t bytes_;
 };
+
+constexpr std::int64_t divide_up(std::int64_t count, std::int64_t by) { return (count + by - 1) / by; }
+/// Work-groups for so many work-items.
+constexpr std::int64_t groups_of_items(std::int64_t items) { return divide_up(items, WORK_GROUP_SIZE); }
+inline u32 word(std::int64_t number) {
+    assert(number >= 0 && number <= std::numeric_limits<u32>::max());
+    return static_cast<u32>(number);
+}
 
 /// Bytes that a stream of `replicas` replicas takes besides its arena, for partial results of reductions.
 constexpr std::size_t workspace_bytes(int replicas) { return static_cast<std::size_t>(replicas) * MAX_PARTS * 8; }
@@ -64,6 +74,13 @@ class GpuStream : public Stream {
     void group_norm_backward(const GroupNormBackward& arguments) override;
     void mean_pixels(const MeanPixels& arguments) override;
     void mean_pixels_backward(const MeanPixelsBackward& arguments) override;
+    void embed(const Embed& arguments) override;
+    void embed_backward(const EmbedBackward& arguments) override;
+    void rotate(const Rotate& arguments) override;
+    void attention(const Attention& arguments) override;
+    void attention_backward(const AttentionBackward& arguments) override;
+    void gate(const Gate& arguments) override;
+    void gate_backward(const GateBackward& arguments) override;
     void cross_entropy(const CrossEntropy& arguments) override;
     void squared_error(const SquaredError& arguments) override;
     void gradient_norm(const GradientNorm& arguments) override;
@@ -101,6 +118,7 @@ class GpuStream : public Stream {
     [[nodiscard]] ExtentArguments ref(const Extent& extent) const;
     [[nodiscard]] DropoutArguments ref(const Dropout& dropout) const;
     [[nodiscard]] UpdateArguments ref(const Update& update) const;
+    [[nodiscard]] AttentionArguments ref(const Attention& attention) const;
 
     Runtime& runtime_;
     GpuBuffer& arena_;
@@ -109,5 +127,21 @@ class GpuStream : public Stream {
     int replicas_;
     std::vector<Repeated> repeated_;
 };
+
+template <class Arguments>
+void GpuStream::launch(Kernel kernel, std::int64_t groups, const Arguments& arguments) {
+    launch(kernel, groups, arguments, workspace_->memory());
+}
+
+template <class Arguments>
+void GpuStream::launch(Kernel kernel, std::int64_t groups, const Arguments& arguments, Memory other) {
+    runtime_.launch({.kernel = kernel,
+                     .groups = word(groups),
+                     .replicas = word(replicas_),
+                     .arena = arena_.memory(),
+                     .other = other,
+                     .arguments = &arguments,
+                     .argument_bytes = sizeof(Arguments)});
+}
 
 }  // namespace hpo::gpu

@@ -91,7 +91,8 @@ KERNEL activate(GLOBAL u8* arena, GLOBAL u8* other, const ActivateArguments a) {
         const i64 i = (i64)row * a.columns + column;
         if (column < a.columns) {
             const int stays = threshold == 0u || (c[e / 2u] >> (e % 2u * 16u) & 0xFFFFu) >= threshold;
-            FLOATS(a.output)[i] = x[e] * (stays ? scale : 0.0f);
+            const float kept = x[e] * (stays ? scale : 0.0f);
+            FLOATS(a.output)[i] = PRESENT(a.skipped) ? kept + FLOATS(a.skipped)[i] : kept;
             if (threshold > 0u && PRESENT(a.dropout.mask)) BYTES(a.dropout.mask)[i] = (u8)stays;
         }
     }
@@ -118,7 +119,7 @@ KERNEL activate_backward(GLOBAL u8* arena, GLOBAL u8* other, const ActivateBackw
             const u32 row = first + e * SUBGROUPS;
             const i64 i = (i64)row * a.columns + column;
             const int stays = row < rows && (!masked || BYTES(a.dropout.mask)[i] != 0);
-            g[e] = stays ? FLOATS(a.gradient)[i] : 0.0f;
+            g[e] = stays ? FLOATS(a.incoming)[i] : 0.0f;
             x[e] = stays && activation != 0u ? seen[i] : 0.0f;
         }
         if (activation == RELU)

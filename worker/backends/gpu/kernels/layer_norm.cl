@@ -10,11 +10,14 @@ KERNEL layer_norm(GLOBAL u8* arena, GLOBAL u8* other, const LayerNormArguments a
     GLOBAL float* input = FLOATS(a.input) + (i64)row * a.columns;
     float sum = 0.0f;
     for (u32 i = WORK_ITEM % SUBGROUP_SIZE; i < summed; i += SUBGROUP_SIZE) {
-        const float x = input[i] + FLOATS(a.bias)[i];
-        input[i] = x;
+        float x = input[i];
+        if (PRESENT(a.bias)) {
+            x += FLOATS(a.bias)[i];
+            input[i] = x;
+        }
         sum += x;
     }
-    const float mean = subgroup_sum(scratch, sum) * share;
+    const float mean = subgroup_sum(scratch, a.centred ? sum : 0.0f) * share;
     float squares = 0.0f;
     for (u32 i = WORK_ITEM % SUBGROUP_SIZE; i < summed; i += SUBGROUP_SIZE)
         squares += (input[i] - mean) * (input[i] - mean);
@@ -22,7 +25,8 @@ KERNEL layer_norm(GLOBAL u8* arena, GLOBAL u8* other, const LayerNormArguments a
     for (u32 i = WORK_ITEM % SUBGROUP_SIZE; i < columns; i += SUBGROUP_SIZE)
         FLOATS(a.output)
         [(i64)row * a.columns + i] =
-            i < valid ? (input[i] - mean) * rstd * FLOATS(a.scale)[i] + FLOATS(a.shift)[i] : 0.0f;
+            i < valid ? (input[i] - mean) * rstd * FLOATS(a.scale)[i] + (PRESENT(a.shift) ? FLOATS(a.shift)[i] : 0.0f)
+                      : 0.0f;
     if (row < a.rows && WORK_ITEM % SUBGROUP_SIZE == 0u) {
         FLOATS(a.mean)[row] = mean;
         FLOATS(a.rstd)[row] = rstd;
@@ -48,7 +52,8 @@ KERNEL layer_norm_backward_columns(GLOBAL u8* arena, GLOBAL u8* other, const Lay
     shift = column_sum(scratch, shift);
     if (WORK_ITEM < SUBGROUP_SIZE && column < a.columns) {
         FLOATS(a.scale_gradient)[column] = a.add ? FLOATS(a.scale_gradient)[column] + scale : scale;
-        FLOATS(a.shift_gradient)[column] = a.add ? FLOATS(a.shift_gradient)[column] + shift : shift;
+        if (PRESENT(a.shift_gradient))
+            FLOATS(a.shift_gradient)[column] = a.add ? FLOATS(a.shift_gradient)[column] + shift : shift;
     }
 }
 
@@ -69,9 +74,14 @@ KERNEL layer_norm_backward_rows(GLOBAL u8* arena, GLOBAL u8* other, const LayerN
         sum += scaled;
         moment += scaled * ((input[i] - mean) * rstd);
     }
-    sum = subgroup_sum(scratch, sum) * share;
+    sum = subgroup_sum(scratch, a.centred ? sum : 0.0f) * share;
     moment = subgroup_sum(scratch, moment) * share;
-    for (u32 i = WORK_ITEM % SUBGROUP_SIZE; i < columns; i += SUBGROUP_SIZE)
-        gradient[i] =
+    for (u32 i = WORK_ITEM % SUBGROUP_SIZE; i < columns; i += SUBGROUP_SIZE) {
+        const float of_input =
             i < valid ? rstd * (gradient[i] * FLOATS(a.scale)[i] - sum - (input[i] - mean) * rstd * moment) : 0.0f;
+        if (PRESENT(a.skipped_gradient))
+            FLOATS(a.skipped_gradient)[(i64)row * a.columns + i] += of_input;
+        else
+            gradient[i] = of_input;
+    }
 }

@@ -1,0 +1,367 @@
+#include "worker/models/transformer.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hpo {
+namespace {
+
+constexpr double deviation_of_tables = 0.02;
+
+/// The bound of a uniform distribution with this deviation.
+float bound_for(double deviation) { return static_cast<float>(std::sqrt(3.0) * deviation); }
+
+}  // namespace
+
+Transformer::Transformer(const TransformerShape& shape, std::int64_t outputs, std::int64_t targets)
+    : Model({shape.vocabulary > 0 ? shape.steps : shape.steps * shape.features, outputs, targets}), shape_(shape) {
+    std::vector<Parameter> parameters;
+    const auto add = [&](Parameter parameter) {
+        parameters.push_back(std::move(parameter));
+        return static_cast<int>(parameters.size()) - 1;
+    };
+    const auto matrix = [&](const std::string& name, std::int64_t rows, std::int64_t columns, double deviation) {
+        return add({name, {rows, columns}, 0, true, bound_for(deviation), 0});
+    };
+    const auto by_inputs = [](std::int64_t inputs) { return 1 / std::sqrt(static_cast<double>(inputs)); };
+    const auto norm = [&](const std::string& name) {
+        Norm made;
+        made.scale = add({name + ".weight", {shape.width}, 0, false, 0, 1});
+        if (!shape.rms) made.shift = add({name + ".bias", {shape.width}, 0, false, 0, 0});
+        return made;
+    };
+    const std::int64_t width = shape.width;
+    const bool learned = shape.positions == TransformerShape::Positions::learned;
+    if (shape.vocabulary > 0) {
+        entry_ = matrix("tokens.weight", shape.vocabulary, width, deviation_of_tables);
+    } else {
+        entry_ = matrix("input.weight", width, shape.features, by_inputs(shape.features));
+        if (!learned) entry_bias_ = add({"input.bias", {width}, 0, false, 0, 0});
+    }
+    if (learned) positions_ = matrix("positions.weight", shape.steps, width, deviation_of_tables);
+    const double at_the_end = 1 / std::sqrt(2.0 * static_cast<double>(std::max<std::int64_t>(1, shape.depth)));
+    for (std::int64_t i = 0; i < shape.depth; ++i) {
+        const std::string name = "blocks." + std::to_string(i) + ".";
+        Block block;
+        block.before_attention = norm(name + "attention_norm");
+        block.projections_weight = matrix(name + "projections.weight", shape.projection(), width, by_inputs(width));
+        block.mixing_weight = matrix(name + "mixing.weight", width, width, by_inputs(width) * at_the_end);
+        block.before_perceptron = norm(name + "perceptron_norm");
+        block.up_weight =
+            matrix(name + "up.weight", shape.gated ? 2 * shape.hidden : shape.hidden, width, by_inputs(width));
+        block.down_weight = matrix(name + "down.weight", width, shape.hidden, by_inputs(shape.hidden) * at_the_end);
+        blocks_.push_back(block);
+    }
+    last_ = norm("norm");
+    if (shape.tied) {
+        head_ = entry_;
+    } else {
+        head_ = add({"head.weight", {outputs, width}, 0, true, static_cast<float>(by_inputs(width)), 0});
+        head_bias_ = add({"head.bias", {outputs}, 0, false, 0, 0});
+    }
+    block_ = place_parameters(std::move(parameters));
+}
+
+double Transformer::forward_flops() const {
+    const auto& s = shape_;
+    const std::int64_t perceptron = (s.gated ? 3 : 2) * s.width * s.hidden;
+    const std::int64_t scores = 2 * s.steps * s.width;  // a step with all others: products with keys and values
+    const std::int64_t block = s.width * (s.projection() + s.width) + perceptron + (s.causal ? scores / 2 : scores);
+    const std::int64_t entry = s.vocabulary > 0 ? 0 : s.width * s.features;
+    return 2.0 * static_cast<double>(s.steps * (s.depth * block + entry) + targets() * s.width * outputs());
+}
+
+double Transformer::backward_flops() const {
+    const double entry =
+        shape_.vocabulary > 0 ? 0 : 2.0 * static_cast<double>(shape_.steps * shape_.width * shape_.features);
+    return 2 * forward_flops() - entry;
+}
+
+void Transformer::plan(Layout& layout, const ModelPlan& plan) {
+    const std::int64_t samples = plan.rows, rows = samples * shape_.steps, width = shape_.width;
+    precision_ = plan.precision;
+    const auto add = [&](std::int64_t columns) { return layout.add(Type::f32, rows, columns); };
+    const auto add_norm = [&](Norm& norm) {
+        norm.mean = add(1);
+        norm.rstd = add(1);
+        norm.output = add(width);
+    };
+    entered_ = add(width);
+    entry_mask_ = layout.add(Type::u8, rows, width);
+    const std::int64_t up = shape_.gated ? 2 * shape_.hidden : shape_.hidden;
+    for (Block& block : blocks_) {
+        add_norm(block.before_attention);
+        add_norm(block.before_perceptron);
+        block.projections = add(shape_.projection());
+        block.log_sums = add(shape_.heads);
+        block.attended = add(width);
+        block.mask = layout.add(Type::u8, rows, width);
+        block.second_mask = layout.add(Type::u8, rows, width);
+        block.middle = add(width);
+        block.hidden = add(up);
+        block.active = add(shape_.hidden);
+        block.output = add(width);
+    }
+    add_norm(last_);
+    const std::int64_t output_rows = samples * targets();
+    if (targets() == 1) {
+        pooled_ = layout.add(Type::f32, samples, width);
+        pooled_gradient_ = layout.add(Type::f32, samples, width);
+    }
+    outputs_ = layout.add(Type::f32, output_rows, outputs());
+    gradient_ = add(width);
+    branch_gradient_ = add(width);
+    const std::int64_t widest = std::max(shape_.projection(), up);
+    wide_gradient_ = add(widest);
+    if (shape_.gated) active_gradient_ = add(shape_.hidden);
+    deltas_ = add(shape_.heads);
+    if (const Type operand = operand_type(precision_); operand != Type::f32) {
+        std::int64_t largest_weight = 0;
+        for (const Parameter& parameter : block_.parameters)
+            if (parameter.decayed) largest_weight = std::max(largest_weight, parameter.elements());
+        const std::int64_t widest_input = std::max({width, shape_.hidden, shape_.features});
+        rounded_input_ = layout.add(operand, 1, rows * widest_input);
+        rounded_weight_ = layout.add(operand, 1, largest_weight);
+        rounded_gradient_ = layout.add(operand, 1, std::max(rows * std::max(widest, width), output_rows * outputs()));
+    }
+}
+
+void Transformer::set_replica_model(Stream&, int, const Model&) const {}  // the models of a bucket are equal
+
+Tensor Transformer::parameter(int index, const Tensor& block) const {
+    return index < 0 || !block ? Tensor{} : block_.parameters[static_cast<std::size_t>(index)].in(block);
+}
+
+Tensor Transformer::rows_of(const Tensor& tensor, const Pass& pass) const {
+    return tensor.first_rows(pass.samples * shape_.steps);
+}
+
+const Tensor& Transformer::input_of(std::size_t block) const {
+    return block > 0 ? blocks_[block - 1].output : entered_;
+}
+
+Dropout Transformer::dropout(const Pass& pass, std::size_t site, const Tensor& mask) const {
+    if (!pass.training) return {};
+    Dropout made{.probability = pass.training->dropout,
+                 .seed = pass.training->seed,
+                 .iteration = pass.training->iteration,
+                 .mask = rows_of(mask, pass),
+                 .site = static_cast<std::uint32_t>(site),
+                 .extent = pass.training->extent};
+    made.extent.rows_per_sample = static_cast<std::uint32_t>(shape_.steps);
+    return made;
+}
+
+Attention Transformer::attention(const Pass& pass, const Block& block) const {
+    return {.steps = shape_.steps,
+            .heads = shape_.heads,
+            .kv_heads = shape_.kv_heads,
+            .causal = shape_.causal,
+            .projections = rows_of(block.projections, pass),
+            .output = rows_of(block.attended, pass),
+            .log_sums = rows_of(block.log_sums, pass)};
+}
+
+void Transformer::normalise(const Pass& pass, const Norm& norm, const Tensor& input) const {
+    pass.stream.layer_norm({.input = rows_of(input, pass),
+                            .scale = parameter(norm.scale, pass.weights),
+                            .shift = parameter(norm.shift, pass.weights),
+                            .output = rows_of(norm.output, pass),
+                            .mean = rows_of(norm.mean, pass),
+                            .rstd = rows_of(norm.rstd, pass),
+                            .centred = !shape_.rms});
+}
+
+void Transformer::normalise_backward(const Pass& pass, const Norm& norm, const Tensor& input, const Tensor& gradient,
+                                     const Tensor& to) const {
+    pass.stream.layer_norm_backward({.gradient = gradient,
+                                     .input = rows_of(input, pass),
+                                     .mean = rows_of(norm.mean, pass),
+                                     .rstd = rows_of(norm.rstd, pass),
+                                     .scale = parameter(norm.scale, pass.weights),
+                                     .scale_gradient = parameter(norm.scale, pass.gradients),
+                                     .shift_gradient = parameter(norm.shift, pass.gradients),
+                                     .write = pass.write,
+                                     .centred = !shape_.rms,
+                                     .skipped_gradient = to});
+}
+
+void Transformer::multiply(const Pass& pass, const Tensor& input, int index, const Tensor& output) const {
+    const Tensor weight = parameter(index, pass.weights);
+    Linear linear{input, weight, output, precision_, {}, {}};
+    if (rounded_input_) {
+        linear.rounded_input = rounded_input_.slice(0, input.rows, input.columns);
+        linear.rounded_weight = rounded_weight_.slice(0, weight.rows, weight.columns);
+    }
+    pass.stream.linear(linear);
+}
+
+void Transformer::multiply_backward(const Pass& pass, const Tensor& output_gradient, const Tensor& input, int index,
+                                    const Tensor& input_gradient) const {
+    const Tensor weight = parameter(index, pass.weights);
+    LinearBackward linear{.output_gradient = output_gradient,
+                          .input = input,
+                          .weight = weight,
+                          .weight_gradient = parameter(index, pass.gradients),
+                          .input_gradient = input_gradient,
+                          .write = pass.write,
+                          .precision = precision_};
+    if (rounded_input_) {
+        linear.rounds_operands = true;
+        linear.rounded_gradient = rounded_gradient_.slice(0, output_gradient.rows, output_gradient.columns);
+        linear.rounded_input = rounded_input_.slice(0, input.rows, input.columns);
+        linear.rounded_weight = rounded_weight_.slice(0, weight.rows, weight.columns);
+    }
+    pass.stream.linear_backward(linear);
+}
+
+void Transformer::enter(const Pass& pass, const Tensor& input) const {
+    const Tensor entered = rows_of(entered_, pass);
+    Stream& stream = pass.stream;
+    if (shape_.vocabulary > 0)
+        stream.embed({input, parameter(entry_, pass.weights), entered});
+    else
+        multiply(pass, input.slice(0, entered.rows, shape_.features), entry_, entered);
+    if (positions_ >= 0) {  // a bias of all steps
+        const Tensor by_sample = entered.slice(0, pass.samples, shape_.steps * shape_.width);
+        stream.activate({.pre = by_sample,
+                         .bias = parameter(positions_, pass.weights).slice(0, 1, by_sample.columns),
+                         .output = by_sample});
+    }
+    if (pass.training || entry_bias_ >= 0)
+        stream.activate({.pre = entered,
+                         .bias = parameter(entry_bias_, pass.weights),
+                         .output = entered,
+                         .dropout = dropout(pass, 0, entry_mask_)});
+}
+
+void Transformer::run(const Pass& pass, std::size_t index) const {
+    const Block& block = blocks_[index];
+    Stream& stream = pass.stream;
+    const Tensor input = rows_of(input_of(index), pass), middle = rows_of(block.middle, pass),
+                 output = rows_of(block.output, pass);
+    normalise(pass, block.before_attention, input);
+    multiply(pass, rows_of(block.before_attention.output, pass), block.projections_weight,
+             rows_of(block.projections, pass));
+    const Attention attended = attention(pass, block);
+    if (shape_.positions == TransformerShape::Positions::rotary)
+        stream.rotate({.steps = shape_.steps,
+                       .heads = shape_.heads + shape_.kv_heads,
+                       .width = shape_.head_width(),
+                       .values = attended.projections});
+    stream.attention(attended);
+    multiply(pass, attended.output, block.mixing_weight, middle);
+    stream.activate(
+        {.pre = middle, .output = middle, .dropout = dropout(pass, 2 * index + 1, block.mask), .skipped = input});
+    normalise(pass, block.before_perceptron, middle);
+    const Tensor hidden = rows_of(block.hidden, pass), active = rows_of(block.active, pass);
+    multiply(pass, rows_of(block.before_perceptron.output, pass), block.up_weight, hidden);
+    if (shape_.gated)
+        stream.gate({hidden, active});
+    else
+        stream.activate({.activation = shape_.activation, .pre = hidden, .output = active});
+    multiply(pass, active, block.down_weight, output);
+    stream.activate({.pre = output,
+                     .output = output,
+                     .dropout = dropout(pass, 2 * index + 2, block.second_mask),
+                     .skipped = middle});
+}
+
+Tensor Transformer::forward(Stream& stream, const Tensor& weights, const Tensor& input, const Training* training) {
+    const Pass pass{stream, weights, input.rows, training};
+    enter(pass, input);
+    for (std::size_t i = 0; i < blocks_.size(); ++i) run(pass, i);
+    normalise(pass, last_, input_of(blocks_.size()));
+    Tensor features = rows_of(last_.output, pass);
+    if (pooled_) {
+        stream.mean_pixels({features, pooled_.first_rows(input.rows)});
+        features = pooled_.first_rows(input.rows);
+    }
+    const Tensor outputs = outputs_.first_rows(features.rows);
+    multiply(pass, features, head_, outputs);
+    if (head_bias_ >= 0) stream.activate({.pre = outputs, .bias = parameter(head_bias_, weights), .output = outputs});
+    return outputs;
+}
+
+void Transformer::run_backward(const Pass& pass, std::size_t index) const {
+    const Block& block = blocks_[index];
+    Stream& stream = pass.stream;
+    const Tensor gradient = rows_of(gradient_, pass), branch = rows_of(branch_gradient_, pass);
+    const auto wide = [&](const Tensor& like) { return wide_gradient_.slice(0, gradient.rows, like.columns); };
+    const Tensor of_hidden = wide(block.hidden), of_projections = wide(block.projections);
+    stream.activate_backward(
+        {.gradient = branch, .dropout = dropout(pass, 2 * index + 2, block.second_mask), .incoming = gradient});
+    const Tensor of_active = shape_.gated ? rows_of(active_gradient_, pass) : of_hidden;
+    multiply_backward(pass, branch, rows_of(block.active, pass), block.down_weight, of_active);
+    if (shape_.gated)
+        stream.gate_backward({rows_of(block.hidden, pass), of_active, of_hidden});
+    else
+        stream.activate_backward({.activation = shape_.activation,
+                                  .gradient = of_hidden,
+                                  .pre = rows_of(block.hidden, pass),
+                                  .output = rows_of(block.active, pass)});
+    multiply_backward(pass, of_hidden, rows_of(block.before_perceptron.output, pass), block.up_weight, branch);
+    normalise_backward(pass, block.before_perceptron, block.middle, branch, gradient);
+
+    stream.activate_backward(
+        {.gradient = branch, .dropout = dropout(pass, 2 * index + 1, block.mask), .incoming = gradient});
+    const Attention attended = attention(pass, block);
+    // The gradient of the norm's output is not needed yet.
+    const Tensor of_attended = rows_of(block.before_perceptron.output, pass);
+    multiply_backward(pass, branch, attended.output, block.mixing_weight, of_attended);
+    stream.attention_backward({.forward = attended,
+                               .gradient = of_attended,
+                               .deltas = rows_of(deltas_, pass),
+                               .of_projections = of_projections});
+    if (shape_.positions == TransformerShape::Positions::rotary)
+        stream.rotate({.steps = shape_.steps,
+                       .heads = shape_.heads + shape_.kv_heads,
+                       .width = shape_.head_width(),
+                       .values = of_projections,
+                       .back = true});
+    multiply_backward(pass, of_projections, rows_of(block.before_attention.output, pass), block.projections_weight,
+                      branch);
+    normalise_backward(pass, block.before_attention, input_of(index), branch, gradient);
+}
+
+void Transformer::enter_backward(const Pass& pass, const Tensor& input) const {
+    const Tensor gradient = rows_of(gradient_, pass);
+    Stream& stream = pass.stream;
+    stream.activate_backward({.gradient = gradient,
+                              .bias_gradient = parameter(entry_bias_, pass.gradients),
+                              .dropout = dropout(pass, 0, entry_mask_),
+                              .write = pass.write});
+    if (positions_ >= 0) {
+        const Tensor by_sample = gradient.slice(0, pass.samples, shape_.steps * shape_.width);
+        stream.activate_backward({.gradient = by_sample,
+                                  .bias_gradient = parameter(positions_, pass.gradients).slice(0, 1, by_sample.columns),
+                                  .write = pass.write});
+    }
+    if (shape_.vocabulary > 0)
+        stream.embed_backward(
+            {input, gradient, parameter(entry_, pass.gradients), shape_.tied ? Write::add : pass.write});
+    else
+        multiply_backward(pass, gradient, input.slice(0, gradient.rows, shape_.features), entry_, {});
+}
+
+void Transformer::backward(Stream& stream, const Tensor& weights, const Tensor& gradients, const Tensor& input,
+                           const Tensor& output_gradient, const Training& training, Write write) {
+    const Pass pass{stream, weights, input.rows, &training, gradients, write};
+    if (head_bias_ >= 0)
+        stream.activate_backward(
+            {.gradient = output_gradient, .bias_gradient = parameter(head_bias_, gradients), .write = write});
+    const Tensor branch = rows_of(branch_gradient_, pass), gradient = rows_of(gradient_, pass);
+    if (pooled_) {
+        const Tensor pooled_gradient = pooled_gradient_.first_rows(input.rows);
+        multiply_backward(pass, output_gradient, pooled_.first_rows(input.rows), head_, pooled_gradient);
+        stream.mean_pixels_backward({pooled_gradient, branch});
+    } else {
+        multiply_backward(pass, output_gradient, rows_of(last_.output, pass), head_, branch);
+    }
+    stream.fill(gradient, 0);
+    normalise_backward(pass, last_, input_of(blocks_.size()), branch, gradient);
+    for (std::size_t i = blocks_.size(); i-- > 0;) run_backward(pass, i);
+    enter_backward(pass, input);
+}
+
+}  // namespace hpo
