@@ -75,6 +75,12 @@ struct ModelPlan {
     std::int64_t part_bytes = std::int64_t{1} << 19;  ///< of temporary memory for one part, see Device::part_bytes
 };
 
+/// What takes how much of an arena.
+struct MemoryPart {
+    std::string_view name;
+    std::size_t bytes = 0;  ///< of all replicas
+};
+
 class Model {
    public:
     virtual ~Model() = default;
@@ -92,6 +98,8 @@ class Model {
     /// Lays out memory. Must be called once, before forward and backward. A model that replicas are padded to must have
     /// the activation that stores the most, which is not relu.
     virtual void plan(Layout& layout, const ModelPlan& plan) = 0;
+    /// What `plan` laid out, for people; empty: the model has no parts worth a name.
+    [[nodiscard]] virtual std::vector<MemoryPart> memory_parts() const { return {}; }
     /// For padded replicas: writes which part of replica `replica` is valid when its own model is `model`.
     virtual void set_replica_model(Stream& stream, int replica, const Model& model) const = 0;
 

@@ -86,35 +86,44 @@ void Transformer::plan(Layout& layout, const ModelPlan& plan) {
         norm.rstd = add(1);
         norm.output = add(width);
     };
-    entered_ = add(width);
-    entry_mask_ = layout.add(Type::u8, rows, width);
+    // What is laid out since the last call belongs to this part.
+    parts_ = {{"attention"}, {"perceptrons"}, {"entry and head"}, {"gradients"}, {"rounded operands"}};
+    std::size_t counted = layout.bytes();
+    const auto count_as = [&](std::size_t part) {
+        parts_[part].bytes += layout.bytes() - counted;
+        counted = layout.bytes();
+    };
     const std::int64_t up = shape_.gated ? 2 * shape_.hidden : shape_.hidden;
     for (Block& block : blocks_) {
         add_norm(block.before_attention);
-        add_norm(block.before_perceptron);
         block.projections = add(shape_.projection());
         block.log_sums = add(shape_.heads);
         block.attended = add(width);
         block.mask = layout.add(Type::u8, rows, width);
-        block.second_mask = layout.add(Type::u8, rows, width);
         block.middle = add(width);
+        count_as(0);
+        add_norm(block.before_perceptron);
         block.hidden = add(up);
         block.active = add(shape_.hidden);
+        block.second_mask = layout.add(Type::u8, rows, width);
         block.output = add(width);
+        count_as(1);
     }
+    entered_ = add(width);
+    entry_mask_ = layout.add(Type::u8, rows, width);
     add_norm(last_);
     const std::int64_t output_rows = samples * targets();
-    if (targets() == 1) {
-        pooled_ = layout.add(Type::f32, samples, width);
-        pooled_gradient_ = layout.add(Type::f32, samples, width);
-    }
+    if (targets() == 1) pooled_ = layout.add(Type::f32, samples, width);
     outputs_ = layout.add(Type::f32, output_rows, outputs());
+    count_as(2);
+    if (targets() == 1) pooled_gradient_ = layout.add(Type::f32, samples, width);
     gradient_ = add(width);
     branch_gradient_ = add(width);
     const std::int64_t widest = std::max(shape_.projection(), up);
     wide_gradient_ = add(widest);
     if (shape_.gated) active_gradient_ = add(shape_.hidden);
     deltas_ = add(shape_.heads);
+    count_as(3);
     if (const Type operand = operand_type(precision_); operand != Type::f32) {
         std::int64_t largest_weight = 0;
         for (const Parameter& parameter : block_.parameters)
@@ -123,7 +132,9 @@ void Transformer::plan(Layout& layout, const ModelPlan& plan) {
         rounded_input_ = layout.add(operand, 1, rows * widest_input);
         rounded_weight_ = layout.add(operand, 1, largest_weight);
         rounded_gradient_ = layout.add(operand, 1, std::max(rows * std::max(widest, width), output_rows * outputs()));
+        count_as(4);
     }
+    std::erase_if(parts_, [](const MemoryPart& part) { return part.bytes == 0; });
 }
 
 void Transformer::set_replica_model(Stream&, int, const Model&) const {}  // the models of a bucket are equal

@@ -48,6 +48,7 @@ class Transformer : public Model {
     [[nodiscard]] double forward_flops() const override;
     [[nodiscard]] double backward_flops() const override;
     void plan(Layout& layout, const ModelPlan& plan) override;
+    [[nodiscard]] std::vector<MemoryPart> memory_parts() const override { return parts_; }
     void set_replica_model(Stream& stream, int replica, const Model& model) const override;
     Tensor forward(Stream& stream, const Tensor& weights, const Tensor& input, const Training* training) override;
     void backward(Stream& stream, const Tensor& weights, const Tensor& gradients, const Tensor& input,
@@ -108,6 +109,7 @@ class Transformer : public Model {
     int head_bias_ = -1;  ///< none where the head is tied
 
     Precision precision_ = Precision::float32;
+    std::vector<MemoryPart> parts_;
     Tensor entered_, entry_mask_;
     Tensor pooled_, pooled_gradient_;  ///< a row for each sample
     Tensor outputs_;

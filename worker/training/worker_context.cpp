@@ -39,6 +39,19 @@ std::string too_large_a_piece(const DeviceMemory& memory, const GroupPlan& plan,
     return {};
 }
 
+/// What a model with parts takes, in a line for people; empty: it has none.
+std::string memory_text(const GroupPlan& plan) {
+    const std::vector<MemoryPart> parts = plan.model->memory_parts();
+    if (parts.empty()) return {};
+    std::size_t rest = plan.arena_bytes;
+    std::string text = "memory of such a trial:";
+    for (const MemoryPart& part : parts) {
+        text += " " + std::string(part.name) + " " + megabytes(static_cast<std::int64_t>(part.bytes)) + ",";
+        rest -= part.bytes;
+    }
+    return text + " weights, moments and batches " + megabytes(static_cast<std::int64_t>(rest));
+}
+
 bool fits(const std::vector<float>& there, std::int64_t count) {
     return fits(there.capacity() * sizeof(float), static_cast<std::size_t>(count) * sizeof(float), buffer_slack);
 }
@@ -186,7 +199,10 @@ from_worker::PlanAnswer answer_plan(const to_worker::Plan& question, WorkerConte
             answer.footprint.device_bytes = taken(plan.arena_bytes) + taken(context.device.stream_bytes(1)) +
                                             (staged ? 0 : samples_on_device()) +
                                             static_cast<std::int64_t>(memory.context_bytes);
-        if (question.explain_data) answer.data = value_or_throw(explain_data(configuration.data));
+        if (question.explain_data) {
+            answer.data = value_or_throw(explain_data(configuration.data));
+            if (const std::string parts = memory_text(plan); !parts.empty()) answer.data.push_back(parts);
+        }
         answer.footprint.cores = 1;
         answer.parameters = alone.model->block().count();
         answer.iterations_per_step = alone.pace.iterations_per_step;

@@ -220,6 +220,18 @@ TEST(Transformer, TakesOfTheArenaTheSameForEachReplica) {
     EXPECT_EQ(bytes(3), 3 * bytes(1));
 }
 
+TEST(Transformer, NamesTheMemoryOfItsParts) {
+    for (const Precision precision : {Precision::float32, Precision::bfloat16}) {
+        Layout layout(2);
+        Transformer model(token_shape(), vocabulary, 7);
+        model.plan(layout, {.rows = 16, .precision = precision});
+        std::size_t sum = 0;
+        for (const MemoryPart& part : model.memory_parts()) sum += part.bytes;
+        EXPECT_EQ(sum, layout.bytes());
+        EXPECT_EQ(model.memory_parts().size(), precision == Precision::float32 ? 4U : 5U);
+    }
+}
+
 TEST(Transformer, RefusesWhatItCannotTrainAndNamesTheKey) {
     const DataShape tokens{.train = 10,
                            .test = 5,

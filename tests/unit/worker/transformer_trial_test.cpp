@@ -156,6 +156,16 @@ TEST(TransformerTrial, WindowsOfNumbersWithATargetForEachStepTrainToo) {
     EXPECT_GT(host.reports.back().metrics.at("val_accuracy"), 0.8);
 }
 
+TEST(TransformerTrial, TheMemoryOfItsPartsIsToldWithTheData) {
+    WorkerFixture worker;
+    EXPECT_THAT(
+        answer_plan({1, token_params(), 1, 5, true}, worker.context).data,
+        ::testing::ElementsAre(HasSubstr("sequences of 12 tokens out of 6"),
+                               ::testing::MatchesRegex("memory of such a trial: attention .* MB, perceptrons .* "
+                                                       "MB, entry and head .* MB, gradients .* MB, weights, "
+                                                       "moments and batches .* MB")));
+}
+
 TEST(TransformerBuckets, EqualModelsHaveEqualKeysAndShapesAreOfThem) {
     const auto key = [](const Params& changes) {
         const auto configuration = read_configuration(with({{"type", std::string("transformer")}}, changes));

@@ -1,6 +1,8 @@
-// The native side of the MLP benchmark: the worker's trainer on Fashion-MNIST, with the same training as mlp_torch.py.
+// The native side of the training benchmarks: the worker's trainer, with the same training as mlp_torch.py (on
+// Fashion-MNIST) or transformer_torch.py (on synthetic tokens; WIDTH 128 or 768).
 //
-//     bench_mlp BATCH EPOCHS REPEAT SEED
+//     bench_training mlp float32|bfloat16 BATCH EPOCHS REPEAT SEED
+//     bench_training transformer float32|bfloat16 WIDTH BATCH EPOCHS REPEAT SEED
 //
 // Loads the data, prints "ready" with the device, waits for a line on stdin, trains, and prints one JSON line.
 #include <unistd.h>
@@ -22,16 +24,29 @@ T checked(Result<T> result) {
     return std::move(*result);
 }
 
-void measure(std::int64_t batch, std::int64_t epochs, std::uint64_t seed, const std::string& precision) {
-    const Configuration configuration = checked(read_configuration({
-        {"path", std::string("fashion-mnist")},
-        {"hidden", std::vector<std::int64_t>{512, 256, 128}},
-        {"batch_size", batch},
-        {"lr", 0.001},
-        {"weight_decay", 0.01},
-        {"schedule", std::string("constant")},
-        {"precision", precision},
-    }));
+Params mlp_params() {
+    return {{"path", std::string("fashion-mnist")}, {"hidden", std::vector<std::int64_t>{512, 256, 128}}};
+}
+
+Params transformer_params(std::int64_t width) {
+    return {{"format", std::string("synthetic")},
+            {"samples", std::int64_t{8192}},
+            {"steps", std::int64_t{60}},
+            {"vocabulary", std::int64_t{96}},
+            {"type", std::string("transformer")},
+            {"depth", std::int64_t{4}},
+            {"width", width},
+            {"heads", width > 256 ? width / 64 : 4}};
+}
+
+void measure(Params params, std::int64_t batch, std::int64_t epochs, std::uint64_t seed, const std::string& precision) {
+    for (const auto& [name, value] : Params{{"batch_size", batch},
+                                            {"lr", 0.001},
+                                            {"weight_decay", 0.01},
+                                            {"schedule", std::string("constant")},
+                                            {"precision", precision}})
+        params[name] = value;
+    const Configuration configuration = checked(read_configuration(params));
     const auto device = make_cpu_device();
     if (const auto can = device->computes_in(configuration.training.precision); !can) throw Fatal(can.error().message);
     const auto data = checked(load_to_device(*device, configuration.data, 1));
@@ -67,15 +82,18 @@ int main(int count, char** arguments) {
         setenv("OPENBLAS_CORETYPE", core->c_str(), 1);
         execv("/proc/self/exe", arguments);
     }
-    if (count != 6) {
-        std::fputs("bench_mlp float32|bfloat16 BATCH EPOCHS REPEAT SEED\n", stderr);
+    const std::vector<std::string> words(arguments + 1, arguments + count);
+    const bool transformer = !words.empty() && words[0] == "transformer";
+    if (words.size() != (transformer ? 7U : 6U) || (!transformer && words[0] != "mlp")) {
+        std::fputs("bench_training mlp|transformer float32|bfloat16 [WIDTH] BATCH EPOCHS REPEAT SEED\n", stderr);
         return 2;
     }
     try {
-        const auto number = [&](int i) { return std::atoll(arguments[i]); };
-        measure(number(2), number(3), static_cast<std::uint64_t>(2 * number(4) + number(5)), arguments[1]);
+        const auto number = [&](std::size_t from_end) { return std::atoll(words[words.size() - from_end].c_str()); };
+        measure(transformer ? transformer_params(number(5)) : mlp_params(), number(4), number(3),
+                static_cast<std::uint64_t>(2 * number(2) + number(1)), words[1]);
     } catch (const std::exception& error) {
-        std::fprintf(stderr, "bench_mlp: %s\n", error.what());
+        std::fprintf(stderr, "bench_training: %s\n", error.what());
         return 1;
     }
 }
