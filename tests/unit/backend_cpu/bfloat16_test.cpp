@@ -30,20 +30,23 @@ struct Whole {
 };
 
 TEST(Bfloat16Products, AreExactInEveryFormAndSizeAndTouchNothingElse) {
-    if (!has_bfloat16_tiles()) {
+    const Bfloat16Unit best = bfloat16_unit();
+    if (best == Bfloat16Unit::none) {
         EXPECT_FALSE(make_cpu_device()->computes_in(Precision::bfloat16)) << "no plan can lead to them";
         return;
     }
     struct Sizes {
         std::int64_t m, n, k;
     };
-    Bfloat16Products products;
+    Bfloat16Products dots(false), tiles(best == Bfloat16Unit::tiles);
     // Parts of tiles, one tile, four, and more than one block of columns and of depth.
     for (const auto& [m, n, k] : {Sizes{1, 1, 1}, Sizes{16, 16, 32}, Sizes{15, 17, 33}, Sizes{32, 32, 512},
                                   Sizes{33, 31, 513}, Sizes{48, 1057, 70}, Sizes{70, 40, 1100}})
         for (const bool left : {false, true})
             for (const bool right : {false, true})
-                for (const bool add : {false, true}) {
+                for (const int form : {0, 1, 2, 3}) {
+                    const bool add = form % 2 == 1;
+                    Bfloat16Products& products = form < 2 ? dots : tiles;
                     const Whole a(left ? k : m, left ? m : k, 1), b(right ? n : k, right ? k : n, 4);
                     const auto size = static_cast<std::size_t>(m * n);
                     std::vector<float> c(size + 64, 3.0F);
@@ -55,7 +58,7 @@ TEST(Bfloat16Products, AreExactInEveryFormAndSizeAndTouchNothingElse) {
                             for (std::int64_t l = 0; l < k; ++l) sum += a.at(i, l, left) * b.at(l, j, right);
                             wrong += c[static_cast<std::size_t>(i * n + j)] == static_cast<float>(sum) ? 0 : 1;
                         }
-                    EXPECT_EQ(wrong, 0) << m << ' ' << n << ' ' << k << ' ' << left << right << add;
+                    EXPECT_EQ(wrong, 0) << m << ' ' << n << ' ' << k << ' ' << left << right << form;
                     EXPECT_EQ(std::vector<float>(c.begin() + m * n, c.end()), std::vector<float>(64, 3.0F));
                 }
 }

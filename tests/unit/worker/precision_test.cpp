@@ -61,7 +61,7 @@ TEST_F(PrecisionOf, ANarrowOneFollowsTheGoldenCurveWithinItsBounds) {
     const auto golden = curve(small_params());
     std::vector<std::tuple<const char*, const char*, double>> cases{{"opencl", "bfloat16", 0.02},
                                                                     {"opencl", "float16", 0.005}};
-    if (has_bfloat16_tiles()) cases.emplace_back("cpu", "bfloat16", 0.02);
+    if (bfloat16_unit() != Bfloat16Unit::none) cases.emplace_back("cpu", "bfloat16", 0.02);
     for (const auto& [backend, precision, bound] : cases)
         for (const char* optimizer : {"adamw", "sgd"}) {
             const Params changes{{"optimizer", std::string(optimizer)}, {"norm", std::string("layer")}};
@@ -78,7 +78,7 @@ TEST_F(PrecisionOf, ANarrowOneFollowsTheGoldenCurveWithinItsBounds) {
 
 TEST_F(PrecisionOf, ADeviceThatHasItNotSaysSoAtThePlanAndTheTrial) {
     for (const auto& [backend, precision, text] :
-         {std::tuple("cpu", "float16", "float32, and in bfloat16 where the CPU has AMX"),
+         {std::tuple("cpu", "float16", "float32, and in bfloat16 where the CPU has AMX or AVX512-BF16"),
           std::tuple("cpu", "tf32", "float32, and in bfloat16"), std::tuple("opencl", "tf32", "capability 8.0")}) {
         Worker worker = start_worker(backend);
         const auto answer = answer_plan({1, in(precision), 1, 5}, worker.context);
@@ -147,10 +147,10 @@ TEST_F(PrecisionOf, AutoIsFloat32WithoutMeasuringWhereThereIsNoOther) {
     EXPECT_FALSE(resolved->training.measured_precision);
 }
 
-TEST_F(PrecisionOf, AutoOnTheCpuMeasuresWhereItHasTiles) {
+TEST_F(PrecisionOf, AutoOnTheCpuMeasuresWhereItMultipliesBfloat16) {
     // The test's clock stands still: nothing is faster.
     EXPECT_EQ(curve(in("auto"), "cpu"), curve(small_params(), "cpu"));
-    EXPECT_EQ(kept(), has_bfloat16_tiles() ? 1U : 0U);
+    EXPECT_EQ(kept(), bfloat16_unit() != Bfloat16Unit::none ? 1U : 0U);
 }
 
 TEST_F(PrecisionOf, AutoIsMeasuredOnceSaidAndKept) {

@@ -1,5 +1,5 @@
-// This file is compiled for CPUs with AMX tiles. Like the kernels, it calls no inline function that the linker might
-// share with a file for other CPUs.
+// This file is compiled for CPUs with AVX512-BF16 and AMX. The compiler uses AMX only where the code asks for it. Like
+// the kernels, the file calls no inline function that the linker might share with a file for other CPUs.
 #include "worker/backends/cpu/bfloat16.hpp"
 
 #include <immintrin.h>
@@ -136,6 +136,46 @@ void multiply_tiles(const std::uint16_t* a, const std::uint16_t* b, std::int64_t
     _tile_stored(3, below + tile, bytes);
 }
 
+/// Computes 8 x 32 numbers of c: the dot products of pairs of numbers are added to 16 registers. The operands are
+/// packed as for the tiles; `a` begins at the first of the 8 rows.
+void multiply_dots(const std::uint16_t* a, const std::uint16_t* b, std::int64_t steps, float* c, std::int64_t stride,
+                   bool add) {
+    constexpr int rows = 8;
+    const std::uint16_t* const right = b + steps * tile_numbers;
+    __m512 sums[rows][2];
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) {
+        sums[r][0] = add ? _mm512_loadu_ps(c + r * stride) : _mm512_setzero_ps();
+        sums[r][1] = add ? _mm512_loadu_ps(c + r * stride + tile) : _mm512_setzero_ps();
+    }
+    for (std::int64_t i = 0; i < steps * tile_numbers; i += tile_numbers)
+        for (std::int64_t p = 0; p < tile; ++p) {
+            const auto first = (__m512bh)_mm512_load_si512(b + i + p * depth);
+            const auto second = (__m512bh)_mm512_load_si512(right + i + p * depth);
+#pragma GCC unroll 8
+            for (int r = 0; r < rows; ++r) {
+                std::int32_t two;
+                __builtin_memcpy(&two, a + i + r * depth + 2 * p, sizeof two);
+                const auto left = (__m512bh)_mm512_set1_epi32(two);
+                sums[r][0] = _mm512_dpbf16_ps(sums[r][0], left, first);
+                sums[r][1] = _mm512_dpbf16_ps(sums[r][1], left, second);
+            }
+        }
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r) {
+        _mm512_storeu_ps(c + r * stride, sums[r][0]);
+        _mm512_storeu_ps(c + r * stride + tile, sums[r][1]);
+    }
+}
+
+/// Computes 32 x 32 numbers of c.
+void multiply_block(bool tiles, const std::uint16_t* a, const std::uint16_t* b, std::int64_t steps, float* c,
+                    std::int64_t stride, bool add) {
+    if (tiles) return multiply_tiles(a, b, steps, c, stride, add);
+    for (std::int64_t r = 0; r < pair; r += 8)
+        multiply_dots(a + r / tile * steps * tile_numbers + r % tile * depth, b, steps, c + r * stride, stride, add);
+}
+
 void copy_rows(std::int64_t rows, std::int64_t columns, const float* from, std::int64_t from_stride, float* to,
                std::int64_t to_stride) {
     for (std::int64_t r = 0; r < rows; ++r)
@@ -154,7 +194,7 @@ struct alignas(64) Bfloat16Products::Blocks {
 
 void Bfloat16Products::Free::operator()(Blocks* blocks) const { delete blocks; }
 
-Bfloat16Products::Bfloat16Products() : blocks_(new Blocks) {}
+Bfloat16Products::Bfloat16Products(bool tiles) : blocks_(new Blocks), tiles_(tiles) {}
 
 void round_to_bfloat16(std::int64_t count, const float* from, std::uint16_t* to) {
     for (std::int64_t i = 0; i < count; i += tile) {
@@ -172,7 +212,7 @@ void Bfloat16Products::multiply(std::int64_t m, std::int64_t n, std::int64_t k, 
     std::uint16_t* const right = blocks_->right;
     float* const edge = blocks_->edge;
     const TileShapes shapes;
-    _tile_loadconfig(&shapes);
+    if (tiles_) _tile_loadconfig(&shapes);
     for (std::int64_t n0 = 0; n0 < n; n0 += columns_at_once)
         for (std::int64_t k0 = 0; k0 < k; k0 += depth_at_once) {
             const std::int64_t steps = tiles_of(smaller(k - k0, depth_at_once), depth);
@@ -202,16 +242,16 @@ void Bfloat16Products::multiply(std::int64_t m, std::int64_t n, std::int64_t k, 
                     float* const target = c + m0 * n + n0 + j;
                     const std::int64_t width = smaller(columns - j, pair);
                     if (rows == pair && width == pair) {
-                        multiply_tiles(left, across, steps, target, n, adds);
+                        multiply_block(tiles_, left, across, steps, target, n, adds);
                         continue;
                     }
                     if (adds) copy_rows(rows, width, target, n, edge, pair);
-                    multiply_tiles(left, across, steps, edge, pair, adds);
+                    multiply_block(tiles_, left, across, steps, edge, pair, adds);
                     copy_rows(rows, width, edge, pair, target, n);
                 }
             }
         }
-    _tile_release();
+    if (tiles_) _tile_release();
 }
 
 }  // namespace hpo

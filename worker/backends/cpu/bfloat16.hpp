@@ -1,5 +1,6 @@
-// Products of bfloat16 matrices on the CPU, by AMX tiles (Intel: "Intel architecture instruction set extensions
-// programming reference", chapter 3), which Intel's server CPUs have from Sapphire Rapids on.
+// Products of bfloat16 matrices on the CPU: by AMX tiles, which Intel's server CPUs have from Sapphire Rapids on, or by
+// the dot products of AVX512-BF16, which AMD's CPUs have from Zen 4 on (Intel: "Intel architecture instruction set
+// extensions programming reference").
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,7 @@
 
 namespace hpo {
 
-/// To nearest, ties to even; subnormal numbers become 0. Needs the tiles (cpu_device.hpp, has_bfloat16_tiles).
+/// Rounds to nearest, ties to even. Subnormal numbers become 0. Needs AVX512-BF16 (cpu_device.hpp, bfloat16_unit).
 void round_to_bfloat16(std::int64_t count, const float* from, std::uint16_t* to);
 
 /// A dense row-major matrix of bfloat16.
@@ -16,12 +17,13 @@ struct Bfloat16Matrix {
     bool transposed = false;  ///< what is multiplied is its transpose
 };
 
-/// Its memory is that of the blocks it copies operands into, 1.1 MB. Needs the tiles. One thread at a time.
+/// Multiplies matrices. Takes 1.1 MB of memory for blocks of the operands. Needs AVX512-BF16, and AMX if `tiles`. Not
+/// thread-safe.
 class Bfloat16Products {
    public:
-    Bfloat16Products();
+    explicit Bfloat16Products(bool tiles);
 
-    /// c [m, n] = or, with `add`, += a [m, k] * b [k, n], summed in float32.
+    /// Computes c [m, n] = a [m, k] * b [k, n], or adds that to c with `add`. Sums are in float32.
     void multiply(std::int64_t m, std::int64_t n, std::int64_t k, Bfloat16Matrix a, Bfloat16Matrix b, float* c,
                   bool add);
 
@@ -31,6 +33,7 @@ class Bfloat16Products {
         void operator()(Blocks* blocks) const;
     };
     std::unique_ptr<Blocks, Free> blocks_;
+    bool tiles_;
 };
 
 }  // namespace hpo

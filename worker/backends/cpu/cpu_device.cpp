@@ -39,20 +39,26 @@ void flush_subnormals() {
 
 class CpuDevice : public Device {
    public:
-    explicit CpuDevice(CpuLevel level) : level_(level), tiles_(level == CpuLevel::x86_64_v4 && has_bfloat16_tiles()) {
+    explicit CpuDevice(CpuLevel level)
+        : level_(level), bfloat16_(level == CpuLevel::x86_64_v4 ? bfloat16_unit() : Bfloat16Unit::none) {
         openblas_set_num_threads(1);
         flush_subnormals();
     }
 
     [[nodiscard]] std::string_view backend() const override { return "cpu"; }
     [[nodiscard]] std::string name() const override {
-        return "cpu, " + to_text(level_) + (tiles_ ? ", AMX" : "") + ", OpenBLAS " + openblas_get_corename();
+        return "cpu, " + to_text(level_) +
+               (bfloat16_ == Bfloat16Unit::tiles  ? ", AMX"
+                : bfloat16_ == Bfloat16Unit::dots ? ", AVX512-BF16"
+                                                  : "") +
+               ", OpenBLAS " + openblas_get_corename();
     }
     [[nodiscard]] Result<void> computes_in(Precision precision) const override {
         if (precision == Precision::float32) return {};
         if (precision != Precision::bfloat16)
-            return Error{"the CPU backend multiplies in float32, and in bfloat16 where the CPU has AMX"};
-        if (!tiles_) return Error{"this CPU multiplies in float32 alone: bfloat16 needs AMX"};
+            return Error{"the CPU backend multiplies in float32, and in bfloat16 where the CPU has AMX or AVX512-BF16"};
+        if (bfloat16_ == Bfloat16Unit::none)
+            return Error{"this CPU multiplies only in float32: bfloat16 needs AMX or AVX512-BF16"};
         return {};
     }
     Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes) override {
@@ -66,7 +72,7 @@ class CpuDevice : public Device {
 
    private:
     CpuLevel level_;
-    bool tiles_;
+    Bfloat16Unit bfloat16_;
 };
 
 }  // namespace
@@ -121,21 +127,22 @@ std::string to_text(CpuLevel level) {
 
 namespace {
 
-bool ask_for_tiles() {
-    if (cpu_levels().back() != CpuLevel::x86_64_v4) return false;  // the code for the tiles is compiled for this level
+Bfloat16Unit ask_for_bfloat16() {
+    using enum Bfloat16Unit;
+    if (cpu_levels().back() != CpuLevel::x86_64_v4) return none;  // the code is compiled for this level
     constexpr unsigned amx_tile = 1U << 24, amx_bf16 = 1U << 22, avx512_bf16 = 1U << 5;
     unsigned a = 0, b = 0, c = 0, d = 0;
-    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & amx_tile) == 0 || (d & amx_bf16) == 0) return false;
-    if (!__get_cpuid_count(7, 1, &a, &b, &c, &d) || (a & avx512_bf16) == 0) return false;
+    if (!__get_cpuid_count(7, 1, &a, &b, &c, &d) || (a & avx512_bf16) == 0) return none;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & amx_tile) == 0 || (d & amx_bf16) == 0) return dots;
     constexpr int request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
-    return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+    return syscall(SYS_arch_prctl, request_permission, tile_data) == 0 ? tiles : dots;
 }
 
 }  // namespace
 
-bool has_bfloat16_tiles() {
-    static const bool has = ask_for_tiles();
-    return has;
+Bfloat16Unit bfloat16_unit() {
+    static const Bfloat16Unit unit = ask_for_bfloat16();
+    return unit;
 }
 
 std::unique_ptr<Device> make_cpu_device(std::optional<CpuLevel> level) {

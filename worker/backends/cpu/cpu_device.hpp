@@ -21,9 +21,11 @@ std::string to_text(CpuLevel level);
 /// thread, and those that it starts, take subnormal numbers for 0.
 std::unique_ptr<Device> make_cpu_device(std::optional<CpuLevel> level = {});
 
-/// Whether this CPU multiplies bfloat16 numbers by AMX tiles (Intel's server CPUs from Sapphire Rapids on) and the
-/// system lets this process use them; asks it once.
-bool has_bfloat16_tiles();
+/// What multiplies bfloat16 numbers: nothing, the dot products of AVX512-BF16, or AMX tiles.
+enum class Bfloat16Unit { none, dots, tiles };
+
+/// Returns the fastest unit of this CPU that the system lets this process use. Asks for it once.
+Bfloat16Unit bfloat16_unit();
 
 /// OpenBLAS chooses its kernels when it is loaded, and where it does not know the CPU it may fall back to AVX2 ones at
 /// half the speed. Where the CPU has AVX-512 and the kernels chosen do not use it, this is the value OPENBLAS_CORETYPE
