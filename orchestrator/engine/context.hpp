@@ -33,6 +33,7 @@ struct Notice {
 struct ConcurrencyPlan {
     ConcurrencyRange workers;                         ///< workers with one slot
     std::map<int, RememberedConcurrency> remembered;  ///< by the index of the device, or host_only
+    double cores = 0;                                 ///< that the trials may use; 0: thread times are not read
 };
 
 /// What a session has found about a device.
@@ -55,6 +56,8 @@ struct EngineParts {
     const Machine* fixed_machine = nullptr;
     /// The memory that the process trees of `workers` hold at this moment, one by one (cores aside); 0: not known.
     std::function<std::vector<Footprint>(std::span<const std::int64_t> workers)> usage;
+    /// The times of the threads of a worker (its pid) and its descendants, if they can be read.
+    std::function<std::optional<ThreadTime>(std::int64_t worker)> thread_time = {};
     /// How a worker of this index is started, on accelerators of the machine or (`host_only`) on the host alone.
     std::function<LaunchSpec(WorkerIndex, std::span<const int> devices)> worker;
     /// Where a trial's log and its checkpoints lie; empty: nowhere. With `make`, the folder for checkpoints is made.

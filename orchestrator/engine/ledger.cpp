@@ -289,7 +289,9 @@ void Ledger::teach(const TrialRecord& trial) {
 }
 
 void Ledger::tried(const TrialRecord& trial) {
-    if (!front_.contains(trial.number)) tried_since_best_.insert(trial.number);
+    // Of a simulation only a budget's patience asks how many there are.
+    const bool counts = !forgets_ended_ || study_.budget.patience.has_value();
+    if (counts && !front_.contains(trial.number)) tried_since_best_.insert(trial.number);
     const auto standing = standing_of(trial, study_.objective);
     if (!standing) return;
     if (std::any_of(front_.begin(), front_.end(),

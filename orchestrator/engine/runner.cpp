@@ -25,6 +25,7 @@
 #include "orchestrator/engine/log_lines.hpp"
 #include "orchestrator/engine/platforms.hpp"
 #include "orchestrator/engine/session_concurrency.hpp"
+#include "orchestrator/engine/thread_time.hpp"
 #include "orchestrator/engine/workers.hpp"
 #include "orchestrator/execution/interrupts.hpp"
 #include "orchestrator/store/holder_lock.hpp"
@@ -187,6 +188,7 @@ class Session {
                         return machine_->read(workers, reusable, reserved);
                     },
                 .usage = [this](auto workers) { return machine_->usage(workers); },
+                .thread_time = [](std::int64_t worker) { return thread_time_of_tree(worker); },
                 .worker =
                     [this](WorkerIndex index, std::span<const int> devices) {
                         return worker_launch(study_, programs_, plan_, index, machine_->target(devices));

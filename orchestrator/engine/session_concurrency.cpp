@@ -15,19 +15,21 @@ namespace {
 constexpr std::int64_t scripts_on_gpu = 2;
 
 ConcurrencyKey key_of(const Study& study, const SessionMachine& machine, int device, const Machine& reading) {
-    const Host& host = machine.host();
-    const bool on_host = device == host_only;
-    return {host_name() + ", " + host.cpu_name + ", " + to_text(Value(host.cores)) + " cores",
-            on_host ? "host" : reading.accelerators.at(static_cast<std::size_t>(device)).id,
-            kind_of_trial(study, machine.target({&device, 1}).backend)};
+    const std::string id = device == host_only ? "" : reading.accelerators.at(static_cast<std::size_t>(device)).id;
+    return concurrency_key(machine.host(), id, kind_of_trial(study, machine.target({&device, 1}).backend));
 }
 
 }  // namespace
 
+ConcurrencyKey concurrency_key(const Host& host, const std::string& device, std::string kind) {
+    return {host_name() + ", " + host.cpu_name + ", " + to_text(Value(host.cores)) + " cores",
+            device.empty() ? "host" : device, std::move(kind)};
+}
+
 std::optional<ConcurrencyPlan> concurrency_plan(const Study& study, const WorkerPlan& plan,
                                                 const SessionMachine& machine) {
     if (!searches_concurrency(study)) return std::nullopt;
-    ConcurrencyPlan search{{plan.start, plan.workers}, {}};
+    ConcurrencyPlan search{{plan.start, plan.workers}, {}, machine.host().cores};
     const bool script_on_gpu = machine.on_device() && !study.command.empty();
     if (script_on_gpu) search.workers.start = std::min(search.workers.start, scripts_on_gpu);
     const std::filesystem::path cache = user_cache();

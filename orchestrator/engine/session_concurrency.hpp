@@ -7,11 +7,16 @@
 #include <vector>
 
 #include "hpo/study.hpp"
+#include "orchestrator/calibration/kept_concurrency.hpp"
+#include "orchestrator/devices/host.hpp"
 #include "orchestrator/engine/context.hpp"
 #include "orchestrator/engine/session_machine.hpp"
 #include "orchestrator/engine/workers.hpp"
 
 namespace hpo {
+
+/// What is found about trials of a kind on this machine is kept for this key. `device`: a UUID; empty: the host.
+ConcurrencyKey concurrency_key(const Host& host, const std::string& device, std::string kind);
 
 /// Returns where the search begins, with what is remembered of this machine, its devices and this kind of trial.
 /// Returns nothing if the number of trials at once is not searched.

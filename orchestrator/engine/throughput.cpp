@@ -29,7 +29,7 @@ DeviceConcurrency& Throughput::on(int device, std::int64_t slots) {
         std::min(slots, most_at_once(context_.parts.study, plan.workers.most, slots).value_or(slots));
     // Workers with several slots begin as today: all of them may be used.
     const std::int64_t start = slots > 1 ? plan.workers.most : plan.workers.start;
-    return devices_.emplace(device, DeviceConcurrency({start, plan.workers.most}, {fused, fused}, before))
+    return devices_.emplace(device, DeviceConcurrency({start, plan.workers.most}, {fused, fused}, before, plan.cores))
         .first->second;
 }
 
@@ -74,11 +74,23 @@ void Throughput::observe() {
 }
 
 void Throughput::reported(WorkerIndex index, std::int64_t trial, std::int64_t step) {
-    const int device = pool_.at(index).device;
-    const auto found = devices_.find(device);
+    const Worker& worker = pool_.at(index);
+    const auto found = devices_.find(worker.device);
     if (found == devices_.end()) return;
     const std::int64_t before = settled_on(found->second);
-    if (found->second.reported(trial, step, context_.now(), left())) note_change(device, before);
+    if (found->second.reported(trial, step, context_.now(), left(), thread_time(worker.pid)))
+        note_change(worker.device, before);
+}
+
+/// Steps may take milliseconds, and to read the times of a few threads takes some 50 us.
+std::optional<ThreadTime> Throughput::thread_time(std::int64_t pid) {
+    constexpr Seconds often_enough{0.05};
+    if (!context_.parts.thread_time || pid == 0) return std::nullopt;
+    Read& read = read_[pid];
+    const Seconds now = context_.now();
+    if (read.at && now - *read.at < often_enough) return read.time;
+    read = {now, context_.parts.thread_time(pid)};
+    return read.time;
 }
 
 void Throughput::ending(WorkerIndex index, std::int64_t trial) {

@@ -22,8 +22,9 @@ bool DeviceConcurrency::run(const std::vector<MeteredTrial>& trials, std::int64_
     return learn(changes, left);
 }
 
-bool DeviceConcurrency::reported(std::int64_t trial, std::int64_t step, Seconds now, std::int64_t left) {
-    const MeteredChanges changes = meter_.reported(trial, step, now);
+bool DeviceConcurrency::reported(std::int64_t trial, std::int64_t step, Seconds now, std::int64_t left,
+                                 const std::optional<ThreadTime>& threads) {
+    const MeteredChanges changes = meter_.reported(trial, step, now, threads);
     return (changes.measured || !changes.empty()) && learn(changes, left);
 }
 

@@ -23,16 +23,19 @@ struct RememberedConcurrency {
 
 class DeviceConcurrency {
    public:
-    /// `fused` is {1, 1} where a worker trains one trial at a time.
-    DeviceConcurrency(ConcurrencyRange workers, ConcurrencyRange fused, const RememberedConcurrency& remembered = {})
-        : workers_(workers.start, workers.most, remembered.workers),
+    /// `fused` is {1, 1} where a worker trains one trial at a time. `cores`: see ThroughputMeter.
+    DeviceConcurrency(ConcurrencyRange workers, ConcurrencyRange fused, const RememberedConcurrency& remembered = {},
+                      double cores = 0)
+        : meter_(cores),
+          workers_(workers.start, workers.most, remembered.workers),
           fused_(fused.start, fused.most, remembered.fused) {}
 
     /// The trials that run on the device now; `left` is the number of trials that are left to start. Returns true if a
     /// limit has changed.
     bool run(const std::vector<MeteredTrial>& trials, std::int64_t left);
     /// A trial has reported a step. Returns true if a limit has changed.
-    bool reported(std::int64_t trial, std::int64_t step, Seconds now, std::int64_t left);
+    bool reported(std::int64_t trial, std::int64_t step, Seconds now, std::int64_t left,
+                  const std::optional<ThreadTime>& threads = {});
 
     /// See ThroughputMeter::ending().
     void ending(std::int64_t trial) { meter_.ending(trial); }

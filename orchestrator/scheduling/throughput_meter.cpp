@@ -19,13 +19,46 @@ constexpr std::size_t kept_intervals = 64;
 
 }  // namespace
 
-void ThroughputMeter::Window::add(std::int64_t now_at, Seconds now) {
+void ThroughputMeter::Window::add(std::int64_t now_at, Seconds now, const std::optional<ThreadTime>& threads) {
     const double seconds = (now - end).count();
     if (now_at <= step || seconds < least_interval_seconds) return;
     if (intervals.size() == kept_intervals) intervals.erase(intervals.begin());
     intervals.push_back(seconds / static_cast<double>(now_at - step));
     end = now;
     step = now_at;
+    last = threads;
+}
+
+std::optional<ThroughputMeter::Window::Threads> ThroughputMeter::Window::threads() const {
+    const double seconds = (end - begin).count();
+    if (!first || !last || seconds <= 0) return std::nullopt;
+    const double running = last->running - first->running, waiting = last->waiting - first->waiting;
+    if (running <= 0 || waiting < 0) return std::nullopt;  // a process of it has ended, and its times with it
+    // Threads of one trial are taken to wait at the same time, as those of a matrix product do.
+    const double runnable = std::min(1.0, (running + waiting) / seconds);
+    const double unslowed = 1 - runnable * waiting / (running + waiting);
+    return Threads{unslowed, running / (seconds * unslowed)};
+}
+
+double ThroughputMeter::demand() const {
+    std::map<int, double> by_worker;  // fused trials have the same threads
+    for (const auto& [trial, state] : states_)
+        if (const auto threads = state.now ? state.now->threads() : std::nullopt)
+            by_worker[state.worker] = threads->demand;
+    double sum = 0;
+    for (const auto& [worker, demand] : by_worker) sum += demand;
+    // Those that are not known are taken to be like the others.
+    return by_worker.empty() ? 0 : sum * static_cast<double>(workers()) / static_cast<double>(by_worker.size());
+}
+
+std::optional<double> ThroughputMeter::log_rate(const Window& window, double demand, std::size_t least_intervals,
+                                                double least_seconds) const {
+    auto rate = window.log_rate(least_intervals, least_seconds);
+    const auto threads = cores_ > 0 && rate ? window.threads() : std::nullopt;
+    if (!threads) return rate;
+    // Without others it would take as long as the threads need, or as the cores need for all trials.
+    const double without_others = threads->unslowed * std::max(1.0, demand / cores_);
+    return *rate - std::log(std::min(1.0, without_others));
 }
 
 std::optional<double> ThroughputMeter::Window::log_rate(std::size_t least_intervals, double least_seconds) const {
@@ -70,9 +103,9 @@ void ThroughputMeter::collect(State& state, double log_rate, Groups& workers, Gr
     if (before.fused != now.fused && before.workers == now.workers) add(fused, before.fused, now.fused);
 }
 
-void ThroughputMeter::close(State& state, Groups& workers, Groups& fused) {
+void ThroughputMeter::close(State& state, double demand, Groups& workers, Groups& fused) {
     if (!state.now) return;
-    if (const auto rate = state.now->log_rate(enough_intervals / 2, enough_seconds / 2)) {
+    if (const auto rate = log_rate(*state.now, demand, enough_intervals / 2, enough_seconds / 2)) {
         collect(state, *rate, workers, fused);
         state.past = State::Past{state.now->numbers, *rate, state.now->variance()};
         state.counted = false;
@@ -94,6 +127,7 @@ MeteredChanges ThroughputMeter::averages(const Groups& workers, const Groups& fu
 
 MeteredChanges ThroughputMeter::run(const std::vector<MeteredTrial>& trials) {
     Groups workers, fused;
+    const double until_now = demand();
     std::map<int, std::int64_t> in_worker;
     std::set<std::int64_t> present;
     for (const MeteredTrial& trial : trials) {
@@ -107,7 +141,7 @@ MeteredChanges ThroughputMeter::run(const std::vector<MeteredTrial>& trials) {
     std::int64_t ended = 0;
     for (auto state = states_.begin(); state != states_.end();) {
         if (!present.contains(state->first)) {
-            close(state->second, workers, fused);
+            close(state->second, until_now, workers, fused);
             starting_ -= state->second.reported ? 0 : 1;
             state = states_.erase(state);
             ++ended;
@@ -115,7 +149,7 @@ MeteredChanges ThroughputMeter::run(const std::vector<MeteredTrial>& trials) {
         }
         const Numbers numbers{in_worker.at(state->second.worker), count};
         if (!(state->second.numbers == numbers)) {
-            close(state->second, workers, fused);
+            close(state->second, until_now, workers, fused);
             state->second.numbers = numbers;
         }
         ++state;
@@ -125,25 +159,27 @@ MeteredChanges ThroughputMeter::run(const std::vector<MeteredTrial>& trials) {
     return changes;
 }
 
-MeteredChanges ThroughputMeter::reported(std::int64_t trial, std::int64_t step, Seconds now) {
+MeteredChanges ThroughputMeter::reported(std::int64_t trial, std::int64_t step, Seconds now,
+                                         const std::optional<ThreadTime>& threads) {
     const auto found = states_.find(trial);
     if (found == states_.end()) return {};
     State& state = found->second;
     if (!std::exchange(state.reported, true)) --starting_;
     Groups workers, fused;
     if (!steady()) {  // another trial is starting: its start is not part of a window
-        close(state, workers, fused);
+        close(state, demand(), workers, fused);
         return averages(workers, fused);
     }
     if (!state.now) {
-        state.now = Window{state.numbers, now, now, step};
+        state.now = Window{state.numbers, now, now, step, threads, threads};
         return {};
     }
     const bool was_enough = is_enough(state);
-    state.now->add(step, now);
+    state.now->add(step, now, threads);
     if (was_enough || !is_enough(state) || !measured()) return {};
+    const double all = demand();
     for (auto& [number, other] : states_)
-        if (const auto rate = other.now ? other.now->log_rate(enough_intervals, enough_seconds) : std::nullopt)
+        if (const auto rate = other.now ? log_rate(*other.now, all, enough_intervals, enough_seconds) : std::nullopt)
             collect(other, *rate, workers, fused);
     MeteredChanges changes = averages(workers, fused);
     changes.measured = true;

@@ -28,18 +28,33 @@ struct MeteredChanges {
     [[nodiscard]] bool empty() const { return workers.empty() && fused.empty(); }
 };
 
+/// What the threads of a worker and its descendants have done up to a moment, in seconds summed over all of them.
+struct ThreadTime {
+    double running = 0;  ///< on a core
+    double waiting = 0;  ///< for a core that ran something else
+};
+
 /// A rate is the median of steps per second over the intervals between reports, by the clock of the caller. A
 /// window of a trial lasts as long as the numbers do that the rate may depend on: trials in its worker and workers
 /// on the device. It begins with the first report after these numbers have changed and nearly all trials have
 /// reported in their current attempt, so that neither a start (imports, reading data) nor a step that began under
 /// other numbers is counted. Two windows of a trial with different numbers make a change of its rate. Changes with
 /// equal numbers that belong together are averaged to one observation, since they share their noise.
+///
+/// Where other programs fill the cores, more trials at once get a larger share of them, which is no more work that the
+/// machine does. With the thread times of workers, a rate is what it would be without the others: as if the trials'
+/// threads had waited for each other alone.
 class ThroughputMeter {
    public:
+    /// `cores` that the trials may use; 0: thread times are not used.
+    explicit ThroughputMeter(double cores = 0) : cores_(cores) {}
+
     /// The trials that run on the device now. Returns the changes that were measured until then.
     MeteredChanges run(const std::vector<MeteredTrial>& trials);
     /// A trial has reported a step. Returns changes once all trials have been measured under the current numbers.
-    MeteredChanges reported(std::int64_t trial, std::int64_t step, Seconds now);
+    /// `threads`: of its worker, if known.
+    MeteredChanges reported(std::int64_t trial, std::int64_t step, Seconds now,
+                            const std::optional<ThreadTime>& threads = {});
     /// A trial has reported its last step, or was told to end. Until it is gone, which may take a process a while, it
     /// is treated like one that starts: it does no more work, and the rates of the others belong to no number.
     void ending(std::int64_t trial);
@@ -57,11 +72,18 @@ class ThroughputMeter {
     };
     struct Window {
         Numbers numbers;
-        Seconds begin{0}, end{0};         ///< of the intervals
-        std::int64_t step = 0;            ///< the last one of them
-        std::vector<double> intervals{};  ///< seconds per step, the latest ones
+        Seconds begin{0}, end{0};                   ///< of the intervals
+        std::int64_t step = 0;                      ///< the last one of them
+        std::optional<ThreadTime> first{}, last{};  ///< at the begin and the end
+        std::vector<double> intervals{};            ///< seconds per step, the latest ones
         /// Ends an interval, unless the last one has only just ended.
-        void add(std::int64_t now_at, Seconds now);
+        void add(std::int64_t now_at, Seconds now, const std::optional<ThreadTime>& threads);
+        /// What its worker's threads did in it. Returns nothing if that is not known.
+        struct Threads {
+            double unslowed = 1;  ///< share of the time that would have been enough if none had waited for a core
+            double demand = 0;    ///< cores that they would use then
+        };
+        [[nodiscard]] std::optional<Threads> threads() const;
         /// Returns the variance of the logarithm of the rate, from the differences between the intervals.
         [[nodiscard]] double variance() const;
         /// Returns the logarithm of the median rate, or nothing if the window is too short.
@@ -88,10 +110,16 @@ class ThroughputMeter {
     [[nodiscard]] std::map<int, std::int64_t> by_worker() const;
     [[nodiscard]] bool steady() const { return starting_ <= trials() / 4; }  ///< of four, one may start or end
     [[nodiscard]] static bool is_enough(const State& state);
+    /// Cores that all trials would use together.
+    [[nodiscard]] double demand() const;
+    /// Returns the logarithm of the rate of the window, without the time that other programs took, if it is enough.
+    [[nodiscard]] std::optional<double> log_rate(const Window& window, double demand, std::size_t least_intervals,
+                                                 double least_seconds) const;
     void collect(State& state, double log_rate, Groups& workers, Groups& fused);
-    void close(State& state, Groups& workers, Groups& fused);
+    void close(State& state, double demand, Groups& workers, Groups& fused);
     static MeteredChanges averages(const Groups& workers, const Groups& fused);
 
+    double cores_;
     std::map<std::int64_t, State> states_;  ///< by trial
     std::int64_t starting_ = 0;             ///< of them, those that have not reported yet, or that are ending
 };

@@ -118,6 +118,30 @@ TEST(ConcurrencySearch, FusedTrialsAreCountedInTheirWorker) {
     EXPECT_EQ(result.concurrency.workers().text(), "");
 }
 
+TEST(ConcurrencySearch, ALargerShareOfCoresThatOthersFillIsNoGain) {
+    for (const double others : {1.0, 2.0, 4.0, 8.0}) {
+        for (const std::int64_t start : {1, 2, 4}) {
+            SimulatedMachine machine{.cores = start, .real_cores = 2, .other_threads = others};
+            EXPECT_GT(simulate(machine).number(), 2) << "by rates alone, beside " << others << " threads";
+            machine.reads_threads = true;
+            EXPECT_EQ(simulate(machine).number(), 2) << "beside " << others << " threads, from " << start;
+        }
+    }
+}
+
+TEST(ConcurrencySearch, ThreadTimesChangeNothingWhereNothingElseRuns) {
+    EXPECT_EQ(simulate({.cores = 1, .real_cores = 2, .reads_threads = true}).number(), 2);
+    EXPECT_EQ(simulate({.cores = 4, .real_cores = 4, .reads_threads = true}).number(), 4);
+    // Trials that sleep three quarters of the time: four of them fill a core.
+    EXPECT_THAT(simulate({.most = 32, .trials = 200, .real_cores = 2, .reads_threads = true, .asleep = 0.75}).number(),
+                AllOf(Ge(7), Le(9)));
+    EXPECT_THAT(
+        simulate(
+            {.most = 32, .trials = 200, .real_cores = 2, .other_threads = 2, .reads_threads = true, .asleep = 0.75})
+            .number(),
+        AllOf(Ge(6), Le(9)));
+}
+
 TEST(ConcurrencySearch, BeginsWithWhatItRemembersAndLeavesItWhereItIsWrong) {
     const FoundConcurrency remembered = simulate({.speed = two_cores}).concurrency.workers().found();
     EXPECT_EQ(remembered.number, 2);

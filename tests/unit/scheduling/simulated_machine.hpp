@@ -27,6 +27,11 @@ struct SimulatedMachine {
     double unequal = 0;        ///< trials differ in size by up to exp(+-unequal)
     double start_seconds = 1;  ///< before the first step
     std::uint64_t seed = 1;
+    /// Given: `speed` is not used, but this many cores are shared evenly with as many threads of other programs, and
+    /// thread times are read if `reads_threads`.
+    double real_cores = 0, other_threads = 0;
+    bool reads_threads = false;
+    double asleep = 0;  ///< of a step alone, seconds without a core; the rest of it computes
     FoundConcurrency remembered{};
     std::int64_t slots = 1;  ///< more: all trials share one worker, and the number of fused trials is searched
 };
@@ -42,6 +47,7 @@ struct Simulated {
 inline Simulated simulate(const SimulatedMachine& machine) {
     struct Trial {
         double size = 1, left = 0;  ///< seconds per step alone; work left of the current step
+        ThreadTime threads{};
         std::int64_t step = 0;
     };
     std::mt19937_64 random(machine.seed);
@@ -49,7 +55,8 @@ inline Simulated simulate(const SimulatedMachine& machine) {
     std::uniform_real_distribution<double> uniform(-1, 1);
     const bool is_fused = machine.slots > 1;
     Simulated result{is_fused ? DeviceConcurrency({1, 1}, {machine.cores, machine.slots}, {{}, machine.remembered})
-                              : DeviceConcurrency({machine.cores, machine.most}, {1, 1}, {machine.remembered, {}})};
+                              : DeviceConcurrency({machine.cores, machine.most}, {1, 1}, {machine.remembered, {}},
+                                                  machine.reads_threads ? machine.real_cores : 0)};
     std::map<std::int64_t, Trial> running;
     std::int64_t begun = 0;
     double now = 0;
@@ -82,7 +89,16 @@ inline Simulated simulate(const SimulatedMachine& machine) {
         if (running.empty()) break;
         const auto count = static_cast<std::int64_t>(running.size());
         result.most_at_once = std::max(result.most_at_once, count);
-        const double rate = machine.speed(count) / (1 + machine.drift * now);
+        // Of cores that threads share, each gets the same; a thread that sleeps leaves its own to the others.
+        const double runnable = 1 - machine.asleep;
+        double share = 1;
+        for (int round = 0; machine.real_cores > 0 && round < 100; ++round) {
+            const double awake = runnable / (machine.asleep * share + runnable);  // of a trial's time
+            const double threads = static_cast<double>(count) * awake + machine.other_threads;
+            share = (share + std::min(1.0, machine.real_cores / threads)) / 2;
+        }
+        const double speed = machine.real_cores > 0 ? 1 / (machine.asleep + runnable / share) : machine.speed(count);
+        const double rate = speed / (1 + machine.drift * now);
         auto next = running.begin();
         for (auto trial = running.begin(); trial != running.end(); ++trial)
             if (trial->second.left < next->second.left) next = trial;
@@ -92,11 +108,15 @@ inline Simulated simulate(const SimulatedMachine& machine) {
             now += 1 + 2 * chance();
             held_up = now + until_held_up();
         }
-        for (auto& [number, trial] : running) trial.left -= passed * rate;
+        for (auto& [number, trial] : running) {
+            trial.left -= passed * rate;
+            trial.threads.running += passed * speed * runnable;
+            trial.threads.waiting += passed * speed * runnable * (1 / share - 1);
+        }
         const std::int64_t number = next->first;
         Trial& trial = next->second;
         ++trial.step;
-        result.concurrency.reported(number, trial.step, Seconds(now), left());
+        result.concurrency.reported(number, trial.step, Seconds(now), left(), trial.threads);
         if (trial.step < machine.steps) {
             trial.left = work(trial);
         } else {
