@@ -6,6 +6,7 @@
 #include <map>
 
 #include "hpo/units.hpp"
+#include "orchestrator/scheduling/throughput_curve.hpp"
 
 namespace hpo {
 
@@ -52,6 +53,7 @@ class Adviser {
             judge_native();
         else
             judge_script();
+        advice_.to_measure.insert(advice_.to_measure.end(), facts_.refused.begin(), facts_.refused.end());
         std::stable_sort(advice_.changes.begin(), advice_.changes.end(),
                          [](const Change& a, const Change& b) { return a.gain.value_or(0) > b.gain.value_or(0); });
         return std::move(advice_);
@@ -93,7 +95,7 @@ class Adviser {
             if (measured_anything()) judge_by_batches(step);
         }
         compare_options(step, predicted);
-        use_all_cores();
+        if (!use_found_number()) use_all_cores();
         judge_contention();
     }
 
@@ -121,7 +123,8 @@ class Adviser {
         const bool contention = contended_cpu();
         const double launches = predicted.launches + passes + (contention ? 0 : rest);
         const double total = std::max(step, predicted.seconds());
-        const double peak = device.peak(now.work.precision);
+        const std::string precision = precision_on(device, now.work);
+        const double peak = device.peak(precision);
         say("A step takes " + duration_text(step) + ": " + percent(100 * predicted.products / total) +
             " matrix products, " + percent(100 * memory / total) + " moving activations, " +
             percent(100 * launches / total) +
@@ -135,7 +138,8 @@ class Adviser {
                 "measure again with hpo bench devices --again.");
         else if (peak > 0 && step > 0)
             say("It reaches " + percent(100 * now.work.flops / step / peak) + " of the " + rate_text(peak) + " that " +
-                now.backend + " was measured to reach in " + now.work.precision + ".");
+                now.backend + " was measured to reach in " + precision +
+                (now.work.precision == "auto" ? ", the fastest there for precision: auto." : "."));
         const double most = std::max({predicted.products, memory, launches});
         // Products of few rows reach a small part of the peak: larger batches make them faster too.
         const bool small_products = predicted.products > 0 && now.work.flops / predicted.products < 0.3 * peak;
@@ -201,6 +205,34 @@ class Adviser {
         for (auto& [group, change] : best) advice_.changes.push_back(std::move(change));
     }
 
+    /// What `parallel: auto` has measured counts more than an estimate. Returns true if it has.
+    bool use_found_number() {
+        const FoundConcurrency& found = facts_.found_at_once;
+        if (found.number == 0) return false;
+        const std::string found_by = "resources.parallel: auto has measured on this machine that ";
+        if (found.number == facts_.at_once) {
+            say(found_by + std::to_string(found.number) + " at once are the right number for these trials.");
+            return true;
+        }
+        ThroughputCurve curve;
+        for (const RateChange& change : found.changes) curve.add(change);
+        const auto known = curve.gain(facts_.at_once, found.number);
+        if (!known) return false;
+        const double gain = std::exp(known->log_gain);
+        char times[16];
+        std::snprintf(times, sizeof times, "%.2f", gain);
+        say(found_by + std::to_string(found.number) + " at once do " + times + " times the work of " +
+            std::to_string(facts_.at_once) + '.');
+        if (gain >= worth_changing)
+            advice_.changes.push_back({.keys = {{"resources.parallel", "auto"}},
+                                       .group = "parallel",
+                                       .gain = gain,
+                                       .basis = "measured by parallel: auto",
+                                       .why = "It begins with the " + std::to_string(found.number) +
+                                              " that it has found, and checks them again."});
+        return true;
+    }
+
     /// Native trials compute with one thread each.
     void use_all_cores() {
         const auto cores = static_cast<std::int64_t>(facts_.cores);
@@ -239,6 +271,7 @@ class Adviser {
                 "trained for a few seconds only, or an earlier version of hpo ran the study");
             return;
         }
+        number_is_known_ = use_found_number();
         const auto waiting = host(Quantity::cpu_pressure), io = host(Quantity::io_pressure);
         const auto gpu = average({"gpu 0", Quantity::utilization});
         const auto own = average({"trials", Quantity::cores});
@@ -323,6 +356,7 @@ class Adviser {
         // Trials that wait leave cores to others: twice as many at once, until nine tenths of the cores are used.
         const double more = std::min(8.0, 90 / std::max(used, 1.0));
         const auto number = static_cast<std::int64_t>(static_cast<double>(facts_.at_once) * more);
+        if (number_is_known_) return;
         if (number > facts_.at_once && io.value_or(0) < busy_io)
             advice_.changes.push_back(
                 {.keys = {{"resources.parallel", std::to_string(number)}},
@@ -344,6 +378,7 @@ class Adviser {
     }
 
     const StudyFacts& facts_;
+    bool number_is_known_ = false;  ///< `parallel: auto` has found how many at once
     Advice advice_;
 };
 
@@ -365,6 +400,25 @@ std::string_view to_text(Bound bound) {
             break;
     }
     return "limited by nothing that was measured";
+}
+
+std::pair<std::int64_t, std::string> largest_that_fits(std::int64_t fits, std::int64_t most,
+                                                       const std::function<std::string(std::int64_t)>& refuses) {
+    std::string why;
+    std::int64_t refused = fits;
+    while (refused < most && why.empty()) {
+        refused = std::min(most, 2 * std::max<std::int64_t>(1, fits));
+        why = refuses(refused);
+        if (why.empty()) fits = refused;
+    }
+    while (!why.empty() && refused - fits > 1) {
+        const std::int64_t middle = fits + (refused - fits) / 2;
+        if (std::string reason = refuses(middle); reason.empty())
+            fits = middle;
+        else
+            refused = middle, why = std::move(reason);
+    }
+    return {std::max(fits, std::int64_t{0}), why};
 }
 
 const DeviceCalibration* calibration_for(const std::vector<DeviceCalibration>& devices, std::string_view backend) {

@@ -2,15 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "hpo/messages.hpp"
 #include "hpo/study.hpp"
 #include "orchestrator/calibration/calibration.hpp"
 #include "orchestrator/calibration/step_time.hpp"
+#include "orchestrator/scheduling/concurrency_search.hpp"
 #include "orchestrator/telemetry/summary.hpp"
 
 namespace hpo {
@@ -51,7 +54,9 @@ struct StudyFacts {
     std::vector<DeviceCalibration> devices;
     std::vector<TrainingOption> options;        ///< the first one is the typical trial as it is
     std::optional<std::int64_t> largest_batch;  ///< that fits and is known to work
-    std::string largest_batch_limit;            ///< what the next larger one meets
+    std::string largest_batch_limit;            ///< what the next larger one meets; empty: none larger was tried
+    std::vector<std::string> refused;           ///< measurements that cannot be used, a sentence each
+    FoundConcurrency found_at_once;             ///< what `parallel: auto` found for such trials on this machine
     std::optional<std::int64_t> threads;        ///< of a trial of a script: as its study sets them; absent: not known
     std::string threads_key;                    ///< the study's key that sets them
     std::optional<std::int64_t> loaders;        ///< loader processes of a trial; absent: not known
@@ -76,6 +81,11 @@ struct Advice {
 
 /// A change is given if it gains a tenth at least.
 Advice advise(const StudyFacts& facts);
+
+/// Returns the largest number from `fits` (which does) to `most` for which `refuses` returns an empty text, and what it
+/// says of the next larger one; the text is empty if `most` fits. What is refused is refused for all larger numbers.
+std::pair<std::int64_t, std::string> largest_that_fits(std::int64_t fits, std::int64_t most,
+                                                       const std::function<std::string(std::int64_t)>& refuses);
 
 /// Returns the calibration of a backend ("cpu", "cuda", "cuda 0", "opencl"), or nullptr.
 const DeviceCalibration* calibration_for(const std::vector<DeviceCalibration>& devices, std::string_view backend);

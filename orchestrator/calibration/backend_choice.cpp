@@ -39,7 +39,7 @@ std::optional<BackendChoice> compare_backends(const DeviceCalibration& cpu, std:
         const auto on_cpu = predict_step(cpu, one), on_gpu = predict_step(gpu, one);
         if (!on_cpu || !on_gpu) return std::nullopt;
         cpu_seconds += on_cpu->seconds() / static_cast<double>(std::max<std::int64_t>(1, cpu_trials));
-        gpu_seconds += on_gpu->seconds() / fusing_gain(gpu, one.precision, fused);
+        gpu_seconds += on_gpu->seconds() / fusing_gain(gpu, precision_on(gpu, one), fused);
     }
     if (!(cpu_seconds > 0 && gpu_seconds > 0)) return std::nullopt;
     const auto steps = static_cast<double>(work.size());

@@ -68,17 +68,29 @@ StepWork step_work(const from_worker::PlanAnswer& answer, const Params& configur
                 std::max(1.0, whole_or(configuration, "steps", 1));
     work.layers = layers_of(configuration);
     if (const auto found = configuration.find("precision"); found != configuration.end())
-        if (const auto* text = std::get_if<std::string>(&found->second); text != nullptr && *text != "auto")
-            work.precision = *text;
+        if (const auto* text = std::get_if<std::string>(&found->second)) work.precision = *text;
     return work;
+}
+
+std::string precision_on(const DeviceCalibration& device, const StepWork& work) {
+    if (work.precision != "auto") return work.precision;
+    std::string fastest = "float32";
+    double least = 0;
+    for (const std::string& precision : device.precisions()) {
+        StepWork one = work;
+        one.precision = precision;
+        const auto time = predict_step(device, one);
+        if (time && (least == 0 || time->seconds() < least)) least = time->seconds(), fastest = precision;
+    }
+    return fastest;
 }
 
 std::optional<StepTime> predict_step(const DeviceCalibration& device, const StepWork& work) {
     const bool known = work.flops > 0 && work.updates > 0 && work.rows > 0 && work.layers > 0 &&
                        std::isfinite(work.flops) && std::isfinite(work.updates) && std::isfinite(work.rows);
     if (!known) return std::nullopt;
-    const double rate =
-        product_rate(device, work.precision, work.flops / (work.updates * work.layers * products_per_layer));
+    const double rate = product_rate(device, precision_on(device, work),
+                                     work.flops / (work.updates * work.layers * products_per_layer));
     if (!(rate > 0)) return std::nullopt;
     StepTime time;
     time.products = work.flops / rate;

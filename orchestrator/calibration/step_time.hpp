@@ -18,14 +18,14 @@ struct StepWork {
     double parameters = 0;  ///< of the model
     double rows = 0;        ///< rows of a product in an update: samples of a micro-batch, times the steps of a sequence
     double layers = 1;      ///< layers with weights; each needs three products per update
-    std::string precision = "float32";
+    std::string precision = "float32";  ///< auto: the one that is fastest for these products
 
     /// Returns the side of a square weight matrix whose products need as many operations as the average of the model.
     [[nodiscard]] double width() const;
 };
 
 /// Returns the work of a step, from a worker's answer to `plan` and the complete configuration of the trial. Absent
-/// keys have the native worker's defaults. `precision: auto` counts as float32.
+/// keys have the native worker's defaults.
 StepWork step_work(const from_worker::PlanAnswer& answer, const Params& configuration);
 
 /// A predicted duration in seconds, as the sum of its parts.
@@ -36,6 +36,10 @@ struct StepTime {
 
     [[nodiscard]] double seconds() const { return products + memory + launches; }
 };
+
+/// Returns the precision in which the work is done on the device: its own, or for `auto` the one that is predicted to
+/// be the fastest there, as the worker chooses by measuring. Without any measurement `auto` is float32.
+std::string precision_on(const DeviceCalibration& device, const StepWork& work);
 
 /// Returns the duration of a step on the device, or nothing if the device has no measured product in this precision or
 /// the work is not known. The rate of a product is interpolated between the measured products by the number of their

@@ -3,13 +3,18 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <map>
 
+#include "hpo/printable.hpp"
 #include "hpo/user_cache.hpp"
 #include "hpo/worker_key_defaults.hpp"
+#include "orchestrator/calibration/kept_concurrency.hpp"
 #include "orchestrator/cli/check_samples.hpp"
+#include "orchestrator/cli/worker_output.hpp"
 #include "orchestrator/devices/host.hpp"
 #include "orchestrator/engine/live_machine.hpp"
+#include "orchestrator/engine/session_concurrency.hpp"
 #include "orchestrator/telemetry/session_telemetry.hpp"
 
 namespace hpo {
@@ -52,12 +57,33 @@ std::string backend_of(const MeasuredStudy& measured) {
     return backend == "opencl" ? "opencl" : "cuda";
 }
 
+/// Returns true if the CPU's measurements are those of the worker as it is now, which prints nothing but its identity
+/// then. GPUs are not asked: to start a worker on one takes seconds.
+bool is_current(const DeviceCalibration& cpu) {
+    int lines = 0;
+    const WorkerOutput output = worker_output({"--calibrate", cpu.identity, "--quick"}, {{"HPO_BACKEND", "cpu"}}, false,
+                                              [&](std::string_view) { ++lines; });
+    return output.status != 0 || lines <= 1;
+}
+
+/// What `parallel: auto` has found on this machine for trials like those of the study.
+RememberedConcurrency found_at_once(const StudySnapshot& snapshot, const std::string& backend) {
+    const std::filesystem::path cache = user_cache();
+    if (cache.empty()) return {};
+    std::string device;
+    for (const TrialRecord& trial : snapshot.record.trials)
+        if (device.empty()) device = trial.allocation.device;
+    if (device.find(',') != std::string::npos) return {};  // its trials compute on several
+    const ConcurrencyKey key = concurrency_key(read_host(), device, kind_of_trial(snapshot.study, backend));
+    return load_concurrency(concurrency_file(cache, key), key).value_or(RememberedConcurrency{});
+}
+
 }  // namespace
 
-std::vector<DeviceCalibration> kept_calibrations() {
-    std::vector<DeviceCalibration> devices;
+KeptCalibrations kept_calibrations() {
+    KeptCalibrations all;
     const std::filesystem::path cache = user_cache();
-    if (cache.empty()) return devices;
+    if (cache.empty()) return all;
     const std::string machine = host_name() + ", " + read_host().cpu_name;
     std::error_code failed;
     std::vector<std::filesystem::path> files;
@@ -66,16 +92,28 @@ std::vector<DeviceCalibration> kept_calibrations() {
     std::sort(files.begin(), files.end());
     for (const auto& file : files) {
         const auto kept = load_calibration(file, machine);
-        if (!kept) continue;
+        if (!kept) {
+            all.refused.push_back("the measurements in " + printable(file.string()) +
+                                  " are not used: they are of another machine, or damaged; hpo bench devices measures "
+                                  "this one");
+            continue;
+        }
         // The name of the file is the machine's name, the device's and its identifier (calibration_file()).
         std::string device = "cpu";
         const std::string name = file.filename().string();
         for (const char* backend : {"cuda", "opencl"})
             if (const auto at = name.find(std::string("-") + backend + "_"); at != std::string::npos)
                 device = std::string(backend) + ' ' + name.substr(at + std::string(backend).size() + 2, 1);
-        if (auto read = read_calibration(kept->lines, device)) devices.push_back(std::move(*read));
+        auto read = read_calibration(kept->lines, device);
+        if (!read) continue;
+        if (device == "cpu" && !is_current(*read))
+            all.refused.push_back("the measurements of " + printable(read->name) +
+                                  " are not used: the worker, its libraries or the processor have changed since; hpo "
+                                  "bench devices measures it again");
+        else
+            all.devices.push_back(std::move(*read));
     }
-    return devices;
+    return all;
 }
 
 StudyFacts facts_of(const StudySnapshot& snapshot, const MeasuredStudy& measured) {
@@ -86,10 +124,13 @@ StudyFacts facts_of(const StudySnapshot& snapshot, const MeasuredStudy& measured
     facts.at_once = std::max<std::int64_t>(1, measured.run.workers);
     facts.cores = read_host().cores;
     facts.busy = measured.run.busy;
-    facts.devices = kept_calibrations();
+    KeptCalibrations kept = kept_calibrations();
+    facts.devices = std::move(kept.devices);
+    if (facts.native) facts.refused = std::move(kept.refused);
     const auto rows = snapshot.store->telemetry();
     if (!rows) throw Fatal(rows.error().message);
     facts.telemetry = summarise(*rows);
+    facts.found_at_once = found_at_once(snapshot, backend_of(measured)).workers;
     if (facts.native) return facts;
 
     // How many threads a script's trial has is its study's to say, else what hpo set for it.
@@ -111,6 +152,7 @@ struct OptionCollector::Impl {
     bool measure;
     std::map<std::string, std::unique_ptr<OneWorker>> workers = {};  ///< by backend
     std::map<std::string, std::string> failures = {};
+    std::int64_t device_memory = std::numeric_limits<std::int64_t>::max();  ///< of the first GPU, for trials
 
     /// A worker on the backend, or nullptr if there is none here.
     OneWorker* worker_on(const std::string& backend) {
@@ -123,6 +165,8 @@ struct OptionCollector::Impl {
             const auto machine = LiveMachine::make(study, installed_programs().hpo);
             if (!machine || !machine->on_device()) return nullptr;
             target = machine->target(0);
+            const Machine reading = machine->read();
+            device_memory = reading.accelerators.front().memory - reading.accelerators.front().reserve;
         }
         auto worker = OneWorker::start(study, installed_programs(), target);
         if (!worker) throw Fatal(worker.error().message);
@@ -205,22 +249,27 @@ void OptionCollector::collect(StudyFacts& facts) {
     };
 
     const std::int64_t memory = available_memory();
-    for (std::int64_t larger = 2 * batch; larger <= largest_tried_batch; larger *= 2) {
-        Params params = typical.params;
-        params["batch_size"] = larger;
+    Params params = typical.params;
+    /// The worker's answer for a batch size, or why it is too large.
+    const auto plan = [&](std::int64_t size) -> Result<from_worker::PlanAnswer> {
+        params["batch_size"] = size;
         OneWorker* worker = my.worker_on(backend);
         if (worker == nullptr) worker = my.worker_on("cpu");
-        const auto answer = worker->plan(params, study.budget.epochs, study.seed);
-        if (!answer) {
-            facts.largest_batch_limit = answer.error().message;
-            break;
-        }
-        if (answer->footprint.host_bytes > memory) {
-            facts.largest_batch_limit = "it does not fit the memory that is free";
-            break;
-        }
-        facts.largest_batch = larger;
-        if (answer->iterations_per_step < least_updates) continue;
+        auto answer = worker->plan(params, study.budget.epochs, study.seed);
+        if (answer && answer->footprint.host_bytes > memory) return Error{"it does not fit the memory that is free"};
+        if (answer && answer->footprint.device_bytes > my.device_memory)
+            return Error{"it does not fit the memory of the device"};
+        return answer;
+    };
+    const auto [largest, limit] = largest_that_fits(batch, largest_tried_batch, [&](std::int64_t size) {
+        const auto answer = plan(size);
+        return answer ? std::string() : answer.error().message;
+    });
+    facts.largest_batch = largest;
+    facts.largest_batch_limit = limit;
+    for (std::int64_t larger = 2 * batch; larger <= largest; larger *= 2) {
+        const auto answer = plan(larger);
+        if (!answer || answer->iterations_per_step < least_updates) break;
         if (auto option = my.option_of(backend, params))
             add(std::move(*option), "batch", batch_keys(study, larger),
                 "Fewer, larger updates fill the device better. They need a larger learning rate" +
@@ -229,12 +278,12 @@ void OptionCollector::collect(StudyFacts& facts) {
     const DeviceCalibration* device = calibration_for(facts.devices, backend);
     for (const char* other : {"float32", "bfloat16"}) {
         const bool calibrated = device && device->peak(other) > 0;
-        const bool automatic = with_value(typical.params, "precision", "float32") == "auto";
+        const bool automatic = precision == "auto";
         if (precision == other || automatic || (!calibrated && !my.measure) || dimension_of(study, "precision"))
             continue;
-        Params params = typical.params;
-        params["precision"] = std::string(other);
-        if (auto option = my.option_of(backend, params))
+        Params with_precision = typical.params;
+        with_precision["precision"] = std::string(other);
+        if (auto option = my.option_of(backend, with_precision))
             add(std::move(*option), "precision", {{"worker.training.precision", other}},
                 std::string("Products in ") + other +
                     " are faster here; sums and weights stay in float32. precision: auto "

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "orchestrator/advice/advice.hpp"
@@ -11,8 +12,12 @@
 
 namespace hpo {
 
-/// Returns the measurements of `hpo bench devices` that are kept for this machine.
-std::vector<DeviceCalibration> kept_calibrations();
+/// The measurements of `hpo bench devices` that are kept.
+struct KeptCalibrations {
+    std::vector<DeviceCalibration> devices;  ///< of this machine
+    std::vector<std::string> refused;        ///< sentences about those that cannot be used, and why
+};
+KeptCalibrations kept_calibrations();
 
 /// Asks native workers about configurations that differ from a trial's.
 class OptionCollector {

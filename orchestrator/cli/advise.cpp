@@ -70,6 +70,18 @@ std::vector<KeyAndValue> chosen(const Advice& advice) {
     return keys;
 }
 
+/// Of --measure, if it has not measured what it was asked for: why. Else empty.
+std::string what_was_measured(const StudyFacts& facts) {
+    const auto count = std::count_if(facts.options.begin(), facts.options.end(),
+                                     [](const TrainingOption& option) { return option.measured.has_value(); });
+    if (count == 0) return "--measure measured nothing: the typical trial could not be trained for a few iterations";
+    if (count == 1)
+        return "--measure found nothing to compare with: no larger batch leaves an epoch 16 updates" +
+               std::string(facts.largest_batch_limit.empty() ? "" : " or fits") +
+               ", and no other precision or backend is free to choose";
+    return {};
+}
+
 void refuse_existing(const std::string& file) {
     std::error_code failed;
     if (std::filesystem::exists(file, failed))
@@ -139,6 +151,9 @@ int advise_command(const AdviseArguments& arguments) {
         options.add_together(report.facts, of_the_worker);
         report.advice = advise(report.facts);
     }
+
+    if (arguments.measure) report.advice.to_measure.push_back(what_was_measured(report.facts));
+    std::erase(report.advice.to_measure, "");
 
     const StepLaw law(measured.study.space, measured.run);
     const auto priors = load_prior_studies(measured.study);

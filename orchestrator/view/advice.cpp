@@ -55,7 +55,7 @@ std::string draw_advice(const AdviceReport& report, const Screen& screen) {
         text += wrapped("The largest batch that fits is " + std::to_string(*report.facts.largest_batch) +
                             (report.facts.largest_batch_limit.empty()
                                  ? " or more"
-                                 : "; twice as much is refused: " + printable(report.facts.largest_batch_limit)) +
+                                 : "; one more is refused: " + printable(report.facts.largest_batch_limit)) +
                             ".",
                         2, 100) +
                 '\n';

@@ -1,5 +1,6 @@
 """hpo simulate and hpo advise: predictions and advice from studies that have run."""
 import json
+import re
 import subprocess
 import unittest
 
@@ -143,6 +144,42 @@ class Advised(Case):
         self.hpo("advise", "tiny", "--measure", "--apply", "faster.yaml", status=2, environment=self.environment)
         self.assertIn("the file exists and is not replaced", self.error)
         self.hpo("run", "faster.yaml", "--quiet")
+
+    def test_changes_of_the_space_are_written_in_place_and_comments_stay(self):
+        study = TINY.replace("  training: {batch_size: 4}   # too small\n", "")
+        study = study.replace("# as papers say\n", "# as papers say\n  batch_size:   # two sizes\n    type: categorical\n"
+                              "    choices: [4, 8]   # of a laptop\n")
+        self.study(study)
+        self.hpo("run", "study.yaml", "--quiet")
+        self.advise("tiny", "--measure", "--apply", "faster.yaml")
+        text = (self.folder / "faster.yaml").read_text()
+        first = int(re.search(r"choices: \[(\d+), \d+\]   # of a laptop", text)[1])
+        self.assertGreaterEqual(first, 16)
+        for comment in ("# as papers say", "# two sizes"):
+            self.assertIn(comment, text)
+        self.assertRegex(self.hpo("check", "faster.yaml"), r"(?m)^study +tiny-faster: ")
+
+    def test_measurements_of_another_machine_or_library_are_refused_in_words(self):
+        self.calibrate(cpu=(1e9, 1e9))
+        file, = (self.folder / "cache/hpo/calibration").iterdir()
+        right = file.read_text()
+        file.write_text(re.sub(r'"identity": "[^"]*"', '"identity": "an older library"', right))
+        self.study(TINY)
+        self.hpo("run", "study.yaml", "--quiet")
+        told = "\n".join(self.advise("tiny")["not_known"])
+        self.assertIn("what cpu can do was not measured on this machine: hpo bench devices", told)
+        self.assertIn("its libraries or the processor have changed since", told)
+        file.write_text(right.replace('"machine": "', '"machine": "another '))
+        self.assertIn("are of another machine, or damaged", "\n".join(self.advise("tiny")["not_known"]))
+        file.write_text(right)
+        self.assertNotIn("not used", "\n".join(self.advise("tiny")["not_known"]))
+
+    def test_the_largest_batch_is_exact_and_what_was_not_measured_is_said(self):
+        self.study(TINY.replace("samples: 20000", "samples: 100").replace("batch_size: 4}", "batch_size: 64}"))
+        self.hpo("run", "study.yaml", "--quiet")
+        advice = self.advise("tiny", "--measure")
+        self.assertIn("--measure found nothing to compare with", "\n".join(advice["not_known"]))
+        self.assertNotEqual(advice["largest_batch"] % 64, 0)
 
     def test_the_wrong_backend_is_found_by_the_calibrations(self):
         self.calibrate(cpu=(2e8, 4e9), opencl_0=(1e12, 1e12))

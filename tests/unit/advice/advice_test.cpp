@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 namespace hpo {
 namespace {
 
@@ -212,6 +214,49 @@ TEST(Advice, NativeTrialsThatLeaveCoresIdleAreTooFewAtOnce) {
     ASSERT_EQ(advice.changes.size(), 1u);
     EXPECT_EQ(advice.changes[0].keys[0], std::pair(std::string("resources.parallel"), std::string("auto")));
     EXPECT_DOUBLE_EQ(*advice.changes[0].gain, 4);
+}
+
+TEST(Advice, WhatParallelAutoFoundCountsMoreThanAnEstimate) {
+    StudyFacts facts{.at_once = 1, .cores = 4};
+    facts.devices = {device("cpu", 100e9)};
+    facts.options = {trained("cpu", 512)};
+    facts.step = predict_step(facts.devices[0], facts.options[0].work)->seconds();
+    facts.telemetry[{"host", Quantity::utilization}] = constant(30);
+    EXPECT_EQ(advise(facts).changes.at(0).basis, "estimated, one trial a core");
+    facts.found_at_once = {2, {{1, 2, std::log(0.8), 3}}};
+    const Advice advice = advise(facts);
+    ASSERT_EQ(advice.changes.size(), 1u);
+    EXPECT_EQ(advice.changes[0].basis, "measured by parallel: auto");
+    EXPECT_NEAR(*advice.changes[0].gain, 1.6, 1e-9);
+    EXPECT_THAT(all(advice.evidence), HasSubstr("2 at once do 1.60 times the work of 1"));
+    facts.at_once = 2;
+    EXPECT_TRUE(advise(facts).changes.empty()) << "four would be estimated, but two were measured to be right";
+    facts.found_at_once = {3, {{1, 2, -0.1, 3}}};
+    EXPECT_EQ(advise(facts).changes.at(0).basis, "estimated, one trial a core") << "two and three were not compared";
+}
+
+TEST(Advice, PrecisionAutoIsNotCountedAsFloat32) {
+    StudyFacts facts;
+    facts.devices = {device("cpu", 100e9, 4)};
+    facts.options = {trained("cpu", 4096, "auto")};
+    facts.step = predict_step(facts.devices[0], trained("cpu", 4096, "bfloat16").work)->seconds();
+    const Advice advice = advise(facts);
+    EXPECT_THAT(all(advice.evidence), HasSubstr("in bfloat16, the fastest there for precision: auto"));
+    EXPECT_THAT(all(advice.evidence), ::testing::Not(HasSubstr("faster than the calibration predicts")));
+}
+
+TEST(Advice, TheLargestBatchIsFoundExactly) {
+    for (const std::int64_t limit : {1, 2, 7, 64, 7373, 65'535, 65'536}) {
+        int asked = 0;
+        const auto [largest, why] = largest_that_fits(1, 65'536, [&](std::int64_t size) {
+            ++asked;
+            return size > limit ? std::string("too large") : std::string();
+        });
+        EXPECT_EQ(largest, limit);
+        EXPECT_EQ(why, limit == 65'536 ? "" : "too large");
+        EXPECT_LE(asked, 33);
+    }
+    EXPECT_EQ(largest_that_fits(100, 150, [](std::int64_t) { return ""; }).first, 150);
 }
 
 }  // namespace

@@ -103,6 +103,25 @@ TEST(StepTime, TheWorkOfATrialFollowsFromItsPlanAndItsConfiguration) {
     EXPECT_EQ(work.rows, 128 * 60);
     EXPECT_EQ(work.layers, 4);
     EXPECT_EQ(work.precision, "bfloat16");
+    EXPECT_EQ(step_work(answer, {{"precision", std::string("auto")}}).precision, "auto");
+}
+
+TEST(StepTime, AutoIsTheFastestPrecisionOfTheDevice) {
+    DeviceCalibration device = plain_device(1e9);
+    StepWork work{.flops = 1e9, .updates = 10, .parameters = 500, .rows = 64};
+    const double in_float32 = predict_step(device, work)->seconds();
+    work.precision = "auto";
+    EXPECT_EQ(precision_on(device, work), "float32");
+    EXPECT_DOUBLE_EQ(predict_step(device, work)->seconds(), in_float32);
+    const std::vector<MeasuredProduct> float32 = device.products;
+    for (MeasuredProduct product : float32) {
+        product.precision = "bfloat16";
+        product.time->seconds /= 4;
+        device.products.push_back(product);
+    }
+    EXPECT_EQ(precision_on(device, work), "bfloat16");
+    EXPECT_LT(predict_step(device, work)->products, in_float32 / 3);
+    EXPECT_EQ(precision_on({}, work), "float32");
 }
 
 }  // namespace
