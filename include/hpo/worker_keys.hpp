@@ -143,6 +143,7 @@ inline constexpr std::array worker_keys = [] {
         WorkerKey{"training", "label_smoothing", T::real, 0, 0.99, "", "0.0", "probability mass spread evenly over all classes", "", "", per_replica, any_result, same_speed},
         WorkerKey{"training", "clip", T::real, 0, none, "", "0.0", "largest norm of the gradient; 0: not clipped", "", "", per_replica, any_result, same_speed},
         WorkerKey{"training", "precision", T::text, 0, 0, "float32|tf32|bfloat16|float16|auto", "float32", "of matrix products; sums and weights are float32 always. auto: the fastest of this device at an equal loss, as measured"},
+        WorkerKey{"training", "checkpointing", T::text, 0, 0, "none|alternate|every", "none", "transformer: blocks whose activations are not kept, and are computed again in the backward pass: less memory, more time, the same bits", "type=transformer", "", shared, same_result},
         WorkerKey{"training", "augment_shift", T::integer, 0, 1000, "", "0", "images: shifted by up to so many pixels in each direction, anew each time they are seen; 0: not"},
         WorkerKey{"training", "augment_flip", T::flag, 0, 0, "", "false", "images: half of them mirrored, left to right, anew each time they are seen"},
         WorkerKey{"training", "eval_every", T::integer, 0, 1e9, "", "0", "iterations of one step; 0: one epoch", "", "", shared, any_result, same_speed},

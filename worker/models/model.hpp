@@ -67,12 +67,17 @@ struct ModelShape {
     std::int64_t targets = 1;  ///< see DataShape::targets
 };
 
+/// Which blocks of a model keep no activations for the backward pass, which computes them again, to the same bits (Chen
+/// et al., "Training deep nets with sublinear memory cost", 2016): none, every second one, or every one.
+enum class Checkpointing : std::uint8_t { none, alternate, every };
+
 /// What a model's memory depends on besides its shape.
 struct ModelPlan {
     std::int64_t rows = 1;  ///< samples of a micro-batch, at most
     Precision precision = Precision::float32;
     Fusion fusion = Fusion::identical;
-    std::int64_t part_bytes = std::int64_t{1} << 19;  ///< of temporary memory for one part, see Device::part_bytes
+    std::int64_t part_bytes = std::int64_t{1} << 19;    ///< of temporary memory for one part, see Device::part_bytes
+    Checkpointing checkpointing = Checkpointing::none;  ///< of models with blocks; others ignore it
 };
 
 /// What takes how much of an arena.

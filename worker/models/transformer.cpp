@@ -62,81 +62,6 @@ Transformer::Transformer(const TransformerShape& shape, std::int64_t outputs, st
     block_ = place_parameters(std::move(parameters));
 }
 
-double Transformer::forward_flops() const {
-    const auto& s = shape_;
-    const std::int64_t perceptron = (s.gated ? 3 : 2) * s.width * s.hidden;
-    const std::int64_t scores = 2 * s.steps * s.width;  // a step with all others: products with keys and values
-    const std::int64_t block = s.width * (s.projection() + s.width) + perceptron + (s.causal ? scores / 2 : scores);
-    const std::int64_t entry = s.vocabulary > 0 ? 0 : s.width * s.features;
-    return 2.0 * static_cast<double>(s.steps * (s.depth * block + entry) + targets() * s.width * outputs());
-}
-
-double Transformer::backward_flops() const {
-    const double entry =
-        shape_.vocabulary > 0 ? 0 : 2.0 * static_cast<double>(shape_.steps * shape_.width * shape_.features);
-    return 2 * forward_flops() - entry;
-}
-
-void Transformer::plan(Layout& layout, const ModelPlan& plan) {
-    const std::int64_t samples = plan.rows, rows = samples * shape_.steps, width = shape_.width;
-    precision_ = plan.precision;
-    const auto add = [&](std::int64_t columns) { return layout.add(Type::f32, rows, columns); };
-    const auto add_norm = [&](Norm& norm) {
-        norm.mean = add(1);
-        norm.rstd = add(1);
-        norm.output = add(width);
-    };
-    // What is laid out since the last call belongs to this part.
-    parts_ = {{"attention"}, {"perceptrons"}, {"entry and head"}, {"gradients"}, {"rounded operands"}};
-    std::size_t counted = layout.bytes();
-    const auto count_as = [&](std::size_t part) {
-        parts_[part].bytes += layout.bytes() - counted;
-        counted = layout.bytes();
-    };
-    const std::int64_t up = shape_.gated ? 2 * shape_.hidden : shape_.hidden;
-    for (Block& block : blocks_) {
-        add_norm(block.before_attention);
-        block.projections = add(shape_.projection());
-        block.log_sums = add(shape_.heads);
-        block.attended = add(width);
-        block.mask = layout.add(Type::u8, rows, width);
-        block.middle = add(width);
-        count_as(0);
-        add_norm(block.before_perceptron);
-        block.hidden = add(up);
-        block.active = add(shape_.hidden);
-        block.second_mask = layout.add(Type::u8, rows, width);
-        block.output = add(width);
-        count_as(1);
-    }
-    entered_ = add(width);
-    entry_mask_ = layout.add(Type::u8, rows, width);
-    add_norm(last_);
-    const std::int64_t output_rows = samples * targets();
-    if (targets() == 1) pooled_ = layout.add(Type::f32, samples, width);
-    outputs_ = layout.add(Type::f32, output_rows, outputs());
-    count_as(2);
-    if (targets() == 1) pooled_gradient_ = layout.add(Type::f32, samples, width);
-    gradient_ = add(width);
-    branch_gradient_ = add(width);
-    const std::int64_t widest = std::max(shape_.projection(), up);
-    wide_gradient_ = add(widest);
-    if (shape_.gated) active_gradient_ = add(shape_.hidden);
-    deltas_ = add(shape_.heads);
-    count_as(3);
-    if (const Type operand = operand_type(precision_); operand != Type::f32) {
-        std::int64_t largest_weight = 0;
-        for (const Parameter& parameter : block_.parameters)
-            if (parameter.decayed) largest_weight = std::max(largest_weight, parameter.elements());
-        const std::int64_t widest_input = std::max({width, shape_.hidden, shape_.features});
-        rounded_input_ = layout.add(operand, 1, rows * widest_input);
-        rounded_weight_ = layout.add(operand, 1, largest_weight);
-        rounded_gradient_ = layout.add(operand, 1, std::max(rows * std::max(widest, width), output_rows * outputs()));
-        count_as(4);
-    }
-    std::erase_if(parts_, [](const MemoryPart& part) { return part.bytes == 0; });
-}
-
 void Transformer::set_replica_model(Stream&, int, const Model&) const {}  // the models of a bucket are equal
 
 Tensor Transformer::parameter(int index, const Tensor& block) const {
@@ -246,7 +171,7 @@ void Transformer::enter(const Pass& pass, const Tensor& input) const {
                          .dropout = dropout(pass, 0, entry_mask_)});
 }
 
-void Transformer::run(const Pass& pass, std::size_t index) const {
+void Transformer::run(const Pass& pass, std::size_t index, bool again) const {
     const Block& block = blocks_[index];
     Stream& stream = pass.stream;
     const Tensor input = rows_of(input_of(index), pass), middle = rows_of(block.middle, pass),
@@ -271,6 +196,7 @@ void Transformer::run(const Pass& pass, std::size_t index) const {
         stream.gate({hidden, active});
     else
         stream.activate({.activation = shape_.activation, .pre = hidden, .output = active});
+    if (again) return;
     multiply(pass, active, block.down_weight, output);
     stream.activate({.pre = output,
                      .output = output,
@@ -296,6 +222,7 @@ Tensor Transformer::forward(Stream& stream, const Tensor& weights, const Tensor&
 
 void Transformer::run_backward(const Pass& pass, std::size_t index) const {
     const Block& block = blocks_[index];
+    if (!block.kept && index != last_not_kept_) run(pass, index, true);
     Stream& stream = pass.stream;
     const Tensor gradient = rows_of(gradient_, pass), branch = rows_of(branch_gradient_, pass);
     const auto wide = [&](const Tensor& like) { return wide_gradient_.slice(0, gradient.rows, like.columns); };

@@ -63,6 +63,7 @@ class Transformer : public Model {
     };
     struct Block {
         Norm before_attention, before_perceptron;
+        bool kept = true;  ///< or its tensors, but for `output` and second_mask, are those of the others that are not
         int projections_weight = 0, mixing_weight = 0, up_weight = 0, down_weight = 0;
         Tensor projections;  ///< queries, keys and values
         Tensor log_sums;     ///< a column for each head
@@ -95,9 +96,12 @@ class Transformer : public Model {
     void multiply_backward(const Pass& pass, const Tensor& output_gradient, const Tensor& input, int weight,
                            const Tensor& input_gradient) const;
     void enter(const Pass& pass, const Tensor& input) const;
-    void run(const Pass& pass, std::size_t index) const;
+    /// `again`: for the backward pass, which does not need the block's output.
+    void run(const Pass& pass, std::size_t index, bool again = false) const;
     void run_backward(const Pass& pass, std::size_t index) const;
     void enter_backward(const Pass& pass, const Tensor& input) const;
+
+    [[nodiscard]] double block_flops() const;  ///< of a sample
 
     TransformerShape shape_;
     std::vector<Block> blocks_;
@@ -110,6 +114,7 @@ class Transformer : public Model {
 
     Precision precision_ = Precision::float32;
     std::vector<MemoryPart> parts_;
+    std::size_t last_not_kept_ = 0;  ///< whose tensors are still there when the backward pass begins
     Tensor entered_, entry_mask_;
     Tensor pooled_, pooled_gradient_;  ///< a row for each sample
     Tensor outputs_;

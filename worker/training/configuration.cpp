@@ -91,6 +91,12 @@ TrainingConfig training_of(const Params& all) {
     training.label_smoothing = real(all, "label_smoothing");
     training.clip = real(all, "clip");
     training.eval_every = whole(all, "eval_every");
+    if (all.contains("checkpointing")) {
+        const std::string checkpointing = text(all, "checkpointing");
+        training.checkpointing = checkpointing == "alternate" ? Checkpointing::alternate
+                                 : checkpointing == "every"   ? Checkpointing::every
+                                                              : Checkpointing::none;
+    }
     training.augment_shift = whole(all, "augment_shift");
     training.augment_flip = std::get<bool>(all.at("augment_flip"));
     const std::string precision = text(all, "precision");

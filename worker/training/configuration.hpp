@@ -9,6 +9,7 @@
 #include "hpo/value.hpp"
 #include "worker/backends/backend.hpp"
 #include "worker/data/dataset.hpp"
+#include "worker/models/model.hpp"
 
 namespace hpo {
 
@@ -37,6 +38,7 @@ struct TrainingConfig {
     std::int64_t part_bytes = std::int64_t{1} << 19;  ///< of the device, see Device::part_bytes
     std::int64_t micro_batch = 0;  ///< rows of a micro-batch while memory is short; 0: by accumulation
     Precision precision = Precision::float32;
+    Checkpointing checkpointing = Checkpointing::none;
     std::int64_t augment_shift = 0;  ///< pixels
     bool augment_flip = false;
     bool measured_precision = false;  ///< `auto`: precision is what precision.hpp makes of it; until then, float32

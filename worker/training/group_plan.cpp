@@ -67,7 +67,7 @@ Result<GroupPlan> plan_group(const Configuration& configuration, const DataShape
     plan.gradient = layout.add(Type::f32, 1, parameters);
     plan.first_moment = layout.add(Type::f32, 1, parameters);
     if (two_moments) plan.second_moment = layout.add(Type::f32, 1, parameters);
-    plan.model->plan(layout, {plan.rows, training.precision, fusion, training.part_bytes});
+    plan.model->plan(layout, {plan.rows, training.precision, fusion, training.part_bytes, training.checkpointing});
     plan.input = layout.add(Type::f32, plan.rows, shape.features());
     plan.targets = layout.add(target_type(shape.task), plan.rows, shape.target_columns());
     for (Tensor* table : {&plan.learning_rates, &plan.losses, &plan.norms})

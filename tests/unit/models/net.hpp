@@ -14,7 +14,8 @@ namespace hpo::test {
 
 /// A model in an arena of its own with all that a training step needs.
 struct Net {
-    Net(std::unique_ptr<Model> made, std::int64_t rows, int replicas, int first = 0, std::int64_t part_bytes = 1 << 19)
+    Net(std::unique_ptr<Model> made, std::int64_t rows, int replicas, int first = 0, std::int64_t part_bytes = 1 << 19,
+        Checkpointing checkpointing = Checkpointing::none)
         : owned(std::move(made)), model(*owned), layout(replicas) {
         const std::int64_t features = model.features(), classes = model.outputs();
         const std::int64_t size = model.block().elements;
@@ -29,7 +30,7 @@ struct Net {
         seed = layout.add_per_replica(Type::u64);
         for (Tensor* whole : {&iteration, &batch, &first_rows}) *whole = layout.add_per_replica(Type::u32);
         alive = layout.add_per_replica(Type::u8);
-        model.plan(layout, {.rows = rows, .part_bytes = part_bytes});
+        model.plan(layout, {.rows = rows, .part_bytes = part_bytes, .checkpointing = checkpointing});
         device = make_cpu_device();
         arena = std::move(*device->allocate(layout.bytes()));
         stream = device->stream(*arena, replicas);

@@ -83,8 +83,8 @@ TEST_P(TransformerTrialOn, TrialsInCompanyTrainAsEachWouldAloneStagedOrNot) {
 }
 
 TEST_P(TransformerTrialOn, ThePlanIsWhatIsAllocatedToTheByte) {
-    for (const auto& [slots, params] :
-         {std::pair(1, token_params()), std::pair(1, modern_params()), std::pair(4, token_params())}) {
+    for (const auto& [slots, params] : {std::pair(1, token_params({{"checkpointing", std::string("alternate")}})),
+                                        std::pair(1, modern_params()), std::pair(4, token_params())}) {
         WorkerFixture worker(GetParam());
         worker.context.slots = slots;
         const auto answer = answer_plan({1, params, 1, 5}, worker.context);
@@ -154,6 +154,20 @@ TEST(TransformerTrial, WindowsOfNumbersWithATargetForEachStepTrainToo) {
     const auto finished = run_trial(small_run(params, 4), worker.context, host);
     ASSERT_EQ(finished.outcome, Outcome::complete) << finished.message;
     EXPECT_GT(host.reports.back().metrics.at("val_accuracy"), 0.8);
+}
+
+TEST(TransformerTrial, CheckpointingChangesNoBit) {
+    const auto curve = [](const char* checkpointing) {
+        WorkerFixture worker;
+        FakeHost host;
+        const Params params = token_params({{"depth", std::int64_t{3}}, {"checkpointing", std::string(checkpointing)}});
+        run_trial(small_run(params, 2), worker.context, host);
+        return std::pair(curve_of(host), worker.context.arena->bytes());
+    };
+    const auto [kept, bytes] = curve("none");
+    const auto [computed_again, fewer_bytes] = curve("every");
+    EXPECT_EQ(kept, computed_again);
+    EXPECT_LT(fewer_bytes, bytes);
 }
 
 TEST(TransformerTrial, TheMemoryOfItsPartsIsToldWithTheData) {
