@@ -4,6 +4,7 @@
 #include <string>
 
 #include "orchestrator/cli/commands.hpp"
+#include "orchestrator/cli/step_prediction.hpp"
 #include "orchestrator/cli/study_choice.hpp"
 #include "orchestrator/cli/study_snapshot.hpp"
 #include "orchestrator/cli/trial_choice.hpp"
@@ -26,15 +27,19 @@ int run_show(const ShowArguments& arguments) {
     StudySnapshot snapshot = snapshot_or_fail(choose_study(chosen.study));
     const TrialRecord& trial = snapshot.trial(*chosen.trial);
     if (const auto read = snapshot.read_steps(trial.number); !read) throw Fatal(read.error().message);
+    const auto prediction = predict_step_of(snapshot, trial);
     if (arguments.json) {
         nlohmann::ordered_json json{{"schema", json_schema}, {"study", snapshot.study.name}};
         json.update(whole_trial_json(snapshot.study, trial));
+        json["predicted_step"] = prediction ? to_json(*prediction) : nlohmann::ordered_json(nullptr);
         print(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
         return 0;
     }
     view::Screen screen = view::screen_of_stdout();
     screen.height = 0;
-    print(view::draw_trial(snapshot.study, trial, files_of(snapshot.folder, trial.number), screen));
+    view::TrialFiles files = files_of(snapshot.folder, trial.number);
+    if (prediction) files.step = to_text(*prediction);
+    print(view::draw_trial(snapshot.study, trial, files, screen));
     return 0;
 }
 

@@ -170,6 +170,7 @@ void add_facts(Canvas& canvas, const Study& study, const TrialRecord& trial, con
             speed += ", " + short_number(*last.samples_per_second_overall) + " samples/s";
         add_fact(canvas, screen, "speed", speed);
     }
+    add_fact(canvas, screen, "a step", files.step);
     add_memory(canvas, trial, screen);
     add_fact(canvas, screen, "runs on", printable(trial.where));
     add_fact(canvas, screen, "device", printable(trial.allocation.device));

@@ -159,6 +159,21 @@ class Advised(Case):
             self.assertIn(comment, text)
         self.assertRegex(self.hpo("check", "faster.yaml"), r"(?m)^study +tiny-faster: ")
 
+    def test_a_trial_shows_its_predicted_and_its_measured_step_and_earlier_trials_correct_it(self):
+        self.calibrate(cpu=(5e9, 5e9))
+        self.study(TINY.replace("resources: {backend: cpu}", "resources: {backend: cpu, parallel: 1}"))
+        self.hpo("run", "study.yaml", "--quiet")
+        first, last = [json.loads(self.hpo("show", "tiny", trial, "--json", environment=self.environment))["predicted_step"]
+                       for trial in ("1", "4")]
+        self.assertEqual((first["factor"], first["factor_trials"], last["factor_trials"]), (1, 0, 3))
+        self.assertGreater(last["measured"], 0)
+        self.assertNotEqual(last["factor"], 1)
+        self.assertAlmostEqual(last["seconds"], first["seconds"] * last["factor"], msg="all trials have the same shape")
+        self.assertRegex(self.hpo("show", "tiny", "4", environment=self.environment),
+                         r"a step +\S+ \S+ measured, \S+ \S+ predicted \(hpo bench devices: cpu,\s+times \S+ by 3 earlier\s+trials\)")
+        self.assertIsNone(json.loads(self.hpo("show", "tiny", "4", "--json", environment={**self.environment, "XDG_CACHE_HOME": "/none"}))
+                          ["predicted_step"])
+
     def test_measurements_of_another_machine_or_library_are_refused_in_words(self):
         self.calibrate(cpu=(1e9, 1e9))
         file, = (self.folder / "cache/hpo/calibration").iterdir()
