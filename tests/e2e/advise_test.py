@@ -190,7 +190,7 @@ class Advised(Case):
         self.assertNotIn("not used", "\n".join(self.advise("tiny")["not_known"]))
 
     def test_the_largest_batch_is_exact_and_what_was_not_measured_is_said(self):
-        self.study(TINY.replace("samples: 20000", "samples: 100").replace("batch_size: 4}", "batch_size: 64}"))
+        self.study(TINY.replace("samples: 20000", "samples: 100").replace("batch_size: 4}", "batch_size: 64, precision: auto}"))
         self.hpo("run", "study.yaml", "--quiet")
         advice = self.advise("tiny", "--measure")
         self.assertIn("--measure found nothing to compare with", "\n".join(advice["not_known"]))
