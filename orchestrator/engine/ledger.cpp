@@ -186,10 +186,11 @@ void Ledger::forget_if_ended(const Event& event) {
     // A trial of several objectives or with constraints is ranked by its steps.
     if (!finished || !study_.objective.simple()) return;
     TrialRecord& trial = record_.trial(finished->trial);
-    trial.curve = {};
-    trial.losses = {};
-    trial.point = {};
-    trial.params = {};
+    // `= {}` would keep what the vectors have allocated.
+    trial.curve = std::vector<Report>();
+    trial.losses = std::vector<double>();
+    trial.point = Point();
+    trial.params = Params();
     changed_.erase(trial.number);
 }
 
